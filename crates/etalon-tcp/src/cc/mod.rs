@@ -1,0 +1,157 @@
+//! Congestion controls: one trait, one file each, one registry.
+//!
+//! Adding one: a file beside this one that implements [`CongestionControl`], and one line in the `registry!` below. The
+//! model test in `tests/` and the command line's `etalon list cc` pick it up from there.
+
+/// The window of a path, in segments as in Linux. Owned by the path, changed by its congestion control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Congestion window in segments, at least 1.
+    pub cwnd: u32,
+    /// Slow-start threshold in segments; `u32::MAX` before the first loss.
+    pub ssthresh: u32,
+    /// Segments acknowledged towards the next increase by one in congestion avoidance (Linux's `snd_cwnd_cnt`).
+    pub cwnd_count: u32,
+}
+
+impl Window {
+    /// Whether the path is in slow start.
+    #[inline]
+    #[must_use]
+    pub const fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Slow start (RFC 5681 with RFC 3465's L unbounded, as Linux has it): one segment for each segment acknowledged,
+    /// not beyond ssthresh. Returns the acknowledged segments that are left for congestion avoidance.
+    #[inline]
+    pub fn slow_start(&mut self, acked: u32) -> u32 {
+        let cwnd = self.cwnd.saturating_add(acked).min(self.ssthresh);
+        let left = acked - (cwnd - self.cwnd);
+        self.cwnd = cwnd;
+        left
+    }
+
+    /// Additive increase: one segment for every `w` segments acknowledged.
+    #[inline]
+    pub fn additive_increase(&mut self, w: u32, acked: u32) {
+        let w = w.max(1);
+        if self.cwnd_count >= w {
+            self.cwnd_count = 0;
+            self.cwnd += 1;
+        }
+        self.cwnd_count += acked;
+        if self.cwnd_count >= w {
+            let steps = self.cwnd_count / w;
+            self.cwnd_count -= steps * w;
+            self.cwnd += steps;
+        }
+    }
+}
+
+/// What one incoming ACK tells a congestion control. Times in nanoseconds of host time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ack {
+    /// When the ACK arrived.
+    pub now: u64,
+    /// Jiffies (ticks of the host's timer) at that moment.
+    pub jiffies: u64,
+    /// Segments newly acknowledged cumulatively.
+    pub acked: u32,
+    /// Segments newly delivered: cumulatively or by SACK.
+    pub delivered: u32,
+    /// Segments newly marked lost.
+    pub lost: u32,
+    /// Round-trip time measured by this ACK, if it measured one.
+    pub rtt: Option<u64>,
+    /// Smoothed RTT, 0 before the first sample.
+    pub srtt: u64,
+    /// Smallest RTT within the last minutes (Linux's windowed `tcp_min_rtt`), `u64::MAX` before the first sample.
+    pub min_rtt: u64,
+    /// Segments in flight before this ACK.
+    pub prior_in_flight: u32,
+    /// The sender was limited by its cwnd, so growth is justified (RFC 7661 as Linux has it).
+    pub cwnd_limited: bool,
+    /// ECE flag of the ACK.
+    pub ece: bool,
+    /// SND.UNA before and after.
+    pub prior_una: u32,
+    /// SND.UNA after the ACK.
+    pub una: u32,
+    /// SND.NXT.
+    pub nxt: u32,
+    /// The path is in Open or Disorder (not in Cwr, Recovery or Loss).
+    pub open: bool,
+    /// Timer ticks a second.
+    pub hz: u32,
+}
+
+/// The states of a sender's loss recovery, as Linux names them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// Nothing is amiss.
+    #[default]
+    Open,
+    /// SACKs or duplicate ACKs arrived; nothing is marked lost yet.
+    Disorder,
+    /// The window is being reduced because of ECN.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// A retransmission timeout expired.
+    Loss,
+}
+
+/// A congestion control algorithm of one path.
+///
+/// The path calls, for every ACK that is not a pure duplicate of nothing: `on_ack` first, in any state; then `increase`, if
+/// the state lets the window grow. On entering Cwr, Recovery or Loss it calls `ssthresh` once and then `on_state`.
+pub trait CongestionControl: core::fmt::Debug {
+    /// The path is established.
+    fn on_established(&mut self, window: &mut Window, now: u64) {
+        let _ = (window, now);
+    }
+
+    /// Sees every ACK that acknowledges or SACKs something new, or carries ECE, in any state. The place for RTT samples (HyStart) and marks (DCTCP).
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        let _ = (window, ack);
+    }
+
+    /// May grow the window (Linux's `cong_avoid`). Called whether or not the sender is cwnd-limited: look at
+    /// [`Ack::cwnd_limited`].
+    fn increase(&mut self, window: &mut Window, ack: &Ack);
+
+    /// The new slow-start threshold in segments, at least 2, on a congestion event at `now`.
+    fn ssthresh(&mut self, window: &Window, now: u64) -> u32;
+
+    /// Recovery's state changes to `state`; `window` is as it stands after `ssthresh` was taken.
+    #[inline]
+    fn on_state(&mut self, window: &mut Window, state: State, now: u64) {
+        let _ = (window, state, now);
+    }
+
+    /// Transmission starts again after `idle` nanoseconds with nothing in flight (Linux's CA_EVENT_TX_START).
+    #[inline]
+    fn on_restart(&mut self, window: &mut Window, now: u64, idle: u64) {
+        let _ = (window, now, idle);
+    }
+
+    /// The window to return to when a reduction from `prior_cwnd` turns out to be spurious.
+    #[inline]
+    fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
+        window.cwnd.max(prior_cwnd)
+    }
+
+    /// Whether the connection must negotiate ECN and echo marks as DCTCP does (RFC 8257).
+    #[inline]
+    fn wants_dctcp_feedback(&self) -> bool {
+        false
+    }
+
+    /// Whether ECE reaches the algorithm although ECN is off (reTCP's one-line kernel change).
+    #[inline]
+    fn reads_ece_without_ecn(&self) -> bool {
+        false
+    }
+}

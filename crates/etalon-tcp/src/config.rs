@@ -1,0 +1,65 @@
+//! Parameters of an end host's TCP. Defaults are those of Linux, HZ 250.
+
+/// Use of explicit congestion notification (RFC 3168).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// Neither offered nor accepted.
+    #[default]
+    Off,
+    /// Offered and accepted; also whenever the congestion control needs it.
+    On,
+}
+
+/// Parameters of one endpoint. Times in nanoseconds of host time.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Timer ticks a second (Linux's HZ): granularity of all timers and of the clocks that are in jiffies there.
+    pub hz: u32,
+    /// Largest payload of a segment in bytes, timestamps already taken off (8948 for an MTU of 9000).
+    pub mss: u16,
+    /// Initial congestion window in segments (RFC 6928).
+    pub initial_cwnd: u32,
+    /// Smallest retransmission timeout (Linux: 200 ms).
+    pub min_rto: u64,
+    /// Largest retransmission timeout (Linux: 120 s).
+    pub max_rto: u64,
+    /// Retransmission timeout before the first RTT sample (RFC 6298: 1 s).
+    pub initial_rto: u64,
+    /// Shortest delayed-ACK timer (Linux: 40 ms).
+    pub min_delayed_ack: u64,
+    /// Longest delayed-ACK timer (Linux: 200 ms).
+    pub max_delayed_ack: u64,
+    /// Receive buffer in bytes, which bounds the advertised window.
+    pub receive_buffer: u32,
+    /// Explicit congestion notification.
+    pub ecn: Ecn,
+    /// SACK (RFC 2018), and with it RACK-TLP (RFC 8985).
+    pub sack: bool,
+    /// Timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Spreads segments over the RTT at the pacing rate (Linux: only BBR asks for it, or fq).
+    pub pacing: bool,
+    /// Initial sequence number.
+    pub initial_seq: u32,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            hz: 250,
+            mss: 8948,
+            initial_cwnd: 10,
+            min_rto: 200_000_000,
+            max_rto: 120_000_000_000,
+            initial_rto: 1_000_000_000,
+            min_delayed_ack: 40_000_000,
+            max_delayed_ack: 200_000_000,
+            receive_buffer: 64 << 20,
+            ecn: Ecn::Off,
+            sack: true,
+            timestamps: true,
+            pacing: false,
+            initial_seq: 0,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! TCP segments as the endpoint sees them: header fields and the length of the payload.
+
+/// The flag bits of a TCP header, with the values that they have on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Flags = Flags(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Flags = Flags(0x02);
+    /// Reset the connection.
+    pub const RST: Flags = Flags(0x04);
+    /// Push.
+    pub const PSH: Flags = Flags(0x08);
+    /// The acknowledgement number is valid.
+    pub const ACK: Flags = Flags(0x10);
+    /// ECN echo (RFC 3168); circuit state in reTCP.
+    pub const ECE: Flags = Flags(0x40);
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: Flags = Flags(0x80);
+
+    /// Whether all bits of `other` are set.
+    #[inline]
+    #[must_use]
+    pub const fn contains(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl core::ops::BitOr for Flags {
+    type Output = Flags;
+    #[inline]
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+impl core::ops::BitOrAssign for Flags {
+    #[inline]
+    fn bitor_assign(&mut self, other: Flags) {
+        self.0 |= other.0;
+    }
+}
+
+/// Up to four SACK blocks (RFC 2018), most recent first. With timestamps on, three fit on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    blocks: [(u32, u32); 4],
+    len: u8,
+}
+
+impl SackBlocks {
+    /// Appends the block from `start` up to, not including, `end`; ignored when full.
+    pub fn push(&mut self, start: u32, end: u32) {
+        if let Some(slot) = self.blocks.get_mut(usize::from(self.len)) {
+            *slot = (start, end);
+            self.len += 1;
+        }
+    }
+
+    /// The blocks.
+    #[inline]
+    #[must_use]
+    pub fn as_slice(&self) -> &[(u32, u32)] {
+        &self.blocks[..usize::from(self.len)]
+    }
+
+    /// Whether there are none.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// One TCP segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// Sequence number of the first byte of payload (or of SYN).
+    pub seq: u32,
+    /// Acknowledgement number, valid with [`Flags::ACK`].
+    pub ack: u32,
+    /// Window field in bytes as carried on the wire, i.e. not yet scaled.
+    pub window: u16,
+    /// Payload in bytes.
+    pub len: u16,
+    /// Flag bits.
+    pub flags: Flags,
+    /// The segment is sent in an ECN-capable IP packet (ECT(0)).
+    pub ect: bool,
+    /// Options of a SYN: MSS in bytes (0 if absent).
+    pub mss: u16,
+    /// Options of a SYN: window scale shift, if offered.
+    pub window_scale: Option<u8>,
+    /// Options of a SYN: SACK permitted.
+    pub sack_permitted: bool,
+    /// Timestamp value and echo reply (RFC 7323), if the option is present.
+    pub timestamps: Option<(u32, u32)>,
+    /// SACK blocks; a first block at or below `ack` is a DSACK (RFC 2883).
+    pub sack: SackBlocks,
+}
+
+impl Segment {
+    /// Length of the TCP header on the wire in bytes, options padded as Linux pads them.
+    #[must_use]
+    pub fn header_len(&self) -> u32 {
+        let mut options = 0;
+        if self.mss != 0 {
+            options += 4;
+        }
+        if self.timestamps.is_some() {
+            options += 12;
+        } else if self.sack_permitted {
+            options += 4;
+        }
+        if self.window_scale.is_some() {
+            options += 4;
+        }
+        if !self.sack.is_empty() {
+            options += 4 + 8 * self.sack.as_slice().len() as u32;
+        }
+        20 + options
+    }
+
+    /// Sequence space that the segment takes: payload, SYN and FIN.
+    #[inline]
+    #[must_use]
+    pub const fn seq_len(&self) -> u32 {
+        self.len as u32 + self.flags.contains(Flags::SYN) as u32 + self.flags.contains(Flags::FIN) as u32
+    }
+}

@@ -1,0 +1,16 @@
+//! Time, rate and bytes as exact integers.
+//!
+//! Every quantity that the engines calculate with is an integer whose unit is in its type: [`Time`] and [`Span`]
+//! in nanoseconds, [`Rate`] in bits per second, [`Bytes`] in bytes. Text such as `180us` or `10Gbps` is parsed
+//! without rounding; what has no exact representation is an error.
+#![no_std]
+
+mod bytes;
+mod parse;
+mod rate;
+mod time;
+
+pub use bytes::Bytes;
+pub use parse::ParseError;
+pub use rate::{Rate, Serializer};
+pub use time::{Span, Time};
