@@ -3,6 +3,10 @@
 //! Adding one: a file beside this one that implements [`CongestionControl`], and one line in the `registry!` below. The
 //! model test in `tests/` and the command line's `etalon list cc` pick it up from there.
 
+mod reno;
+
+pub use reno::Reno;
+
 /// The window of a path, in segments as in Linux. Owned by the path, changed by its congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -15,6 +19,10 @@ pub struct Window {
 }
 
 impl Window {
+    /// The largest congestion window an algorithm grows to, in segments: 2^20, four orders of magnitude beyond what the
+    /// modelled networks hold. It keeps all arithmetic on windows far from overflow.
+    pub const MAX_CWND: u32 = 1 << 20;
+
     /// Whether the path is in slow start.
     #[inline]
     #[must_use]
@@ -26,26 +34,33 @@ impl Window {
     /// not beyond ssthresh. Returns the acknowledged segments that are left for congestion avoidance.
     #[inline]
     pub fn slow_start(&mut self, acked: u32) -> u32 {
-        let cwnd = self.cwnd.saturating_add(acked).min(self.ssthresh);
-        let left = acked - (cwnd - self.cwnd);
-        self.cwnd = cwnd;
-        left
+        let room = self.ssthresh.saturating_sub(self.cwnd);
+        let used = acked.min(room);
+        self.grow(used);
+        acked - used
     }
 
-    /// Additive increase: one segment for every `w` segments acknowledged.
+    /// Additive increase: one segment for every `w` segments acknowledged. Credits that exceed a `w` that has since
+    /// shrunk buy one segment, not several, as in Linux.
     #[inline]
     pub fn additive_increase(&mut self, w: u32, acked: u32) {
         let w = w.max(1);
         if self.cwnd_count >= w {
             self.cwnd_count = 0;
-            self.cwnd += 1;
+            self.grow(1);
         }
-        self.cwnd_count += acked;
+        self.cwnd_count = self.cwnd_count.saturating_add(acked);
         if self.cwnd_count >= w {
             let steps = self.cwnd_count / w;
             self.cwnd_count -= steps * w;
-            self.cwnd += steps;
+            self.grow(steps);
         }
+    }
+
+    /// Adds `segments`, not beyond [`Window::MAX_CWND`]. Never shrinks the window.
+    #[inline]
+    fn grow(&mut self, segments: u32) {
+        self.cwnd = self.cwnd.saturating_add(segments).min(Self::MAX_CWND.max(self.cwnd));
     }
 }
 
