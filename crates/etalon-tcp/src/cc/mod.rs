@@ -60,7 +60,10 @@ impl Window {
     /// Adds `segments`, not beyond [`Window::MAX_CWND`]. Never shrinks the window.
     #[inline]
     fn grow(&mut self, segments: u32) {
-        self.cwnd = self.cwnd.saturating_add(segments).min(Self::MAX_CWND.max(self.cwnd));
+        self.cwnd = self
+            .cwnd
+            .saturating_add(segments)
+            .min(Self::MAX_CWND.max(self.cwnd));
     }
 }
 

@@ -64,7 +64,12 @@ mod tests {
     use super::*;
 
     fn acks(window: &mut Window, n: u32, delivered: u32) {
-        let ack = Ack { acked: delivered, delivered, cwnd_limited: true, ..Ack::default() };
+        let ack = Ack {
+            acked: delivered,
+            delivered,
+            cwnd_limited: true,
+            ..Ack::default()
+        };
         for _ in 0..n {
             Reno.increase(window, &ack);
         }
@@ -72,7 +77,11 @@ mod tests {
 
     #[test]
     fn slow_start_doubles_and_stops_at_ssthresh() {
-        let mut w = Window { cwnd: 10, ssthresh: u32::MAX, cwnd_count: 0 };
+        let mut w = Window {
+            cwnd: 10,
+            ssthresh: u32::MAX,
+            cwnd_count: 0,
+        };
         acks(&mut w, 5, 2);
         assert_eq!(w.cwnd, 20);
         w.ssthresh = 21;
@@ -83,7 +92,11 @@ mod tests {
 
     #[test]
     fn congestion_avoidance_adds_one_a_window() {
-        let mut w = Window { cwnd: 10, ssthresh: 10, cwnd_count: 0 };
+        let mut w = Window {
+            cwnd: 10,
+            ssthresh: 10,
+            cwnd_count: 0,
+        };
         acks(&mut w, 9, 1);
         assert_eq!(w.cwnd, 10);
         acks(&mut w, 1, 1);
@@ -94,14 +107,29 @@ mod tests {
 
     #[test]
     fn no_growth_unless_limited_by_the_window() {
-        let mut w = Window { cwnd: 10, ssthresh: u32::MAX, cwnd_count: 0 };
-        Reno.increase(&mut w, &Ack { acked: 10, delivered: 10, ..Ack::default() });
+        let mut w = Window {
+            cwnd: 10,
+            ssthresh: u32::MAX,
+            cwnd_count: 0,
+        };
+        Reno.increase(
+            &mut w,
+            &Ack {
+                acked: 10,
+                delivered: 10,
+                ..Ack::default()
+            },
+        );
         assert_eq!(w.cwnd, 10);
     }
 
     #[test]
     fn a_reduction_halves_but_leaves_two() {
-        let w = |cwnd| Window { cwnd, ssthresh: u32::MAX, cwnd_count: 0 };
+        let w = |cwnd| Window {
+            cwnd,
+            ssthresh: u32::MAX,
+            cwnd_count: 0,
+        };
         assert_eq!(Reno.ssthresh(&w(21), 0), 10);
         assert_eq!(Reno.ssthresh(&w(3), 0), 2);
         assert_eq!(Reno.ssthresh(&w(1), 0), 2);
