@@ -3,9 +3,31 @@
 //! Adding one: a file beside this one that implements [`CongestionControl`], and one line in the `registry!` below. The
 //! model test in `tests/` and the command line's `etalon list cc` pick it up from there.
 
+mod cubic;
+mod dctcp;
+mod hystart;
+mod registry;
 mod reno;
+mod retcp;
 
+pub use cubic::Cubic;
+pub use dctcp::Dctcp;
+pub use registry::{CcError, Configured, Info, Parameter};
 pub use reno::Reno;
+pub use retcp::ReTcp;
+
+registry::registry! {
+    "reno" => Reno, "Reno: slow start, one segment a round trip, half on loss (RFC 5681).";
+    "cubic" => Cubic, "CUBIC with HyStart, as in Linux 6.1 (RFC 9438).";
+    "dctcp" => Dctcp, "DCTCP: cuts the window by half the share of marked segments (RFC 8257).";
+    "retcp" => ReTcp, "reTCP: Reno that scales its window when circuits come and go (NSDI 2020, section 5.3).";
+}
+
+/// All congestion controls there are.
+#[must_use]
+pub const fn list() -> &'static [Info] {
+    LIST
+}
 
 /// The window of a path, in segments as in Linux. Owned by the path, changed by its congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

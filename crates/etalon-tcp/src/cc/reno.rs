@@ -8,7 +8,7 @@
 //! - The slow-start threshold is half of the window, where equation (4) says half of the flight: a sender that is limited
 //!   by its window has a full flight, and one that is not has its window cut by the path's own validation.
 
-use super::{Ack, CongestionControl, Window};
+use super::{Ack, Configured, CongestionControl, Parameter, Window};
 
 /// Reno. It has no state of its own: all it knows is in [`Window`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +44,14 @@ impl Reno {
     pub(super) const fn half(window: &Window) -> u32 {
         let half = window.cwnd / 2;
         if half < 2 { 2 } else { half }
+    }
+}
+
+impl Configured for Reno {
+    const PARAMETERS: &'static [Parameter] = &[];
+
+    fn configured(_values: &[f64]) -> Self {
+        Self
     }
 }
 

@@ -1,0 +1,278 @@
+//! DCTCP (RFC 8257): Reno whose reaction to marks is in proportion to the share of marked segments.
+//!
+//! As in Linux, and other than in the RFC:
+//!
+//! - Segments are counted, where section 3.3 counts bytes.
+//! - The ACK that ends an observation window counts for the next one: Linux looks at its counters before it adds that ACK.
+//! - alpha is a multiple of 1/1024. Once a window's decay would round to nothing, alpha drops to 0 rather than staying at a
+//!   small value for ever.
+//! - Loss cuts the window in half (section 3.5 asks for what plain TCP does), also if Cwr has already begun.
+//!
+//! The receiver's side (section 3.2) is part of the connection.
+
+use super::{Ack, Configured, CongestionControl, Parameter, Reno, State, Window};
+
+/// alpha = 1, and g = 1, as kept here.
+const ONE: u32 = 1024;
+
+/// DCTCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dctcp {
+    /// The estimate of the share of marked segments, in units of 1/1024.
+    alpha: u32,
+    /// The weight of a new observation, in units of 1/1024.
+    g: u32,
+    /// The observation window ends when this sequence number is acknowledged; none before the first ACK.
+    window_end: Option<u32>,
+    delivered: u32,
+    delivered_marked: u32,
+    /// The window at the last reduction, to return to if it was spurious.
+    prior_cwnd: u32,
+    /// `ssthresh` was called for the change of state that follows.
+    reducing: bool,
+}
+
+impl Dctcp {
+    /// The estimated share of marked segments, from 0 to 1024.
+    #[must_use]
+    pub const fn alpha_1024(&self) -> u32 {
+        self.alpha
+    }
+
+    /// RFC 8257, section 3.3, step 6: alpha = (1 - g) alpha + g M.
+    fn update_alpha(&mut self) {
+        let decay = (self.alpha * self.g) / ONE;
+        self.alpha -= if decay == 0 { self.alpha } else { decay };
+        if self.delivered_marked > 0 {
+            let share =
+                u64::from(self.delivered_marked) * u64::from(self.g) / u64::from(self.delivered);
+            self.alpha = (self.alpha + share as u32).min(ONE);
+        }
+    }
+
+    fn react_to_loss(&mut self, window: &mut Window, cwnd: u32) {
+        self.prior_cwnd = cwnd;
+        window.ssthresh = (cwnd / 2).max(2);
+    }
+}
+
+impl Configured for Dctcp {
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter::number(
+            "g",
+            1.0 / 16.0,
+            1.0 / 1024.0,
+            1.0,
+            "weight of a new observation in alpha",
+        ),
+        Parameter::number(
+            "alpha",
+            1.0,
+            0.0,
+            1.0,
+            "estimate of the share of marked segments at the start",
+        ),
+    ];
+
+    fn configured(values: &[f64]) -> Self {
+        let fixed = |value: f64| libm::round(value * f64::from(ONE)) as u32;
+        Self {
+            g: fixed(values[0]),
+            alpha: fixed(values[1]),
+            ..Self::default()
+        }
+    }
+}
+
+impl Default for Dctcp {
+    fn default() -> Self {
+        Self {
+            alpha: ONE,
+            g: ONE / 16,
+            window_end: None,
+            delivered: 0,
+            delivered_marked: 0,
+            prior_cwnd: 0,
+            reducing: false,
+        }
+    }
+}
+
+impl CongestionControl for Dctcp {
+    #[inline]
+    fn on_ack(&mut self, _window: &mut Window, ack: &Ack) {
+        match self.window_end {
+            // Sequence numbers wrap: at or beyond the end is a difference below 2^31.
+            Some(end) if ack.una.wrapping_sub(end) < 1 << 31 => {
+                self.update_alpha();
+                self.delivered = 0;
+                self.delivered_marked = 0;
+                self.window_end = Some(ack.nxt);
+            }
+            Some(_) => {}
+            None => self.window_end = Some(ack.nxt),
+        }
+        self.delivered = self.delivered.saturating_add(ack.delivered);
+        if ack.ece {
+            self.delivered_marked = self.delivered_marked.saturating_add(ack.delivered);
+        }
+    }
+
+    #[inline]
+    fn increase(&mut self, window: &mut Window, ack: &Ack) {
+        Reno::grow(window, ack);
+    }
+
+    /// RFC 8257, section 3.3, step 9: cwnd (1 - alpha / 2).
+    #[inline]
+    fn ssthresh(&mut self, window: &Window, _now: u64) -> u32 {
+        self.prior_cwnd = window.cwnd;
+        self.reducing = true;
+        let cut = u64::from(window.cwnd) * u64::from(self.alpha) / u64::from(2 * ONE);
+        (window.cwnd - cut as u32).max(2)
+    }
+
+    fn on_state(&mut self, window: &mut Window, state: State, _now: u64) {
+        let reducing = core::mem::take(&mut self.reducing);
+        match state {
+            State::Recovery => self.react_to_loss(window, window.cwnd),
+            // A timeout cuts the window before it says so, and not again if one within the same flight already has.
+            State::Loss if reducing => self.react_to_loss(window, self.prior_cwnd),
+            State::Loss | State::Cwr | State::Open | State::Disorder => {}
+        }
+    }
+
+    #[inline]
+    fn undo(&mut self, window: &Window, _prior_cwnd: u32) -> u32 {
+        window.cwnd.max(self.prior_cwnd)
+    }
+
+    #[inline]
+    fn wants_dctcp_feedback(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Acknowledges `marked` segments with ECE and `clean` without, 1000 bytes each, as one observation window.
+    fn observe(cc: &mut Dctcp, una: &mut u32, marked: u32, clean: u32) {
+        let mut window = Window {
+            cwnd: marked + clean,
+            ssthresh: 2,
+            cwnd_count: 0,
+        };
+        let nxt = una.wrapping_add((marked + clean) * 1000);
+        for i in 0..marked + clean {
+            let una_after = una.wrapping_add(1000);
+            // A window's first ACK is the one that ends the window before it.
+            let ack = Ack {
+                acked: 1,
+                delivered: 1,
+                ece: i < marked,
+                prior_una: *una,
+                una: una_after,
+                nxt: nxt.wrapping_add(1000),
+                ..Ack::default()
+            };
+            cc.on_ack(&mut window, &ack);
+            *una = una_after;
+        }
+    }
+
+    #[test]
+    fn alpha_follows_the_rfc() {
+        let mut cc = Dctcp::default();
+        // Start short of the wrap of sequence numbers.
+        let mut una = u32::MAX - 25_000;
+        let mut alpha = 1.0;
+        // One quarter is marked: alpha = 15/16 alpha + 1/16 x 1/4 in each window of 20 segments.
+        for round in 0..60 {
+            let before = cc.alpha_1024();
+            observe(&mut cc, &mut una, 5, 15);
+            if round > 0 {
+                alpha = alpha * 15.0 / 16.0 + 0.25 / 16.0;
+            } else {
+                assert_eq!(cc.alpha_1024(), before, "the first window has not ended");
+            }
+            // Decay and gain are both rounded down, by less than one unit a window and with opposite signs; an error of one
+            // window decays by 15/16, so that either sum stays below 16.
+            assert!(
+                error < 16.0,
+                "round {round}: {exact} and {}",
+                cc.alpha_1024()
+            );
+        }
+    }
+
+    #[test]
+    fn alpha_by_hand() {
+        let mut cc = Dctcp::default();
+        let mut una = 0;
+        observe(&mut cc, &mut una, 0, 10);
+        observe(&mut cc, &mut una, 0, 10);
+        assert_eq!(cc.alpha_1024(), 960, "1024 - 1024 / 16");
+        observe(&mut cc, &mut una, 10, 0);
+        assert_eq!(
+            cc.alpha_1024(),
+            900,
+            "960 - 60, still nothing marked in the window that ended"
+        );
+        observe(&mut cc, &mut una, 0, 10);
+        assert_eq!(cc.alpha_1024(), 908, "900 - 56 + 64: all were marked");
+        for _ in 0..80 {
+            observe(&mut cc, &mut una, 0, 10);
+        }
+        assert_eq!(cc.alpha_1024(), 0, "it does not linger at 15/1024");
+    }
+
+    #[test]
+    fn the_cut_is_in_proportion() {
+        let window = Window {
+            cwnd: 40,
+            ssthresh: 2,
+            cwnd_count: 0,
+        };
+        let cut = |alpha| Dctcp::configured(&[1.0 / 16.0, alpha]).ssthresh(&window, 0);
+        assert_eq!([cut(1.0), cut(0.5), cut(0.25), cut(0.0)], [20, 30, 35, 40]);
+        assert_eq!(
+            Dctcp::default().ssthresh(&Window { cwnd: 1, ..window }, 0),
+            2
+        );
+    }
+
+    #[test]
+    fn loss_halves_whatever_alpha_is() {
+        let mut cc = Dctcp::configured(&[1.0 / 16.0, 0.0]);
+        let mut window = Window {
+            cwnd: 40,
+            ssthresh: 40,
+            cwnd_count: 0,
+        };
+        window.ssthresh = cc.ssthresh(&window, 0);
+        cc.on_state(&mut window, State::Cwr, 0);
+        assert_eq!(window.ssthresh, 40);
+        cc.on_state(&mut window, State::Recovery, 0);
+        assert_eq!(window.ssthresh, 20);
+        // A timeout within that recovery takes no new threshold, and has cut the window already.
+        window.cwnd = 1;
+        cc.on_state(&mut window, State::Loss, 0);
+        assert_eq!(window.ssthresh, 20);
+        assert_eq!(cc.undo(&window, 0), 40);
+        // A timeout of its own does.
+        window.cwnd = 30;
+        window.ssthresh = cc.ssthresh(&window, 0);
+        window.cwnd = 1;
+        cc.on_state(&mut window, State::Loss, 0);
+        assert_eq!(window.ssthresh, 15);
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_rfc() {
+        let defaults: Vec<f64> = Dctcp::PARAMETERS.iter().map(|p| p.default).collect();
+        assert_eq!(Dctcp::configured(&defaults), Dctcp::default());
+        assert!(Dctcp::default().wants_dctcp_feedback());
+    }
+}
