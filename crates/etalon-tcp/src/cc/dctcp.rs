@@ -199,6 +199,8 @@ mod tests {
             }
             // Decay and gain are both rounded down, by less than one unit a window and with opposite signs; an error of one
             // window decays by 15/16, so that either sum stays below 16.
+            let exact = alpha * f64::from(ONE);
+            let error = (exact - f64::from(cc.alpha_1024())).abs();
             assert!(
                 error < 16.0,
                 "round {round}: {exact} and {}",
