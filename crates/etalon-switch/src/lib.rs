@@ -10,10 +10,22 @@
 
 extern crate alloc;
 
+mod agenda;
+mod circuit_network;
 mod config;
+mod config_error;
+mod executor;
+mod link;
+mod packet_network;
+mod pool;
 mod probe;
+mod round_robin;
 mod schedule;
+mod switch;
+mod voq;
 
-pub use config::{Config, CircuitNetwork, Marking, PacketNetwork, Resize, VoqConfig};
+pub use config::{CircuitNetwork, Config, Marking, PacketNetwork, Resize, VoqConfig};
+pub use config_error::ConfigError;
 pub use probe::{Departure, DropReason, Network, Pair, Probe, Sink};
 pub use schedule::{Configuration, Matching, Schedule, ScheduleError};
+pub use switch::{Arrival, Switch};

@@ -78,10 +78,17 @@ pub trait Probe {
         let _ = (now, pair, len, bytes);
     }
 
-    /// A packet left the VOQ of `pair` to be transmitted on `network`; the VOQ now holds `len` packets.
+    /// A packet left the VOQ of `pair`, or its hold, and its transmission on `network` starts; the VOQ now holds `len`
+    /// packets. A packet that was [held](Probe::held) is dequeued once more.
     #[inline]
     fn dequeue(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, network: Network) {
         let _ = (now, pair, len, bytes, network);
+    }
+
+    /// A packet of `pair` found its internal queue in the packet network full, and is held at its VOQ.
+    #[inline]
+    fn held(&mut self, now: Time, pair: Pair, bytes: u32) {
+        let _ = (now, pair, bytes);
     }
 
     /// A packet of `pair` was dropped; its VOQ now holds `len` packets.

@@ -51,10 +51,12 @@ impl Matching {
 
     /// The pairs that have a circuit, by destination.
     pub fn pairs(&self) -> impl Iterator<Item = Pair> + '_ {
-        self.source_of
-            .iter()
-            .enumerate()
-            .filter_map(|(dst, src)| src.map(|src| Pair { src, dst: dst as u16 }))
+        self.source_of.iter().enumerate().filter_map(|(dst, src)| {
+            src.map(|src| Pair {
+                src,
+                dst: dst as u16,
+            })
+        })
     }
 
     /// Number of racks.
@@ -177,14 +179,20 @@ impl fmt::Display for ScheduleError {
                 write!(f, "the day of configuration {index} has no length")
             }
             ScheduleError::RacksDiffer { index } => {
-                write!(f, "configuration {index} has another number of racks than the first")
+                write!(
+                    f,
+                    "configuration {index} has another number of racks than the first"
+                )
             }
             ScheduleError::NoSuchRack { rack } => write!(f, "there is no rack {rack}"),
             ScheduleError::ToItself { rack } => {
                 write!(f, "rack {rack} has a circuit to itself")
             }
             ScheduleError::SourceTwice { rack } => {
-                write!(f, "rack {rack} is the source of two circuits of one matching")
+                write!(
+                    f,
+                    "rack {rack} is the source of two circuits of one matching"
+                )
             }
         }
     }

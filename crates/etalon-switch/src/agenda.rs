@@ -1,0 +1,163 @@
+//! What happens next: one pending event per source of events.
+
+use alloc::vec::Vec;
+
+use etalon_units::Time;
+
+/// Kinds of events. Of the events of one instant, a smaller kind comes first, then a smaller rack.
+///
+/// The schedule comes first, so that days and nights are half-open: what is decided at the instant at which a day ends
+/// is decided without its circuit. Packets leave before packets move up, so that a place that is freed at an instant
+/// can be taken at that instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// A transition of the schedule.
+    Schedule,
+    /// A packet reaches its destination's ToR over a circuit.
+    CircuitArrival,
+    /// A packet reaches its destination's ToR over the packet network.
+    DownlinkArrival,
+    /// The circuit that ends at a rack can take another packet.
+    CircuitFree,
+    /// The downlink of a rack can take another packet.
+    DownlinkFree,
+    /// The uplink of a rack can take another packet.
+    UplinkFree,
+    /// A packet reaches the packet switch.
+    UplinkArrival,
+}
+
+/// An event: `rack` is the rack of its link, 0 for the schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) time: Time,
+    pub(crate) kind: Kind,
+    pub(crate) rack: u16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Node {
+    time: Time,
+    leaf: u32,
+}
+
+/// A tournament tree over all (kind, rack), in order; each has at most one pending event, and the root is the first.
+///
+/// Unlike a heap it needs no search to reschedule a source, holds no stale entries, and breaks ties by place.
+#[derive(Debug)]
+pub(crate) struct Agenda {
+    /// Node 1 is the root, 2i and 2i + 1 are the children of i, the upper half are the leaves.
+    nodes: Vec<Node>,
+    /// Leaf = kind << shift | rack.
+    shift: u32,
+}
+
+impl Agenda {
+    pub(crate) fn new(racks: u16) -> Agenda {
+        let shift = usize::from(racks).next_power_of_two().trailing_zeros();
+        let leaves = 8 << shift;
+        let mut nodes = alloc::vec![Node { time: Time::MAX, leaf: 0 }; 2 * leaves];
+        for (leaf, node) in nodes[leaves..].iter_mut().enumerate() {
+            node.leaf = leaf as u32;
+        }
+        for i in (1..leaves).rev() {
+            nodes[i] = nodes[2 * i];
+        }
+        Agenda { nodes, shift }
+    }
+
+    /// Sets the time of the source's event, [`Time::MAX`] for none.
+    #[inline]
+    pub(crate) fn set(&mut self, kind: Kind, rack: u16, time: Time) {
+        let leaf = ((kind as u32) << self.shift) | u32::from(rack);
+        let mut i = self.nodes.len() / 2 + leaf as usize;
+        if self.nodes[i].time == time {
+            return;
+        }
+        self.nodes[i].time = time;
+        while i > 1 {
+            i /= 2;
+            let (left, right) = (self.nodes[2 * i], self.nodes[2 * i + 1]);
+            let winner = if right.time < left.time { right } else { left };
+            if winner == self.nodes[i] {
+                return;
+            }
+            self.nodes[i] = winner;
+        }
+    }
+
+    /// The time of the first event, [`Time::MAX`] if there is none.
+    #[inline]
+    pub(crate) fn next_time(&self) -> Time {
+        self.nodes[1].time
+    }
+
+    /// The first event if it is due at or before `now`. It stays until its source sets another time.
+    #[inline]
+    pub(crate) fn first(&self, now: Time) -> Option<Event> {
+        let Node { time, leaf } = self.nodes[1];
+        if time > now || time == Time::MAX {
+            return None;
+        }
+        let kind = match leaf >> self.shift {
+            0 => Kind::Schedule,
+            1 => Kind::CircuitArrival,
+            2 => Kind::DownlinkArrival,
+            3 => Kind::CircuitFree,
+            4 => Kind::DownlinkFree,
+            5 => Kind::UplinkFree,
+            _ => Kind::UplinkArrival,
+        };
+        let rack = (leaf & ((1 << self.shift) - 1)) as u16;
+        Some(Event { time, kind, rack })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KINDS: [Kind; 7] = [
+        Kind::Schedule,
+        Kind::CircuitArrival,
+        Kind::DownlinkArrival,
+        Kind::CircuitFree,
+        Kind::DownlinkFree,
+        Kind::UplinkFree,
+        Kind::UplinkArrival,
+    ];
+
+    #[test]
+    fn events_come_by_time_then_kind_then_rack() {
+        for racks in [1, 2, 3, 5, 64] {
+            let mut agenda = Agenda::new(racks);
+            let mut expected = Vec::new();
+            let mut x = 1u64;
+            for kind in KINDS {
+                for rack in 0..racks {
+                    x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    let time = Time(x >> 61); // eight instants: many ties
+                    agenda.set(kind, rack, Time(5));
+                    agenda.set(kind, rack, time);
+                    expected.push((time, kind, rack));
+                }
+            }
+            expected.sort();
+            for (time, kind, rack) in expected {
+                assert_eq!(agenda.next_time(), time);
+                assert_eq!(agenda.first(Time(7)), Some(Event { time, kind, rack }));
+                agenda.set(kind, rack, Time::MAX);
+            }
+            assert_eq!(agenda.next_time(), Time::MAX);
+            assert_eq!(agenda.first(Time::MAX), None);
+        }
+    }
+
+    #[test]
+    fn nothing_is_due_before_its_time() {
+        let mut agenda = Agenda::new(2);
+        agenda.set(Kind::UplinkFree, 1, Time(10));
+        assert_eq!(agenda.first(Time(9)), None);
+        assert!(agenda.first(Time(10)).is_some());
+    }
+}

@@ -1,0 +1,97 @@
+//! The circuit network: a crossbar without queues, and a link to each rack.
+
+use alloc::vec::Vec;
+
+use etalon_units::Time;
+
+use crate::agenda::Kind;
+use crate::link::Link;
+use crate::pool::PacketId;
+use crate::switch::Core;
+use crate::{Config, Network, Pair, Probe};
+
+/// For each rack the circuit that ends there.
+#[derive(Debug)]
+pub(crate) struct CircuitFabric {
+    /// By destination rack.
+    links: Vec<Link>,
+    /// By destination rack: the source, if there is a circuit.
+    source_of: Vec<Option<u16>>,
+    /// By source rack: when its transmitter is done. A packet outlives its circuit by up to its transmission time,
+    /// and without a night the source's next circuit is up by then.
+    source_free_at: Vec<Time>,
+}
+
+impl CircuitFabric {
+    pub(crate) fn new(config: &Config) -> CircuitFabric {
+        let circuit = &config.circuit;
+        CircuitFabric {
+            links: (0..config.racks)
+                .map(|rack| {
+                    Link::new(
+                        circuit.rate,
+                        circuit.delay,
+                        rack,
+                        Kind::CircuitFree,
+                        Kind::CircuitArrival,
+                    )
+                })
+                .collect(),
+            source_of: alloc::vec![None; usize::from(config.racks)],
+            source_free_at: alloc::vec![Time::ZERO; usize::from(config.racks)],
+        }
+    }
+
+    /// Sets up the circuit of `pair`, or takes it down. A packet in transmission completes.
+    pub(crate) fn set(&mut self, pair: Pair, up: bool) {
+        self.source_of[usize::from(pair.dst)] = up.then_some(pair.src);
+    }
+
+    /// Has the circuit to `dst` served in the course of this instant, after all transitions of the schedule.
+    pub(crate) fn wake<H>(&self, now: Time, dst: u16, core: &mut Core<H>) {
+        self.links[usize::from(dst)].wake(&mut core.agenda, now);
+    }
+
+    /// Transmits the next packet of the circuit to `dst`, if there is a circuit, free, and a packet.
+    #[inline]
+    pub(crate) fn serve<H: Copy, P: Probe>(
+        &mut self,
+        now: Time,
+        dst: u16,
+        core: &mut Core<H>,
+        probe: &mut P,
+    ) {
+        let link = &mut self.links[usize::from(dst)];
+        if link.free_at() > now {
+            return;
+        }
+        let mut again = Time::MAX;
+        if let Some(src) = self.source_of[usize::from(dst)] {
+            let pair = Pair { src, dst };
+            let source_free_at = &mut self.source_free_at[usize::from(src)];
+            if *source_free_at > now {
+                again = *source_free_at;
+            } else {
+                let voq = core.voqs.get_mut(pair);
+                if let Some(id) = voq.pop(&core.pool) {
+                    probe.dequeue(
+                        now,
+                        pair,
+                        voq.len(),
+                        core.pool.get(id).bytes,
+                        Network::Circuit,
+                    );
+                    *source_free_at = link.send(now, id, &mut core.pool, &mut core.agenda);
+                    return;
+                }
+            }
+        }
+        link.serve_at(&mut core.agenda, again);
+    }
+
+    /// Takes the packet that reached the ToR of `dst`.
+    #[inline]
+    pub(crate) fn receive<H: Copy>(&mut self, dst: u16, core: &mut Core<H>) -> Option<PacketId> {
+        self.links[usize::from(dst)].receive(&core.pool, &mut core.agenda)
+    }
+}

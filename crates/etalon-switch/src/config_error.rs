@@ -1,0 +1,145 @@
+//! What is wrong with a configuration.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::{Config, Network, Pair};
+
+/// Why there is no such switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// Fewer than two racks.
+    TooFewRacks {
+        /// The racks of the configuration.
+        racks: u16,
+    },
+    /// The schedule is for another number of racks.
+    RacksDiffer {
+        /// The racks of the switch.
+        racks: u16,
+        /// The racks of the schedule.
+        schedule: u16,
+    },
+    /// A network with a rate of zero.
+    NoRate {
+        /// The network.
+        network: Network,
+    },
+    /// Internal queues without room for a packet.
+    NoInternalQueue,
+    /// VOQs without room for a packet.
+    NoVoq,
+    /// The big capacity is smaller than the ordinary one.
+    BigIsSmaller {
+        /// The ordinary capacity in packets.
+        packets: u32,
+        /// The big capacity in packets.
+        big: u32,
+    },
+    /// A VOQ of its own capacity for a pair that does not exist.
+    NoSuchPair {
+        /// The pair.
+        pair: Pair,
+    },
+    /// A VOQ of its own capacity without room for a packet.
+    NoPairVoq {
+        /// The pair.
+        pair: Pair,
+    },
+    /// Two capacities for the same pair.
+    PairTwice {
+        /// The pair.
+        pair: Pair,
+    },
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConfigError::TooFewRacks { racks } => {
+                write!(f, "a switch needs at least 2 racks, not {racks}")
+            }
+            ConfigError::RacksDiffer { racks, schedule } => {
+                write!(
+                    f,
+                    "the schedule is for {schedule} racks, the switch has {racks}"
+                )
+            }
+            ConfigError::NoRate { network } => {
+                let name = match network {
+                    Network::Packet => "packet",
+                    Network::Circuit => "circuit",
+                };
+                write!(f, "the rate of the {name} network must be more than zero")
+            }
+            ConfigError::NoInternalQueue => {
+                f.write_str("the internal queues of the packet network must hold at least 1 packet")
+            }
+            ConfigError::NoVoq => f.write_str("the VOQs must hold at least 1 packet"),
+            ConfigError::BigIsSmaller { packets, big } => write!(
+                f,
+                "VOQs cannot grow from {packets} to {big} packets: the big capacity must not be the smaller one"
+            ),
+            ConfigError::NoSuchPair { pair } => write!(
+                f,
+                "a VOQ capacity is given for the pair {} -> {}, which does not exist",
+                pair.src, pair.dst
+            ),
+            ConfigError::NoPairVoq { pair } => write!(
+                f,
+                "the VOQ of the pair {} -> {} must hold at least 1 packet",
+                pair.src, pair.dst
+            ),
+            ConfigError::PairTwice { pair } => write!(
+                f,
+                "two VOQ capacities are given for the pair {} -> {}",
+                pair.src, pair.dst
+            ),
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+impl Config {
+    /// Finds what is wrong with the configuration.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        if self.racks < 2 {
+            return Err(ConfigError::TooFewRacks { racks: self.racks });
+        }
+        for (network, rate) in [
+            (Network::Packet, self.packet.rate),
+            (Network::Circuit, self.circuit.rate),
+        ] {
+            if rate.as_bps() == 0 {
+                return Err(ConfigError::NoRate { network });
+            }
+        }
+        if self.packet.internal_queue == 0 {
+            return Err(ConfigError::NoInternalQueue);
+        }
+        let packets = self.voq.packets;
+        if packets == 0 {
+            return Err(ConfigError::NoVoq);
+        }
+        if let Some(big) = self.voq.resize.map(|resize| resize.packets) {
+            if big < packets {
+                return Err(ConfigError::BigIsSmaller { packets, big });
+            }
+        }
+        for &(pair, packets) in &self.voq.pairs {
+            if pair.src >= self.racks || pair.dst >= self.racks {
+                return Err(ConfigError::NoSuchPair { pair });
+            }
+            if packets == 0 {
+                return Err(ConfigError::NoPairVoq { pair });
+            }
+        }
+        let mut pairs: Vec<Pair> = self.voq.pairs.iter().map(|&(pair, _)| pair).collect();
+        pairs.sort_unstable();
+        match pairs.windows(2).find(|two| two[0] == two[1]) {
+            Some(two) => Err(ConfigError::PairTwice { pair: two[0] }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! A store-and-forward link: a transmitter, and the packets on the way to the far end.
+
+use etalon_units::{Rate, Serializer, Span, Time};
+
+use crate::agenda::{Agenda, Kind};
+use crate::pool::{PacketId, Pool, Queue};
+
+/// A link of one rack. It has two events: its transmitter is free again, and a packet reaches the far end.
+#[derive(Debug)]
+pub(crate) struct Link {
+    transmitter: Serializer,
+    delay: Span,
+    /// Packets in transmission or propagation. Each takes the same delay, so they arrive in order.
+    on_the_way: Queue,
+    rack: u16,
+    free: Kind,
+    arrival: Kind,
+}
+
+impl Link {
+    pub(crate) fn new(rate: Rate, delay: Span, rack: u16, free: Kind, arrival: Kind) -> Link {
+        Link {
+            transmitter: Serializer::new(rate),
+            delay,
+            on_the_way: Queue::new(),
+            rack,
+            free,
+            arrival,
+        }
+    }
+
+    /// When the transmitter is done with its last packet.
+    #[inline]
+    pub(crate) const fn free_at(&self) -> Time {
+        self.transmitter.free_at()
+    }
+
+    /// Asks to be served at `time`, as if the transmitter became free then.
+    #[inline]
+    pub(crate) fn serve_at(&self, agenda: &mut Agenda, time: Time) {
+        agenda.set(self.free, self.rack, time);
+    }
+
+    /// Asks to be served in the course of this instant, unless the transmitter is busy: then it will be afterwards.
+    #[inline]
+    pub(crate) fn wake(&self, agenda: &mut Agenda, now: Time) {
+        if self.free_at() <= now {
+            self.serve_at(agenda, now);
+        }
+    }
+
+    /// Starts to transmit a packet; the transmitter must be free. Returns when the transmission ends.
+    #[inline]
+    pub(crate) fn send<H: Copy>(
+        &mut self,
+        now: Time,
+        id: PacketId,
+        pool: &mut Pool<H>,
+        agenda: &mut Agenda,
+    ) -> Time {
+        debug_assert!(self.free_at() <= now, "the transmitter is busy");
+        let packet = pool.get_mut(id);
+        let end = self.transmitter.transmit(now, packet.bytes);
+        packet.due = end + self.delay;
+        if self.on_the_way.is_empty() {
+            agenda.set(self.arrival, self.rack, end + self.delay);
+        }
+        self.on_the_way.push(pool, id);
+        agenda.set(self.free, self.rack, end);
+        end
+    }
+
+    /// Takes the first packet from the far end.
+    #[inline]
+    pub(crate) fn receive<H: Copy>(
+        &mut self,
+        pool: &Pool<H>,
+        agenda: &mut Agenda,
+    ) -> Option<PacketId> {
+        let id = self.on_the_way.pop(pool);
+        let next = self.on_the_way.front();
+        agenda.set(
+            self.arrival,
+            self.rack,
+            next.map_or(Time::MAX, |id| pool.get(id).due),
+        );
+        id
+    }
+}

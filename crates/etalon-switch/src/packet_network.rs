@@ -1,0 +1,154 @@
+//! The packet network: uplinks, internal queues, downlinks.
+
+use alloc::vec::Vec;
+
+use etalon_units::Time;
+
+use crate::agenda::Kind;
+use crate::link::Link;
+use crate::pool::{PacketId, Queue};
+use crate::round_robin::RoundRobin;
+use crate::switch::Core;
+use crate::{Config, Network, Pair, Probe};
+
+/// One switch with a link from and to each ToR.
+#[derive(Debug)]
+pub(crate) struct PacketFabric {
+    racks: usize,
+    /// By source rack.
+    uplinks: Vec<Link>,
+    /// By source rack: the destinations whose VOQ has backlog and an open gate.
+    open: Vec<RoundRobin>,
+    /// By (source, destination).
+    internal: Vec<Queue>,
+    internal_capacity: u32,
+    /// By destination rack: the sources whose internal queue is not empty.
+    waiting: Vec<RoundRobin>,
+    /// By destination rack.
+    downlinks: Vec<Link>,
+}
+
+impl PacketFabric {
+    pub(crate) fn new(config: &Config) -> PacketFabric {
+        let racks = usize::from(config.racks);
+        let packet = &config.packet;
+        let turns = || {
+            (0..config.racks)
+                .map(|_| RoundRobin::new(config.racks))
+                .collect()
+        };
+        let links = |delay, free, arrival| {
+            (0..config.racks)
+                .map(|rack| Link::new(packet.rate, delay, rack, free, arrival))
+                .collect()
+        };
+        PacketFabric {
+            racks,
+            uplinks: links(packet.up_delay, Kind::UplinkFree, Kind::UplinkArrival),
+            open: turns(),
+            internal: alloc::vec![Queue::new(); racks * racks],
+            internal_capacity: packet.internal_queue,
+            waiting: turns(),
+            downlinks: links(packet.down_delay, Kind::DownlinkFree, Kind::DownlinkArrival),
+        }
+    }
+
+    /// The VOQ of `pair` has backlog and an open gate: it takes part in the round robin.
+    #[inline]
+    pub(crate) fn open(&mut self, pair: Pair) {
+        self.open[usize::from(pair.src)].insert(pair.dst);
+    }
+
+    /// The VOQ of `pair` has no backlog or a closed gate.
+    #[inline]
+    pub(crate) fn close(&mut self, pair: Pair) {
+        self.open[usize::from(pair.src)].remove(pair.dst);
+    }
+
+    /// Has the uplink of `src` served in the course of this instant, after all transitions of the schedule.
+    pub(crate) fn wake<H>(&self, now: Time, src: u16, core: &mut Core<H>) {
+        self.uplinks[usize::from(src)].wake(&mut core.agenda, now);
+    }
+
+    /// Transmits the next packet of `src`, if the uplink is free and there is one.
+    #[inline]
+    pub(crate) fn serve_uplink<H: Copy, P: Probe>(
+        &mut self,
+        now: Time,
+        src: u16,
+        core: &mut Core<H>,
+        probe: &mut P,
+    ) {
+        let uplink = &mut self.uplinks[usize::from(src)];
+        if uplink.free_at() > now {
+            return;
+        }
+        let open = &mut self.open[usize::from(src)];
+        if let Some(dst) = open.serve() {
+            let pair = Pair { src, dst };
+            let voq = core.voqs.get_mut(pair);
+            if let Some(id) = voq.pop(&core.pool) {
+                if !voq.has_backlog() {
+                    open.remove(dst);
+                }
+                probe.dequeue(
+                    now,
+                    pair,
+                    voq.len(),
+                    core.pool.get(id).bytes,
+                    Network::Packet,
+                );
+                uplink.send(now, id, &mut core.pool, &mut core.agenda);
+                return;
+            }
+        }
+        uplink.serve_at(&mut core.agenda, Time::MAX);
+    }
+
+    /// A packet of `src` reaches the packet switch. Returns it if its internal queue is full.
+    #[inline]
+    pub(crate) fn arrive<H: Copy>(
+        &mut self,
+        now: Time,
+        src: u16,
+        core: &mut Core<H>,
+    ) -> Option<PacketId> {
+        let id = self.uplinks[usize::from(src)].receive(&core.pool, &mut core.agenda)?;
+        let pair = core.pool.get(id).pair;
+        let queue = &mut self.internal[usize::from(src) * self.racks + usize::from(pair.dst)];
+        if queue.len() >= self.internal_capacity {
+            return Some(id);
+        }
+        queue.push(&mut core.pool, id);
+        self.waiting[usize::from(pair.dst)].insert(src);
+        self.serve_downlink(now, pair.dst, core);
+        None
+    }
+
+    /// Transmits the next packet for `dst`, if the downlink is free and there is one.
+    #[inline]
+    pub(crate) fn serve_downlink<H: Copy>(&mut self, now: Time, dst: u16, core: &mut Core<H>) {
+        let downlink = &mut self.downlinks[usize::from(dst)];
+        if downlink.free_at() > now {
+            return;
+        }
+        let waiting = &mut self.waiting[usize::from(dst)];
+        if let Some(src) = waiting.serve() {
+            let queue = &mut self.internal[usize::from(src) * self.racks + usize::from(dst)];
+            if let Some(id) = queue.pop(&core.pool) {
+                if queue.is_empty() {
+                    waiting.remove(src);
+                }
+                downlink.send(now, id, &mut core.pool, &mut core.agenda);
+                return;
+            }
+        }
+        downlink.serve_at(&mut core.agenda, Time::MAX);
+    }
+
+    /// Takes the packet that reached the ToR of `dst`.
+    #[inline]
+    pub(crate) fn receive<H: Copy>(&mut self, dst: u16, core: &mut Core<H>) -> Option<PacketId> {
+        self.downlinks[usize::from(dst)].receive(&core.pool, &mut core.agenda)
+    }
+}

@@ -1,0 +1,223 @@
+//! Packets inside the switch, and the queues that they stand in.
+//!
+//! All packets live in one pool and never move; queues are linked lists through it. So a queue takes twelve bytes even
+//! where there are N^2 of them, moving a packet is two writes, and nothing is allocated once the pool has grown.
+
+use alloc::vec::Vec;
+
+use etalon_units::Time;
+
+use crate::Pair;
+
+/// A packet's place in the pool.
+pub(crate) type PacketId = u32;
+
+/// No packet.
+const NONE: PacketId = PacketId::MAX;
+
+/// What the switch knows of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet<H> {
+    pub(crate) handle: H,
+    pub(crate) pair: Pair,
+    pub(crate) bytes: u32,
+    /// When it entered the switch.
+    pub(crate) entered: Time,
+    /// When it reaches the far end of the link that it is on.
+    pub(crate) due: Time,
+    /// Marked CE by the switch.
+    pub(crate) ce: bool,
+}
+
+#[derive(Debug)]
+struct Slot<H> {
+    packet: Packet<H>,
+    /// The next packet of the same queue, or the next free slot.
+    next: PacketId,
+}
+
+/// All packets inside the switch.
+#[derive(Debug)]
+pub(crate) struct Pool<H> {
+    slots: Vec<Slot<H>>,
+    free: PacketId,
+    used: u64,
+}
+
+impl<H: Copy> Pool<H> {
+    pub(crate) const fn new() -> Pool<H> {
+        Pool {
+            slots: Vec::new(),
+            free: NONE,
+            used: 0,
+        }
+    }
+
+    /// Number of packets in the pool.
+    pub(crate) const fn used(&self) -> u64 {
+        self.used
+    }
+
+    pub(crate) fn insert(&mut self, packet: Packet<H>) -> PacketId {
+        self.used += 1;
+        let id = self.free;
+        if id == NONE {
+            let id = self.slots.len() as PacketId;
+            self.slots.push(Slot { packet, next: NONE });
+            return id;
+        }
+        let slot = &mut self.slots[id as usize];
+        self.free = slot.next;
+        *slot = Slot { packet, next: NONE };
+        id
+    }
+
+    pub(crate) fn remove(&mut self, id: PacketId) -> Packet<H> {
+        self.used -= 1;
+        let slot = &mut self.slots[id as usize];
+        slot.next = self.free;
+        self.free = id;
+        slot.packet
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: PacketId) -> &Packet<H> {
+        &self.slots[id as usize].packet
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: PacketId) -> &mut Packet<H> {
+        &mut self.slots[id as usize].packet
+    }
+}
+
+/// A first-in first-out queue of packets of the pool.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queue {
+    head: PacketId,
+    tail: PacketId,
+    len: u32,
+}
+
+impl Queue {
+    pub(crate) const fn new() -> Queue {
+        Queue {
+            head: NONE,
+            tail: NONE,
+            len: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn len(&self) -> u32 {
+        self.len
+    }
+
+    #[inline]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The oldest packet.
+    #[inline]
+    pub(crate) const fn front(&self) -> Option<PacketId> {
+        if self.len == 0 { None } else { Some(self.head) }
+    }
+
+    #[inline]
+    pub(crate) fn push<H>(&mut self, pool: &mut Pool<H>, id: PacketId) {
+        pool.slots[id as usize].next = NONE;
+        if self.len == 0 {
+            self.head = id;
+        } else {
+            pool.slots[self.tail as usize].next = id;
+        }
+        self.tail = id;
+        self.len += 1;
+    }
+
+    #[inline]
+    pub(crate) fn pop<H>(&mut self, pool: &Pool<H>) -> Option<PacketId> {
+        let id = self.front()?;
+        self.head = pool.slots[id as usize].next;
+        self.len -= 1;
+        Some(id)
+    }
+
+    /// Keeps the `keep` oldest packets and returns the rest.
+    pub(crate) fn split_off<H>(&mut self, pool: &Pool<H>, keep: u32) -> Queue {
+        if keep >= self.len {
+            return Queue::new();
+        }
+        if keep == 0 {
+            return core::mem::replace(self, Queue::new());
+        }
+        let mut last = self.head;
+        for _ in 1..keep {
+            last = pool.slots[last as usize].next;
+        }
+        let rest = Queue {
+            head: pool.slots[last as usize].next,
+            tail: self.tail,
+            len: self.len - keep,
+        };
+        self.tail = last;
+        self.len = keep;
+        rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(handle: u32) -> Packet<u32> {
+        Packet {
+            handle,
+            pair: Pair { src: 0, dst: 1 },
+            bytes: 1,
+            entered: Time::ZERO,
+            due: Time::ZERO,
+            ce: false,
+        }
+    }
+
+    fn drain(queue: &mut Queue, pool: &mut Pool<u32>) -> Vec<u32> {
+        let mut handles = Vec::new();
+        while let Some(id) = queue.pop(pool) {
+            handles.push(pool.remove(id).handle);
+        }
+        handles
+    }
+
+    #[test]
+    fn splitting_keeps_the_oldest() {
+        for keep in 0..7 {
+            let mut pool = Pool::new();
+            let mut queue = Queue::new();
+            for n in 0..5 {
+                let id = pool.insert(packet(n));
+                queue.push(&mut pool, id);
+            }
+            let mut rest = queue.split_off(&pool, keep);
+            let id = pool.insert(packet(9));
+            queue.push(&mut pool, id);
+            let kept = keep.min(5);
+            let expected: Vec<u32> = (0..kept).chain([9]).collect();
+            assert_eq!(drain(&mut queue, &mut pool), expected);
+            assert_eq!(drain(&mut rest, &mut pool), (kept..5).collect::<Vec<_>>());
+            assert_eq!(pool.used(), 0);
+        }
+    }
+
+    #[test]
+    fn slots_are_used_again() {
+        let mut pool = Pool::new();
+        let first = pool.insert(packet(1));
+        let second = pool.insert(packet(2));
+        pool.remove(first);
+        assert_eq!(pool.insert(packet(3)), first);
+        assert_eq!(pool.get(second).handle, 2);
+        assert_eq!(pool.slots.len(), 2);
+    }
+}

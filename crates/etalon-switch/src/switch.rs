@@ -1,0 +1,416 @@
+//! The switch: its public face, and the order in which things happen.
+
+use alloc::vec::Vec;
+
+use etalon_units::Time;
+
+use crate::agenda::{Agenda, Event, Kind};
+use crate::circuit_network::CircuitFabric;
+use crate::executor::{Action, Executor, Leads, Signal, Step, Week};
+use crate::packet_network::PacketFabric;
+use crate::pool::{Packet, PacketId, Pool};
+use crate::voq::Voqs;
+use crate::{Config, ConfigError, Departure, DropReason, Network, Pair, Probe, Schedule, Sink};
+
+/// A packet that enters the switch from a host of rack `pair.src`.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<H> {
+    /// Whatever the caller knows the packet by.
+    pub handle: H,
+    /// Source and destination rack.
+    pub pair: Pair,
+    /// Length on the wire in bytes.
+    pub bytes: u32,
+    /// The sender is ECN-capable: the switch may mark the packet CE.
+    pub ect: bool,
+}
+
+/// What both networks work with.
+#[derive(Debug)]
+pub(crate) struct Core<H> {
+    pub(crate) agenda: Agenda,
+    pub(crate) pool: Pool<H>,
+    pub(crate) voqs: Voqs,
+}
+
+/// A hybrid switch for packets known by handles `H`.
+///
+/// The caller owns the clock: it calls [`advance`](Switch::advance) at (or after) [`next_event`](Switch::next_event),
+/// and [`enqueue`](Switch::enqueue) when a packet arrives.
+///
+/// # Packet network
+/// VOQ, gate, round robin over the VOQs of the ToR, uplink, internal queue of its (input, output), round robin over the
+/// inputs, downlink. Both links are store-and-forward, and a packet in transmission has left its queue. A packet that
+/// finds its internal queue full returns to a hold at its VOQ, from where it is sent before all packets of the VOQ, over
+/// either network.
+///
+/// # Circuits
+/// A circuit drains the VOQ of its pair in the pair's days. A packet whose transmission began before the day ended
+/// completes; until it has, neither its source nor its destination starts another. The packet gate of a pair is closed
+/// from the start of the night before the pair's day to the end of the day; in all other days and nights the packet
+/// network serves the pair. If the pair also has a circuit in the next configuration, the gate stays closed through
+/// the night between; the circuit still goes down for it, unless the night has no length.
+///
+/// # Order
+/// What is due at one instant happens in a fixed order: transitions of the schedule (days that end and all that ends
+/// with them, then days that start), packets that leave over circuits, packets that leave over the packet network,
+/// circuits, downlinks and uplinks that can take their next packet, packets that reach the packet switch; within each
+/// by rack. So a day covers its start and not its end, and a place in an internal queue that becomes free at an instant
+/// can be taken at that instant.
+#[derive(Debug)]
+pub struct Switch<H> {
+    core: Core<H>,
+    packet: PacketFabric,
+    circuit: CircuitFabric,
+    executor: Executor,
+    leads: Leads,
+    racks: u16,
+}
+
+impl<H: Copy> Switch<H> {
+    /// An empty switch whose first week starts at `start`. Until then there are no circuits and all gates are open.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if the configuration makes no sense or the schedule is for another number of racks.
+    pub fn new(config: Config, schedule: Schedule, start: Time) -> Result<Switch<H>, ConfigError> {
+        config.check()?;
+        check_racks(config.racks, &schedule)?;
+        let leads = Leads {
+            big: config.voq.resize.map(|resize| resize.in_advance),
+            near: config.ece_in_advance,
+        };
+        let mut switch = Switch {
+            core: Core {
+                agenda: Agenda::new(config.racks),
+                pool: Pool::new(),
+                voqs: Voqs::new(&config),
+            },
+            packet: PacketFabric::new(&config),
+            circuit: CircuitFabric::new(&config),
+            executor: Executor::new(Week::compile(&schedule, leads), start),
+            leads,
+            racks: config.racks,
+        };
+        switch.core.agenda.set(Kind::Schedule, 0, start);
+        Ok(switch)
+    }
+
+    /// Adopts `schedule` at the end of the current week. A schedule that waits to be adopted is replaced.
+    ///
+    /// Up to the roll-over the switch acts as if the old week were to be repeated. What the new schedule has in advance
+    /// of its first days (bigger VOQs, ECE, a closed gate in the night before) starts at the roll-over at the earliest.
+    ///
+    /// # Errors
+    /// [`ConfigError::RacksDiffer`] if the schedule is for another number of racks; nothing changes then.
+    pub fn adopt(&mut self, schedule: Schedule) -> Result<(), ConfigError> {
+        check_racks(self.racks, &schedule)?;
+        self.executor.adopt(Week::compile(&schedule, self.leads));
+        Ok(())
+    }
+
+    /// When something next happens inside the switch. The schedule never ends, so there always is a next event.
+    #[must_use]
+    #[inline]
+    pub fn next_event(&self) -> Time {
+        self.core.agenda.next_time()
+    }
+
+    /// A packet enters the switch.
+    ///
+    /// All that is due before `now` must have been done ([`advance`](Switch::advance)). If events are due exactly at
+    /// `now`, the packet comes before or after them, as the caller calls.
+    ///
+    /// # Panics
+    /// If there is no such rack.
+    pub fn enqueue<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        arrival: Arrival<H>,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let Arrival {
+            handle,
+            pair,
+            bytes,
+            ect,
+        } = arrival;
+        debug_assert!(self.next_event() >= now, "the switch has not been advanced");
+        assert!(
+            pair.src < self.racks && pair.dst < self.racks,
+            "there is no such rack"
+        );
+        let core = &mut self.core;
+        let voq = core.voqs.get(pair);
+        let len = voq.len();
+        if len >= voq.capacity() {
+            probe.dropped(now, pair, len, bytes, DropReason::VoqFull);
+            sink.discard(now, handle, pair, DropReason::VoqFull);
+            return;
+        }
+        let len = len + 1;
+        let ce = ect && core.voqs.marks(pair, len);
+        let id = core.pool.insert(Packet {
+            handle,
+            pair,
+            bytes,
+            entered: now,
+            due: now,
+            ce,
+        });
+        core.voqs.get_mut(pair).push(&mut core.pool, id);
+        probe.enqueue(now, pair, len, bytes);
+        if ce {
+            probe.marked(now, pair, len);
+        }
+        self.backlogged(now, pair, probe);
+    }
+
+    /// Does everything that is due at or before `now`, in order.
+    pub fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
+        while let Some(Event { time, kind, rack }) = self.core.agenda.first(now) {
+            match kind {
+                Kind::Schedule => self.act(time, sink, probe),
+                Kind::CircuitArrival => {
+                    if let Some(id) = self.circuit.receive(rack, &mut self.core) {
+                        self.depart(time, id, Network::Circuit, sink, probe);
+                    }
+                }
+                Kind::DownlinkArrival => {
+                    if let Some(id) = self.packet.receive(rack, &mut self.core) {
+                        self.depart(time, id, Network::Packet, sink, probe);
+                    }
+                }
+                Kind::CircuitFree => self.circuit.serve(time, rack, &mut self.core, probe),
+                Kind::DownlinkFree => self.packet.serve_downlink(time, rack, &mut self.core),
+                Kind::UplinkFree => self.packet.serve_uplink(time, rack, &mut self.core, probe),
+                Kind::UplinkArrival => {
+                    if let Some(id) = self.packet.arrive(time, rack, &mut self.core) {
+                        self.hold(time, id, sink, probe);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Number of packets in the VOQ of `pair`. A packet in transmission has left it; the hold does not count.
+    #[must_use]
+    pub fn voq_len(&self, pair: Pair) -> u32 {
+        self.core.voqs.get(pair).len()
+    }
+
+    /// Capacity of the VOQ of `pair` in packets, at this moment.
+    #[must_use]
+    pub fn voq_capacity(&self, pair: Pair) -> u32 {
+        self.core.voqs.get(pair).capacity()
+    }
+
+    /// The network that new packets of `pair` will use: the circuit network in the pair's days.
+    #[must_use]
+    pub fn network(&self, pair: Pair) -> Network {
+        network(self.core.voqs.get(pair).is_on(Signal::Circuit))
+    }
+
+    /// Number of packets inside the switch: in VOQs, in holds, in internal queues and on links.
+    #[must_use]
+    pub fn queued(&self) -> u64 {
+        self.core.pool.used()
+    }
+
+    /// The VOQ of `pair` has backlog: the network that is open to it, if any, serves it.
+    #[inline]
+    fn backlogged<P: Probe>(&mut self, now: Time, pair: Pair, probe: &mut P) {
+        let voq = self.core.voqs.get(pair);
+        if voq.is_on(Signal::Circuit) {
+            self.circuit.serve(now, pair.dst, &mut self.core, probe);
+        } else if !voq.is_on(Signal::GateClosed) {
+            self.packet.open(pair);
+            self.packet
+                .serve_uplink(now, pair.src, &mut self.core, probe);
+        }
+    }
+
+    /// A packet found its internal queue full.
+    fn hold<S: Sink<H>, P: Probe>(&mut self, now: Time, id: PacketId, sink: &mut S, probe: &mut P) {
+        let Packet { pair, bytes, .. } = *self.core.pool.get(id);
+        if self.core.voqs.hold(pair, &mut self.core.pool, id) {
+            probe.held(now, pair, bytes);
+            self.backlogged(now, pair, probe);
+        } else {
+            let len = self.core.voqs.get(pair).len();
+            self.discard(now, id, len, DropReason::HoldFull, sink, probe);
+        }
+    }
+
+    /// A packet leaves towards its host.
+    #[inline]
+    fn depart<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        id: PacketId,
+        network: Network,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let packet = self.core.pool.remove(id);
+        let Packet { pair, bytes, .. } = packet;
+        let opposite = Pair {
+            src: pair.dst,
+            dst: pair.src,
+        };
+        let latency = now - packet.entered;
+        probe.departed(now, pair, bytes, latency, network);
+        sink.deliver(Departure {
+            handle: packet.handle,
+            pair,
+            time: now,
+            latency,
+            network,
+            bytes,
+            ce: packet.ce,
+            ece: self.core.voqs.get(opposite).is_on(Signal::Near),
+        });
+    }
+
+    /// Drops a packet; its VOQ now holds `len` packets.
+    fn discard<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        id: PacketId,
+        len: u32,
+        reason: DropReason,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let packet = self.core.pool.remove(id);
+        probe.dropped(now, packet.pair, len, packet.bytes, reason);
+        sink.discard(now, packet.handle, packet.pair, reason);
+    }
+
+    /// The next transition of the schedule.
+    fn act<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
+        match self.executor.advance() {
+            Action::Step(step) => self.step(now, step, sink, probe),
+            Action::RollOver(week) => probe.week(now, week),
+            Action::Adopt(week) => {
+                probe.week(now, week);
+                for step in self.steps_to_initial() {
+                    self.step(now, step, sink, probe);
+                }
+            }
+        }
+        let next = self.executor.next_time();
+        self.core.agenda.set(Kind::Schedule, 0, next);
+    }
+
+    /// What leads from the present signals to those that are on when the current week starts, in order.
+    fn steps_to_initial(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut initial = self.executor.initial();
+        for (pair, voq) in self.core.voqs.iter() {
+            let mut wanted = 0;
+            while let [(first, signal), rest @ ..] = initial {
+                if *first != pair {
+                    break;
+                }
+                wanted |= signal.bit();
+                initial = rest;
+            }
+            if wanted == voq.signals() {
+                continue;
+            }
+            for signal in Signal::ALL {
+                match (voq.is_on(signal), wanted & signal.bit() != 0) {
+                    (true, false) => steps.push(Step::Off(signal, pair)),
+                    (false, true) => steps.push(Step::On(signal, pair)),
+                    _ => {}
+                }
+            }
+        }
+        steps.sort_unstable();
+        steps
+    }
+
+    fn step<S: Sink<H>, P: Probe>(&mut self, now: Time, step: Step, sink: &mut S, probe: &mut P) {
+        match step {
+            Step::Night(day) => probe.night(now, day),
+            Step::Day(day) => probe.day(now, day),
+            Step::Off(signal, pair) => self.switch_signal(now, signal, pair, false, sink, probe),
+            Step::On(signal, pair) => self.switch_signal(now, signal, pair, true, sink, probe),
+        }
+    }
+
+    fn switch_signal<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        signal: Signal,
+        pair: Pair,
+        on: bool,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        if !self.core.voqs.get_mut(pair).switch(signal, on) {
+            return;
+        }
+        match signal {
+            Signal::Circuit => {
+                self.circuit.set(pair, on);
+                probe.circuit(now, pair, on);
+                sink.network_changed(now, pair, network(on));
+                if on {
+                    self.circuit.wake(now, pair.dst, &mut self.core);
+                }
+            }
+            Signal::GateClosed => {
+                if on {
+                    self.packet.close(pair);
+                } else if self.core.voqs.get(pair).has_backlog() {
+                    self.packet.open(pair);
+                    self.packet.wake(now, pair.src, &mut self.core);
+                }
+            }
+            Signal::Big => {
+                if on {
+                    if self.core.voqs.grow(pair) {
+                        probe.resized(now, pair, self.voq_capacity(pair));
+                    }
+                } else {
+                    self.shrink(now, pair, sink, probe);
+                }
+            }
+            Signal::Near => {}
+        }
+    }
+
+    /// The VOQ of `pair` returns to its ordinary capacity: the newest packets that it has no room for are dropped, in
+    /// the order of their arrival.
+    fn shrink<S: Sink<H>, P: Probe>(&mut self, now: Time, pair: Pair, sink: &mut S, probe: &mut P) {
+        let Some(mut excess) = self.core.voqs.shrink(pair, &self.core.pool) else {
+            return;
+        };
+        while let Some(id) = excess.pop(&self.core.pool) {
+            let len = self.voq_len(pair) + excess.len();
+            self.discard(now, id, len, DropReason::Shrunk, sink, probe);
+        }
+        probe.resized(now, pair, self.voq_capacity(pair));
+    }
+}
+
+fn check_racks(racks: u16, schedule: &Schedule) -> Result<(), ConfigError> {
+    if schedule.racks() == racks {
+        Ok(())
+    } else {
+        Err(ConfigError::RacksDiffer {
+            racks,
+            schedule: schedule.racks(),
+        })
+    }
+}
+
+const fn network(circuit: bool) -> Network {
+    if circuit {
+        Network::Circuit
+    } else {
+        Network::Packet
+    }
+}

@@ -1,0 +1,187 @@
+//! Virtual output queues: capacities, drops, marking, and the hold.
+
+use alloc::vec::Vec;
+
+use crate::executor::Signal;
+use crate::pool::{PacketId, Pool, Queue};
+use crate::{Config, Marking, Pair};
+
+/// The virtual output queue of one rack pair.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Voq {
+    queue: Queue,
+    /// Packets that came back because their internal queue was full. They go before all others.
+    hold: Queue,
+    /// The capacity outside the pair's windows.
+    ordinary: u32,
+    /// The capacity now.
+    capacity: u32,
+    /// The signals that are on, a bit each.
+    signals: u8,
+}
+
+impl Voq {
+    /// Number of packets in the queue, those in the hold not counted.
+    #[inline]
+    pub(crate) const fn len(&self) -> u32 {
+        self.queue.len()
+    }
+
+    #[inline]
+    pub(crate) const fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// There is something to send, in the queue or in the hold.
+    #[inline]
+    pub(crate) const fn has_backlog(&self) -> bool {
+        !self.queue.is_empty() || !self.hold.is_empty()
+    }
+
+    #[inline]
+    pub(crate) const fn is_on(&self, signal: Signal) -> bool {
+        self.signals & signal.bit() != 0
+    }
+
+    #[inline]
+    pub(crate) const fn signals(&self) -> u8 {
+        self.signals
+    }
+
+    /// Switches a signal; false if it already was so.
+    pub(crate) fn switch(&mut self, signal: Signal, on: bool) -> bool {
+        let before = self.signals;
+        if on {
+            self.signals |= signal.bit();
+        } else {
+            self.signals &= !signal.bit();
+        }
+        self.signals != before
+    }
+
+    #[inline]
+    pub(crate) fn push<H>(&mut self, pool: &mut Pool<H>, id: PacketId) {
+        self.queue.push(pool, id);
+    }
+
+    /// The packet to send next: the oldest of the hold, else the oldest of the queue.
+    #[inline]
+    pub(crate) fn pop<H>(&mut self, pool: &Pool<H>) -> Option<PacketId> {
+        if self.hold.is_empty() {
+            self.queue.pop(pool)
+        } else {
+            self.hold.pop(pool)
+        }
+    }
+}
+
+/// The VOQs of all rack pairs.
+#[derive(Debug)]
+pub(crate) struct Voqs {
+    voqs: Vec<Voq>,
+    racks: usize,
+    big: Option<u32>,
+    marking: Option<Marking>,
+    hold_capacity: u32,
+}
+
+impl Voqs {
+    /// Empty VOQs; `config` must have been checked.
+    pub(crate) fn new(config: &Config) -> Voqs {
+        let racks = usize::from(config.racks);
+        let voq = Voq {
+            queue: Queue::new(),
+            hold: Queue::new(),
+            ordinary: config.voq.packets,
+            capacity: config.voq.packets,
+            signals: 0,
+        };
+        let mut voqs = Voqs {
+            voqs: alloc::vec![voq; racks * racks],
+            racks,
+            big: config.voq.resize.map(|resize| resize.packets),
+            marking: config.marking,
+            hold_capacity: config.packet.hold_queue,
+        };
+        for &(pair, packets) in &config.voq.pairs {
+            let voq = voqs.get_mut(pair);
+            voq.ordinary = packets;
+            voq.capacity = packets;
+        }
+        voqs
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, pair: Pair) -> &Voq {
+        &self.voqs[usize::from(pair.src) * self.racks + usize::from(pair.dst)]
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, pair: Pair) -> &mut Voq {
+        &mut self.voqs[usize::from(pair.src) * self.racks + usize::from(pair.dst)]
+    }
+
+    /// Every pair with its VOQ, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Pair, &Voq)> {
+        self.voqs
+            .chunks(self.racks)
+            .enumerate()
+            .flat_map(|(src, row)| {
+                row.iter().enumerate().map(move |(dst, voq)| {
+                    let pair = Pair {
+                        src: src as u16,
+                        dst: dst as u16,
+                    };
+                    (pair, voq)
+                })
+            })
+    }
+
+    /// Whether an ECN-capable packet that makes the pair's VOQ `len` packets long is to be marked.
+    #[inline]
+    pub(crate) fn marks(&self, pair: Pair, len: u32) -> bool {
+        let Some(marking) = self.marking else {
+            return false;
+        };
+        let voq = self.get(pair);
+        if voq.capacity == voq.ordinary {
+            len > marking.threshold
+        } else {
+            len > marking.threshold_big
+        }
+    }
+
+    /// Takes a packet back that found its internal queue full; false if the hold is full too.
+    pub(crate) fn hold<H>(&mut self, pair: Pair, pool: &mut Pool<H>, id: PacketId) -> bool {
+        let capacity = self.hold_capacity;
+        let voq = self.get_mut(pair);
+        if voq.hold.len() >= capacity {
+            return false;
+        }
+        voq.hold.push(pool, id);
+        true
+    }
+
+    /// Gives the pair's VOQ its big capacity; false if it is not resized, being as big by itself.
+    pub(crate) fn grow(&mut self, pair: Pair) -> bool {
+        let Some(big) = self.big else { return false };
+        let voq = self.get_mut(pair);
+        let grows = voq.ordinary < big;
+        if grows {
+            voq.capacity = big;
+        }
+        grows
+    }
+
+    /// Gives the pair's VOQ its ordinary capacity again. Returns the packets that it has no room for, which are the
+    /// newest; `None` if it is not resized.
+    pub(crate) fn shrink<H>(&mut self, pair: Pair, pool: &Pool<H>) -> Option<Queue> {
+        let big = self.big?;
+        let voq = self.get_mut(pair);
+        if voq.ordinary >= big {
+            return None;
+        }
+        voq.capacity = voq.ordinary;
+        Some(voq.queue.split_off(pool, voq.ordinary))
+    }
+}
