@@ -32,6 +32,7 @@ const CURVE_SHIFT: u32 = 10 + 3 * TIME_SHIFT;
 pub struct Cubic {
     settings: Settings,
     epoch: Epoch,
+    clock: Clock,
     hystart: HyStart,
 }
 
@@ -69,10 +70,9 @@ struct Epoch {
     acked: u32,
     /// The Reno-friendly window.
     w_est: u32,
-    /// Jiffies, host time and ticks a second as the last ACK had them.
-    clock: Clock,
 }
 
+/// Jiffies, host time and ticks a second as the last ACK had them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Clock {
     jiffies: u64,
@@ -229,6 +229,7 @@ impl Configured for Cubic {
                 ..Settings::new(fixed(values[0]), fixed(values[1]))
             },
             epoch: Epoch::default(),
+            clock: Clock::default(),
             hystart: HyStart::default(),
         }
     }
@@ -241,6 +242,7 @@ impl Default for Cubic {
         Self {
             settings,
             epoch: Epoch::default(),
+            clock: Clock::default(),
             hystart: HyStart::default(),
         }
     }
@@ -250,7 +252,7 @@ impl CongestionControl for Cubic {
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let epoch = &mut self.epoch;
-        epoch.clock = Clock {
+        self.clock = Clock {
             jiffies: ack.jiffies,
             now: ack.now,
             hz: ack.hz,
@@ -311,10 +313,7 @@ impl CongestionControl for Cubic {
 
     fn on_state(&mut self, _window: &mut Window, state: State, _now: u64) {
         if state == State::Loss {
-            self.epoch = Epoch {
-                clock: self.epoch.clock,
-                ..Epoch::default()
-            };
+            self.epoch = Epoch::default();
             self.hystart = HyStart::default();
         }
     }
@@ -326,8 +325,8 @@ impl CongestionControl for Cubic {
         };
         let Clock {
             jiffies, now: then, ..
-        } = self.epoch.clock;
-        let tick = self.epoch.clock.tick();
+        } = self.clock;
+        let tick = self.clock.tick();
         let ticks = |from: u64, to: u64| (to / tick).saturating_sub(from / tick);
         let present = jiffies.saturating_add(ticks(then, now));
         let idle = ticks(now.saturating_sub(idle), now);
@@ -348,3 +347,6 @@ fn cube_root(n: u64) -> u32 {
     }
     root as u32
 }
+
+#[cfg(test)]
+mod tests;

@@ -61,7 +61,7 @@ impl Configured for Dctcp {
         Parameter::number(
             "g",
             1.0 / 16.0,
-            1.0 / 1024.0,
+            1.0 / 256.0,
             1.0,
             "weight of a new observation in alpha",
         ),

@@ -96,13 +96,14 @@ pub struct Ack {
     pub now: u64,
     /// Jiffies (ticks of the host's timer) at that moment.
     pub jiffies: u64,
-    /// Segments newly acknowledged cumulatively.
+    /// Segments newly acknowledged cumulatively, whether or not they were SACKed before.
     pub acked: u32,
-    /// Segments newly delivered: cumulatively or by SACK.
+    /// Segments newly delivered: by SACK, or cumulatively if they were not SACKed before. What windows grow by.
     pub delivered: u32,
     /// Segments newly marked lost.
     pub lost: u32,
-    /// Round-trip time measured by this ACK, if it measured one.
+    /// Round-trip time of the segment sent last among those that this ACK newly delivers, if none of them was
+    /// retransmitted (Karn's rule).
     pub rtt: Option<u64>,
     /// Smoothed RTT, 0 before the first sample.
     pub srtt: u64,
@@ -110,11 +111,12 @@ pub struct Ack {
     pub min_rtt: u64,
     /// Segments in flight before this ACK.
     pub prior_in_flight: u32,
-    /// The sender was limited by its cwnd, so growth is justified (RFC 7661 as Linux has it).
+    /// The sender was limited by its cwnd, so growth is justified (RFC 7661 as Linux has it: in slow start it is enough that
+    /// more than half of the window was used).
     pub cwnd_limited: bool,
     /// ECE flag of the ACK.
     pub ece: bool,
-    /// SND.UNA before and after.
+    /// SND.UNA before the ACK.
     pub prior_una: u32,
     /// SND.UNA after the ACK.
     pub una: u32,
@@ -145,7 +147,9 @@ pub enum State {
 /// A congestion control algorithm of one path.
 ///
 /// The path calls, for every ACK that is not a pure duplicate of nothing: `on_ack` first, in any state; then `increase`, if
-/// the state lets the window grow. On entering Cwr, Recovery or Loss it calls `ssthresh` once and then `on_state`.
+/// the state lets the window grow. On a congestion event (entering Cwr, Recovery or Loss, unless a reduction is under way
+/// already) it calls `ssthresh` once and sets [`Window::ssthresh`] to the result; then `on_state`, on every change of state.
+/// On entering Cwr or Recovery the window is reduced after that, on entering Loss before it.
 pub trait CongestionControl: core::fmt::Debug {
     /// The path is established.
     fn on_established(&mut self, window: &mut Window, now: u64) {
@@ -165,13 +169,14 @@ pub trait CongestionControl: core::fmt::Debug {
     /// The new slow-start threshold in segments, at least 2, on a congestion event at `now`.
     fn ssthresh(&mut self, window: &Window, now: u64) -> u32;
 
-    /// Recovery's state changes to `state`; `window` is as it stands after `ssthresh` was taken.
+    /// The path's state changes to `state`.
     #[inline]
     fn on_state(&mut self, window: &mut Window, state: State, now: u64) {
         let _ = (window, state, now);
     }
 
-    /// Transmission starts again after `idle` nanoseconds with nothing in flight (Linux's CA_EVENT_TX_START).
+    /// A data segment is sent at `now` with nothing in flight, `idle` nanoseconds after the last one was sent (Linux's
+    /// CA_EVENT_TX_START). With a window of one segment that is every segment.
     #[inline]
     fn on_restart(&mut self, window: &mut Window, now: u64, idle: u64) {
         let _ = (window, now, idle);
