@@ -1,0 +1,430 @@
+//! One model of a path for every congestion control in the registry.
+//!
+//! The model goes by rounds. In each, a window of segments crosses one bottleneck of a fixed rate with a finite queue; the
+//! RTT is what the queue makes of it. Overflow loses a segment and is followed by fast recovery, a queue above the
+//! threshold marks where the algorithm wants DCTCP's feedback, and a circuit that comes and goes sets ECE where the
+//! algorithm reads that. No retransmissions, timeouts or delayed ACKs: those are the connection's tests.
+
+use etalon_tcp::cc::{self, Ack, Any, CcError, CongestionControl, State, Window};
+use proptest::prelude::*;
+
+const HZ: u32 = 250;
+const MSS: u32 = 8_948;
+const MS: u64 = 1_000_000;
+
+/// The path under test.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    /// RTT without a queue, in ns.
+    base_rtt: u64,
+    /// Segments that fill the path without a queue.
+    bdp: u32,
+    /// Segments that fit into the queue.
+    queue: u32,
+    /// Rounds for which the circuit is up, then down, at twice and once the rate; 0 for no circuit.
+    circuit: u32,
+}
+
+/// What a run of the model came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Outcome {
+    /// Share of the bottleneck's capacity that was used.
+    utilisation: f64,
+    losses: u32,
+    /// The window after each round.
+    windows: Vec<u32>,
+}
+
+/// A sender in the model.
+struct Sender {
+    cc: Any,
+    window: Window,
+    now: u64,
+    una: u32,
+    min_rtt: u64,
+    established: bool,
+}
+
+impl Sender {
+    fn new(cc: Any) -> Self {
+        let window = Window {
+            cwnd: 10,
+            ssthresh: u32::MAX,
+            cwnd_count: 0,
+        };
+        Self {
+            cc,
+            window,
+            now: 1_000 * MS,
+            una: u32::MAX - 100 * MSS,
+            min_rtt: u64::MAX,
+            established: false,
+        }
+    }
+
+    /// The ACKs of `segments` that were sent as one window: `rtt` ns from first to first, spread over `spread` ns.
+    fn round(&mut self, segments: u32, rtt: u64, spread: u64, ece: bool, open: bool) {
+        if !self.established {
+            self.cc.on_established(&mut self.window, self.now);
+            self.established = true;
+        }
+        self.min_rtt = self.min_rtt.min(rtt);
+        let start = self.now;
+        let nxt = self.una.wrapping_add(2 * segments * MSS);
+        for i in 0..segments {
+            self.now = start + spread * u64::from(i) / u64::from(segments);
+            let prior_una = self.una;
+            self.una = self.una.wrapping_add(MSS);
+            let ack = Ack {
+                now: self.now,
+                jiffies: self.now * u64::from(HZ) / 1_000_000_000,
+                acked: 1,
+                delivered: 1,
+                lost: 0,
+                rtt: Some(rtt),
+                srtt: rtt,
+                min_rtt: self.min_rtt,
+                prior_in_flight: segments,
+                cwnd_limited: true,
+                ece,
+                prior_una,
+                una: self.una,
+                nxt,
+                open,
+                hz: HZ,
+            };
+            self.cc.on_ack(&mut self.window, &ack);
+            if open {
+                self.cc.increase(&mut self.window, &ack);
+            }
+        }
+        self.now = start + rtt.max(spread);
+    }
+
+    /// A congestion event: the new threshold, and the window down to it.
+    fn reduce(&mut self, state: State) {
+        let before = self.window.cwnd;
+        self.window.ssthresh = self.cc.ssthresh(&self.window, self.now);
+        assert!(self.window.ssthresh >= 2);
+        self.cc.on_state(&mut self.window, state, self.now);
+        assert!(self.window.ssthresh >= 2);
+        assert!(
+            self.window.ssthresh <= before.max(2),
+            "a reduction from {before} to {}",
+            self.window.ssthresh
+        );
+        self.window.cwnd = if state == State::Loss {
+            1
+        } else {
+            self.window.cwnd.min(self.window.ssthresh)
+        };
+        self.window.cwnd_count = 0;
+        assert!(self.cc.undo(&self.window, before) >= before);
+    }
+}
+
+fn run(cc: Any, path: Path, rounds: u32) -> Outcome {
+    let mut sender = Sender::new(cc);
+    let mut outcome = Outcome::default();
+    let (mut carried, mut capacity) = (0.0, 0.0);
+    let mut marked = false;
+    for round in 0..rounds {
+        let circuit = path.circuit > 0 && (round / path.circuit) % 2 == 1;
+        let bdp = if circuit { 2 * path.bdp } else { path.bdp };
+        let sent = sender.window.cwnd;
+        let queued = sent.saturating_sub(bdp);
+        let lost = queued > path.queue;
+        let queued = queued.min(path.queue);
+        let delivered = sent.min(bdp + queued);
+
+        // The round lasts for as long as the bottleneck takes for its segments, but at least the RTT without a queue.
+        let per_segment = path.base_rtt / u64::from(bdp);
+        let rtt = path.base_rtt + u64::from(queued) * per_segment;
+        let spread = u64::from(delivered) * per_segment;
+        carried += f64::from(delivered);
+        capacity += rtt.max(spread) as f64 / per_segment as f64;
+
+        let ece = marked || (circuit && sender.cc.reads_ece_without_ecn());
+        sender.round(delivered, rtt, spread, ece, !lost);
+        if lost {
+            outcome.losses += 1;
+            sender.reduce(State::Recovery);
+        } else if marked {
+            sender.reduce(State::Cwr);
+        }
+        sender
+            .cc
+            .on_state(&mut sender.window, State::Open, sender.now);
+        marked = sender.cc.wants_dctcp_feedback() && queued > path.queue / 3;
+
+        // A window is at most doubled in a round by slow start, and once more by an edge.
+        assert!(sender.window.cwnd >= 1);
+        assert!(sender.window.cwnd <= 4 * (2 * path.bdp + path.queue).max(10));
+        outcome.windows.push(sender.window.cwnd);
+    }
+    outcome.utilisation = carried / capacity;
+    outcome
+}
+
+fn every_algorithm() -> impl Iterator<Item = Any> {
+    cc::list()
+        .iter()
+        .map(|info| Any::by_name(info.name, &[]).expect("a registered name"))
+}
+
+/// Windows of 1 to 60 segments and RTTs of 1 to 10 ms of host time: where reconfigurable networks live.
+fn paths() -> impl Iterator<Item = Path> {
+    [MS, 3 * MS, 10 * MS].into_iter().flat_map(|base_rtt| {
+        [(4, 4), (10, 5), (20, 16), (50, 16), (20, 128)]
+            .into_iter()
+            .flat_map(move |(bdp, queue)| {
+                [0, 40].into_iter().map(move |circuit| Path {
+                    base_rtt,
+                    bdp,
+                    queue,
+                    circuit,
+                })
+            })
+    })
+}
+
+#[test]
+fn the_bottleneck_is_used_and_losses_stay_rare() {
+    for path in paths() {
+        for cc in every_algorithm() {
+            let name = cc.name();
+            let outcome = run(cc, path, 4_000);
+            assert!(
+                outcome.utilisation > 0.70,
+                "{name} on {path:?}: {}",
+                outcome.utilisation
+            );
+            assert!(
+                outcome.losses < 4_000 / 4,
+                "{name} on {path:?}: {} losses",
+                outcome.losses
+            );
+        }
+    }
+}
+
+#[test]
+fn the_same_inputs_have_the_same_outcome() {
+    for path in paths() {
+        for cc in every_algorithm() {
+            assert_eq!(run(cc.clone(), path, 500), run(cc, path, 500));
+        }
+    }
+}
+
+#[test]
+fn retcp_fills_a_circuit_sooner_than_reno() {
+    // The queue is too short to carry Reno over the doubling of the rate.
+    let path = Path {
+        base_rtt: 2 * MS,
+        bdp: 50,
+        queue: 16,
+        circuit: 40,
+    };
+    let utilisation = |name| run(Any::by_name(name, &[]).unwrap(), path, 4_000).utilisation;
+    assert!(utilisation("retcp") > utilisation("reno") + 0.05);
+}
+
+#[test]
+fn dctcp_keeps_the_queue_short_without_loss() {
+    let path = Path {
+        base_rtt: 2 * MS,
+        bdp: 40,
+        queue: 40,
+        circuit: 0,
+    };
+    let outcome = run(Any::by_name("dctcp", &[]).unwrap(), path, 4_000);
+    let (settled, early) = (&outcome.windows[200..], &outcome.windows[..200]);
+    assert!(
+        early.iter().max() > settled.iter().max(),
+        "slow start overshoots"
+    );
+    assert!(
+        settled.iter().all(|&cwnd| (38..=58).contains(&cwnd)),
+        "{settled:?}"
+    );
+    assert!(outcome.utilisation > 0.98);
+}
+
+#[test]
+fn nothing_grows_unless_limited_by_the_window() {
+    for cc in every_algorithm() {
+        let mut cc = cc;
+        let mut window = Window {
+            cwnd: 10,
+            ssthresh: 20,
+            cwnd_count: 0,
+        };
+        for i in 0..1_000u32 {
+            let ack = Ack {
+                now: u64::from(i) * MS,
+                jiffies: u64::from(i) / 4,
+                acked: 1,
+                delivered: 1,
+                rtt: Some(MS),
+                una: i * MSS,
+                nxt: (i + 10) * MSS,
+                hz: HZ,
+                ..Ack::default()
+            };
+            cc.on_ack(&mut window, &ack);
+            cc.increase(&mut window, &ack);
+            assert_eq!(window.cwnd, 10, "{}", cc.name());
+        }
+    }
+}
+
+#[test]
+fn values_out_of_range_are_refused() {
+    for info in cc::list() {
+        for parameter in info.parameters {
+            for value in [
+                parameter.min - 1.0,
+                parameter.max + 1.0,
+                f64::INFINITY,
+                f64::NAN,
+            ] {
+                let refused = Any::by_name(info.name, &[(parameter.name, value)]);
+                assert!(
+                    matches!(refused, Err(CcError::BadValue { .. })),
+                    "{} {value}",
+                    parameter.name
+                );
+            }
+        }
+        let unknown = Any::by_name(info.name, &[("no such parameter", 1.0)]);
+        assert!(matches!(unknown, Err(CcError::UnknownParameter { .. })));
+    }
+}
+
+/// What may happen to a congestion control.
+#[derive(Clone, Debug)]
+enum Event {
+    Ack { ack: Ack, increase: bool },
+    Reduce(State),
+    Settle(State),
+    Restart { idle: u64 },
+    Undo,
+}
+
+fn ack() -> impl Strategy<Value = Ack> {
+    let segments = prop_oneof![4 => 0..5u32, 1 => 0..1u32 << 16];
+    let times = (
+        any::<Option<u32>>(),
+        any::<u32>(),
+        prop_oneof![Just(0u64), Just(u64::MAX), 0..1u64 << 40],
+    );
+    let sequence = (any::<u32>(), 0..1u32 << 20, any::<u32>());
+    (
+        segments.clone(),
+        segments,
+        times,
+        sequence,
+        any::<[bool; 3]>(),
+    )
+        .prop_map(
+            |(acked, delivered, (rtt, srtt, min_rtt), (una, bytes, nxt), [limited, ece, open])| {
+                Ack {
+                    acked,
+                    delivered,
+                    rtt: rtt.map(u64::from),
+                    srtt: u64::from(srtt),
+                    min_rtt,
+                    prior_in_flight: delivered,
+                    cwnd_limited: limited,
+                    ece,
+                    prior_una: una.wrapping_sub(bytes),
+                    una,
+                    nxt,
+                    open,
+                    hz: HZ,
+                    ..Ack::default()
+                }
+            },
+        )
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let congestion = prop_oneof![Just(State::Cwr), Just(State::Recovery), Just(State::Loss)];
+    let state = prop_oneof![Just(State::Open), Just(State::Disorder), congestion.clone()];
+    prop_oneof![
+        20 => (ack(), any::<bool>()).prop_map(|(ack, increase)| Event::Ack { ack, increase }),
+        2 => congestion.prop_map(Event::Reduce),
+        2 => state.prop_map(Event::Settle),
+        1 => (0..1u64 << 40).prop_map(|idle| Event::Restart { idle }),
+        1 => Just(Event::Undo),
+    ]
+}
+
+/// Every algorithm with every parameter at its default, or anywhere in its range.
+fn algorithm() -> impl Strategy<Value = Any> {
+    (
+        0..cc::list().len(),
+        proptest::collection::vec(any::<Option<f64>>(), 8),
+    )
+        .prop_map(|(index, picks)| {
+            let info = &cc::list()[index];
+            let chosen = |(parameter, pick): (&cc::Parameter, &Option<f64>)| {
+                let share = pick.as_ref()?.abs().fract();
+                let value = parameter.min + share * (parameter.max - parameter.min);
+                Some((
+                    parameter.name,
+                    if parameter.whole {
+                        value.round()
+                    } else {
+                        value
+                    },
+                ))
+            };
+            let given: Vec<_> = info
+                .parameters
+                .iter()
+                .zip(&picks)
+                .filter_map(chosen)
+                .collect();
+            Any::by_name(info.name, &given).expect("all are in range")
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever happens, in whatever order: no panic, no overflow, and a window between 1 and its limit.
+    #[test]
+    fn any_sequence_of_events_keeps_the_window_in_bounds(
+        cc in algorithm(),
+        cwnd in prop_oneof![1..100u32, 1..=Window::MAX_CWND],
+        events in proptest::collection::vec((event(), 0..1u64 << 36), 1..200),
+    ) {
+        let mut sender = Sender::new(cc);
+        sender.window.cwnd = cwnd;
+        for (event, after) in events {
+            sender.now += after;
+            let before = sender.window;
+            match event {
+                Event::Ack { ack, increase } => {
+                    let ack = Ack { now: sender.now, jiffies: sender.now / (4 * MS), ..ack };
+                    sender.cc.on_ack(&mut sender.window, &ack);
+                    prop_assert_eq!(sender.window.cwnd, before.cwnd);
+                    if increase {
+                        sender.cc.increase(&mut sender.window, &ack);
+                        let edges = sender.cc.reads_ece_without_ecn();
+                        prop_assert!(edges || sender.window.cwnd >= before.cwnd);
+                        prop_assert!(edges || ack.cwnd_limited || sender.window.cwnd == before.cwnd);
+                    }
+                }
+                Event::Reduce(state) => sender.reduce(state),
+                Event::Settle(state) => sender.cc.on_state(&mut sender.window, state, sender.now),
+                Event::Restart { idle } => sender.cc.on_restart(&mut sender.window, sender.now, idle),
+                Event::Undo => sender.window.cwnd = sender.cc.undo(&sender.window, before.cwnd),
+            }
+            prop_assert!((1..=Window::MAX_CWND).contains(&sender.window.cwnd));
+            prop_assert!(sender.window.ssthresh >= 2);
+        }
+    }
+}
