@@ -21,7 +21,7 @@ struct Path {
     bdp: u32,
     /// Segments that fit into the queue.
     queue: u32,
-    /// Rounds for which the circuit is up, then down, at twice and once the rate; 0 for no circuit.
+    /// Rounds for which the circuit is down, then up and the rate twice as high; 0 for no circuit.
     circuit: u32,
 }
 

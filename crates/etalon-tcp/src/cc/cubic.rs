@@ -1,17 +1,20 @@
 //! CUBIC (RFC 9438), with HyStart in slow start.
 //!
-//! The results of reconfigurable networks depend on details that the RFC leaves to the implementation. As in Linux 6.1:
+//! The results of reconfigurable networks depend on details that the RFC leaves to the implementation. As in Linux
+//! 6.1:
 //!
-//! - The curve is read on the host's timer: the epoch's start and t count jiffies (section 4.1 has no granularity). K and t
-//!   are then expressed in 1/1024 s.
-//! - The growth rate is computed anew when the window has changed, or more than HZ/32 jiffies after the last time; within one
-//!   jiffy the curve is read once and only the Reno-friendly estimate moves.
+//! - The curve is read on the host's timer: the epoch's start and t count jiffies (section 4.1 has no granularity). K
+//!   and t are then expressed in 1/1024 s.
+//! - The growth rate is computed anew when the window has changed, or more than HZ/32 jiffies after the last time;
+//!   within one jiffy the curve is read once and only the Reno-friendly estimate moves.
 //! - The target is the curve one smallest RTT ahead (section 4.2 has the smoothed RTT), rounded up to jiffies.
-//! - Growth is capped at one segment for two acknowledged (section 4.4 caps the target at 1.5 cwnd), and at or above the
-//!   target it is one segment in 100 windows. Before the first reduction it is at least one segment for 20 acknowledged.
-//! - The Reno-friendly window grows at alpha = 8/15 = 0.533 with beta = 717/1024 (section 4.3 has 0.529), and does not go
-//!   over to alpha = 1 above the window of the last reduction.
-//! - A timeout forgets everything: the next epoch starts without a `W_max` (section 4.8 keeps it).
+//! - Growth is capped at one segment for two acknowledged (section 4.2's cap of the target at 1.5 cwnd), and at or
+//!   above the target it is one segment in 100 windows. Before the first reduction it is at least one segment for 20
+//!   acknowledged.
+//! - The Reno-friendly window grows at alpha = 8/15 = 0.533 with beta = 717/1024 (section 4.3 has 0.529), and does not
+//!   go over to alpha = 1 above the window of the last reduction.
+//! - A timeout forgets everything (section 4.8: `W_max` and K), also the smallest RTT, and growth is again at least
+//!   one segment for 20 acknowledged.
 //! - A spurious reduction gives the window back, but not `W_max` nor the epoch (section 4.9 restores them).
 //! - An idle period moves the epoch, so that the curve does not grow meanwhile (section 5.8).
 //!
@@ -158,14 +161,14 @@ impl Epoch {
             self.k = 0;
             self.origin = cwnd;
         } else {
-            // Equation (2): K = cbrt((W_max - cwnd_epoch) / C), in 2^-10 s.
+            // K = cbrt((W_max - cwnd_epoch) / C), in 2^-10 s.
             let per_segment = (1 << CURVE_SHIFT) / u64::from(settings.c);
             self.k = u64::from(cube_root(per_segment * u64::from(self.w_max - cwnd)));
             self.origin = self.w_max;
         }
     }
 
-    /// RFC 9438, section 4.2, equation (1): W(t) = C (t - K)^3 + W_max, with t in 2^-10 s.
+    /// RFC 9438, section 4.2: W(t) = C (t - K)^3 + W_max, with t in 2^-10 s.
     fn curve(&self, settings: &Settings, t: u64) -> u32 {
         // Bounded so that the cube fits; the window is at its limit long before.
         let distance = u128::from(t.abs_diff(self.k).min(1 << 32));

@@ -3,9 +3,10 @@
 //! As in Linux, and other than in the RFC:
 //!
 //! - Segments are counted, where section 3.3 counts bytes.
-//! - The ACK that ends an observation window counts for the next one: Linux looks at its counters before it adds that ACK.
-//! - alpha is a multiple of 1/1024. Once a window's decay would round to nothing, alpha drops to 0 rather than staying at a
-//!   small value for ever.
+//! - The ACK that ends an observation window counts for the next one: Linux looks at its counters before it adds that
+//!   ACK.
+//! - alpha is a multiple of 1/1024. Once a window's decay would round to nothing, alpha drops to 0 rather than staying
+//!   at a small value for ever.
 //! - Loss cuts the window in half (section 3.5 asks for what plain TCP does), also if Cwr has already begun.
 //!
 //! The receiver's side (section 3.2) is part of the connection.
@@ -197,8 +198,8 @@ mod tests {
             } else {
                 assert_eq!(cc.alpha_1024(), before, "the first window has not ended");
             }
-            // Decay and gain are both rounded down, by less than one unit a window and with opposite signs; an error of one
-            // window decays by 15/16, so that either sum stays below 16.
+            // Decay and gain are both rounded down, by less than one unit a window and with opposite signs; an error
+            // of one window decays by 15/16, so that either sum stays below 16.
             let exact = alpha * f64::from(ONE);
             let error = (exact - f64::from(cc.alpha_1024())).abs();
             assert!(

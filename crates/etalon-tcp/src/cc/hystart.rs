@@ -1,14 +1,15 @@
 //! HyStart: leaves slow start before it overshoots (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer
 //! Networks 55(9), 2011), with Linux's thresholds.
 //!
-//! Two signs that the path is full, looked for once the window has 16 segments: a train of ACKs, less than 2 ms apart, that
-//! is longer than half of the smallest RTT; or a smallest RTT of this round that lies above the path's by an eighth of it,
-//! at least 4 and at most 16 ms. Either sets ssthresh to the window, and HyStart rests until the next timeout.
+//! Two signs that the path is full, looked for once the window has 16 segments: a train of ACKs, less than 2 ms apart,
+//! that is longer than half of the smallest RTT; or a smallest RTT of this round that lies above the path's by an
+//! eighth of it, at least 4 and at most 16 ms. Either sets ssthresh to the window, and HyStart rests until the next
+//! timeout.
 //!
-//! Linux allows the train some more for bursts of large segments: the time that four of 64 KiB take at the pacing rate, which
-//! Linux keeps at twice the window per smoothed RTT in slow start whether or not it paces; at most 1 ms. Where Linux knows
-//! the MSS, this takes the bytes per segment that the ACK acknowledged. It assumes that pacing is off: a paced Linux sender
-//! waits for the whole smallest RTT, not half.
+//! Linux allows the train some more for bursts of large segments: the time that four of 64 KiB take at the pacing
+//! rate, which Linux keeps at twice the window per smoothed RTT in slow start whether or not it paces; at most 1 ms.
+//! Where Linux knows the MSS, this takes the bytes per segment that the ACK acknowledged. It assumes that pacing is
+//! off: a paced Linux sender waits for the whole smallest RTT, not half.
 
 use super::{Ack, Window};
 
@@ -40,7 +41,8 @@ pub(super) struct HyStart {
 }
 
 impl HyStart {
-    /// Looks at an ACK with an RTT sample of `rtt` us in slow start; `delay_min` is the smallest RTT of the path in us.
+    /// Looks at an ACK with an RTT sample of `rtt` us in slow start; `delay_min` is the smallest RTT of the path in
+    /// us.
     pub(super) fn on_ack(&mut self, window: &mut Window, ack: &Ack, rtt: u32, delay_min: u32) {
         if self.found {
             return;
@@ -68,7 +70,7 @@ impl HyStart {
         }
     }
 
-    /// Ha and Rhee, section 4.1: the ACK train.
+    /// The ACK train.
     fn train_is_long(&mut self, window: &Window, ack: &Ack, now: u64, delay_min: u32) -> bool {
         if now.saturating_sub(self.last_ack) > ACK_GAP {
             return false;
@@ -78,7 +80,7 @@ impl HyStart {
         now.saturating_sub(self.round_start) > limit
     }
 
-    /// Ha and Rhee, section 4.2: the increase of the delay.
+    /// The increase of the delay.
     fn delay_has_grown(&mut self, rtt: u32, delay_min: u32) -> bool {
         self.rtt = self.rtt.min(rtt);
         if self.samples < MIN_SAMPLES {
@@ -150,7 +152,8 @@ mod tests {
 
     #[test]
     fn a_train_longer_than_half_the_rtt() {
-        // Half of 10 ms, and half of the allowance: four times 64 KiB at 2 x 1000 segments a 10 ms are 1310 us, capped at 1.
+        // Half of 10 ms, and half of the allowance: four times 64 KiB at 2 x 1000 segments a 10 ms are 1310 us, capped
+        // at 1.
         assert_eq!(train(1_000, 100), Some(5_600));
         assert_eq!(train(1_000, 500), Some(6_000));
         // At 100000 segments a window the allowance is 262 x 10 ms / 200000 = 13 us.

@@ -1,7 +1,8 @@
 //! Congestion controls: one trait, one file each, one registry.
 //!
-//! Adding one: a file beside this one that implements [`CongestionControl`], and one line in the `registry!` below. The
-//! model test in `tests/` and the command line's `etalon list cc` pick it up from there.
+//! Adding one: a file beside this one that implements [`CongestionControl`] and [`Configured`] (its parameters), and
+//! one line in the `registry!` below. The model test in `tests/` and the command line's `etalon list cc` pick it up
+//! from there.
 
 mod cubic;
 mod dctcp;
@@ -41,8 +42,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// The largest congestion window an algorithm grows to, in segments: 2^20, four orders of magnitude beyond what the
-    /// modelled networks hold. It keeps all arithmetic on windows far from overflow.
+    /// The largest congestion window an algorithm grows to, in segments: 2^20, four orders of magnitude beyond what
+    /// the modelled networks hold. It keeps all arithmetic on windows far from overflow.
     pub const MAX_CWND: u32 = 1 << 20;
 
     /// Whether the path is in slow start.
@@ -111,8 +112,8 @@ pub struct Ack {
     pub min_rtt: u64,
     /// Segments in flight before this ACK.
     pub prior_in_flight: u32,
-    /// The sender was limited by its cwnd, so growth is justified (RFC 7661 as Linux has it: in slow start it is enough that
-    /// more than half of the window was used).
+    /// The sender was limited by its cwnd, so growth is justified (RFC 7661 as Linux has it: in slow start it is
+    /// enough that more than half of the window was used).
     pub cwnd_limited: bool,
     /// ECE flag of the ACK.
     pub ece: bool,
@@ -128,8 +129,8 @@ pub struct Ack {
     pub hz: u32,
 }
 
-/// The states of a sender's loss recovery, as Linux names them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The states of a sender's loss recovery, as Linux names them, in the order of severity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// Nothing is amiss.
     #[default]
@@ -146,17 +147,19 @@ pub enum State {
 
 /// A congestion control algorithm of one path.
 ///
-/// The path calls, for every ACK that is not a pure duplicate of nothing: `on_ack` first, in any state; then `increase`, if
-/// the state lets the window grow. On a congestion event (entering Cwr, Recovery or Loss, unless a reduction is under way
-/// already) it calls `ssthresh` once and sets [`Window::ssthresh`] to the result; then `on_state`, on every change of state.
-/// On entering Cwr or Recovery the window is reduced after that, on entering Loss before it.
+/// The path calls, for every ACK that is not a pure duplicate of nothing: `on_ack` first, in any state; then
+/// `increase`, if the state lets the window grow. On a congestion event (entering Cwr, Recovery or Loss, unless a
+/// reduction is under way already) it calls `ssthresh` once and sets [`Window::ssthresh`] to the result; then
+/// `on_state`, on every change of state and on every timeout, also the ones after the first. On entering Cwr or
+/// Recovery the window is reduced after that, on entering Loss before it.
 pub trait CongestionControl: core::fmt::Debug {
     /// The path is established.
     fn on_established(&mut self, window: &mut Window, now: u64) {
         let _ = (window, now);
     }
 
-    /// Sees every ACK that acknowledges or SACKs something new, or carries ECE, in any state. The place for RTT samples (HyStart) and marks (DCTCP).
+    /// Sees every ACK that acknowledges or SACKs something new, or carries ECE, in any state. The place for RTT
+    /// samples (HyStart) and marks (DCTCP).
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let _ = (window, ack);

@@ -72,7 +72,8 @@ pub trait Configured: CongestionControl + Sized {
     /// The parameters it has.
     const PARAMETERS: &'static [Parameter];
 
-    /// A new instance. `values` holds one value for each of [`Self::PARAMETERS`], in their order and within their ranges.
+    /// A new instance. `values` holds one value for each of [`Self::PARAMETERS`], in their order and within their
+    /// ranges.
     fn configured(values: &[f64]) -> Self;
 }
 

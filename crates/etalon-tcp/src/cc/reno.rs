@@ -2,11 +2,11 @@
 //!
 //! As in Linux the window counts whole segments. Deviations from the RFC:
 //!
-//! - The window grows by what an ACK *delivers* (cumulatively or by SACK), not by its byte count: section 3.1's equations
-//!   (2) and (3) in segments, with RFC 3465's limit L unbounded, because Linux has no such limit.
-//! - It grows only if the sender was limited by it (RFC 7661, section 4.3's aim); RFC 5681 grows it regardless.
-//! - The slow-start threshold is half of the window, where equation (4) says half of the flight: a sender that is limited
-//!   by its window has a full flight, and one that is not has its window cut by the path's own validation.
+//! - The window grows by what an ACK *delivers* (cumulatively or by SACK), not by its byte count: section 3.1's
+//!   equations (2) and (3) in segments, with RFC 3465's limit L unbounded, because Linux has no such limit.
+//! - It grows only if the sender was limited by it (the aim of RFC 7661); RFC 5681 grows it regardless.
+//! - The slow-start threshold is half of the window, where equation (4) says half of the flight: a sender that is
+//!   limited by its window has a full flight, and one that is not has its window cut by the path's own validation.
 
 use super::{Ack, Configured, CongestionControl, Parameter, Window};
 

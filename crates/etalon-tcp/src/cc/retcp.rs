@@ -1,15 +1,15 @@
-//! reTCP: Reno that follows circuits (Mukerjee et al., "Adapting TCP for Reconfigurable Datacenter Networks", NSDI 2020,
-//! section 5.3).
+//! reTCP: Reno that follows circuits (Mukerjee et al., "Adapting TCP for Reconfigurable Datacenter Networks", NSDI
+//! 2020, section 5.3).
 //!
-//! The switch sets ECE on the ACKs of a sender that has, or is about to have, a circuit. reTCP watches that bit for edges:
-//! on 0 -> 1 it multiplies the window by alpha, on 1 -> 0 by beta. The slow-start threshold is left alone, so after a down
-//! edge the window may lie below it and slow start takes it back up.
+//! The switch sets ECE on the ACKs of a sender that has, or is about to have, a circuit. reTCP watches that bit for
+//! edges: on 0 -> 1 it multiplies the window by alpha, on 1 -> 0 by beta. The slow-start threshold is left alone, so
+//! after a down edge the window may lie below it and slow start takes it back up.
 //!
 //! What the paper leaves open, and is done as the authors' kernel module does it:
 //!
-//! - The edge is handled in the congestion-avoidance hook, after Reno's own step for that ACK. In a state that does not let
-//!   the window grow (Recovery, Loss) the hook is not called: the edge takes effect with the first ACK after it, and a
-//!   pair of edges within it has none.
+//! - The edge is handled in the congestion-avoidance hook, after Reno's own step for that ACK. In a state that does
+//!   not let the window grow (Recovery, Loss) the hook is not called: the edge takes effect with the first ACK after
+//!   it, and a pair of edges within it has none.
 //! - An edge counts whether or not the sender is limited by its window.
 //! - Windows are whole segments: the product is rounded down, to at least 1 segment.
 

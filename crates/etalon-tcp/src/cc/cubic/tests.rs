@@ -89,9 +89,9 @@ fn the_window_follows_the_curve() {
         for _ in 0..w.cwnd / 2 {
             cc.increase(&mut w, &ack(jiffies, 1));
         }
-        // Growth is at least a segment in 100 windows, 0.8 s; for the 2.7 s in which the curve is within a segment of its
-        // plateau the window creeps ahead of it by that. It falls behind by rounding down, and by a pace that is up to eight
-        // ticks old when the curve climbs by 40 segments/s.
+        // Growth is at least a segment in 100 windows, 0.8 s; for the 2.7 s in which the curve is within a segment of
+        // its plateau the window creeps ahead of it by that. It falls behind by rounding down, and by a pace that is
+        // up to eight ticks old when the curve climbs by 40 segments/s.
         let t = jiffies as f64 / f64::from(HZ);
         let exact = 0.4 * libm::pow(t - k, 3.0) + 60.0;
         let ahead = f64::from(w.cwnd) - exact;
