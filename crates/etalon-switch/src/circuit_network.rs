@@ -47,12 +47,13 @@ impl CircuitFabric {
         self.source_of[usize::from(pair.dst)] = up.then_some(pair.src);
     }
 
-    /// Has the circuit to `dst` served in the course of this instant, after all transitions of the schedule.
+    /// Has the circuit to `dst` served as soon as it is free, but after all transitions of the schedule at `now`.
     pub(crate) fn wake<H>(&self, now: Time, dst: u16, core: &mut Core<H>) {
-        self.links[usize::from(dst)].wake(&mut core.agenda, now);
+        let link = &self.links[usize::from(dst)];
+        link.serve_at(&mut core.agenda, link.free_at().max(now));
     }
 
-    /// Transmits the next packet of the circuit to `dst`, if there is a circuit, free, and a packet.
+    /// Transmits the next packet of the circuit to `dst` if there are both, now or as soon as the circuit is free.
     #[inline]
     pub(crate) fn serve<H: Copy, P: Probe>(
         &mut self,
@@ -63,14 +64,14 @@ impl CircuitFabric {
     ) {
         let link = &mut self.links[usize::from(dst)];
         if link.free_at() > now {
-            return;
+            return link.serve_at(&mut core.agenda, link.free_at());
         }
-        let mut again = Time::MAX;
+        let mut next = Time::MAX;
         if let Some(src) = self.source_of[usize::from(dst)] {
             let pair = Pair { src, dst };
             let source_free_at = &mut self.source_free_at[usize::from(src)];
             if *source_free_at > now {
-                again = *source_free_at;
+                next = *source_free_at;
             } else {
                 let voq = core.voqs.get_mut(pair);
                 if let Some(id) = voq.pop(&core.pool) {
@@ -81,12 +82,16 @@ impl CircuitFabric {
                         core.pool.get(id).bytes,
                         Network::Circuit,
                     );
-                    *source_free_at = link.send(now, id, &mut core.pool, &mut core.agenda);
-                    return;
+                    let has_more = voq.has_backlog();
+                    let end = link.send(now, id, &mut core.pool, &mut core.agenda);
+                    *source_free_at = end;
+                    if has_more {
+                        next = end;
+                    }
                 }
             }
         }
-        link.serve_at(&mut core.agenda, again);
+        link.serve_at(&mut core.agenda, next);
     }
 
     /// Takes the packet that reached the ToR of `dst`.

@@ -35,18 +35,10 @@ impl Link {
         self.transmitter.free_at()
     }
 
-    /// Asks to be served at `time`, as if the transmitter became free then.
+    /// Asks to be served at `time`, [`Time::MAX`] for not at all.
     #[inline]
     pub(crate) fn serve_at(&self, agenda: &mut Agenda, time: Time) {
         agenda.set(self.free, self.rack, time);
-    }
-
-    /// Asks to be served in the course of this instant, unless the transmitter is busy: then it will be afterwards.
-    #[inline]
-    pub(crate) fn wake(&self, agenda: &mut Agenda, now: Time) {
-        if self.free_at() <= now {
-            self.serve_at(agenda, now);
-        }
     }
 
     /// Starts to transmit a packet; the transmitter must be free. Returns when the transmission ends.
@@ -66,7 +58,6 @@ impl Link {
             agenda.set(self.arrival, self.rack, end + self.delay);
         }
         self.on_the_way.push(pool, id);
-        agenda.set(self.free, self.rack, end);
         end
     }
 

@@ -65,12 +65,13 @@ impl PacketFabric {
         self.open[usize::from(pair.src)].remove(pair.dst);
     }
 
-    /// Has the uplink of `src` served in the course of this instant, after all transitions of the schedule.
+    /// Has the uplink of `src` served as soon as it is free, but after all transitions of the schedule at `now`.
     pub(crate) fn wake<H>(&self, now: Time, src: u16, core: &mut Core<H>) {
-        self.uplinks[usize::from(src)].wake(&mut core.agenda, now);
+        let uplink = &self.uplinks[usize::from(src)];
+        uplink.serve_at(&mut core.agenda, uplink.free_at().max(now));
     }
 
-    /// Transmits the next packet of `src`, if the uplink is free and there is one.
+    /// Transmits the next packet of `src` if there is one, now or as soon as the uplink is free.
     #[inline]
     pub(crate) fn serve_uplink<H: Copy, P: Probe>(
         &mut self,
@@ -81,9 +82,10 @@ impl PacketFabric {
     ) {
         let uplink = &mut self.uplinks[usize::from(src)];
         if uplink.free_at() > now {
-            return;
+            return uplink.serve_at(&mut core.agenda, uplink.free_at());
         }
         let open = &mut self.open[usize::from(src)];
+        let mut next = Time::MAX;
         if let Some(dst) = open.serve() {
             let pair = Pair { src, dst };
             let voq = core.voqs.get_mut(pair);
@@ -98,11 +100,13 @@ impl PacketFabric {
                     core.pool.get(id).bytes,
                     Network::Packet,
                 );
-                uplink.send(now, id, &mut core.pool, &mut core.agenda);
-                return;
+                let end = uplink.send(now, id, &mut core.pool, &mut core.agenda);
+                if !open.is_empty() {
+                    next = end;
+                }
             }
         }
-        uplink.serve_at(&mut core.agenda, Time::MAX);
+        uplink.serve_at(&mut core.agenda, next);
     }
 
     /// A packet of `src` reaches the packet switch. Returns it if its internal queue is full.
@@ -125,25 +129,28 @@ impl PacketFabric {
         None
     }
 
-    /// Transmits the next packet for `dst`, if the downlink is free and there is one.
+    /// Transmits the next packet for `dst` if there is one, now or as soon as the downlink is free.
     #[inline]
     pub(crate) fn serve_downlink<H: Copy>(&mut self, now: Time, dst: u16, core: &mut Core<H>) {
         let downlink = &mut self.downlinks[usize::from(dst)];
         if downlink.free_at() > now {
-            return;
+            return downlink.serve_at(&mut core.agenda, downlink.free_at());
         }
         let waiting = &mut self.waiting[usize::from(dst)];
+        let mut next = Time::MAX;
         if let Some(src) = waiting.serve() {
             let queue = &mut self.internal[usize::from(src) * self.racks + usize::from(dst)];
             if let Some(id) = queue.pop(&core.pool) {
                 if queue.is_empty() {
                     waiting.remove(src);
                 }
-                downlink.send(now, id, &mut core.pool, &mut core.agenda);
-                return;
+                let end = downlink.send(now, id, &mut core.pool, &mut core.agenda);
+                if !waiting.is_empty() {
+                    next = end;
+                }
             }
         }
-        downlink.serve_at(&mut core.agenda, Time::MAX);
+        downlink.serve_at(&mut core.agenda, next);
     }
 
     /// Takes the packet that reached the ToR of `dst`.

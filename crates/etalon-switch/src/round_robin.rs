@@ -29,6 +29,11 @@ impl RoundRobin {
         self.words[usize::from(queue) / 64] &= !(1 << (queue % 64));
     }
 
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words.iter().all(|&word| word == 0)
+    }
+
     /// The first queue in the set after the one served last; it counts as served.
     #[inline]
     pub(crate) fn serve(&mut self) -> Option<u16> {

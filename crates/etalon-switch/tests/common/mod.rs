@@ -1,0 +1,234 @@
+//! A switch whose every output is recorded.
+#![allow(dead_code)] // each test file uses its part
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use etalon_switch::*;
+use etalon_units::{Rate, Span, Time};
+
+/// One output of the switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Out {
+    Deliver {
+        handle: u32,
+        pair: Pair,
+        latency: u64,
+        network: Network,
+        ce: bool,
+        ece: bool,
+    },
+    Discard(u32, Pair, DropReason),
+    Changed(Pair, Network),
+    Enqueue {
+        pair: Pair,
+        len: u32,
+        bytes: u32,
+    },
+    Dequeue {
+        pair: Pair,
+        len: u32,
+        bytes: u32,
+        network: Network,
+    },
+    Held(Pair, u32),
+    Dropped {
+        pair: Pair,
+        len: u32,
+        bytes: u32,
+        reason: DropReason,
+    },
+    Marked(Pair, u32),
+    Resized(Pair, u32),
+    Week(u64),
+    Day(u32),
+    Night(u32),
+    Circuit(Pair, bool),
+}
+
+/// All outputs with their time (ns), in order. Sink and probe share one.
+#[derive(Clone, Default)]
+pub struct Log(pub Rc<RefCell<Vec<(u64, Out)>>>);
+
+impl Log {
+    fn add(&self, now: Time, out: Out) {
+        self.0.borrow_mut().push((now.as_nanos(), out));
+    }
+}
+
+impl Sink<u32> for Log {
+    fn deliver(&mut self, d: Departure<u32>) {
+        self.add(
+            d.time,
+            Out::Deliver {
+                handle: d.handle,
+                pair: d.pair,
+                latency: d.latency.as_nanos(),
+                network: d.network,
+                ce: d.ce,
+                ece: d.ece,
+            },
+        );
+    }
+
+    fn discard(&mut self, now: Time, handle: u32, pair: Pair, reason: DropReason) {
+        self.add(now, Out::Discard(handle, pair, reason));
+    }
+
+    fn network_changed(&mut self, now: Time, pair: Pair, network: Network) {
+        self.add(now, Out::Changed(pair, network));
+    }
+}
+
+impl Probe for Log {
+    fn enqueue(&mut self, now: Time, pair: Pair, len: u32, bytes: u32) {
+        self.add(now, Out::Enqueue { pair, len, bytes });
+    }
+
+    fn dequeue(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, network: Network) {
+        self.add(now, Out::Dequeue { pair, len, bytes, network });
+    }
+
+    fn held(&mut self, now: Time, pair: Pair, bytes: u32) {
+        self.add(now, Out::Held(pair, bytes));
+    }
+
+    fn dropped(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, reason: DropReason) {
+        self.add(now, Out::Dropped { pair, len, bytes, reason });
+    }
+
+    fn marked(&mut self, now: Time, pair: Pair, len: u32) {
+        self.add(now, Out::Marked(pair, len));
+    }
+
+    fn resized(&mut self, now: Time, pair: Pair, capacity: u32) {
+        self.add(now, Out::Resized(pair, capacity));
+    }
+
+    fn week(&mut self, now: Time, week: u64) {
+        self.add(now, Out::Week(week));
+    }
+
+    fn day(&mut self, now: Time, day: u32) {
+        self.add(now, Out::Day(day));
+    }
+
+    fn night(&mut self, now: Time, day: u32) {
+        self.add(now, Out::Night(day));
+    }
+
+    fn circuit(&mut self, now: Time, pair: Pair, up: bool) {
+        self.add(now, Out::Circuit(pair, up));
+    }
+}
+
+/// A switch and what came out of it.
+pub struct Bench {
+    pub switch: Switch<u32>,
+    pub log: Log,
+}
+
+impl Bench {
+    pub fn new(config: Config, schedule: Schedule) -> Bench {
+        Bench {
+            switch: Switch::new(config, schedule, Time::ZERO).unwrap(),
+            log: Log::default(),
+        }
+    }
+
+    /// Does everything due up to `now` (ns).
+    pub fn run(&mut self, now: u64) {
+        self.switch.advance(Time(now), &mut self.log.clone(), &mut self.log);
+    }
+
+    /// A packet arrives at `now` (ns), after everything due then.
+    pub fn send(&mut self, now: u64, handle: u32, pair: Pair, bytes: u32, ect: bool) {
+        self.run(now);
+        let arrival = Arrival { handle, pair, bytes, ect };
+        self.switch.enqueue(Time(now), arrival, &mut self.log.clone(), &mut self.log);
+    }
+
+    /// The outputs that `pick` maps to something, with their times.
+    pub fn pick<T>(&self, pick: impl Fn(Out) -> Option<T>) -> Vec<(u64, T)> {
+        let log = self.log.0.borrow();
+        log.iter().filter_map(|&(t, out)| pick(out).map(|x| (t, x))).collect()
+    }
+
+    /// (time, (handle, network)) of each delivery.
+    pub fn deliveries(&self) -> Vec<(u64, (u32, Network))> {
+        self.pick(|out| match out {
+            Out::Deliver { handle, network, .. } => Some((handle, network)),
+            _ => None,
+        })
+    }
+
+    pub fn discards(&self) -> Vec<(u64, (u32, DropReason))> {
+        self.pick(|out| match out {
+            Out::Discard(handle, _, reason) => Some((handle, reason)),
+            _ => None,
+        })
+    }
+
+    /// The capacities that the VOQ of `pair` took.
+    pub fn sizes(&self, pair: Pair) -> Vec<(u64, u32)> {
+        self.pick(|out| match out {
+            Out::Resized(p, capacity) if p == pair => Some(capacity),
+            _ => None,
+        })
+    }
+
+    /// When the circuit of `pair` came up and went down.
+    pub fn circuits(&self, pair: Pair) -> Vec<(u64, bool)> {
+        self.pick(|out| match out {
+            Out::Circuit(p, up) if p == pair => Some(up),
+            _ => None,
+        })
+    }
+}
+
+pub fn pair(src: u16, dst: u16) -> Pair {
+    Pair { src, dst }
+}
+
+/// Three racks; NSDI'20's links; VOQs of 16 packets; nothing else.
+pub fn config() -> Config {
+    Config {
+        racks: 3,
+        packet: PacketNetwork {
+            rate: Rate::from_gbps(10),
+            up_delay: Span::from_micros(5),
+            down_delay: Span::from_micros(5),
+            internal_queue: 3,
+            hold_queue: 5,
+        },
+        circuit: CircuitNetwork {
+            rate: Rate::from_gbps(80),
+            delay: Span::from_micros(30),
+        },
+        voq: VoqConfig {
+            packets: 16,
+            resize: None,
+            pairs: Vec::new(),
+        },
+        marking: None,
+        ece_in_advance: None,
+    }
+}
+
+/// A configuration of `racks` racks with these circuits, in microseconds.
+pub fn configuration(racks: u16, circuits: &[(u16, u16)], day: u64, night: u64) -> Configuration {
+    let mut source_of = vec![None; usize::from(racks)];
+    for &(src, dst) in circuits {
+        source_of[usize::from(dst)] = Some(src);
+    }
+    Configuration {
+        matching: Matching::new(source_of).unwrap(),
+        day: Span::from_micros(day),
+        night: Span::from_micros(night),
+    }
+}
+
+/// A week of days of 180 us and nights of 20 us for three racks.
+pub fn week(days: &[&[(u16, u16)]]) -> Schedule {
+    Schedule::new(days.iter().map(|circuits| configuration(3, circuits, 180, 20)).collect()).unwrap()
+}
