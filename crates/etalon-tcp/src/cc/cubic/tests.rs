@@ -127,6 +127,26 @@ fn the_pace_by_hand() {
 }
 
 #[test]
+fn the_look_ahead_is_in_whole_ticks_rounded_up() {
+    // 20 s into the epoch the curve climbs by more than a segment a tick.
+    let pace = |delay_min, cwnd| {
+        let (mut cc, w) = reduced(60);
+        cc.settings.reno_friendly = false;
+        cc.epoch.begin(&cc.settings, w.cwnd, 1, 0);
+        cc.epoch.delay_min = delay_min;
+        cc.epoch.update(&cc.settings, cwnd, 1, 5_000, HZ);
+        cc.epoch.pace
+    };
+    let (mut cc, w) = reduced(60);
+    cc.epoch.begin(&cc.settings, w.cwnd, 1, 0);
+    let one_tick_ahead = cc.epoch.curve(&cc.settings, 5_001 * 1024 / 250);
+    for (delay_min, ahead) in [(1, false), (4_000, false), (4_001, true), (8_000, true)] {
+        let climbs = pace(delay_min, one_tick_ahead) < 100 * one_tick_ahead;
+        assert_eq!(climbs, ahead, "{delay_min} us");
+    }
+}
+
+#[test]
 fn the_pace_rests_for_hz_over_32_ticks() {
     let (mut cc, w) = reduced(60);
     let at = |cc: &mut Cubic, jiffies| {
