@@ -1,0 +1,57 @@
+"""Figures, one file each: `draw` for print (matplotlib) and `interactive` for a browser (plotly).
+
+    figure = etalon.figures.draw("sequence", {"CUBIC": run})
+    etalon.figures.save(figure, "figures", "sequence")
+
+Drawing libraries are imported when the first figure is drawn.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from etalon.figures.registry import FIGURES, Entry, get
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from etalon.figures._types import RunLike, WebFigure
+
+__all__ = ["FIGURES", "Entry", "Plots", "draw", "get", "interactive", "save"]
+
+
+def draw(name: str, *args: Any, **kwargs: Any) -> Figure:
+    """Draws the figure called `name` for print; arguments are those of its `draw`."""
+    return get(name).draw(*args, **kwargs)
+
+
+def interactive(name: str, *args: Any, **kwargs: Any) -> WebFigure:
+    """Draws the figure called `name` for a browser; arguments are those of its `interactive`."""
+    return get(name).interactive(*args, **kwargs)
+
+
+def save(figure: Figure, folder: str | os.PathLike[str], name: str) -> list[Path]:
+    """Writes `name`.png and `name`.pdf into `folder`, each whole or not at all, and returns their paths."""
+    from etalon.figures import style
+
+    return style.save(figure, folder, name)
+
+
+class Plots:
+    """The figures of one run as methods: `run.plot.sequence()`, `run.plot.schedule()`."""
+
+    def __init__(self, run: RunLike) -> None:
+        self._run = run
+
+    def __getattr__(self, name: str) -> Callable[..., Figure]:
+        for entry in FIGURES:
+            if entry.of_a_run and entry.name == name:
+                return partial(entry.draw, self._run)
+        raise AttributeError(f"a run has no figure {name!r}: it has {', '.join(self.__dir__())}")
+
+    def __dir__(self) -> list[str]:
+        return [entry.name for entry in FIGURES if entry.of_a_run]

@@ -1,0 +1,69 @@
+# mypy: disable-error-code="import-untyped"
+"""What figures need to know of a run. `etalon.results.Run` has all of it; so may anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    WebFigure: TypeAlias = Figure
+    """A figure for a browser; plotly comes without types."""
+
+
+class PlanLike(Protocol):
+    """A plan: what was asked for."""
+
+    def resolve(self) -> dict[str, Any]:
+        """The plan as the simulator gets it: integers, with the unit in the key."""
+        ...
+
+
+class RunLike(Protocol):
+    """A run: what was measured."""
+
+    @property
+    def plan(self) -> PlanLike: ...
+    @property
+    def meta(self) -> Mapping[str, Any]: ...
+    @property
+    def flows(self) -> pl.DataFrame: ...
+    @property
+    def pairs(self) -> pl.DataFrame: ...
+    @property
+    def latency_histogram(self) -> pl.DataFrame: ...
+    @property
+    def sequence(self) -> pl.DataFrame: ...
+    @property
+    def circuit_utilization(self) -> float | None:
+        """Share of the measured pair's circuit capacity that carried payload, 0 to 1; None without circuits."""
+        ...
+
+    def latency(self, percentile: float, network: str | None = None) -> float:
+        """A percentile of the latency through the switch in microseconds."""
+        ...
+
+
+Runs: TypeAlias = "RunLike | Mapping[str, RunLike]"
+"""One run, or several by name: the names go into the legend."""
+
+Value: TypeAlias = "RunLike | float | Sequence[RunLike]"
+"""A measured point: a run, several that differ only by seed, or the number itself."""
+
+Points: TypeAlias = "Mapping[Any, Value]"
+"""Points by the value of the parameter that is swept."""
+
+
+def by_name(runs: Runs) -> dict[str, RunLike]:
+    """`runs` as a mapping; a single run has the empty name."""
+    return dict(runs) if isinstance(runs, Mapping) else {"": runs}
+
+
+def series_by_name(points: Points | Mapping[str, Points]) -> dict[str, Points]:
+    """One or several series of points as a mapping; a single series has the empty name."""
+    nested: dict[str, Any] = {str(name): value for name, value in points.items() if isinstance(value, Mapping)}
+    return nested or {"": points}

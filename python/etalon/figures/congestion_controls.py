@@ -1,0 +1,116 @@
+"""Circuit utilisation by congestion control (NSDI'20 figures 4a and 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from etalon.figures import _sweep, style
+from etalon.figures._sweep import Published, Tolerance
+from etalon.figures._types import Points, series_by_name
+from etalon.figures.utilization import percent
+
+if TYPE_CHECKING:
+    from etalon.figures._types import WebFigure
+
+_HATCHES = (None, "//////", "......")
+
+
+def _order(lines: Sequence[_sweep.Line], references: Sequence[_sweep.Reference]) -> list[str]:
+    """All congestion controls: those measured by the last series from low to high, then those only published."""
+    height = {name: value for line in lines for name, value in zip(line.x, line.y, strict=True)}
+    only = sorted({name for reference in references for name in reference.x} - set(height))
+    return sorted(height, key=lambda name: (height[name], name)) + only
+
+
+def _grey(reference: _sweep.Reference) -> _sweep.Reference:
+    """Published values in grey: on a bar of its own colour a marker would not be seen."""
+    return replace(reference, index=None)
+
+
+def draw(
+    points: Points | Mapping[str, Points],
+    ax: Axes | None = None,
+    *,
+    published: Published | None = None,
+    tolerance: Tolerance | None = None,
+) -> Figure:
+    """Draws a bar for each congestion control, from low to high.
+
+    Args:
+        points: runs (or lists of runs that differ by seed, or percentages) by the name of the congestion control; or
+            several such series by the name for the legend ("static", "dynamic").
+        ax: axes to draw on; a new figure without.
+        published: percentages by name, drawn as open markers; or several such series by the names of those measured.
+            Congestion controls that were not measured have no bar and say so.
+        tolerance: of the published values, drawn as whiskers.
+    """
+    ax = style.axes(ax)
+    series = {name: _sweep.line_of(part, percent) for name, part in series_by_name(points).items()}
+    references = _sweep.references(published, tolerance, list(series))
+    order = _order(list(series.values()), references)
+    place = {name: float(index) for index, name in enumerate(order)}
+    width = 0.8 / max(len(series), 1)
+    for index, (name, line) in enumerate(series.items()):
+        offset = (index - (len(series) - 1) / 2) * width
+        ax.bar(
+            [place[key] + offset for key in line.x], line.y, width * 0.94, yerr=line.spread, color=style.colour(index),
+            hatch=_HATCHES[index % len(_HATCHES)], edgecolor="white", linewidth=0, label=name or "measured",
+            error_kw={"elinewidth": 0.7, "capsize": 1.5},
+        )  # fmt: skip
+    for reference in references:
+        offset = 0.0 if reference.index is None else (reference.index - (len(series) - 1) / 2) * width
+        _sweep.plot_reference(ax, _grey(reference), x=[place[name] + offset for name in reference.x], marker="D")
+    measured = {name for line in series.values() for name in line.x}
+    for name in order:
+        if name not in measured:
+            place_of_text = (place[name], 2.0)
+            ax.annotate(
+                "not measured", place_of_text, rotation=90, ha="center", va="bottom", fontsize=6, color=style.BASELINE
+            )
+    ax.set_xticks(np.arange(len(order)), order)
+    if len(order) > 6 or sum(map(len, order)) > 36:
+        ax.tick_params(axis="x", rotation=45)
+        for label in ax.get_xticklabels():
+            label.set_horizontalalignment("right")
+            label.set_rotation_mode("anchor")
+    ax.tick_params(axis="x", length=0)
+    ax.set_ylim(0, 105)
+    ax.set_yticks(range(0, 101, 20))
+    ax.set_ylabel("circuit utilisation (%)")
+    if references or len(series) > 1:
+        style.legend(ax, columns=3, outside=True)
+    return style.figure_of(ax)
+
+
+def interactive(
+    points: Points | Mapping[str, Points],
+    *,
+    published: Published | None = None,
+    tolerance: Tolerance | None = None,
+) -> WebFigure:
+    """The same figure for a browser."""
+    from etalon.figures import web
+
+    figure = web.panels()
+    series = {name: _sweep.line_of(part, percent) for name, part in series_by_name(points).items()}
+    references = _sweep.references(published, tolerance, list(series))
+    order = _order(list(series.values()), references)
+    for index, (name, line) in enumerate(series.items()):
+        figure.add_bar(
+            x=line.x,
+            y=line.y,
+            name=name or "measured",
+            marker={"color": web.colour(index)},
+        )
+    for reference in references:
+        _sweep.web_reference(figure, reference, symbol=3)
+    web.label(figure, y="circuit utilisation (%)")
+    figure.update_xaxes(categoryorder="array", categoryarray=order)
+    figure.update_layout(barmode="group")
+    return figure

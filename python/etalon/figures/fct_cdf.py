@@ -1,0 +1,69 @@
+"""Distribution of flow completion times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from numpy.typing import NDArray
+
+from etalon.figures import style
+from etalon.figures._types import RunLike, Runs, by_name
+
+if TYPE_CHECKING:
+    from etalon.figures._types import WebFigure
+
+
+def cdf(run: RunLike) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Completion time in milliseconds and the share of finite flows done by then, or None if no flow was.
+
+    Flows that were cut off by the end of the run count as not done: the curve then stays below 1.
+    """
+    finite = run.flows.filter(pl.col("bytes") >= 0)
+    done = finite.filter(pl.col("end_ns") >= 0)
+    if done.height == 0:
+        return None
+    times = np.sort((done["end_ns"] - done["start_ns"]).to_numpy()) / 1e6
+    return np.concatenate((times[:1], times)), np.arange(len(times) + 1) / finite.height
+
+
+def draw(runs: Runs, ax: Axes | None = None) -> Figure:
+    """Draws the distribution of flow completion times.
+
+    Args:
+        runs: a run, or several by the name for the legend.
+        ax: axes to draw on; a new figure without.
+    """
+    ax = style.axes(ax)
+    named = by_name(runs)
+    for index, (name, run) in enumerate(named.items()):
+        if (curve := cdf(run)) is not None:
+            ax.step(*curve, where="post", color=style.colour(index), label=name)
+    ax.set_xscale("log")
+    low, high = ax.get_xlim()
+    ax.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if high < 100 * low else (1,)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel("flow completion time (ms)")
+    ax.set_ylabel("share of flows")
+    if len(named) > 1:
+        style.legend(ax, loc="lower right")
+    return style.figure_of(ax)
+
+
+def interactive(runs: Runs) -> WebFigure:
+    """The same figure for a browser."""
+    from etalon.figures import web
+
+    figure = web.panels()
+    for index, (name, run) in enumerate(by_name(runs).items()):
+        if (curve := cdf(run)) is not None:
+            web.line(figure, *curve, name or "flows", colour=web.colour(index), step=True)
+    web.label(figure, x="flow completion time (ms)", y="share of flows")
+    figure.update_xaxes(type="log")
+    return figure

@@ -1,0 +1,159 @@
+"""How figures look, in print and on screen.
+
+Sizes are for a column of a two-column paper: a figure is 3.3 inches wide and its text is 7 to 8 points there. Colours are
+those of Okabe and Ito ("Color Universal Design", 2008), told apart with every common colour vision deficiency; lines also
+differ by marker or dash, so that a grey print can be read.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import matplotlib as mpl
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+COLUMN: Final = 3.3
+"""Width of a figure in inches: one column."""
+PAGE: Final = 6.9
+"""Width of a figure in inches: both columns."""
+DPI: Final = 200
+"""Resolution of PNG files in dots per inch."""
+
+PALETTE: Final = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+)
+"""Colours of series, in order of use. The yellow of the original is too pale for lines on white."""
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
+DAY: Final = "#56B4E9"
+"""Shade of circuit days, drawn at `DAY_ALPHA`."""
+DAY_ALPHA: Final = 0.22
+BASELINE: Final = "#595959"
+"""Lines and markers that are not measured: baselines, published values."""
+
+RC: Final[Any] = {
+    "font.family": "DejaVu Sans",  # ships with matplotlib: the same bytes on every machine
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "legend.handlelength": 1.8,
+    "legend.borderaxespad": 0.3,
+    "legend.labelspacing": 0.3,
+    "legend.columnspacing": 1.2,
+    "axes.prop_cycle": cycler(color=PALETTE),
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.5,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.minor.width": 0.4,
+    "ytick.minor.width": 0.4,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "xtick.minor.size": 1.5,
+    "ytick.minor.size": 1.5,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 3.5,
+    "patch.linewidth": 0.6,
+    "figure.dpi": 100,
+    "savefig.dpi": DPI,
+    "pdf.fonttype": 42,  # TrueType: text in a PDF can be searched and edited
+    "path.simplify": True,
+}
+
+
+@contextmanager
+def context() -> Iterator[None]:
+    """Draws with this style, whatever the user's own settings are, and leaves those as they were."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(RC)
+        yield
+
+
+def axes(ax: Axes | None = None, *, width: float = COLUMN, height: float = 2.1) -> Axes:
+    """Gives back `ax`, or the axes of a new figure of `width` x `height` inches.
+
+    The figure is no part of pyplot's state: it needs no display and is freed with its last reference.
+    """
+    if ax is not None:
+        return ax
+    return Figure(figsize=(width, height), layout="constrained").add_subplot()
+
+
+def figure_of(ax: Axes) -> Figure:
+    """The figure that `ax` belongs to."""
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        raise ValueError("the axes belong to no figure")
+    return figure
+
+
+def legend(ax: Axes, *, columns: int = 1, outside: bool = False, **kwargs: Any) -> None:
+    """Adds a legend if there is something to tell apart: inside where the data leave room, or above the axes."""
+    handles, labels = ax.get_legend_handles_labels()
+    if not handles:
+        return
+    placement: dict[str, Any] = {"loc": "best"}
+    if outside:
+        placement = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+    ax.legend(handles, labels, ncols=columns, **(placement | kwargs))
+
+
+def colour(index: int) -> str:
+    """Colour of series number `index`."""
+    return PALETTE[index % len(PALETTE)]
+
+
+def marker(index: int) -> str:
+    """Marker of series number `index`."""
+    return MARKERS[index % len(MARKERS)]
+
+
+def save(figure: Figure, folder: str | os.PathLike[str], name: str) -> list[Path]:
+    """Writes `name`.png and `name`.pdf into `folder`, which is created if need be, and returns their paths.
+
+    Each file appears whole or not at all. The same figure gives the same bytes: files carry no date and no version.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    metadata: dict[str, dict[str, Any]] = {
+        "png": {"Software": None},
+        "pdf": {"Creator": "etalon", "Producer": None, "CreationDate": None},
+    }
+    written = []
+    with context():
+        for suffix, keys in metadata.items():
+            path = folder / f"{name}.{suffix}"
+            descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.", suffix=f".{suffix}")
+            try:
+                with os.fdopen(descriptor, "wb") as stream:
+                    figure.savefig(stream, format=suffix, dpi=DPI, metadata=keys)
+                os.chmod(temporary, 0o644)
+                os.replace(temporary, path)
+            except BaseException:
+                os.unlink(temporary)
+                raise
+            written.append(path)
+    return written
