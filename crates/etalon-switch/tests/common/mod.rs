@@ -86,7 +86,15 @@ impl Probe for Log {
     }
 
     fn dequeue(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, network: Network) {
-        self.add(now, Out::Dequeue { pair, len, bytes, network });
+        self.add(
+            now,
+            Out::Dequeue {
+                pair,
+                len,
+                bytes,
+                network,
+            },
+        );
     }
 
     fn held(&mut self, now: Time, pair: Pair, bytes: u32) {
@@ -94,7 +102,15 @@ impl Probe for Log {
     }
 
     fn dropped(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, reason: DropReason) {
-        self.add(now, Out::Dropped { pair, len, bytes, reason });
+        self.add(
+            now,
+            Out::Dropped {
+                pair,
+                len,
+                bytes,
+                reason,
+            },
+        );
     }
 
     fn marked(&mut self, now: Time, pair: Pair, len: u32) {
@@ -138,26 +154,37 @@ impl Bench {
 
     /// Does everything due up to `now` (ns).
     pub fn run(&mut self, now: u64) {
-        self.switch.advance(Time(now), &mut self.log.clone(), &mut self.log);
+        self.switch
+            .advance(Time(now), &mut self.log.clone(), &mut self.log);
     }
 
     /// A packet arrives at `now` (ns), after everything due then.
     pub fn send(&mut self, now: u64, handle: u32, pair: Pair, bytes: u32, ect: bool) {
         self.run(now);
-        let arrival = Arrival { handle, pair, bytes, ect };
-        self.switch.enqueue(Time(now), arrival, &mut self.log.clone(), &mut self.log);
+        let arrival = Arrival {
+            handle,
+            pair,
+            bytes,
+            ect,
+        };
+        self.switch
+            .enqueue(Time(now), arrival, &mut self.log.clone(), &mut self.log);
     }
 
     /// The outputs that `pick` maps to something, with their times.
     pub fn pick<T>(&self, pick: impl Fn(Out) -> Option<T>) -> Vec<(u64, T)> {
         let log = self.log.0.borrow();
-        log.iter().filter_map(|&(t, out)| pick(out).map(|x| (t, x))).collect()
+        log.iter()
+            .filter_map(|&(t, out)| pick(out).map(|x| (t, x)))
+            .collect()
     }
 
     /// (time, (handle, network)) of each delivery.
     pub fn deliveries(&self) -> Vec<(u64, (u32, Network))> {
         self.pick(|out| match out {
-            Out::Deliver { handle, network, .. } => Some((handle, network)),
+            Out::Deliver {
+                handle, network, ..
+            } => Some((handle, network)),
             _ => None,
         })
     }
@@ -230,5 +257,10 @@ pub fn configuration(racks: u16, circuits: &[(u16, u16)], day: u64, night: u64) 
 
 /// A week of days of 180 us and nights of 20 us for three racks.
 pub fn week(days: &[&[(u16, u16)]]) -> Schedule {
-    Schedule::new(days.iter().map(|circuits| configuration(3, circuits, 180, 20)).collect()).unwrap()
+    Schedule::new(
+        days.iter()
+            .map(|circuits| configuration(3, circuits, 180, 20))
+            .collect(),
+    )
+    .unwrap()
 }

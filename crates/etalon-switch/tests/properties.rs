@@ -1,0 +1,394 @@
+//! What holds under any schedule, resizing, marking and load.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::*;
+use etalon_switch::*;
+use etalon_units::{Rate, Span};
+use proptest::prelude::*;
+
+const RACKS: u16 = 4;
+
+/// Two schedules, the time at which the second is handed over, and arrivals (gap to the one before, pair, ECT).
+#[derive(Clone, Debug)]
+struct Case {
+    config: Config,
+    schedule: Schedule,
+    other: Schedule,
+    adopt_at: usize,
+    arrivals: Vec<(u64, Pair, bool)>,
+}
+
+fn matching() -> impl Strategy<Value = Matching> {
+    let permutation = Just((0..RACKS).collect::<Vec<_>>()).prop_shuffle();
+    (
+        permutation,
+        proptest::collection::vec(any::<bool>(), usize::from(RACKS)),
+    )
+        .prop_map(|(source_of, used)| {
+            let circuits = (0..RACKS).zip(source_of).zip(used);
+            let source_of = circuits
+                .map(|((dst, src), used)| (used && src != dst).then_some(src))
+                .collect();
+            Matching::new(source_of).unwrap()
+        })
+}
+
+fn schedule() -> impl Strategy<Value = Schedule> {
+    let night = prop_oneof![Just(0), 1..3_000u64];
+    let configuration =
+        (matching(), 1..20_000u64, night).prop_map(|(matching, day, night)| Configuration {
+            matching,
+            day: Span(day),
+            night: Span(night),
+        });
+    proptest::collection::vec(configuration, 1..6).prop_map(|c| Schedule::new(c).unwrap())
+}
+
+fn any_config() -> impl Strategy<Value = Config> {
+    let pair_capacity = (0..RACKS, 0..RACKS, 1..20u32);
+    (
+        (1..12u32, proptest::option::of((0..12u32, 0..40_000u64))),
+        (1..4u32, 0..4u32),
+        (0..5_000u64, 0..5_000u64),
+        proptest::option::of((0..6u32, 0..10u32)),
+        proptest::option::of(0..30_000u64),
+        proptest::option::of(pair_capacity),
+        1..100u64,
+    )
+        .prop_map(|(voq, queues, delays, marking, ece, own, gbps)| {
+            let mut config = config();
+            config.racks = RACKS;
+            config.voq.packets = voq.0;
+            config.voq.resize = voq.1.map(|(more, tau)| Resize {
+                packets: voq.0 + more,
+                in_advance: Span(tau),
+            });
+            config.voq.pairs = own
+                .map(|(src, dst, packets)| (pair(src, dst), packets))
+                .into_iter()
+                .collect();
+            (config.packet.internal_queue, config.packet.hold_queue) = queues;
+            config.packet.up_delay = Span(delays.0);
+            config.packet.down_delay = Span(delays.1);
+            config.circuit.delay = Span(delays.0 * 2);
+            config.circuit.rate = Rate::from_gbps(gbps);
+            config.marking = marking.map(|(threshold, threshold_big)| Marking {
+                threshold,
+                threshold_big,
+            });
+            config.ece_in_advance = ece.map(Span);
+            config
+        })
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let gap = prop_oneof![4 => Just(0), 4 => 1..300u64, 1 => 1..20_000u64];
+    let arrival = (gap, 0..RACKS, 0..RACKS, any::<bool>())
+        .prop_map(|(gap, src, dst, ect)| (gap, pair(src, dst), ect));
+    (
+        any_config(),
+        schedule(),
+        schedule(),
+        0..300usize,
+        proptest::collection::vec(arrival, 1..300),
+    )
+        .prop_map(|(config, schedule, other, adopt_at, arrivals)| Case {
+            config,
+            schedule,
+            other,
+            adopt_at,
+            arrivals,
+        })
+}
+
+/// The length of packet `handle`: tells packets apart where only their length is known.
+fn bytes(handle: u32) -> u32 {
+    200 + handle
+}
+
+/// Lets everything arrive, checking at each arrival that every packet is accounted for; then waits.
+fn run(case: &Case) -> Result<Bench, TestCaseError> {
+    let mut bench = Bench::new(case.config.clone(), case.schedule.clone());
+    let mut now = 0;
+    for (handle, &(gap, pair, ect)) in (0u32..).zip(&case.arrivals) {
+        now += gap;
+        if handle as usize == case.adopt_at {
+            bench.switch.adopt(case.other.clone()).unwrap();
+        }
+        bench.send(now, handle, pair, bytes(handle), ect);
+        let gone = bench.deliveries().len() + bench.discards().len();
+        prop_assert_eq!(gone as u64 + bench.switch.queued(), u64::from(handle) + 1);
+        prop_assert!(bench.switch.next_event().as_nanos() >= now);
+    }
+    bench.run(now + 1_000_000);
+    Ok(bench)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn each_packet_comes_out_once(case in case()) {
+        let bench = run(&case)?;
+        let mut handles: Vec<u32> = bench.deliveries().iter().map(|d| d.1.0).collect();
+        handles.extend(bench.discards().iter().map(|d| d.1.0));
+        handles.sort_unstable();
+        let out = handles.len() as u64;
+        handles.dedup();
+        prop_assert_eq!(handles.len() as u64, out);
+        prop_assert_eq!(out + bench.switch.queued(), case.arrivals.len() as u64);
+    }
+
+    #[test]
+    fn time_goes_forward_and_probe_and_sink_agree(case in case()) {
+        let bench = run(&case)?;
+        let log = bench.pick(Some);
+        prop_assert!(log.windows(2).all(|two| two[0].0 <= two[1].0));
+        let dropped = bench.pick(|out| match out {
+            Out::Dropped { bytes, reason, .. } => Some((bytes - 200, reason)),
+            _ => None,
+        });
+        prop_assert_eq!(dropped, bench.discards());
+    }
+
+    #[test]
+    fn a_rack_has_one_circuit_in_and_one_out_and_none_in_a_night(case in case()) {
+        let bench = run(&case)?;
+        let (mut from, mut to) = (BTreeMap::new(), BTreeMap::new());
+        let mut day = false;
+        for (time, out) in bench.pick(Some) {
+            match out {
+                Out::Day(_) => day = true,
+                Out::Night(_) => day = false,
+                Out::Circuit(pair, true) => {
+                    prop_assert_eq!(from.insert(pair.src, pair.dst), None);
+                    prop_assert_eq!(to.insert(pair.dst, pair.src), None);
+                }
+                Out::Circuit(pair, false) => {
+                    prop_assert_eq!(from.remove(&pair.src), Some(pair.dst));
+                    prop_assert_eq!(to.remove(&pair.dst), Some(pair.src));
+                }
+                Out::Dequeue { pair, network, .. } => {
+                    let circuit = from.get(&pair.src) == Some(&pair.dst);
+                    prop_assert_eq!(network == Network::Circuit, circuit, "at {}", time);
+                    prop_assert!(day || network == Network::Packet, "at {}", time);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn voqs_are_first_in_first_out(case in case()) {
+        let bench = run(&case)?;
+        let mut last = BTreeMap::new();
+        let mut held = BTreeMap::<_, Vec<u32>>::new();
+        for (time, out) in bench.pick(Some) {
+            match out {
+                Out::Held(pair, bytes) => held.entry(pair).or_default().push(bytes),
+                Out::Dequeue { pair, bytes, .. } => {
+                    // Held packets go first, in the order in which they came back.
+                    let held = held.entry(pair).or_default();
+                    if held.is_empty() {
+                        let before = last.insert(pair, bytes);
+                        prop_assert!(before < Some(bytes), "at {}", time);
+                    } else {
+                        prop_assert_eq!(held.remove(0), bytes, "at {}", time);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn a_voq_is_never_longer_than_its_capacity(case in case()) {
+        let bench = run(&case)?;
+        let mut capacity = BTreeMap::new();
+        let mut length = BTreeMap::<_, u32>::new();
+        let own = |pair| {
+            let own = case.config.voq.pairs.iter().find(|own| own.0 == pair);
+            own.map_or(case.config.voq.packets, |own| own.1)
+        };
+        for (time, out) in bench.pick(Some) {
+            let (pair, len) = match out {
+                Out::Resized(pair, packets) => {
+                    capacity.insert(pair, packets);
+                    (pair, *length.entry(pair).or_default())
+                }
+                Out::Enqueue { pair, len, .. } | Out::Dequeue { pair, len, .. } => (pair, len),
+                Out::Dropped { pair, len, reason, .. } => {
+                    if reason == DropReason::VoqFull {
+                        prop_assert_eq!(len, *capacity.entry(pair).or_insert_with(|| own(pair)));
+                    }
+                    length.insert(pair, len);
+                    continue;
+                }
+                _ => continue,
+            };
+            length.insert(pair, len);
+            prop_assert!(len <= *capacity.entry(pair).or_insert_with(|| own(pair)), "at {}", time);
+        }
+        for (pair, len) in length {
+            prop_assert_eq!(bench.switch.voq_len(pair), len);
+            let capacity = *capacity.entry(pair).or_insert_with(|| own(pair));
+            prop_assert_eq!(bench.switch.voq_capacity(pair), capacity);
+        }
+    }
+
+    #[test]
+    fn no_link_is_faster_than_its_rate(case in case()) {
+        let bench = run(&case)?;
+        // Transmissions by transmitter: uplinks and circuits by when they start, downlinks by when they end.
+        let mut links = BTreeMap::<_, Vec<(u64, u64)>>::new();
+        for (time, out) in bench.pick(Some) {
+            match out {
+                Out::Dequeue { pair, bytes, network, .. } => {
+                    links.entry((network, "from", pair.src)).or_default().push((time, bytes.into()));
+                    if network == Network::Circuit {
+                        links.entry((network, "to", pair.dst)).or_default().push((time, bytes.into()));
+                    }
+                }
+                Out::Deliver { handle, pair, network: Network::Packet, .. } => {
+                    let link = (Network::Packet, "to", pair.dst);
+                    links.entry(link).or_default().push((time, bytes(handle).into()));
+                }
+                _ => {}
+            }
+        }
+        for ((network, end, rack), sent) in links {
+            let rate = match network {
+                Network::Packet => case.config.packet.rate,
+                Network::Circuit => case.config.circuit.rate,
+            };
+            let starts = !(network == Network::Packet && end == "to");
+            for i in 0..sent.len() {
+                let mut total = 0;
+                for j in i + 1..sent.len() {
+                    total += if starts { sent[j - 1].1 } else { sent[j].1 };
+                    // Instants are whole nanoseconds: one of them may be lost to rounding.
+                    let span = Span(sent[j].0 - sent[i].0 + 1);
+                    prop_assert!(rate.span_of(total) <= span, "{network:?} {end} {rack}: {total} in {span}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn marks_and_ece_follow_the_configuration(case in case()) {
+        let bench = run(&case)?;
+        for (_, out) in bench.pick(Some) {
+            if let Out::Deliver { handle, pair, ce, ece, latency, network } = out {
+                let (_, sent_as, ect) = case.arrivals[handle as usize];
+                prop_assert_eq!(pair, sent_as);
+                prop_assert!(!ce || (ect && case.config.marking.is_some()));
+                prop_assert!(!ece || case.config.ece_in_advance.is_some());
+                let delay = match network {
+                    Network::Packet => case.config.packet.up_delay + case.config.packet.down_delay,
+                    Network::Circuit => case.config.circuit.delay,
+                };
+                prop_assert!(Span(latency) >= delay);
+            }
+        }
+    }
+
+    #[test]
+    fn when_the_caller_looks_makes_no_difference(case in case()) {
+        // Once at every event, once only at arrivals.
+        let seldom = run(&case)?;
+        let mut often = Bench::new(case.config.clone(), case.schedule.clone());
+        let mut now = 0;
+        for (handle, &(gap, pair, ect)) in (0u32..).zip(&case.arrivals) {
+            now += gap;
+            if handle as usize == case.adopt_at {
+                often.switch.adopt(case.other.clone()).unwrap();
+            }
+            while often.switch.next_event().as_nanos() <= now {
+                often.run(often.switch.next_event().as_nanos());
+            }
+            often.send(now, handle, pair, bytes(handle), ect);
+        }
+        often.run(now + 1_000_000);
+        prop_assert_eq!(seldom.pick(Some), often.pick(Some));
+    }
+
+    #[test]
+    fn circuits_gates_and_capacities_are_what_the_week_says(
+        schedule in schedule(),
+        tau in 0..60_000u64,
+        now in 0..400_000u64,
+        // Just at, before or after a boundary, as well as anywhere.
+        boundary in proptest::option::of((0..12usize, 0..3u64)),
+        pair in (0..RACKS, 0..RACKS).prop_map(|(src, dst)| pair(src, dst)),
+    ) {
+        let mut config = config();
+        config.racks = RACKS;
+        config.voq.resize = Some(Resize { packets: 50, in_advance: Span(tau) });
+        let (days, instants) = three_weeks(&schedule, pair);
+        let week = schedule.week().as_nanos();
+        let now = match boundary {
+            Some((n, off)) => instants[n % instants.len()] + week + off - 1,
+            None => now,
+        };
+        // The pair's days in the weeks around, on a clock that starts a week early.
+        let clock = now % week + week;
+        let up = days.iter().any(|day| day.start <= clock && clock < day.end);
+        let closed = days.iter().any(|day| day.night_before <= clock && clock < day.end);
+        let weeks_of_tau = tau.min(week);
+        let big = days.iter().any(|day| day.start <= clock + weeks_of_tau && clock < day.end);
+
+        let mut bench = Bench::new(config, schedule);
+        bench.run(now);
+        prop_assert_eq!(bench.switch.network(pair) == Network::Circuit, up);
+        prop_assert_eq!(bench.switch.voq_capacity(pair), if big { 50 } else { 16 });
+        bench.send(now, 0, pair, 1000, false);
+        let dequeued = bench.pick(|out| match out {
+            Out::Dequeue { network, .. } => Some(network),
+            _ => None,
+        });
+        let expected = match (up, closed) {
+            (true, _) => vec![(now, Network::Circuit)],
+            (false, false) => vec![(now, Network::Packet)],
+            (false, true) => vec![],
+        };
+        prop_assert_eq!(dequeued, expected);
+    }
+}
+
+struct Day {
+    night_before: u64,
+    start: u64,
+    end: u64,
+}
+
+/// The days of `pair` in three weeks, and all boundaries of the first.
+fn three_weeks(schedule: &Schedule, pair: Pair) -> (Vec<Day>, Vec<u64>) {
+    let (mut days, mut instants) = (Vec::new(), Vec::new());
+    let configurations = schedule.configurations();
+    let mut night_before = 0;
+    let mut start = 0;
+    for (n, c) in configurations
+        .iter()
+        .cycle()
+        .take(3 * configurations.len())
+        .enumerate()
+    {
+        let end = start + c.day.as_nanos();
+        if c.matching.source_of(pair.dst) == Some(pair.src) {
+            days.push(Day {
+                night_before,
+                start,
+                end,
+            });
+        }
+        if n < configurations.len() {
+            instants.extend([start, end]);
+        }
+        night_before = end;
+        start = end + c.night.as_nanos();
+    }
+    (days, instants)
+}
