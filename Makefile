@@ -1,0 +1,53 @@
+# make demo: set-up, then figures 9 and 11 of NSDI'20 on the simulator.  make test: set-up, then all tests.
+# Builds are cached outside the tree, so that a fresh clone does not compile the dependencies again.
+CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/etalon
+export CARGO_TARGET_DIR ?= $(CACHE)/target
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: setup demo test test-rust test-python lint format bench clean
+
+setup: $(VENV)/.stamp-extension
+
+$(VENV)/.stamp-packages: constraints.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "etalon needs Python 3.11 or newer: make PYTHON=python3.12"; exit 1; }
+	@command -v cargo >/dev/null || { echo "etalon needs Rust (cargo): install it with rustup or your package manager"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt
+	@touch $@
+
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
+
+$(VENV)/.stamp-extension: $(VENV)/.stamp-packages $(RUST)
+	$(BIN)/maturin develop --release --quiet
+	@touch $@
+
+demo: setup
+	$(BIN)/etalon reproduce nsdi20 --figure 9 --figure 11 --out runs/demo --force
+
+test: setup test-rust test-python
+
+test-rust:
+	cargo test --workspace --quiet
+
+test-python: setup
+	$(BIN)/pytest -q
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup
+	cargo fmt --all
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup
+	$(BIN)/etalon bench --out benches/RESULTS.md
+
+clean:
+	rm -rf $(VENV) runs

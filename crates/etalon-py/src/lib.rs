@@ -1,0 +1,236 @@
+//! Python bindings of the simulator. Everything here converts; nothing decides.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use etalon_sim::results::{Column, Meta, Table};
+use etalon_sim::{Plan, TraceRequest};
+use etalon_tcp::cc;
+use etalon_units::{Bytes, Rate, Span, Time};
+use numpy::PyArray1;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+/// Shared between the thread that runs an experiment and the one that watches it.
+#[pyclass(frozen)]
+#[derive(Default)]
+struct Control(Arc<etalon_sim::Control>);
+
+#[pymethods]
+impl Control {
+    #[new]
+    fn new() -> Control {
+        Control::default()
+    }
+
+    /// Asks the run to end soon with what it has measured.
+    fn stop(&self) {
+        self.0.stop();
+    }
+
+    /// The share of simulated time that is done, 0 to 1.
+    #[getter]
+    fn progress(&self) -> f64 {
+        self.0.progress()
+    }
+}
+
+fn control_of(control: Option<PyRef<'_, Control>>) -> Arc<etalon_sim::Control> {
+    control.map_or_else(Arc::default, |c| c.0.clone())
+}
+
+fn value_error(e: impl ToString) -> PyErr {
+    PyValueError::new_err(e.to_string())
+}
+
+/// Runs a resolved plan on the simulator.
+#[pyfunction]
+#[pyo3(signature = (plan_json, control=None))]
+fn run<'py>(
+    py: Python<'py>,
+    plan_json: &str,
+    control: Option<PyRef<'py, Control>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let plan = Plan::from_json(plan_json).map_err(value_error)?;
+    let control = control_of(control);
+    let results = py
+        .detach(|| etalon_sim::run(&plan, &control))
+        .map_err(value_error)?;
+    let out = PyDict::new(py);
+    out.set_item("meta", meta(py, &results.meta)?)?;
+    for (name, rows) in [
+        ("flows", results.flows),
+        ("pairs", results.pairs),
+        ("latency", results.latency),
+        ("sequence", results.sequence),
+        ("days", results.days),
+    ] {
+        out.set_item(name, table(py, rows)?)?;
+    }
+    Ok(out)
+}
+
+/// Runs a resolved plan again and records what happens between two instants.
+#[pyfunction]
+#[pyo3(signature = (plan_json, pcapng_path, start_ns, end_ns, control=None))]
+fn trace<'py>(
+    py: Python<'py>,
+    plan_json: &str,
+    pcapng_path: Option<PathBuf>,
+    start_ns: u64,
+    end_ns: u64,
+    control: Option<PyRef<'py, Control>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let plan = Plan::from_json(plan_json).map_err(value_error)?;
+    let control = control_of(control);
+    let request = TraceRequest {
+        start: Time(start_ns),
+        end: Time(end_ns),
+        pcapng: pcapng_path,
+    };
+    let (results, events) = py
+        .detach(|| etalon_sim::trace(&plan, &control, &request))
+        .map_err(|e| match e {
+            etalon_sim::TraceError::Plan(e) => value_error(e),
+            etalon_sim::TraceError::Io(e) => match e.raw_os_error() {
+                Some(code) => PyOSError::new_err((code, e.to_string())),
+                None => PyOSError::new_err(e.to_string()),
+            },
+        })?;
+    let out = PyDict::new(py);
+    out.set_item("meta", meta(py, &results.meta)?)?;
+    out.set_item("events", table(py, events)?)?;
+    Ok(out)
+}
+
+fn meta<'py>(py: Python<'py>, meta: &Meta) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("digest", &meta.digest)?;
+    out.set_item("events", meta.events)?;
+    out.set_item("packets_delivered", meta.packets_delivered)?;
+    out.set_item("simulated_ns", meta.simulated_ns)?;
+    out.set_item("partial", meta.partial)?;
+    out.set_item("sequence_runs", meta.sequence_runs)?;
+    out.set_item("peak_in_network", meta.peak_in_network)?;
+    out.set_item("version", env!("CARGO_PKG_VERSION"))?;
+    Ok(out)
+}
+
+fn table(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
+    let out = PyDict::new(py);
+    for (name, column) in table {
+        match column {
+            Column::Integers(values) => out.set_item(name, PyArray1::from_vec(py, values))?,
+            Column::Floats(values) => out.set_item(name, PyArray1::from_vec(py, values))?,
+            Column::Text(values) => out.set_item(name, PyList::new(py, values)?)?,
+        }
+    }
+    Ok(out)
+}
+
+/// The registered congestion controls and their parameters.
+#[pyfunction]
+fn congestion_controls(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let all = PyList::empty(py);
+    for info in cc::list() {
+        let parameters = PyList::empty(py);
+        for p in info.parameters {
+            let one = PyDict::new(py);
+            one.set_item("name", p.name)?;
+            one.set_item("default", p.default)?;
+            one.set_item("min", p.min)?;
+            one.set_item("max", p.max)?;
+            one.set_item("description", p.description)?;
+            parameters.append(one)?;
+        }
+        let one = PyDict::new(py);
+        one.set_item("name", info.name)?;
+        one.set_item("description", info.description)?;
+        one.set_item("parameters", parameters)?;
+        all.append(one)?;
+    }
+    Ok(all)
+}
+
+/// The configurations of a strobe schedule, of real racks or of racks that stand for more.
+#[pyfunction]
+#[pyo3(signature = (racks, day_ns, night_ns, mimicked=None))]
+fn strobe(
+    py: Python<'_>,
+    racks: u16,
+    day_ns: u64,
+    night_ns: u64,
+    mimicked: Option<u16>,
+) -> PyResult<Bound<'_, PyList>> {
+    let (day, night) = (Span(day_ns), Span(night_ns));
+    let schedule = match mimicked {
+        Some(mimicked) => etalon_schedule::mimicked_strobe(racks, mimicked, day, night),
+        None => etalon_schedule::strobe(racks, day, night),
+    }
+    .map_err(value_error)?;
+    let all = PyList::empty(py);
+    for c in schedule.configurations() {
+        let sources = (0..racks).map(|dst| c.matching.source_of(dst).map_or(-1, i32::from));
+        let one = PyDict::new(py);
+        one.set_item("sources", sources.collect::<Vec<_>>())?;
+        one.set_item("day_ns", c.day.0)?;
+        one.set_item("night_ns", c.night.0)?;
+        all.append(one)?;
+    }
+    Ok(all)
+}
+
+/// Text such as 180us to nanoseconds.
+#[pyfunction]
+fn parse_span(text: &str) -> PyResult<u64> {
+    text.parse::<Span>().map(|v| v.0).map_err(value_error)
+}
+
+/// Text such as 10Gbps to bits per second.
+#[pyfunction]
+fn parse_rate(text: &str) -> PyResult<u64> {
+    text.parse::<Rate>().map(|v| v.0).map_err(value_error)
+}
+
+/// Text such as 25GB to bytes.
+#[pyfunction]
+fn parse_bytes(text: &str) -> PyResult<u64> {
+    text.parse::<Bytes>().map(|v| v.0).map_err(value_error)
+}
+
+/// Nanoseconds to text such as 180us.
+#[pyfunction]
+fn format_span(ns: u64) -> String {
+    Span(ns).to_string()
+}
+
+/// Bits per second to text such as 10Gbps.
+#[pyfunction]
+fn format_rate(bps: u64) -> String {
+    Rate(bps).to_string()
+}
+
+/// Bytes to text such as 25GB.
+#[pyfunction]
+fn format_bytes(n: u64) -> String {
+    Bytes(n).to_string()
+}
+
+/// The simulator and the units of Etalon.
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add_class::<Control>()?;
+    m.add_function(wrap_pyfunction!(run, m)?)?;
+    m.add_function(wrap_pyfunction!(trace, m)?)?;
+    m.add_function(wrap_pyfunction!(congestion_controls, m)?)?;
+    m.add_function(wrap_pyfunction!(strobe, m)?)?;
+    m.add_function(wrap_pyfunction!(parse_span, m)?)?;
+    m.add_function(wrap_pyfunction!(parse_rate, m)?)?;
+    m.add_function(wrap_pyfunction!(parse_bytes, m)?)?;
+    m.add_function(wrap_pyfunction!(format_span, m)?)?;
+    m.add_function(wrap_pyfunction!(format_rate, m)?)?;
+    m.add_function(wrap_pyfunction!(format_bytes, m)?)?;
+    Ok(())
+}

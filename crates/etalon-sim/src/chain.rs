@@ -1,0 +1,201 @@
+//! A chain of drop-tail queues and delays for each direction: the plain network that simulators are compared on.
+
+use std::collections::VecDeque;
+
+use etalon_switch::{Departure, DropReason, Network, Pair, Probe, Sink};
+use etalon_units::{Serializer, Span, Time};
+
+use crate::fabric::Fabric;
+use crate::packet::{Packet, PacketId};
+
+/// A packet on its way through a stage.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// When its last bit leaves the queue.
+    departure: Time,
+    entered: Time,
+    id: PacketId,
+    bytes: u32,
+}
+
+/// A queue with a link, then a delay. The departure is computed at enqueue, so a packet costs one event a stage.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    link: Option<Serializer>,
+    capacity: u32,
+    delay: Span,
+    /// Queued and propagating packets, in order.
+    entries: VecDeque<Entry>,
+    /// How many of `entries`, from the front, have left the queue.
+    propagating: usize,
+}
+
+impl Stage {
+    /// `link` is none for a pure delay; `capacity` counts packets waiting or in transmission.
+    pub(crate) fn new(link: Option<Serializer>, capacity: u32, delay: Span) -> Stage {
+        Stage {
+            link,
+            capacity,
+            delay,
+            entries: VecDeque::new(),
+            propagating: 0,
+        }
+    }
+
+    /// Queues a packet, or returns false if the queue is full.
+    #[inline]
+    fn push(&mut self, now: Time, mut entry: Entry) -> bool {
+        match &mut self.link {
+            None => entry.departure = now,
+            Some(link) => {
+                while let Some(e) = self.entries.get(self.propagating) {
+                    if e.departure > now {
+                        break;
+                    }
+                    self.propagating += 1;
+                }
+                if self.entries.len() - self.propagating >= self.capacity as usize {
+                    return false;
+                }
+                entry.departure = link.transmit(now, entry.bytes);
+            }
+        }
+        self.entries.push_back(entry);
+        true
+    }
+
+    #[inline]
+    fn next(&self) -> Time {
+        self.entries
+            .front()
+            .map_or(Time::MAX, |e| e.departure + self.delay)
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Entry> {
+        self.propagating = self.propagating.saturating_sub(1);
+        self.entries.pop_front()
+    }
+
+    fn queued(&self) -> u32 {
+        (self.entries.len() - self.propagating) as u32
+    }
+}
+
+/// Two directions of stages: from rack 0 to rack 1, and back.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    stages: Vec<Stage>,
+    /// Where the stages back begin.
+    back: usize,
+    next: Time,
+    next_stage: usize,
+}
+
+impl Chain {
+    pub(crate) fn new(forward: Vec<Stage>, back: Vec<Stage>) -> Chain {
+        let split = forward.len();
+        Chain {
+            stages: forward.into_iter().chain(back).collect(),
+            back: split,
+            next: Time::MAX,
+            next_stage: 0,
+        }
+    }
+
+    #[inline]
+    fn find_next(&mut self) {
+        self.next = Time::MAX;
+        for (index, stage) in self.stages.iter().enumerate() {
+            let time = stage.next();
+            if time < self.next {
+                self.next = time;
+                self.next_stage = index;
+            }
+        }
+    }
+
+    fn pair(&self, stage: usize) -> Pair {
+        let src = u16::from(stage >= self.back);
+        Pair { src, dst: 1 - src }
+    }
+
+    /// Puts a packet into `stage`. The digest and the metrics see the first queue of a direction only.
+    #[inline]
+    fn enter<S: Sink<PacketId>, P: Probe>(
+        &mut self,
+        now: Time,
+        stage: usize,
+        entry: Entry,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let pair = self.pair(stage);
+        if !self.stages[stage].push(now, entry) {
+            let len = self.stages[stage].queued();
+            probe.dropped(now, pair, len, entry.bytes, DropReason::VoqFull);
+            sink.discard(now, entry.id, pair, DropReason::VoqFull);
+            return;
+        }
+        let time = self.stages[stage].next();
+        if time < self.next || (time == self.next && stage < self.next_stage) {
+            self.next = time;
+            self.next_stage = stage;
+        }
+    }
+}
+
+impl Fabric for Chain {
+    #[inline]
+    fn enqueue<S: Sink<PacketId>, P: Probe>(
+        &mut self,
+        now: Time,
+        id: PacketId,
+        packet: &Packet,
+        pair: Pair,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let entry = Entry {
+            departure: now,
+            entered: now,
+            id,
+            bytes: packet.bytes,
+        };
+        let stage = if pair.src == 0 { 0 } else { self.back };
+        self.enter(now, stage, entry, sink, probe);
+    }
+
+    #[inline]
+    fn next_event(&self) -> Time {
+        self.next
+    }
+
+    #[inline]
+    fn advance<S: Sink<PacketId>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
+        while self.next <= now {
+            let (time, stage) = (self.next, self.next_stage);
+            let Some(entry) = self.stages[stage].pop() else {
+                return;
+            };
+            self.find_next();
+            let pair = self.pair(stage);
+            if stage + 1 == self.back || stage + 1 == self.stages.len() {
+                let latency = time - entry.entered;
+                probe.departed(time, pair, entry.bytes, latency, Network::Packet);
+                sink.deliver(Departure {
+                    handle: entry.id,
+                    pair,
+                    time,
+                    latency,
+                    network: Network::Packet,
+                    bytes: entry.bytes,
+                    ce: false,
+                    ece: false,
+                });
+            } else {
+                self.enter(time, stage + 1, entry, sink, probe);
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! One end of a flow: a TCP connection and its place in the network.
+
+use std::collections::VecDeque;
+
+use etalon_switch::Pair;
+use etalon_tcp::{Connection, cc};
+use etalon_units::Time;
+
+/// One end of a flow. Endpoint 2n is the client of flow n, which sends data; endpoint 2n + 1 its server.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) connection: Connection<cc::Any>,
+    /// Index of the host that it runs on.
+    pub(crate) host: u32,
+    /// From this endpoint's rack to its peer's.
+    pub(crate) pair: Pair,
+    /// When its pending timer event is due, [`Time::MAX`] if it has none. The event may be earlier than needed: it is
+    /// moved when it comes up, which costs less than moving it with every packet.
+    pub(crate) armed: Time,
+    /// Data handed to the NIC: when it has left, and its payload (TCP small queues).
+    pub(crate) below: VecDeque<(Time, u32)>,
+    /// An event for the first of `below` is pending.
+    pub(crate) waits: bool,
+}
+
+/// Counters of a connection when measurement began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Baseline {
+    pub(crate) received: u64,
+    pub(crate) retransmits: u64,
+    pub(crate) rtos: u64,
+    pub(crate) tlps: u64,
+    pub(crate) recoveries: u64,
+    pub(crate) undos: u64,
+}
+
+/// What is known of a flow beyond its endpoints.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    /// Bytes to deliver; `u64::MAX` for bulk.
+    pub(crate) bytes: u64,
+    pub(crate) end: Option<Time>,
+    pub(crate) stopped: bool,
+    /// Payload that left the network, by network.
+    pub(crate) payload: [u64; 2],
+    /// Highest byte of the stream that left the network.
+    pub(crate) highest: u64,
+    pub(crate) sequence: crate::sequence::Follower,
+    pub(crate) baseline: Baseline,
+    /// Integral of cwnd over time, and where it stands.
+    pub(crate) cwnd_time: u128,
+    pub(crate) cwnd: u32,
+    pub(crate) cwnd_since: Time,
+}
+
+impl Flow {
+    /// The client's window is `cwnd` from now on.
+    #[inline]
+    pub(crate) fn follow_cwnd(&mut self, now: Time, cwnd: u32) {
+        if cwnd != self.cwnd {
+            self.cwnd_time += u128::from(self.cwnd) * u128::from((now - self.cwnd_since).0);
+            (self.cwnd, self.cwnd_since) = (cwnd, now);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The main loop: the earliest of the network's and the hosts' events, until the end.
+
+use std::collections::VecDeque;
+
+use etalon_switch::{Probe, Switch};
+use etalon_units::{Rate, Serializer, Span, Time};
+
+use crate::Control;
+use crate::chain::{Chain, Stage};
+use crate::fabric::{Fabric, Hybrid};
+use crate::plan::{DumbbellPlan, NetworkPlan, Plan, PlanError, StagePlan};
+use crate::probe::Metrics;
+use crate::queue::Source;
+use crate::results::{self, Results};
+use crate::world::{Tap, World};
+
+/// Events between looks at the [`Control`].
+const REPORT_EVERY: u32 = 1 << 14;
+
+/// Runs an experiment.
+///
+/// # Errors
+/// [`PlanError`] if the plan contradicts itself.
+pub fn run(plan: &Plan, control: &Control) -> Result<Results, PlanError> {
+    run_tapped(plan, control, (), |metrics| metrics).map(|(results, _)| results)
+}
+
+/// A probe that contains the run's metrics.
+pub(crate) trait Observer: Probe {
+    fn metrics(&mut self) -> &mut Metrics;
+}
+
+impl Observer for Metrics {
+    #[inline]
+    fn metrics(&mut self) -> &mut Metrics {
+        self
+    }
+}
+
+/// Runs an experiment with a tap on packets and an observer made around the metrics.
+pub(crate) fn run_tapped<T: Tap, O: Observer>(
+    plan: &Plan,
+    control: &Control,
+    tap: T,
+    observer: impl FnOnce(Metrics) -> O,
+) -> Result<(Results, (T, O)), PlanError> {
+    let schedule = plan.schedule()?;
+    let run_length = Span(schedule.week().0 * u64::from(plan.measure.weeks_per_run));
+    let metrics = Metrics::new(plan.racks(), plan.measured_pair(), run_length, plan.end());
+    let world = World::new(plan, metrics.runs.clone(), tap)?;
+    let observer = observer(metrics);
+    match &plan.network {
+        NetworkPlan::Rdcn(network) => {
+            let switch = Switch::new(network.switch_config(), schedule, Time::ZERO)
+                .map_err(|e| PlanError(e.to_string()))?;
+            let fabric = Hybrid {
+                switch,
+                bypass: network.ack_bypass_ns.map(Span),
+                around: VecDeque::new(),
+            };
+            drive(plan, control, fabric, world, observer)
+        }
+        NetworkPlan::Dumbbell(network) => drive(plan, control, chain(network), world, observer),
+    }
+}
+
+fn chain(plan: &DumbbellPlan) -> Chain {
+    let stage = |s: &StagePlan| {
+        Stage::new(
+            s.rate_bps.map(|rate| Serializer::new(Rate(rate))),
+            s.queue_packets.unwrap_or(u32::MAX),
+            Span(s.delay_ns),
+        )
+    };
+    Chain::new(
+        plan.stages.iter().map(stage).collect(),
+        plan.return_stages.iter().map(stage).collect(),
+    )
+}
+
+fn drive<F: Fabric, T: Tap, O: Observer>(
+    plan: &Plan,
+    control: &Control,
+    mut fabric: F,
+    mut world: World<T>,
+    mut observer: O,
+) -> Result<(Results, (T, O)), PlanError> {
+    let end = plan.end();
+    let mut warm = Time(plan.warmup_ns);
+    let mut now = Time::ZERO;
+    let mut events: u64 = 0;
+    let mut until_report = REPORT_EVERY;
+    let mut partial = false;
+    loop {
+        let inside = fabric.next_event();
+        let outside = world.queue.next_time();
+        let next = inside.min(outside);
+        if next >= end {
+            break;
+        }
+        now = next;
+        if now >= warm {
+            warm = Time::MAX;
+            observer.metrics().begin();
+            world.begin(now);
+        }
+        events += 1;
+        until_report -= 1;
+        if until_report == 0 {
+            until_report = REPORT_EVERY;
+            if !control.report(now.0, end.0) {
+                partial = true;
+                break;
+            }
+        }
+        if inside <= outside {
+            fabric.advance(now, &mut world, &mut observer);
+            if world.runs.count() != observer.metrics().runs.count() {
+                world.runs = observer.metrics().runs.clone();
+            }
+            continue;
+        }
+        let Some((_, source)) = world.queue.peek() else {
+            break;
+        };
+        if let Source::Host(host) = source {
+            let Some((id, next)) = world.hosts[host as usize].arrive() else {
+                break;
+            };
+            match next {
+                Some(time) => world.queue.postpone_first(time),
+                None => world.queue.pop(),
+            }
+            let packet = world.pool.get_mut(id);
+            world.tap.entered(now, packet);
+            let packet = *packet;
+            let pair = world.endpoints[(packet.to ^ 1) as usize].pair;
+            fabric.enqueue(now, id, &packet, pair, &mut world, &mut observer);
+        } else {
+            world.queue.pop();
+            world.wake(now, source);
+        }
+    }
+    let stopped_at = if partial { now } else { end };
+    control.report(stopped_at.0, end.0);
+    observer.metrics().finish(stopped_at);
+    world.finish(stopped_at);
+    let results = results::collect(plan, &world, observer.metrics(), stopped_at, partial, events)?;
+    Ok((results, (world.tap, observer)))
+}

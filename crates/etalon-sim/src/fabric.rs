@@ -1,0 +1,87 @@
+//! What lies between hosts: the hybrid switch, or a plain chain of queues.
+
+use std::collections::VecDeque;
+
+use etalon_switch::{Arrival, Departure, Network, Pair, Probe, Sink, Switch};
+use etalon_units::{Span, Time};
+
+use crate::packet::{Packet, PacketId};
+
+/// A network that takes packets from hosts and returns them to hosts through a [`Sink`].
+pub(crate) trait Fabric {
+    /// A packet enters. All events up to `now` have been done.
+    fn enqueue<S: Sink<PacketId>, P: Probe>(
+        &mut self,
+        now: Time,
+        id: PacketId,
+        packet: &Packet,
+        pair: Pair,
+        sink: &mut S,
+        probe: &mut P,
+    );
+
+    /// The next instant at which something happens inside.
+    fn next_event(&self) -> Time;
+
+    /// Does all that is due at `now`.
+    fn advance<S: Sink<PacketId>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P);
+}
+
+/// The hybrid switch, and beside it a way around it for acknowledgements if the plan asks for one.
+pub(crate) struct Hybrid {
+    pub(crate) switch: Switch<PacketId>,
+    pub(crate) bypass: Option<Span>,
+    pub(crate) around: VecDeque<(Time, PacketId, Pair, u32)>,
+}
+
+impl Fabric for Hybrid {
+    #[inline]
+    fn enqueue<S: Sink<PacketId>, P: Probe>(
+        &mut self,
+        now: Time,
+        id: PacketId,
+        packet: &Packet,
+        pair: Pair,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        if let (Some(delay), 0) = (self.bypass, packet.segment.len) {
+            self.around.push_back((now + delay, id, pair, packet.bytes));
+            return;
+        }
+        let arrival = Arrival {
+            handle: id,
+            pair,
+            bytes: packet.bytes,
+            ect: packet.segment.ect,
+        };
+        self.switch.enqueue(now, arrival, sink, probe);
+    }
+
+    #[inline]
+    fn next_event(&self) -> Time {
+        let around = self.around.front().map_or(Time::MAX, |entry| entry.0);
+        self.switch.next_event().min(around)
+    }
+
+    #[inline]
+    fn advance<S: Sink<PacketId>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
+        self.switch.advance(now, sink, probe);
+        while let Some(&(time, handle, pair, bytes)) = self.around.front() {
+            if time > now {
+                break;
+            }
+            self.around.pop_front();
+            sink.deliver(Departure {
+                handle,
+                pair,
+                time,
+                latency: self.bypass.unwrap_or_default(),
+                network: Network::Packet,
+                bytes,
+                ce: false,
+                ece: false,
+            });
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! A host below TCP: a NIC that serialises, then a constant delay and a random jitter, in order.
+
+use std::collections::VecDeque;
+
+use etalon_units::{Serializer, Span, Time};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+
+use crate::packet::PacketId;
+
+/// A host's way to the network.
+#[derive(Debug)]
+pub(crate) struct Host {
+    nic: Serializer,
+    delay: Span,
+    jitter: Span,
+    rng: ChaCha8Rng,
+    last: Time,
+    pipe: VecDeque<(Time, PacketId)>,
+}
+
+impl Host {
+    /// Host number `index`; its jitter is drawn from a stream of its own.
+    pub(crate) fn new(nic: Serializer, delay: Span, jitter: Span, seed: u64, index: u64) -> Host {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(index);
+        Host {
+            nic,
+            delay,
+            jitter,
+            rng,
+            last: Time::ZERO,
+            pipe: VecDeque::new(),
+        }
+    }
+
+    /// Queues a packet of `bytes`. Returns when the NIC is done with it, and when it reaches the network if it is the only
+    /// one on its way (whose event the caller schedules).
+    #[inline]
+    pub(crate) fn send(&mut self, now: Time, bytes: u32, id: PacketId) -> (Time, Option<Time>) {
+        let done = self.nic.transmit(now, bytes);
+        let mut arrival = done + self.delay;
+        if self.jitter > Span::ZERO {
+            // A multiplication instead of a remainder: uniform over [0, jitter) up to 2^-32.
+            arrival.0 += (u64::from(self.rng.next_u32()) * self.jitter.0) >> 32;
+        }
+        self.last = self.last.max(arrival);
+        let first = self.pipe.is_empty().then_some(self.last);
+        self.pipe.push_back((self.last, id));
+        (done, first)
+    }
+
+    /// Takes the packet that reaches the network now, and says when the next one does.
+    #[inline]
+    pub(crate) fn arrive(&mut self) -> Option<(PacketId, Option<Time>)> {
+        let (_, id) = self.pipe.pop_front()?;
+        Some((id, self.pipe.front().map(|(time, _)| *time)))
+    }
+}

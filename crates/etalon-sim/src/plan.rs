@@ -1,0 +1,458 @@
+//! The resolved plan: an experiment in integers, units in the names. What people write is resolved to this in Python.
+
+use std::fmt;
+
+use etalon_switch::{
+    CircuitNetwork, Config, Configuration, Marking, Matching, PacketNetwork, Pair, Resize, Schedule,
+    VoqConfig,
+};
+use etalon_tcp::{Ecn, cc};
+use etalon_units::{Rate, Span, Time};
+use serde::Deserialize;
+
+/// A whole experiment. Times of network and workload are virtual, those of [`TcpPlan`] are host time.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Time dilation factor: how many times faster than virtual time the clocks of end hosts run.
+    pub tdf: u64,
+    /// Length of the experiment.
+    pub duration_ns: u64,
+    /// Time at the start that is not measured.
+    pub warmup_ns: u64,
+    /// The network.
+    pub network: NetworkPlan,
+    /// The circuit schedule; none for a network without circuits.
+    #[serde(default)]
+    pub schedule: Option<SchedulePlan>,
+    /// The hosts' TCP.
+    pub tcp: TcpPlan,
+    /// The workload.
+    pub flows: Vec<FlowPlan>,
+    /// What is measured beyond the usual.
+    pub measure: MeasurePlan,
+}
+
+/// The network between hosts.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum NetworkPlan {
+    /// A reconfigurable network: packet network and circuit network.
+    Rdcn(RdcnPlan),
+    /// Two groups of hosts and a chain of queues between them.
+    Dumbbell(DumbbellPlan),
+}
+
+/// A reconfigurable network.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RdcnPlan {
+    /// Number of racks.
+    pub racks: u16,
+    /// Hosts in each rack.
+    pub hosts: u16,
+    /// Largest IP packet in bytes.
+    pub mtu: u16,
+    /// The packet network.
+    pub packet: PacketPlan,
+    /// The circuit network.
+    pub circuit: CircuitPlan,
+    /// Virtual output queues.
+    pub voq: VoqPlan,
+    /// CE marking.
+    #[serde(default)]
+    pub marking: Option<MarkingPlan>,
+    /// ECE marking (reTCP) this long before a circuit.
+    #[serde(default)]
+    pub ece_in_advance_ns: Option<u64>,
+    /// Packets without payload go around the switch and take this long.
+    #[serde(default)]
+    pub ack_bypass_ns: Option<u64>,
+    /// Hosts.
+    pub host: HostPlan,
+}
+
+/// The packet network's links and queues.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // named as in etalon_switch::PacketNetwork
+pub struct PacketPlan {
+    pub rate_bps: u64,
+    pub up_delay_ns: u64,
+    pub down_delay_ns: u64,
+    pub internal_queue: u32,
+    pub hold_queue: u32,
+}
+
+/// The circuit network's links.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // named as in etalon_switch::CircuitNetwork
+pub struct CircuitPlan {
+    pub rate_bps: u64,
+    pub delay_ns: u64,
+}
+
+/// Capacities of VOQs in packets.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // named as in etalon_switch::VoqConfig
+pub struct VoqPlan {
+    pub packets: u32,
+    #[serde(default)]
+    pub resize: Option<ResizePlan>,
+    #[serde(default)]
+    pub pairs: Vec<PairCapacity>,
+}
+
+/// Dynamic resizing.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // named as in etalon_switch::Resize
+pub struct ResizePlan {
+    pub packets: u32,
+    pub in_advance_ns: u64,
+}
+
+/// A rack pair's own VOQ capacity.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct PairCapacity {
+    pub src: u16,
+    pub dst: u16,
+    pub packets: u32,
+}
+
+/// CE thresholds in packets.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // named as in etalon_switch::Marking
+pub struct MarkingPlan {
+    pub threshold: u32,
+    pub threshold_big: u32,
+}
+
+/// Hosts below TCP.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostPlan {
+    /// Rate of the NIC.
+    pub rate_bps: u64,
+    /// Delay between NIC and network.
+    pub delay_ns: u64,
+    /// Random extra delay, uniform from zero up to this, without reordering.
+    pub jitter_ns: u64,
+}
+
+/// Two groups of hosts (racks 0 and 1) and what lies between.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DumbbellPlan {
+    /// Hosts at each end.
+    pub hosts: u16,
+    /// Largest IP packet in bytes.
+    pub mtu: u16,
+    /// Hosts.
+    pub host: HostPlan,
+    /// From rack 0 to rack 1.
+    pub stages: Vec<StagePlan>,
+    /// From rack 1 to rack 0.
+    pub return_stages: Vec<StagePlan>,
+}
+
+/// A drop-tail queue with its link, and a delay.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StagePlan {
+    /// Rate of the link; none for a pure delay.
+    pub rate_bps: Option<u64>,
+    /// Packets that fit, the one in transmission included; none for no bound.
+    pub queue_packets: Option<u32>,
+    /// Delay behind the link.
+    pub delay_ns: u64,
+}
+
+/// A week of configurations.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SchedulePlan {
+    /// The configurations in order.
+    pub configurations: Vec<ConfigurationPlan>,
+}
+
+/// One day and its night.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigurationPlan {
+    /// For each destination rack its source, -1 for none.
+    pub sources: Vec<i32>,
+    /// Length of the day.
+    pub day_ns: u64,
+    /// Length of the night.
+    pub night_ns: u64,
+}
+
+/// The hosts' TCP, in host time.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // named as in etalon_tcp::Config
+pub struct TcpPlan {
+    pub hz: u32,
+    pub min_rto_ns: u64,
+    pub initial_cwnd: u32,
+    pub min_delayed_ack_ns: u64,
+    pub max_delayed_ack_ns: u64,
+    pub receive_buffer_bytes: u32,
+    pub sack: bool,
+    pub timestamps: bool,
+    pub ecn: bool,
+    pub pacing: bool,
+}
+
+/// One flow.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowPlan {
+    /// Rack of the sender.
+    pub src_rack: u16,
+    /// Host of the sender in its rack.
+    pub src_host: u16,
+    /// Rack of the receiver.
+    pub dst_rack: u16,
+    /// Host of the receiver in its rack.
+    pub dst_host: u16,
+    /// Congestion control by name.
+    pub cc: String,
+    /// The congestion control's parameters.
+    #[serde(default)]
+    pub cc_params: std::collections::BTreeMap<String, f64>,
+    /// When it starts.
+    pub start_ns: u64,
+    /// When it is killed, if ever.
+    #[serde(default)]
+    pub stop_ns: Option<u64>,
+    /// Bytes to send; none for a bulk flow without end.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+}
+
+/// What is measured beyond the usual.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeasurePlan {
+    /// The rack pair of sequence graph and day statistics.
+    pub pair: (u16, u16),
+    /// Length in weeks of one run of the sequence graph.
+    pub weeks_per_run: u32,
+}
+
+/// Why a resolved plan cannot be run.
+#[derive(Debug)]
+pub struct PlanError(pub String);
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+fn error<T>(text: impl Into<String>) -> Result<T, PlanError> {
+    Err(PlanError(text.into()))
+}
+
+impl Plan {
+    /// Reads a resolved plan from JSON and checks it.
+    ///
+    /// # Errors
+    /// [`PlanError`] for text that is not a plan, and for a plan that contradicts itself.
+    pub fn from_json(text: &str) -> Result<Plan, PlanError> {
+        let plan: Plan = serde_json::from_str(text).map_err(|e| PlanError(e.to_string()))?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    fn check(&self) -> Result<(), PlanError> {
+        if self.tdf == 0 {
+            return error("tdf must be at least 1");
+        }
+        if self.warmup_ns >= self.duration_ns {
+            return error("the warm-up must be shorter than the experiment");
+        }
+        if self.duration_ns.checked_mul(self.tdf).is_none() {
+            return error("the experiment is too long");
+        }
+        if self.host().rate_bps == 0 {
+            return error("the hosts' link rate must be positive");
+        }
+        if let NetworkPlan::Dumbbell(d) = &self.network {
+            let stages = || d.stages.iter().chain(&d.return_stages);
+            if d.stages.is_empty() || d.return_stages.is_empty() {
+                return error("a dumbbell needs at least one stage in each direction");
+            }
+            if stages().any(|s| s.rate_bps == Some(0)) {
+                return error("the rate of a stage must be positive");
+            }
+        }
+        if self.tcp.hz == 0 || self.tcp.hz > 1_000_000 {
+            return error("tcp.hz must lie between 1 and 1000000");
+        }
+        for (index, flow) in self.flows.iter().enumerate() {
+            for (rack, host) in [(flow.src_rack, flow.src_host), (flow.dst_rack, flow.dst_host)] {
+                if rack >= self.racks() || host >= self.hosts() {
+                    return error(format!("flow {index}: there is no host r{rack}h{host}"));
+                }
+            }
+            if flow.src_rack == flow.dst_rack {
+                return error(format!("flow {index} does not leave rack {}", flow.src_rack));
+            }
+            if flow.bytes == Some(0) {
+                return error(format!("flow {index} has nothing to send"));
+            }
+            flow.congestion_control()
+                .map_err(|e| PlanError(format!("flow {index}: {e}")))?;
+        }
+        Ok(())
+    }
+
+    /// Number of racks.
+    #[must_use]
+    pub fn racks(&self) -> u16 {
+        match &self.network {
+            NetworkPlan::Rdcn(n) => n.racks,
+            NetworkPlan::Dumbbell(_) => 2,
+        }
+    }
+
+    /// Number of hosts in each rack.
+    #[must_use]
+    pub fn hosts(&self) -> u16 {
+        match &self.network {
+            NetworkPlan::Rdcn(n) => n.hosts,
+            NetworkPlan::Dumbbell(d) => d.hosts,
+        }
+    }
+
+    /// The hosts.
+    #[must_use]
+    pub fn host(&self) -> &HostPlan {
+        match &self.network {
+            NetworkPlan::Rdcn(n) => &n.host,
+            NetworkPlan::Dumbbell(d) => &d.host,
+        }
+    }
+
+    fn mtu(&self) -> u16 {
+        match &self.network {
+            NetworkPlan::Rdcn(n) => n.mtu,
+            NetworkPlan::Dumbbell(d) => d.mtu,
+        }
+    }
+
+    /// The rack pair of sequence graph and day statistics.
+    #[must_use]
+    pub fn measured_pair(&self) -> Pair {
+        let (src, dst) = self.measure.pair;
+        Pair { src, dst }
+    }
+
+    /// The end of the experiment.
+    #[must_use]
+    pub fn end(&self) -> Time {
+        Time(self.duration_ns)
+    }
+
+    /// The circuit schedule: one idle day a millisecond if the plan has none.
+    ///
+    /// # Errors
+    /// [`PlanError`] if a configuration is not a matching.
+    pub fn schedule(&self) -> Result<Schedule, PlanError> {
+        let Some(plan) = &self.schedule else {
+            let idle = Configuration {
+                matching: Matching::idle(self.racks()),
+                day: Span::from_millis(1),
+                night: Span::ZERO,
+            };
+            return Schedule::new(vec![idle]).map_err(|e| PlanError(e.to_string()));
+        };
+        let mut configurations = Vec::new();
+        for (index, c) in plan.configurations.iter().enumerate() {
+            let sources = c.sources.iter().map(|&s| u16::try_from(s).ok()).collect();
+            configurations.push(Configuration {
+                matching: Matching::new(sources)
+                    .map_err(|e| PlanError(format!("configuration {index}: {e}")))?,
+                day: Span(c.day_ns),
+                night: Span(c.night_ns),
+            });
+        }
+        Schedule::new(configurations).map_err(|e| PlanError(e.to_string()))
+    }
+
+    pub(crate) fn tcp_config(&self, initial_seq: u32) -> etalon_tcp::Config {
+        let options = if self.tcp.timestamps { 12 } else { 0 };
+        etalon_tcp::Config {
+            hz: self.tcp.hz,
+            mss: self.mtu() - 40 - options,
+            initial_cwnd: self.tcp.initial_cwnd,
+            min_rto: self.tcp.min_rto_ns,
+            min_delayed_ack: self.tcp.min_delayed_ack_ns,
+            max_delayed_ack: self.tcp.max_delayed_ack_ns,
+            receive_buffer: self.tcp.receive_buffer_bytes,
+            ecn: if self.tcp.ecn { Ecn::On } else { Ecn::Off },
+            sack: self.tcp.sack,
+            timestamps: self.tcp.timestamps,
+            pacing: self.tcp.pacing,
+            initial_seq,
+            ..etalon_tcp::Config::default()
+        }
+    }
+}
+
+impl FlowPlan {
+    pub(crate) fn congestion_control(&self) -> Result<cc::Any, cc::CcError> {
+        let params: Vec<(&str, f64)> =
+            self.cc_params.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        cc::Any::by_name(&self.cc, &params)
+    }
+}
+
+impl RdcnPlan {
+    pub(crate) fn switch_config(&self) -> Config {
+        Config {
+            racks: self.racks,
+            packet: PacketNetwork {
+                rate: Rate(self.packet.rate_bps),
+                up_delay: Span(self.packet.up_delay_ns),
+                down_delay: Span(self.packet.down_delay_ns),
+                internal_queue: self.packet.internal_queue,
+                hold_queue: self.packet.hold_queue,
+            },
+            circuit: CircuitNetwork {
+                rate: Rate(self.circuit.rate_bps),
+                delay: Span(self.circuit.delay_ns),
+            },
+            voq: VoqConfig {
+                packets: self.voq.packets,
+                resize: self.voq.resize.as_ref().map(|r| Resize {
+                    packets: r.packets,
+                    in_advance: Span(r.in_advance_ns),
+                }),
+                pairs: self
+                    .voq
+                    .pairs
+                    .iter()
+                    .map(|p| (Pair { src: p.src, dst: p.dst }, p.packets))
+                    .collect(),
+            },
+            marking: self.marking.as_ref().map(|m| Marking {
+                threshold: m.threshold,
+                threshold_big: m.threshold_big,
+            }),
+            ece_in_advance: self.ece_in_advance_ns.map(Span),
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Streaming measurements of what the network does.
+
+use etalon_switch::{DropReason, Network, Pair, Probe};
+use etalon_units::{Span, Time};
+
+use crate::digest::Digest;
+use crate::histogram::Histogram;
+use crate::sequence::{Curve, Follower, Runs};
+
+/// Packets up to this length (in bytes) do not count for latency: the papers look at data only.
+const DATA_BYTES: u32 = 1000;
+
+/// What is measured of one rack pair.
+#[derive(Debug, Default)]
+pub(crate) struct PairMetrics {
+    pub(crate) latency: [Histogram; 2],
+    pub(crate) data_packets: [u64; 2],
+    pub(crate) dropped: [u64; 3],
+    pub(crate) marked: u64,
+    pub(crate) first: Option<Time>,
+    pub(crate) last: Time,
+    /// Sum of the VOQ's length over departures of data.
+    pub(crate) voq_sum: u64,
+    pub(crate) days: u64,
+    pub(crate) voq_at_day_start: u64,
+    voq: u32,
+}
+
+/// Mean and standard deviation of a stream of numbers (Welford).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moments {
+    pub(crate) count: u64,
+    pub(crate) mean: f64,
+    m2: f64,
+}
+
+impl Moments {
+    fn add(&mut self, x: f64) {
+        self.count += 1;
+        let d = x - self.mean;
+        self.mean += d / self.count as f64;
+        self.m2 += d * (x - self.mean);
+    }
+
+    pub(crate) fn std(&self) -> f64 {
+        if self.count < 2 {
+            return 0.0;
+        }
+        (self.m2 / (self.count - 1) as f64).sqrt()
+    }
+}
+
+/// The rate at which a link is fed while it is: from the first packet's start to the last one's.
+#[derive(Clone, Copy, Debug, Default)]
+struct Busy {
+    first: Option<Time>,
+    last: Time,
+    bytes: u64,
+    last_bytes: u64,
+    packets: u64,
+}
+
+impl Busy {
+    fn packet(&mut self, now: Time, bytes: u32) {
+        self.first.get_or_insert(now);
+        self.bytes += self.last_bytes;
+        self.last_bytes = u64::from(bytes);
+        self.last = now;
+        self.packets += 1;
+    }
+
+    /// Bits a second, if there were enough packets to tell.
+    fn finish(&mut self) -> Option<f64> {
+        let busy = std::mem::take(self);
+        let span = busy.last.saturating_since(busy.first?);
+        (busy.packets >= 10).then(|| busy.bytes as f64 * 8.0 / span.as_secs_f64())
+    }
+}
+
+/// Timing and rates of the measured pair's days (Table 1).
+#[derive(Debug, Default)]
+pub(crate) struct DayMetrics {
+    pub(crate) day: Moments,
+    pub(crate) week: Moments,
+    pub(crate) packet_rate: Moments,
+    pub(crate) circuit_rate: Moments,
+    up: Option<Time>,
+    week_start: Option<Time>,
+    circuit: Busy,
+    packet: Busy,
+}
+
+/// The probe of a run.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    racks: usize,
+    pairs: Vec<Option<Box<PairMetrics>>>,
+    pub(crate) measured: Pair,
+    measuring: bool,
+    pub(crate) days: DayMetrics,
+    pub(crate) runs: Runs,
+    pub(crate) voq_curve: Curve,
+    voq_follower: Follower,
+    pub(crate) digest: Digest,
+    pub(crate) events: u64,
+}
+
+impl Metrics {
+    pub(crate) fn new(racks: u16, measured: Pair, run_length: Span, end: Time) -> Metrics {
+        let runs = Runs::new(run_length, end);
+        let voq_curve = Curve::new(runs.samples());
+        Metrics {
+            racks: usize::from(racks),
+            pairs: (0..usize::from(racks).pow(2)).map(|_| None).collect(),
+            measured,
+            measuring: false,
+            days: DayMetrics::default(),
+            runs,
+            voq_curve,
+            voq_follower: Follower::default(),
+            digest: Digest::new(),
+            events: 0,
+        }
+    }
+
+    /// The warm-up is over.
+    pub(crate) fn begin(&mut self) {
+        self.measuring = true;
+        self.days = DayMetrics::default();
+        for pair in self.pairs.iter_mut().flatten() {
+            **pair = PairMetrics {
+                voq: pair.voq,
+                ..PairMetrics::default()
+            };
+        }
+    }
+
+    /// The experiment ends at `now`.
+    pub(crate) fn finish(&mut self, now: Time) {
+        let len = self.pair_mut(self.measured).voq;
+        self.follow_voq(now, len);
+    }
+
+    pub(crate) fn pair(&self, pair: Pair) -> Option<&PairMetrics> {
+        self.pairs[usize::from(pair.src) * self.racks + usize::from(pair.dst)].as_deref()
+    }
+
+    #[inline]
+    fn pair_mut(&mut self, pair: Pair) -> &mut PairMetrics {
+        self.pairs[usize::from(pair.src) * self.racks + usize::from(pair.dst)].get_or_insert_default()
+    }
+
+    #[inline]
+    fn note(&mut self, kind: u64, now: Time, pair: Pair, value: u64) {
+        self.events += 1;
+        let what = kind << 56 ^ u64::from(pair.src) << 40 ^ u64::from(pair.dst) << 24 ^ value;
+        self.digest.mix(now.0.rotate_left(32) ^ what);
+    }
+
+    #[inline]
+    fn voq(&mut self, now: Time, pair: Pair, len: u32) {
+        self.pair_mut(pair).voq = len;
+        if pair == self.measured {
+            self.follow_voq(now, len);
+        }
+    }
+
+    #[inline]
+    fn follow_voq(&mut self, now: Time, len: u32) {
+        let (runs, curve) = (&self.runs, &mut self.voq_curve);
+        self.voq_follower.update(now, i64::from(len), runs, curve, true, false);
+    }
+}
+
+impl Probe for Metrics {
+    #[inline]
+    fn enqueue(&mut self, now: Time, pair: Pair, len: u32, bytes: u32) {
+        self.note(1, now, pair, u64::from(len) << 16 ^ u64::from(bytes));
+        self.voq(now, pair, len);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, network: Network) {
+        self.note(2, now, pair, u64::from(len) << 16 ^ u64::from(bytes));
+        self.voq(now, pair, len);
+        if pair == self.measured {
+            match network {
+                Network::Circuit => self.days.circuit.packet(now, bytes),
+                Network::Packet => self.days.packet.packet(now, bytes),
+            }
+        }
+    }
+
+    fn dropped(&mut self, now: Time, pair: Pair, len: u32, _bytes: u32, reason: DropReason) {
+        self.note(3, now, pair, reason as u64);
+        self.voq(now, pair, len);
+        self.pair_mut(pair).dropped[reason as usize] += 1;
+    }
+
+    fn marked(&mut self, now: Time, pair: Pair, len: u32) {
+        self.note(4, now, pair, u64::from(len));
+        self.pair_mut(pair).marked += 1;
+    }
+
+    fn resized(&mut self, now: Time, pair: Pair, capacity: u32) {
+        self.note(5, now, pair, u64::from(capacity));
+    }
+
+    fn week(&mut self, now: Time, _week: u64) {
+        let days = &mut self.days;
+        if let Some(start) = days.week_start.replace(now) {
+            days.week.add((now - start).0 as f64);
+        }
+    }
+
+    fn circuit(&mut self, now: Time, pair: Pair, up: bool) {
+        self.note(6, now, pair, u64::from(up));
+        if up {
+            let p = self.pair_mut(pair);
+            p.days += 1;
+            p.voq_at_day_start += u64::from(p.voq);
+        }
+        if pair != self.measured {
+            return;
+        }
+        let days = &mut self.days;
+        if up {
+            days.up = Some(now);
+            if let Some(rate) = days.packet.finish() {
+                days.packet_rate.add(rate);
+            }
+        } else {
+            if let Some(start) = days.up.take() {
+                days.day.add((now - start).0 as f64);
+            }
+            if let Some(rate) = days.circuit.finish() {
+                days.circuit_rate.add(rate);
+            }
+            if self.measuring {
+                self.runs.cut(now);
+            }
+        }
+    }
+
+    #[inline]
+    fn departed(&mut self, now: Time, pair: Pair, bytes: u32, latency: Span, network: Network) {
+        self.note(7, now, pair, latency.0);
+        if bytes <= DATA_BYTES {
+            return;
+        }
+        let p = self.pair_mut(pair);
+        p.latency[network as usize].record(latency.0);
+        p.data_packets[network as usize] += 1;
+        p.first.get_or_insert(now);
+        p.last = now;
+        p.voq_sum += u64::from(p.voq);
+    }
+}

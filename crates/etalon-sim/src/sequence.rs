@@ -1,0 +1,182 @@
+//! The expected sequence graph (NSDI'20 section 4.2): runs of a few weeks, cut where the measured pair's day ends, sampled
+//! each microsecond, averaged over runs and flows. Streams: memory depends on the length of a run only.
+
+use etalon_units::{Span, Time};
+
+/// Nanoseconds between samples.
+const STEP: u64 = 1_000;
+/// Fixed-point scale of slopes: 1/4096 of a byte a step.
+const SCALE: i64 = 4096;
+
+/// Instants at which runs start, shared by all curves.
+#[derive(Clone, Debug)]
+pub(crate) struct Runs {
+    starts: Vec<Time>,
+    length: Span,
+    end: Time,
+}
+
+impl Runs {
+    /// Runs of `length` that are complete by `end`.
+    pub(crate) fn new(length: Span, end: Time) -> Runs {
+        Runs {
+            starts: Vec::new(),
+            length,
+            end,
+        }
+    }
+
+    /// The pair's day ends at `now`: the previous run may end and another begin.
+    pub(crate) fn cut(&mut self, now: Time) {
+        let next = self.starts.last().map_or(now, |start| *start + self.length);
+        if now >= next && now + self.length <= self.end {
+            self.starts.push(now);
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.starts.len()
+    }
+
+    pub(crate) fn samples(&self) -> usize {
+        (self.length.0 / STEP) as usize
+    }
+}
+
+/// A sum of piecewise linear functions on the samples of a run, each added in constant time.
+#[derive(Clone, Debug)]
+pub(crate) struct Curve {
+    constant: Vec<i64>,
+    slope: Vec<i64>,
+}
+
+impl Curve {
+    pub(crate) fn new(samples: usize) -> Curve {
+        Curve {
+            constant: vec![0; samples + 1],
+            slope: vec![0; samples + 1],
+        }
+    }
+
+    /// Adds, on the samples in (from, to] of the run (nanoseconds from its start), the line that has `value` at `from` and
+    /// rises by `slope` (scaled) a step.
+    #[inline]
+    fn add(&mut self, from: u64, to: u64, value: i64, slope: i64) {
+        let first = (from / STEP + 1) as usize;
+        let last = ((to / STEP + 1) as usize).min(self.constant.len() - 1);
+        if first >= last {
+            return;
+        }
+        let at_zero = value * SCALE - slope * from as i64 / STEP as i64;
+        self.constant[first] += at_zero;
+        self.constant[last] -= at_zero;
+        self.slope[first] += slope;
+        self.slope[last] -= slope;
+    }
+
+    /// The sums at each sample divided by `count`.
+    pub(crate) fn mean(&self, count: usize) -> Vec<f64> {
+        let (mut constant, mut slope) = (0i64, 0i64);
+        let samples = self.constant.len() - 1;
+        let scale = SCALE as f64 * count.max(1) as f64;
+        (0..samples)
+            .map(|i| {
+                constant += self.constant[i];
+                slope += self.slope[i];
+                (constant + slope * i as i64) as f64 / scale
+            })
+            .collect()
+    }
+}
+
+/// One quantity that is followed over time: a flow's sequence number or a queue's length.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Follower {
+    last_time: Time,
+    last_value: i64,
+    /// Index of the first run that has not ended for this quantity.
+    run: usize,
+    /// The value at the start of that run, if it has begun.
+    base: Option<i64>,
+}
+
+impl Follower {
+    /// The quantity has `value` now. Between two calls it moves on a straight line, or, with `step`, keeps its old value.
+    /// With `relative`, each run starts at zero.
+    #[inline]
+    pub(crate) fn update(
+        &mut self,
+        now: Time,
+        value: i64,
+        runs: &Runs,
+        curve: &mut Curve,
+        step: bool,
+        relative: bool,
+    ) {
+        let (t0, v0) = (self.last_time, self.last_value);
+        (self.last_time, self.last_value) = (now, value);
+        let v1 = if step { v0 } else { value };
+        while let Some(&start) = runs.starts.get(self.run) {
+            if start >= now {
+                return;
+            }
+            let end = start + runs.length;
+            let from = t0.max(start);
+            let to = now.min(end);
+            let line = |t: Time| {
+                let (part, whole) = ((t - t0).0 as i128, (now - t0).0.max(1) as i128);
+                v0 + ((v1 - v0) as i128 * part / whole) as i64
+            };
+            let base = *self.base.get_or_insert_with(|| if relative { line(start.max(t0)) } else { 0 });
+            if from < to {
+                let whole = (now - t0).0.max(1) as i64;
+                let slope = (v1 - v0) * (SCALE * STEP as i64) / whole;
+                curve.add((from - start).0, (to - start).0, line(from) - base, slope);
+            }
+            if now < end {
+                return;
+            }
+            self.run += 1;
+            self.base = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_straight_line_comes_out_straight_in_every_run() {
+        let mut runs = Runs::new(Span::from_micros(100), Time(1_000_000));
+        let mut curve = Curve::new(runs.samples());
+        let mut follower = Follower::default();
+        let mut cuts = 0;
+        for t in (0..1_000_000).step_by(700) {
+            if t >= cuts * 50_000 {
+                runs.cut(Time(cuts * 50_000));
+                cuts += 1;
+            }
+            follower.update(Time(t), t as i64 * 2, &runs, &mut curve, false, true);
+        }
+        follower.update(Time(1_000_000), 2_000_000, &runs, &mut curve, false, true);
+        assert_eq!(runs.count(), 10);
+        for (i, value) in curve.mean(10).into_iter().enumerate().skip(1) {
+            assert!((value - 2_000.0 * i as f64).abs() < 2.0, "{i}: {value}");
+        }
+    }
+
+    #[test]
+    fn a_step_function_is_sampled_not_interpolated() {
+        let mut runs = Runs::new(Span::from_micros(10), Time(20_000));
+        let mut curve = Curve::new(runs.samples());
+        let mut follower = Follower::default();
+        runs.cut(Time(0));
+        follower.update(Time(4_500), 3, &runs, &mut curve, true, false);
+        follower.update(Time(20_000), 0, &runs, &mut curve, true, false);
+        assert_eq!(
+            curve.mean(1),
+            [0.0, 0.0, 0.0, 0.0, 0.0, 3.0, 3.0, 3.0, 3.0, 3.0]
+        );
+    }
+}
