@@ -1,0 +1,13 @@
+"""A sweep: how much of the circuit CUBIC and reTCP use, over the size of the VOQs."""
+
+import etalon as et
+
+net = et.network(ece={"before": "150us"})
+plan = et.experiment(net, et.strobe(net, mimic=25), et.bulk(0, 1), duration="120ms")
+sweep = et.sweep(plan, {"network.voq": [8, 16, 32], "bulk.cc": ["cubic", "retcp"]}, seeds=2)
+
+print(
+    sweep.table.group_by("network.voq", "bulk.cc", maintain_order=True)
+    .mean()
+    .select("network.voq", "bulk.cc", "circuit_utilization", "latency_p99")
+)

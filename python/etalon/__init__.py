@@ -1,0 +1,89 @@
+"""Etalon: a laboratory for the transport of reconfigurable data centre networks.
+
+import etalon as et
+
+net = et.network(racks=3, hosts=16, packet=("10Gbps", "5us"), circuit=("80Gbps", "30us"), voq=16)
+week = et.strobe(net, day="180us", night="20us", mimic=25)
+run = et.run(net, week, et.bulk(0, 1, cc="cubic"), duration="960ms", tdf=20)
+run.circuit_utilization, run.latency(99)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from etalon._core import __version__ as __version__
+    from etalon.api import (
+        bulk,
+        dumbbell,
+        experiment,
+        fixed,
+        flow,
+        network,
+        packet_only,
+        run,
+        run_many,
+        strobe,
+    )
+    from etalon.errors import EtalonError, Interrupted, PlanError, PlanWarning
+    from etalon.plan import Plan
+    from etalon.results import Run
+    from etalon.sweeps import Sweep, sweep
+
+__all__ = [
+    "EtalonError",
+    "Interrupted",
+    "Plan",
+    "PlanError",
+    "PlanWarning",
+    "Run",
+    "Sweep",
+    "bulk",
+    "dumbbell",
+    "experiment",
+    "fixed",
+    "flow",
+    "network",
+    "packet_only",
+    "run",
+    "run_many",
+    "strobe",
+    "sweep",
+]
+
+_HOME = {
+    "api": (
+        "bulk",
+        "dumbbell",
+        "experiment",
+        "fixed",
+        "flow",
+        "network",
+        "packet_only",
+        "run",
+        "run_many",
+        "strobe",
+    ),
+    "errors": ("EtalonError", "Interrupted", "PlanError", "PlanWarning"),
+    "plan": ("Plan",),
+    "results": ("Run",),
+    "sweeps": ("Sweep", "sweep"),
+    "_core": ("__version__",),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what is used and no more: the command line's help must not wait for tables and plots."""
+    import importlib
+
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'etalon' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"etalon.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULE_OF])

@@ -1,0 +1,189 @@
+"""The Python API: a network, a week, workloads, an experiment, a run. Every quantity is text with a unit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from etalon import engine as engines
+from etalon.errors import PlanError, PlanWarning
+from etalon.plan import Plan
+from etalon.plan_errors import build
+from etalon.plan_network import Dumbbell, Network
+from etalon.plan_schedule import Schedule
+from etalon.plan_workload import Bulk, Flow
+from etalon.results import Run
+
+Link = tuple[str, str] | Mapping[str, Any]
+Workload = Bulk | Flow
+
+
+def network(
+    racks: int = 3,
+    hosts: int = 16,
+    packet: Link = ("10Gbps", "5us"),
+    circuit: Link = ("80Gbps", "30us"),
+    voq: int | Mapping[str, Any] = 16,
+    **more: Any,
+) -> Network:
+    """A reconfigurable data centre network. `packet` and `circuit` are rate and delay of a link.
+
+    >>> network(racks=3, voq={"packets": 16, "resize": {"packets": 50, "before": "600us"}}, ece={"before": "150us"})
+    """
+    given = {"racks": racks, "hosts": hosts, "packet": packet, "circuit": circuit, "voq": voq}
+    return build(Network, given | more, under="network")
+
+
+def dumbbell(
+    rate: str = "10Gbps", delay: str = "30us", queue: int | None = 100, hosts: int = 16, **more: Any
+) -> Dumbbell:
+    """Hosts of rack 0 that send to hosts of rack 1 over one drop-tail queue; `path=[...]` for several."""
+    given: dict[str, Any] = {"kind": "dumbbell", "hosts": hosts}
+    if "path" not in more:
+        stage = {"rate": rate, "delay": delay, "queue": queue}
+        given["path"] = [{key: value for key, value in stage.items() if value is not None}]
+    return build(Dumbbell, given | more, under="network")
+
+
+def strobe(
+    net: Network, day: str = "180us", night: str = "20us", mimic: int | None = None
+) -> Schedule:
+    """A week in which every rack meets every other rack for one day; `mimic` racks are stood for by the real ones."""
+    return _checked(net, {"kind": "strobe", "day": day, "night": night, "mimic": mimic})
+
+
+def fixed(
+    net: Network,
+    configurations: Sequence[Sequence[tuple[int, int]] | Mapping[str, Any]],
+    day: str = "180us",
+    night: str = "20us",
+) -> Schedule:
+    """A week of the given configurations: each a list of circuits (source, destination), or a table with its day.
+
+    >>> fixed(net, [[(0, 1), (1, 0)], {"circuits": [(0, 2), (2, 0)], "day": "90us"}])
+    """
+    week = [
+        c if isinstance(c, Mapping) else {"circuits": [tuple(pair) for pair in c]}
+        for c in configurations
+    ]
+    return _checked(net, {"kind": "fixed", "day": day, "night": night, "configurations": week})
+
+
+def packet_only(net: Network) -> Schedule:
+    """No circuits: the packet network alone."""
+    return _checked(net, {"kind": "none"})
+
+
+def _checked(net: Network, values: dict[str, Any]) -> Schedule:
+    week = build(
+        Schedule,
+        {key: value for key, value in values.items() if value is not None},
+        under="schedule",
+    )
+    for found in week.problems(net.racks):
+        raise found
+    return week
+
+
+def bulk(
+    src: int,
+    dst: int,
+    cc: str = "cubic",
+    flows: int | None = None,
+    start: str = "0s",
+    stop: str | None = None,
+    **cc_params: float,
+) -> Bulk:
+    """Flows without end from rack `src` to rack `dst`; further keywords are parameters of the congestion control."""
+    given = {
+        "from": src,
+        "to": dst,
+        "cc": cc,
+        "flows": flows,
+        "start": start,
+        "stop": stop,
+        "params": cc_params,
+    }
+    return build(
+        Bulk, {key: value for key, value in given.items() if value is not None}, under="bulk"
+    )
+
+
+def flow(
+    src: str, dst: str, size: str, start: str = "0s", cc: str = "cubic", **cc_params: float
+) -> Flow:
+    """One flow of `size` between two hosts, written "r0h3" (rack 0, host 3)."""
+    given = {"from": src, "to": dst, "size": size, "start": start, "cc": cc, "params": cc_params}
+    return build(Flow, given, under="flow")
+
+
+def experiment(
+    net: Network | Dumbbell,
+    week: Schedule | Workload | None = None,
+    *workloads: Workload,
+    **settings: Any,
+) -> Plan:
+    """A plan from its parts. Settings are the plan's keys: duration, warmup, tdf, seed, name, tcp, measure.
+
+    Without a `week` a network has its strobe schedule; a dumbbell has none.
+    """
+    if isinstance(week, (Bulk, Flow)):
+        workloads = (week, *workloads)
+        week = None
+    values: dict[str, Any] = {"network": net, **settings}
+    if week is not None:
+        values["schedule"] = week
+    for name, kind in (("bulk", Bulk), ("flow", Flow)):
+        chosen = tuple(workload for workload in workloads if isinstance(workload, kind))
+        if chosen:
+            values[name] = chosen
+    return build(Plan, values)
+
+
+def run(
+    what: Plan | Network | Dumbbell,
+    week: Schedule | Workload | None = None,
+    *workloads: Workload,
+    engine: str = "sim",
+    progress: engines.Progress | None = None,
+    **settings: Any,
+) -> Run:
+    """Runs a plan, or the experiment of these parts.
+
+    Ctrl-C raises `Interrupted`, whose `runs` holds the partial run.
+    """
+    if not isinstance(what, Plan):
+        plan = experiment(what, week, *workloads, **settings)
+    elif week is None and not workloads:
+        plan = (
+            what.replace({key: _plain(value) for key, value in settings.items()})
+            if settings
+            else what
+        )
+    else:
+        raise PlanError("a plan already has its schedule and workloads; give the plan alone")
+    return run_many([plan], engine=engine, progress=progress)[0]
+
+
+def run_many(
+    plans: Sequence[Plan],
+    jobs: int | None = None,
+    *,
+    engine: str = "sim",
+    progress: engines.Progress | None = None,
+    done: engines.Done | None = None,
+) -> list[Run]:
+    """Runs plans, `jobs` at a time (default: one a processor). The results do not depend on `jobs`."""
+    for sentence in dict.fromkeys(sentence for plan in plans for sentence in plan.warnings):
+        warnings.warn(sentence, PlanWarning, stacklevel=2)
+    return engines.execute(plans, engine=engine, jobs=jobs, progress=progress, done=done)
+
+
+def _plain(value: Any) -> Any:
+    """A table as plain values, for `Plan.replace`."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    return value

@@ -1,0 +1,165 @@
+"""What the commands share: options, settings of the form key=value, the progress bar, output."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from etalon.errors import PlanError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from etalon.engine import Progress
+
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Folder for the results.", show_default=False)
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace the results in that folder.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", "-j", min=1, help="Runs at a time (default: one a processor).", show_default=False
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, help="Seed, instead of the plan's.", show_default=False),
+]
+Engine = Annotated[str, typer.Option("--engine", help="What runs the plan.")]
+Figures = Annotated[
+    bool, typer.Option("--figures/--no-figures", help="Draw figures and write report.html.")
+]
+
+PATIENCE_S = 2.0
+"""Work that takes less than this shows no progress bar."""
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """`network.voq=16` as a key and a TOML value; what is no TOML value is text."""
+    key, equals, value = text.partition("=")
+    key = key.strip()
+    if not equals or not key or not value.strip():
+        raise PlanError(f'--set "{text}": a setting is written like network.voq=16')
+    return key, _value(value.strip())
+
+
+def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """`network.voq=4,8,16` as a key and its values."""
+    grid: dict[str, list[Any]] = {}
+    for text in texts:
+        key, _ = parse_setting(text)
+        if key in grid:
+            raise PlanError(
+                f"--set {key}: is given twice; write all its values in one, like {key}=1,2"
+            )
+        values = text.partition("=")[2]
+        try:
+            grid[key] = tomllib.loads(f"v = [{values}]")["v"]
+        except tomllib.TOMLDecodeError:
+            grid[key] = [_value(value.strip()) for value in values.split(",") if value.strip()]
+    return grid
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"v = {text}")["v"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def print_json(document: Any) -> None:
+    """Prints one JSON document to standard output; what is not a number becomes null."""
+    sys.stdout.write(json.dumps(_finite(document), indent=2, default=str) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(entry) for entry in value]
+    return value
+
+
+def note(sentence: str) -> None:
+    """Says something that is not a result: to standard error."""
+    typer.echo(sentence, err=True)
+
+
+def print_table(table: Table) -> None:
+    """Prints a table to standard output; its width is the terminal's, or whatever it needs if there is none."""
+    from rich.console import Console
+
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    console.print(table)
+
+
+def plain_table(*columns: str, title: str | None = None) -> Table:
+    """A table without lines; columns whose name begins with '>' are flush right."""
+    from rich.table import Table
+
+    table = Table(
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        title=title,
+        title_justify="left",
+        header_style="bold",
+    )
+    for column in columns:
+        table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left")
+    return table
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Progress | None]:
+    """A bar with the time left on standard error, if that is a terminal and the work takes over two seconds."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task(label, total=1.0)
+    began = time.monotonic()
+    shown = False
+
+    def show(share: float) -> None:
+        nonlocal shown
+        elapsed = time.monotonic() - began
+        if not shown and elapsed > 0.3 and elapsed > PATIENCE_S * share:
+            bar.start()
+            shown = True
+        bar.update(task, completed=share)
+
+    try:
+        yield show
+    finally:
+        if shown:
+            bar.stop()

@@ -1,0 +1,81 @@
+"""`etalon examples`: plans and scripts to begin with."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from etalon.cli import common
+from etalon.errors import EtalonError, PlanError
+
+FOLDER = Path(__file__).resolve().parent.parent / "examples"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command(epilog="Example:  etalon examples --copy .")(examples)
+
+
+def examples(
+    copy: Annotated[
+        Path | None,
+        typer.Option("--copy", metavar="DIR", help="Copy them to a folder.", show_default=False),
+    ] = None,
+    json: common.Json = False,
+) -> None:
+    """List the examples, or copy them to a folder."""
+    if copy is not None:
+        copied = [str(path) for path in copy_to(copy)]
+        if json:
+            common.print_json(copied)
+        else:
+            typer.echo("\n".join(copied))
+        return
+    listed = descriptions()
+    if json:
+        common.print_json([{"name": name, "description": text} for name, text in listed.items()])
+        return
+    table = common.plain_table("", "")
+    table.show_header = False
+    for name, text in listed.items():
+        table.add_row(name, text)
+    common.print_table(table)
+
+
+def descriptions() -> dict[str, str]:
+    """Each example's file name and its first comment or docstring."""
+    return {path.name: _first_sentence(path) for path in files()}
+
+
+def files() -> list[Path]:
+    """The example files: plans first, then scripts."""
+    found = [path for suffix in (".toml", ".py") for path in sorted(FOLDER.glob(f"*{suffix}"))]
+    if not found:
+        raise EtalonError(f"{FOLDER}: the examples are missing from this installation")
+    return found
+
+
+def copy_to(folder: Path) -> list[Path]:
+    """Copies the examples; never over a file that is there."""
+    targets = [folder / path.name for path in files()]
+    present = [target for target in targets if target.exists()]
+    if present:
+        raise PlanError("is there already; examples never overwrite a file", file=str(present[0]))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for source, target in zip(files(), targets, strict=True):
+            shutil.copyfile(source, target)
+    except OSError as error:
+        raise EtalonError(f"{folder}: could not be written: {error.strerror}") from error
+    return targets
+
+
+def _first_sentence(path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        text = ast.get_docstring(ast.parse(text)) or ""
+    return text.split("\n", 1)[0].lstrip("# ").strip()

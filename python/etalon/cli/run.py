@@ -1,0 +1,206 @@
+"""`etalon run`: runs plans and shows what came out."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from etalon.cli import common
+from etalon.errors import Interrupted, PlanError
+
+if TYPE_CHECKING:
+    from etalon.plan import Plan
+    from etalon.results import Run
+
+RUNS = Path("runs")
+INTERRUPTED = 130
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command(epilog="Example:  etalon run strobe.toml --set network.voq=32 --set bulk.cc=dctcp")(
+        run
+    )
+
+
+def run(
+    plans: Annotated[
+        list[Path], typer.Argument(metavar="PLAN...", help="Plan files (TOML).", show_default=False)
+    ],
+    out: common.Out = None,
+    force: common.Force = False,
+    seed: common.Seed = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            "-s",
+            metavar="KEY=VALUE",
+            help="Another value for a key of the plan.",
+            show_default=False,
+        ),
+    ] = None,
+    engine: common.Engine = "sim",
+    jobs: common.Jobs = None,
+    json: common.Json = False,
+    figures: common.Figures = True,
+) -> int:
+    """Run an experiment and show its results."""
+    from etalon import store
+    from etalon.engine import execute
+    from etalon.plan import Plan
+
+    changes = dict(common.parse_setting(text) for text in settings or ())
+    if seed is not None:
+        changes["seed"] = seed
+    chosen = [_changed(Plan.load(path), changes, path) for path in plans]
+    if out is not None and len(chosen) > 1:
+        folders = [out / default_folder(plan).name for plan in chosen]
+    else:
+        folders = [out or default_folder(plan) for plan in chosen]
+    if len(set(folders)) < len(folders):
+        raise PlanError("the same experiment is given twice")
+
+    known: dict[int, Run] = {}
+    for index, (plan, folder) in enumerate(zip(chosen, folders, strict=True)):
+        if not force and store.finished(folder, plan, engine):
+            known[index] = store.load_run(folder)
+            common.note(f"{folder} already holds the results of this plan; --force runs it again")
+        else:
+            store.claim(folder, force)
+            for sentence in plan.warnings:
+                common.note(f"warning: {sentence}")
+
+    missing = [index for index in range(len(chosen)) if index not in known]
+    began = time.monotonic()
+    interrupted = False
+    try:
+        with common.progress_bar(", ".join(chosen[index].name for index in missing)) as progress:
+            measured = execute(
+                [chosen[index] for index in missing], engine=engine, jobs=jobs, progress=progress
+            )
+        runs = known | dict(zip(missing, measured, strict=True))
+    except Interrupted as stop:
+        interrupted = True
+        digests = [plan.digest for plan in chosen]
+        runs = known | {digests.index(run.plan.digest): run for run in stop.runs}
+    took = time.monotonic() - began
+
+    documents = []
+    for index, result in sorted(runs.items()):
+        if index not in known:
+            save(result, folders[index], force, figures and not interrupted)
+        if result.partial:
+            common.note(f"interrupted: {folders[index]} holds partial results, marked as such")
+        documents.append(document(result, folders[index]))
+        if not json:
+            show(result, folders[index], None if index in known else took)
+    if json:
+        common.print_json(documents[0] if len(chosen) == 1 and documents else documents)
+    return INTERRUPTED if interrupted else 0
+
+
+def default_folder(plan: Plan) -> Path:
+    """Where a plan's results go if nothing else is said."""
+    return RUNS / f"{plan.name}-{plan.digest[:8]}"
+
+
+def _changed(plan: Plan, changes: dict[str, Any], path: Path) -> Plan:
+    if not changes:
+        return plan
+    try:
+        return plan.replace(changes)
+    except PlanError as error:
+        raise error.in_file(f"{path} with --set") from None
+
+
+def save(run: Run, folder: Path, force: bool, figures: bool) -> None:
+    """Writes a run's folder, with figures and report if wanted."""
+    from etalon import store
+
+    with store.new_folder(folder, force) as draft:
+        store.write_run(run, draft)
+        if figures:
+            from etalon.cli import report
+
+            report.write(run, draft)
+
+
+def document(run: Run, folder: Path) -> dict[str, Any]:
+    """A run as JSON: who it is, where it is, and every metric."""
+    keys = (
+        "name",
+        "engine",
+        "version",
+        "seed",
+        "plan_digest",
+        "digest",
+        "partial",
+        "events",
+        "packets_delivered",
+    )
+    return (
+        {key: run.meta[key] for key in keys if key in run.meta}
+        | {"folder": str(folder)}
+        | run.summary()
+    )
+
+
+def show(run: Run, folder: Path, took_s: float | None) -> None:
+    """The summary for people: one column a network."""
+    from etalon.units import TIME
+
+    plan = run.plan
+    span = TIME.format(min(plan.duration, int(run.meta["simulated_ns"])))
+    seconds = "" if took_s is None else f" in {took_s:.1f} s"
+    table = common.plain_table("", ">packet", ">circuit", ">both")
+    payload = {
+        name: _rate(run.total("flows", f"{name}_bytes"), run.measured_ns)
+        for name in ("packet", "circuit")
+    }
+    table.add_row(
+        "utilisation", _percent(run.packet_utilization), _percent(run.circuit_utilization), ""
+    )
+    table.add_row("payload", payload["packet"], payload["circuit"], _gbps(run.goodput))
+    for percentile in (50, 99):
+        cells = [
+            _microseconds(run.latency(percentile, network))
+            for network in ("packet", "circuit", None)
+        ]
+        table.add_row(f"latency p{percentile}", *cells)
+    common.print_table(table)
+    counts = {
+        "retransmissions": run.total("flows", "retransmits"),
+        "timeouts": run.total("flows", "rtos"),
+        "drops": run.drops,
+    }
+    done = run.fct()
+    if len(done):
+        finished = done["fct_us"].drop_nulls()
+        counts[f"of {len(done)} finite flows done"] = len(finished)
+        typer.echo(
+            f"completion time p50 {_microseconds(run.fct_percentile(50))}, p99 {_microseconds(run.fct_percentile(99))}"
+        )
+    typer.echo(", ".join(f"{number} {name}" for name, number in counts.items()))
+    typer.echo(
+        f"{plan.name}: {span} of network time{seconds}, seed {plan.seed}; results in {folder}"
+    )
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
+def _microseconds(value: float | None) -> str:
+    return "-" if value is None or value != value else f"{value:.0f} us"
+
+
+def _gbps(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate / 1e9:.2f} Gb/s"
+
+
+def _rate(payload_bytes: float, span_ns: int) -> str:
+    return "-" if span_ns == 0 else _gbps(payload_bytes * 8e9 / span_ns)

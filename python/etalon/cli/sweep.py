@@ -1,0 +1,119 @@
+"""`etalon sweep`: runs a plan over a grid of values and seeds."""
+
+from __future__ import annotations
+
+import hashlib
+import json as jsonlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from etalon.cli import common
+from etalon.errors import Interrupted, PlanError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from etalon.plan import Plan
+
+INTERRUPTED = 130
+SHOWN = {
+    "circuit_utilization": ("circuit", 100, "{:.1f} %"),
+    "packet_utilization": ("packet", 100, "{:.1f} %"),
+    "latency_p50": ("p50", 1, "{:.0f} us"),
+    "latency_p99": ("p99", 1, "{:.0f} us"),
+    "goodput": ("goodput", 1e-9, "{:.2f} Gb/s"),
+    "retransmits": ("retransmissions", 1, "{:.0f}"),
+    "drops": ("drops", 1, "{:.0f}"),
+    "fct_p50": ("completion p50", 1, "{:.0f} us"),
+    "fct_p99": ("completion p99", 1, "{:.0f} us"),
+}
+"""What the table on the screen shows of each run: heading, factor, format."""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command(
+        epilog="Example:  etalon sweep strobe.toml --set network.voq=4,8,16 --set bulk.cc=cubic,dctcp --seeds 3"
+    )(sweep)
+
+
+def sweep(
+    plan_file: Annotated[
+        Path, typer.Argument(metavar="PLAN", help="Plan file (TOML).", show_default=False)
+    ],
+    settings: Annotated[
+        list[str],
+        typer.Option(
+            "--set", "-s", metavar="KEY=V1,V2,...", help="A key and its values.", show_default=False
+        ),
+    ],
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="Seeds a point, from the plan's on.")
+    ] = 1,
+    jobs: common.Jobs = None,
+    out: common.Out = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Run every point again, also those that are there.")
+    ] = False,
+    engine: common.Engine = "sim",
+    json: common.Json = False,
+) -> int:
+    """Run an experiment over a grid of values; continues a sweep that was interrupted."""
+    from etalon import sweeps
+    from etalon.plan import Plan
+
+    plan = Plan.load(plan_file)
+    grid = common.parse_grid(settings)
+    try:
+        sweeps.points_of(plan, grid, seeds)
+    except PlanError as error:
+        raise error.in_file(f"{plan_file} with --set") from None
+    folder = out or _default_folder(plan, grid, seeds)
+    try:
+        with common.progress_bar(f"{plan.name}, sweep") as progress:
+            result = sweeps.sweep(
+                plan,
+                grid,
+                seeds=seeds,
+                jobs=jobs,
+                folder=folder,
+                engine=engine,
+                fresh=force,
+                progress=progress,
+            )
+    except Interrupted as stop:
+        common.note(
+            f"interrupted: {folder} keeps {len(stop.runs)} complete runs; the same command goes on from there"
+        )
+        return INTERRUPTED
+    if json:
+        common.print_json(
+            {"name": plan.name, "folder": str(folder), "rows": result.table.to_dicts()}
+        )
+    else:
+        _show(result.table, list(grid), seeds > 1)
+        typer.echo(f"{len(result.runs)} runs; table and results in {folder}")
+    return 0
+
+
+def _default_folder(plan: Plan, grid: dict[str, list[Any]], seeds: int) -> Path:
+    what = jsonlib.dumps([plan.digest, grid, seeds], default=str).encode()
+    return Path("runs") / f"{plan.name}-sweep-{hashlib.sha256(what).hexdigest()[:8]}"
+
+
+def _show(rows: pl.DataFrame, keys: list[str], with_seed: bool) -> None:
+    keys = [*keys, "seed"] if with_seed and "seed" not in keys else keys
+    columns = [name for name in SHOWN if rows[name].null_count() < len(rows)]
+    table = common.plain_table(*keys, *(f">{SHOWN[name][0]}" for name in columns))
+    for row in rows.to_dicts():
+        table.add_row(
+            *(str(row[key]) for key in keys), *(_cell(row[name], name) for name in columns)
+        )
+    common.print_table(table)
+
+
+def _cell(value: float | None, name: str) -> str:
+    _, factor, form = SHOWN[name]
+    return "-" if value is None else form.format(value * factor)

@@ -1,0 +1,111 @@
+"""Runs plans on the Rust core, in threads (the core releases the GIL), watched by the thread that asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from etalon import _core
+from etalon.errors import EtalonError, Interrupted, PlanError
+from etalon.plan import Plan
+from etalon.results import Run
+
+Progress = Callable[[float], None]
+"""Told the share of the work that is done, 0 to 1, a few times a second."""
+Done = Callable[[int, Run], None]
+"""Told each run, with its place in the list of plans, as soon as it is complete."""
+
+TICK_S = 0.05
+
+
+@dataclass
+class _Task:
+    plan: Plan
+    control: _core.Control = field(default_factory=_core.Control)
+    future: Future[Run] | None = None
+
+    def work(self, engine: str) -> Run:
+        try:
+            answer = _core.run(json.dumps(self.plan.resolve()), self.control)
+        except ValueError as error:
+            raise EtalonError(
+                f"{self.plan.name}: the simulator refused the plan: {error}"
+            ) from error
+        return Run.from_core(self.plan, answer, engine)
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def execute(
+    plans: Sequence[Plan],
+    *,
+    engine: str = "sim",
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    done: Done | None = None,
+) -> list[Run]:
+    """Runs plans, `jobs` at a time; the results are in the order of the plans and do not depend on `jobs`.
+
+    Ctrl-C stops what runs and raises `Interrupted` with all that was measured. If one plan fails, all stop.
+    """
+    if engine != "sim":
+        raise PlanError(
+            f'engine "{engine}" is not available yet in this version; the engine is "sim"'
+            if engine == "linux"
+            else f'there is no engine "{engine}"; the engine is "sim"'
+        )
+    tasks = [_Task(plan) for plan in plans]
+    workers = min(jobs or processors(), max(len(tasks), 1))
+    with ThreadPoolExecutor(workers, thread_name_prefix="etalon") as pool:
+        for task in tasks:
+            task.future = pool.submit(task.work, engine)
+        try:
+            _watch(tasks, progress, done)
+        except KeyboardInterrupt:
+            raise Interrupted(_stop(tasks)) from None
+        except BaseException:
+            _stop(tasks)
+            raise
+    return [task.future.result() for task in tasks if task.future is not None]
+
+
+def _watch(tasks: list[_Task], progress: Progress | None, done: Done | None) -> None:
+    """Waits until all tasks are done, with progress; raises what the first failed task raised."""
+    open_tasks = dict(enumerate(tasks))
+    while open_tasks:
+        for index, task in list(open_tasks.items()):
+            if task.future is not None and task.future.done():
+                run = task.future.result()
+                del open_tasks[index]
+                if done is not None:
+                    done(index, run)
+        if progress is not None:
+            waiting = sum(task.control.progress for task in open_tasks.values())
+            progress((len(tasks) - len(open_tasks) + waiting) / len(tasks))
+        if open_tasks:
+            _wait(open_tasks)
+
+
+def _wait(tasks: dict[int, _Task]) -> None:
+    """Sleeps a tick, or less if the first of the tasks is done: in short steps, so that Ctrl-C is heard at once."""
+    first = next(iter(tasks.values()))
+    until = time.monotonic() + TICK_S
+    while time.monotonic() < until and not (first.future is not None and first.future.done()):
+        time.sleep(0.002)
+
+
+def _stop(tasks: list[_Task]) -> list[Run]:
+    """Ends all tasks soon and returns what those that had begun have measured."""
+    futures = [task.future for task in tasks if task.future is not None]
+    for future in futures:
+        future.cancel()
+    for task in tasks:
+        task.control.stop()
+    return [f.result() for f in futures if not f.cancelled() and f.exception() is None]

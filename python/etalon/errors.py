@@ -1,0 +1,48 @@
+"""Errors for people: each message is a sentence that says what was wrong and what was expected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class EtalonError(Exception):
+    """Something that the user can put right. The command line prints the message alone and exits with 1."""
+
+
+class PlanError(EtalonError):
+    """A plan, option or folder that cannot be used. The command line exits with 2.
+
+    `key` is the dotted key within the plan, `value` what stood there, `expected` what was wrong or is expected,
+    `file` the file it came from; each is None where it does not apply.
+    """
+
+    def __init__(
+        self, expected: str, *, key: str | None = None, value: Any = None, file: str | None = None
+    ) -> None:
+        self.expected = expected
+        self.key = key
+        self.value = value
+        self.file = file
+        self.others: tuple[PlanError, ...] = ()
+        super().__init__(": ".join(part for part in (file, key, expected) if part))
+
+    def in_file(self, file: str) -> PlanError:
+        """The same error, said of a file."""
+        moved = PlanError(self.expected, key=self.key, value=self.value, file=file)
+        moved.others = tuple(other.in_file(file) for other in self.others)
+        return moved
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), *map(str, self.others)])
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a run. `runs` holds what was measured until then: whole runs, and partial ones marked as such."""
+
+    def __init__(self, runs: list[Any]) -> None:
+        super().__init__("interrupted")
+        self.runs = runs
+
+
+class PlanWarning(UserWarning):
+    """A plan that runs, but probably does not measure what was meant."""

@@ -1,0 +1,132 @@
+"""What can only be judged with the whole plan in view: errors, and warnings for plans that run but mislead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from etalon.errors import PlanError
+from etalon.plan_network import Dumbbell, Network
+from etalon.units import TIME, shown
+
+if TYPE_CHECKING:
+    from etalon.plan import Plan
+    from etalon.plan_workload import Bulk, Flow
+
+MOST_FLOWS = 100_000
+
+
+def problems(plan: Plan) -> Iterator[PlanError]:
+    """Everything that is wrong with a plan whose single values are right."""
+    if plan.warmup >= plan.duration:
+        yield PlanError(
+            f"{shown(TIME.format(plan.warmup))} must be shorter than the duration of {TIME.format(plan.duration)}: "
+            "nothing would be measured",
+            key="warmup",
+            value=plan.warmup,
+        )
+    network = plan.network
+    if isinstance(network, Dumbbell):
+        yield from _dumbbell(plan, network)
+    else:
+        yield from _queues(network)
+        yield from plan.schedule.problems(network.racks)
+    if not plan.workloads:
+        yield PlanError(
+            "the plan sends nothing: give at least one [[bulk]] or [[flow]]", key="bulk"
+        )
+    for key, workload in _named(plan):
+        yield from workload.problems(key, network.racks, network.hosts)
+        if workload.start >= plan.duration:
+            yield PlanError(
+                f"{shown(TIME.format(workload.start))} is not before the end of the experiment at "
+                f"{TIME.format(plan.duration)}",
+                key=f"{key}.start",
+                value=workload.start,
+            )
+    flows = sum(network.hosts if b.flows is None else b.flows for b in plan.bulk) + len(plan.flow)
+    if flows > MOST_FLOWS:
+        yield PlanError(
+            f"the plan has {flows} flows; at most {MOST_FLOWS} are run", key="bulk", value=flows
+        )
+    if plan.tcp.max_delayed_ack < plan.tcp.min_delayed_ack:
+        yield PlanError(
+            f"{shown(TIME.format(plan.tcp.max_delayed_ack))} must be at least tcp.min_delayed_ack, which is "
+            f"{TIME.format(plan.tcp.min_delayed_ack)}",
+            key="tcp.max_delayed_ack",
+            value=plan.tcp.max_delayed_ack,
+        )
+    yield from _measured_pair(plan)
+
+
+def _named(plan: Plan) -> Iterator[tuple[str, Bulk | Flow]]:
+    """Each workload with its dotted key; a number only where there are several."""
+    for index, bulk in enumerate(plan.bulk):
+        yield f"bulk.{index}" if len(plan.bulk) > 1 else "bulk", bulk
+    for index, flow in enumerate(plan.flow):
+        yield f"flow.{index}" if len(plan.flow) > 1 else "flow", flow
+
+
+def _measured_pair(plan: Plan) -> Iterator[PlanError]:
+    if plan.measure.pair is None:
+        return
+    racks = plan.network.racks
+    for rack in plan.measure.pair:
+        if rack >= racks:
+            yield PlanError(
+                f"there is no rack {rack} (racks 0..{racks - 1})", key="measure.pair", value=rack
+            )
+    if plan.measure.pair[0] == plan.measure.pair[1]:
+        yield PlanError("the measured pair must be two different racks", key="measure.pair")
+
+
+def _queues(network: Network) -> Iterator[PlanError]:
+    voq = network.voq
+    if voq.resize is not None and voq.resize.packets < voq.packets:
+        yield PlanError(
+            f"{voq.resize.packets} must be at least network.voq.packets, which is {voq.packets}",
+            key="network.voq.resize.packets",
+            value=voq.resize.packets,
+        )
+    for index, pair in enumerate(voq.pairs):
+        for end, rack in (("from", pair.src), ("to", pair.dst)):
+            if rack >= network.racks:
+                yield PlanError(
+                    f"there is no rack {rack} (racks 0..{network.racks - 1})",
+                    key=f"network.voq.pairs.{index}.{end}",
+                    value=rack,
+                )
+
+
+def _dumbbell(plan: Plan, network: Dumbbell) -> Iterator[PlanError]:
+    if "schedule" in plan.model_fields_set:
+        yield PlanError(
+            "a dumbbell has no circuits and so no schedule; leave the table out", key="schedule"
+        )
+    for index, stage in enumerate(network.path):
+        if stage.rate is None:
+            yield PlanError("must be given", key=f"network.path.{index}.rate")
+
+
+def warnings(plan: Plan) -> Iterator[str]:
+    """Sentences about what the plan probably does not mean."""
+    week = plan.week_ns
+    measured = plan.duration - plan.warmup
+    if week and measured < week:
+        yield (
+            f"the plan measures {TIME.format(measured)}, less than one week of {TIME.format(week)}: "
+            "utilisation and latency will not stand for the schedule"
+        )
+    if not isinstance(plan.network, Network):
+        return
+    controls = {workload.cc for workload in plan.workloads}
+    if "dctcp" in controls and plan.network.marking is None:
+        yield "flows use dctcp, but network.marking is not set: no packet will be marked"
+    if "retcp" in controls and plan.network.ece is None:
+        yield "flows use retcp, but network.ece is not set: it will never hear of a circuit"
+    resize = plan.network.voq.resize
+    if resize is not None and week and resize.before >= week:
+        yield (
+            f"network.voq.resize.before is {TIME.format(resize.before)}, as long as the week of "
+            f"{TIME.format(week)} or longer: the VOQ will always be big"
+        )

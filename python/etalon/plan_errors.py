@@ -1,0 +1,143 @@
+"""From pydantic's errors to sentences: file, key, value, what was expected."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from etalon.errors import PlanError
+from etalon.plan_network import NETWORK_KINDS
+from etalon.units import shown
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def build(
+    model: type[M], values: Mapping[str, Any], *, under: str = "", file: str | None = None
+) -> M:
+    """Validates `values` as a `model`; raises `PlanError`. `under` is the dotted key at which the model stands."""
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        found = [explain(detail, model, under) for detail in error.errors(include_url=False)]
+        raise gather(found, file) from None
+    except PlanError as error:
+        raise error.in_file(file) if file else error from None
+
+
+def gather(found: Sequence[PlanError], file: str | None = None) -> PlanError:
+    """One error that says all of them, each on its line."""
+    first, *others = found
+    first.others = tuple(others)
+    return first.in_file(file) if file else first
+
+
+def explain(detail: ErrorDetails, model: type[BaseModel], under: str = "") -> PlanError:
+    """The sentence for one of pydantic's errors."""
+    path = _path(detail["loc"])
+    kind, value = detail["type"], detail["input"]
+    if kind == "extra_forbidden":
+        sentence = _unknown_key(path, model)
+    elif kind == "union_tag_invalid":
+        path = (*path, "kind")
+        value = value.get("kind") if isinstance(value, dict) else value
+        sentence = _one_of(value, NETWORK_KINDS)
+    else:
+        sentence = _SENTENCES.get(kind, _other)(detail)
+    key = ".".join([*([under] if under else []), *map(str, path)])
+    return PlanError(sentence, key=key or None, value=value)
+
+
+def _path(loc: Sequence[int | str]) -> tuple[int | str, ...]:
+    """The place of an error without the tags that pydantic adds for the kind of network."""
+    return tuple(
+        part
+        for at, part in enumerate(loc)
+        if not (part in NETWORK_KINDS and at > 0 and loc[at - 1] == "network") and part != "[key]"
+    )
+
+
+def _unknown_key(path: Sequence[int | str], model: type[BaseModel]) -> str:
+    table: type[BaseModel] | None = model
+    for part in path[:-1]:
+        table = _table_at(table, part) if table else None
+    if table is None:
+        return "unknown key"
+    names = [field.alias or name for name, field in table.model_fields.items()]
+    near = difflib.get_close_matches(str(path[-1]), names, n=1, cutoff=0.5)
+    if near:
+        return f"unknown key; did you mean {shown(near[0])}?"
+    return f"unknown key; known are {', '.join(names)}"
+
+
+def _table_at(table: type[BaseModel], part: int | str) -> type[BaseModel] | None:
+    """The class of the table that stands at `part`; the index of a list stays at the list's class."""
+    if isinstance(part, int):
+        return table
+    for name, field in table.model_fields.items():
+        if part in (name, field.alias):
+            return next(iter(_models(field.annotation)), None)
+    return None
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) in (Union, UnionType, tuple, list) or hasattr(
+        annotation, "__metadata__"
+    ):
+        return [model for argument in get_args(annotation) for model in _models(argument)]
+    return []
+
+
+def _one_of(value: Any, choices: Sequence[str]) -> str:
+    near = difflib.get_close_matches(str(value), choices, n=1, cutoff=0.5)
+    hint = f"; did you mean {shown(near[0])}?" if near else ""
+    return f"{shown(value)} must be one of {', '.join(map(shown, choices))}{hint}"
+
+
+def _literal(detail: ErrorDetails) -> str:
+    expected = detail["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
+    return _one_of(detail["input"], expected)
+
+
+def _other(detail: ErrorDetails) -> str:
+    message = detail["msg"]
+    return f"{shown(detail['input'])}: {message[:1].lower()}{message[1:]}"
+
+
+def _must(text: str) -> Callable[[ErrorDetails], str]:
+    """A sentence 'VALUE must ...', with the bounds that pydantic reports filled in."""
+
+    def sentence(detail: ErrorDetails) -> str:
+        return f"{shown(detail['input'])} must {text.format(**detail.get('ctx', {}))}"
+
+    return sentence
+
+
+_SENTENCES: dict[str, Callable[[ErrorDetails], str]] = {
+    "etalon": lambda detail: detail["msg"],
+    "missing": lambda _: "must be given",
+    "greater_than_equal": _must("be at least {ge}"),
+    "less_than_equal": _must("be at most {le}"),
+    "int_type": _must("be a whole number"),
+    "int_parsing": _must("be a whole number"),
+    "int_from_float": _must("be a whole number"),
+    "bool_type": _must("be true or false"),
+    "string_type": _must("be text in quotes"),
+    "literal_error": _literal,
+    "string_pattern_mismatch": _must("be made of letters, digits and . _ + - only"),
+    "string_too_short": _must("not be empty"),
+    "model_type": _must("be a table with keys"),
+    "model_attributes_type": _must("be a table with keys"),
+    "dict_type": _must("be a table with keys"),
+    "tuple_type": _must("be a list"),
+    "list_type": _must("be a list"),
+    "too_short": lambda detail: f"must have at least {detail['ctx']['min_length']} entry",
+    "too_long": lambda detail: f"must have at most {detail['ctx']['max_length']} entries",
+}

@@ -1,0 +1,143 @@
+"""The `[schedule]` table: which circuits exist when. A week of (day, night) configurations that repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from etalon import _core
+from etalon.errors import PlanError
+from etalon.plan_base import Rack, Table
+from etalon.units import TIME, US, Duration, Time, shown
+
+Circuit = Annotated[tuple[Rack, Rack], Field(description="source rack, destination rack")]
+
+KINDS = {
+    "strobe": "every rack meets every other rack once a week (NSDI'20 section 4.5)",
+    "fixed": "the configurations that the plan lists",
+    "none": "no circuits: the packet network alone",
+}
+"""The kinds of schedule, for `etalon list schedulers`."""
+
+
+class Configuration(Table):
+    """A day with these circuits, then a night without."""
+
+    circuits: tuple[Circuit, ...] = ()
+    day: Duration | None = None
+    """Without it, the schedule's day."""
+    night: Time | None = None
+    """Without it, the schedule's night."""
+
+
+class Schedule(Table):
+    """The week."""
+
+    kind: Literal["strobe", "fixed", "none"] = "strobe"
+    day: Duration = 180 * US
+    night: Time = 20 * US
+    """The time that the circuit switch takes to change its circuits."""
+    mimic: int | None = Field(default=None, strict=True, ge=3, le=1024)
+    """Strobe: the plan's racks stand for this many, by the schedule of NSDI'20's testbed (section 4.5)."""
+    configurations: tuple[Configuration, ...] = ()
+    """Fixed: the week, in order."""
+
+    def expand(self, racks: int) -> list[dict[str, Any]]:
+        """The week as the core takes it: per destination its source rack (-1: none), day and night in ns."""
+        match self.kind:
+            case "strobe":
+                return _core.strobe(racks, self.day, self.night, self.mimic)
+            case "none":
+                return [{"sources": [-1] * racks, "day_ns": self.day, "night_ns": 0}]
+            case "fixed":
+                return [self._fixed(configuration, racks) for configuration in self.configurations]
+
+    def _fixed(self, configuration: Configuration, racks: int) -> dict[str, Any]:
+        sources = [-1] * racks
+        for src, dst in configuration.circuits:
+            sources[dst] = src
+        day, night = self.lengths(configuration)
+        return {"sources": sources, "day_ns": day, "night_ns": night}
+
+    def lengths(self, configuration: Configuration) -> tuple[int, int]:
+        """Day and night of a configuration in ns."""
+        return (
+            self.day if configuration.day is None else configuration.day,
+            self.night if configuration.night is None else configuration.night,
+        )
+
+    def problems(self, racks: int) -> Iterator[PlanError]:
+        """What is wrong with this schedule in a network of so many racks."""
+        if self.kind == "fixed":
+            if not self.configurations:
+                yield PlanError(
+                    'kind = "fixed" needs at least one configuration, '
+                    "for instance [{ circuits = [[0, 1], [1, 0]] }]",
+                    key="schedule.configurations",
+                )
+        elif self.configurations:
+            yield PlanError(
+                f'only a schedule of kind "fixed" has configurations, not {shown(self.kind)}',
+                key="schedule.configurations",
+            )
+        if self.mimic is not None:
+            if self.kind != "strobe":
+                yield PlanError(
+                    f'only a schedule of kind "strobe" has it, not {shown(self.kind)}',
+                    key="schedule.mimic",
+                )
+            elif self.mimic < racks:
+                yield PlanError(
+                    f"{self.mimic} must be at least the number of racks, which is {racks}",
+                    key="schedule.mimic",
+                    value=self.mimic,
+                )
+        if self.kind == "strobe":
+            yield from _duty_cycle("schedule.night", self.day, self.night)
+        for index, configuration in enumerate(self.configurations):
+            key = f"schedule.configurations.{index}"
+            yield from _duty_cycle(f"{key}.night", *self.lengths(configuration))
+            yield from _matching(f"{key}.circuits", configuration.circuits, racks)
+
+
+def _duty_cycle(key: str, day: int, night: int) -> Iterator[PlanError]:
+    if night >= day:
+        share = 100 * day / (day + night)
+        yield PlanError(
+            f"{shown(TIME.format(night))} must be shorter than the day of {TIME.format(day)}: "
+            f"the duty cycle would be {share:.0f} %",
+            key=key,
+            value=TIME.format(night),
+        )
+
+
+def _matching(key: str, circuits: Sequence[tuple[int, int]], racks: int) -> Iterator[PlanError]:
+    sources: set[int] = set()
+    destinations: set[int] = set()
+    for src, dst in circuits:
+        circuit = f"[{src}, {dst}]"
+        for rack in (src, dst):
+            if rack >= racks:
+                yield PlanError(
+                    f"{circuit} names rack {rack}, which does not exist (racks 0..{racks - 1})",
+                    key=key,
+                    value=rack,
+                )
+        if src == dst:
+            yield PlanError(
+                f"{circuit} is not a circuit: rack {src} would be joined to itself",
+                key=key,
+                value=src,
+            )
+        elif src in sources:
+            yield PlanError(
+                f"not a matching: rack {src} is the source of two circuits", key=key, value=src
+            )
+        elif dst in destinations:
+            yield PlanError(
+                f"not a matching: rack {dst} is the destination of two circuits", key=key, value=dst
+            )
+        sources.add(src)
+        destinations.add(dst)

@@ -1,0 +1,158 @@
+"""A run's folder: the resolved plan, seed and version, Parquet tables. All of it is there, or nothing is.
+
+A folder is written beside its destination under a hidden name and renamed when it is complete. `run.json` is written
+last, so that a folder without it is never taken for a run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from etalon import _core
+from etalon.errors import EtalonError, PlanError
+from etalon.plan import Plan
+from etalon.results import TABLES, Run
+
+RUN = "run.json"
+PLAN = "plan.toml"
+SWEEP = "sweep.json"
+
+
+def claim(folder: Path, force: bool = False) -> None:
+    """Refuses a destination that may not be written: a file, or a folder with something in it.
+
+    With `force` a folder may be replaced, but only one that holds results.
+    """
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise PlanError("is a file, not a folder", file=str(folder))
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    if not holds_results(folder):
+        raise PlanError(
+            "is not empty and holds no results of Etalon; it is never overwritten", file=str(folder)
+        )
+    if not force:
+        raise PlanError(
+            "already holds results; --force (force=True) replaces them", file=str(folder)
+        )
+
+
+def holds_results(folder: Path) -> bool:
+    """Whether this is the folder of a run or of a sweep."""
+    return (folder / RUN).is_file() or (folder / SWEEP).is_file()
+
+
+@contextmanager
+def new_folder(folder: Path, force: bool = False) -> Iterator[Path]:
+    """A folder to fill, which becomes `folder` if the block ends without an exception, and else vanishes."""
+    claim(folder, force)
+    folder = folder.absolute()
+    draft: Path | None = None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
+        yield draft
+        draft.chmod(0o755)
+        _put(draft, folder)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise EtalonError(f"{folder}: could not be written: {why}; nothing was kept") from error
+    finally:
+        if draft is not None:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def _put(draft: Path, folder: Path) -> None:
+    """Renames the finished draft; what stood there before is only removed once the new one is in place."""
+    if not folder.exists() or not any(folder.iterdir()):
+        os.replace(draft, folder)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".old", dir=folder.parent))
+    os.replace(folder, old)
+    try:
+        os.replace(draft, folder)
+    except OSError:
+        os.replace(old, folder)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def save_run(run: Run, folder: Path, force: bool = False) -> Path:
+    """Writes a run to a folder, all or nothing."""
+    with new_folder(folder, force) as draft:
+        write_run(run, draft)
+    return folder
+
+
+def write_run(run: Run, draft: Path) -> None:
+    """Writes a run's files into a folder that is being made."""
+    write_text(draft / PLAN, run.plan.to_toml())
+    for name in TABLES:
+        _write_table(getattr(run, name), draft / f"{name}.parquet")
+    document = {**run.meta, "summary": run.summary()}
+    write_text(draft / RUN, json.dumps(document, indent=2) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text and waits until it is on the disk."""
+    with path.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _write_table(table: pl.DataFrame, path: Path) -> None:
+    try:
+        table.write_parquet(path)
+    except pl.exceptions.PolarsError as error:
+        raise OSError(None, str(error)) from error
+
+
+def load_run(folder: Path) -> Run:
+    """Reads a run's folder."""
+    meta = read_meta(folder)
+    if meta is None:
+        raise PlanError(f"is not the folder of a complete run: it has no {RUN}", file=str(folder))
+    meta.pop("summary", None)
+    tables = {}
+    for name in TABLES:
+        path = folder / f"{name}.parquet"
+        try:
+            tables[name] = pl.read_parquet(path)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise EtalonError(f"{path}: cannot be read: {error}") from None
+    return Run(plan=Plan.load(folder / PLAN), meta=meta, **tables)
+
+
+def read_meta(folder: Path) -> dict[str, Any] | None:
+    """What `run.json` says; None if there is no such file."""
+    try:
+        meta = json.loads((folder / RUN).read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise EtalonError(f"{folder / RUN}: cannot be read: {error}") from None
+    if not isinstance(meta, dict):
+        raise EtalonError(f"{folder / RUN}: does not describe a run")
+    return meta
+
+
+def finished(folder: Path, plan: Plan, engine: str = "sim") -> bool:
+    """Whether the folder holds this plan's complete results, made by this version."""
+    meta = read_meta(folder)
+    return (
+        meta is not None
+        and not meta.get("partial", True)
+        and meta.get("plan_digest") == plan.digest
+        and meta.get("engine") == engine
+        and meta.get("version") == _core.__version__
+    )

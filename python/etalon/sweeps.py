@@ -1,0 +1,206 @@
+"""Sweeps: one plan over a grid of values and seeds, as one tidy table; resumable from its folder."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from etalon import _core, api, store
+from etalon.engine import Progress
+from etalon.errors import EtalonError, Interrupted, PlanError
+from etalon.plan import Plan
+from etalon.results import Run
+
+TABLE = "table.parquet"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One plan of a sweep, with the values that set it apart."""
+
+    values: dict[str, Any]
+    plan: Plan
+
+    @property
+    def folder(self) -> str:
+        """The name of its run's folder."""
+        return self.plan.digest[:16]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The runs of a grid, in the order of the grid; seeds vary fastest."""
+
+    plan: Plan
+    points: list[Point]
+    runs: list[Run]
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """One row a run: the values of the grid, the seed, every metric."""
+        return tabulate(zip(self.points, self.runs, strict=True))
+
+    def select(self, **values: Any) -> list[Run]:
+        """The runs at some values; write the dots of a key as double underscores: select(network__voq=16)."""
+        wanted = {key.replace("__", "."): value for key, value in values.items()}
+        unknown = set(wanted) - {"seed", *(key for point in self.points for key in point.values)}
+        if unknown:
+            raise EtalonError(f"the sweep does not vary {', '.join(sorted(unknown))}")
+        return [
+            run
+            for point, run in zip(self.points, self.runs, strict=True)
+            if all(
+                (point.values | {"seed": point.plan.seed})[key] == value
+                for key, value in wanted.items()
+            )
+        ]
+
+
+def tabulate(results: Iterator[tuple[Point, Run]]) -> pl.DataFrame:
+    """One row a run: the values of the grid, the seed, every metric, whether it is partial."""
+    rows = [
+        {key: _cell(value) for key, value in point.values.items()}
+        | {"seed": run.plan.seed}
+        | run.summary()
+        | {"partial": run.partial}
+        for point, run in results
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None, strict=False)
+
+
+def _cell(value: Any) -> Any:
+    return value if isinstance(value, (bool, int, float, str)) else json.dumps(value)
+
+
+def points_of(
+    plan: Plan, grid: Mapping[str, Sequence[Any]], seeds: int | Sequence[int] | None = None
+) -> list[Point]:
+    """The plans of a grid over dotted keys. `seeds`: how many, from the plan's on, or which."""
+    for key, values in grid.items():
+        if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+            raise PlanError(
+                f"a sweep takes a list of values, not {values!r}", key=key, value=values
+            )
+        if not values:
+            raise PlanError("the list of values is empty", key=key)
+    if seeds is None:
+        seeds = 1
+    if isinstance(seeds, int):
+        if seeds < 1:
+            raise PlanError(f"{seeds} must be at least 1", key="seeds", value=seeds)
+        seeds = range(plan.seed, plan.seed + seeds)
+    points = []
+    for chosen in itertools.product(*grid.values()):
+        point = dict(zip(grid, chosen, strict=True))
+        for seed in [point["seed"]] if "seed" in point else seeds:
+            points.append(Point(point, plan.replace({**point, "seed": seed})))
+    return points
+
+
+def sweep(
+    plan: Plan,
+    grid: Mapping[str, Sequence[Any]],
+    *,
+    seeds: int | Sequence[int] | None = None,
+    jobs: int | None = None,
+    folder: str | Path | None = None,
+    engine: str = "sim",
+    fresh: bool = False,
+    progress: Progress | None = None,
+) -> Sweep:
+    """Runs a plan at every point of a grid: sweep(plan, {"network.voq": [4, 8, 16]}, seeds=3).
+
+    With a `folder`, every run is kept in it as soon as it is complete, and those already there are not run again, so
+    that a sweep that was interrupted goes on where it stopped. With `fresh` all are run again.
+    """
+    points = points_of(plan, grid, seeds)
+    if folder is None:
+        runs = api.run_many(
+            [point.plan for point in points], jobs, engine=engine, progress=progress
+        )
+        return Sweep(plan, points, runs)
+    kept = _Folder(Path(folder), engine)
+    kept.open(plan, grid, [point.plan.seed for point in points])
+    missing = [point for point in points if fresh or not kept.has(point)]
+    missing = list({point.folder: point for point in missing}.values())
+
+    def overall(share: float) -> None:
+        if progress is not None:
+            progress((len(points) - len(missing) + share * len(missing)) / len(points))
+
+    try:
+        api.run_many(
+            [point.plan for point in missing],
+            jobs,
+            engine=engine,
+            progress=overall,
+            done=lambda index, run: kept.add(missing[index], run),
+        )
+    except Interrupted:
+        whole = [(point, kept.load(point)) for point in points if kept.has(point)]
+        if whole:
+            kept.finish(tabulate(iter(whole)))
+        raise Interrupted([run for _, run in whole]) from None
+    result = Sweep(plan, points, [kept.load(point) for point in points])
+    kept.finish(result.table)
+    return result
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """A sweep's folder: sweep.json, the table, and one run's folder a point, named by the digest of its plan."""
+
+    path: Path
+    engine: str
+
+    def open(self, plan: Plan, grid: Mapping[str, Sequence[Any]], seeds: Sequence[int]) -> None:
+        """Makes the folder, or finds that of an earlier sweep."""
+        if (self.path / store.RUN).exists() or not (self.path / store.SWEEP).is_file():
+            store.claim(self.path)
+        description = {
+            "version": _core.__version__,
+            "engine": self.engine,
+            "plan": plan.to_dict(),
+            "grid": {key: list(values) for key, values in grid.items()},
+            "seeds": sorted(set(seeds)),
+        }
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._replace(store.SWEEP, json.dumps(description, indent=2) + "\n")
+        except OSError as error:
+            raise EtalonError(f"{self.path}: could not be written: {error.strerror}") from error
+
+    def has(self, point: Point) -> bool:
+        """Whether the point's complete results are there."""
+        return store.finished(self.path / point.folder, point.plan, self.engine)
+
+    def add(self, point: Point, run: Run) -> None:
+        """Keeps a run; an older or partial one of the same plan is replaced."""
+        store.save_run(run, self.path / point.folder, force=True)
+
+    def load(self, point: Point) -> Run:
+        """Reads a run back."""
+        return Run.load(self.path / point.folder)
+
+    def finish(self, table: pl.DataFrame) -> None:
+        """Writes the table."""
+        draft = self.path / f".{TABLE}.tmp"
+        try:
+            table.write_parquet(draft)
+            os.replace(draft, self.path / TABLE)
+            self._replace("table.csv", table.write_csv())
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise EtalonError(f"{self.path}: the table could not be written: {error}") from error
+
+    def _replace(self, name: str, text: str) -> None:
+        draft = self.path / f".{name}.tmp"
+        store.write_text(draft, text)
+        os.replace(draft, self.path / name)

@@ -1,0 +1,120 @@
+"""Quantities in plans: text with a unit outside ("180us", "10Gbps", "1MB"), exact integers inside.
+
+The reading and the writing are the Rust core's, so that every part of Etalon knows the same units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer
+from pydantic_core import PydanticCustomError
+
+from etalon import _core
+
+NS = 1
+US = 1_000
+MS = 1_000_000
+S = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """How one kind of quantity is read and written, and the largest value that makes sense in a plan."""
+
+    noun: str
+    example: str
+    units: str
+    largest: str
+    parse: Callable[[str], int]
+    format: Callable[[int], str]
+
+    def read(self, value: Any) -> int:
+        """Reads text with a unit; 0 needs none. Raises pydantic's error with a sentence otherwise."""
+        if value == 0 and type(value) is int:
+            return 0
+        if not isinstance(value, str):
+            raise self._refusal(value, "has no unit")
+        try:
+            amount = self.parse(value)
+        except ValueError as error:
+            raise self._refusal(value, _reason(error)) from None
+        if amount > self.parse(self.largest):
+            raise problem(f'{shown(value)} is too large: {self.noun} is at most "{self.largest}"')
+        return amount
+
+    def positive(self, amount: int) -> int:
+        """Refuses zero."""
+        if amount <= 0:
+            raise problem(f"0 must be more than zero: {self.noun} like {shown(self.example)}")
+        return amount
+
+    def _refusal(self, value: Any, reason: str) -> PydanticCustomError:
+        example = shown(self.example)
+        return problem(
+            f"{shown(value)} {reason}; {self.noun} is written like {example} (units: {self.units})"
+        )
+
+
+def problem(sentence: str) -> PydanticCustomError:
+    """A validation error whose message is exactly this sentence."""
+    return PydanticCustomError("etalon", "{sentence}", {"sentence": sentence})
+
+
+def shown(value: Any) -> str:
+    """A value as it would stand in a plan file."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{value}"'
+    return str(value)
+
+
+def _reason(error: ValueError) -> str:
+    """Why the core refused: it says `"10parsecs" has an unknown unit`; the value is repeated by the caller."""
+    text = str(error)
+    start = min(
+        (at for at in (text.find(" has "), text.find(" is "), text.find(" does ")) if at >= 0),
+        default=-1,
+    )
+    return text[start + 1 :] if start >= 0 else text
+
+
+TIME = Quantity("a time", "180us", "s, ms, us, ns", "60min", _core.parse_span, _core.format_span)
+RATE = Quantity(
+    "a rate",
+    "10Gbps",
+    "Tbps, Gbps, Mbps, kbps, bps",
+    "100Tbps",
+    _core.parse_rate,
+    _core.format_rate,
+)
+SIZE = Quantity(
+    "an amount of data",
+    "1MB",
+    "TB, GB, MB, kB, B, GiB, MiB, KiB",
+    "1000TB",
+    _core.parse_bytes,
+    _core.format_bytes,
+)
+
+Time = Annotated[int, BeforeValidator(TIME.read), PlainSerializer(TIME.format, return_type=str)]
+"""Nanoseconds of virtual time, written as text; may be zero."""
+Duration = Annotated[Time, AfterValidator(TIME.positive)]
+"""Nanoseconds of virtual time, more than zero."""
+Rate = Annotated[
+    int,
+    BeforeValidator(RATE.read),
+    AfterValidator(RATE.positive),
+    PlainSerializer(RATE.format, return_type=str),
+]
+"""Bits a second, more than zero."""
+Size = Annotated[
+    int,
+    BeforeValidator(SIZE.read),
+    AfterValidator(SIZE.positive),
+    PlainSerializer(SIZE.format, return_type=str),
+]
+"""Bytes, more than zero."""
