@@ -32,9 +32,12 @@ def resolved(voq: int = 16, racks: int = 3, cc: str = "cubic", flows: int = 16) 
             "circuit": {"rate_bps": 80_000_000_000, "delay_ns": 30_000},
             "voq": {"packets": voq, "resize": None, "pairs": []},
         },
-        "schedule": {"configurations": [{"sources": s, "day_ns": DAY, "night_ns": NIGHT} for s in sources]},
+        "schedule": {
+            "configurations": [{"sources": s, "day_ns": DAY, "night_ns": NIGHT} for s in sources]
+        },
         "flows": [
-            {"src_rack": 0, "src_host": i, "dst_rack": 1, "dst_host": i, "cc": cc, "bytes": None} for i in range(flows)
+            {"src_rack": 0, "src_host": i, "dst_rack": 1, "dst_host": i, "cc": cc, "bytes": None}
+            for i in range(flows)
         ],
         "measure": {"pair": [0, 1], "weeks_per_run": 3},
     }
@@ -155,9 +158,14 @@ class Run:
         in_week = t % (WEEK // 1000)
         day, dark = in_week >= 4620, (in_week >= 4600) & (in_week < 4620)
         rate = np.where(day, 625 * self.utilization, np.where(dark, 0, 78.125 * 0.96))
-        packets = np.where(day, self.voq * np.exp(-(in_week - 4620) / 12), self.voq * (1 - 0.4 * np.exp(-in_week / 150)))
+        draining, filling = np.exp(-(in_week - 4620) / 12), 1 - 0.4 * np.exp(-in_week / 150)
+        packets = self.voq * np.where(day, draining, filling)
         return pl.DataFrame(
-            {"t_ns": t * 1000, "bytes": np.concatenate(([0.0], np.cumsum(rate)[:-1])), "voq_packets": packets}
+            {
+                "t_ns": t * 1000,
+                "bytes": np.concatenate(([0.0], np.cumsum(rate)[:-1])),
+                "voq_packets": packets,
+            }
         )
 
     @property

@@ -100,10 +100,15 @@ class Reference:
 
 
 def references(
-    published: Published | None, tolerance: Tolerance | None, series: Sequence[str], label: str = "published"
+    published: Published | None,
+    tolerance: Tolerance | None,
+    series: Sequence[str],
+    label: str = "published",
 ) -> list[Reference]:
     """The published values as series, in the order of the measured ones."""
-    nested: dict[str, Any] = {str(k): v for k, v in (published or {}).items() if isinstance(v, Mapping)}
+    nested: dict[str, Any] = {
+        str(k): v for k, v in (published or {}).items() if isinstance(v, Mapping)
+    }
     result = []
     for name, values in (nested or {"": published or {}}).items():
         x = _ordered(values)
@@ -117,7 +122,9 @@ def references(
 
 def all_x(lines: Iterable[Line], references: Iterable[Reference]) -> list[Any]:
     """Every value of the parameter that is drawn."""
-    return [x for line in lines for x in line.x] + [x for reference in references for x in reference.x]
+    return [x for line in lines for x in line.x] + [
+        x for reference in references for x in reference.x
+    ]
 
 
 def plot_reference(
@@ -162,7 +169,7 @@ def looks_logarithmic(x: Sequence[Any]) -> bool:
     if len(values) < 3 or values[0] <= 0:
         return False
     ratios = [b / a for a, b in pairwise(values)]
-    return bool(max(ratios) < 1.5 * min(ratios))
+    return bool(max(ratios) < 1.2 * min(ratios))
 
 
 def web_line(figure: WebFigure, line: Line, name: str, index: int, **kwargs: Any) -> None:

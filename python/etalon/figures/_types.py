@@ -65,5 +65,7 @@ def by_name(runs: Runs) -> dict[str, RunLike]:
 
 def series_by_name(points: Points | Mapping[str, Points]) -> dict[str, Points]:
     """One or several series of points as a mapping; a single series has the empty name."""
-    nested: dict[str, Any] = {str(name): value for name, value in points.items() if isinstance(value, Mapping)}
+    nested: dict[str, Any] = {
+        str(name): value for name, value in points.items() if isinstance(value, Mapping)
+    }
     return nested or {"": points}

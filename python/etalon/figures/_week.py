@@ -56,7 +56,11 @@ def of_plan(resolved: Mapping[str, Any]) -> Week | None:
     for configuration in schedule["configurations"]:
         nights.append((now - night_before, now))
         end = now + configuration["day_ns"]
-        circuits += [Circuit(src, dst, now, end) for dst, src in enumerate(configuration["sources"]) if src >= 0]
+        circuits += [
+            Circuit(src, dst, now, end)
+            for dst, src in enumerate(configuration["sources"])
+            if src >= 0
+        ]
         night_before = configuration["night_ns"]
         now = end + night_before
     return Week(now, tuple(circuits), tuple(nights))

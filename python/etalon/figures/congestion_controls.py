@@ -28,11 +28,6 @@ def _order(lines: Sequence[_sweep.Line], references: Sequence[_sweep.Reference])
     return sorted(height, key=lambda name: (height[name], name)) + only
 
 
-def _grey(reference: _sweep.Reference) -> _sweep.Reference:
-    """Published values in grey: on a bar of its own colour a marker would not be seen."""
-    return replace(reference, index=None)
-
-
 def draw(
     points: Points | Mapping[str, Points],
     ax: Axes | None = None,
@@ -63,16 +58,33 @@ def draw(
             hatch=_HATCHES[index % len(_HATCHES)], edgecolor="white", linewidth=0, label=name or "measured",
             error_kw={"elinewidth": 0.7, "capsize": 1.5},
         )  # fmt: skip
-    for reference in references:
-        offset = 0.0 if reference.index is None else (reference.index - (len(series) - 1) / 2) * width
-        _sweep.plot_reference(ax, _grey(reference), x=[place[name] + offset for name in reference.x], marker="D")
+    above = dict.fromkeys(order, 2.0)
+    for number, reference in enumerate(references):
+        offset = (
+            0.0 if reference.index is None else (reference.index - (len(series) - 1) / 2) * width
+        )
+        # In grey: on a bar of its own colour a marker would not be seen, and its place tells the series.
+        grey = replace(reference, index=None, name="published" if number == 0 else "_")
+        _sweep.plot_reference(
+            ax, grey, x=[place[name] + offset for name in reference.x], marker="D"
+        )
+        for name, value, whisker in zip(
+            reference.x, reference.y, reference.whiskers or [4.0] * len(reference.x), strict=True
+        ):
+            above[name] = max(above[name], value + whisker + 3)
     measured = {name for line in series.values() for name in line.x}
     for name in order:
         if name not in measured:
-            place_of_text = (place[name], 2.0)
             ax.annotate(
-                "not measured", place_of_text, rotation=90, ha="center", va="bottom", fontsize=6, color=style.BASELINE
+                "not measured",
+                (place[name], above[name]),
+                rotation=90,
+                ha="center",
+                va="bottom",
+                fontsize=6,
+                color=style.BASELINE,
             )
+    ax.set_xlim(-0.6, len(order) - 0.4)
     ax.set_xticks(np.arange(len(order)), order)
     if len(order) > 6 or sum(map(len, order)) > 36:
         ax.tick_params(axis="x", rotation=45)

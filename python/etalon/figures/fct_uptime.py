@@ -25,7 +25,12 @@ def seconds(run: RunLike) -> float | None:
         finite["end_ns"].min(),
         finite["end_ns"].max(),
     )
-    if not isinstance(start, int) or not isinstance(end, int) or not isinstance(first_end, int) or first_end < 0:
+    if (
+        not isinstance(start, int)
+        or not isinstance(end, int)
+        or not isinstance(first_end, int)
+        or first_end < 0
+    ):
         return None
     return (end - start) / 1e9
 

@@ -24,7 +24,9 @@ def cdf(run: RunLike, network: str) -> tuple[NDArray[np.float64], NDArray[np.flo
     """Latency in microseconds and the share of the measured pair's packets at or below it; None without packets."""
     src, dst = _week.measured_pair(run.plan.resolve())
     bins = (
-        run.latency_histogram.filter((pl.col("src") == src) & (pl.col("dst") == dst) & (pl.col("network") == network))
+        run.latency_histogram.filter(
+            (pl.col("src") == src) & (pl.col("dst") == dst) & (pl.col("network") == network)
+        )
         .sort("upper_ns")
         .select("lower_ns", "upper_ns", "count")
     )
@@ -44,7 +46,7 @@ def draw(runs: Runs, ax: Axes | None = None) -> Figure:
     """
     ax = style.axes(ax)
     named = by_name(runs)
-    for index, (name, run) in enumerate(named.items()):
+    for index, run in enumerate(named.values()):
         for rank, (network, (dash, _)) in enumerate(NETWORKS.items()):
             if (curve := cdf(run, network)) is not None:
                 colour = style.colour(index if len(named) > 1 else rank)

@@ -40,7 +40,9 @@ class Entry:
     @property
     def interactive(self) -> Callable[..., WebFigure]:
         """The function that draws it for a browser; takes the arguments of `draw` except `ax`."""
-        function: Callable[..., WebFigure] = import_module(f"etalon.figures.{self.name}").interactive
+        function: Callable[..., WebFigure] = import_module(
+            f"etalon.figures.{self.name}"
+        ).interactive
         return function
 
 
@@ -71,4 +73,6 @@ def get(name: str) -> Entry:
             return entry
     from etalon.errors import EtalonError
 
-    raise EtalonError(f"no figure is called {name!r}: there are {', '.join(entry.name for entry in FIGURES)}")
+    raise EtalonError(
+        f"no figure is called {name!r}: there are {', '.join(entry.name for entry in FIGURES)}"
+    )

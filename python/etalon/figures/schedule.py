@@ -1,4 +1,4 @@
-"""The circuit schedule: which rack each rack receives from, over one week, and when the measured pair's packet gate is open."""
+"""The circuit schedule of a week: from which rack each rack receives, and the measured pair's packet gate."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def _open(week: _week.Week, pair: tuple[int, int]) -> list[_week.Interval]:
     """When the packet gate of `pair` is open within the week."""
     edges = [0]
     closed = [(max(start, 0), end) for start, end in week.packet_closed(*pair)] + [
-        (start + week.length_ns, week.length_ns) for start, _ in week.packet_closed(*pair) if start < 0
+        (start + week.length_ns, week.length_ns)
+        for start, _ in week.packet_closed(*pair)
+        if start < 0
     ]
     for start, end in sorted(closed):
         edges += [start, end]
@@ -84,7 +86,9 @@ def draw(run: RunLike | PlanLike, ax: Axes | None = None) -> Figure:
     ax.set_ylim(gate + 0.55, -0.6)
     ax.set_xlim(0, week.length_ns / 1e3)
     every = 1 if racks <= 9 else -(-racks // 8)
-    rows = [row for row in range(0, racks, every) if row == 0 or racks <= 9 or row <= racks - every / 2]
+    rows = [
+        row for row in range(0, racks, every) if row == 0 or racks <= 9 or row <= racks - every / 2
+    ]
     ax.yaxis.set_major_locator(FixedLocator([*rows, gate]))
     ax.set_yticklabels([*(str(row) for row in rows), f"packet\n{pair[0]}→{pair[1]}"])
     ax.tick_params(axis="y", length=0)
@@ -101,8 +105,12 @@ def draw(run: RunLike | PlanLike, ax: Axes | None = None) -> Figure:
         )  # fmt: skip
         legend.set_in_layout(True)
     else:
-        scale = ScalarMappable(BoundaryNorm(np.arange(racks + 1) - 0.5, racks), ListedColormap(colours))
-        bar = style.figure_of(ax).colorbar(scale, ax=ax, label="from rack", ticks=rows, pad=0.02, aspect=30)
+        scale = ScalarMappable(
+            BoundaryNorm(np.arange(racks + 1) - 0.5, racks), ListedColormap(colours)
+        )
+        bar = style.figure_of(ax).colorbar(
+            scale, ax=ax, label="from rack", ticks=rows, pad=0.02, aspect=30
+        )
         bar.outline.set_visible(False)
         bar.minorticks_off()
         bar.ax.tick_params(length=0)

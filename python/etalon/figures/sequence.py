@@ -1,8 +1,8 @@
-"""The expected sequence graph (NSDI'20 figures 2, 8b, 9b, 11b): how far a flow gets in a week, and how long the VOQ is.
+"""The expected sequence graph (NSDI'20 figures 2, 8b, 9b, 11b): how far a flow gets in a week.
 
-Time zero is the end of the measured pair's day, so that a day of the pair ends each week shown. 'optimal' fills the packet
-network while its gate is open to the pair, the circuit in its days, and nothing in the night before; 'packet only' fills
-the packet network throughout. Both are shares of one flow.
+With it comes the VOQ's length. Time zero is the end of the measured pair's day, so that a day of the pair ends each
+week shown. 'optimal' fills the packet network while its gate is open to the pair, the circuit in its days, and nothing
+in the night before; 'packet only' fills the packet network throughout. Both are shares of one flow.
 """
 
 from __future__ import annotations
@@ -41,13 +41,17 @@ def baselines(resolved: Mapping[str, Any], flows: int, until_us: float) -> Basel
     if week is None or not week.days(src, dst):
         return None
     network = resolved["network"]
-    packet, circuit = (network[kind]["rate_bps"] / 8e9 / flows for kind in ("packet", "circuit"))  # bytes/ns
+    packet, circuit = (
+        network[kind]["rate_bps"] / 8e9 / flows for kind in ("packet", "circuit")
+    )  # bytes/ns
 
     # The days of one week, each with the night before it, in time since the cut.
     shift = week.length_ns - max(end for _, end in week.days(src, dst))
     parts = [
         (closed + shift, day + shift, day_end + shift)
-        for (closed, day_end), (day, _) in zip(week.packet_closed(src, dst), week.days(src, dst), strict=True)
+        for (closed, day_end), (day, _) in zip(
+            week.packet_closed(src, dst), week.days(src, dst), strict=True
+        )
     ]
 
     time, sent, days = [0.0], [0.0], []

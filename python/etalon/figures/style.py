@@ -1,8 +1,8 @@
 """How figures look, in print and on screen.
 
-Sizes are for a column of a two-column paper: a figure is 3.3 inches wide and its text is 7 to 8 points there. Colours are
-those of Okabe and Ito ("Color Universal Design", 2008), told apart with every common colour vision deficiency; lines also
-differ by marker or dash, so that a grey print can be read.
+Sizes are for a column of a two-column paper: a figure is 3.3 inches wide and its text is 7 to 8 points there. Colours
+are those of Okabe and Ito ("Color Universal Design", 2008), told apart with every common colour vision deficiency;
+lines also differ by marker or dash, so that a grey print can be read.
 """
 
 from __future__ import annotations
@@ -146,7 +146,9 @@ def save(figure: Figure, folder: str | os.PathLike[str], name: str) -> list[Path
     with context():
         for suffix, keys in metadata.items():
             path = folder / f"{name}.{suffix}"
-            descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.", suffix=f".{suffix}")
+            descriptor, temporary = tempfile.mkstemp(
+                dir=folder, prefix=f".{name}.", suffix=f".{suffix}"
+            )
             try:
                 with os.fdopen(descriptor, "wb") as stream:
                     figure.savefig(stream, format=suffix, dpi=DPI, metadata=keys)

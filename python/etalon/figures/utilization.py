@@ -1,4 +1,4 @@
-"""Circuit utilisation over a parameter (NSDI'20 figures 8a, 9a, 11a), with published values beside the measured ones."""
+"""Circuit utilisation over a parameter (NSDI'20 figures 8a, 9a, 11a), beside published values."""
 
 from __future__ import annotations
 

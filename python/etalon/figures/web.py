@@ -110,7 +110,9 @@ def line(
     )
 
 
-def published(figure: go.Figure, x: Any, y: Any, tolerance: Any, name: str, *, colour: str, symbol: int) -> None:
+def published(
+    figure: go.Figure, x: Any, y: Any, tolerance: Any, name: str, *, colour: str, symbol: int
+) -> None:
     """Adds published values as open markers with their tolerance as whiskers."""
     whiskers = None
     if tolerance is not None:

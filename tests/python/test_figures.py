@@ -1,0 +1,308 @@
+"""Figures: what is drawn is what the data say, and the same data give the same bytes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from etalon import figures
+from etalon.errors import EtalonError
+from etalon.figures import _sweep, _week, style
+from etalon.figures._sweep import Tolerance
+from etalon.figures.fct_cdf import cdf as fct_cdf
+from etalon.figures.fct_uptime import seconds
+from etalon.figures.goodput import gigabits, jain
+from etalon.figures.latency_cdf import cdf as latency_cdf
+from etalon.figures.schedule import _open
+from etalon.figures.sequence import baselines
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from synthetic_runs import DAY, NIGHT, PUBLISHED_8A, VOQ_SWEEP, WEEK, Plan, Run, resolved, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SWEEP = {voq: run(voq, share) for voq, share in VOQ_SWEEP.items()}
+UPTIMES = {8: {10: 5.0, 1000: 14.0, 100_000: 5.2}, 64: {10: 5.0, 1000: 5.1, 100_000: 5.0}}
+CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "sequence": ({"16": SWEEP[16], "64": SWEEP[64]}, {}),
+    "utilization": (
+        SWEEP,
+        {"published": PUBLISHED_8A, "tolerance": Tolerance(5), "xlabel": "VOQ (packets)"},
+    ),
+    "latency": (
+        SWEEP,
+        {"published": {4: 52.0, 8: 81.0}, "tolerance": Tolerance(0.08, relative=True)},
+    ),
+    "latency_cdf": ({"16": SWEEP[16], "64": SWEEP[64]}, {}),
+    "fct_cdf": ({"VOQ": run(fct_ms=200), "ADU": run(fct_ms=40)}, {}),
+    "fct_uptime": (UPTIMES, {}),
+    "congestion_controls": (
+        {"cubic": 49.0, "reno": run()},
+        {"published": {"cubic": 49, "bbr": 40}},
+    ),
+    "schedule": (SWEEP[16], {}),
+    "goodput": (SWEEP[16], {}),
+}
+
+
+def lines(figure: Figure) -> dict[str, Line2D]:
+    """The labelled lines of the first panel."""
+    return {str(line.get_label()): line for line in figure.axes[0].get_lines()}
+
+
+def test_every_figure_has_a_call_here() -> None:
+    assert {entry.name for entry in figures.FIGURES} == set(CALLS)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_draws_for_print_and_browser(name: str) -> None:
+    data, options = CALLS[name]
+    figure = figures.draw(name, data, **options)
+    assert isinstance(figure, Figure)
+    main = figure.axes[0]
+    assert main.get_ylabel()
+    assert main.has_data()
+    assert len(figures.interactive(name, data, **options).data) >= 1
+
+
+@pytest.mark.parametrize("name", [name for name, (data, _) in CALLS.items() if name != "schedule"])
+def test_draws_on_given_axes(name: str) -> None:
+    data, options = CALLS[name]
+    mine = Figure()
+    ax = mine.add_subplot()
+    assert figures.draw(name, data, ax, **options) is mine
+    assert ax.has_data()
+
+
+def test_unknown_figure_lists_those_that_exist() -> None:
+    with pytest.raises(EtalonError, match="latency_cdf"):
+        figures.get("latencycdf")
+
+
+def test_a_runs_figures_are_methods() -> None:
+    plots = figures.Plots(run())
+    assert "sequence" in dir(plots)
+    assert "utilization" not in dir(plots)
+    assert isinstance(plots.schedule(), Figure)
+    with pytest.raises(AttributeError, match="schedule"):
+        plots.nothing()
+
+
+def test_the_users_own_settings_survive() -> None:
+    import matplotlib as mpl
+
+    with mpl.rc_context({"font.size": 31}):
+        figures.draw("goodput", run())
+        assert mpl.rcParams["font.size"] == 31
+
+
+def test_same_data_same_bytes_in_another_process(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from test_figures import CALLS, figures\n"
+        "for name in ('utilization', 'sequence', 'schedule'):\n"
+        "    data, options = CALLS[name]\n"
+        "    figures.save(figures.draw(name, data, **options), sys.argv[2], name)\n"
+    )
+    here = __file__.rsplit("/", 1)[0]
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        path = ":".join(path for path in sys.path if path)
+        environment = {"PYTHONPATH": path, "PYTHONHASHSEED": str(number), "HOME": str(tmp_path)}
+        subprocess.run([sys.executable, "-c", code, here, folder], check=True, env=environment)
+    names = sorted(path.name for path in (tmp_path / "1").iterdir())
+    assert len(names) == 6
+    for name in names:
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name
+
+
+def test_save_leaves_nothing_behind_when_it_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figure = figures.draw("goodput", run())
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(figure, "savefig", full)
+    with pytest.raises(OSError, match="No space"):
+        figures.save(figure, tmp_path, "goodput")
+    assert list(tmp_path.iterdir()) == []
+
+
+class TestWeek:
+    """Days, nights and gates out of a resolved plan."""
+
+    def test_fake_strobe(self) -> None:
+        week = _week.of_plan(resolved())
+        assert week is not None
+        assert week.length_ns == WEEK
+        assert week.days(0, 1) == [(WEEK - DAY - NIGHT, WEEK - NIGHT)]
+        assert len(week.days(1, 0)) == 23
+        assert week.packet_closed(0, 1) == [(WEEK - DAY - 2 * NIGHT, WEEK - NIGHT)]
+
+    def test_gate_closes_in_the_night_before_a_day_that_opens_the_week(self) -> None:
+        plan = resolved(
+            racks=4
+        )  # pair 0 -> 3 has the first day, and the gate closes in the last night
+        week = _week.of_plan(plan)
+        assert week is not None
+        assert week.packet_closed(0, 3) == [(-NIGHT, DAY)]
+        assert _open(week, (0, 3)) == [(DAY, week.length_ns - NIGHT)]
+
+    def test_no_circuits(self) -> None:
+        assert _week.of_plan({**resolved(), "schedule": None}) is None
+        with pytest.raises(ValueError, match="no circuits"):
+            figures.draw("schedule", Plan({**resolved(), "schedule": None}))
+
+
+class TestBaselines:
+    """'optimal' and 'packet only', as NSDI'20 section 3.1 has them."""
+
+    def test_one_week(self) -> None:
+        base = baselines(resolved(), flows=16, until_us=WEEK / 1e3)
+        assert base is not None
+        assert base.days_us == [(4620, 4800)]
+        # 78.125 B/us while the gate is open, nothing in the night, 625 B/us on the circuit.
+        corners = dict(zip(base.t_us, base.optimal, strict=True))
+        assert corners[4600] == pytest.approx(4600 * 78.125)
+        assert corners[4620] == pytest.approx(4600 * 78.125)
+        assert corners[4800] == pytest.approx(4600 * 78.125 + 180 * 625)
+        assert base.packet_only[-1] == pytest.approx(4800 * 78.125)
+
+    def test_weeks_repeat(self) -> None:
+        base = baselines(resolved(), flows=16, until_us=3 * WEEK / 1e3)
+        assert base is not None
+        assert [day for day, _ in base.days_us] == [4620, 9420, 14220]
+        assert base.optimal[-1] == pytest.approx(3 * (4600 * 78.125 + 180 * 625))
+        assert np.all(np.diff(base.t_us) >= 0)
+
+    def test_two_days_a_week(self) -> None:
+        plan = resolved()
+        plan["schedule"]["configurations"][5]["sources"] = [2, 0, 1]
+        base = baselines(plan, flows=1, until_us=WEEK / 1e3)
+        assert base is not None
+        assert base.days_us == [(1020, 1200), (4620, 4800)]
+
+    def test_a_pair_without_circuit_has_none(self) -> None:
+        plan = resolved()
+        plan["measure"]["pair"] = [0, 0]
+        assert baselines(plan, 16, 4800) is None
+
+
+def test_sequence_shows_data_baselines_and_days() -> None:
+    figure = figures.draw("sequence", run())
+    drawn = lines(figure)
+    assert set(drawn) >= {"optimal", "packet only", "measured"}
+    assert len(figure.axes[0].patches) == 3  # days of three weeks
+    top = figure.axes[0].get_ylim()[1]
+    assert np.max(drawn["optimal"].get_ydata()) <= top
+
+
+def test_a_part_of_a_sequence_starts_at_zero() -> None:
+    drawn = lines(figures.draw("sequence", run(), span_us=(3400, 4900)))
+    assert np.asarray(drawn["measured"].get_ydata())[0] == 0
+    assert np.interp(3400, *drawn["optimal"].get_data()) == pytest.approx(0)
+
+
+def test_latency_distribution() -> None:
+    curve = latency_cdf(run(), "packet")
+    assert curve is not None
+    latency, share = curve
+    assert (share[0], share[-1]) == (0, 1)
+    assert np.all(np.diff(share) >= 0)
+    assert np.all(np.diff(latency) > 0)
+    other = resolved()
+    other["measure"]["pair"] = [1, 0]
+    assert latency_cdf(Run(Plan(other)), "packet") is None
+
+
+def test_unfinished_flows_keep_the_distribution_below_one() -> None:
+    class Cut(Run):
+        @property
+        def flows(self) -> Any:
+            frame = super().flows
+            return frame.with_columns(end_ns=frame["end_ns"].scatter([0, 1, 2, 3], -1))
+
+    cut = Cut(Plan(resolved()), fct_ms=100)
+    curve = fct_cdf(cut)
+    assert curve is not None
+    assert curve[1][-1] == 12 / 16
+    assert seconds(cut) is None
+    assert fct_cdf(run()) is None  # bulk flows have no completion time
+
+
+def test_jains_index() -> None:
+    assert jain(np.array([2.0, 2.0, 2.0])) == pytest.approx(1)
+    assert jain(np.array([1.0, 0.0, 0.0, 0.0])) == pytest.approx(0.25)
+    assert jain(np.zeros(4)) == 1
+
+
+def test_goodput_counts_the_measured_time_only() -> None:
+    assert gigabits(run()).sum() == pytest.approx(
+        run().flows["bytes_delivered"].sum() * 8 / (290 * WEEK)
+    )
+
+
+class TestSweep:
+    """Points over a parameter."""
+
+    def test_seeds_become_mean_and_whiskers(self) -> None:
+        line = _sweep.line_of({1: [10.0, 20.0], 0: 5.0}, lambda run: None)  # type: ignore[dict-item]
+        assert (line.x, line.y) == ([0, 1], [5, 15])
+        assert line.spread == [[0, 5], [0, 5]]
+
+    def test_points_without_an_answer_are_left_out(self) -> None:
+        line = _sweep.line_of({1: run(), 2: 7.0}, lambda run: None)
+        assert line.x == [2]
+
+    def test_tolerance(self) -> None:
+        assert Tolerance(5).around(50) == 5
+        assert Tolerance(0.08, relative=True).around(50) == pytest.approx(4)
+
+    @pytest.mark.parametrize(
+        ("values", "expected"),
+        [([4, 8, 16, 32], True), ([0, 300, 600], False), ([100, 200, 300], False)],
+    )
+    def test_logarithmic(self, values: list[int], expected: bool) -> None:
+        assert _sweep.looks_logarithmic(values) is expected
+
+    def test_published_values_belong_to_their_series(self) -> None:
+        published = {"reTCP": {0: 79.7}, "CUBIC": {0: 49.0}}
+        found = _sweep.references(published, Tolerance(5), ["CUBIC", "reTCP"])
+        assert [(reference.name, reference.index, reference.y) for reference in found] == [
+            ("reTCP, published", 1, [79.7]),
+            ("CUBIC, published", 0, [49.0]),
+        ]
+
+
+def test_utilization_in_percent() -> None:
+    figure = figures.draw("utilization", {4: run(4, 0.25), 8: [run(8, 0.3), run(8, 0.4)], 16: 50.0})
+    (line,) = (
+        line
+        for line in figure.axes[0].get_lines()
+        if len(np.asarray(line.get_xdata())) == 3 and line.get_linestyle() == "-"
+    )
+    assert list(np.asarray(line.get_ydata())) == pytest.approx([25, 35, 50])
+
+
+def test_congestion_controls_that_were_not_measured_say_so() -> None:
+    data, options = CALLS["congestion_controls"]
+    ax = figures.draw("congestion_controls", data, **options).axes[0]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["cubic", "reno", "bbr"]
+    assert [text.get_text() for text in ax.texts] == ["not measured"]
+    assert len(ax.patches) == 2
+
+
+def test_palette_is_told_apart_in_grey() -> None:
+    """Neighbouring series differ in more than colour."""
+    assert len(set(style.PALETTE)) == len(style.PALETTE) == len(set(style.MARKERS))
+
+
+def test_the_package_does_not_load_drawing_libraries() -> None:
+    code = "import sys, etalon.figures; sys.exit('matplotlib' in sys.modules or 'plotly' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)})
