@@ -41,6 +41,18 @@ pub struct Config {
     pub pacing: bool,
     /// Initial sequence number.
     pub initial_seq: u32,
+    /// The application reads data as soon as it arrives in order, so that the advertised window never closes.
+    pub auto_read: bool,
+    /// Window advertised first, in bytes; it grows by two segments with each one received, up to the buffer (Linux: 64 KB).
+    pub initial_receive_window: u32,
+    /// Nagle's algorithm in Minshall's variant: at most one small segment in flight.
+    pub nagle: bool,
+    /// Decays the window after an idle time of a retransmission timeout (RFC 2861, Linux's default).
+    pub slow_start_after_idle: bool,
+    /// Bounds what is queued below TCP (Linux's TCP small queues); the owner must report departures.
+    pub small_queues: bool,
+    /// Length of TIME-WAIT (Linux: 60 s).
+    pub time_wait: u64,
 }
 
 impl Default for Config {
@@ -60,6 +72,12 @@ impl Default for Config {
             timestamps: true,
             pacing: false,
             initial_seq: 0,
+            auto_read: true,
+            initial_receive_window: 65_535,
+            nagle: true,
+            slow_start_after_idle: true,
+            small_queues: true,
+            time_wait: 60_000_000_000,
         }
     }
 }

@@ -4,9 +4,29 @@
 //! are host time: nanoseconds on the end host's own clock, which under time dilation runs faster than the network's.
 //! Payload is counted, not carried.
 
+mod ack;
 pub mod cc;
 mod config;
+mod connection;
+mod handshake;
+mod path;
+mod prr;
+mod rack;
+mod receiver;
+mod recovery;
+mod rtt;
+mod sack;
+mod scoreboard;
 mod segment;
+mod sender;
+mod seq;
+mod stats;
+mod timers;
+mod transmit;
 
 pub use config::{Config, Ecn};
+pub use connection::{Connection, ConnectionState};
+pub use path::Path;
+pub use scoreboard::Pipe;
 pub use segment::{Flags, SackBlocks, Segment};
+pub use stats::Stats;

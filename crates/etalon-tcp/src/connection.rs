@@ -1,0 +1,405 @@
+//! The connection: its public face, and what it does with a segment or a timer.
+
+use crate::cc::CongestionControl;
+use crate::path::Path;
+use crate::receiver::{Arrival, Marks, Receiver};
+use crate::segment::{Flags, Segment};
+use crate::sender::{FOREVER, Fin, Sender};
+use crate::seq::{after, before};
+use crate::timers::{Clock, Purpose, Timer};
+use crate::{Config, Stats};
+
+/// States of a connection (RFC 9293, 3.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectionState {
+    /// Waits for a SYN.
+    Listen,
+    /// SYN sent or about to be.
+    SynSent,
+    /// SYN received, SYN-ACK sent or about to be.
+    SynReceived,
+    /// Open both ways.
+    Established,
+    /// FIN sent.
+    FinWait1,
+    /// FIN sent and acknowledged.
+    FinWait2,
+    /// FIN received.
+    CloseWait,
+    /// FIN sent and received, ours not acknowledged.
+    Closing,
+    /// FIN received, then sent.
+    LastAck,
+    /// Closed both ways; old duplicates die out.
+    TimeWait,
+    /// Over.
+    Closed,
+}
+
+/// One TCP endpoint of one connection.
+///
+/// The owner calls [`on_segment`](Connection::on_segment) for each segment that arrives,
+/// [`on_timer`](Connection::on_timer) when [`next_timer`](Connection::next_timer) has come, and after each of these and after
+/// each call of the application's side [`poll_transmit`](Connection::poll_transmit) until it yields nothing. Times are
+/// nanoseconds of host time and must not go back.
+#[derive(Clone, Debug)]
+pub struct Connection<C> {
+    pub(crate) config: Config,
+    pub(crate) clock: Clock,
+    pub(crate) state: ConnectionState,
+    pub(crate) snd: Sender,
+    pub(crate) rcv: Receiver,
+    pub(crate) path: Path<C>,
+    pub(crate) stats: Stats,
+    /// The retransmission timer.
+    pub(crate) timer: Timer,
+    /// Earliest of all timers.
+    next: u64,
+    /// There may be something to transmit.
+    pub(crate) dirty: bool,
+    pub(crate) reads_ece: bool,
+    pub(crate) min_rto_ticks: u64,
+    pub(crate) syn_due: bool,
+    pub(crate) syn_sent_at: u64,
+    pub(crate) syns_sent: u32,
+    pub(crate) peer_scales: bool,
+    pub(crate) ack_before_data: bool,
+    pub(crate) rst_due: Option<Segment>,
+    pub(crate) fin_acked: bool,
+    pub(crate) fin_received: bool,
+    /// Where the peer's FIN stands, once seen.
+    fin_at: Option<u32>,
+}
+
+impl<C: CongestionControl> Connection<C> {
+    fn new(config: Config, cc: C, state: ConnectionState) -> Connection<C> {
+        let clock = Clock::new(config.hz);
+        let mut rcv = Receiver::new(&config, &clock);
+        rcv.dctcp = cc.wants_dctcp_feedback();
+        Connection {
+            snd: Sender::new(&config),
+            reads_ece: cc.reads_ece_without_ecn(),
+            min_rto_ticks: clock.ticks_for_ns(config.min_rto),
+            path: Path::new(&config, &clock, cc),
+            rcv,
+            state,
+            stats: Stats::default(),
+            timer: Timer::OFF,
+            next: u64::MAX,
+            dirty: true,
+            syn_due: state == ConnectionState::SynSent,
+            syn_sent_at: 0,
+            syns_sent: 0,
+            peer_scales: false,
+            ack_before_data: false,
+            rst_due: None,
+            fin_acked: false,
+            fin_received: false,
+            fin_at: None,
+            clock,
+            config,
+        }
+    }
+
+    /// An endpoint that opens the connection: the first [`poll_transmit`](Connection::poll_transmit) yields the SYN.
+    pub fn client(config: Config, cc: C) -> Connection<C> {
+        Connection::new(config, cc, ConnectionState::SynSent)
+    }
+
+    /// An endpoint that answers the first SYN.
+    pub fn server(config: Config, cc: C) -> Connection<C> {
+        Connection::new(config, cc, ConnectionState::Listen)
+    }
+
+    /// A segment arrived at `now`; `ce`: its IP header carried CE.
+    pub fn on_segment(&mut self, now: u64, segment: &Segment, ce: bool) {
+        self.clock.advance(now);
+        self.stats.segments_received += 1;
+        self.stats.data_segments_received += u64::from(segment.len > 0);
+        self.stats.ce_received += u64::from(ce);
+        self.dirty = true;
+        match self.state {
+            ConnectionState::Closed => return,
+            ConnectionState::Listen => self.on_segment_listen(segment),
+            ConnectionState::SynSent => self.on_segment_syn_sent(segment),
+            ConnectionState::SynReceived => {
+                if segment.flags.contains(Flags::RST) {
+                    self.close();
+                } else if self.completes_handshake(segment) {
+                    self.on_segment_synchronised(segment, ce);
+                }
+            }
+            _ => self.on_segment_synchronised(segment, ce),
+        }
+        self.refresh_timer();
+    }
+
+    fn on_segment_synchronised(&mut self, segment: &Segment, ce: bool) {
+        let end = segment.seq.wrapping_add(segment.seq_len());
+        if !self.take_timestamps(segment) {
+            self.stats.paws_drops += 1;
+            self.rcv.out_of_window(segment.seq, end);
+            return;
+        }
+        if !self.rcv.acceptable(segment.seq, end) {
+            if !segment.flags.contains(Flags::RST) {
+                self.rcv.out_of_window(segment.seq, end);
+            }
+            return;
+        }
+        if segment.flags.contains(Flags::RST) {
+            if segment.seq == self.rcv.nxt {
+                self.close();
+            } else {
+                self.rcv.force_ack();
+            }
+            return;
+        }
+        if segment.flags.contains(Flags::SYN) {
+            // Our ACK of the SYN-ACK was lost, or an old duplicate (RFC 5961).
+            self.rcv.force_ack();
+            return;
+        }
+        if !segment.flags.contains(Flags::ACK) {
+            return;
+        }
+        if let Some((value, _)) = segment.timestamps {
+            if self.snd.timestamps && !after(segment.seq, self.rcv.acked_up_to) {
+                self.snd.ts_recent = value;
+                self.snd.ts_recent_at = self.clock.us;
+            }
+        }
+        self.on_ack(segment);
+        self.after_ack();
+        if self.state == ConnectionState::Closed {
+            return;
+        }
+        if segment.seq_len() > 0 {
+            self.on_payload(segment, ce);
+        }
+    }
+
+    /// Timestamps and PAWS (RFC 7323, section 5). Returns whether the segment is acceptable.
+    #[inline]
+    fn take_timestamps(&mut self, segment: &Segment) -> bool {
+        self.snd.echoed = 0;
+        if !self.snd.timestamps {
+            return true;
+        }
+        let Some((value, echo)) = segment.timestamps else {
+            return true;
+        };
+        self.snd.echoed = echo;
+        if !before(value, self.snd.ts_recent) || segment.flags.contains(Flags::RST) {
+            return true;
+        }
+        // An old timestamp value may have wrapped after 24 idle days; a reordered pure ACK does no harm.
+        let idle = self.clock.us - self.snd.ts_recent_at;
+        let reordered_ack = segment.seq_len() == 0
+            && segment.seq == self.rcv.nxt
+            && !after(segment.ack, self.snd.una);
+        let one_tick_old = self.snd.ts_recent.wrapping_sub(value) <= 1;
+        idle > 24 * 86_400 * 1_000_000
+            || (reordered_ack && !one_tick_old)
+            || one_tick_old && segment.seq_len() == 0
+    }
+
+    fn on_payload(&mut self, segment: &Segment, ce: bool) {
+        let len = u32::from(segment.len);
+        let fin = segment.flags.contains(Flags::FIN);
+        if fin {
+            self.fin_at = Some(segment.seq.wrapping_add(len));
+        }
+        let rto = self.path.rtt.rto_ticks;
+        if len > 0 {
+            let cwr = segment.flags.contains(Flags::CWR);
+            let arrival = self.rcv.receive(
+                &self.clock,
+                segment.seq,
+                len,
+                Marks {
+                    ce,
+                    ect: segment.ect,
+                    cwr,
+                },
+                rto,
+            );
+            if arrival == Arrival::Other {
+                self.stats.out_of_order += u64::from(after(segment.seq, self.rcv.nxt));
+            }
+        } else if segment.seq != self.rcv.nxt {
+            self.rcv
+                .out_of_window(segment.seq, segment.seq.wrapping_add(1));
+        }
+        if self.fin_at == Some(self.rcv.nxt) && !self.fin_received {
+            self.on_fin();
+        }
+        self.rcv
+            .schedule(&self.clock, true, self.path.rtt.srtt(), rto);
+    }
+
+    /// The time that [`next_timer`](Connection::next_timer) gave has come. A call before it is harmless.
+    pub fn on_timer(&mut self, now: u64) {
+        self.clock.advance(now);
+        if now < self.next {
+            return;
+        }
+        self.dirty = true;
+        if self.rcv.timer.deadline <= now && self.rcv.timer_fired(self.path.rtt.rto_ticks) {
+            self.stats.delayed_acks += 1;
+        }
+        if self.timer.deadline <= now {
+            let purpose = self.timer.purpose;
+            self.timer.clear();
+            match (self.state, purpose) {
+                (_, Purpose::TimeWait) => self.close(),
+                (ConnectionState::SynSent | ConnectionState::SynReceived, _) => {
+                    self.on_syn_timeout()
+                }
+                (_, Purpose::Rto) => self.on_rto(),
+                (_, Purpose::LossProbe) => self.on_loss_probe_timer(),
+                (_, Purpose::Reordering) => self.on_reordering_timer(),
+                (_, Purpose::Persist) => self.on_persist_timer(),
+                (_, Purpose::None) => {}
+            }
+        }
+        self.refresh_timer();
+    }
+
+    /// When [`on_timer`](Connection::on_timer) must be called next; `u64::MAX` if never. Valid once
+    /// [`poll_transmit`](Connection::poll_transmit) has yielded `None`.
+    #[inline]
+    pub fn next_timer(&self) -> u64 {
+        self.next
+    }
+
+    #[inline]
+    pub(crate) fn refresh_timer(&mut self) {
+        let paced = if self.config.pacing && self.pacing_blocks() {
+            self.snd.paced_until
+        } else {
+            u64::MAX
+        };
+        self.next = self.timer.deadline.min(self.rcv.timer.deadline).min(paced);
+    }
+
+    /// The application writes `bytes`.
+    pub fn write(&mut self, bytes: u64) {
+        if self.snd.fin == Fin::None && self.state != ConnectionState::Closed {
+            self.snd.pending = self.snd.pending.saturating_add(bytes);
+            self.dirty = true;
+        }
+    }
+
+    /// The application writes as much as the network takes, until [`shutdown`](Connection::shutdown).
+    pub fn write_forever(&mut self) {
+        self.write(FOREVER);
+    }
+
+    /// No more writes: FIN follows what was written (after [`write_forever`](Connection::write_forever), what was sent).
+    pub fn shutdown(&mut self) {
+        if self.snd.fin == Fin::None {
+            if self.snd.pending > FOREVER / 2 {
+                self.snd.pending = 0;
+            }
+            self.snd.fin = Fin::Queued;
+            self.dirty = true;
+        }
+    }
+
+    /// Ends the connection with RST.
+    pub fn abort(&mut self) {
+        if !matches!(
+            self.state,
+            ConnectionState::Closed | ConnectionState::Listen | ConnectionState::SynSent
+        ) {
+            self.rst_due = Some(Segment {
+                seq: self.snd.nxt,
+                ack: self.rcv.nxt,
+                flags: Flags::RST | Flags::ACK,
+                ..Segment::default()
+            });
+        }
+        self.close();
+        self.dirty = true;
+        self.refresh_timer();
+    }
+
+    /// The application reads up to `max` bytes of what arrived in order; returns how many. Needed only without
+    /// [`Config::auto_read`].
+    pub fn read(&mut self, max: u64) -> u64 {
+        let taken = self.rcv.read(max);
+        self.dirty |= self.rcv.ack_due();
+        taken
+    }
+
+    /// A segment with `wire_payload` bytes that [`poll_transmit`](Connection::poll_transmit) yielded has left the host.
+    #[inline]
+    pub fn departed(&mut self, wire_payload: u32) {
+        self.snd.queued = self.snd.queued.saturating_sub(u64::from(wire_payload));
+        if self.snd.throttled {
+            self.snd.throttled = false;
+            self.dirty = true;
+        }
+    }
+
+    /// Whether data waits only for [`departed`](Connection::departed).
+    pub fn is_throttled(&self) -> bool {
+        self.snd.throttled
+    }
+
+    /// State of the connection.
+    pub fn state(&self) -> ConnectionState {
+        self.state
+    }
+
+    /// Whether the handshake is complete and the connection not over.
+    pub fn is_established(&self) -> bool {
+        !matches!(
+            self.state,
+            ConnectionState::Listen
+                | ConnectionState::SynSent
+                | ConnectionState::SynReceived
+                | ConnectionState::TimeWait
+                | ConnectionState::Closed
+        )
+    }
+
+    /// Whether both directions are closed (TIME-WAIT included).
+    pub fn is_closed(&self) -> bool {
+        matches!(
+            self.state,
+            ConnectionState::TimeWait | ConnectionState::Closed
+        )
+    }
+
+    /// Whether everything written, and FIN if asked for, is acknowledged.
+    pub fn all_acked(&self) -> bool {
+        !self.snd.has_unsent() && self.snd.board.is_empty()
+    }
+
+    /// Bytes received in order.
+    pub fn bytes_received(&self) -> u64 {
+        self.rcv.bytes
+    }
+
+    /// Bytes acknowledged cumulatively.
+    pub fn bytes_acked(&self) -> u64 {
+        self.snd.bytes_acked
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The path.
+    pub fn path(&self) -> &Path<C> {
+        &self.path
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+}

@@ -1,0 +1,246 @@
+//! Opening and closing: SYN with options, ECN negotiation, FIN, RST, TIME-WAIT.
+
+use crate::Ecn;
+use crate::cc::CongestionControl;
+use crate::connection::{Connection, ConnectionState};
+use crate::segment::{Flags, Segment};
+use crate::sender::Fin;
+use crate::timers::Purpose;
+
+/// Bytes of the timestamp option, padded.
+const TIMESTAMP_OPTION: u16 = 12;
+
+impl<C: CongestionControl> Connection<C> {
+    fn wants_ecn(&self) -> bool {
+        self.config.ecn == Ecn::On || self.rcv.dctcp
+    }
+
+    /// Our SYN, or SYN-ACK.
+    pub(crate) fn syn(&mut self) -> Segment {
+        let reply = self.state == ConnectionState::SynReceived;
+        let mut flags = Flags::SYN;
+        if reply {
+            flags |= Flags::ACK;
+            if self.snd.ecn {
+                flags |= Flags::ECE;
+            }
+        } else if self.wants_ecn() {
+            flags |= Flags::ECE | Flags::CWR;
+        }
+        self.syn_sent_at = self.clock.us;
+        self.syns_sent += 1;
+        self.snd.nxt = self.config.initial_seq.wrapping_add(1);
+        self.path.delivered = 0;
+        if self.timer.purpose == Purpose::None {
+            self.timer
+                .set(&self.clock, Purpose::Rto, self.path.rtt.rto_ticks);
+        }
+        Segment {
+            seq: self.config.initial_seq,
+            ack: if reply { self.rcv.nxt } else { 0 },
+            window: self.config.initial_receive_window.min(65_535) as u16,
+            flags,
+            mss: self.config.mss
+                + if self.config.timestamps {
+                    TIMESTAMP_OPTION
+                } else {
+                    0
+                },
+            window_scale: (!reply || self.peer_scales).then_some(self.rcv.scale),
+            sack_permitted: self.snd.sack,
+            timestamps: self
+                .snd
+                .timestamps
+                .then(|| (self.clock.timestamp(), self.snd.ts_recent)),
+            ..Segment::default()
+        }
+    }
+
+    fn take_options(&mut self, syn: &Segment) {
+        self.rcv.start(syn.seq);
+        self.snd.sack &= syn.sack_permitted;
+        self.snd.timestamps &= syn.timestamps.is_some();
+        if let Some((value, echo)) = syn.timestamps {
+            self.snd.ts_recent = value;
+            self.snd.ts_recent_at = self.clock.us;
+            self.snd.echoed = echo;
+        }
+        match syn.window_scale {
+            Some(scale) => {
+                self.peer_scales = true;
+                self.snd.peer_scale = scale.min(14);
+            }
+            None => self.rcv.scale = 0,
+        }
+        let options = if self.snd.timestamps {
+            TIMESTAMP_OPTION
+        } else {
+            0
+        };
+        if syn.mss > options {
+            self.snd.mss = self.snd.mss.min(u32::from(syn.mss - options));
+        }
+        self.snd.window = u32::from(syn.window);
+        self.snd.max_window = self.snd.window;
+        self.snd.window_seq = syn.seq;
+    }
+
+    pub(crate) fn on_segment_listen(&mut self, segment: &Segment) {
+        if !segment.flags.contains(Flags::SYN)
+            || segment.flags.contains(Flags::ACK)
+            || segment.flags.contains(Flags::RST)
+        {
+            return;
+        }
+        self.take_options(segment);
+        let offered = segment.flags.contains(Flags::ECE) && segment.flags.contains(Flags::CWR);
+        self.set_ecn(offered && self.wants_ecn());
+        self.state = ConnectionState::SynReceived;
+        self.syn_due = true;
+    }
+
+    fn set_ecn(&mut self, on: bool) {
+        self.snd.ecn = on;
+        self.rcv.ecn = on;
+    }
+
+    pub(crate) fn on_segment_syn_sent(&mut self, segment: &Segment) {
+        let acks_syn = segment.flags.contains(Flags::ACK) && segment.ack == self.snd.nxt;
+        if segment.flags.contains(Flags::RST) {
+            if acks_syn {
+                self.close();
+            }
+            return;
+        }
+        if !segment.flags.contains(Flags::SYN) || !acks_syn {
+            return;
+        }
+        self.take_options(segment);
+        self.set_ecn(
+            self.wants_ecn()
+                && segment.flags.contains(Flags::ECE)
+                && !segment.flags.contains(Flags::CWR),
+        );
+        self.establish();
+        self.rcv.force_ack();
+        self.ack_before_data = true;
+    }
+
+    /// In SYN-RECEIVED: returns whether the segment completes the handshake.
+    pub(crate) fn completes_handshake(&mut self, segment: &Segment) -> bool {
+        if segment.flags.contains(Flags::SYN) {
+            // The peer did not get our SYN-ACK.
+            self.syn_due = true;
+            return false;
+        }
+        if !segment.flags.contains(Flags::ACK) || segment.ack != self.snd.nxt {
+            return false;
+        }
+        if let Some((_, echo)) = segment.timestamps {
+            self.snd.echoed = echo;
+        }
+        self.establish();
+        self.snd.window = u32::from(segment.window) << self.snd.peer_scale;
+        self.snd.max_window = self.snd.window;
+        self.snd.window_seq = segment.seq;
+        true
+    }
+
+    /// Our SYN was acknowledged.
+    fn establish(&mut self) {
+        self.state = ConnectionState::Established;
+        self.snd.una = self.snd.nxt;
+        self.snd.small_end = self.snd.nxt;
+        self.timer.clear();
+        self.path.high_seq = self.snd.nxt;
+        let us = if self.syns_sent == 1 {
+            Some(self.clock.us - self.syn_sent_at)
+        } else if self.snd.timestamps && self.snd.echoed != 0 {
+            Some(u64::from(self.clock.timestamp().wrapping_sub(self.snd.echoed)).max(1) * 1000)
+        } else {
+            None
+        };
+        match us {
+            Some(us) => {
+                self.path.rtt.sample_min(&self.clock, us as u32);
+                self.path
+                    .rtt
+                    .sample(&self.clock, us as u32, self.snd.una, self.snd.nxt);
+            }
+            None => self.path.rtt.fall_back(&self.clock),
+        }
+        if self.syns_sent > 2 {
+            // The SYN was lost more than once (RFC 6298, 5.7; Linux lets one loss pass).
+            self.path.window.cwnd = 1;
+        }
+        self.snd.last_sent = self.clock.jiffies;
+        self.snd.last_sent_ns = self.clock.now;
+        self.path.used_stamp = self.clock.jiffies;
+        self.path
+            .cc
+            .on_established(&mut self.path.window, self.clock.now);
+    }
+
+    /// The SYN or SYN-ACK timed out.
+    pub(crate) fn on_syn_timeout(&mut self) {
+        self.path.rtt.back_off();
+        self.syn_due = true;
+        self.timer
+            .set(&self.clock, Purpose::Rto, self.path.rtt.rto_ticks);
+    }
+
+    /// The peer's FIN is in order.
+    pub(crate) fn on_fin(&mut self) {
+        self.rcv.take_fin();
+        self.fin_received = true;
+        self.state = match self.state {
+            ConnectionState::Established => ConnectionState::CloseWait,
+            ConnectionState::FinWait1 if self.fin_acked => ConnectionState::TimeWait,
+            ConnectionState::FinWait1 => ConnectionState::Closing,
+            ConnectionState::FinWait2 => ConnectionState::TimeWait,
+            other => other,
+        };
+        self.maybe_time_wait();
+    }
+
+    fn maybe_time_wait(&mut self) {
+        if self.state == ConnectionState::TimeWait {
+            let ticks = self.clock.ticks_for_ns(self.config.time_wait);
+            self.timer.set(&self.clock, Purpose::TimeWait, ticks);
+        }
+    }
+
+    /// Our FIN went out.
+    pub(crate) fn fin_sent(&mut self) {
+        self.snd.fin = Fin::Sent;
+        self.state = match self.state {
+            ConnectionState::Established => ConnectionState::FinWait1,
+            ConnectionState::CloseWait => ConnectionState::LastAck,
+            other => other,
+        };
+    }
+
+    /// Our FIN may have been acknowledged.
+    pub(crate) fn after_ack(&mut self) {
+        if !self.fin_acked {
+            return;
+        }
+        match self.state {
+            ConnectionState::FinWait1 => self.state = ConnectionState::FinWait2,
+            ConnectionState::Closing => {
+                self.state = ConnectionState::TimeWait;
+                self.maybe_time_wait();
+            }
+            ConnectionState::LastAck => self.close(),
+            _ => {}
+        }
+    }
+
+    /// The end.
+    pub(crate) fn close(&mut self) {
+        self.state = ConnectionState::Closed;
+        self.timer.clear();
+        self.rcv.timer.clear();
+        self.snd.pending = 0;
+    }
+}

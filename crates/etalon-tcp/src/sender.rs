@@ -1,0 +1,156 @@
+//! The sending half's sequence space and what the application asked it to send.
+
+use crate::Config;
+use crate::scoreboard::Scoreboard;
+
+/// Whether and when a FIN ends the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fin {
+    /// Not asked for.
+    None,
+    /// To be sent after the data.
+    Queued,
+    /// Sent.
+    Sent,
+}
+
+/// What may be retransmitted now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retransmit {
+    /// Lost segments, before new data.
+    Lost,
+    /// New data first, and lost segments only if there is none (F-RTO, step 2b).
+    NewFirst,
+    /// New data went out: nothing until the next ACK.
+    Held,
+}
+
+/// A transmission that the window does not bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Forced {
+    /// The front of the scoreboard, after a timeout.
+    Front,
+    /// A tail loss probe.
+    Probe,
+    /// A zero-window probe.
+    WindowProbe,
+}
+
+/// Bytes that stand for 'as much as the network takes'.
+pub(crate) const FOREVER: u64 = u64::MAX;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    /// SND.UNA, SND.NXT.
+    pub una: u32,
+    pub nxt: u32,
+    /// Peer's window in bytes, and the segment that told it (SND.WL1).
+    pub window: u32,
+    pub window_seq: u32,
+    pub max_window: u32,
+    pub peer_scale: u8,
+    /// Payload of a full segment.
+    pub mss: u32,
+    /// Bytes written and not yet sent.
+    pub pending: u64,
+    pub fin: Fin,
+    pub board: Scoreboard,
+    /// SACK blocks of the previous ACK: only what is new needs work.
+    pub seen_sacks: ([(u32, u32); 4], u8),
+    pub retransmit: Retransmit,
+    pub forced: Option<Forced>,
+    /// SND.NXT after the loss probe in flight, and whether it was a retransmission.
+    pub tlp_high: Option<u32>,
+    pub tlp_retransmitted: bool,
+    /// Consecutive timeouts without progress, and doublings of the persist timer.
+    pub timeouts: u32,
+    pub persist_backoff: u32,
+    /// The front was SACKed when a timeout expired.
+    pub reneging: bool,
+    /// End of the last small segment sent (Minshall).
+    pub small_end: u32,
+    /// When data was last sent, in ticks and in nanoseconds.
+    pub last_sent: u64,
+    pub last_sent_ns: u64,
+    /// Bytes handed out that have not left the host.
+    pub queued: u64,
+    pub throttled: bool,
+    /// Earliest next departure with pacing, in nanoseconds.
+    pub paced_until: u64,
+    pub data_segments: u64,
+    /// New segments of the burst that is being taken out.
+    pub burst: u32,
+    /// ECN: negotiated, CWR to be sent, CE feedback as in DCTCP.
+    pub ecn: bool,
+    pub cwr_queued: bool,
+    pub bytes_acked: u64,
+    pub sack: bool,
+    pub timestamps: bool,
+    /// Timestamp of the peer to echo, and what the segment under way echoed.
+    pub ts_recent: u32,
+    pub ts_recent_at: u64,
+    pub echoed: u32,
+    /// Segments that DSACKs reported, to tell them from duplicates made by the network.
+    pub dsacked: u64,
+}
+
+impl Sender {
+    pub fn new(config: &Config) -> Sender {
+        let first = config.initial_seq;
+        Sender {
+            una: first,
+            nxt: first,
+            window: 0,
+            window_seq: 0,
+            max_window: 0,
+            peer_scale: 0,
+            mss: u32::from(config.mss),
+            pending: 0,
+            fin: Fin::None,
+            board: Scoreboard::default(),
+            seen_sacks: ([(0, 0); 4], 0),
+            retransmit: Retransmit::Lost,
+            forced: None,
+            tlp_high: None,
+            tlp_retransmitted: false,
+            timeouts: 0,
+            persist_backoff: 0,
+            reneging: false,
+            small_end: first,
+            last_sent: 0,
+            last_sent_ns: 0,
+            queued: 0,
+            throttled: false,
+            paced_until: 0,
+            data_segments: 0,
+            burst: 0,
+            ecn: false,
+            cwr_queued: false,
+            bytes_acked: 0,
+            sack: config.sack,
+            timestamps: config.timestamps,
+            ts_recent: 0,
+            ts_recent_at: 0,
+            echoed: 0,
+            dsacked: 0,
+        }
+    }
+
+    /// Right edge of the peer's window.
+    #[inline]
+    pub fn window_end(&self) -> u32 {
+        self.una.wrapping_add(self.window)
+    }
+
+    /// Something waits to be sent for the first time.
+    #[inline]
+    pub fn has_unsent(&self) -> bool {
+        self.pending > 0 || self.fin == Fin::Queued
+    }
+
+    /// Whether an echoed timestamp is older than `stamp` (Eifel detection, RFC 3522).
+    #[inline]
+    pub fn echo_before(&self, stamp: u32) -> bool {
+        self.echoed != 0 && crate::seq::before(self.echoed, stamp)
+    }
+}

@@ -1,0 +1,190 @@
+//! The host's clocks and timers with the granularity that Linux gives them.
+//!
+//! Round-trip times are kept in microseconds. Timers are set in ticks (jiffies) and sit on a timer wheel: a timer fires on a
+//! tick, never before its time, hence at the earliest on the tick *after* the one asked for; far-off timers are rounded up to
+//! coarser ticks (8 beyond 63 ticks, 64 beyond 504, ...). The visible effect is that a 200 ms timeout at HZ 250 takes 200 to
+//! 204 ms and a 400 ms one up to 436 ms.
+
+/// Nanoseconds a second.
+const SECOND: u64 = 1_000_000_000;
+
+/// The shortest margin of the reordering and loss-probe timers, in ticks: one tick may end at once, two cannot.
+pub(crate) const MARGIN_TICKS: u64 = 2;
+
+/// Host time in the units in which TCP reads it.
+#[derive(Clone, Debug)]
+pub(crate) struct Clock {
+    /// Nanoseconds.
+    pub now: u64,
+    /// Microseconds.
+    pub us: u64,
+    /// Ticks.
+    pub jiffies: u64,
+    /// When the current tick began, in nanoseconds.
+    tick_start: u64,
+    /// Length of a tick in nanoseconds.
+    tick: u64,
+    /// Ticks a second.
+    pub hz: u32,
+}
+
+impl Clock {
+    pub fn new(hz: u32) -> Clock {
+        let hz = hz.clamp(1, 1_000_000);
+        Clock {
+            now: 0,
+            us: 0,
+            jiffies: 0,
+            tick_start: 0,
+            tick: SECOND / u64::from(hz),
+            hz,
+        }
+    }
+
+    /// Moves the clock to `now`; it never goes back.
+    #[inline]
+    pub fn advance(&mut self, now: u64) {
+        if now <= self.now {
+            return;
+        }
+        self.now = now;
+        self.us = now / 1000;
+        if now - self.tick_start >= self.tick {
+            self.jiffies = now / self.tick;
+            self.tick_start = self.jiffies * self.tick;
+        }
+    }
+
+    /// The timestamp clock (RFC 7323): milliseconds, never 0, which would mean 'no timestamp'.
+    #[inline]
+    pub fn timestamp(&self) -> u32 {
+        Clock::timestamp_of(self.us)
+    }
+
+    /// The timestamp that a segment sent at `us` carried.
+    #[inline]
+    pub fn timestamp_of(us: u64) -> u32 {
+        ((us / 1000) as u32).wrapping_add(1)
+    }
+
+    /// Ticks that cover `us` microseconds.
+    #[inline]
+    pub fn ticks_for_us(&self, us: u64) -> u64 {
+        // The 32-bit division is several times faster and nearly always wide enough.
+        match u32::try_from(us * 1000) {
+            Ok(ns) if self.tick <= u64::from(u32::MAX) => u64::from(ns.div_ceil(self.tick as u32)),
+            _ => (us * 1000).div_ceil(self.tick),
+        }
+    }
+
+    /// Ticks that cover `ns` nanoseconds.
+    pub fn ticks_for_ns(&self, ns: u64) -> u64 {
+        ns.div_ceil(self.tick)
+    }
+
+    /// Microseconds of `ticks`.
+    #[inline]
+    pub fn us_of_ticks(&self, ticks: u64) -> u64 {
+        ticks.saturating_mul(self.tick) / 1000
+    }
+
+    /// When a timer set now for tick `expires` fires, in nanoseconds.
+    #[inline]
+    pub fn fires_at(&self, expires: u64) -> u64 {
+        let mut shift = 0;
+        let mut reach = 63;
+        while expires.saturating_sub(self.jiffies) >= reach && shift < 21 {
+            shift += 3;
+            reach <<= 3;
+        }
+        (((expires >> shift) + 1) << shift).saturating_mul(self.tick)
+    }
+}
+
+/// What the retransmission timer is set for: one timer serves all, as in Linux.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Not set.
+    #[default]
+    None,
+    /// Retransmission timeout.
+    Rto,
+    /// Tail loss probe.
+    LossProbe,
+    /// RACK's reordering window.
+    Reordering,
+    /// Zero-window probe.
+    Persist,
+    /// End of TIME-WAIT.
+    TimeWait,
+}
+
+/// A timer on the wheel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timer {
+    pub purpose: Purpose,
+    /// Tick asked for.
+    pub expires: u64,
+    /// When it fires, in nanoseconds; `u64::MAX` if not set.
+    pub deadline: u64,
+}
+
+impl Timer {
+    pub const OFF: Timer = Timer {
+        purpose: Purpose::None,
+        expires: u64::MAX,
+        deadline: u64::MAX,
+    };
+
+    /// Sets the timer to `ticks` from now.
+    #[inline]
+    pub fn set(&mut self, clock: &Clock, purpose: Purpose, ticks: u64) {
+        let expires = clock.jiffies + ticks;
+        self.purpose = purpose;
+        if expires != self.expires || ticks >= 63 {
+            self.expires = expires;
+            self.deadline = clock.fires_at(expires);
+        }
+    }
+
+    #[inline]
+    pub fn clear(&mut self) {
+        *self = Timer::OFF;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_fire_on_ticks_and_never_early() {
+        let mut clock = Clock::new(250);
+        for now in [0, 1, 3_999_999, 4_000_000, 123_456_789] {
+            clock.advance(now);
+            for ticks in [1_u64, 2, 50, 62, 63, 100, 503, 504, 5_000] {
+                let at = clock.fires_at(clock.jiffies + ticks);
+                assert_eq!(at % 4_000_000, 0);
+                assert!(
+                    at >= now + ticks * 4_000_000,
+                    "{ticks} ticks at {now} fired at {at}"
+                );
+                let slack = if ticks < 63 { 1 } else { ticks / 4 + 1 };
+                assert!(
+                    at <= now + (ticks + slack) * 4_000_000,
+                    "{ticks} ticks at {now} fired at {at}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn microseconds_round_up_to_ticks() {
+        let clock = Clock::new(250);
+        assert_eq!(clock.ticks_for_us(0), 0);
+        assert_eq!(clock.ticks_for_us(1), 1);
+        assert_eq!(clock.ticks_for_us(4000), 1);
+        assert_eq!(clock.ticks_for_us(4001), 2);
+        assert_eq!(clock.ticks_for_us(120_000_000), 30_000);
+    }
+}
