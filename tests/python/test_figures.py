@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
 from etalon import figures
 from etalon.errors import EtalonError
-from etalon.figures import _sweep, _week, style
-from etalon.figures._sweep import Tolerance
+from etalon.figures import Tolerance, _sweep, _week, style
 from etalon.figures.fct_cdf import cdf as fct_cdf
 from etalon.figures.fct_uptime import seconds
 from etalon.figures.goodput import gigabits, jain
 from etalon.figures.latency_cdf import cdf as latency_cdf
 from etalon.figures.schedule import _open
 from etalon.figures.sequence import baselines
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from synthetic_runs import DAY, NIGHT, PUBLISHED_8A, VOQ_SWEEP, WEEK, Plan, Run, resolved, run
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def test_sequence_shows_data_baselines_and_days() -> None:
 def test_a_part_of_a_sequence_starts_at_zero() -> None:
     drawn = lines(figures.draw("sequence", run(), span_us=(3400, 4900)))
     assert np.asarray(drawn["measured"].get_ydata())[0] == 0
-    assert np.interp(3400, *drawn["optimal"].get_data()) == pytest.approx(0)
+    assert np.interp(3400, *map(np.asarray, drawn["optimal"].get_data())) == pytest.approx(0)
 
 
 def test_latency_distribution() -> None:
@@ -248,16 +248,21 @@ def test_goodput_counts_the_measured_time_only() -> None:
     )
 
 
+def _nothing(_: object) -> None:
+    return None
+
+
 class TestSweep:
     """Points over a parameter."""
 
     def test_seeds_become_mean_and_whiskers(self) -> None:
-        line = _sweep.line_of({1: [10.0, 20.0], 0: 5.0}, lambda run: None)  # type: ignore[dict-item]
+        points: Any = {1: [10.0, 20.0], 0: 5.0}
+        line = _sweep.line_of(points, _nothing)
         assert (line.x, line.y) == ([0, 1], [5, 15])
         assert line.spread == [[0, 5], [0, 5]]
 
     def test_points_without_an_answer_are_left_out(self) -> None:
-        line = _sweep.line_of({1: run(), 2: 7.0}, lambda run: None)
+        line = _sweep.line_of({1: run(), 2: 7.0}, _nothing)
         assert line.x == [2]
 
     def test_tolerance(self) -> None:

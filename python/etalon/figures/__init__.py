@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from etalon.figures._types import Tolerance
 from etalon.figures.registry import FIGURES, Entry, get
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from etalon.figures._types import RunLike, WebFigure
 
-__all__ = ["FIGURES", "Entry", "Plots", "draw", "get", "interactive", "save"]
+__all__ = ["FIGURES", "Entry", "Plots", "Tolerance", "draw", "get", "interactive", "save"]
 
 
 def draw(name: str, *args: Any, **kwargs: Any) -> Figure:

@@ -13,26 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from etalon.figures import style
-from etalon.figures._types import Points, RunLike, Value
+from etalon.figures._types import Points, RunLike, Tolerance, Value
 
 if TYPE_CHECKING:
     from etalon.figures._types import WebFigure
 
 Quantity = Callable[[RunLike], float | None]
 """What is read off a run; None where the run has no answer."""
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """How far a measured value may be from the published one."""
-
-    value: float
-    """In the unit of the quantity, or as a share of the published value."""
-    relative: bool = False
-
-    def around(self, published: float) -> float:
-        """Half the width of the band around `published`."""
-        return self.value * abs(published) if self.relative else self.value
 
 
 @dataclass(frozen=True)

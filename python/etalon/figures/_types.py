@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import polars as pl
@@ -56,6 +57,19 @@ Value: TypeAlias = "RunLike | float | Sequence[RunLike]"
 
 Points: TypeAlias = "Mapping[Any, Value]"
 """Points by the value of the parameter that is swept."""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a measured value may be from the published one."""
+
+    value: float
+    """In the unit of the quantity, or as a share of the published value."""
+    relative: bool = False
+
+    def around(self, published: float) -> float:
+        """Half the width of the band around `published`."""
+        return self.value * abs(published) if self.relative else self.value
 
 
 def by_name(runs: Runs) -> dict[str, RunLike]:

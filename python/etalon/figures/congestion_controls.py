@@ -11,12 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from etalon.figures import _sweep, style
-from etalon.figures._sweep import Published, Tolerance
+from etalon.figures._sweep import Published
 from etalon.figures._types import Points, series_by_name
 from etalon.figures.utilization import percent
 
 if TYPE_CHECKING:
-    from etalon.figures._types import WebFigure
+    from etalon.figures._types import Tolerance, WebFigure
 
 _HATCHES = (None, "//////", "......")
 

@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from etalon.figures import _sweep, style
-from etalon.figures._sweep import Line, Published, Tolerance
+from etalon.figures._sweep import Line, Published
 from etalon.figures._types import Points, RunLike, series_by_name
 
 if TYPE_CHECKING:
-    from etalon.figures._types import WebFigure
+    from etalon.figures._types import Tolerance, WebFigure
 
 _DASHES = (("-", "solid"), ((0, (4, 1.5)), "dash"), ((0, (1, 1)), "dot"))
 """Dashes of the percentiles of a series, in print and in a browser."""

@@ -7,6 +7,7 @@ lines also differ by marker or dash, so that a grey print can be read.
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 from collections.abc import Iterator
@@ -131,31 +132,46 @@ def marker(index: int) -> str:
     return MARKERS[index % len(MARKERS)]
 
 
+_METADATA: Final[dict[str, dict[str, Any]]] = {
+    "png": {"Software": None},
+    "pdf": {"Creator": "etalon", "Producer": None, "CreationDate": None},
+}
+"""What files say of themselves by format: no date and no version, so that the same figure gives the same bytes."""
+
+
+def _render(figure: Figure, suffix: str) -> bytes:
+    buffer = io.BytesIO()
+    with context():
+        figure.savefig(buffer, format=suffix, dpi=DPI, metadata=_METADATA[suffix])
+    return buffer.getvalue()
+
+
+def png(figure: Figure) -> bytes:
+    """The figure as the bytes of a PNG file. The same figure gives the same bytes."""
+    return _render(figure, "png")
+
+
 def save(figure: Figure, folder: str | os.PathLike[str], name: str) -> list[Path]:
     """Writes `name`.png and `name`.pdf into `folder`, which is created if need be, and returns their paths.
 
-    Each file appears whole or not at all. The same figure gives the same bytes: files carry no date and no version.
+    Each file appears whole or not at all. The same figure gives the same bytes.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    metadata: dict[str, dict[str, Any]] = {
-        "png": {"Software": None},
-        "pdf": {"Creator": "etalon", "Producer": None, "CreationDate": None},
-    }
     written = []
-    with context():
-        for suffix, keys in metadata.items():
-            path = folder / f"{name}.{suffix}"
-            descriptor, temporary = tempfile.mkstemp(
-                dir=folder, prefix=f".{name}.", suffix=f".{suffix}"
-            )
-            try:
-                with os.fdopen(descriptor, "wb") as stream:
-                    figure.savefig(stream, format=suffix, dpi=DPI, metadata=keys)
-                os.chmod(temporary, 0o644)
-                os.replace(temporary, path)
-            except BaseException:
-                os.unlink(temporary)
-                raise
-            written.append(path)
+    for suffix in _METADATA:
+        path = folder / f"{name}.{suffix}"
+        content = _render(figure, suffix)
+        descriptor, temporary = tempfile.mkstemp(
+            dir=folder, prefix=f".{name}.", suffix=f".{suffix}"
+        )
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(content)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+        written.append(path)
     return written

@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from etalon.figures import _sweep, style
-from etalon.figures._sweep import Published, Tolerance
+from etalon.figures._sweep import Published
 from etalon.figures._types import Points, RunLike, series_by_name
 
 if TYPE_CHECKING:
-    from etalon.figures._types import WebFigure
+    from etalon.figures._types import Tolerance, WebFigure
 
 
 def percent(run: RunLike) -> float | None:

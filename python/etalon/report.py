@@ -1,0 +1,169 @@
+"""Reports: one HTML file a run or a reproduction, with figures, tables, the plan and where the numbers come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from etalon import figures
+from etalon.metrics import METRICS
+from etalon.report_page import Claims, Code, Part, Picture, Prose, Section, Table, write
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from etalon.results import Run
+
+__all__ = [
+    "Claims",
+    "Code",
+    "Part",
+    "Picture",
+    "Prose",
+    "Section",
+    "Table",
+    "drawn",
+    "provenance",
+    "sections_of_run",
+    "write",
+    "write_run",
+]
+
+MOST_ROWS = 64
+"""Rows of a table that a report shows; the Parquet files have all."""
+
+
+def write_run(run: Run, folder: str | os.PathLike[str], *, command: str | None = None) -> Path:
+    """Draws the figures that `run` has data for into `folder`/figures and writes `folder`/report.html.
+
+    Args:
+        run: the run.
+        folder: its folder.
+        command: what repeats the run; the default is right for a folder that holds the plan.
+
+    Returns:
+        The path of the report.
+    """
+    folder = Path(folder)
+    pictures = []
+    for name, caption in _figures_of(run).items():
+        png, _ = figures.save(figures.draw(name, run), folder / "figures", name)
+        pictures.append(Picture(caption, png, figures.interactive(name, run)))
+    sections = sections_of_run(run, pictures, command=command)
+    subtitle = (
+        run.plan.description or f"engine `{run.meta.get('engine', 'sim')}`, seed {run.plan.seed}"
+    )
+    return write(folder / "report.html", run.plan.name, sections, subtitle=subtitle)
+
+
+def sections_of_run(
+    run: Run, pictures: list[Picture], *, command: str | None = None
+) -> list[Section]:
+    """The report of a run: summary, pictures, tables, plan, provenance."""
+    summary: list[Part] = [_summary(run)]
+    if run.partial:
+        share = run.meta["simulated_ns"] / run.plan.resolve()["duration_ns"]
+        text = (
+            f"This run was stopped after {100 * share:.1f} % of its time. Numbers are of that part."
+        )
+        summary.insert(0, Prose(text, warning=True))
+    sections = [Section("Summary", summary)]
+    if pictures:
+        sections.append(Section("Figures", pictures))
+    sections.append(Section("Tables", [table for table in _tables(run) if table.rows]))
+    sections.append(Section("Plan", [Code(run.plan.to_toml())]))
+    facts = provenance(run.meta, command=command or "etalon run plan.toml")
+    sections.append(Section("Where this comes from", [facts]))
+    return sections
+
+
+def drawn(name: str, caption: str, *args: Any, **kwargs: Any) -> Picture:
+    """The figure called `name`, printed and interactive; further arguments are the figure's."""
+    return Picture(
+        caption, figures.draw(name, *args, **kwargs), figures.interactive(name, *args, **kwargs)
+    )
+
+
+def provenance(meta: Mapping[str, Any], *, command: str) -> Table:
+    """What is needed to get the same numbers again, as a table: version, seed, digests, command."""
+    labels = {
+        "version": "version of Etalon",
+        "engine": "engine",
+        "seed": "seed",
+        "plan_digest": "digest of the plan",
+        "digest": "digest of all events",
+        "simulated_ns": "simulated",
+        "events": "events",
+        "packets_delivered": "data packets delivered",
+    }
+    rows: list[tuple[str, Any]] = [("command", f"`{command}`")]
+    for key, label in labels.items():
+        if key in meta:
+            value = meta[key]
+            if key == "simulated_ns":
+                value = f"{value / 1e9:.10g} s"
+            elif "digest" in key:
+                value = f"`{value}`"
+            rows.append((label, value if isinstance(value, str) else str(value)))
+    return Table(("", ""), rows)
+
+
+_SCALES = {"0..1": (100.0, "%"), "bit/s": (1e-9, "Gb/s"), "us": (1.0, "µs")}
+"""Factor and unit in which a report shows the unit of a metric."""
+
+
+def _summary(run: Run) -> Table:
+    rows = []
+    for name, value in run.summary().items():
+        if value is None:
+            continue
+        metric = METRICS[name]
+        factor, unit = _SCALES.get(metric.unit, (1.0, metric.unit))
+        rows.append((metric.description, factor * value if factor != 1 else value, unit))
+    return Table(("quantity", "value", "unit"), rows)
+
+
+def _figures_of(run: Run) -> dict[str, str]:
+    """Name and caption of each figure that the run has data for."""
+    resolved = run.plan.resolve()
+    chosen = {}
+    if run.sequence.height:
+        chosen["sequence"] = (
+            "Bytes that a flow has sent (mean over flows and weeks) and length of the VOQ, "
+            "from the end of a circuit on. Circuit days are shaded."
+        )
+    src, dst = resolved["measure"]["pair"]
+    of_pair = (pl.col("src") == src) & (pl.col("dst") == dst)
+    if not run.latency_histogram.filter(of_pair).is_empty():
+        chosen["latency_cdf"] = (
+            f"Time in the switch of packets over 1000 B from rack {src} to rack {dst}, "
+            "by the network that carried them."
+        )
+    if run.flows.height:
+        chosen["goodput"] = "Goodput of each flow over the measured time."
+    if not run.flows.filter((pl.col("bytes") >= 0) & (pl.col("end_ns") >= 0)).is_empty():
+        chosen["fct_cdf"] = (
+            "Completion times of finite flows; flows cut off by the end of the run count as not done."
+        )
+    if resolved.get("schedule") is not None:
+        chosen["schedule"] = (
+            f"One week of circuits, and when the packet network is open to packets from rack {src} to rack {dst}."
+        )
+    return chosen
+
+
+def _tables(run: Run) -> list[Table]:
+    return [
+        _table(run.days, "Lengths of days and weeks, and the rates of busy links in them."),
+        _table(run.pairs, "Rack pairs"),
+        _table(run.flows, "Flows"),
+    ]
+
+
+def _table(frame: pl.DataFrame, caption: str) -> Table:
+    if frame.height > MOST_ROWS:
+        caption += f" (the first {MOST_ROWS} of {frame.height}; the Parquet files have all)"
+    return Table(frame.columns, frame.head(MOST_ROWS).rows(), caption)
