@@ -29,8 +29,9 @@ class _Task:
     future: Future[Run] | None = None
 
     def work(self, engine: str) -> Run:
+        resolved = json.dumps(self.plan.resolve())
         try:
-            answer = _core.run(json.dumps(self.plan.resolve()), self.control)
+            answer = _core.run(resolved, self.control)
         except ValueError as error:
             raise EtalonError(
                 f"{self.plan.name}: the simulator refused the plan: {error}"

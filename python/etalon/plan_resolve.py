@@ -56,16 +56,18 @@ def _rdcn(network: Network) -> dict[str, Any]:
 
 
 def _dumbbell(network: Dumbbell) -> dict[str, Any]:
-    back = network.return_path
-    if back is None:
-        back = (Stage(delay=sum(stage.delay for stage in network.path)),)
+    if network.return_path is None:
+        delay = sum(stage.delay for stage in network.path)
+        back = [{"rate_bps": None, "queue_packets": None, "delay_ns": delay}]
+    else:
+        back = [_stage(stage) for stage in network.return_path]
     return {
         "kind": "dumbbell",
         "hosts": network.hosts,
         "mtu": network.mtu,
         "host": _host(network.host),
         "stages": [_stage(stage) for stage in network.path],
-        "return_stages": [_stage(stage) for stage in back],
+        "return_stages": back,
     }
 
 

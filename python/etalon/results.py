@@ -79,8 +79,11 @@ class Run:
 
     @property
     def circuit_utilization(self) -> float | None:
-        """Payload on the circuit / (time from first to last packet x share of days x rate), 0..1; measured pair."""
-        return self._of_pair("circuit_utilization")
+        """Payload on the circuit / (time from first to last packet x share of days x rate), 0..1; measured pair.
+
+        None without circuits.
+        """
+        return self._of_pair("circuit_utilization") if self.plan.week_ns else None
 
     @property
     def packet_utilization(self) -> float | None:

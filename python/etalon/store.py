@@ -6,6 +6,7 @@ last, so that a folder without it is never taken for a run.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -97,24 +98,28 @@ def write_run(run: Run, draft: Path) -> None:
     """Writes a run's files into a folder that is being made."""
     write_text(draft / PLAN, run.plan.to_toml())
     for name in TABLES:
-        _write_table(getattr(run, name), draft / f"{name}.parquet")
+        write_table(draft / f"{name}.parquet", getattr(run, name))
     document = {**run.meta, "summary": run.summary()}
     write_text(draft / RUN, json.dumps(document, indent=2) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:
     """Writes a text and waits until it is on the disk."""
-    with path.open("w", encoding="utf-8") as file:
-        file.write(text)
+    _write(path, text.encode())
+
+
+def write_table(path: Path, table: pl.DataFrame) -> None:
+    """Writes a Parquet file. It is made in memory, so that what the disk has to say arrives as an `OSError`."""
+    buffer = io.BytesIO()
+    table.write_parquet(buffer)
+    _write(path, buffer.getvalue())
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _write_table(table: pl.DataFrame, path: Path) -> None:
-    try:
-        table.write_parquet(path)
-    except pl.exceptions.PolarsError as error:
-        raise OSError(None, str(error)) from error
 
 
 def load_run(folder: Path) -> Run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -174,7 +174,8 @@ class _Folder:
         }
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._replace(store.SWEEP, json.dumps(description, indent=2) + "\n")
+            text = json.dumps(description, indent=2) + "\n"
+            self._replace(store.SWEEP, lambda path: store.write_text(path, text))
         except OSError as error:
             raise EtalonError(f"{self.path}: could not be written: {error.strerror}") from error
 
@@ -192,15 +193,16 @@ class _Folder:
 
     def finish(self, table: pl.DataFrame) -> None:
         """Writes the table."""
-        draft = self.path / f".{TABLE}.tmp"
         try:
-            table.write_parquet(draft)
-            os.replace(draft, self.path / TABLE)
-            self._replace("table.csv", table.write_csv())
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise EtalonError(f"{self.path}: the table could not be written: {error}") from error
+            self._replace(TABLE, lambda path: store.write_table(path, table))
+            self._replace("table.csv", lambda path: store.write_text(path, table.write_csv()))
+        except OSError as error:
+            raise EtalonError(f"{self.path}: could not be written: {error.strerror}") from error
 
-    def _replace(self, name: str, text: str) -> None:
+    def _replace(self, name: str, write: Callable[[Path], None]) -> None:
         draft = self.path / f".{name}.tmp"
-        store.write_text(draft, text)
-        os.replace(draft, self.path / name)
+        try:
+            write(draft)
+            os.replace(draft, self.path / name)
+        finally:
+            draft.unlink(missing_ok=True)

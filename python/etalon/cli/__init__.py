@@ -13,9 +13,8 @@ import typer
 from typer._click.exceptions import ClickException
 
 from etalon.cli import bench, examples, lists, report, reproduce, run, sweep, trace
+from etalon.cli.common import BAD_INPUT, FAILURE, INTERRUPTED, OK
 from etalon.errors import EtalonError, PlanError, PlanWarning
-
-OK, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 app = typer.Typer(
     name="etalon",

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import difflib
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from etalon.cli import common
 from etalon.errors import EtalonError, PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COLUMNS = ("bench", "packets per CPU-second", "packets", "CPU time", "peak memory")
 
 
 def register(app: typer.Typer) -> None:
@@ -20,33 +28,86 @@ def bench(
         list[str] | None,
         typer.Argument(metavar="[NAME...]", help="Benches; all if left out.", show_default=False),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Also write a Markdown file.", show_default=False),
+    ] = None,
     json: common.Json = False,
 ) -> None:
     """Measure data packets delivered per CPU-second on one core."""
-    results = measure(names or [])
+    from etalon import bench as benches
+
+    chosen = names or benches.names()
+    results = []
+    with common.progress_bar("bench") as progress:
+        for done, name in enumerate(_known(chosen, benches.names())):
+            if progress is not None:
+                progress(done / len(chosen))
+            results.append(_measure(name))
+    if out is not None:
+        text = _markdown(results, benches.machine())
+        try:
+            out.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise EtalonError(f"{out}: could not be written: {error.strerror}") from error
     if json:
         common.print_json(results)
         return
-    table = common.plain_table("bench", ">packets/CPU-s", ">packets", ">CPU", ">peak memory")
+    table = common.plain_table(COLUMNS[0], *(f">{column}" for column in COLUMNS[1:]))
     for result in results:
-        table.add_row(
-            result["name"],
-            f"{result['packets_per_cpu_second'] / 1e6:.2f} M",
-            f"{result['packets'] / 1e6:.1f} M",
-            f"{result['cpu_seconds']:.1f} s",
-            f"{result['peak_rss_bytes'] / 1e6:.0f} MB",
-        )
+        table.add_row(*_row(result))
     common.print_table(table)
 
 
-def measure(names: list[str]) -> list[dict[str, Any]]:
-    """Runs the core's benches."""
-    from etalon import _core
+def _known(chosen: Sequence[str], names: Sequence[str]) -> Sequence[str]:
+    if not names:
+        raise EtalonError("the benches come with the source tree; this installation has none")
+    for name in chosen:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+            hint = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(names)}"
+            raise PlanError(f'"{name}" is not a bench; {hint}')
+    return chosen
 
-    if not hasattr(_core, "bench"):
-        raise EtalonError("this build of Etalon has no benches")
+
+def _measure(name: str) -> dict[str, Any]:
+    from etalon import bench as benches
+
     try:
-        results: list[dict[str, Any]] = _core.bench(names)
-    except ValueError as error:
-        raise PlanError(str(error)) from None
-    return results
+        return benches.measure(name)
+    except subprocess.CalledProcessError as error:
+        last = (error.stderr or "").strip().rpartition("\n")[2] or f"exit code {error.returncode}"
+        raise EtalonError(f"bench {name} failed: {last}") from None
+
+
+def _row(result: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        result["name"],
+        f"{result['packets_per_cpu_second'] / 1e6:.2f} M",
+        f"{result['packets'] / 1e6:.1f} M",
+        f"{result['cpu_seconds']:.2f} s",
+        f"{result['peak_rss_bytes'] / 1e6:.0f} MB",
+    )
+
+
+def _markdown(results: Sequence[dict[str, Any]], machine: str) -> str:
+    lines = [
+        "# Results of `etalon bench`",
+        "",
+        f"Machine: {machine}. Commit: {_commit()}.",
+        "",
+        f"| {' | '.join(COLUMNS)} |",
+        f"|---|{'---:|' * (len(COLUMNS) - 1)}",
+        *(f"| {' | '.join(_row(result))} |" for result in results),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _commit() -> str:
+    """The commit of the source tree, with a mark if it has changes of its own."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return "unknown"
+    return found.stdout.strip() or "unknown"

@@ -41,6 +41,9 @@ Figures = Annotated[
     bool, typer.Option("--figures/--no-figures", help="Draw figures and write report.html.")
 ]
 
+OK, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes; 130 is what shells expect after Ctrl-C."""
+
 PATIENCE_S = 2.0
 """Work that takes less than this shows no progress bar."""
 

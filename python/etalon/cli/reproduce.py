@@ -29,6 +29,9 @@ def reproduce(
     ] = None,
     jobs: common.Jobs = None,
     out: common.Out = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Run every point again, also those that are there.")
+    ] = False,
     json: common.Json = False,
 ) -> int:
     """Run a paper's experiments and compare with the published values."""
@@ -42,4 +45,4 @@ def reproduce(
         common.print_json(result.claims())
     else:
         result.print()
-    return 0
+    return common.INTERRUPTED if result.interrupted else 0

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from etalon.results import Run
 
 RUNS = Path("runs")
-INTERRUPTED = 130
 
 
 def register(app: typer.Typer) -> None:
@@ -100,7 +99,7 @@ def run(
             show(result, folders[index], None if index in known else took)
     if json:
         common.print_json(documents[0] if len(chosen) == 1 and documents else documents)
-    return INTERRUPTED if interrupted else 0
+    return common.INTERRUPTED if interrupted else 0
 
 
 def default_folder(plan: Plan) -> Path:
@@ -156,20 +155,13 @@ def show(run: Run, folder: Path, took_s: float | None) -> None:
     plan = run.plan
     span = TIME.format(min(plan.duration, int(run.meta["simulated_ns"])))
     seconds = "" if took_s is None else f" in {took_s:.1f} s"
-    table = common.plain_table("", ">packet", ">circuit", ">both")
-    payload = {
-        name: _rate(run.total("flows", f"{name}_bytes"), run.measured_ns)
-        for name in ("packet", "circuit")
-    }
-    table.add_row(
-        "utilisation", _percent(run.packet_utilization), _percent(run.circuit_utilization), ""
-    )
-    table.add_row("payload", payload["packet"], payload["circuit"], _gbps(run.goodput))
+    columns = ("packet", "circuit", None) if plan.week_ns else ("packet", None)
+    table = common.plain_table("", *(f">{name or 'total'}" for name in columns))
+    utilization = {"packet": run.packet_utilization, "circuit": run.circuit_utilization}
+    table.add_row("utilisation", *(_percent(utilization[name]) for name in columns if name))
+    table.add_row("payload", *(_gbps(_payload(run, name)) for name in columns))
     for percentile in (50, 99):
-        cells = [
-            _microseconds(run.latency(percentile, network))
-            for network in ("packet", "circuit", None)
-        ]
+        cells = [_microseconds(run.latency(percentile, name)) for name in columns]
         table.add_row(f"latency p{percentile}", *cells)
     common.print_table(table)
     counts = {
@@ -202,5 +194,8 @@ def _gbps(rate: float | None) -> str:
     return "-" if rate is None else f"{rate / 1e9:.2f} Gb/s"
 
 
-def _rate(payload_bytes: float, span_ns: int) -> str:
-    return "-" if span_ns == 0 else _gbps(payload_bytes * 8e9 / span_ns)
+def _payload(run: Run, network: str | None) -> float | None:
+    """Payload by network in bit/s, all flows; without a network, what was delivered in order."""
+    if network is None or run.measured_ns == 0:
+        return run.goodput
+    return run.total("flows", f"{network}_bytes") * 8e9 / run.measured_ns

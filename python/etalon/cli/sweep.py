@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from etalon.plan import Plan
 
-INTERRUPTED = 130
 SHOWN = {
     "circuit_utilization": ("circuit", 100, "{:.1f} %"),
     "packet_utilization": ("packet", 100, "{:.1f} %"),
@@ -87,7 +86,7 @@ def sweep(
         common.note(
             f"interrupted: {folder} keeps {len(stop.runs)} complete runs; the same command goes on from there"
         )
-        return INTERRUPTED
+        return common.INTERRUPTED
     if json:
         common.print_json(
             {"name": plan.name, "folder": str(folder), "rows": result.table.to_dicts()}

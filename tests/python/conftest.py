@@ -1,0 +1,74 @@
+"""What the tests share: small plans that run in a blink, and the command line called in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etalon.cli import main
+from etalon.plan import Plan
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SMALL = """
+name = "small"
+duration = "30ms"
+warmup = "10ms"
+[network]
+racks = 3
+hosts = 2
+[schedule]
+day = "180us"
+night = "20us"
+[[bulk]]
+from = 0
+to = 1
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output, which must be one JSON document."""
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def small() -> Plan:
+    return Plan.from_toml(SMALL)
+
+
+@pytest.fixture
+def small_file(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.fixture
+def etalon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., Answer]:
+    """Calls the command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: object) -> Answer:
+        capfd.readouterr()
+        code = main([str(argument) for argument in arguments])
+        captured = capfd.readouterr()
+        assert "Traceback" not in captured.err
+        return Answer(code, captured.out, captured.err)
+
+    return call

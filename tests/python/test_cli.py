@@ -1,0 +1,265 @@
+"""The command line: what it prints, where, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import etalon as et
+from conftest import ROOT, Answer
+from etalon.cli import common
+from etalon.errors import PlanError
+from etalon.metrics import METRICS
+from etalon.results import TABLES, Run
+
+Command = Callable[..., Answer]
+
+
+def test_without_arguments_it_shows_help(etalon: Command) -> None:
+    answer = etalon()
+    assert "run" in answer.out
+    assert "reproduce" in answer.out
+    assert etalon("--help").code == 0
+
+
+def test_version(etalon: Command) -> None:
+    answer = etalon("--version")
+    assert (answer.code, answer.out) == (0, f"etalon {et.__version__}\n")
+
+
+def test_help_does_not_wait_for_tables_and_plots() -> None:
+    script = (
+        "import sys; from etalon.cli import main; main(['--help']); "
+        "print([m for m in ('polars', 'matplotlib', 'plotly', 'pydantic') if m in sys.modules])"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(ROOT / "python")},
+    ).stdout
+    assert out.splitlines()[-1] == "[]"
+
+
+def test_run_shows_the_numbers_and_the_folder(etalon: Command, small_file: Path) -> None:
+    answer = etalon("run", small_file, "--no-figures")
+    assert answer.code == 0
+    for word in (
+        "utilisation",
+        "latency p99",
+        "payload",
+        "retransmissions",
+        "drops",
+        "runs/small-",
+    ):
+        assert word in answer.out
+    (folder,) = (small_file.parent / "runs").iterdir()
+    names = {"plan.toml", "run.json", *(f"{name}.parquet" for name in TABLES)}
+    assert {path.name for path in folder.iterdir()} == names
+
+
+def test_run_json_is_one_document(etalon: Command, small_file: Path) -> None:
+    answer = etalon("run", small_file, "--json", "--no-figures", "--out", "out")
+    run = Run.load(small_file.parent / "out")
+    assert answer.json["circuit_utilization"] == run.circuit_utilization
+    assert answer.json["folder"] == "out"
+    assert set(METRICS) <= set(answer.json)
+
+
+def test_the_same_plan_is_not_run_twice(etalon: Command, small_file: Path) -> None:
+    first = etalon("run", small_file, "--json", "--no-figures")
+    again = etalon("run", small_file, "--json", "--no-figures")
+    assert (again.code, again.json) == (0, first.json)
+    assert "already holds the results of this plan" in again.err
+    assert "already" not in etalon("run", small_file, "--json", "--no-figures", "--force").err
+
+
+def test_another_plan_does_not_go_into_the_same_folder(etalon: Command, small_file: Path) -> None:
+    etalon("run", small_file, "--no-figures", "--out", "out")
+    answer = etalon("run", small_file, "--no-figures", "--out", "out", "--seed", 2)
+    assert answer.code == 2
+    assert answer.err == "error: out: already holds results; --force (force=True) replaces them\n"
+    assert (
+        etalon("run", small_file, "--no-figures", "--out", "out", "--seed", 2, "--force").code == 0
+    )
+    assert Run.load(small_file.parent / "out").plan.seed == 2
+
+
+def test_settings_change_the_plan(etalon: Command, small_file: Path) -> None:
+    settings = ["--set", "network.voq=32", "--set", "bulk.cc=reno", "--set", "duration=20ms"]
+    etalon("run", small_file, "--no-figures", "--out", "out", *settings)
+    plan = Run.load(small_file.parent / "out").plan
+    assert (plan.network.voq.packets, plan.bulk[0].cc, plan.duration) == (32, "reno", 20_000_000)  # type: ignore[union-attr]
+
+
+def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> None:
+    other = small_file.with_name("other.toml")
+    other.write_text(small_file.read_text().replace("small", "other") + 'cc = "reno"\n')
+    answer = etalon("run", small_file, other, "--jobs", 2, "--json", "--no-figures")
+    assert [run["name"] for run in answer.json] == ["small", "other"]
+    assert (
+        etalon("run", small_file, small_file).err == "error: the same experiment is given twice\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["run", "no.toml"], "no.toml: there is no such file"),
+        (
+            ["run", "small.toml", "--set", "bulk.cc=cubik"],
+            'small.toml with --set: bulk.cc: "cubik" is not',
+        ),
+        (
+            ["run", "small.toml", "--set", "voq"],
+            '--set "voq": a setting is written like network.voq=16',
+        ),
+        (
+            ["run", "small.toml", "--engine", "linux"],
+            'engine "linux" is not available yet in this version',
+        ),
+        (
+            ["sweep", "small.toml", "--set", "network.voq=4,-4"],
+            "network.voq.packets: -4 must be at least 1",
+        ),
+        (["sweep", "small.toml", "--set", "tdf=1", "--set", "tdf=2"], "is given twice"),
+        (["examples", "--copy", "small.toml"], "could not be written"),
+        (["report", "nowhere"], "nowhere: is not the folder of a complete run"),
+        (["bench", "leen"], 'did you mean "lean"?'),
+        (["trace", "small.toml", "--start", "5ms", "--end", "4ms"], "must be before"),
+        (["trace", "small.toml", "--start", "5Gbps"], '--start: "5Gbps" has an unknown unit'),
+        (["list", "cheese"], "cheese"),
+        (["run"], "Missing argument"),
+        (["run", "small.toml", "--sede", "4"], "No such option"),
+        (["rum"], "No such command"),
+    ],
+)
+def test_bad_input_gets_a_sentence(
+    etalon: Command, small_file: Path, arguments: list[str], sentence: str
+) -> None:
+    answer = etalon(*arguments)
+    assert answer.code in (1, 2)
+    assert answer.out == ""
+    assert sentence in answer.err
+    assert not (small_file.parent / "runs").exists(), "nothing runs half"
+
+
+def test_warnings_go_to_standard_error(etalon: Command, small_file: Path) -> None:
+    answer = etalon("run", small_file, "--set", "bulk.cc=dctcp", "--json", "--no-figures")
+    assert "warning: flows use dctcp, but network.marking is not set" in answer.err
+    assert answer.json["name"] == "small"
+
+
+def test_ctrl_c_saves_the_partial_run_and_exits_with_130(tmp_path: Path, small_file: Path) -> None:
+    script = (
+        "import os, signal, sys, threading, time\n"
+        "from etalon.cli import main\n"
+        "def interrupt():\n"
+        "    while not any(t.name.startswith('etalon') for t in threading.enumerate()): time.sleep(0.01)\n"
+        "    time.sleep(1)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "threading.Thread(target=interrupt, daemon=True).start()\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            script,
+            "run",
+            str(small_file),
+            "--set",
+            "duration=60min",
+            "--out",
+            "out",
+            "--json",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+    )
+    assert done.returncode == 130
+    assert "partial results" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert json.loads(done.stdout)["partial"] is True
+    run = Run.load(tmp_path / "out")
+    assert run.partial
+    assert 0 < run.meta["simulated_ns"] < run.plan.duration
+    assert run.packet_utilization is not None
+
+
+def test_sweep_prints_a_table(etalon: Command, small_file: Path) -> None:
+    arguments = ["sweep", small_file, "--set", "network.voq=4,8", "--seeds", 2]
+    answer = etalon(*arguments)
+    assert answer.code == 0
+    assert "4 runs; table and results in runs/small-sweep-" in answer.out
+    rows = etalon(*arguments, "--json").json["rows"]
+    assert [(row["network.voq"], row["seed"]) for row in rows] == [(4, 1), (4, 2), (8, 1), (8, 2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a.b=4,8,16", [4, 8, 16]),
+        ("a.b=cubic, dctcp", ["cubic", "dctcp"]),
+        ("a.b=180us", ["180us"]),
+        ("a.b=[0, 1],[1, 2]", [[0, 1], [1, 2]]),
+        ("a.b={ packets = 4 }", [{"packets": 4}]),
+        ('a.b="x,y",z', ['"x', 'y"', "z"]),
+    ],
+)
+def test_values_of_a_grid(text: str, values: list[object]) -> None:
+    assert common.parse_grid([text]) == {"a.b": values}
+
+
+def test_a_setting_needs_a_key_and_a_value() -> None:
+    for text in ("a", "=3", "a=", "a= "):
+        with pytest.raises(PlanError, match="a setting is written like"):
+            common.parse_setting(text)
+
+
+@pytest.mark.parametrize(
+    "kind", ["cc", "schedulers", "workloads", "figures", "examples", "metrics", "papers"]
+)
+def test_lists(etalon: Command, kind: str) -> None:
+    entries = etalon("list", kind, "--json").json
+    assert entries
+    assert all(entry["name"] and entry["description"] for entry in entries)
+    text = etalon("list", kind).out
+    assert all(entry["name"] in text for entry in entries)
+
+
+def test_everything_is_listed_by_kind(etalon: Command) -> None:
+    listed = etalon("list", "--json").json
+    assert {"reno", "cubic", "dctcp", "retcp"} <= {entry["name"] for entry in listed["cc"]}
+    assert {entry["name"] for entry in listed["metrics"]} == set(METRICS)
+
+
+def test_examples_are_copied_but_never_over_a_file(etalon: Command, tmp_path: Path) -> None:
+    copied = etalon("examples", "--copy", "here", "--json").json
+    assert "here/strobe.toml" in copied
+    assert (tmp_path / "here/strobe.toml").read_text() == (
+        ROOT / "examples/strobe.toml"
+    ).read_text()
+    again = etalon("examples", "--copy", "here")
+    assert again.code == 2
+    assert "examples never overwrite a file" in again.err
+
+
+def test_no_progress_bar_without_a_terminal() -> None:
+    with common.progress_bar("x") as progress:
+        assert progress is None
+
+
+def test_not_a_number_becomes_null(capsys: pytest.CaptureFixture[str]) -> None:
+    common.print_json({"a": float("nan"), "b": [float("inf"), 1.5]})
+    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 1.5]}

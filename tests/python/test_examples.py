@@ -1,0 +1,37 @@
+"""The examples: every one runs, and fits on a screen."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+import etalon as et
+from conftest import ROOT
+
+PLANS = sorted((ROOT / "examples").glob("*.toml"))
+SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
+def test_plan(path: Path) -> None:
+    plan = et.Plan.load(path)
+    assert plan.warnings == []
+    run = et.run(plan.replace({"duration": "60ms", "warmup": "0ms"}))
+    assert run.goodput is not None
+    assert run.goodput > 1e9
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_script(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", [*PLANS, *SCRIPTS], ids=lambda path: path.name)
+def test_one_screen_with_a_sentence_first(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    assert len(lines) <= 45
+    assert lines[0].startswith(("# ", '"""'))
+    assert lines[0].rstrip('"').endswith(".")

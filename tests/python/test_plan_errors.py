@@ -1,0 +1,230 @@
+"""Bad plans: each gets the sentence that says what is wrong and what was expected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import etalon as et
+from etalon.errors import PlanError
+from etalon.plan import Plan
+
+FIXED = {"kind": "fixed", "configurations": [{"circuits": []}]}
+
+
+def week(*circuits: list[int]) -> dict[str, Any]:
+    return {"kind": "fixed", "configurations": [{"circuits": list(circuits)}]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        # Unknown keys
+        ({"netwrk": {}}, 'netwrk: unknown key; did you mean "network"?'),
+        ({"network.voq.packet": 3}, 'network.voq.packet: unknown key; did you mean "packets"?'),
+        ({"network.circuit.rat": 3}, 'network.circuit.rat: unknown key; did you mean "rate"?'),
+        ({"bulk.frm": 1}, 'bulk.0.frm: unknown key; did you mean "from"?'),
+        (
+            {"schedule.zebra": 1},
+            "schedule.zebra: unknown key; known are kind, day, night, mimic, configurations",
+        ),
+        # Units
+        (
+            {"network.packet.rate": "10us"},
+            'network.packet.rate: "10us" has an unknown unit; a rate is written like "10Gbps" '
+            "(units: Tbps, Gbps, Mbps, kbps, bps)",
+        ),
+        (
+            {"duration": 3},
+            'duration: 3 has no unit; a time is written like "180us" (units: s, ms, us, ns)',
+        ),
+        (
+            {"duration": "-3s"},
+            'duration: "-3s" is negative; a time is written like "180us" (units: s, ms, us, ns)',
+        ),
+        # Values out of range
+        ({"network.voq.packets": -3}, "network.voq.packets: -3 must be at least 1"),
+        ({"network.voq": 0}, "network.voq.packets: 0 must be at least 1"),
+        ({"network.racks": 1}, "network.racks: 1 must be at least 2"),
+        ({"network.racks": 100_000}, "network.racks: 100000 must be at most 1024"),
+        ({"network.mtu": 100}, "network.mtu: 100 must be at least 576"),
+        ({"duration": "0s"}, 'duration: 0 must be more than zero: a time like "180us"'),
+        ({"duration": "90min"}, 'duration: "90min" is too large: a time is at most "60min"'),
+        ({"tdf": 0}, "tdf: 0 must be at least 1"),
+        (
+            {"network.packet.rate": "900Tbps"},
+            'network.packet.rate: "900Tbps" is too large: a rate is at most "100Tbps"',
+        ),
+        # Values of another type
+        ({"seed": 1.5}, "seed: 1.5 must be a whole number"),
+        ({"seed": True}, "seed: true must be a whole number"),
+        ({"tcp.sack": 1}, "tcp.sack: 1 must be true or false"),
+        ({"network": 3}, "network: 3 must be a table with keys"),
+        ({"bulk": 3}, "bulk: 3 must be a list"),
+        ({"name": 3}, "name: 3 must be text in quotes"),
+        ({"name": "a/b"}, 'name: "a/b" must be made of letters, digits and . _ + - only'),
+        # One of a few
+        (
+            {"network.kind": "dumbel"},
+            'network.kind: "dumbel" must be one of "rdcn", "dumbbell"; did you mean "dumbbell"?',
+        ),
+        (
+            {"schedule.kind": "strob"},
+            'schedule.kind: "strob" must be one of "strobe", "fixed", "none"; did you mean "strobe"?',
+        ),
+        # Times that do not fit together
+        (
+            {"warmup": "30ms"},
+            'warmup: "30ms" must be shorter than the duration of 30ms: nothing would be measured',
+        ),
+        (
+            {"schedule.night": "180us"},
+            'schedule.night: "180us" must be shorter than the day of 180us: the duty cycle would be 50 %',
+        ),
+        (
+            {"schedule": FIXED, "schedule.night": "540us"},
+            'schedule.configurations.0.night: "540us" must be shorter than the day of 180us: '
+            "the duty cycle would be 25 %",
+        ),
+        (
+            {"bulk.start": "30ms"},
+            'bulk.start: "30ms" is not before the end of the experiment at 30ms',
+        ),
+        (
+            {"bulk.start": "5ms", "bulk.stop": "5ms"},
+            'bulk.stop: "5ms" must be later than the start at 5ms',
+        ),
+        # Matchings
+        (
+            {"schedule": week([0, 1], [0, 2])},
+            "schedule.configurations.0.circuits: not a matching: rack 0 is the source of two circuits",
+        ),
+        (
+            {"schedule": week([0, 2], [1, 2])},
+            "schedule.configurations.0.circuits: not a matching: rack 2 is the destination of two circuits",
+        ),
+        (
+            {"schedule": week([1, 1])},
+            "schedule.configurations.0.circuits: [1, 1] is not a circuit: rack 1 would be joined to itself",
+        ),
+        (
+            {"schedule": week([0, 7])},
+            "schedule.configurations.0.circuits: [0, 7] names rack 7, which does not exist (racks 0..2)",
+        ),
+        (
+            {"schedule": {"kind": "fixed"}},
+            'schedule.configurations: kind = "fixed" needs at least one configuration, '
+            "for instance [{ circuits = [[0, 1], [1, 0]] }]",
+        ),
+        (
+            {"schedule.mimic": 3, "network.racks": 5},
+            "schedule.mimic: 3 must be at least the number of racks, which is 5",
+        ),
+        # Hosts and flows
+        (
+            {"flow": [{"from": "r0h0", "to": "r3h99", "size": "1MB"}]},
+            "flow.to: there is no host r3h99 (racks 0..2, hosts 0..1)",
+        ),
+        (
+            {"flow": [{"from": "r0h0", "to": "bob", "size": "1MB"}]},
+            'flow.0.to: "bob" is not a host: a host is written like "r0h3" (rack 0, host 3)',
+        ),
+        (
+            {"flow": [{"from": "r0h1", "to": "r0h1", "size": "1MB"}]},
+            "flow.to: host r0h1 would send to itself",
+        ),
+        ({"flow": [{"from": "r0h1", "to": "r1h1"}]}, "flow.0.size: must be given"),
+        ({"bulk.to": 0}, "bulk.to: rack 0 would send to itself"),
+        ({"bulk.to": 9}, "bulk.to: there is no rack 9 (racks 0..2)"),
+        ({"bulk": []}, "bulk: the plan sends nothing: give at least one [[bulk]] or [[flow]]"),
+        ({"bulk.flows": 200_000}, "bulk: the plan has 200000 flows; at most 100000 are run"),
+        # Congestion controls
+        (
+            {"bulk.cc": "cubik"},
+            'bulk.cc: "cubik" is not a congestion control; did you mean "cubic"?',
+        ),
+        (
+            {"bulk.cc": "retcp", "bulk.params": {"alfa": 2}},
+            'bulk.params.alfa: retcp has no such parameter; did you mean "alpha"?',
+        ),
+        # Queues
+        (
+            {"network.voq.resize.packets": 8},
+            "network.voq.resize.packets: 8 must be at least network.voq.packets, which is 16",
+        ),
+        # Dumbbells
+        (
+            {"network": {"kind": "dumbbell"}},
+            "schedule: a dumbbell has no circuits and so no schedule; leave the table out",
+        ),
+        # Lists
+        ({"bulk.4.cc": "reno"}, "bulk.4.cc: there is no entry 4; the plan has 1"),
+    ],
+)
+def test_the_sentence(small: Plan, changes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(PlanError) as error:
+        small.replace(changes)
+    assert str(error.value) == sentence
+
+
+def test_parameters_stay_within_what_the_congestion_control_allows(small: Plan) -> None:
+    from etalon.plan_workload import controls
+
+    alpha = next(p for p in controls()["retcp"]["parameters"] if p["name"] == "alpha")
+    with pytest.raises(PlanError, match=f"must be at most {alpha['max']}"):
+        small.replace({"bulk.cc": "retcp", "bulk.params": {"alpha": alpha["max"] * 2}})
+    with pytest.raises(PlanError, match=f"must be at least {alpha['min']}"):
+        small.replace({"bulk.cc": "retcp", "bulk.params": {"alpha": alpha["min"] - 1}})
+
+
+def test_all_errors_are_said_at_once(small: Plan) -> None:
+    with pytest.raises(PlanError) as error:
+        small.replace({"network.voq.packets": -3, "tdf": 0, "colour": "red"})
+    lines = str(error.value).splitlines()
+    assert lines[:2] == ["tdf: 0 must be at least 1", "network.voq.packets: -3 must be at least 1"]
+    assert lines[2].startswith("colour: unknown key")
+
+
+def test_the_file_comes_first_and_the_parts_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text("[network]\nvoq = { packets = -3 }\n[[bulk]]\nfrom = 0\nto = 1\n")
+    with pytest.raises(PlanError) as error:
+        Plan.load(path)
+    assert str(error.value) == f"{path}: network.voq.packets: -3 must be at least 1"
+    assert (error.value.file, error.value.key, error.value.value) == (
+        str(path),
+        "network.voq.packets",
+        -3,
+    )
+
+
+def test_toml_syntax_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text("seed = 1\nduration = oops\n")
+    with pytest.raises(PlanError) as error:
+        Plan.load(path)
+    assert str(error.value) == f"{path}:2: not valid TOML: invalid value"
+
+
+def test_a_missing_file_a_folder_and_a_binary_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "b.toml").write_bytes(b"\xff\xfe\x00")
+    for name, sentence in (
+        ("no.toml", "there is no such file"),
+        (".", "is a folder"),
+        ("b.toml", "is not text"),
+    ):
+        with pytest.raises(PlanError, match=sentence):
+            Plan.load(tmp_path / name)
+
+
+def test_python_calls_say_the_key_too() -> None:
+    with pytest.raises(PlanError, match=r"^network\.voq\.packets: -3 must be at least 1$"):
+        et.network(voq=-3)
+    with pytest.raises(PlanError, match=r"^schedule\.night: .* duty cycle would be 25 %$"):
+        et.strobe(et.network(), day="10us", night="30us")
+    with pytest.raises(PlanError, match=r"^flow\.from: 3 is not a host"):
+        et.flow(3, "r1h1", size="1MB")  # type: ignore[arg-type]
+    with pytest.raises(PlanError, match="give the plan alone"):
+        et.run(et.experiment(et.network(), et.bulk(0, 1)), et.strobe(et.network()))

@@ -1,0 +1,141 @@
+"""Numbers read off a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import etalon as et
+from etalon.errors import EtalonError
+from etalon.metrics import METRICS
+from etalon.plan import Plan
+from etalon.results import TABLES, Run
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    net = et.network(racks=3, hosts=2)
+    flows = [
+        et.flow("r1h0", "r2h0", size="100kB", start="12ms"),
+        et.flow("r1h1", "r2h1", size="900GB"),
+    ]
+    return et.run(net, et.strobe(net), et.bulk(0, 1), *flows, duration="30ms", warmup="10ms")
+
+
+def with_histogram(run: Run, rows: list[tuple[str, int, int, int]]) -> Run:
+    """The run with other latencies for its measured pair: network, bin, count."""
+    table = pl.DataFrame(
+        [
+            {"src": 0, "dst": 1, "network": n, "lower_ns": a, "upper_ns": b, "count": c}
+            for n, a, b, c in rows
+        ],
+        schema=run.latency_histogram.schema,
+    )
+    return dataclasses.replace(run, latency_histogram=table)
+
+
+def test_the_measured_pair_has_results(run: Run) -> None:
+    assert run.circuit_utilization is not None
+    assert 0 < run.circuit_utilization <= 1
+    assert run.packet_utilization is not None
+    assert 0 < run.packet_utilization <= 1
+    assert 10 < run.latency(50) <= run.latency(99) < 10_000
+    assert run.latency(0, "circuit") >= 30, "no packet is faster than the circuit's 30 us"
+
+
+def test_goodput_is_what_the_flows_delivered_in_the_measured_time(run: Run) -> None:
+    assert run.measured_ns == 20_000_000
+    assert run.goodput == pytest.approx(run.flows["bytes_delivered"].sum() * 8 / 0.020)
+
+
+def test_percentiles_are_interpolated_within_a_bin(run: Run) -> None:
+    one = with_histogram(run, [("packet", 1000, 2000, 100)])
+    assert one.latency(0) == pytest.approx(1.0)
+    assert one.latency(50) == pytest.approx(1.5)
+    assert one.latency(100) == pytest.approx(2.0)
+
+
+def test_both_networks_together_are_one_distribution(run: Run) -> None:
+    two = with_histogram(
+        run, [("circuit", 3000, 3010, 10), ("packet", 1000, 1010, 90), ("packet", 3000, 3010, 10)]
+    )
+    assert two.latency(50) == pytest.approx(1.0, rel=0.02)
+    assert two.latency(50, "circuit") == pytest.approx(3.0, rel=0.01)
+    assert two.latency(99) == pytest.approx(3.0, rel=0.01)
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=200), st.floats(0, 100))
+def test_a_percentile_is_within_a_bin_of_the_exact_one(
+    samples: list[int], percentile: float
+) -> None:
+    width = 1000
+    base = (
+        pl.DataFrame({"bin": [sample // width for sample in samples]})
+        .group_by("bin")
+        .len()
+        .sort("bin")
+    )
+    rows = [("packet", b * width, (b + 1) * width, n) for b, n in base.rows()]
+    net = et.network()
+    plan = et.experiment(net, et.bulk(0, 1))
+    empty = pl.DataFrame()
+    schema = {"src": pl.Int64, "dst": pl.Int64, "network": pl.String} | dict.fromkeys(
+        ("lower_ns", "upper_ns", "count"), pl.Int64
+    )
+    histogram = pl.DataFrame(schema=schema)
+    bare = Run(plan, {"partial": False}, empty, empty, histogram, empty, empty)
+    exact = sorted(samples)[max(math.ceil(percentile / 100 * len(samples)), 1) - 1]
+    assert with_histogram(bare, rows).latency(percentile) * 1000 == pytest.approx(exact, abs=width)
+
+
+def test_where_nothing_was_measured_there_is_no_number(run: Run) -> None:
+    assert math.isnan(run.latency(50, pair=(2, 0)))
+    assert with_histogram(run, []).summary()["latency_p50"] is None
+
+
+def test_nonsense_is_refused(run: Run) -> None:
+    with pytest.raises(EtalonError, match="percentile 101 must lie between 0 and 100"):
+        run.latency(101)
+    with pytest.raises(EtalonError, match='there is no network "wifi"'):
+        run.latency(50, "wifi")
+    with pytest.raises(AttributeError, match="there is no figure 'cake'"):
+        run.plot.cake()
+
+
+def test_completion_times_are_of_finite_flows_only(run: Run) -> None:
+    done = run.fct()
+    assert done["bytes"].to_list() == [100_000, 900_000_000_000]
+    first, second = done["fct_us"]
+    assert second is None, "900 GB do not fit into 30 ms"
+    assert first is not None
+    assert first > 100_000 * 8 / 40e9 * 1e6, "not faster than the host's link"
+    assert run.fct_percentile(50) == pytest.approx(first)
+
+
+def test_the_summary_has_every_metric(run: Run) -> None:
+    assert list(run.summary()) == list(METRICS)
+    assert all(isinstance(value, (int, float)) for value in run.summary().values())
+
+
+def test_without_circuits_there_is_no_circuit_utilisation() -> None:
+    run = et.run(et.dumbbell(hosts=2), et.bulk(0, 1, cc="reno"), duration="20ms")
+    assert run.circuit_utilization is None
+    assert run.packet_utilization is not None
+    assert run.packet_utilization > 0.5
+
+
+def test_a_run_says_who_made_it(run: Run) -> None:
+    assert run.meta["engine"] == "sim"
+    assert run.meta["version"] == et.__version__
+    assert run.meta["plan_digest"] == run.plan.digest
+    assert not run.partial
+
+
+def test_every_table_has_rows(run: Run, small: Plan) -> None:
+    for name in TABLES:
+        assert len(getattr(run, name)), name

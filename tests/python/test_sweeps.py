@@ -1,0 +1,116 @@
+"""Sweeps: the grid, the tidy table, going on after an interruption."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import etalon as et
+from etalon import engine, sweeps
+from etalon.errors import EtalonError, Interrupted, PlanError
+from etalon.plan import Plan
+
+GRID = {"network.voq": [4, 8], "bulk.cc": ["reno", "cubic"]}
+
+
+def test_the_grid_is_walked_in_order_and_seeds_vary_fastest(small: Plan) -> None:
+    points = sweeps.points_of(small, GRID, seeds=2)
+    walked = [(*point.values.values(), point.plan.seed) for point in points]
+    assert walked == [
+        (voq, cc, seed) for voq in (4, 8) for cc in ("reno", "cubic") for seed in (1, 2)
+    ]
+
+
+def test_seeds_may_be_chosen_or_be_part_of_the_grid(small: Plan) -> None:
+    assert [p.plan.seed for p in sweeps.points_of(small, {}, seeds=[7, 9])] == [7, 9]
+    assert [p.plan.seed for p in sweeps.points_of(small, {"seed": [3, 4]}, seeds=5)] == [3, 4]
+
+
+def test_the_table_has_a_row_a_run(small: Plan) -> None:
+    sweep = et.sweep(small, GRID, seeds=2)
+    assert len(sweep.table) == 8
+    assert sweep.table.columns[:3] == ["network.voq", "bulk.cc", "seed"]
+    assert {"circuit_utilization", "latency_p99", "drops", "partial"} <= set(sweep.table.columns)
+    row = sweep.table.row(5, named=True)
+    run = sweep.runs[5]
+    assert row["network.voq"] == run.plan.network.voq.packets == 8  # type: ignore[union-attr]
+    assert row["goodput"] == run.goodput
+
+
+def test_runs_are_selected_by_value(small: Plan) -> None:
+    sweep = et.sweep(small, GRID)
+    assert [run.plan.bulk[0].cc for run in sweep.select(network__voq=4)] == ["reno", "cubic"]
+    with pytest.raises(EtalonError, match="does not vary tdf"):
+        sweep.select(tdf=1)
+
+
+def test_the_table_does_not_depend_on_the_number_of_workers(small: Plan) -> None:
+    assert et.sweep(small, GRID, jobs=1).table.equals(et.sweep(small, GRID, jobs=3).table)
+
+
+def test_a_sweep_goes_on_where_it_stopped(
+    small: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "sweep"
+    ran: list[str] = []
+    real = engine._core.run
+
+    def counting(plan_json: str, control: engine._core.Control) -> object:
+        if len(ran) == 2:
+            raise KeyboardInterrupt
+        ran.append(plan_json)
+        return real(plan_json, control)
+
+    monkeypatch.setattr(engine._core, "run", counting)
+    with pytest.raises(Interrupted) as stop:
+        et.sweep(small, GRID, jobs=1, folder=folder)
+    assert len(stop.value.runs) == 2
+    assert len(pl.read_parquet(folder / "table.parquet")) == 2
+    monkeypatch.setattr(engine._core, "run", real)
+
+    shares: list[float] = []
+    whole = et.sweep(small, GRID, folder=folder, progress=shares.append)
+    assert shares[0] >= 0.5, "half of it was there"
+    assert whole.table.equals(et.sweep(small, GRID).table)
+    assert pl.read_parquet(folder / "table.parquet").equals(whole.table)
+    assert (folder / "table.csv").read_text().startswith("network.voq,bulk.cc,seed,")
+
+    monkeypatch.setattr(engine._core, "run", None)
+    assert et.sweep(small, GRID, folder=folder).table.equals(whole.table), "nothing is run again"
+
+
+def test_a_point_that_was_cut_short_is_run_again(small: Plan, tmp_path: Path) -> None:
+    first = et.sweep(small, {"network.voq": [4]}, folder=tmp_path / "sweep")
+    run_json = tmp_path / "sweep" / first.points[0].folder / "run.json"
+    run_json.write_text(run_json.read_text().replace('"partial": false', '"partial": true'))
+    et.sweep(small, {"network.voq": [4, 8]}, folder=tmp_path / "sweep")
+    assert '"partial": false' in run_json.read_text()
+
+
+def test_the_folder_of_something_else_is_refused(small: Plan, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(PlanError, match="is not empty"):
+        et.sweep(small, GRID, folder=tmp_path)
+    run_folder = et.run(small).save(tmp_path / "run")
+    with pytest.raises(PlanError, match="already holds results"):
+        et.sweep(small, GRID, folder=run_folder)
+
+
+@pytest.mark.parametrize(
+    ("grid", "seeds", "sentence"),
+    [
+        ({"network.voq": 4}, 1, "network.voq: a sweep takes a list of values, not 4"),
+        ({"bulk.cc": "cubic"}, 1, "bulk.cc: a sweep takes a list of values, not 'cubic'"),
+        ({"network.voq": []}, 1, "network.voq: the list of values is empty"),
+        ({"network.voq": [4, -4]}, 1, "network.voq.packets: -4 must be at least 1"),
+        ({"network.voq": [4]}, 0, "seeds: 0 must be at least 1"),
+    ],
+)
+def test_a_bad_grid_is_refused_before_anything_runs(
+    small: Plan, grid: dict[str, list[object]], seeds: int, sentence: str
+) -> None:
+    with pytest.raises(PlanError) as error:
+        et.sweep(small, grid, seeds=seeds)
+    assert str(error.value) == sentence
