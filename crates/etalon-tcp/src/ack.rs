@@ -4,7 +4,6 @@
 use crate::cc::{Ack, CongestionControl, State};
 use crate::connection::Connection;
 use crate::path::DUP_THRESH;
-use crate::rtt::UNKNOWN;
 use crate::scoreboard::mark;
 use crate::segment::{Flags, Segment};
 use crate::sender::Retransmit;
@@ -108,25 +107,16 @@ impl<C: CongestionControl> Connection<C> {
             if news.dsack {
                 self.recover(&mut news);
             }
-            self.snd.persist_backoff = 0;
+            if self.next_len().is_some() {
+                self.snd.persist_backoff = 0;
+            }
             self.check_persist();
             self.process_tlp_ack(ack, false, news.dsack_of_probe);
             return;
         }
         let acked_bytes = ack.wrapping_sub(prior_una);
-        let rtt = self.clean(
-            &mut news,
-            acked_bytes,
-            prior_pipe.sacked_out,
-            prior_delivered,
-            prior_high,
-        );
-        self.path.rack.adapt(prior_delivered, self.path.delivered);
+        let rtt = self.clean(&mut news, acked_bytes, prior_high);
         let not_dup = news.carries_data || news.window_update || news.acked > 0;
-        if self.snd.tlp_high.is_some() {
-            let pure_duplicate = !news.advanced && !not_dup && !news.sacked;
-            self.process_tlp_ack(ack, pure_duplicate, news.dsack_of_probe);
-        }
         let mut info = Ack {
             now: self.clock.now,
             jiffies: self.clock.jiffies,
@@ -147,6 +137,10 @@ impl<C: CongestionControl> Connection<C> {
         };
         if news.acked > 0 || news.sacked || info.ece {
             self.path.cc.on_ack(&mut self.path.window, &info);
+        }
+        if self.snd.tlp_high.is_some() {
+            let pure_duplicate = !news.advanced && !not_dup && !news.sacked;
+            self.process_tlp_ack(ack, pure_duplicate, news.dsack_of_probe);
         }
         if !not_dup || news.sacked || news.ece || news.dsack || self.path.state != State::Open {
             news.duplicate = !news.advanced && !not_dup && !news.dsack;
@@ -175,7 +169,7 @@ impl<C: CongestionControl> Connection<C> {
             || after(segment.seq, self.snd.window_seq)
             || (segment.seq == self.snd.window_seq && (window > self.snd.window || window == 0))
         {
-            news.window_update = window != self.snd.window || segment.seq != self.snd.window_seq;
+            news.window_update = true;
             self.snd.window_seq = segment.seq;
             self.snd.window = window;
             self.snd.max_window = self.snd.max_window.max(window);
@@ -183,16 +177,10 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// Takes acknowledged segments off the scoreboard. Returns the RTT that the congestion control is told, in microseconds.
-    fn clean(
-        &mut self,
-        news: &mut News,
-        acked_bytes: u32,
-        prior_sacked: u32,
-        prior_delivered: u64,
-        prior_high: u32,
-    ) -> Option<u64> {
+    fn clean(&mut self, news: &mut News, acked_bytes: u32, prior_high: u32) -> Option<u64> {
         let (una, now) = (self.snd.una, self.clock.us);
         let (mut first_sent, mut last_sent, mut fin) = (None, 0, 0);
+        let mut reordered_from = self.snd.nxt;
         let path = &mut self.path;
         let min_rtt = path.rtt.min();
         while let Some(&record) = self.snd.board.front() {
@@ -210,8 +198,8 @@ impl<C: CongestionControl> Connection<C> {
             if marks == 0 {
                 first_sent = first_sent.or(Some(record.sent));
                 last_sent = record.sent;
-                if before(record.start, news.reordered_from) {
-                    news.reordered_from = record.start;
+                if before(record.start, reordered_from) {
+                    reordered_from = record.start;
                 }
                 news.original_delivered |= !after(record.end, path.high_seq);
             } else {
@@ -221,8 +209,8 @@ impl<C: CongestionControl> Connection<C> {
                 } else if !record.has(mark::SACKED) {
                     first_sent = first_sent.or(Some(record.sent));
                     last_sent = record.sent;
-                    if before(record.start, news.reordered_from) {
-                        news.reordered_from = record.start;
+                    if before(record.start, reordered_from) {
+                        reordered_from = record.start;
                     }
                     news.original_delivered |= !after(record.end, path.high_seq);
                 }
@@ -257,14 +245,9 @@ impl<C: CongestionControl> Connection<C> {
         let sack_rtt = (news.sack_first_sent != 0).then(|| now - news.sack_first_sent);
         let mut sample = None;
         let mut told = None;
-        let mut maybe_delayed = false;
         if let (Some(first), false) = (first_sent, news.resent_acked) {
             sample = Some(now - first);
             told = Some(now - last_sent);
-            maybe_delayed = news.acked == 1
-                && prior_sacked == 0
-                && acked_bytes < self.snd.mss
-                && self.path.delivered > prior_delivered + 1;
         }
         if sack_rtt.is_some() {
             told = Some(now - news.sack_last_sent);
@@ -278,29 +261,20 @@ impl<C: CongestionControl> Connection<C> {
             }
         }
         if let (Some(us), Some(told)) = (sample, told) {
-            let min = self.path.rtt.min();
-            if !(maybe_delayed && told > u64::from(min) && min != UNKNOWN) {
-                self.path.rtt.sample_min(&self.clock, told as u32);
-            }
+            self.path.rtt.sample_min(&self.clock, told as u32);
             self.path
                 .rtt
                 .sample(&self.clock, us as u32, self.snd.una, self.snd.nxt);
         }
         if news.acked > 0 {
             news.set_timer = true;
-            if self.snd.sack && before(news.reordered_from, prior_high) {
-                self.note_reordering(news.reordered_from);
+            if self.snd.sack && before(reordered_from, prior_high) {
+                self.note_reordering(reordered_from);
             }
         } else {
             if let (Some(rtt), Some(front)) = (sack_rtt, self.snd.board.front()) {
                 // Not if the SACKed segment was sent after the front: else the timeout would recede for ever.
                 news.set_timer = rtt > now.saturating_sub(front.sent);
-            }
-            if news.sacked
-                && self.path.state != State::Loss
-                && before(news.reordered_from, self.snd.nxt)
-            {
-                self.note_reordering(news.reordered_from);
             }
         }
         told

@@ -2,7 +2,7 @@
 
 use crate::cc::CongestionControl;
 use crate::path::Path;
-use crate::receiver::{Arrival, Marks, Receiver};
+use crate::receiver::{Marks, Receiver};
 use crate::segment::{Flags, Segment};
 use crate::sender::{FOREVER, Fin, Sender};
 use crate::seq::{after, before};
@@ -67,8 +67,6 @@ pub struct Connection<C> {
     pub(crate) rst_due: Option<Segment>,
     pub(crate) fin_acked: bool,
     pub(crate) fin_received: bool,
-    /// Where the peer's FIN stands, once seen.
-    fin_at: Option<u32>,
 }
 
 impl<C: CongestionControl> Connection<C> {
@@ -95,7 +93,6 @@ impl<C: CongestionControl> Connection<C> {
             rst_due: None,
             fin_acked: false,
             fin_received: false,
-            fin_at: None,
             clock,
             config,
         }
@@ -164,7 +161,10 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         if let Some((value, _)) = segment.timestamps {
-            if self.snd.timestamps && !after(segment.seq, self.rcv.acked_up_to) {
+            if self.snd.timestamps
+                && !after(segment.seq, self.rcv.acked_up_to)
+                && !before(value, self.snd.ts_recent)
+            {
                 self.snd.ts_recent = value;
                 self.snd.ts_recent_at = self.clock.us;
             }
@@ -193,49 +193,37 @@ impl<C: CongestionControl> Connection<C> {
         if !before(value, self.snd.ts_recent) || segment.flags.contains(Flags::RST) {
             return true;
         }
-        // An old timestamp value may have wrapped after 24 idle days; a reordered pure ACK does no harm.
+        // One tick may be an accident of reordering. After 24 idle days the clock may have wrapped. A reordered pure ACK
+        // does no harm and need not be answered.
+        let old = self.snd.ts_recent.wrapping_sub(value);
         let idle = self.clock.us - self.snd.ts_recent_at;
         let reordered_ack = segment.seq_len() == 0
             && segment.seq == self.rcv.nxt
-            && !after(segment.ack, self.snd.una);
-        let one_tick_old = self.snd.ts_recent.wrapping_sub(value) <= 1;
-        idle > 24 * 86_400 * 1_000_000
-            || (reordered_ack && !one_tick_old)
-            || one_tick_old && segment.seq_len() == 0
+            && segment.ack == self.snd.una
+            && u64::from(old) <= self.clock.us_of_ticks(self.path.rtt.rto_ticks) / 1000;
+        old <= 1 || idle > 24 * 86_400 * 1_000_000 || reordered_ack
     }
 
     fn on_payload(&mut self, segment: &Segment, ce: bool) {
         let len = u32::from(segment.len);
         let fin = segment.flags.contains(Flags::FIN);
-        if fin {
-            self.fin_at = Some(segment.seq.wrapping_add(len));
-        }
         let rto = self.path.rtt.rto_ticks;
-        if len > 0 {
-            let cwr = segment.flags.contains(Flags::CWR);
-            let arrival = self.rcv.receive(
-                &self.clock,
-                segment.seq,
-                len,
-                Marks {
-                    ce,
-                    ect: segment.ect,
-                    cwr,
-                },
-                rto,
-            );
-            if arrival == Arrival::Other {
-                self.stats.out_of_order += u64::from(after(segment.seq, self.rcv.nxt));
-            }
-        } else if segment.seq != self.rcv.nxt {
-            self.rcv
-                .out_of_window(segment.seq, segment.seq.wrapping_add(1));
+        let cwr = segment.flags.contains(Flags::CWR);
+        let marks = Marks {
+            ce,
+            ect: segment.ect,
+            cwr,
+        };
+        if !self
+            .rcv
+            .receive(&self.clock, segment.seq, len, fin, marks, rto)
+        {
+            self.stats.out_of_order += u64::from(after(segment.seq, self.rcv.nxt));
         }
-        if self.fin_at == Some(self.rcv.nxt) && !self.fin_received {
+        if self.rcv.fin_reached() && !self.fin_received {
             self.on_fin();
         }
-        self.rcv
-            .schedule(&self.clock, true, self.path.rtt.srtt(), rto);
+        self.rcv.schedule(&self.clock, self.path.rtt.srtt());
     }
 
     /// The time that [`next_timer`](Connection::next_timer) gave has come. A call before it is harmless.
@@ -254,7 +242,7 @@ impl<C: CongestionControl> Connection<C> {
             match (self.state, purpose) {
                 (_, Purpose::TimeWait) => self.close(),
                 (ConnectionState::SynSent | ConnectionState::SynReceived, _) => {
-                    self.on_syn_timeout()
+                    self.on_syn_timeout();
                 }
                 (_, Purpose::Rto) => self.on_rto(),
                 (_, Purpose::LossProbe) => self.on_loss_probe_timer(),

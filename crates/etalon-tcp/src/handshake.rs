@@ -30,7 +30,6 @@ impl<C: CongestionControl> Connection<C> {
         self.syn_sent_at = self.clock.us;
         self.syns_sent += 1;
         self.snd.nxt = self.config.initial_seq.wrapping_add(1);
-        self.path.delivered = 0;
         if self.timer.purpose == Purpose::None {
             self.timer
                 .set(&self.clock, Purpose::Rto, self.path.rtt.rto_ticks);
@@ -191,8 +190,9 @@ impl<C: CongestionControl> Connection<C> {
 
     /// The peer's FIN is in order.
     pub(crate) fn on_fin(&mut self) {
-        self.rcv.take_fin();
         self.fin_received = true;
+        self.rcv
+            .take_fin(self.state == ConnectionState::Established);
         self.state = match self.state {
             ConnectionState::Established => ConnectionState::CloseWait,
             ConnectionState::FinWait1 if self.fin_acked => ConnectionState::TimeWait,

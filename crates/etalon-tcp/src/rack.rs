@@ -29,11 +29,11 @@ pub(crate) struct Rack {
     pub advanced: bool,
     /// Reordering was seen.
     pub reordering_seen: bool,
-    dsack_seen: bool,
     /// Reordering window in quarters of min_rtt, and recoveries until it falls back.
     steps: u8,
     persist: u8,
-    last_delivered: u64,
+    /// SND.NXT when a DSACK last widened it.
+    dsack_round: u32,
 }
 
 impl Default for Rack {
@@ -44,10 +44,9 @@ impl Default for Rack {
             rtt: 0,
             advanced: false,
             reordering_seen: false,
-            dsack_seen: false,
             steps: 1,
             persist: 0,
-            last_delivered: 0,
+            dsack_round: 0,
         }
     }
 }
@@ -75,24 +74,12 @@ impl Rack {
         }
     }
 
-    pub fn note_dsack(&mut self) {
-        if self.reordering_seen {
-            self.dsack_seen = true;
-        }
-    }
-
-    /// Adapts the reordering window to DSACKs, once a round trip (step 4).
-    pub fn adapt(&mut self, prior_delivered: u64, delivered: u64) {
-        if prior_delivered < self.last_delivered {
-            self.dsack_seen = false;
-        }
-        if self.dsack_seen {
+    /// A DSACK: the reordering window was too small. It grows once a round trip at most (step 4).
+    pub fn note_dsack(&mut self, una: u32, nxt: u32) {
+        if self.reordering_seen && !before(una, self.dsack_round) {
+            self.dsack_round = nxt;
             self.steps = self.steps.saturating_add(1);
-            self.dsack_seen = false;
-            self.last_delivered = delivered;
             self.persist = PERSIST;
-        } else if self.persist == 0 {
-            self.steps = 1;
         }
     }
 
@@ -103,6 +90,9 @@ impl Rack {
         } else {
             self.persist.saturating_sub(1)
         };
+        if self.persist == 0 {
+            self.steps = 1;
+        }
     }
 }
 

@@ -13,9 +13,6 @@ use crate::{Config, SackBlocks};
 const MAX_QUICK_ACKS: u32 = 16;
 /// Segment size assumed before the first data (RFC 9293's default).
 const DEFAULT_MSS: u32 = 536;
-/// Data segments sent in reply within the delayed-ACK time that make a session interactive.
-const INTERACTIVE: u8 = 3;
-
 /// A received range beyond the next expected byte.
 #[derive(Clone, Copy, Debug)]
 struct Range {
@@ -38,15 +35,6 @@ pub(crate) struct Marks {
     pub ce: bool,
     pub ect: bool,
     pub cwr: bool,
-}
-
-/// What became of an incoming payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arrival {
-    /// It advanced the next expected byte by so many.
-    InOrder(u32),
-    /// Kept for later, or old.
-    Other,
 }
 
 #[derive(Clone, Debug)]
@@ -78,7 +66,8 @@ pub(crate) struct Receiver {
     scheduled: bool,
     now: bool,
     quick: u32,
-    interactive: u8,
+    /// Data went out soon after data came in: ACKs had better ride on data.
+    interactive: bool,
     /// Delayed-ACK time in ticks, 0 before the first data.
     ato: u64,
     min_ato: u64,
@@ -93,6 +82,8 @@ pub(crate) struct Receiver {
     marked: bool,
     ecn_seen: bool,
     prior_nxt: u32,
+    /// Where the sequence space ends, once the peer's FIN was seen.
+    fin_end: Option<u32>,
     pub prior_ack: Option<PriorAck>,
 }
 
@@ -121,7 +112,7 @@ impl Receiver {
             scheduled: false,
             now: false,
             quick: 0,
-            interactive: 0,
+            interactive: false,
             ato: 0,
             min_ato: clock.ticks_for_ns(config.min_delayed_ack).max(1),
             max_ato: clock.ticks_for_ns(config.max_delayed_ack).max(1),
@@ -134,6 +125,7 @@ impl Receiver {
             marked: false,
             ecn_seen: false,
             prior_nxt: 0,
+            fin_end: None,
             prior_ack: None,
         }
     }
@@ -255,25 +247,24 @@ impl Receiver {
     /// Data went out: a reply soon after data makes the session interactive.
     #[inline]
     pub fn data_sent(&mut self, clock: &Clock) {
-        if clock.jiffies.saturating_sub(self.last_data) < self.ato && self.interactive < INTERACTIVE
-        {
-            self.interactive += 1;
-        }
+        self.interactive |= clock.jiffies.saturating_sub(self.last_data) < self.ato;
     }
 
     fn more_quick_acks(&mut self, most: u32) {
-        let quick = (self.window() / (2 * self.mss.max(1))).max(2).min(most);
+        let quick = (self.edge.wrapping_sub(self.acked_up_to) / (2 * self.mss.max(1)))
+            .max(2)
+            .min(most);
         self.quick = self.quick.max(quick);
     }
 
     fn enter_quick_ack(&mut self, most: u32) {
         self.more_quick_acks(most);
-        self.interactive = 0;
+        self.interactive = false;
         self.ato = self.min_ato;
     }
 
     fn quick_acks(&self) -> bool {
-        self.quick > 0 && self.interactive < INTERACTIVE
+        self.quick > 0 && !self.interactive
     }
 
     /// The segment is outside the window or a duplicate: acknowledge at once, and say so.
@@ -285,16 +276,20 @@ impl Receiver {
         self.force_ack();
     }
 
-    /// Takes the sequence range of a segment with payload.
+    /// Takes the sequence range of a segment with payload or FIN. Returns whether it was in order.
     pub fn receive(
         &mut self,
         clock: &Clock,
         seq: u32,
         len: u32,
+        fin: bool,
         marks: Marks,
         rto_ticks: u64,
-    ) -> Arrival {
-        let end = seq.wrapping_add(len);
+    ) -> bool {
+        let end = seq.wrapping_add(len + u32::from(fin));
+        if fin {
+            self.fin_end = Some(end);
+        }
         if marks.cwr && self.ecn {
             self.echo = false;
             self.now = true;
@@ -304,34 +299,37 @@ impl Receiver {
                 self.enter_quick_ack(MAX_QUICK_ACKS);
                 self.dsack = Some((seq, end));
                 self.scheduled = true;
-                return Arrival::Other;
+                return false;
             }
             if !before(seq, self.nxt.wrapping_add(self.window())) {
                 self.enter_quick_ack(MAX_QUICK_ACKS);
                 self.scheduled = true;
-                return Arrival::Other;
+                return false;
             }
             if after(seq, self.nxt) {
                 self.note_mark(marks);
                 self.scheduled = true;
                 self.insert(seq, end);
-                return Arrival::Other;
+                return false;
             }
             self.dsack = Some((seq, self.nxt));
         }
         if self.window() == 0 {
             self.enter_quick_ack(MAX_QUICK_ACKS);
             self.scheduled = true;
-            return Arrival::Other;
+            return false;
         }
         let before_nxt = self.nxt;
         self.nxt = end;
-        self.note_data(clock, len, rto_ticks);
-        self.note_mark(marks);
+        if len > 0 {
+            self.note_data(clock, len, rto_ticks);
+            self.note_mark(marks);
+        }
         if !self.ranges.is_empty() {
             self.fill();
         }
-        let advance = self.nxt.wrapping_sub(before_nxt);
+        let fin_byte = u32::from(self.fin_reached() && self.nxt != before_nxt);
+        let advance = self.nxt.wrapping_sub(before_nxt) - fin_byte;
         self.bytes += u64::from(advance);
         if !self.auto_read {
             self.unread += advance;
@@ -340,7 +338,7 @@ impl Receiver {
             .window_limit
             .saturating_add(2 * self.advertised_mss)
             .min(self.buffer);
-        Arrival::InOrder(advance)
+        true
     }
 
     /// Moves the next expected byte over ranges that it has reached.
@@ -401,7 +399,7 @@ impl Receiver {
                 self.mss = len;
             }
             self.last_small = len;
-            if self.auto_read && self.interactive < INTERACTIVE {
+            if self.auto_read && !self.interactive {
                 self.now = true;
             }
         }
@@ -455,35 +453,39 @@ impl Receiver {
         self.ecn_seen |= ect || ce;
     }
 
-    /// FIN was reached.
-    pub fn take_fin(&mut self) {
-        self.nxt = self.nxt.wrapping_add(1);
-        self.force_ack();
+    /// Everything up to and with the peer's FIN arrived.
+    #[inline]
+    pub fn fin_reached(&self) -> bool {
+        self.fin_end == Some(self.nxt)
+    }
+
+    /// FIN was reached. As long as our side is open its ACK waits for data or a FIN to ride on.
+    pub fn take_fin(&mut self, open: bool) {
+        self.scheduled = true;
+        if open {
+            self.interactive = true;
+        } else {
+            self.now = true;
+        }
     }
 
     /// After a segment: decides between an ACK now and a delayed one.
     #[inline]
-    pub fn schedule(
-        &mut self,
-        clock: &Clock,
-        out_of_order_possible: bool,
-        srtt_us: u32,
-        rto_ticks: u64,
-    ) {
+    pub fn schedule(&mut self, clock: &Clock, srtt_us: u32) {
         if !self.scheduled || self.now {
             return;
         }
         let unacked = self.nxt.wrapping_sub(self.acked_up_to);
         if (unacked > self.mss && (self.auto_read || self.window_would_open()))
             || self.quick_acks()
-            || (out_of_order_possible && self.has_holes())
+            || self.has_holes()
         {
             self.now = true;
             return;
         }
         let mut ato = self.ato.max(1);
         if ato > self.min_ato {
-            let mut most = if self.interactive >= INTERACTIVE {
+            let mut most = if self.interactive {
                 self.max_ato
             } else {
                 self.half_second
@@ -493,7 +495,7 @@ impl Receiver {
             }
             ato = ato.min(most);
         }
-        ato = ato.min(self.max_ato).min(rto_ticks.max(self.min_ato));
+        ato = ato.min(self.max_ato);
         let expires = clock.jiffies + ato;
         if self.timer.purpose == Purpose::None {
             self.timer.set(clock, Purpose::Rto, ato);
@@ -514,10 +516,10 @@ impl Receiver {
         if !self.scheduled {
             return false;
         }
-        if self.interactive < INTERACTIVE {
+        if !self.interactive {
             self.ato = (self.ato * 2).min(rto_ticks);
         } else {
-            self.interactive = 0;
+            self.interactive = false;
             self.ato = self.min_ato;
         }
         self.now = true;

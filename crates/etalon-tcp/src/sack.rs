@@ -3,7 +3,7 @@
 //! Receivers repeat blocks; what the previous ACK already told is skipped without a look at the scoreboard.
 
 use crate::ack::News;
-use crate::cc::CongestionControl;
+use crate::cc::{CongestionControl, State};
 use crate::connection::Connection;
 use crate::scoreboard::mark;
 use crate::segment::Segment;
@@ -62,6 +62,9 @@ impl<C: CongestionControl> Connection<C> {
             self.take_block(start, end, news);
         }
         self.snd.seen_sacks = (valid, count as u8);
+        if news.sacked && (self.path.state != State::Loss || self.path.undo_marker.is_some()) {
+            self.note_reordering(news.reordered_from);
+        }
     }
 
     /// Walks the parts of a block that the previous ACK did not report.
@@ -151,7 +154,7 @@ impl<C: CongestionControl> Connection<C> {
         }
         news.dsack = true;
         if !news.dsack_of_probe {
-            self.path.rack.note_dsack();
+            self.path.rack.note_dsack(self.snd.una, self.snd.nxt);
         }
     }
 

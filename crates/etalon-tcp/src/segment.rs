@@ -127,6 +127,8 @@ impl Segment {
     #[inline]
     #[must_use]
     pub const fn seq_len(&self) -> u32 {
-        self.len as u32 + self.flags.contains(Flags::SYN) as u32 + self.flags.contains(Flags::FIN) as u32
+        self.len as u32
+            + self.flags.contains(Flags::SYN) as u32
+            + self.flags.contains(Flags::FIN) as u32
     }
 }

@@ -15,7 +15,8 @@ impl<C: CongestionControl> Connection<C> {
     /// The next segment to send at `now`, if any. The owner calls it until it yields `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: u64) -> Option<Segment> {
-        if !self.dirty && !(self.config.pacing && now >= self.next_timer()) {
+        let released = self.config.pacing && now >= self.next_timer();
+        if !(self.dirty || released) {
             return None;
         }
         self.clock.advance(now);
@@ -37,10 +38,7 @@ impl<C: CongestionControl> Connection<C> {
             }
             ConnectionState::Listen => return None,
             ConnectionState::Closed => {
-                if let Some(rst) = self.rst_due.take() {
-                    return Some(rst);
-                }
-                return self.rcv.ack_due().then(|| self.pure_ack());
+                return self.rst_due.take();
             }
             _ => {}
         }
@@ -211,7 +209,7 @@ impl<C: CongestionControl> Connection<C> {
                     .snd
                     .board
                     .get(first)
-                    .is_some_and(|r| r.marks & (mark::SACKED | mark::RESENT) == 0);
+                    .is_some_and(|r| !r.has(mark::SACKED));
                 resend.then(|| self.retransmit(first, true))
             }
             Forced::Probe => self.probe(),
@@ -219,7 +217,8 @@ impl<C: CongestionControl> Connection<C> {
                 self.stats.window_probes += 1;
                 let room = self.snd.window_end().wrapping_sub(self.snd.nxt);
                 if self.snd.window > 0 && (room as i32) > 0 {
-                    return Some(self.send_new(room.min(self.snd.mss)));
+                    let len = u64::from(room.min(self.snd.mss)).min(self.snd.pending);
+                    return Some(self.send_new(len as u32));
                 }
                 // An old sequence number draws an ACK.
                 let mut segment = self.pure_ack();
@@ -266,7 +265,7 @@ impl<C: CongestionControl> Connection<C> {
                 r.marks |= mark::RESENT;
             }
             let path = &mut self.path;
-            path.pipe.retrans_out += 1;
+            path.pipe.retrans_out += u32::from(!record.has(mark::RESENT));
             if path.retrans_stamp == 0 {
                 path.retrans_stamp = stamp;
             }
@@ -309,7 +308,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Sequence space of the next new segment, if data waits and the peer's window and Nagle's algorithm let it go.
     #[inline]
-    fn next_len(&self) -> Option<u32> {
+    pub(crate) fn next_len(&self) -> Option<u32> {
         let snd = &self.snd;
         let len = snd.pending.min(u64::from(snd.mss)) as u32;
         let fin = snd.fin == Fin::Queued && snd.pending <= u64::from(snd.mss);
@@ -400,8 +399,9 @@ impl<C: CongestionControl> Connection<C> {
             self.schedule_loss_probe(false);
         }
         self.check_persist();
-        #[cfg(debug_assertions)]
-        self.check_consistency();
+        if cfg!(debug_assertions) {
+            self.check_consistency();
+        }
     }
 
     fn is_synchronised(&self) -> bool {
@@ -455,7 +455,7 @@ impl<C: CongestionControl> Connection<C> {
         }
     }
 
-    #[cfg(debug_assertions)]
+    /// The counters must be what a scan would find; compiled out of release builds.
     fn check_consistency(&self) {
         let mut expected = self.snd.board.recount();
         if !self.snd.sack {

@@ -16,8 +16,8 @@ fn transfer(
     fate: impl FnMut(u64, bool, &Segment) -> Fate,
 ) -> (u64, etalon_tcp::Stats) {
     let mut pair = Pair::new(
-        Connection::client(client, Reno::default()),
-        Connection::server(server, Reno::default()),
+        Connection::client(client, Reno),
+        Connection::server(server, Reno),
         MS,
         fate,
     );
