@@ -157,10 +157,47 @@ def _figures_of(run: Run) -> dict[str, str]:
 
 def _tables(run: Run) -> list[Table]:
     return [
-        _table(run.days, "Lengths of days and weeks, and the rates of busy links in them."),
+        _days(run),
         _table(run.pairs, "Rack pairs"),
-        _table(run.flows, "Flows"),
+        _flows(run),
     ]
+
+
+_DAYS = {
+    "day_ns": ("day", 1e-3, "µs"),
+    "week_ns": ("week", 1e-3, "µs"),
+    "packet_rate_bps": ("packet network, while busy", 1e-9, "Gb/s"),
+    "circuit_rate_bps": ("circuit, while busy", 1e-9, "Gb/s"),
+}
+"""Name, factor and unit in which a report shows a quantity of the table of days."""
+
+
+def _days(run: Run) -> Table:
+    rows = []
+    for quantity, mean, deviation, count in run.days.select(
+        "quantity", "mean", "std", "count"
+    ).iter_rows():
+        name, factor, unit = _DAYS.get(quantity, (quantity, 1.0, ""))
+        scaled = [None if value is None else factor * value for value in (mean, deviation)]
+        rows.append((name, *scaled, unit, count))
+    columns = ("quantity", "mean", "standard deviation", "unit", "count")
+    return Table(columns, rows, "Days as they came out, on the wire")
+
+
+_NONE = {"bytes": "bulk", "end_ns": None, "ssthresh": None}
+"""What stands for -1 in these columns of the flows."""
+
+
+def _flows(run: Run) -> Table:
+    table = _table(run.flows, "Flows")
+    rows = [
+        [
+            _NONE[key] if key in _NONE and cell == -1 else cell
+            for key, cell in zip(table.columns, row, strict=True)
+        ]
+        for row in table.rows
+    ]
+    return Table(table.columns, rows, table.caption)
 
 
 def _table(frame: pl.DataFrame, caption: str) -> Table:

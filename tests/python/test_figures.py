@@ -206,7 +206,8 @@ def test_sequence_shows_data_baselines_and_days() -> None:
 def test_a_part_of_a_sequence_starts_at_zero() -> None:
     drawn = lines(figures.draw("sequence", run(), span_us=(3400, 4900)))
     assert np.asarray(drawn["measured"].get_ydata())[0] == 0
-    assert np.interp(3400, *map(np.asarray, drawn["optimal"].get_data())) == pytest.approx(0)
+    optimal: Any = drawn["optimal"]
+    assert np.interp(3400, optimal.get_xdata(), optimal.get_ydata()) == pytest.approx(0)
 
 
 def test_latency_distribution() -> None:

@@ -173,7 +173,9 @@ def web_line(figure: WebFigure, line: Line, name: str, index: int, **kwargs: Any
         }
 
 
-def web_reference(figure: WebFigure, reference: Reference, symbol: int | None = None) -> None:
+def web_reference(
+    figure: WebFigure, reference: Reference, symbol: int | None = None, group: str | None = None
+) -> None:
     """Adds published values to an interactive figure."""
     from etalon.figures import web
 
@@ -185,4 +187,5 @@ def web_reference(figure: WebFigure, reference: Reference, symbol: int | None = 
         reference.name,
         colour=web.GREY if reference.index is None else web.colour(reference.index),
         symbol=symbol if symbol is not None else reference.index or 0,
+        group=group,
     )

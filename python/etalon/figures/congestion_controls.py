@@ -119,10 +119,12 @@ def interactive(
             y=line.y,
             name=name or "measured",
             marker={"color": web.colour(index)},
+            offsetgroup=str(index),
         )
     for reference in references:
-        _sweep.web_reference(figure, reference, symbol=3)
+        group = None if reference.index is None else str(reference.index)
+        _sweep.web_reference(figure, reference, symbol=3, group=group)
     web.label(figure, y="circuit utilisation (%)")
     figure.update_xaxes(categoryorder="array", categoryarray=order)
-    figure.update_layout(barmode="group")
+    figure.update_layout(barmode="group", scattermode="group")
     return figure

@@ -111,12 +111,12 @@ def interactive(
 
     figure = web.panels()
     references = _references(points, percentiles, published, tolerance)
-    for reference in references:
-        _sweep.web_reference(figure, reference)
     seen = [x for reference in references for x in reference.x]
     for index, rank, label, line in _lines(points, percentiles, network):
         _sweep.web_line(figure, line, label, index, dash=_DASHES[rank][1])
         seen += line.x
+    for reference in references:
+        _sweep.web_reference(figure, reference)
     web.label(figure, x=xlabel, y="latency (µs)")
     if _sweep.looks_logarithmic(seen):
         figure.update_xaxes(type="log", tickvals=sorted(set(seen)))

@@ -156,6 +156,7 @@ def interactive(run: RunLike | PlanLike) -> WebFigure:
     figure.update_yaxes(categoryorder="array", categoryarray=order[::-1], showgrid=False)
     figure.update_xaxes(range=[0, week.length_ns / 1e3])
     figure.update_layout(
+        showlegend=racks <= len(style.PALETTE),  # beyond, the pointer tells more than a list
         barmode="overlay",
         bargap=0.2,
         height=160 + min(24 * (racks + 1), 480),

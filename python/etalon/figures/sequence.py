@@ -182,7 +182,7 @@ def interactive(
     )
     lines = baselines(first, _flow_count(first), end_us)
     figure = web.panels(2, heights=(0.68, 0.32))
-    start_us = span_us[0] if span_us else 0.0
+    start_us, stop_us = span_us or (0.0, end_us)
     if lines is not None:
         for day in lines.days_us:
             web.shade(figure, *day)
@@ -191,8 +191,11 @@ def interactive(
                 (lines.optimal, "dash", "optimal"),
                 (lines.packet_only, "dot", "packet only"),
             ):
-                values = values - np.interp(start_us, lines.t_us, values)
-                web.line(figure, lines.t_us, values / 1e3, label, colour=web.GREY, dash=dash)
+                origin = np.interp(start_us, lines.t_us, values)
+                shown = (lines.t_us > start_us) & (lines.t_us < stop_us)
+                t_us = np.concatenate(([start_us], lines.t_us[shown], [stop_us]))
+                kilobytes = (np.interp(t_us, lines.t_us, values) - origin) / 1e3
+                web.line(figure, t_us, kilobytes, label, colour=web.GREY, dash=dash)
     for index, (name, table) in enumerate(tables.items()):
         if table.height == 0:
             continue
@@ -211,5 +214,5 @@ def interactive(
         )  # fmt: skip
     web.label(figure, y="sequence (kB/flow)", row=1)
     web.label(figure, x="time after the circuit (µs)", y="VOQ (packets)", row=2)
-    figure.update_xaxes(range=list(span_us) if span_us else [0, end_us])
+    figure.update_xaxes(range=[start_us, stop_us])
     return figure

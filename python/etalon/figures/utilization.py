@@ -75,10 +75,10 @@ def interactive(
     figure = web.panels()
     series = {name: _sweep.line_of(part, percent) for name, part in series_by_name(points).items()}
     references = _sweep.references(published, tolerance, list(series))
-    for reference in references:
-        _sweep.web_reference(figure, reference)
     for index, (name, line) in enumerate(series.items()):
         _sweep.web_line(figure, line, name or "measured", index)
+    for reference in references:
+        _sweep.web_reference(figure, reference)
     web.label(figure, x=xlabel, y="circuit utilisation (%)")
     seen = _sweep.all_x(series.values(), references)
     if _sweep.looks_logarithmic(seen):

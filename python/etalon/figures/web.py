@@ -44,9 +44,10 @@ def panels(rows: int = 1, heights: tuple[float, ...] | None = None) -> go.Figure
         font={"family": "system-ui, sans-serif", "size": 13, "color": GREY},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
-        margin={"l": 62, "r": 14, "t": 34, "b": 48},
+        margin={"l": 62, "r": 14, "t": 34, "b": 58},
         height=380,
         hovermode="closest",
+        modebar={"bgcolor": "rgba(0,0,0,0)", "color": GREY, "activecolor": style.PALETTE[0]},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
     )
     # Half-transparent greys are readable on both grounds.
@@ -111,7 +112,15 @@ def line(
 
 
 def published(
-    figure: go.Figure, x: Any, y: Any, tolerance: Any, name: str, *, colour: str, symbol: int
+    figure: go.Figure,
+    x: Any,
+    y: Any,
+    tolerance: Any,
+    name: str,
+    *,
+    colour: str,
+    symbol: int,
+    group: str | None = None,
 ) -> None:
     """Adds published values as open markers with their tolerance as whiskers."""
     whiskers = None
@@ -124,6 +133,7 @@ def published(
         mode="markers",
         marker={"symbol": SYMBOLS[symbol % len(SYMBOLS)] + "-open", "size": 10, "color": colour},
         error_y=whiskers,
+        offsetgroup=group,
     )
 
 
@@ -136,4 +146,5 @@ def shade(figure: go.Figure, start: float, end: float) -> None:
         opacity=style.DAY_ALPHA,
         line_width=0,
         layer="below",
+        exclude_empty_subplots=False,
     )
