@@ -74,10 +74,15 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 
+_MODULES = ("figures", "report", "reproduce", "trace")
+
+
 def __getattr__(name: str) -> Any:
     """Imports what is used and no more: the command line's help must not wait for tables and plots."""
     import importlib
 
+    if name in _MODULES:
+        return importlib.import_module(f"etalon.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'etalon' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"etalon.{_MODULE_OF[name]}"), name)
@@ -86,4 +91,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_MODULE_OF])
+    return sorted({*globals(), *_MODULE_OF, *_MODULES})

@@ -35,6 +35,7 @@ def claim(folder: Path, force: bool = False) -> None:
     """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise PlanError("is a file, not a folder", file=str(folder))
+    _check_writable(folder)
     if not folder.is_dir() or not any(folder.iterdir()):
         return
     if not holds_results(folder):
@@ -45,6 +46,15 @@ def claim(folder: Path, force: bool = False) -> None:
         raise PlanError(
             "already holds results; --force (force=True) replaces them", file=str(folder)
         )
+
+
+def _check_writable(folder: Path) -> None:
+    """Says before a long run, not after it, that its results have no place to go."""
+    place = next(parent for parent in folder.absolute().parents if parent.exists())
+    if not place.is_dir():
+        raise PlanError(f"cannot be made: {place} is a file, not a folder", file=str(folder))
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise PlanError(f"cannot be made: no permission to write in {place}", file=str(folder))
 
 
 def holds_results(folder: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -130,6 +131,7 @@ def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> No
             "network.voq.packets: -4 must be at least 1",
         ),
         (["sweep", "small.toml", "--set", "tdf=1", "--set", "tdf=2"], "is given twice"),
+        (["sweep", "small.toml"], "a sweep varies something"),
         (["examples", "--copy", "small.toml"], "could not be written"),
         (["report", "nowhere"], "nowhere: is not the folder of a complete run"),
         (["bench", "leen"], 'did you mean "lean"?'),
@@ -263,3 +265,55 @@ def test_no_progress_bar_without_a_terminal() -> None:
 def test_not_a_number_becomes_null(capsys: pytest.CaptureFixture[str]) -> None:
     common.print_json({"a": float("nan"), "b": [float("inf"), 1.5]})
     assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 1.5]}
+
+
+def test_a_run_has_figures_and_a_report(etalon: Command, small_file: Path) -> None:
+    assert etalon("run", small_file, "--out", "out").code == 0
+    folder = small_file.parent / "out"
+    names = {path.name for path in (folder / "figures").iterdir()}
+    assert {"sequence.png", "sequence.pdf", "latency_cdf.png", "schedule.pdf"} <= names
+    page = folder / "report.html"
+    page.unlink()
+    answer = etalon("report", "out")
+    assert (answer.code, answer.out) == (0, "out/report.html\n")
+    assert page.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(("duration", "shown"), [("30ms", False), ("200s", True)])
+def test_a_progress_bar_with_time_left_for_long_work(
+    small_file: Path, tmp_path: Path, duration: str, shown: bool
+) -> None:
+    """On a terminal; the long run is ended with Ctrl-C as soon as the bar is there."""
+    terminal, line = os.openpty()
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-c", "import sys; from etalon.cli import main; sys.exit(main())"),
+            *(
+                "run",
+                str(small_file),
+                "--no-figures",
+                "--out",
+                "out",
+                "--set",
+                f"duration={duration}",
+            ),
+        ],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=line,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "TERM": "xterm"},
+    )
+    os.close(line)
+    seen = b""
+    try:
+        while piece := os.read(terminal, 4096):
+            seen += piece
+            if b"0:00:" in seen:
+                process.send_signal(signal.SIGINT)
+    except OSError:
+        pass  # the other end is closed: the command is done
+    finally:
+        os.close(terminal)
+    process.communicate()
+    assert (b"small" in seen and b"%" in seen and b"0:00:" in seen) == shown
+    assert process.returncode == (130 if shown else 0)

@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import etalon as et
+from conftest import SMALL
 from etalon.errors import PlanError
 from etalon.plan import Plan
 
@@ -228,3 +231,75 @@ def test_python_calls_say_the_key_too() -> None:
         et.flow(3, "r1h1", size="1MB")  # type: ignore[arg-type]
     with pytest.raises(PlanError, match="give the plan alone"):
         et.run(et.experiment(et.network(), et.bulk(0, 1)), et.strobe(et.network()))
+
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(
+        ["180us", "10Gbps", "1MB", "r0h1", "r1h0", "cubic", "retcp", "fixed", "dumbbell"]
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["from", "to", "size", "packets", "kind", "x"]), inner, max_size=3
+        )
+    ),
+    max_leaves=6,
+)
+keys = st.sampled_from(
+    [
+        *(
+            "name",
+            "seed",
+            "duration",
+            "warmup",
+            "tdf",
+            "network",
+            "schedule",
+            "tcp",
+            "measure",
+            "bulk",
+            "flow",
+        ),
+        *(
+            "network.kind",
+            "network.racks",
+            "network.voq",
+            "network.voq.pairs",
+            "network.voq.resize",
+        ),
+        *(
+            "network.packet",
+            "network.host",
+            "network.marking",
+            "network.ece",
+            "network.path",
+            "network.mtu",
+        ),
+        *(
+            "schedule.kind",
+            "schedule.mimic",
+            "schedule.configurations",
+            "schedule.night",
+            "schedule.day",
+        ),
+        *("measure.pair", "bulk.from", "bulk.params", "bulk.flows", "bulk.0", "flow.to", "tcp.hz"),
+    ]
+)
+
+
+@given(st.dictionaries(keys, values, max_size=4))
+def test_whatever_stands_in_a_plan_the_error_is_a_sentence(changes: dict[str, Any]) -> None:
+    said, plan = "", None
+    try:
+        plan = Plan.from_toml(SMALL).replace(changes)
+    except PlanError as error:
+        said = str(error)
+    if plan is None:
+        assert all(": " in line for line in said.split("\n"))
+    else:
+        assert Plan.from_toml(plan.to_toml()) == plan

@@ -139,3 +139,8 @@ def test_a_run_says_who_made_it(run: Run) -> None:
 def test_every_table_has_rows(run: Run, small: Plan) -> None:
     for name in TABLES:
         assert len(getattr(run, name)), name
+
+
+def test_figures_are_at_hand(run: Run) -> None:
+    assert "sequence" in dir(run.plot)
+    assert run.plot.sequence().get_axes()

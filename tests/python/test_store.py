@@ -166,3 +166,14 @@ def test_tables_are_parquet_that_others_can_read(run: Run, tmp_path: Path) -> No
     assert pl.scan_parquet(folder / "flows.parquet").select(pl.len()).collect().item() == len(
         run.flows
     )
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(PlanError, match="file is a file, not a folder"):
+        store.claim(tmp_path / "file" / "run")
+    monkeypatch.setattr("os.access", lambda *_: False)  # permissions do not bind root
+    with pytest.raises(PlanError, match="no permission to write in"):
+        store.claim(tmp_path / "run")

@@ -12,7 +12,9 @@ import typer
 from etalon.cli import common
 from etalon.errors import EtalonError, PlanError
 
-FOLDER = Path(__file__).resolve().parent.parent / "examples"
+_PACKAGE = Path(__file__).resolve().parents[1]
+PLACES = (_PACKAGE / "examples", _PACKAGE.parents[1] / "examples")
+"""Where the examples are: in the package when it was installed, or in the source tree."""
 
 
 def register(app: typer.Typer) -> None:
@@ -53,10 +55,11 @@ def descriptions() -> dict[str, str]:
 
 def files() -> list[Path]:
     """The example files: plans first, then scripts."""
-    found = [path for suffix in (".toml", ".py") for path in sorted(FOLDER.glob(f"*{suffix}"))]
-    if not found:
-        raise EtalonError(f"{FOLDER}: the examples are missing from this installation")
-    return found
+    for place in PLACES:
+        found = [path for suffix in ("toml", "py") for path in sorted(place.glob(f"*.{suffix}"))]
+        if found:
+            return found
+    raise EtalonError("the examples are missing from this installation")
 
 
 def copy_to(folder: Path) -> list[Path]:

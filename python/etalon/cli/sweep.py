@@ -43,11 +43,11 @@ def sweep(
         Path, typer.Argument(metavar="PLAN", help="Plan file (TOML).", show_default=False)
     ],
     settings: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--set", "-s", metavar="KEY=V1,V2,...", help="A key and its values.", show_default=False
         ),
-    ],
+    ] = None,
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, help="Seeds a point, from the plan's on.")
     ] = 1,
@@ -64,7 +64,9 @@ def sweep(
     from etalon.plan import Plan
 
     plan = Plan.load(plan_file)
-    grid = common.parse_grid(settings)
+    grid = common.parse_grid(settings or ())
+    if not grid and seeds == 1:
+        raise PlanError("a sweep varies something: give --set KEY=V1,V2,... or --seeds N")
     try:
         sweeps.points_of(plan, grid, seeds)
     except PlanError as error:

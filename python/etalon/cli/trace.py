@@ -38,13 +38,14 @@ def trace(
     json: common.Json = False,
 ) -> None:
     """Run a plan again up to a time and keep every packet and event of a part of it."""
-    from etalon import trace as tracing
     from etalon.plan import Plan
 
     plan = Plan.load(source / "plan.toml" if source.is_dir() else source)
     span = _span("--start", start), _span("--end", end)
     if span[0] >= span[1]:
         raise PlanError(f'--start "{start}" must be before --end "{end}"')
+    from etalon import trace as tracing
+
     folder = out or (source / "trace" if source.is_dir() else Path("runs") / f"{plan.name}-trace")
     with common.progress_bar(f"{plan.name}, trace") as progress:
         paths = tracing.write(

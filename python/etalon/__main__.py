@@ -1,0 +1,7 @@
+"""`python -m etalon` is `etalon`."""
+
+import sys
+
+from etalon.cli import main
+
+sys.exit(main())
