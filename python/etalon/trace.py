@@ -1,0 +1,289 @@
+# mypy: disable-error-code="import-untyped"
+"""What happened, event by event: packets for Wireshark (pcapng) and a timeline for Perfetto (https://ui.perfetto.dev).
+
+The timeline has circuits as slices, one track a receiving rack; days and nights; the length and the capacity of each VOQ
+and the latency of each packet as counters; drops and marks as instants. Times are those of the network (virtual), in
+nanoseconds, as the simulator counts them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from etalon import _core
+from etalon.errors import EtalonError, Interrupted, PlanError
+
+if TYPE_CHECKING:
+    from etalon.plan import Plan
+
+PCAPNG: Final = "trace.pcapng"
+TIMELINE: Final = "trace.pftrace"
+
+
+def write(
+    plan: Plan,
+    folder: str | os.PathLike[str],
+    *,
+    start_ns: int = 0,
+    end_ns: int,
+    pcapng: bool = True,
+    timeline: bool = True,
+    force: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> list[Path]:
+    """Runs `plan` again up to `end_ns` and writes what happened in [start_ns, end_ns) to `folder`.
+
+    Args:
+        plan: what to run.
+        folder: where to write; it is created if need be.
+        start_ns: start of what is kept, in nanoseconds of the network's time.
+        end_ns: its end. Memory and files grow with the time kept, not with the time before it.
+        pcapng: whether to write the packets.
+        timeline: whether to write the timeline.
+        force: whether files of an earlier trace may be replaced.
+        progress: told the share of the work that is done, 0 to 1.
+
+    Returns:
+        The paths of the files.
+
+    Raises:
+        PlanError: if the time is empty or the folder holds a trace already.
+        EtalonError: if the simulator refuses the plan or a file cannot be written; no file is left half written.
+        Interrupted: on Ctrl-C; the files then end where the run was.
+    """
+    if not 0 <= start_ns < end_ns:
+        raise PlanError(
+            f"a trace must start at 0 or later and before its end, not at {start_ns} ns of {end_ns} ns"
+        )
+    if timeline:
+        _builder()  # a missing package should be told before the work, not after it
+    folder = Path(folder)
+    names = [name for name, wanted in ((PCAPNG, pcapng), (TIMELINE, timeline)) if wanted]
+    if not force and any((folder / name).exists() for name in names):
+        raise PlanError("already holds a trace; --force (force=True) replaces it", file=str(folder))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _drafts(folder, names) as drafts:
+            draft = drafts.get(PCAPNG)
+            answer, stopped = _run(plan, draft, start_ns, end_ns, progress)
+            if timeline:
+                with drafts[TIMELINE].open("wb") as stream:
+                    write_timeline(
+                        stream, answer["events"], end_ns=min(end_ns, answer["meta"]["simulated_ns"])
+                    )
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise EtalonError(
+            f"{folder}: the trace could not be written: {why}; nothing was kept"
+        ) from error
+    if stopped:
+        raise Interrupted([])
+    return [folder / name for name in names]
+
+
+@contextmanager
+def _drafts(folder: Path, names: Sequence[str]) -> Iterator[dict[str, Path]]:
+    """Files to fill by name, which get their names if the block ends without an exception, and else vanish."""
+    drafts: dict[str, Path] = {}
+    try:
+        for name in names:
+            descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
+            os.close(descriptor)
+            drafts[name] = Path(temporary)
+        yield drafts
+        for name, path in drafts.items():
+            path.chmod(0o644)
+            path.replace(folder / name)
+    finally:
+        for path in drafts.values():
+            path.unlink(missing_ok=True)
+
+
+def _run(
+    plan: Plan,
+    pcapng: Path | None,
+    start_ns: int,
+    end_ns: int,
+    progress: Callable[[float], None] | None,
+) -> tuple[dict[str, Any], bool]:
+    """What the core says of the run, and whether Ctrl-C cut it short."""
+    control = _core.Control()
+    path = None if pcapng is None else str(pcapng)
+    stopped = False
+    with ThreadPoolExecutor(1, thread_name_prefix="etalon-trace") as pool:
+        future = pool.submit(
+            _core.trace, json.dumps(plan.resolve()), path, start_ns, end_ns, control
+        )
+        while not future.done():
+            try:
+                if progress is not None:
+                    progress(control.progress)
+                time.sleep(0.02)
+            except KeyboardInterrupt:
+                stopped = True
+                control.stop()
+        try:
+            return future.result(), stopped
+        except ValueError as error:
+            raise EtalonError(f"{plan.name}: the simulator refused the plan: {error}") from error
+
+
+def _builder() -> Any:
+    try:
+        from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
+    except ImportError:
+        raise EtalonError(
+            "a timeline needs the Python package perfetto (pip install perfetto); --no-timeline does without"
+        ) from None
+    return StreamingTraceProtoBuilder
+
+
+def write_timeline(stream: IO[bytes], events: Mapping[str, Any], *, end_ns: int) -> None:
+    """Writes the events of a trace as a Perfetto timeline (a protobuf `Trace`).
+
+    Args:
+        stream: a file open for writing bytes.
+        events: columns t_ns, kind, src, dst, value, bytes and network, in order of time, as `_core.trace` gives them.
+        end_ns: what is open at the end of the trace is closed then.
+    """
+    timeline = _Timeline(_builder()(stream))
+    columns = (events[name] for name in ("t_ns", "kind", "src", "dst", "value", "bytes", "network"))
+    # Plain Python numbers: protobuf takes no others, and conversion is quicker by column.
+    for event in zip(*map(_plain, columns), strict=True):
+        timeline.add(*event)
+    timeline.close(end_ns)
+
+
+def _plain(column: Any) -> Sequence[Any]:
+    values: Sequence[Any] = column.tolist() if hasattr(column, "tolist") else column
+    return values
+
+
+@dataclass
+class _Timeline:
+    """Turns events into packets of a Perfetto trace; tracks are made when the first event needs them.
+
+    A slice that neither begins nor ends within the trace is not seen: keep at least a day.
+    """
+
+    builder: Any
+    tracks: dict[tuple[str, ...], int] = field(default_factory=dict)
+    open: dict[int, int] = field(default_factory=dict)
+    """Slices that have begun and not ended, by track: when they began."""
+    origin_ns: int | None = None
+
+    def add(
+        self, t_ns: int, kind: str, src: int, dst: int, value: int, size: int, network: str
+    ) -> None:
+        """One event of the trace."""
+        if self.origin_ns is None:
+            self.origin_ns = t_ns
+        pair = f"{src}→{dst}"
+        match kind:
+            case "week":
+                self._instant(t_ns, self._track("schedule", "weeks"), f"week {value}")
+            case "day":
+                self._switch(t_ns, self._track("schedule", "days and nights"), f"day {value}")
+            case "night":
+                self._switch(t_ns, self._track("schedule", "days and nights"), "night")
+            case "circuit_up":
+                self._switch(t_ns, self._track("circuits", f"to rack {dst}"), f"from rack {src}")
+            case "circuit_down":
+                self._end(t_ns, self._track("circuits", f"to rack {dst}"), f"from rack {src}")
+            case "enqueue" | "dequeue":
+                self._count(t_ns, self._track("VOQs", f"VOQ {pair}", unit="packets"), value)
+            case "resize":
+                self._count(
+                    t_ns, self._track("VOQs", f"VOQ {pair} capacity", unit="packets"), value
+                )
+            case "drop":
+                self._instant(
+                    t_ns, self._track("drops", f"drops {pair}"), "drop", bytes=size, voq=value
+                )
+                # A packet that is cut off when a VOQ shrinks leaves it: its length is news.
+                self._count(t_ns, self._track("VOQs", f"VOQ {pair}", unit="packets"), value)
+            case "mark":
+                self._instant(t_ns, self._track("marks", f"marks {pair}"), "CE", voq=value)
+            case "depart":
+                self._count(
+                    t_ns, self._track("latency", f"latency {pair} {network}", unit="ns"), value
+                )
+            case _:
+                raise ValueError(f"there is no event of kind {kind!r}")
+
+    def close(self, end_ns: int) -> None:
+        """Ends what is open."""
+        for track in list(self.open):
+            self._end(end_ns, track, "")
+
+    def _track(self, group: str, name: str, *, unit: str | None = None) -> int:
+        parent = self.tracks.get((group,))
+        if parent is None:
+            parent = self.tracks[(group,)] = len(self.tracks) + 1
+            self._describe(parent, group, None, None)
+        key = (group, name)
+        if key not in self.tracks:
+            self.tracks[key] = len(self.tracks) + 1
+            self._describe(self.tracks[key], name, parent, unit)
+        return self.tracks[key]
+
+    def _describe(self, track: int, name: str, parent: int | None, unit: str | None) -> None:
+        packet = self.builder.create_packet()
+        descriptor = packet.track_descriptor
+        descriptor.uuid = track
+        descriptor.name = name
+        if parent is not None:
+            descriptor.parent_uuid = parent
+        if unit is not None:
+            descriptor.counter.unit_name = unit
+        self.builder.write_packet(packet)
+
+    def _switch(self, t_ns: int, track: int, name: str) -> None:
+        """Ends the slice of the track, if one is open, and begins the next."""
+        if track in self.open:
+            self._end(t_ns, track, "")
+        self.open[track] = t_ns
+        event, packet = self._event(t_ns, track)
+        event.type = event.TYPE_SLICE_BEGIN
+        event.name = name
+        self.builder.write_packet(packet)
+
+    def _end(self, t_ns: int, track: int, name: str) -> None:
+        """Ends the slice of the track; one that began before the trace begins with it, under `name`."""
+        if track not in self.open:
+            self._switch(self.origin_ns if self.origin_ns is not None else t_ns, track, name)
+        del self.open[track]
+        event, packet = self._event(t_ns, track)
+        event.type = event.TYPE_SLICE_END
+        self.builder.write_packet(packet)
+
+    def _instant(self, t_ns: int, track: int, name: str, **details: int) -> None:
+        event, packet = self._event(t_ns, track)
+        event.type = event.TYPE_INSTANT
+        event.name = name
+        for key, value in details.items():
+            note = event.debug_annotations.add()
+            note.name, note.int_value = key, value
+        self.builder.write_packet(packet)
+
+    def _count(self, t_ns: int, track: int, value: int) -> None:
+        event, packet = self._event(t_ns, track)
+        event.type = event.TYPE_COUNTER
+        event.counter_value = value
+        self.builder.write_packet(packet)
+
+    def _event(self, t_ns: int, track: int) -> tuple[Any, Any]:
+        packet = self.builder.create_packet()
+        packet.timestamp = t_ns
+        packet.trusted_packet_sequence_id = 1
+        packet.track_event.track_uuid = track
+        return packet.track_event, packet
