@@ -122,8 +122,10 @@ def _summary(run: Run) -> Table:
             continue
         metric = METRICS[name]
         factor, unit = _SCALES.get(metric.unit, (1.0, metric.unit))
-        rows.append((metric.description, factor * value if factor != 1 else value, unit))
-    return Table(("quantity", "value", "unit"), rows)
+        rows.append(
+            (metric.description, factor * value if factor != 1 else value, unit, f"`{name}`")
+        )
+    return Table(("quantity", "value", "unit", "name"), rows)
 
 
 def _figures_of(run: Run) -> dict[str, str]:
@@ -158,7 +160,7 @@ def _figures_of(run: Run) -> dict[str, str]:
 def _tables(run: Run) -> list[Table]:
     return [
         _days(run),
-        _table(run.pairs, "Rack pairs"),
+        _pairs(run),
         _flows(run),
     ]
 
@@ -184,20 +186,40 @@ def _days(run: Run) -> Table:
     return Table(columns, rows, "Days as they came out, on the wire")
 
 
-_NONE = {"bytes": "bulk", "end_ns": None, "ssthresh": None}
-"""What stands for -1 in these columns of the flows."""
+def _pairs(run: Run) -> Table:
+    """A column a pair if there are few: the rows are many."""
+    if run.pairs.height > 6:
+        return _table(run.pairs, "Rack pairs")
+    quantities = [name for name in run.pairs.columns if name not in ("src", "dst")]
+    columns = ["", *(f"{src} → {dst}" for src, dst in run.pairs.select("src", "dst").iter_rows())]
+    rows = [(name, *run.pairs[name].to_list()) for name in quantities] if run.pairs.height else []
+    return Table(columns, rows, "Rack pairs")
 
 
 def _flows(run: Run) -> Table:
-    table = _table(run.flows, "Flows")
-    rows = [
-        [
-            _NONE[key] if key in _NONE and cell == -1 else cell
-            for key, cell in zip(table.columns, row, strict=True)
-        ]
-        for row in table.rows
-    ]
-    return Table(table.columns, rows, table.caption)
+    """The flows by what one asks of them first; the Parquet file has every column."""
+    carried = pl.col("circuit_bytes") + pl.col("packet_bytes")
+    finished = pl.col("end_ns") >= 0
+    host = "r{}h{}"
+    frame = run.flows.select(
+        pl.col("flow"),
+        pl.format(host, "src_rack", "src_host").alias("from"),
+        pl.format(host, "dst_rack", "dst_host").alias("to"),
+        pl.col("cc"),
+        pl.when(pl.col("bytes") >= 0).then(pl.col("bytes") / 1e6).alias("size (MB)"),
+        pl.when(finished)
+        .then((pl.col("end_ns") - pl.col("start_ns")) / 1e6)
+        .alias("completed in (ms)"),
+        (pl.col("bytes_delivered") / 1e6).alias("delivered (MB)"),
+        pl.when(carried > 0).then(100 * pl.col("circuit_bytes") / carried).alias("by circuit (%)"),
+        pl.col("retransmits"),
+        pl.col("rtos").alias("RTOs"),
+        pl.col("tlps").alias("TLPs"),
+        pl.col("undos"),
+        pl.col("mean_cwnd").alias("mean cwnd"),
+    )
+    empty = [name for name in frame.columns if frame[name].null_count() == frame.height]
+    return _table(frame.drop(empty), "Flows")
 
 
 def _table(frame: pl.DataFrame, caption: str) -> Table:

@@ -123,7 +123,7 @@ def interactive(
         )
     for reference in references:
         group = None if reference.index is None else str(reference.index)
-        _sweep.web_reference(figure, reference, symbol=3, group=group)
+        _sweep.web_reference(figure, replace(reference, index=None), symbol=3, group=group)
     web.label(figure, y="circuit utilisation (%)")
     figure.update_xaxes(categoryorder="array", categoryarray=order)
     figure.update_layout(barmode="group", scattermode="group")

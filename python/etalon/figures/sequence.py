@@ -215,4 +215,5 @@ def interactive(
     web.label(figure, y="sequence (kB/flow)", row=1)
     web.label(figure, x="time after the circuit (µs)", y="VOQ (packets)", row=2)
     figure.update_xaxes(range=[start_us, stop_us])
+    figure.update_layout(height=480)
     return figure
