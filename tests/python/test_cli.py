@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -237,7 +238,7 @@ def test_lists(etalon: Command, kind: str) -> None:
     assert entries
     assert all(entry["name"] and entry["description"] for entry in entries)
     text = etalon("list", kind).out
-    assert all(entry["name"] in text for entry in entries)
+    assert all(entry["name"] in text and entry["description"] in text for entry in entries)
 
 
 def test_everything_is_listed_by_kind(etalon: Command) -> None:
@@ -317,3 +318,18 @@ def test_a_progress_bar_with_time_left_for_long_work(
     process.communicate()
     assert (b"small" in seen and b"%" in seen and b"0:00:" in seen) == shown
     assert process.returncode == (130 if shown else 0)
+
+
+def test_a_disk_that_is_full_when_figures_are_drawn_keeps_the_run(
+    etalon: Command, small_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from etalon import report
+
+    def full(run: Run, folder: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(report, "write_run", full)
+    answer = etalon("run", small_file, "--out", "out")
+    assert answer.code == 1
+    assert "out: its figures could not be written: No space left on device" in answer.err
+    assert not Run.load(small_file.parent / "out").partial

@@ -105,7 +105,7 @@ def print_table(table: Table) -> None:
     """Prints a table to standard output; its width is the terminal's, or whatever it needs if there is none."""
     from rich.console import Console
 
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    console = Console(width=None if sys.stdout.isatty() else 160, markup=False, highlight=False)
     console.print(table)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from etalon.cli import common
+from etalon.errors import EtalonError
 
 if TYPE_CHECKING:
     from etalon.results import Run
@@ -20,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 def report(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.", show_default=False)
+        list[Path], typer.Argument(metavar="RUN", help="Folders of runs.", show_default=False)
     ],
     json: common.Json = False,
 ) -> None:
@@ -40,4 +41,9 @@ def write(run: Run, folder: Path) -> None:
     """Draws what the run has data for, as PNG and PDF, and the interactive page."""
     from etalon import report as reports
 
-    reports.write_run(run, folder)
+    try:
+        reports.write_run(run, folder)
+    except OSError as error:
+        raise EtalonError(
+            f"{folder}: its figures could not be written: {error.strerror or error}; `etalon report` draws them again"
+        ) from error

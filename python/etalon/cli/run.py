@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from etalon.cli import common
+from etalon.cli import common, report
 from etalon.errors import Interrupted, PlanError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 
 def run(
     plans: Annotated[
-        list[Path], typer.Argument(metavar="PLAN...", help="Plan files (TOML).", show_default=False)
+        list[Path], typer.Argument(metavar="PLAN", help="Plan files (TOML).", show_default=False)
     ],
     out: common.Out = None,
     force: common.Force = False,
@@ -90,13 +90,16 @@ def run(
 
     documents = []
     for index, result in sorted(runs.items()):
+        folder = folders[index]
         if index not in known:
-            save(result, folders[index], force, figures and not interrupted)
+            store.save_run(result, folder, force)
         if result.partial:
-            common.note(f"interrupted: {folders[index]} holds partial results, marked as such")
-        documents.append(document(result, folders[index]))
+            common.note(f"interrupted: {folder} holds partial results, marked as such")
+        documents.append(document(result, folder))
         if not json:
-            show(result, folders[index], None if index in known else took)
+            show(result, folder, None if index in known else took)
+        if figures and not interrupted and not (folder / "report.html").exists():
+            report.write(result, folder)  # the tables are safe by now, whatever happens here
     if json:
         common.print_json(documents[0] if len(chosen) == 1 and documents else documents)
     return common.INTERRUPTED if interrupted else 0
@@ -114,18 +117,6 @@ def _changed(plan: Plan, changes: dict[str, Any], path: Path) -> Plan:
         return plan.replace(changes)
     except PlanError as error:
         raise error.in_file(f"{path} with --set") from None
-
-
-def save(run: Run, folder: Path, force: bool, figures: bool) -> None:
-    """Writes a run's folder, with figures and report if wanted."""
-    from etalon import store
-
-    with store.new_folder(folder, force) as draft:
-        store.write_run(run, draft)
-        if figures:
-            from etalon.cli import report
-
-            report.write(run, draft)
 
 
 def document(run: Run, folder: Path) -> dict[str, Any]:
