@@ -138,6 +138,11 @@ def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> No
         (["bench", "leen"], 'did you mean "lean"?'),
         (["trace", "small.toml", "--start", "5ms", "--end", "4ms"], "must be before"),
         (["trace", "small.toml", "--start", "5Gbps"], '--start: "5Gbps" has an unknown unit'),
+        (
+            ["trace", "small.toml", "--start", "30ms", "--end", "31ms"],
+            "is not before the end of the experiment",
+        ),
+        (["trace", "small.toml", "--no-pcapng", "--no-timeline"], "leave nothing to write"),
         (["list", "cheese"], "cheese"),
         (["run"], "Missing argument"),
         (["run", "small.toml", "--sede", "4"], "No such option"),
@@ -333,3 +338,21 @@ def test_a_disk_that_is_full_when_figures_are_drawn_keeps_the_run(
     assert answer.code == 1
     assert "out: its figures could not be written: No space left on device" in answer.err
     assert not Run.load(small_file.parent / "out").partial
+
+
+def test_trace_writes_packets_and_a_timeline(etalon: Command, small_file: Path) -> None:
+    arguments = ["trace", small_file, "--start", "1ms", "--end", "2ms", "--out", "out"]
+    assert etalon(*arguments, "--json").json == ["out/trace.pcapng", "out/trace.pftrace"]
+    packets = (small_file.parent / "out/trace.pcapng").read_bytes()
+    assert packets[:4] == bytes.fromhex("0a0d0d0a"), "the magic of a pcapng"
+    assert len(packets) > 10_000
+    again = etalon(*arguments)
+    assert (again.code, again.out) == (2, "")
+    assert "out: already holds a trace" in again.err
+    assert etalon(*arguments, "--force", "--no-timeline").out == "out/trace.pcapng\n"
+
+
+def test_a_run_is_traced_by_its_folder(etalon: Command, small_file: Path) -> None:
+    etalon("run", small_file, "--no-figures", "--out", "out")
+    answer = etalon("trace", "out", "--end", "1ms")
+    assert (answer.code, answer.out) == (0, "out/trace/trace.pcapng\nout/trace/trace.pftrace\n")

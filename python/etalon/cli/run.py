@@ -98,8 +98,10 @@ def run(
         documents.append(document(result, folder))
         if not json:
             show(result, folder, None if index in known else took)
-        if figures and not interrupted and not (folder / "report.html").exists():
-            report.write(result, folder)  # the tables are safe by now, whatever happens here
+    if figures and not interrupted:  # all tables are safe by now, whatever happens here
+        for index, result in runs.items():
+            if not (folders[index] / "report.html").exists():
+                report.write(result, folders[index])
     if json:
         common.print_json(documents[0] if len(chosen) == 1 and documents else documents)
     return common.INTERRUPTED if interrupted else 0

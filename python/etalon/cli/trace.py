@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from etalon.cli import common
-from etalon.errors import PlanError
+from etalon.cli.run import RUNS
+from etalon.errors import Interrupted, PlanError
+
+if TYPE_CHECKING:
+    from etalon.plan import Plan
 
 
 def register(app: typer.Typer) -> None:
@@ -36,7 +40,7 @@ def trace(
     ] = True,
     force: common.Force = False,
     json: common.Json = False,
-) -> None:
+) -> int:
     """Run a plan again up to a time and keep every packet and event of a part of it."""
     from etalon.plan import Plan
 
@@ -44,24 +48,40 @@ def trace(
     span = _span("--start", start), _span("--end", end)
     if span[0] >= span[1]:
         raise PlanError(f'--start "{start}" must be before --end "{end}"')
+    if span[0] >= plan.duration:
+        raise PlanError(f'--start "{start}" is not before the end of the experiment')
+    if not pcapng and not timeline:
+        raise PlanError("--no-pcapng and --no-timeline together leave nothing to write")
     from etalon import trace as tracing
 
-    folder = out or (source / "trace" if source.is_dir() else Path("runs") / f"{plan.name}-trace")
-    with common.progress_bar(f"{plan.name}, trace") as progress:
-        paths = tracing.write(
-            plan,
-            folder,
-            start_ns=span[0],
-            end_ns=span[1],
-            pcapng=pcapng,
-            timeline=timeline,
-            force=force,
-            progress=progress,
-        )
+    folder = out or _default_folder(source, plan)
+    try:
+        with common.progress_bar(f"{plan.name}, trace") as progress:
+            paths = tracing.write(
+                plan,
+                folder,
+                start_ns=span[0],
+                end_ns=span[1],
+                pcapng=pcapng,
+                timeline=timeline,
+                force=force,
+                progress=progress,
+            )
+    except Interrupted:
+        common.note(f"interrupted: the trace in {folder} ends where the run was")
+        return common.INTERRUPTED
     if json:
         common.print_json([str(path) for path in paths])
     else:
         typer.echo("\n".join(str(path) for path in paths))
+    return 0
+
+
+def _default_folder(source: Path, plan: Plan) -> Path:
+    """Within the run's folder; for a plan file, beside where its run would be."""
+    if source.is_dir():
+        return source / "trace"
+    return RUNS / f"{plan.name}-{plan.digest[:8]}-trace"
 
 
 def _span(option: str, text: str) -> int:
