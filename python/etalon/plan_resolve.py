@@ -87,6 +87,7 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
         "min_delayed_ack_ns": tcp.min_delayed_ack,
         "max_delayed_ack_ns": tcp.max_delayed_ack,
         "receive_buffer_bytes": tcp.receive_buffer,
+        "max_receive_buffer_bytes": tcp.max_receive_buffer,
         "sack": tcp.sack,
         "timestamps": tcp.timestamps,
         "ecn": tcp.ecn,

@@ -19,7 +19,10 @@ class Tcp(Table):
     """Smallest retransmission timeout."""
     min_delayed_ack: Time = 40 * MS
     max_delayed_ack: Time = 200 * MS
-    receive_buffer: Size = 64 << 20
+    receive_buffer: Size = 64 << 10
+    """Receive buffer at first, in bytes of payload (Linux offers half of `tcp_rmem`, which starts at 128 KiB)."""
+    max_receive_buffer: Size = 3 << 20
+    """Largest receive buffer that autotuning goes to; none if it is not larger than `receive_buffer`."""
     sack: bool = Field(default=True, strict=True)
     """Selective acknowledgements (RFC 2018), and with them RACK-TLP (RFC 8985)."""
     timestamps: bool = Field(default=True, strict=True)

@@ -39,6 +39,8 @@ pub(crate) struct Baseline {
 pub(crate) struct Flow {
     /// Bytes to deliver; `u64::MAX` for bulk.
     pub(crate) bytes: u64,
+    /// Sequence number of the stream's first byte.
+    pub(crate) first_byte: u32,
     pub(crate) end: Option<Time>,
     pub(crate) stopped: bool,
     /// Payload that left the network, by network.

@@ -124,10 +124,10 @@ fn flows<T: Tap>(plan: &Plan, world: &World<T>, end: Time) -> Table {
         ("tlps", integers(&rows, |&i| counters(i).tlps as i64)),
         ("recoveries", integers(&rows, |&i| counters(i).recoveries as i64)),
         ("undos", integers(&rows, |&i| counters(i).undos as i64)),
-        ("cwnd", integers(&rows, |&i| path(i).window.cwnd.into())),
+        ("cwnd", integers(&rows, |&i| path(i).window().cwnd.into())),
         (
             "ssthresh",
-            integers(&rows, |&i| match path(i).window.ssthresh {
+            integers(&rows, |&i| match path(i).window().ssthresh {
                 u32::MAX => -1,
                 ssthresh => ssthresh.into(),
             }),

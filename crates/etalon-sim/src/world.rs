@@ -93,7 +93,8 @@ impl<T: Tap> World<T> {
             let place = |rack: u16, host: u16| u32::from(rack) * u32::from(plan.hosts()) + u32::from(host);
             let congestion_control =
                 || flow.congestion_control().map_err(|e| PlanError(e.to_string()));
-            let client = Connection::client(plan.tcp_config(rng.next_u32()), congestion_control()?);
+            let initial_seq = rng.next_u32();
+            let client = Connection::client(plan.tcp_config(initial_seq), congestion_control()?);
             let server = Connection::server(plan.tcp_config(rng.next_u32()), congestion_control()?);
             for (connection, host, pair) in [
                 (client, place(flow.src_rack, flow.src_host), pair),
@@ -110,6 +111,7 @@ impl<T: Tap> World<T> {
             }
             world.flows.push(Flow {
                 bytes: flow.bytes.unwrap_or(u64::MAX),
+                first_byte: initial_seq.wrapping_add(1),
                 ..Flow::default()
             });
             world.queue.push(Time(flow.start_ns), Source::Start(index as u32));
@@ -262,8 +264,7 @@ impl<T: Tap> World<T> {
         self.delivered += 1;
         if pair == self.measured && packet.to & 1 == 1 {
             // Unwraps the 32-bit sequence number: it is within 2^31 of the highest one seen.
-            let isn = self.endpoints[(packet.to ^ 1) as usize].connection.initial_seq();
-            let end = segment.seq.wrapping_add(u32::from(segment.len)).wrapping_sub(isn).wrapping_sub(1);
+            let end = segment.seq.wrapping_add(u32::from(segment.len)).wrapping_sub(flow.first_byte);
             let ahead = end.wrapping_sub(flow.highest as u32) as i32;
             if ahead > 0 {
                 flow.highest += ahead as u64;
@@ -292,7 +293,7 @@ impl<T: Tap> Sink<PacketId> for World<T> {
         connection.on_segment(now.0 * self.tdf, &packet.segment, packet.ce);
         let flow = &mut self.flows[index >> 1];
         if index & 1 == 0 {
-            flow.follow_cwnd(now, connection.path().window.cwnd);
+            flow.follow_cwnd(now, connection.path().window().cwnd);
         } else if flow.end.is_none() && connection.bytes_received() >= flow.bytes {
             flow.end = Some(now);
         }

@@ -232,13 +232,10 @@ impl<C: CongestionControl> Connection<C> {
         self.snd.board.clear_hints_if_empty();
         if !self.snd.sack && news.acked > 0 {
             // One of them filled the hole, the others had sent duplicate ACKs.
-            let path = &mut self.path;
-            path.delivered += u64::from(news.acked.saturating_sub(path.pipe.sacked_out).max(1));
-            path.pipe.sacked_out = path
-                .pipe
-                .sacked_out
-                .saturating_sub(news.acked - 1)
-                .min(path.pipe.packets_out);
+            let pipe = &mut self.path.pipe;
+            self.path.delivered += u64::from(news.acked.saturating_sub(pipe.sacked_out).max(1));
+            pipe.sacked_out = pipe.sacked_out.saturating_sub(news.acked - 1);
+            self.limit_duplicates();
         }
         self.snd.bytes_acked += u64::from(acked_bytes - fin);
         news.reneging = self.snd.board.front().is_some_and(|r| r.has(mark::SACKED));

@@ -29,8 +29,11 @@ pub struct Config {
     pub min_delayed_ack: u64,
     /// Longest delayed-ACK timer (Linux: 200 ms).
     pub max_delayed_ack: u64,
-    /// Receive buffer in bytes, which bounds the advertised window.
+    /// Receive buffer at first, in bytes of payload: bounds the advertised window (Linux: half of `tcp_rmem`'s 128 KiB).
     pub receive_buffer: u32,
+    /// Largest receive buffer that autotuning goes to, in bytes of payload (Linux: half of 6 MiB); no autotuning if it is
+    /// not larger than `receive_buffer`.
+    pub max_receive_buffer: u32,
     /// Explicit congestion notification.
     pub ecn: Ecn,
     /// SACK (RFC 2018), and with it RACK-TLP (RFC 8985).
@@ -66,7 +69,8 @@ impl Default for Config {
             initial_rto: 1_000_000_000,
             min_delayed_ack: 40_000_000,
             max_delayed_ack: 200_000_000,
-            receive_buffer: 64 << 20,
+            receive_buffer: 64 << 10,
+            max_receive_buffer: 3 << 20,
             ecn: Ecn::Off,
             sack: true,
             timestamps: true,

@@ -175,6 +175,7 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         if segment.seq_len() > 0 {
+            self.rcv.note_echo(&self.clock, u32::from(segment.len), self.snd.echoed);
             self.on_payload(segment, ce);
         }
     }
@@ -316,7 +317,7 @@ impl<C: CongestionControl> Connection<C> {
     /// The application reads up to `max` bytes of what arrived in order; returns how many. Needed only without
     /// [`Config::auto_read`].
     pub fn read(&mut self, max: u64) -> u64 {
-        let taken = self.rcv.read(max);
+        let taken = self.rcv.read(&self.clock, max);
         self.dirty |= self.rcv.ack_due();
         taken
     }

@@ -5,6 +5,7 @@
 //! Payload is counted, not carried.
 
 mod ack;
+mod autotune;
 pub mod cc;
 mod config;
 mod connection;

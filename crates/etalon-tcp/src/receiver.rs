@@ -5,6 +5,7 @@
 //! and otherwise by a timer that adapts between 40 and 200 ms to the gaps between segments. A segment smaller than full that
 //! the application reads promptly is acknowledged at once as well.
 
+use crate::autotune::Autotune;
 use crate::seq::{after, before, earlier, later};
 use crate::timers::{Clock, Purpose, Timer};
 use crate::{Config, SackBlocks};
@@ -49,6 +50,8 @@ pub(crate) struct Receiver {
     pub scale: u8,
     /// Window that may be advertised so far, and the most.
     window_limit: u32,
+    /// Grows the buffer with the flow.
+    autotune: Option<Autotune>,
     buffer: u32,
     /// In order and not yet read.
     unread: u32,
@@ -90,7 +93,7 @@ pub(crate) struct Receiver {
 impl Receiver {
     pub fn new(config: &Config, clock: &Clock) -> Receiver {
         let mut scale = 0;
-        while scale < 14 && config.receive_buffer >> scale > 65_535 {
+        while scale < 14 && config.receive_buffer.max(config.max_receive_buffer) >> scale > 65_535 {
             scale += 1;
         }
         Receiver {
@@ -100,6 +103,10 @@ impl Receiver {
             scale,
             window_limit: config.initial_receive_window.min(config.receive_buffer),
             buffer: config.receive_buffer,
+            autotune: (config.timestamps && config.max_receive_buffer > config.receive_buffer).then(|| {
+                let first = config.initial_receive_window.min(config.initial_cwnd * u32::from(config.mss));
+                Autotune::new(first, config.max_receive_buffer)
+            }),
             unread: 0,
             auto_read: config.auto_read,
             advertised_mss: u32::from(config.mss),
@@ -338,7 +345,31 @@ impl Receiver {
             .window_limit
             .saturating_add(2 * self.advertised_mss)
             .min(self.buffer);
+        if self.auto_read {
+            self.tune(clock);
+        }
         true
+    }
+
+    /// The segment echoed our timestamp `echo`.
+    #[inline]
+    pub fn note_echo(&mut self, clock: &Clock, len: u32, echo: u32) {
+        if let Some(tune) = &mut self.autotune {
+            if len >= self.mss && echo != 0 {
+                tune.echo(clock, echo);
+            }
+        }
+    }
+
+    /// The application has read: is the buffer still large enough?
+    #[inline]
+    fn tune(&mut self, clock: &Clock) {
+        let read = self.bytes - u64::from(self.unread);
+        if let Some(tune) = &mut self.autotune {
+            if let Some(buffer) = tune.read(clock, read, self.advertised_mss) {
+                self.buffer = self.buffer.max(buffer);
+            }
+        }
     }
 
     /// Moves the next expected byte over ranges that it has reached.
@@ -527,10 +558,11 @@ impl Receiver {
     }
 
     /// The application reads up to `max` bytes. A window that doubles thereby is announced.
-    pub fn read(&mut self, max: u64) -> u64 {
+    pub fn read(&mut self, clock: &Clock, max: u64) -> u64 {
         let taken = u64::from(self.unread).min(max);
         self.unread -= taken as u32;
         if taken > 0 {
+            self.tune(clock);
             let current = self.window();
             let free = self
                 .buffer

@@ -249,15 +249,21 @@ impl<C: CongestionControl> Connection<C> {
         if !news.duplicate {
             return;
         }
+        let before = self.path.pipe.sacked_out;
+        self.path.pipe.sacked_out += 1;
+        self.limit_duplicates();
+        self.path.delivered += u64::from(self.path.pipe.sacked_out.saturating_sub(before));
+    }
+
+    /// Without SACK: no more duplicate ACKs than segments beside the holes; more of them mean reordering.
+    pub(crate) fn limit_duplicates(&mut self) {
         let path = &mut self.path;
-        let before = path.pipe.sacked_out;
-        path.pipe.sacked_out += 1;
-        let holes = path.pipe.lost_out.max(1).min(path.pipe.packets_out);
-        if path.pipe.sacked_out + holes > path.pipe.packets_out {
-            path.pipe.sacked_out = path.pipe.packets_out - holes;
-            path.reordering = path.pipe.packets_out.clamp(DUP_THRESH, 300);
+        let out = path.pipe.packets_out;
+        let most = out - path.pipe.lost_out.max(1).min(out);
+        if path.pipe.sacked_out > most {
+            path.pipe.sacked_out = most;
+            path.reordering = out.clamp(DUP_THRESH, 300);
         }
-        path.delivered += u64::from(path.pipe.sacked_out.saturating_sub(before));
     }
 
     /// Takes an ACK that is a duplicate, or brings SACKs, ECE or DSACKs, or meets a state other than Open.

@@ -1,0 +1,110 @@
+//! Receive-buffer autotuning: the receiver offers about twice of what the sender managed in a round trip (dynamic
+//! right-sizing, Fisk and Feng 2001), as Linux does it.
+//!
+//! The buffer starts at its default and grows only when a round trip, as the receiver sees it, brought more than any
+//! before. So a flow whose window stays small keeps a small offer, which bounds what it can have in flight while a hole
+//! waits to be filled: that alone is worth several points of circuit utilisation to reTCP.
+
+use crate::timers::Clock;
+
+/// Segments that are offered beyond twice the last round trip's data.
+const SPARE_SEGMENTS: u64 = 16;
+
+/// What the receiver knows of the round trip.
+#[derive(Clone, Debug)]
+pub(crate) struct Autotune {
+    /// Eight times the round-trip time in microseconds, in steps of the timestamp clock; 0 before the first sample.
+    rtt8: u64,
+    /// Echo that gave the last sample: each counts once.
+    last_echo: u32,
+    /// When the current round trip began, in microseconds, and what was read by then.
+    since: u64,
+    read: u64,
+    /// Most data that one round trip has brought.
+    best: u64,
+    max: u32,
+}
+
+impl Autotune {
+    /// `first`: data expected in the first round trip; `max`: largest buffer. Both in bytes.
+    pub fn new(first: u32, max: u32) -> Autotune {
+        Autotune {
+            rtt8: 0,
+            last_echo: 0,
+            since: 0,
+            read: 0,
+            best: u64::from(first.max(1)),
+            max,
+        }
+    }
+
+    /// A full-sized segment echoed our timestamp `echo`.
+    #[inline]
+    pub fn echo(&mut self, clock: &Clock, echo: u32) {
+        if echo == self.last_echo {
+            return;
+        }
+        self.last_echo = echo;
+        let ms = clock.timestamp().wrapping_sub(echo);
+        if ms > 1 << 20 {
+            return;
+        }
+        let sample = u64::from(ms.max(1)) * 1000;
+        self.rtt8 = match self.rtt8 {
+            0 => sample << 3,
+            rtt8 => rtt8 - (rtt8 >> 3) + sample,
+        };
+    }
+
+    /// The application has read `total` bytes by now. Returns the buffer that this calls for, if a round trip is over
+    /// that brought more than any before it.
+    #[inline]
+    pub fn read(&mut self, clock: &Clock, total: u64, mss: u32) -> Option<u32> {
+        if self.rtt8 == 0 || (clock.us - self.since) << 3 < self.rtt8 {
+            return None;
+        }
+        let brought = total - self.read;
+        (self.since, self.read) = (clock.us, total);
+        if brought <= self.best {
+            return None;
+        }
+        let base = 2 * brought + SPARE_SEGMENTS * u64::from(mss);
+        // A sender in slow start doubles within the round trip that the offer needs to reach it.
+        let growth = base * (brought - self.best) / self.best;
+        self.best = brought;
+        Some((base + 2 * growth).min(u64::from(self.max)) as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock_at(ms: u64) -> Clock {
+        let mut clock = Clock::new(250);
+        clock.advance(ms * 1_000_000);
+        clock
+    }
+
+    #[test]
+    fn grows_with_what_a_round_trip_brings_and_not_without() {
+        let mut tune = Autotune::new(65_536, 3 << 20);
+        assert_eq!(tune.read(&clock_at(5), 1 << 20, 9_000), None, "no round-trip time yet");
+        tune.echo(&clock_at(110), clock_at(100).timestamp());
+        assert_eq!(tune.read(&clock_at(110), 60_000, 9_000), None, "less than expected");
+        assert_eq!(tune.read(&clock_at(115), 900_000, 9_000), None, "within the round trip");
+        let offer = tune.read(&clock_at(120), 60_000 + 2 * 65_536, 9_000);
+        // 2 x 131072 + 16 x 9000, tripled because the data doubled.
+        assert_eq!(offer, Some(3 * (262_144 + 144_000)));
+        assert_eq!(tune.read(&clock_at(130), 60_000 + 4 * 65_536, 9_000), None, "no more than before");
+        assert_eq!(tune.read(&clock_at(140), 1 << 30, 9_000), Some(3 << 20));
+    }
+
+    #[test]
+    fn an_echo_counts_once() {
+        let mut tune = Autotune::new(65_536, 3 << 20);
+        tune.echo(&clock_at(110), clock_at(100).timestamp());
+        tune.echo(&clock_at(900), clock_at(100).timestamp());
+        assert_eq!(tune.rtt8, 80_000);
+    }
+}
