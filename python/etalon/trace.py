@@ -132,9 +132,12 @@ def _run(
                 stopped = True
                 control.stop()
         try:
-            return future.result(), stopped
+            answer = future.result()
         except ValueError as error:
             raise EtalonError(f"{plan.name}: the simulator refused the plan: {error}") from error
+    if progress is not None and not stopped:
+        progress(1.0)
+    return answer, stopped
 
 
 def _builder() -> Any:

@@ -1,0 +1,221 @@
+# mypy: disable-error-code="import-untyped"
+"""Traces: packets and a timeline of what happened."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
+
+import etalon as et
+from etalon import trace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+COLUMNS = ("t_ns", "kind", "src", "dst", "value", "bytes", "network")
+BEGIN, END = TrackEvent.TYPE_SLICE_BEGIN, TrackEvent.TYPE_SLICE_END
+INSTANT, COUNTER = TrackEvent.TYPE_INSTANT, TrackEvent.TYPE_COUNTER
+
+
+def timeline(rows: Sequence[tuple[Any, ...]], end_ns: int) -> dict[str, list[tuple[int, int, Any]]]:
+    """Events by track: time, type, and name or value."""
+    stream = io.BytesIO()
+    trace.write_timeline(
+        stream, {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}, end_ns=end_ns
+    )
+    return parse(stream.getvalue())
+
+
+def parse(content: bytes) -> dict[str, list[tuple[int, int, Any]]]:
+    message = Trace()
+    message.ParseFromString(content)
+    names: dict[int, str] = {}
+    tracks: dict[str, list[tuple[int, int, Any]]] = {}
+    for packet in message.packet:
+        if packet.HasField("track_descriptor"):
+            names[packet.track_descriptor.uuid] = packet.track_descriptor.name
+            continue
+        event = packet.track_event
+        what = event.counter_value if event.type == COUNTER else event.name
+        tracks.setdefault(names[event.track_uuid], []).append((packet.timestamp, event.type, what))
+    return tracks
+
+
+@pytest.fixture(scope="module")
+def plan() -> et.Plan:
+    network = et.network(racks=3, hosts=4, voq=4)
+    week = et.strobe(network, day="180us", night="20us", mimic=25)
+    return et.experiment(network, week, et.bulk(0, 1), duration="48ms")
+
+
+def test_circuits_are_slices_of_the_receiving_rack() -> None:
+    rows = [
+        (10**15 + 1, "circuit_up", 2, 0, 0, 0, "circuit"),
+        (10**15 + 181, "circuit_down", 2, 0, 0, 0, "circuit"),
+        (10**15 + 201, "circuit_up", 1, 0, 0, 0, "circuit"),
+    ]
+    assert timeline(rows, 10**15 + 300) == {
+        "to rack 0": [
+            (10**15 + 1, BEGIN, "from rack 2"),
+            (10**15 + 181, END, ""),
+            (10**15 + 201, BEGIN, "from rack 1"),
+            (10**15 + 300, END, ""),  # still up at the end of the trace
+        ]
+    }
+
+
+def test_a_circuit_that_was_up_before_the_trace_begins_with_it() -> None:
+    rows = [(5, "enqueue", 0, 1, 1, 9000, ""), (9, "circuit_down", 0, 1, 0, 0, "circuit")]
+    assert timeline(rows, 20)["to rack 1"] == [(5, BEGIN, "from rack 0"), (9, END, "")]
+
+
+def test_days_and_nights_follow_each_other() -> None:
+    rows = [
+        (0, "day", -1, -1, 0, 0, ""),
+        (180, "night", -1, -1, 0, 0, ""),
+        (200, "day", -1, -1, 1, 0, ""),
+    ]
+    found = timeline(rows, 250)["days and nights"]
+    assert [(t, name) for t, kind, name in found if kind == BEGIN] == [
+        (0, "day 0"),
+        (180, "night"),
+        (200, "day 1"),
+    ]
+    assert [t for t, kind, _ in found if kind == END] == [180, 200, 250]
+
+
+def test_queues_count_and_losses_are_instants() -> None:
+    rows = [
+        (1, "enqueue", 0, 1, 1, 9000, ""),
+        (2, "mark", 0, 1, 2, 9000, ""),
+        (3, "resize", 0, 1, 50, 0, ""),
+        (4, "dequeue", 0, 1, 0, 9000, "packet"),
+        (5, "drop", 0, 1, 16, 9000, ""),
+        (6, "depart", 0, 1, 12345, 9000, "packet"),
+    ]
+    assert timeline(rows, 10) == {
+        "VOQ 0→1": [(1, COUNTER, 1), (4, COUNTER, 0), (5, COUNTER, 16)],
+        "marks 0→1": [(2, INSTANT, "CE")],
+        "VOQ 0→1 capacity": [(3, COUNTER, 50)],
+        "drops 0→1": [(5, INSTANT, "drop")],
+        "latency 0→1 packet": [(6, COUNTER, 12345)],
+    }
+
+
+def test_an_unknown_event_is_refused() -> None:
+    with pytest.raises(ValueError, match="teleport"):
+        timeline([(1, "teleport", 0, 1, 0, 0, "")], 10)
+
+
+def test_a_plan_is_traced(plan: et.Plan, tmp_path: Path) -> None:
+    seen: list[float] = []
+    paths = trace.write(
+        plan, tmp_path / "new", start_ns=1_000_000, end_ns=6_000_000, progress=seen.append
+    )
+    assert [path.name for path in paths] == [trace.PCAPNG, trace.TIMELINE]
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(
+        path.name for path in paths
+    )
+    tracks = parse(paths[1].read_bytes())
+    times = [t for events in tracks.values() for t, _, _ in events]
+    assert 1_000_000 <= min(times) <= max(times) <= 6_000_000
+    # The forward pair's day is the last of the week, 24 x 200 us long.
+    assert (4_600_000, BEGIN, "from rack 0") in tracks["to rack 1"]
+    assert (4_780_000, END, "") in tracks["to rack 1"]
+    assert max(length for _, _, length in tracks["VOQ 0→1"]) == 4
+    assert seen[-1] == 1
+    assert all(0 <= share <= 1 for share in seen)
+
+
+def test_the_same_plan_gives_the_same_bytes(plan: et.Plan, tmp_path: Path) -> None:
+    one = trace.write(plan, tmp_path / "1", end_ns=3_000_000)
+    two = trace.write(plan, tmp_path / "2", end_ns=3_000_000)
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
+
+
+def test_an_earlier_trace_is_kept_unless_forced(plan: et.Plan, tmp_path: Path) -> None:
+    (tmp_path / trace.TIMELINE).write_bytes(b"mine")
+    with pytest.raises(et.PlanError, match="--force"):
+        trace.write(plan, tmp_path, end_ns=1_000_000)
+    assert (tmp_path / trace.TIMELINE).read_bytes() == b"mine"
+    trace.write(plan, tmp_path, end_ns=1_000_000, pcapng=False, force=True)
+    assert [path.name for path in tmp_path.iterdir()] == [trace.TIMELINE]
+    assert parse((tmp_path / trace.TIMELINE).read_bytes())
+
+
+@pytest.mark.parametrize(("start_ns", "end_ns"), [(5, 5), (6, 5), (-1, 5)])
+def test_an_empty_time_is_refused(
+    plan: et.Plan, tmp_path: Path, start_ns: int, end_ns: int
+) -> None:
+    with pytest.raises(et.PlanError, match="before its end"):
+        trace.write(plan, tmp_path, start_ns=start_ns, end_ns=end_ns)
+
+
+def test_a_disk_that_fails_leaves_nothing(
+    plan: et.Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(trace, "write_timeline", full)
+    with pytest.raises(et.EtalonError, match=r"No space left on device; nothing was kept"):
+        trace.write(plan, tmp_path, end_ns=1_000_000)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_keeps_what_was_seen(plan: et.Plan, tmp_path: Path) -> None:
+    calls = []
+
+    def interrupt(share: float) -> None:
+        calls.append(share)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+
+    long = plan.replace(duration="20s")
+    with pytest.raises(et.Interrupted):
+        trace.write(
+            long, tmp_path, end_ns=20_000_000_000, start_ns=19_999_000_000, progress=interrupt
+        )
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        (trace.PCAPNG, trace.TIMELINE)
+    )
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark here")
+def test_tshark_reads_the_packets(plan: et.Plan, tmp_path: Path) -> None:
+    (path,) = trace.write(plan, tmp_path, end_ns=6_000_000, timeline=False)
+
+    def tshark(*arguments: str) -> list[str]:
+        command = ["tshark", "-r", str(path), *arguments]
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+
+    assert tshark("-Y", "_ws.malformed || _ws.expert.severity == error") == []
+    syns = tshark(
+        "-Y", "tcp.flags.syn == 1 && tcp.flags.ack == 0 && frame.interface_name == tor0-in"
+    )
+    assert len(syns) == 4
+    fields = (
+        "-T",
+        "fields",
+        "-e",
+        "frame.time_epoch",
+        "-e",
+        "frame.len",
+        "-e",
+        "tcp.len",
+        "-e",
+        "ip.src",
+    )
+    data = [line.split("\t") for line in tshark("-Y", "tcp.len > 8000", *fields)]
+    assert data
+    assert {(int(length), int(payload)) for _, length, payload, _ in data} == {(9014, 8948)}
+    assert {address for *_, address in data} == {f"10.0.0.{host}" for host in range(1, 5)}
+    assert all(0 < float(time) < 0.006 for time, *_ in data)
