@@ -2,8 +2,8 @@
 //! endpoint by hand, the way packetdrill does.
 #![allow(dead_code)]
 
-use etalon_tcp::cc::CongestionControl;
-use etalon_tcp::{Connection, Segment};
+use etalon_tcp::cc::{CongestionControl, State};
+use etalon_tcp::{Connection, Flags, Segment};
 
 pub const US: u64 = 1_000;
 pub const MS: u64 = 1_000_000;
@@ -53,6 +53,22 @@ pub struct Pair<C, F> {
     flying: Vec<InFlight>,
     order: u64,
     pub log: Vec<Logged>,
+    /// Segments that the client and the server sent beyond their windows.
+    pub beyond: [u64; 2],
+}
+
+/// The next segment of `end`; counts it if it went out although the window was full.
+fn poll<C: CongestionControl>(
+    end: &mut Connection<C>,
+    now: u64,
+    beyond: &mut u64,
+) -> Option<Segment> {
+    let before = end.path().in_flight();
+    let segment = end.poll_transmit(now)?;
+    end.departed(u32::from(segment.len));
+    let path = end.path();
+    *beyond += u64::from(path.in_flight() > before && path.in_flight() > path.window().cwnd);
+    Some(segment)
 }
 
 impl<C: CongestionControl, F: FnMut(u64, bool, &Segment) -> Fate> Pair<C, F> {
@@ -68,6 +84,7 @@ impl<C: CongestionControl, F: FnMut(u64, bool, &Segment) -> Fate> Pair<C, F> {
             flying: Vec::new(),
             order: 0,
             log: Vec::new(),
+            beyond: [0; 2],
         }
     }
 
@@ -108,13 +125,11 @@ impl<C: CongestionControl, F: FnMut(u64, bool, &Segment) -> Fate> Pair<C, F> {
     }
 
     pub fn drain(&mut self) {
-        while let Some(segment) = self.client.poll_transmit(self.now) {
+        while let Some(segment) = poll(&mut self.client, self.now, &mut self.beyond[0]) {
             self.send(true, segment);
-            self.client.departed(u32::from(segment.len));
         }
-        while let Some(segment) = self.server.poll_transmit(self.now) {
+        while let Some(segment) = poll(&mut self.server, self.now, &mut self.beyond[1]) {
             self.send(false, segment);
-            self.server.departed(u32::from(segment.len));
         }
     }
 
@@ -172,5 +187,160 @@ impl<C: CongestionControl, F: FnMut(u64, bool, &Segment) -> Fate> Pair<C, F> {
     /// Data segments that the client sent, with the time.
     pub fn data(&self) -> impl Iterator<Item = &Logged> {
         self.log.iter().filter(|l| l.to_server && l.segment.len > 0)
+    }
+}
+
+/// One endpoint driven by hand: established, sequence numbers relative to the start of the data in both directions.
+pub struct Bench<C> {
+    pub end: Connection<C>,
+    pub now: u64,
+    /// First sequence number of our and of the peer's data.
+    ours: u32,
+    theirs: u32,
+    /// Value of the peer's timestamp clock, and echo to send; `None`: the latest of ours.
+    pub echo: Option<u32>,
+    last_value: u32,
+}
+
+/// First data sequence number of the hand-driven peer.
+pub const PEER: u32 = 5_000;
+
+impl<C: CongestionControl> Bench<C> {
+    /// A client after the handshake, which took `rtt`. `accept` may change the peer's SYN-ACK.
+    pub fn client(mut end: Connection<C>, rtt: u64, accept: impl FnOnce(&mut Segment)) -> Self {
+        let syn = end.poll_transmit(0).expect("SYN");
+        let mut reply = Segment {
+            seq: PEER - 1,
+            ack: syn.seq.wrapping_add(1),
+            window: 65_535,
+            flags: Flags::SYN | Flags::ACK,
+            mss: syn.mss,
+            window_scale: Some(7),
+            sack_permitted: syn.sack_permitted,
+            timestamps: syn.timestamps.map(|t| (1, t.0)),
+            ..Segment::default()
+        };
+        accept(&mut reply);
+        end.on_segment(rtt, &reply, false);
+        let ours = syn.seq.wrapping_add(1);
+        let mut bench = Bench {
+            end,
+            now: rtt,
+            ours,
+            theirs: PEER,
+            echo: None,
+            last_value: 0,
+        };
+        let ack = bench.poll().expect("ACK of SYN-ACK");
+        assert_eq!((ack.len, ack.ack), (0, PEER));
+        // The window of a SYN is not scaled; this one is.
+        let update = bench.ack_segment(0, &[]);
+        bench.inject(&update, false);
+        bench
+    }
+
+    /// The next segment, sequence numbers still absolute.
+    pub fn poll(&mut self) -> Option<Segment> {
+        let segment = self.end.poll_transmit(self.now)?;
+        if let Some((value, _)) = segment.timestamps {
+            self.last_value = value;
+        }
+        self.end.departed(u32::from(segment.len));
+        Some(segment)
+    }
+
+    /// Everything it sends now, as (first byte in segments of `mss`, length).
+    pub fn sent(&mut self) -> Vec<u32> {
+        let mss = u32::from(self.end.config().mss);
+        let mut list = Vec::new();
+        while let Some(segment) = self.poll() {
+            if segment.len > 0 {
+                list.push(segment.seq.wrapping_sub(self.ours) / mss);
+            }
+        }
+        list
+    }
+
+    /// An ACK of the first `segments` segments, with SACK blocks in segments.
+    pub fn ack_segment(&self, segments: u32, sacks: &[(u32, u32)]) -> Segment {
+        let mss = u32::from(self.end.config().mss);
+        let at = |n: u32| self.ours.wrapping_add(n * mss);
+        let mut ack = Segment {
+            seq: self.theirs,
+            ack: at(segments),
+            window: 65_535,
+            flags: Flags::ACK,
+            timestamps: self
+                .end
+                .config()
+                .timestamps
+                .then(|| (self.value(), self.echo.unwrap_or(self.last_value))),
+            ..Segment::default()
+        };
+        for &(from, to) in sacks {
+            ack.sack.push(at(from), at(to));
+        }
+        ack
+    }
+
+    fn value(&self) -> u32 {
+        (self.now / MS) as u32 + 1
+    }
+
+    /// Injects an ACK at `now`; returns the segments that it lets out.
+    pub fn ack(&mut self, segments: u32, sacks: &[(u32, u32)]) -> Vec<u32> {
+        let ack = self.ack_segment(segments, sacks);
+        self.end.on_segment(self.now, &ack, false);
+        self.sent()
+    }
+
+    /// Injects a data segment of the peer: bytes from `from` to `to`. Returns what is sent now.
+    pub fn data(&mut self, from: u32, to: u32, ce: bool) -> Vec<Segment> {
+        let segment = Segment {
+            seq: self.theirs.wrapping_add(from),
+            len: (to - from) as u16,
+            ect: true,
+            ..self.ack_segment(0, &[])
+        };
+        self.inject(&segment, ce)
+    }
+
+    /// Injects a segment; returns what is sent now.
+    pub fn inject(&mut self, segment: &Segment, ce: bool) -> Vec<Segment> {
+        self.end.on_segment(self.now, segment, ce);
+        let mut list = Vec::new();
+        while let Some(segment) = self.poll() {
+            list.push(segment);
+        }
+        list
+    }
+
+    pub fn wait(&mut self, ns: u64) {
+        self.now += ns;
+        assert!(
+            self.now <= self.end.next_timer(),
+            "a timer was due at {}",
+            self.end.next_timer()
+        );
+    }
+
+    /// Goes to the next timer and fires it; returns the segments sent.
+    pub fn fire(&mut self) -> Vec<u32> {
+        self.now = self.end.next_timer();
+        assert_ne!(self.now, u64::MAX, "no timer is set");
+        self.end.on_timer(self.now);
+        self.sent()
+    }
+
+    pub fn cwnd(&self) -> u32 {
+        self.end.path().window().cwnd
+    }
+
+    pub fn ssthresh(&self) -> u32 {
+        self.end.path().window().ssthresh
+    }
+
+    pub fn state(&self) -> State {
+        self.end.path().recovery_state()
     }
 }

@@ -1,0 +1,537 @@
+//! Scripted exchanges: handshake, closing, ECN, the receiver's ACKs, windows, queue limits.
+mod common;
+
+use common::{Bench, Fate, MS, PEER, Pair, SECOND, US};
+use etalon_tcp::cc::{CongestionControl, Dctcp, Reno, State, Window};
+use etalon_tcp::{Config, Connection, ConnectionState, Ecn, Flags, Segment};
+
+const RTT: u64 = 10 * MS;
+const MSS: u32 = 8948;
+
+fn receiver() -> Bench<Reno> {
+    Bench::client(Connection::client(Config::default(), Reno), RTT, |_| {})
+}
+
+fn ecn() -> Config {
+    Config {
+        ecn: Ecn::On,
+        ..Config::default()
+    }
+}
+
+#[test]
+fn the_syn_offers_what_is_configured() {
+    let mut client = Connection::client(
+        Config {
+            initial_seq: 77,
+            ..ecn()
+        },
+        Reno,
+    );
+    let syn = client.poll_transmit(0).expect("SYN");
+    assert_eq!(
+        (syn.seq, syn.mss, syn.sack_permitted, syn.window),
+        (77, 8960, true, 65_535)
+    );
+    assert_eq!(syn.flags, Flags::SYN | Flags::ECE | Flags::CWR);
+    // 64 MB need a shift of 11 (65535 << 10 falls short by 1 KB).
+    assert_eq!(syn.window_scale, Some(11));
+    assert!(syn.timestamps.is_some());
+    let mut server = Connection::server(ecn(), Reno);
+    assert_eq!(server.poll_transmit(0), None);
+    server.on_segment(0, &syn, false);
+    let reply = server.poll_transmit(0).expect("SYN-ACK");
+    assert_eq!(reply.flags, Flags::SYN | Flags::ACK | Flags::ECE);
+    assert_eq!(
+        (reply.ack, reply.timestamps.map(|t| t.1)),
+        (78, syn.timestamps.map(|t| t.0))
+    );
+    client.on_segment(0, &reply, false);
+    let ack = client.poll_transmit(0).expect("ACK");
+    assert!(client.is_established() && !server.is_established());
+    server.on_segment(0, &ack, false);
+    assert!(server.is_established());
+}
+
+#[test]
+fn options_that_the_peer_lacks_are_not_used() {
+    let mut b = Bench::client(Connection::client(Config::default(), Reno), RTT, |reply| {
+        reply.sack_permitted = false;
+        reply.timestamps = None;
+        reply.mss = 1460;
+    });
+    b.end.write(10_000);
+    let segment = b.poll().expect("data");
+    assert_eq!(
+        (segment.len, segment.timestamps, segment.flags),
+        (1460, None, Flags::ACK)
+    );
+}
+
+#[test]
+fn a_lost_syn_is_sent_again_after_a_second_then_two() {
+    let mut client = Connection::client(Config::default(), Reno);
+    assert!(client.poll_transmit(0).is_some());
+    let mut at = 0;
+    for seconds in [1, 2, 4] {
+        assert_eq!(client.poll_transmit(at), None);
+        let due = client.next_timer();
+        assert!(
+            due - at >= seconds * SECOND && due - at < seconds * SECOND * 9 / 8,
+            "{}",
+            due - at
+        );
+        at = due;
+        client.on_timer(at);
+        assert!(
+            client
+                .poll_transmit(at)
+                .is_some_and(|s| s.flags == Flags::SYN)
+        );
+    }
+}
+
+#[test]
+fn lost_handshake_segments_do_not_matter() {
+    for lost in 0..4 {
+        let mut n = 0;
+        let mut pair = Pair::new(
+            Connection::client(Config::default(), Reno),
+            Connection::server(Config::default(), Reno),
+            MS,
+            |_, _, _: &Segment| {
+                n += 1;
+                if n == lost + 1 {
+                    Fate::Drop
+                } else {
+                    Fate::Deliver
+                }
+            },
+        );
+        pair.client.write(100_000);
+        assert!(
+            pair.run_until(10 * SECOND, |p| p.server.bytes_received() == 100_000),
+            "segment {lost} lost"
+        );
+    }
+}
+
+#[test]
+fn both_sides_close_with_fin() {
+    let mut pair = Pair::new(
+        Connection::client(Config::default(), Reno),
+        Connection::server(Config::default(), Reno),
+        MS,
+        |_, _, _: &Segment| Fate::Deliver,
+    );
+    pair.client.write(50_000);
+    pair.client.shutdown();
+    assert!(pair.run_until(SECOND, |p| p.server.state() == ConnectionState::CloseWait));
+    assert_eq!(pair.server.bytes_received(), 50_000);
+    pair.server.write(20_000);
+    pair.server.shutdown();
+    assert!(pair.run_until(SECOND, |p| p.client.is_closed() && p.server.is_closed()));
+    assert_eq!(pair.client.state(), ConnectionState::TimeWait);
+    assert_eq!(pair.client.bytes_received(), 20_000);
+    assert!(pair.client.all_acked() && pair.server.all_acked());
+    pair.run(120 * SECOND);
+    assert_eq!(pair.client.state(), ConnectionState::Closed);
+    assert_eq!(
+        (pair.client.next_timer(), pair.server.next_timer()),
+        (u64::MAX, u64::MAX)
+    );
+}
+
+#[test]
+fn both_close_at_once() {
+    let mut pair = Pair::new(
+        Connection::client(Config::default(), Reno),
+        Connection::server(Config::default(), Reno),
+        MS,
+        |_, _, _: &Segment| Fate::Deliver,
+    );
+    assert!(pair.run_until(SECOND, |p| p.client.is_established()
+        && p.server.is_established()));
+    pair.client.shutdown();
+    pair.server.shutdown();
+    assert!(pair.run_until(SECOND, |p| p.client.is_closed() && p.server.is_closed()));
+}
+
+#[test]
+fn reset_ends_both_sides() {
+    let mut pair = Pair::new(
+        Connection::client(Config::default(), Reno),
+        Connection::server(Config::default(), Reno),
+        MS,
+        |_, _, _: &Segment| Fate::Deliver,
+    );
+    pair.client.write_forever();
+    pair.run(10 * MS);
+    pair.server.abort();
+    assert!(pair.run_until(SECOND, |p| p.client.is_closed() && p.server.is_closed()));
+    pair.run(2 * SECOND);
+    assert_eq!(pair.client.next_timer(), u64::MAX);
+}
+
+#[test]
+fn a_reset_off_the_expected_byte_is_only_answered() {
+    let mut b = receiver();
+    let reset = Segment {
+        seq: PEER + 100,
+        flags: Flags::RST,
+        ..b.ack_segment(0, &[])
+    };
+    assert_eq!(b.inject(&reset, false).len(), 1);
+    assert!(b.end.is_established());
+    b.inject(&Segment { seq: PEER, ..reset }, false);
+    assert!(b.end.is_closed());
+}
+
+#[test]
+fn quick_acks_at_first_then_every_second_segment() {
+    let mut b = receiver();
+    let acks: Vec<usize> = (0..20)
+        .map(|n| {
+            b.wait(100 * US);
+            b.data(n * MSS, (n + 1) * MSS, false).len()
+        })
+        .collect();
+    // The first window of 64 KB holds 3.6 pairs of segments: three quick ACKs.
+    assert_eq!(acks[..3], [1, 1, 1]);
+    assert_eq!(acks[3..11], [0, 1, 0, 1, 0, 1, 0, 1]);
+}
+
+#[test]
+fn a_lone_segment_is_acknowledged_by_the_timer_on_a_tick() {
+    let mut b = receiver();
+    for n in 0..5 {
+        b.data(n * MSS, (n + 1) * MSS, false);
+    }
+    b.wait(MS);
+    assert!(b.data(5 * MSS, 6 * MSS, false).is_empty());
+    let start = b.now;
+    b.fire();
+    assert!(
+        b.now - start >= 40 * MS && b.now - start <= 48 * MS,
+        "{} ms",
+        (b.now - start) / MS
+    );
+    assert_eq!((b.now % (4 * MS), b.end.stats().delayed_acks), (0, 1));
+}
+
+#[test]
+fn a_small_segment_read_at_once_is_acknowledged_at_once() {
+    let mut b = receiver();
+    for n in 0..8 {
+        b.data(n * MSS, (n + 1) * MSS, false);
+    }
+    assert_eq!(b.data(8 * MSS, 8 * MSS + 700, false).len(), 1);
+}
+
+#[test]
+fn holes_and_their_filling_are_acknowledged_at_once_most_recent_block_first() {
+    let mut b = receiver();
+    for n in 0..10 {
+        b.data(n * MSS, (n + 1) * MSS, false);
+    }
+    let at = |n: u32| PEER + n * MSS;
+    let acks = b.data(11 * MSS, 12 * MSS, false);
+    assert_eq!(acks[0].sack.as_slice(), [(at(11), at(12))]);
+    let acks = b.data(13 * MSS, 14 * MSS, false);
+    assert_eq!(
+        acks[0].sack.as_slice(),
+        [(at(13), at(14)), (at(11), at(12))]
+    );
+    b.data(15 * MSS, 16 * MSS, false);
+    let acks = b.data(17 * MSS, 18 * MSS, false);
+    assert_eq!(
+        acks[0].sack.as_slice(),
+        [(at(17), at(18)), (at(15), at(16)), (at(13), at(14))]
+    );
+    let acks = b.data(12 * MSS, 13 * MSS, false);
+    assert_eq!(acks[0].sack.as_slice()[0], (at(11), at(14)));
+    let acks = b.data(10 * MSS, 11 * MSS, false);
+    assert_eq!((acks.len(), acks[0].ack), (1, at(14)));
+    b.data(14 * MSS, 15 * MSS, false);
+    let acks = b.data(16 * MSS, 17 * MSS, false);
+    assert_eq!((acks[0].ack, acks[0].sack.is_empty()), (at(18), true));
+    assert_eq!(b.end.bytes_received(), u64::from(18 * MSS));
+}
+
+#[test]
+fn duplicates_are_reported_as_dsack() {
+    let mut b = receiver();
+    for n in 0..4 {
+        b.data(n * MSS, (n + 1) * MSS, false);
+    }
+    let acks = b.data(MSS, 2 * MSS, false);
+    assert_eq!(acks[0].sack.as_slice(), [(PEER + MSS, PEER + 2 * MSS)]);
+    b.data(5 * MSS, 6 * MSS, false);
+    let acks = b.data(5 * MSS, 6 * MSS, false);
+    let block = (PEER + 5 * MSS, PEER + 6 * MSS);
+    assert_eq!(acks[0].sack.as_slice(), [block, block]);
+    assert_eq!(b.end.stats().dsacks_sent, 2);
+    assert!(
+        b.data(4 * MSS, 5 * MSS, false)[0].sack.is_empty(),
+        "a DSACK is sent once"
+    );
+}
+
+#[test]
+fn an_old_timestamp_is_refused() {
+    let mut b = receiver();
+    b.now += 100 * MS;
+    b.data(0, MSS, false);
+    let old = Segment {
+        seq: PEER + MSS,
+        len: 100,
+        timestamps: Some((3, 1)),
+        ..b.ack_segment(0, &[])
+    };
+    assert_eq!(b.inject(&old, false).len(), 1);
+    assert_eq!(
+        (b.end.stats().paws_drops, b.end.bytes_received()),
+        (1, u64::from(MSS))
+    );
+}
+
+#[test]
+fn a_closed_window_is_probed_with_backoff_and_reopens() {
+    let slow = Config {
+        auto_read: false,
+        receive_buffer: 4 * MSS,
+        initial_receive_window: 4 * MSS,
+        ..Config::default()
+    };
+    let mut pair = Pair::new(
+        Connection::client(Config::default(), Reno),
+        Connection::server(slow, Reno),
+        MS,
+        |_, _, _: &Segment| Fate::Deliver,
+    );
+    pair.client.write(u64::from(10 * MSS));
+    pair.run(5 * SECOND);
+    assert_eq!(pair.server.bytes_received(), u64::from(4 * MSS));
+    // 200 ms doubling: probes at about 0.2, 0.6, 1.4, 3.0 s.
+    let probes = pair.client.stats().window_probes;
+    assert!((3..=5).contains(&probes), "{probes} probes");
+    assert_eq!(pair.client.stats().rtos, 0);
+    let mut read = 0;
+    while read < u64::from(10 * MSS) {
+        read += pair.server.read(u64::from(2 * MSS));
+        let until = pair.now + 100 * MS;
+        pair.run(until);
+    }
+    assert!(pair.client.all_acked());
+}
+
+#[test]
+fn ece_halves_the_window_once_a_round_trip() {
+    let mut b = Bench::client(Connection::client(ecn(), Reno), RTT, |reply| {
+        reply.flags |= Flags::ECE
+    });
+    b.end.write_forever();
+    let mut first = Vec::new();
+    while let Some(segment) = b.poll() {
+        assert!(segment.ect);
+        first.push(segment);
+    }
+    assert_eq!(first.len(), 10);
+    b.wait(RTT);
+    let mut cwr = 0;
+    for n in 1..=10 {
+        let ack = b.ack_segment(n, &[]);
+        let sent = b.inject(
+            &Segment {
+                flags: Flags::ACK | Flags::ECE,
+                ..ack
+            },
+            false,
+        );
+        cwr += sent.iter().filter(|s| s.flags.contains(Flags::CWR)).count();
+        assert_eq!(b.state(), State::Cwr);
+    }
+    assert_eq!((cwr, b.ssthresh(), b.end.stats().cwrs), (1, 5, 1));
+    assert!(b.cwnd() <= 6);
+    b.wait(RTT);
+    b.ack(14, &[]);
+    assert_eq!(b.state(), State::Open);
+    assert_eq!(b.end.stats().retransmits, 0);
+}
+
+#[test]
+fn the_receiver_echoes_ce_until_cwr() {
+    let mut b = Bench::client(Connection::client(ecn(), Reno), RTT, |reply| {
+        reply.flags |= Flags::ECE
+    });
+    let mut at = 0;
+    let mut next = |b: &mut Bench<Reno>, ce: bool, cwr: bool| {
+        let flags = if cwr {
+            Flags::ACK | Flags::CWR
+        } else {
+            Flags::ACK
+        };
+        let segment = Segment {
+            seq: PEER + at,
+            len: MSS as u16,
+            ect: true,
+            flags,
+            ..b.ack_segment(0, &[])
+        };
+        at += MSS;
+        b.inject(&segment, ce)
+    };
+    for _ in 0..6 {
+        assert!(
+            next(&mut b, false, false)
+                .iter()
+                .all(|a| !a.flags.contains(Flags::ECE))
+        );
+    }
+    assert!(next(&mut b, true, false)[0].flags.contains(Flags::ECE));
+    for _ in 0..4 {
+        assert!(
+            next(&mut b, false, false)
+                .iter()
+                .all(|a| a.flags.contains(Flags::ECE))
+        );
+    }
+    let acks = next(&mut b, false, true);
+    assert!(acks.len() == 1 && !acks[0].flags.contains(Flags::ECE));
+}
+
+#[test]
+fn dctcp_acknowledges_a_change_of_ce_at_once_with_the_state_before() {
+    let end = Connection::client(Config::default(), Dctcp::default());
+    let mut b = Bench::client(end, RTT, |reply| reply.flags |= Flags::ECE);
+    for n in 0..5 {
+        b.data(n * MSS, (n + 1) * MSS, false);
+    }
+    // Delayed; then the mark: first the ACK for what came before it, without ECE.
+    assert!(b.data(5 * MSS, 6 * MSS, false).is_empty());
+    let acks = b.data(6 * MSS, 7 * MSS, true);
+    let seen: Vec<_> = acks
+        .iter()
+        .map(|a| (a.ack - PEER, a.flags.contains(Flags::ECE)))
+        .collect();
+    assert_eq!(seen, [(6 * MSS, false), (7 * MSS, true)]);
+    assert!(b.data(7 * MSS, 8 * MSS, true).is_empty());
+    let acks = b.data(8 * MSS, 9 * MSS, false);
+    let seen: Vec<_> = acks
+        .iter()
+        .map(|a| (a.ack - PEER, a.flags.contains(Flags::ECE)))
+        .collect();
+    assert_eq!(seen, [(8 * MSS, true), (9 * MSS, false)]);
+}
+
+/// Records the ECE flags that reach it.
+#[derive(Debug, Default)]
+struct Listener {
+    ece: u32,
+}
+
+impl CongestionControl for Listener {
+    fn on_ack(&mut self, _: &mut Window, ack: &etalon_tcp::cc::Ack) {
+        self.ece += u32::from(ack.ece);
+    }
+    fn increase(&mut self, _: &mut Window, _: &etalon_tcp::cc::Ack) {}
+    fn ssthresh(&mut self, window: &Window, _: u64) -> u32 {
+        window.cwnd / 2
+    }
+    fn reads_ece_without_ecn(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn ece_reaches_a_congestion_control_that_reads_it_without_ecn() {
+    let mut b = Bench::client(
+        Connection::client(Config::default(), Listener::default()),
+        RTT,
+        |_| {},
+    );
+    b.end.write_forever();
+    assert!(b.poll().is_some_and(|s| !s.ect));
+    b.sent();
+    b.wait(RTT);
+    let ack = b.ack_segment(2, &[]);
+    let sent = b.inject(
+        &Segment {
+            flags: Flags::ACK | Flags::ECE,
+            ..ack
+        },
+        false,
+    );
+    assert!(!sent.is_empty() && sent.iter().all(|s| !s.flags.contains(Flags::CWR)));
+    assert_eq!(
+        (b.end.path().congestion_control().ece, b.state(), b.cwnd()),
+        (1, State::Open, 10)
+    );
+}
+
+#[test]
+fn what_is_queued_below_tcp_is_bounded() {
+    let mut b = Bench::client(Connection::client(Config::default(), Reno), RTT, |_| {});
+    b.end.write_forever();
+    let mut out = 0;
+    while let Some(segment) = b.end.poll_transmit(b.now) {
+        out += u32::from(segment.len > 0);
+    }
+    // A millisecond at twice 10 segments each 10 ms is two segments; one beyond the limit is let through.
+    assert_eq!((out, b.end.is_throttled()), (3, true));
+    b.end.departed(MSS);
+    assert!(!b.end.is_throttled());
+    assert!(b.end.poll_transmit(b.now).is_some());
+    assert!(b.end.poll_transmit(b.now).is_none() && b.end.is_throttled());
+}
+
+#[test]
+fn pacing_spreads_the_window_over_the_round_trip() {
+    let config = Config {
+        pacing: true,
+        ..Config::default()
+    };
+    let mut pair = Pair::new(
+        Connection::client(config, Reno),
+        Connection::server(Config::default(), Reno),
+        5 * MS,
+        |_, _, _: &Segment| Fate::Deliver,
+    );
+    pair.client.write_forever();
+    pair.run(60 * MS);
+    let times: Vec<u64> = pair.data().skip(12).map(|l| l.at).collect();
+    let bursts = times.windows(2).filter(|w| w[0] == w[1]).count();
+    assert!(
+        times.len() > 40 && bursts < times.len() / 10,
+        "{bursts} of {}",
+        times.len()
+    );
+}
+
+#[test]
+fn nagle_holds_a_second_small_segment() {
+    let mut b = Bench::client(Connection::client(Config::default(), Reno), RTT, |_| {});
+    b.end.write(100);
+    assert_eq!(b.sent(), [0]);
+    b.end.write(100);
+    assert_eq!(b.sent(), []);
+    b.wait(RTT);
+    let ack = Segment {
+        ack: b.ack_segment(0, &[]).ack + 100,
+        ..b.ack_segment(0, &[])
+    };
+    assert_eq!(b.inject(&ack, false)[0].len, 100);
+}
+
+#[test]
+fn calls_before_the_deadline_are_harmless() {
+    let mut b = receiver();
+    b.end.write_forever();
+    let sent = b.sent().len();
+    let due = b.end.next_timer();
+    for now in (b.now..due).step_by(MS as usize) {
+        b.end.on_timer(now);
+        assert!(b.end.poll_transmit(now).is_none());
+    }
+    assert_eq!((sent, b.end.next_timer()), (10, due));
+}
