@@ -70,11 +70,3 @@ def measured_pair(resolved: Mapping[str, Any]) -> tuple[int, int]:
     """Source and destination rack of the pair that is measured."""
     src, dst = resolved["measure"]["pair"]
     return src, dst
-
-
-def spans_words(ns: float) -> str:
-    """A span of time for a label: 180 us, 1.44 s."""
-    for unit, factor in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if abs(ns) >= factor:
-            return f"{ns / factor:.4g} {unit}"
-    return f"{ns:.4g} ns"
