@@ -149,7 +149,7 @@ def draw(
                 table["voq_packets"],
                 color=colour,
                 ls=(0, (1, 0.8)),
-                lw=1.0,
+                lw=0.8,
             )
     top.set_ylabel("sequence (kB/flow)")
     top.set_ylim(0, 1.05 * highest if highest > 0 else None)
