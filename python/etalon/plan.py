@@ -152,9 +152,8 @@ class Plan(Table):
     @cached_property
     def week_ns(self) -> int:
         """Length of the schedule's week in ns; 0 without circuits."""
-        if isinstance(self.network, Dumbbell) or self.schedule.kind == "none":
-            return 0
-        return sum(c["day_ns"] + c["night_ns"] for c in self.schedule.expand(self.network.racks))
+        week = self.resolve()["schedule"]
+        return sum(c["day_ns"] + c["night_ns"] for c in week["configurations"]) if week else 0
 
     @property
     def warnings(self) -> list[str]:

@@ -14,18 +14,23 @@ if TYPE_CHECKING:
 def resolve(plan: Plan) -> dict[str, Any]:
     """All that an engine needs to know; see `Plan.resolve`."""
     network = plan.network
-    rdcn = isinstance(network, Network)
     return {
         "seed": plan.seed,
         "tdf": plan.tdf,
         "duration_ns": plan.duration,
         "warmup_ns": plan.warmup,
         "network": _rdcn(network) if isinstance(network, Network) else _dumbbell(network),
-        "schedule": {"configurations": plan.schedule.expand(network.racks)} if rdcn else None,
+        "schedule": _week(plan),
         "tcp": _tcp(plan.tcp),
         "flows": [flow for workload in plan.workloads for flow in workload.resolve(network.hosts)],
         "measure": {"pair": list(plan.measured_pair), "weeks_per_run": plan.measure.weeks_per_run},
     }
+
+
+def _week(plan: Plan) -> dict[str, Any] | None:
+    if isinstance(plan.network, Dumbbell) or plan.schedule.kind == "none":
+        return None
+    return {"configurations": plan.schedule.expand(plan.network.racks)}
 
 
 def _rdcn(network: Network) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class Schedule(Table):
             case "strobe":
                 return _core.strobe(racks, self.day, self.night, self.mimic)
             case "none":
-                return [{"sources": [-1] * racks, "day_ns": self.day, "night_ns": 0}]
+                return []
             case "fixed":
                 return [self._fixed(configuration, racks) for configuration in self.configurations]
 

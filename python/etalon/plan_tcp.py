@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from etalon.plan_base import Table
-from etalon.units import MS, Duration, Size, Time
+from etalon.units import MS, SIZE, Duration, Size, Time, problem, shown
+
+LARGEST_BUFFER = 1 << 30
+
+
+def _buffer(size: int) -> int:
+    if size > LARGEST_BUFFER:
+        raise problem(
+            f"{shown(SIZE.format(size))} is too large: a buffer is at most 1GiB (RFC 7323)"
+        )
+    return size
+
+
+Buffer = Annotated[Size, AfterValidator(_buffer)]
+"""Bytes of a socket's buffer."""
 
 
 class Tcp(Table):
@@ -19,9 +35,9 @@ class Tcp(Table):
     """Smallest retransmission timeout."""
     min_delayed_ack: Time = 40 * MS
     max_delayed_ack: Time = 200 * MS
-    receive_buffer: Size = 64 << 10
+    receive_buffer: Buffer = 64 << 10
     """Receive buffer at first, in bytes of payload (Linux offers half of `tcp_rmem`, which starts at 128 KiB)."""
-    max_receive_buffer: Size = 3 << 20
+    max_receive_buffer: Buffer = 3 << 20
     """Largest receive buffer that autotuning goes to; none if it is not larger than `receive_buffer`."""
     sack: bool = Field(default=True, strict=True)
     """Selective acknowledgements (RFC 2018), and with them RACK-TLP (RFC 8985)."""

@@ -310,11 +310,12 @@ def test_a_progress_bar_with_time_left_for_long_work(
         env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "TERM": "xterm"},
     )
     os.close(line)
-    seen = b""
+    seen, stopped = b"", False
     try:
         while piece := os.read(terminal, 4096):
             seen += piece
-            if b"0:00:" in seen:
+            if b"0:00:" in seen and not stopped:
+                stopped = True
                 process.send_signal(signal.SIGINT)
     except OSError:
         pass  # the other end is closed: the command is done

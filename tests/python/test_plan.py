@@ -130,11 +130,11 @@ def test_fixed_circuits_become_sources_by_destination() -> None:
     ]
 
 
-def test_without_circuits_no_rack_has_a_source() -> None:
+def test_without_circuits_there_is_no_week() -> None:
     net = et.network(racks=3)
-    assert et.packet_only(net).expand(3) == [
-        {"sources": [-1] * 3, "day_ns": 180_000, "night_ns": 0}
-    ]
+    plan = et.experiment(net, et.packet_only(net), et.bulk(0, 1))
+    assert plan.resolve()["schedule"] is None
+    assert et.run(plan.replace({"duration": "20ms"})).circuit_utilization is None
 
 
 def test_more_bulk_flows_than_hosts_begin_again_at_the_first_host() -> None:

@@ -57,6 +57,10 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         ({"duration": "90min"}, 'duration: "90min" is too large: a time is at most "60min"'),
         ({"tdf": 0}, "tdf: 0 must be at least 1"),
         (
+            {"tcp.receive_buffer": "2GB"},
+            'tcp.receive_buffer: "2GB" is too large: a buffer is at most 1GiB (RFC 7323)',
+        ),
+        (
             {"network.packet.rate": "900Tbps"},
             'network.packet.rate: "900Tbps" is too large: a rate is at most "100Tbps"',
         ),
