@@ -199,9 +199,13 @@ class _Timeline:
             case "night":
                 self._switch(t_ns, self._track("schedule", "days and nights"), "night")
             case "circuit_up":
-                self._switch(t_ns, self._track("circuits", f"to rack {dst}"), f"from rack {src}")
+                self._switch(
+                    t_ns, self._track("circuits", f"to rack {dst}", rank=dst), f"from rack {src}"
+                )
             case "circuit_down":
-                self._end(t_ns, self._track("circuits", f"to rack {dst}"), f"from rack {src}")
+                self._end(
+                    t_ns, self._track("circuits", f"to rack {dst}", rank=dst), f"from rack {src}"
+                )
             case "enqueue" | "dequeue":
                 self._count(t_ns, self._track("VOQs", f"VOQ {pair}", unit="packets"), value)
             case "resize":
@@ -228,26 +232,37 @@ class _Timeline:
         for track in list(self.open):
             self._end(end_ns, track, "")
 
-    def _track(self, group: str, name: str, *, unit: str | None = None) -> int:
-        parent = self.tracks.get((group,))
-        if parent is None:
-            parent = self.tracks[(group,)] = len(self.tracks) + 1
-            self._describe(parent, group, None, None)
+    def _track(
+        self, group: str, name: str, *, unit: str | None = None, rank: int | None = None
+    ) -> int:
+        """The track `name` of a group; by `rank` among its siblings if it has one, or by name."""
         key = (group, name)
         if key not in self.tracks:
-            self.tracks[key] = len(self.tracks) + 1
-            self._describe(self.tracks[key], name, parent, unit)
+            if (group,) not in self.tracks:
+                self._describe((group,), ranked=rank is not None)
+            self._describe(key, unit=unit, rank=rank)
         return self.tracks[key]
 
-    def _describe(self, track: int, name: str, parent: int | None, unit: str | None) -> None:
+    def _describe(
+        self,
+        key: tuple[str, ...],
+        *,
+        unit: str | None = None,
+        rank: int | None = None,
+        ranked: bool = False,
+    ) -> None:
         packet = self.builder.create_packet()
         descriptor = packet.track_descriptor
-        descriptor.uuid = track
-        descriptor.name = name
-        if parent is not None:
-            descriptor.parent_uuid = parent
+        descriptor.uuid = self.tracks[key] = len(self.tracks) + 1  # 0 is the root of all tracks
+        descriptor.name = key[-1]
+        if len(key) > 1:
+            descriptor.parent_uuid = self.tracks[key[:-1]]
         if unit is not None:
             descriptor.counter.unit_name = unit
+        if rank is not None:
+            descriptor.sibling_order_rank = rank
+        if ranked:
+            descriptor.child_ordering = descriptor.EXPLICIT
         self.builder.write_packet(packet)
 
     def _switch(self, t_ns: int, track: int, name: str) -> None:

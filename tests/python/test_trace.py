@@ -70,6 +70,23 @@ def test_circuits_are_slices_of_the_receiving_rack() -> None:
     }
 
 
+def test_racks_are_in_the_order_of_their_numbers() -> None:
+    stream = io.BytesIO()
+    rows = [(t, "circuit_up", 0, dst, 0, 0, "circuit") for t, dst in enumerate((10, 2))]
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
+    trace.write_timeline(stream, columns, end_ns=9)
+    message = Trace()
+    message.ParseFromString(stream.getvalue())
+    tracks = [
+        packet.track_descriptor for packet in message.packet if packet.HasField("track_descriptor")
+    ]
+    group, ten, two = tracks
+    assert group.child_ordering == group.EXPLICIT
+    assert (ten.name, ten.sibling_order_rank, ten.parent_uuid) == ("to rack 10", 10, group.uuid)
+    assert (two.name, two.sibling_order_rank, two.parent_uuid) == ("to rack 2", 2, group.uuid)
+    assert len({track.uuid for track in tracks} | {0}) == 4
+
+
 def test_a_circuit_that_was_up_before_the_trace_begins_with_it() -> None:
     rows = [(5, "enqueue", 0, 1, 1, 9000, ""), (9, "circuit_down", 0, 1, 0, 0, "circuit")]
     assert timeline(rows, 20)["to rack 1"] == [(5, BEGIN, "from rack 0"), (9, END, "")]
