@@ -116,7 +116,7 @@ impl<C: CongestionControl> Connection<C> {
         self.stats.ce_received += u64::from(ce);
         self.dirty = true;
         match self.state {
-            ConnectionState::Closed => return,
+            ConnectionState::Closed => self.refuse(segment),
             ConnectionState::Listen => self.on_segment_listen(segment),
             ConnectionState::SynSent => self.on_segment_syn_sent(segment),
             ConnectionState::SynReceived => {
@@ -169,13 +169,17 @@ impl<C: CongestionControl> Connection<C> {
                 self.snd.ts_recent_at = self.clock.us;
             }
         }
+        if self.state == ConnectionState::TimeWait && segment.flags.contains(Flags::FIN) {
+            self.enter_time_wait();
+        }
         self.on_ack(segment);
         self.after_ack();
         if self.state == ConnectionState::Closed {
             return;
         }
         if segment.seq_len() > 0 {
-            self.rcv.note_echo(&self.clock, u32::from(segment.len), self.snd.echoed);
+            self.rcv
+                .note_echo(&self.clock, u32::from(segment.len), self.snd.echoed);
             self.on_payload(segment, ce);
         }
     }

@@ -200,14 +200,16 @@ impl<C: CongestionControl> Connection<C> {
             ConnectionState::FinWait2 => ConnectionState::TimeWait,
             other => other,
         };
-        self.maybe_time_wait();
+        if self.state == ConnectionState::TimeWait {
+            self.enter_time_wait();
+        }
     }
 
-    fn maybe_time_wait(&mut self) {
-        if self.state == ConnectionState::TimeWait {
-            let ticks = self.clock.ticks_for_ns(self.config.time_wait);
-            self.timer.set(&self.clock, Purpose::TimeWait, ticks);
-        }
+    /// Starts TIME-WAIT, or starts it again.
+    pub(crate) fn enter_time_wait(&mut self) {
+        self.state = ConnectionState::TimeWait;
+        let ticks = self.clock.ticks_for_ns(self.config.time_wait);
+        self.timer.set(&self.clock, Purpose::TimeWait, ticks);
     }
 
     /// Our FIN went out.
@@ -227,13 +229,31 @@ impl<C: CongestionControl> Connection<C> {
         }
         match self.state {
             ConnectionState::FinWait1 => self.state = ConnectionState::FinWait2,
-            ConnectionState::Closing => {
-                self.state = ConnectionState::TimeWait;
-                self.maybe_time_wait();
-            }
+            ConnectionState::Closing => self.enter_time_wait(),
             ConnectionState::LastAck => self.close(),
             _ => {}
         }
+    }
+
+    /// A segment for a connection that is over: RST, so that the peer gives up too (RFC 9293, 3.10.7.1).
+    pub(crate) fn refuse(&mut self, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        let end = segment.seq.wrapping_add(segment.seq_len());
+        self.rst_due = Some(if segment.flags.contains(Flags::ACK) {
+            Segment {
+                seq: segment.ack,
+                flags: Flags::RST,
+                ..Segment::default()
+            }
+        } else {
+            Segment {
+                ack: end,
+                flags: Flags::RST | Flags::ACK,
+                ..Segment::default()
+            }
+        });
     }
 
     /// The end.

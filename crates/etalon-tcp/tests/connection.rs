@@ -8,8 +8,16 @@ use etalon_tcp::{Config, Connection, ConnectionState, Ecn, Flags, Segment};
 const RTT: u64 = 10 * MS;
 const MSS: u32 = 8948;
 
+/// A buffer that does not limit.
+fn roomy() -> Config {
+    Config {
+        receive_buffer: 64 << 20,
+        ..Config::default()
+    }
+}
+
 fn receiver() -> Bench<Reno> {
-    Bench::client(Connection::client(Config::default(), Reno), RTT, |_| {})
+    Bench::client(Connection::client(roomy(), Reno), RTT, |_| {})
 }
 
 fn ecn() -> Config {
@@ -34,8 +42,8 @@ fn the_syn_offers_what_is_configured() {
         (77, 8960, true, 65_535)
     );
     assert_eq!(syn.flags, Flags::SYN | Flags::ECE | Flags::CWR);
-    // 64 MB need a shift of 11 (65535 << 10 falls short by 1 KB).
-    assert_eq!(syn.window_scale, Some(11));
+    // The largest buffer, 3 MiB, needs a shift of 6.
+    assert_eq!(syn.window_scale, Some(6));
     assert!(syn.timestamps.is_some());
     let mut server = Connection::server(ecn(), Reno);
     assert_eq!(server.poll_transmit(0), None);
@@ -171,6 +179,27 @@ fn reset_ends_both_sides() {
     assert!(pair.run_until(SECOND, |p| p.client.is_closed() && p.server.is_closed()));
     pair.run(2 * SECOND);
     assert_eq!(pair.client.next_timer(), u64::MAX);
+}
+
+#[test]
+fn a_closed_endpoint_answers_with_reset() {
+    let mut b = receiver();
+    let reset = Segment {
+        flags: Flags::RST,
+        ..b.ack_segment(0, &[])
+    };
+    b.inject(&reset, false);
+    assert_eq!(b.end.state(), ConnectionState::Closed);
+    let late = Segment {
+        len: 100,
+        ..b.ack_segment(0, &[])
+    };
+    let sent = b.inject(&late, false);
+    assert_eq!(
+        (sent.len(), sent[0].flags, sent[0].seq),
+        (1, Flags::RST, late.ack)
+    );
+    assert!(b.inject(&reset, false).is_empty());
 }
 
 #[test]
@@ -328,7 +357,7 @@ fn a_closed_window_is_probed_with_backoff_and_reopens() {
 #[test]
 fn ece_halves_the_window_once_a_round_trip() {
     let mut b = Bench::client(Connection::client(ecn(), Reno), RTT, |reply| {
-        reply.flags |= Flags::ECE
+        reply.flags |= Flags::ECE;
     });
     b.end.write_forever();
     let mut first = Vec::new();
@@ -362,7 +391,7 @@ fn ece_halves_the_window_once_a_round_trip() {
 #[test]
 fn the_receiver_echoes_ce_until_cwr() {
     let mut b = Bench::client(Connection::client(ecn(), Reno), RTT, |reply| {
-        reply.flags |= Flags::ECE
+        reply.flags |= Flags::ECE;
     });
     let mut at = 0;
     let mut next = |b: &mut Bench<Reno>, ce: bool, cwr: bool| {
@@ -493,7 +522,7 @@ fn pacing_spreads_the_window_over_the_round_trip() {
     };
     let mut pair = Pair::new(
         Connection::client(config, Reno),
-        Connection::server(Config::default(), Reno),
+        Connection::server(roomy(), Reno),
         5 * MS,
         |_, _, _: &Segment| Fate::Deliver,
     );

@@ -34,6 +34,11 @@ fn run<C: CongestionControl>(
     bytes: (u64, u64),
     fate: impl FnMut(u64, bool, &Segment) -> Fate,
 ) {
+    // Long enough for the peer's last timeout, after which it would find the connection gone.
+    let config = Config {
+        time_wait: 10_000 * SECOND,
+        ..config
+    };
     let server = Config {
         initial_seq: config.initial_seq ^ 0x8000_0000,
         ..config.clone()
