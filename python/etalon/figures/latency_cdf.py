@@ -83,4 +83,5 @@ def interactive(runs: Runs) -> WebFigure:
                     dash=dash,
                 )
     web.label(figure, x="latency through the switch (µs)", y="share of packets")
+    figure.update_xaxes(rangemode="tozero")
     return figure

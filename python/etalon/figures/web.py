@@ -59,7 +59,14 @@ def panels(rows: int = 1, heights: tuple[float, ...] | None = None) -> go.Figure
         ticks="outside",
         tickcolor=GREY,
     )
-    figure.update_yaxes(gridcolor="rgba(128,128,128,0.25)", zeroline=False, rangemode="tozero")
+    gap = {
+        "ticks": "outside",
+        "tickcolor": "rgba(0,0,0,0)",
+        "ticklen": 4,
+    }  # between labels and axis
+    figure.update_yaxes(
+        gridcolor="rgba(128,128,128,0.25)", zeroline=False, rangemode="tozero", **gap
+    )
     return figure
 
 
