@@ -1,9 +1,25 @@
 """Types of the Rust core (crates/etalon-py)."""
 
-from typing import Any
+from typing import Any, final
+
+__all__ = [
+    "Control",
+    "__version__",
+    "congestion_controls",
+    "format_bytes",
+    "format_rate",
+    "format_span",
+    "parse_bytes",
+    "parse_rate",
+    "parse_span",
+    "run",
+    "strobe",
+    "trace",
+]
 
 __version__: str
 
+@final
 class Control:
     """Shared by the thread that runs and the one that watches."""
 
@@ -30,7 +46,9 @@ def trace(
 def congestion_controls() -> list[dict[str, Any]]:
     """Name, description and parameters of each congestion control."""
 
-def strobe(racks: int, day_ns: int, night_ns: int, mimicked: int | None) -> list[dict[str, Any]]:
+def strobe(
+    racks: int, day_ns: int, night_ns: int, mimicked: int | None = None
+) -> list[dict[str, Any]]:
     """The configurations of a strobe schedule: per destination its source rack, day and night in ns."""
 
 def parse_span(text: str) -> int:

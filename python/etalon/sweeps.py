@@ -144,7 +144,11 @@ def sweep(
             progress=overall,
             done=lambda index, run: kept.add(missing[index], run),
         )
-    except Interrupted:
+    except Interrupted as stop:
+        for run in stop.runs:
+            point = next(point for point in missing if point.plan.digest == run.plan.digest)
+            if not run.partial and not kept.has(point):
+                kept.add(point, run)
         whole = [(point, kept.load(point)) for point in points if kept.has(point)]
         if whole:
             kept.finish(tabulate(iter(whole)))

@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from etalon.cli import main
 from etalon.plan import Plan
+
+settings.register_profile("etalon", deadline=None)  # machines that test are busy
+settings.load_profile("etalon")
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,6 +8,8 @@ import typer
 
 from etalon.cli import common
 
+INTERRUPTED = 130
+
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
@@ -18,31 +20,38 @@ def reproduce(
     paper: Annotated[
         str,
         typer.Argument(
-            metavar="PAPER", help="A paper of `etalon list papers`.", show_default=False
+            metavar="PAPER",
+            help="A paper of `etalon list papers`, or the path of its folder.",
+            show_default=False,
         ),
     ],
     figure: Annotated[
         list[str] | None,
         typer.Option(
-            "--figure", help="Only this figure, such as 9a; may be repeated.", show_default=False
+            "--figure",
+            help="Only this figure, such as 9a; 9 means 9a, 9b and 9c; may be repeated.",
+            show_default=False,
         ),
     ] = None,
     jobs: common.Jobs = None,
     out: common.Out = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Run every point again, also those that are there.")
+        bool, typer.Option("--force", help="Measure again what is already in that folder.")
     ] = False,
     json: common.Json = False,
 ) -> int:
-    """Run a paper's experiments and compare with the published values."""
+    """Run a paper's experiments, compare with what it published, draw its figures, write a report.
+
+    Points that the folder already has from this version are not run again.
+    """
     from etalon import reproduce as reproduction
 
     with common.progress_bar(f"reproduce {paper}") as progress:
         result = reproduction.reproduce(
-            paper, figures=figure or None, jobs=jobs, out=out, progress=progress
+            paper, figures=figure or None, jobs=jobs, out=out, force=force, progress=progress
         )
     if json:
         common.print_json(result.claims())
     else:
         result.print()
-    return common.INTERRUPTED if result.interrupted else 0
+    return INTERRUPTED if result.interrupted else 0
