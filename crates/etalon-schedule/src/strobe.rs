@@ -41,7 +41,12 @@ pub fn mimicked_strobe(
     Schedule::new(week)
 }
 
-fn rotation(racks: u16, shift: u16, day: Span, night: Span) -> Result<Configuration, ScheduleError> {
+fn rotation(
+    racks: u16,
+    shift: u16,
+    day: Span,
+    night: Span,
+) -> Result<Configuration, ScheduleError> {
     let sources = (0..racks).map(|dst| Some((dst + racks - shift) % racks));
     Ok(Configuration {
         matching: Matching::new(sources.collect())?,

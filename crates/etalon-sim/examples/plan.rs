@@ -6,6 +6,17 @@ fn main() {
     let t = Instant::now();
     let r = etalon_sim::run(&plan, &etalon_sim::Control::default()).unwrap();
     let s = t.elapsed().as_secs_f64();
-    println!("{:?}\n{:.3} s, {:.3} M data packets/s", r.meta, s, r.meta.packets_delivered as f64 / s / 1e6);
-    if std::env::args().nth(2).is_some() { for t in [&r.pairs,&r.flows,&r.days] { for (n,c) in t { println!("{n}: {c:?}"); } } }
+    println!(
+        "{:?}\n{:.3} s, {:.3} M data packets/s",
+        r.meta,
+        s,
+        r.meta.packets_delivered as f64 / s / 1e6
+    );
+    if std::env::args().nth(2).is_some() {
+        for t in [&r.pairs, &r.flows, &r.days] {
+            for (n, c) in t {
+                println!("{n}: {c:?}");
+            }
+        }
+    }
 }

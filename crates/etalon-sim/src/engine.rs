@@ -145,6 +145,13 @@ fn drive<F: Fabric, T: Tap, O: Observer>(
     control.report(stopped_at.0, end.0);
     observer.metrics().finish(stopped_at);
     world.finish(stopped_at);
-    let results = results::collect(plan, &world, observer.metrics(), stopped_at, partial, events)?;
+    let results = results::collect(
+        plan,
+        &world,
+        observer.metrics(),
+        stopped_at,
+        partial,
+        events,
+    )?;
     Ok((results, (world.tap, observer)))
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use etalon_switch::{
-    CircuitNetwork, Config, Configuration, Marking, Matching, PacketNetwork, Pair, Resize, Schedule,
-    VoqConfig,
+    CircuitNetwork, Config, Configuration, Marking, Matching, PacketNetwork, Pair, Resize,
+    Schedule, VoqConfig,
 };
 use etalon_tcp::{Ecn, cc};
 use etalon_units::{Rate, Span, Time};
@@ -303,13 +303,19 @@ impl Plan {
             return error("tcp.hz must lie between 1 and 1000000");
         }
         for (index, flow) in self.flows.iter().enumerate() {
-            for (rack, host) in [(flow.src_rack, flow.src_host), (flow.dst_rack, flow.dst_host)] {
+            for (rack, host) in [
+                (flow.src_rack, flow.src_host),
+                (flow.dst_rack, flow.dst_host),
+            ] {
                 if rack >= self.racks() || host >= self.hosts() {
                     return error(format!("flow {index}: there is no host r{rack}h{host}"));
                 }
             }
             if flow.src_rack == flow.dst_rack {
-                return error(format!("flow {index} does not leave rack {}", flow.src_rack));
+                return error(format!(
+                    "flow {index} does not leave rack {}",
+                    flow.src_rack
+                ));
             }
             if flow.bytes == Some(0) {
                 return error(format!("flow {index} has nothing to send"));
@@ -416,8 +422,11 @@ impl Plan {
 
 impl FlowPlan {
     pub(crate) fn congestion_control(&self) -> Result<cc::Any, cc::CcError> {
-        let params: Vec<(&str, f64)> =
-            self.cc_params.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        let params: Vec<(&str, f64)> = self
+            .cc_params
+            .iter()
+            .map(|(name, value)| (name.as_str(), *value))
+            .collect();
         cc::Any::by_name(&self.cc, &params)
     }
 }
@@ -447,7 +456,15 @@ impl RdcnPlan {
                     .voq
                     .pairs
                     .iter()
-                    .map(|p| (Pair { src: p.src, dst: p.dst }, p.packets))
+                    .map(|p| {
+                        (
+                            Pair {
+                                src: p.src,
+                                dst: p.dst,
+                            },
+                            p.packets,
+                        )
+                    })
                     .collect(),
             },
             marking: self.marking.as_ref().map(|m| Marking {

@@ -147,7 +147,8 @@ impl Metrics {
 
     #[inline]
     fn pair_mut(&mut self, pair: Pair) -> &mut PairMetrics {
-        self.pairs[usize::from(pair.src) * self.racks + usize::from(pair.dst)].get_or_insert_default()
+        self.pairs[usize::from(pair.src) * self.racks + usize::from(pair.dst)]
+            .get_or_insert_default()
     }
 
     #[inline]
@@ -168,7 +169,8 @@ impl Metrics {
     #[inline]
     fn follow_voq(&mut self, now: Time, len: u32) {
         let (runs, curve) = (&self.runs, &mut self.voq_curve);
-        self.voq_follower.update(now, i64::from(len), runs, curve, true, false);
+        self.voq_follower
+            .update(now, i64::from(len), runs, curve, true, false);
     }
 }
 

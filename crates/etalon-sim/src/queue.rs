@@ -1,12 +1,12 @@
 //! The event queue: a total order of (time, source).
 
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
 
 use etalon_units::Time;
 
 /// Who is to be woken. The order of the variants orders simultaneous events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// The head of a host's pipe reaches the fabric.
     Host(u32),
@@ -20,40 +20,35 @@ pub(crate) enum Source {
     Departed(u32),
 }
 
-/// An event, ordered such that the heap's greatest is the earliest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Event {
-    time: Time,
-    source: Source,
-}
-
-impl Event {
+impl Source {
+    /// Kind and index in one number, in the order of events.
     #[inline]
-    fn key(&self) -> (u64, u8, u32) {
-        let (kind, index) = match self.source {
+    fn code(self) -> u64 {
+        let (kind, index) = match self {
             Source::Host(i) => (0, i),
             Source::Start(i) => (1, i),
             Source::Stop(i) => (2, i),
             Source::Timer(i) => (3, i),
             Source::Departed(i) => (4, i),
         };
-        (self.time.0, kind, index)
+        kind << 32 | u64::from(index)
+    }
+
+    #[inline]
+    fn of(code: u64) -> Source {
+        let index = code as u32;
+        match code >> 32 {
+            0 => Source::Host(index),
+            1 => Source::Start(index),
+            2 => Source::Stop(index),
+            3 => Source::Timer(index),
+            _ => Source::Departed(index),
+        }
     }
 }
 
-impl PartialOrd for Event {
-    #[inline]
-    fn partial_cmp(&self, other: &Event) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Event {
-    #[inline]
-    fn cmp(&self, other: &Event) -> std::cmp::Ordering {
-        other.key().cmp(&self.key())
-    }
-}
+/// An event: ordered by time, then by source.
+type Event = Reverse<(Time, u64)>;
 
 /// Pending events. Each source has few of them: a host one, a timer one or two.
 #[derive(Debug, Default)]
@@ -64,18 +59,20 @@ pub(crate) struct EventQueue {
 impl EventQueue {
     #[inline]
     pub(crate) fn push(&mut self, time: Time, source: Source) {
-        self.heap.push(Event { time, source });
+        self.heap.push(Reverse((time, source.code())));
     }
 
     /// The earliest event's time, [`Time::MAX`] if there is none.
     #[inline]
     pub(crate) fn next_time(&self) -> Time {
-        self.heap.peek().map_or(Time::MAX, |event| event.time)
+        self.heap.peek().map_or(Time::MAX, |event| event.0.0)
     }
 
     #[inline]
     pub(crate) fn peek(&self) -> Option<(Time, Source)> {
-        self.heap.peek().map(|event| (event.time, event.source))
+        self.heap
+            .peek()
+            .map(|event| (event.0.0, Source::of(event.0.1)))
     }
 
     #[inline]
@@ -87,8 +84,7 @@ impl EventQueue {
     #[inline]
     pub(crate) fn postpone_first(&mut self, time: Time) {
         if let Some(mut first) = self.heap.peek_mut() {
-            first.time = time;
-            drop::<PeekMut<'_, Event>>(first);
+            first.0.0 = time;
         }
     }
 }

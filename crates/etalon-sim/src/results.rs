@@ -108,21 +108,60 @@ fn flows<T: Tap>(plan: &Plan, world: &World<T>, end: Time) -> Table {
     let measured = end.0.saturating_sub(plan.warmup_ns).max(1);
     vec![
         ("flow", integers(&rows, |&i| i as i64)),
-        ("src_rack", integers(&rows, |&i| plan.flows[i].src_rack.into())),
-        ("src_host", integers(&rows, |&i| plan.flows[i].src_host.into())),
-        ("dst_rack", integers(&rows, |&i| plan.flows[i].dst_rack.into())),
-        ("dst_host", integers(&rows, |&i| plan.flows[i].dst_host.into())),
-        ("cc", Column::Text(rows.iter().map(|&i| plan.flows[i].cc.clone()).collect())),
-        ("bytes", integers(&rows, |&i| plan.flows[i].bytes.map_or(-1, |b| b as i64))),
-        ("start_ns", integers(&rows, |&i| plan.flows[i].start_ns as i64)),
-        ("end_ns", integers(&rows, |&i| world.flows[i].end.map_or(-1, |t| t.0 as i64))),
-        ("bytes_delivered", integers(&rows, |&i| counters(i).received as i64)),
-        ("circuit_bytes", integers(&rows, |&i| world.flows[i].payload[1] as i64)),
-        ("packet_bytes", integers(&rows, |&i| world.flows[i].payload[0] as i64)),
-        ("retransmits", integers(&rows, |&i| counters(i).retransmits as i64)),
+        (
+            "src_rack",
+            integers(&rows, |&i| plan.flows[i].src_rack.into()),
+        ),
+        (
+            "src_host",
+            integers(&rows, |&i| plan.flows[i].src_host.into()),
+        ),
+        (
+            "dst_rack",
+            integers(&rows, |&i| plan.flows[i].dst_rack.into()),
+        ),
+        (
+            "dst_host",
+            integers(&rows, |&i| plan.flows[i].dst_host.into()),
+        ),
+        (
+            "cc",
+            Column::Text(rows.iter().map(|&i| plan.flows[i].cc.clone()).collect()),
+        ),
+        (
+            "bytes",
+            integers(&rows, |&i| plan.flows[i].bytes.map_or(-1, |b| b as i64)),
+        ),
+        (
+            "start_ns",
+            integers(&rows, |&i| plan.flows[i].start_ns as i64),
+        ),
+        (
+            "end_ns",
+            integers(&rows, |&i| world.flows[i].end.map_or(-1, |t| t.0 as i64)),
+        ),
+        (
+            "bytes_delivered",
+            integers(&rows, |&i| counters(i).received as i64),
+        ),
+        (
+            "circuit_bytes",
+            integers(&rows, |&i| world.flows[i].payload[1] as i64),
+        ),
+        (
+            "packet_bytes",
+            integers(&rows, |&i| world.flows[i].payload[0] as i64),
+        ),
+        (
+            "retransmits",
+            integers(&rows, |&i| counters(i).retransmits as i64),
+        ),
         ("rtos", integers(&rows, |&i| counters(i).rtos as i64)),
         ("tlps", integers(&rows, |&i| counters(i).tlps as i64)),
-        ("recoveries", integers(&rows, |&i| counters(i).recoveries as i64)),
+        (
+            "recoveries",
+            integers(&rows, |&i| counters(i).recoveries as i64),
+        ),
         ("undos", integers(&rows, |&i| counters(i).undos as i64)),
         ("cwnd", integers(&rows, |&i| path(i).window().cwnd.into())),
         (
@@ -132,11 +171,16 @@ fn flows<T: Tap>(plan: &Plan, world: &World<T>, end: Time) -> Table {
                 ssthresh => ssthresh.into(),
             }),
         ),
-        ("srtt_ns", integers(&rows, |&i| (path(i).srtt() / plan.tdf) as i64)),
+        (
+            "srtt_ns",
+            integers(&rows, |&i| (path(i).srtt() / plan.tdf) as i64),
+        ),
         (
             "mean_cwnd",
             Column::Floats(
-                rows.iter().map(|&i| world.flows[i].cwnd_time as f64 / measured as f64).collect(),
+                rows.iter()
+                    .map(|&i| world.flows[i].cwnd_time as f64 / measured as f64)
+                    .collect(),
             ),
         ),
     ]
@@ -164,7 +208,9 @@ fn pairs<T: Tap>(plan: &Plan, world: &World<T>, metrics: &Metrics) -> Result<Tab
     }
     let mut rows = Vec::new();
     for pair in all_pairs(plan) {
-        let Some(m) = metrics.pair(pair) else { continue };
+        let Some(m) = metrics.pair(pair) else {
+            continue;
+        };
         let mut payload = [0, 0];
         for (index, flow) in world.flows.iter().enumerate() {
             if world.endpoints[2 * index].pair == pair {
@@ -177,7 +223,9 @@ fn pairs<T: Tap>(plan: &Plan, world: &World<T>, metrics: &Metrics) -> Result<Tab
                 pair,
                 payload,
                 day_share: schedule.day_time(pair).0 as f64 / schedule.week().0 as f64,
-                span_s: m.first.map_or(0.0, |first| m.last.saturating_since(first).as_secs_f64()),
+                span_s: m
+                    .first
+                    .map_or(0.0, |first| m.last.saturating_since(first).as_secs_f64()),
             });
         }
     }
@@ -206,20 +254,38 @@ fn pairs<T: Tap>(plan: &Plan, world: &World<T>, metrics: &Metrics) -> Result<Tab
     Ok(vec![
         ("src", integers(&rows, |r| r.pair.src.into())),
         ("dst", integers(&rows, |r| r.pair.dst.into())),
-        ("circuit_payload_bytes", integers(&rows, |r| r.payload[1] as i64)),
-        ("packet_payload_bytes", integers(&rows, |r| r.payload[0] as i64)),
+        (
+            "circuit_payload_bytes",
+            integers(&rows, |r| r.payload[1] as i64),
+        ),
+        (
+            "packet_payload_bytes",
+            integers(&rows, |r| r.payload[0] as i64),
+        ),
         ("circuit_packets", metric(&|m| m.data_packets[1] as i64)),
         ("packet_packets", metric(&|m| m.data_packets[0] as i64)),
         ("first_ns", metric(&|m| m.first.map_or(-1, |t| t.0 as i64))),
         ("last_ns", metric(&|m| m.last.0 as i64)),
-        ("day_share", Column::Floats(rows.iter().map(|r| r.day_share).collect())),
-        ("circuit_utilization", utilization(Network::Circuit, circuit_rate)),
-        ("packet_utilization", utilization(Network::Packet, packet_rate)),
+        (
+            "day_share",
+            Column::Floats(rows.iter().map(|r| r.day_share).collect()),
+        ),
+        (
+            "circuit_utilization",
+            utilization(Network::Circuit, circuit_rate),
+        ),
+        (
+            "packet_utilization",
+            utilization(Network::Packet, packet_rate),
+        ),
         ("dropped_voq", metric(&|m| m.dropped[0] as i64)),
         ("dropped_shrink", metric(&|m| m.dropped[1] as i64)),
         ("dropped_hold", metric(&|m| m.dropped[2] as i64)),
         ("marked", metric(&|m| m.marked as i64)),
-        ("voq_mean", ratio(&|m| (m.voq_sum, m.data_packets[0] + m.data_packets[1]))),
+        (
+            "voq_mean",
+            ratio(&|m| (m.voq_sum, m.data_packets[0] + m.data_packets[1])),
+        ),
         ("voq_at_day_start", ratio(&|m| (m.voq_at_day_start, m.days))),
     ])
 }
@@ -227,7 +293,9 @@ fn pairs<T: Tap>(plan: &Plan, world: &World<T>, metrics: &Metrics) -> Result<Tab
 fn latency(plan: &Plan, metrics: &Metrics) -> Table {
     let mut rows = Vec::new();
     for pair in all_pairs(plan) {
-        let Some(m) = metrics.pair(pair) else { continue };
+        let Some(m) = metrics.pair(pair) else {
+            continue;
+        };
         for network in NETWORKS {
             for bin in m.latency[network as usize].bins() {
                 rows.push((pair, name(network), bin));
@@ -237,7 +305,10 @@ fn latency(plan: &Plan, metrics: &Metrics) -> Table {
     vec![
         ("src", integers(&rows, |r| r.0.src.into())),
         ("dst", integers(&rows, |r| r.0.dst.into())),
-        ("network", Column::Text(rows.iter().map(|r| r.1.to_owned()).collect())),
+        (
+            "network",
+            Column::Text(rows.iter().map(|r| r.1.to_owned()).collect()),
+        ),
         ("lower_ns", integers(&rows, |r| r.2.0 as i64)),
         ("upper_ns", integers(&rows, |r| r.2.1 as i64)),
         ("count", integers(&rows, |r| r.2.2 as i64)),
@@ -252,7 +323,10 @@ fn sequence<T: Tap>(world: &World<T>, metrics: &Metrics) -> Table {
     bytes.truncate(samples);
     voq.truncate(samples);
     vec![
-        ("t_ns", Column::Integers((0..samples as i64).map(|i| i * 1000).collect())),
+        (
+            "t_ns",
+            Column::Integers((0..samples as i64).map(|i| i * 1000).collect()),
+        ),
         ("bytes", Column::Floats(bytes)),
         ("voq_packets", Column::Floats(voq)),
     ]
@@ -267,9 +341,18 @@ fn days(metrics: &Metrics) -> Table {
         ("circuit_rate_bps", d.circuit_rate),
     ];
     vec![
-        ("quantity", Column::Text(rows.iter().map(|r| r.0.to_owned()).collect())),
-        ("mean", Column::Floats(rows.iter().map(|r| r.1.mean).collect())),
-        ("std", Column::Floats(rows.iter().map(|r| r.1.std()).collect())),
+        (
+            "quantity",
+            Column::Text(rows.iter().map(|r| r.0.to_owned()).collect()),
+        ),
+        (
+            "mean",
+            Column::Floats(rows.iter().map(|r| r.1.mean).collect()),
+        ),
+        (
+            "std",
+            Column::Floats(rows.iter().map(|r| r.1.std()).collect()),
+        ),
         ("count", integers(&rows, |r| r.1.count as i64)),
     ]
 }

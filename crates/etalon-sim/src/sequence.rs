@@ -124,10 +124,12 @@ impl Follower {
             let from = t0.max(start);
             let to = now.min(end);
             let line = |t: Time| {
-                let (part, whole) = ((t - t0).0 as i128, (now - t0).0.max(1) as i128);
-                v0 + ((v1 - v0) as i128 * part / whole) as i64
+                let (part, whole) = (i128::from((t - t0).0), i128::from((now - t0).0.max(1)));
+                v0 + (i128::from(v1 - v0) * part / whole) as i64
             };
-            let base = *self.base.get_or_insert_with(|| if relative { line(start.max(t0)) } else { 0 });
+            let base = *self
+                .base
+                .get_or_insert_with(|| if relative { line(start.max(t0)) } else { 0 });
             if from < to {
                 let whole = (now - t0).0.max(1) as i64;
                 let slope = (v1 - v0) * (SCALE * STEP as i64) / whole;

@@ -117,12 +117,23 @@ impl Ends {
 fn interfaces(racks: u16) -> Vec<Interface> {
     let one = |name: String, description: String| Interface { name, description };
     let mut all: Vec<Interface> = (0..racks)
-        .map(|r| one(format!("tor{r}-in"), format!("packets from the hosts of rack {r} to its ToR switch")))
+        .map(|r| {
+            one(
+                format!("tor{r}-in"),
+                format!("packets from the hosts of rack {r} to its ToR switch"),
+            )
+        })
         .collect();
-    all.extend(
-        (0..racks).map(|r| one(format!("tor{r}-out"), format!("packets from the network to the hosts of rack {r}"))),
-    );
-    all.push(one("drops".into(), "packets that the network dropped".into()));
+    all.extend((0..racks).map(|r| {
+        one(
+            format!("tor{r}-out"),
+            format!("packets from the network to the hosts of rack {r}"),
+        )
+    }));
+    all.push(one(
+        "drops".into(),
+        "packets that the network dropped".into(),
+    ));
     all
 }
 
@@ -228,7 +239,15 @@ struct Recorder {
 }
 
 impl Recorder {
-    fn record(&mut self, time: Time, kind: &'static str, pair: Option<Pair>, value: u64, bytes: u32, network: Option<Network>) {
+    fn record(
+        &mut self,
+        time: Time,
+        kind: &'static str,
+        pair: Option<Pair>,
+        value: u64,
+        bytes: u32,
+        network: Option<Network>,
+    ) {
         if self.window.has(time) {
             self.events.push(Event {
                 time,
@@ -243,7 +262,12 @@ impl Recorder {
 
     fn table(self) -> Table {
         let rack = |f: fn(Pair) -> u16| {
-            Column::Integers(self.events.iter().map(|e| e.pair.map_or(-1, |p| f(p).into())).collect())
+            Column::Integers(
+                self.events
+                    .iter()
+                    .map(|e| e.pair.map_or(-1, |p| f(p).into()))
+                    .collect(),
+            )
         };
         let network = |e: &Event| match e.network {
             Some(Network::Packet) => "packet",
@@ -251,13 +275,28 @@ impl Recorder {
             None => "",
         };
         vec![
-            ("t_ns", Column::Integers(self.events.iter().map(|e| e.time.0 as i64).collect())),
-            ("kind", Column::Text(self.events.iter().map(|e| e.kind.to_owned()).collect())),
+            (
+                "t_ns",
+                Column::Integers(self.events.iter().map(|e| e.time.0 as i64).collect()),
+            ),
+            (
+                "kind",
+                Column::Text(self.events.iter().map(|e| e.kind.to_owned()).collect()),
+            ),
             ("src", rack(|p| p.src)),
             ("dst", rack(|p| p.dst)),
-            ("value", Column::Integers(self.events.iter().map(|e| e.value as i64).collect())),
-            ("bytes", Column::Integers(self.events.iter().map(|e| e.bytes.into()).collect())),
-            ("network", Column::Text(self.events.iter().map(|e| network(e).to_owned()).collect())),
+            (
+                "value",
+                Column::Integers(self.events.iter().map(|e| e.value as i64).collect()),
+            ),
+            (
+                "bytes",
+                Column::Integers(self.events.iter().map(|e| e.bytes.into()).collect()),
+            ),
+            (
+                "network",
+                Column::Text(self.events.iter().map(|e| network(e).to_owned()).collect()),
+            ),
         ]
     }
 }

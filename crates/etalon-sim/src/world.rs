@@ -62,7 +62,13 @@ impl<T: Tap> World<T> {
         let hosts = u64::from(plan.racks()) * u64::from(plan.hosts());
         let new_host = |index| {
             let nic = Serializer::new(Rate(host.rate_bps));
-            Host::new(nic, Span(host.delay_ns), Span(host.jitter_ns), plan.seed, index)
+            Host::new(
+                nic,
+                Span(host.delay_ns),
+                Span(host.jitter_ns),
+                plan.seed,
+                index,
+            )
         };
         let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
         rng.set_stream(STREAM_INITIAL_SEQ);
@@ -90,9 +96,12 @@ impl<T: Tap> World<T> {
                 dst: pair.src,
             };
             world.measured_flows += usize::from(pair == world.measured);
-            let place = |rack: u16, host: u16| u32::from(rack) * u32::from(plan.hosts()) + u32::from(host);
-            let congestion_control =
-                || flow.congestion_control().map_err(|e| PlanError(e.to_string()));
+            let place =
+                |rack: u16, host: u16| u32::from(rack) * u32::from(plan.hosts()) + u32::from(host);
+            let congestion_control = || {
+                flow.congestion_control()
+                    .map_err(|e| PlanError(e.to_string()))
+            };
             let initial_seq = rng.next_u32();
             let client = Connection::client(plan.tcp_config(initial_seq), congestion_control()?);
             let server = Connection::server(plan.tcp_config(rng.next_u32()), congestion_control()?);
@@ -114,7 +123,9 @@ impl<T: Tap> World<T> {
                 first_byte: initial_seq.wrapping_add(1),
                 ..Flow::default()
             });
-            world.queue.push(Time(flow.start_ns), Source::Start(index as u32));
+            world
+                .queue
+                .push(Time(flow.start_ns), Source::Start(index as u32));
             if let Some(stop) = flow.stop_ns {
                 world.queue.push(Time(stop), Source::Stop(index as u32));
             }
@@ -154,7 +165,8 @@ impl<T: Tap> World<T> {
             if self.endpoints[2 * index].pair == self.measured {
                 let value = flow.highest as i64;
                 let curve = &mut self.sequence;
-                flow.sequence.update(now, value, &self.runs, curve, false, true);
+                flow.sequence
+                    .update(now, value, &self.runs, curve, false, true);
             }
         }
     }
@@ -264,13 +276,17 @@ impl<T: Tap> World<T> {
         self.delivered += 1;
         if pair == self.measured && packet.to & 1 == 1 {
             // Unwraps the 32-bit sequence number: it is within 2^31 of the highest one seen.
-            let end = segment.seq.wrapping_add(u32::from(segment.len)).wrapping_sub(flow.first_byte);
+            let end = segment
+                .seq
+                .wrapping_add(u32::from(segment.len))
+                .wrapping_sub(flow.first_byte);
             let ahead = end.wrapping_sub(flow.highest as u32) as i32;
             if ahead > 0 {
                 flow.highest += ahead as u64;
             }
             let value = flow.highest as i64;
-            flow.sequence.update(now, value, &self.runs, &mut self.sequence, false, true);
+            flow.sequence
+                .update(now, value, &self.runs, &mut self.sequence, false, true);
         }
     }
 }

@@ -63,14 +63,20 @@ pub(crate) fn parse_scaled(text: &str, units: &[(&str, u64)]) -> Result<u64, Par
             return Err(ParseError::TooLarge);
         }
     }
-    for digit in fraction.trim_end_matches(['0', '_']).bytes().filter(u8::is_ascii_digit) {
+    for digit in fraction
+        .trim_end_matches(['0', '_'])
+        .bytes()
+        .filter(u8::is_ascii_digit)
+    {
         value = value * 10 + u128::from(digit - b'0');
         divisor *= 10;
         if divisor > 1_000_000_000_000_000 {
             return Err(ParseError::TooFine);
         }
     }
-    let scaled = value.checked_mul(u128::from(scale)).ok_or(ParseError::TooLarge)?;
+    let scaled = value
+        .checked_mul(u128::from(scale))
+        .ok_or(ParseError::TooLarge)?;
     if !scaled.is_multiple_of(divisor) {
         return Err(ParseError::TooFine);
     }
