@@ -40,6 +40,7 @@ pub struct Path<C> {
     /// Segments ever delivered and ever marked lost.
     pub(crate) delivered: u64,
     pub(crate) lost: u64,
+    initial_cwnd: u32,
     /// The window limited the sender in the round that ends at `usage_seq`; else the most that it had out.
     limited: bool,
     max_packets_out: u32,
@@ -73,6 +74,7 @@ impl<C: CongestionControl> Path<C> {
             delivered: 0,
             lost: 0,
             limited: false,
+            initial_cwnd: config.initial_cwnd.max(1),
             max_packets_out: 0,
             usage_seq: config.initial_seq,
             used_stamp: 0,
@@ -179,7 +181,7 @@ impl<C: CongestionControl> Path<C> {
     /// Window decay of an application-limited sender (RFC 2861): halfway to what was used in the last timeout.
     fn shrink_to_used(&mut self, clock: &Clock) {
         if self.state == State::Open && self.used < self.window.cwnd {
-            let used = self.used.max(10);
+            let used = self.used.max(self.initial_cwnd);
             if used < self.window.cwnd {
                 self.window.ssthresh = self.current_ssthresh();
                 self.window.cwnd = self.window.cwnd.midpoint(used);
@@ -201,8 +203,8 @@ impl<C: CongestionControl> Path<C> {
     }
 
     /// After `idle` ticks with nothing in flight: halves the window for each timeout, not below the initial one.
-    pub(crate) fn restart(&mut self, clock: &Clock, idle: u64, initial_cwnd: u32) {
-        let floor = initial_cwnd.min(self.window.cwnd);
+    pub(crate) fn restart(&mut self, clock: &Clock, idle: u64) {
+        let floor = self.initial_cwnd.min(self.window.cwnd);
         self.window.ssthresh = self.current_ssthresh();
         let mut left = idle;
         while left > self.rtt.rto_ticks && self.window.cwnd > floor {

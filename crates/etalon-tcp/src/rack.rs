@@ -194,7 +194,10 @@ impl<C: CongestionControl> Connection<C> {
         if advancing {
             ticks = ticks.min(path.rtt.rto_ticks);
         } else if let Some(us) = self.us_until_rto() {
-            ticks = ticks.min(self.clock.ticks_for_us(us));
+            // A comparison instead of a division: the timeout is nearly always further away.
+            if us < self.clock.us_of_ticks(ticks) {
+                ticks = ticks.min(self.clock.ticks_for_us(us));
+            }
         }
         self.timer.set(&self.clock, Purpose::LossProbe, ticks);
         true

@@ -399,6 +399,7 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         self.stats.rtos += 1;
+        self.snd.tlp_high = None;
         self.enter_loss();
         self.snd.timeouts += 1;
         self.snd.forced = Some(Forced::Front);

@@ -80,6 +80,8 @@ pub(crate) struct Sender {
     pub data_segments: u64,
     /// New segments of the burst that is being taken out.
     pub burst: u32,
+    /// The burst calls for the retransmission timer to be set.
+    pub rearm: bool,
     /// ECN: negotiated, CWR to be sent, CE feedback as in DCTCP.
     pub ecn: bool,
     pub cwr_queued: bool,
@@ -124,6 +126,7 @@ impl Sender {
             paced_until: 0,
             data_segments: 0,
             burst: 0,
+            rearm: false,
             ecn: false,
             cwr_queued: false,
             bytes_acked: 0,

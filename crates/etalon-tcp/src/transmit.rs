@@ -244,6 +244,7 @@ impl<C: CongestionControl> Connection<C> {
         self.snd.tlp_high = Some(self.snd.nxt);
         self.snd.tlp_retransmitted = retransmitted;
         self.snd.burst = 0;
+        self.snd.rearm = false;
         // A full timeout follows the probe.
         self.timer.clear();
         self.rearm_rto();
@@ -275,6 +276,8 @@ impl<C: CongestionControl> Connection<C> {
             }
         }
         self.stats.retransmits += 1;
+        self.snd.last_sent = self.clock.jiffies;
+        self.snd.last_sent_ns = self.clock.now;
         // A window probe or an odd peer may have acknowledged part of it.
         let start = later(record.start, self.snd.una);
         self.data(start, record.end, record.has(mark::FIN), false)
@@ -376,9 +379,7 @@ impl<C: CongestionControl> Connection<C> {
         if self.path.reducing() {
             self.path.prr.out += 1;
         }
-        if prior == 0 || self.timer.purpose == Purpose::LossProbe {
-            self.rearm_rto();
-        }
+        self.snd.rearm |= prior == 0 || self.timer.purpose == Purpose::LossProbe;
         self.data(start, end, fin, true)
     }
 
@@ -395,8 +396,10 @@ impl<C: CongestionControl> Connection<C> {
             self.path
                 .validate(&self.clock, limited, self.snd.una, self.snd.nxt, decay);
         }
-        if sent > 0 {
-            self.schedule_loss_probe(false);
+        let rearm = std::mem::take(&mut self.snd.rearm);
+        let probing = sent > 0 && self.schedule_loss_probe(false);
+        if rearm && !probing {
+            self.rearm_rto();
         }
         self.check_persist();
         if cfg!(debug_assertions) {
@@ -450,8 +453,7 @@ impl<C: CongestionControl> Connection<C> {
         }
         let idle = self.clock.jiffies.saturating_sub(self.snd.last_sent);
         if idle > self.path.rtt.rto_ticks {
-            self.path
-                .restart(&self.clock, idle, self.config.initial_cwnd);
+            self.path.restart(&self.clock, idle);
         }
     }
 
