@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use etalon_switch::{Departure, DropReason, Network, Pair, Probe, Sink};
 use etalon_units::{Serializer, Span, Time};
 
-use crate::fabric::Fabric;
-use crate::packet::{Packet, PacketId};
+use crate::fabric::{Entering, Fabric};
+use crate::packet::PacketId;
 
 /// A packet on its way through a stage.
 #[derive(Clone, Copy, Debug)]
@@ -150,19 +150,17 @@ impl Fabric for Chain {
     fn enqueue<S: Sink<PacketId>, P: Probe>(
         &mut self,
         now: Time,
-        id: PacketId,
-        packet: &Packet,
-        pair: Pair,
+        packet: Entering,
         sink: &mut S,
         probe: &mut P,
     ) {
         let entry = Entry {
             departure: now,
             entered: now,
-            id,
+            id: packet.id,
             bytes: packet.bytes,
         };
-        let stage = if pair.src == 0 { 0 } else { self.back };
+        let stage = if packet.pair.src == 0 { 0 } else { self.back };
         self.enter(now, stage, entry, sink, probe);
     }
 

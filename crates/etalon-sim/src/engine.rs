@@ -7,7 +7,7 @@ use etalon_units::{Rate, Serializer, Span, Time};
 
 use crate::Control;
 use crate::chain::{Chain, Stage};
-use crate::fabric::{Fabric, Hybrid};
+use crate::fabric::{Entering, Fabric, Hybrid};
 use crate::plan::{DumbbellPlan, NetworkPlan, Plan, PlanError, StagePlan};
 use crate::probe::Metrics;
 use crate::queue::Source;
@@ -133,9 +133,8 @@ fn drive<F: Fabric, T: Tap, O: Observer>(
             }
             let packet = world.pool.get_mut(id);
             world.tap.entered(now, packet);
-            let packet = *packet;
-            let pair = world.endpoints[(packet.to ^ 1) as usize].pair;
-            fabric.enqueue(now, id, &packet, pair, &mut world, &mut observer);
+            let packet = Entering::of(id, packet);
+            fabric.enqueue(now, packet, &mut world, &mut observer);
         } else {
             world.queue.pop();
             world.wake(now, source);

@@ -7,15 +7,38 @@ use etalon_units::{Span, Time};
 
 use crate::packet::{Packet, PacketId};
 
+/// What a network needs to know of a packet that enters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entering {
+    pub(crate) id: PacketId,
+    pub(crate) pair: Pair,
+    /// On the wire.
+    pub(crate) bytes: u32,
+    pub(crate) ect: bool,
+    /// Without payload.
+    pub(crate) pure_ack: bool,
+}
+
+impl Entering {
+    #[inline]
+    pub(crate) fn of(id: PacketId, packet: &Packet) -> Entering {
+        Entering {
+            id,
+            pair: packet.pair,
+            bytes: packet.bytes,
+            ect: packet.segment.ect,
+            pure_ack: packet.segment.len == 0,
+        }
+    }
+}
+
 /// A network that takes packets from hosts and returns them to hosts through a [`Sink`].
 pub(crate) trait Fabric {
     /// A packet enters. All events up to `now` have been done.
     fn enqueue<S: Sink<PacketId>, P: Probe>(
         &mut self,
         now: Time,
-        id: PacketId,
-        packet: &Packet,
-        pair: Pair,
+        packet: Entering,
         sink: &mut S,
         probe: &mut P,
     );
@@ -31,7 +54,7 @@ pub(crate) trait Fabric {
 pub(crate) struct Hybrid {
     pub(crate) switch: Switch<PacketId>,
     pub(crate) bypass: Option<Span>,
-    pub(crate) around: VecDeque<(Time, PacketId, Pair, u32)>,
+    pub(crate) around: VecDeque<(Time, Entering)>,
 }
 
 impl Fabric for Hybrid {
@@ -39,21 +62,19 @@ impl Fabric for Hybrid {
     fn enqueue<S: Sink<PacketId>, P: Probe>(
         &mut self,
         now: Time,
-        id: PacketId,
-        packet: &Packet,
-        pair: Pair,
+        packet: Entering,
         sink: &mut S,
         probe: &mut P,
     ) {
-        if let (Some(delay), 0) = (self.bypass, packet.segment.len) {
-            self.around.push_back((now + delay, id, pair, packet.bytes));
+        if let (Some(delay), true) = (self.bypass, packet.pure_ack) {
+            self.around.push_back((now + delay, packet));
             return;
         }
         let arrival = Arrival {
-            handle: id,
-            pair,
+            handle: packet.id,
+            pair: packet.pair,
             bytes: packet.bytes,
-            ect: packet.segment.ect,
+            ect: packet.ect,
         };
         self.switch.enqueue(now, arrival, sink, probe);
     }
@@ -67,18 +88,18 @@ impl Fabric for Hybrid {
     #[inline]
     fn advance<S: Sink<PacketId>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
         self.switch.advance(now, sink, probe);
-        while let Some(&(time, handle, pair, bytes)) = self.around.front() {
+        while let Some(&(time, packet)) = self.around.front() {
             if time > now {
                 break;
             }
             self.around.pop_front();
             sink.deliver(Departure {
-                handle,
-                pair,
+                handle: packet.id,
+                pair: packet.pair,
                 time,
                 latency: self.bypass.unwrap_or_default(),
                 network: Network::Packet,
-                bytes,
+                bytes: packet.bytes,
                 ce: false,
                 ece: false,
             });

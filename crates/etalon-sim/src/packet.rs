@@ -1,5 +1,6 @@
 //! Packets in flight, recycled.
 
+use etalon_switch::Pair;
 use etalon_tcp::Segment;
 
 /// Ethernet header (14 bytes) and IPv4 header (20 bytes) around a TCP segment.
@@ -11,6 +12,8 @@ pub(crate) struct Packet {
     pub(crate) segment: Segment,
     /// The receiving endpoint: twice the flow's number, plus one for the flow's server.
     pub(crate) to: u32,
+    /// Rack pair that it crosses.
+    pub(crate) pair: Pair,
     /// Length on the wire in bytes, Ethernet header included.
     pub(crate) bytes: u32,
     /// CE in the IP header.
@@ -45,11 +48,10 @@ impl Pool {
         &mut self.packets[id as usize]
     }
 
-    /// Takes a packet out; its place may be used again.
+    /// The packet's place may be used again.
     #[inline]
-    pub(crate) fn remove(&mut self, id: PacketId) -> Packet {
+    pub(crate) fn free(&mut self, id: PacketId) {
         self.free.push(id);
-        self.packets[id as usize]
     }
 
     /// The largest number of packets that were in flight together.

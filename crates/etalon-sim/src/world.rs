@@ -1,6 +1,6 @@
 //! Hosts and flows: everything outside the network.
 
-use etalon_switch::{Departure, DropReason, Network, Pair, Sink};
+use etalon_switch::{Departure, DropReason, Pair, Sink};
 use etalon_tcp::{Connection, Flags};
 use etalon_units::{Rate, Serializer, Span, Time};
 use rand_chacha::ChaCha8Rng;
@@ -232,6 +232,7 @@ impl<T: Tap> World<T> {
             let id = self.pool.insert(Packet {
                 segment,
                 to: index ^ 1,
+                pair: end.pair,
                 bytes,
                 ce: false,
                 ip_id: 0,
@@ -267,26 +268,28 @@ impl<T: Tap> World<T> {
         }
     }
 
-    /// Counts a data packet that leaves the network.
+    /// Counts a data packet that leaves the network, on its way to endpoint `to`.
     #[inline]
-    fn measure(&mut self, now: Time, packet: &Packet, pair: Pair, network: Network) {
-        let flow = &mut self.flows[(packet.to >> 1) as usize];
-        let segment = &packet.segment;
-        flow.payload[network as usize] += u64::from(segment.len);
+    fn measure(
+        &mut self,
+        departure: &Departure<PacketId>,
+        to: u32,
+        segment_end: u32,
+        payload: u16,
+    ) {
+        let flow = &mut self.flows[(to >> 1) as usize];
+        flow.payload[departure.network as usize] += u64::from(payload);
         self.delivered += 1;
-        if pair == self.measured && packet.to & 1 == 1 {
+        if departure.pair == self.measured && to & 1 == 1 {
             // Unwraps the 32-bit sequence number: it is within 2^31 of the highest one seen.
-            let end = segment
-                .seq
-                .wrapping_add(u32::from(segment.len))
-                .wrapping_sub(flow.first_byte);
+            let end = segment_end.wrapping_sub(flow.first_byte);
             let ahead = end.wrapping_sub(flow.highest as u32) as i32;
             if ahead > 0 {
                 flow.highest += ahead as u64;
             }
-            let value = flow.highest as i64;
+            let (value, curve) = (flow.highest as i64, &mut self.sequence);
             flow.sequence
-                .update(now, value, &self.runs, &mut self.sequence, false, true);
+                .update(departure.time, value, &self.runs, curve, false, true);
         }
     }
 }
@@ -295,30 +298,33 @@ impl<T: Tap> Sink<PacketId> for World<T> {
     #[inline]
     fn deliver(&mut self, departure: Departure<PacketId>) {
         let now = departure.time;
-        let mut packet = self.pool.remove(departure.handle);
+        let packet = self.pool.get_mut(departure.handle);
         packet.ce |= departure.ce;
         if departure.ece {
             packet.segment.flags |= Flags::ECE;
         }
-        self.tap.left(now, &packet);
-        if packet.segment.len > 0 {
-            self.measure(now, &packet, departure.pair, departure.network);
-        }
-        let index = packet.to as usize;
-        let connection = &mut self.endpoints[index].connection;
+        self.tap.left(now, packet);
+        let index = packet.to;
+        let connection = &mut self.endpoints[index as usize].connection;
         connection.on_segment(now.0 * self.tdf, &packet.segment, packet.ce);
-        let flow = &mut self.flows[index >> 1];
+        let (seq, payload) = (packet.segment.seq, packet.segment.len);
+        self.pool.free(departure.handle);
+        if payload > 0 {
+            self.measure(&departure, index, seq.wrapping_add(payload.into()), payload);
+        }
+        let connection = &self.endpoints[index as usize].connection;
+        let flow = &mut self.flows[(index >> 1) as usize];
         if index & 1 == 0 {
             flow.follow_cwnd(now, connection.path().window().cwnd);
         } else if flow.end.is_none() && connection.bytes_received() >= flow.bytes {
             flow.end = Some(now);
         }
-        self.transmit(now, packet.to);
+        self.transmit(now, index);
     }
 
     fn discard(&mut self, now: Time, handle: PacketId, _pair: Pair, reason: DropReason) {
-        let packet = self.pool.remove(handle);
-        self.tap.lost(now, &packet, reason);
+        self.tap.lost(now, self.pool.get_mut(handle), reason);
+        self.pool.free(handle);
     }
 }
 

@@ -1,0 +1,214 @@
+//! The simulator end to end: determinism, conservation, and results that can be computed by hand.
+
+mod common;
+
+use common::{bulk, dumbbell, floats, integers, plan, run, strobe, texts};
+use etalon_sim::{Control, Plan, TraceRequest};
+use etalon_units::Time;
+use serde_json::json;
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_seed_another() {
+    let value = strobe(20, 16);
+    let first = run(&value);
+    let again = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(|| run(&value))).collect();
+        threads
+            .into_iter()
+            .map(|t| t.join().unwrap())
+            .collect::<Vec<_>>()
+    });
+    for other in again {
+        assert_eq!(first.meta.digest, other.meta.digest);
+        assert_eq!(
+            floats(&first.sequence, "bytes"),
+            floats(&other.sequence, "bytes")
+        );
+    }
+    let mut value = value;
+    value["seed"] = json!(2);
+    assert_ne!(first.meta.digest, run(&value).meta.digest);
+}
+
+#[test]
+fn days_and_weeks_are_exact() {
+    let results = run(&strobe(20, 16));
+    let mean = floats(&results.days, "mean");
+    let std = floats(&results.days, "std");
+    assert_eq!(texts(&results.days, "quantity")[..2], ["day_ns", "week_ns"]);
+    assert_eq!(mean[..2], [180_000.0, 4_800_000.0]);
+    assert_eq!(std[..2], [0.0, 0.0]);
+}
+
+#[test]
+fn large_queues_fill_the_circuit_and_small_ones_do_not() {
+    let utilization = |voq| floats(&run(&strobe(300, voq)).pairs, "circuit_utilization")[0];
+    let (small, large) = (utilization(8), utilization(128));
+    assert!(small < 0.5, "{small}");
+    // 99.27 % of a packet on the wire is payload; a day holds a whole number of packets.
+    assert!((0.97..=1.0).contains(&large), "{large}");
+}
+
+#[test]
+fn a_trace_is_the_same_run_again() {
+    let value = strobe(6, 16);
+    let results = run(&value);
+    let request = TraceRequest {
+        start: Time(0),
+        end: Time(u64::MAX),
+        pcapng: None,
+    };
+    let (traced, events) = etalon_sim::trace(&plan(&value), &Control::default(), &request).unwrap();
+    assert_eq!(results.meta.digest, traced.meta.digest);
+    let kinds = texts(&events, "kind");
+    let count = |kind: &str| kinds.iter().filter(|k| *k == kind).count() as u64;
+    assert_eq!(count("week"), 6);
+    assert_eq!(count("day"), 6 * 24);
+    // What enters is transmitted, dropped on the way in (and never enqueued), or still there.
+    assert!(count("enqueue") - count("dequeue") <= 16 * 3);
+    assert!(count("dequeue") - count("depart") <= 200);
+    let times = integers(&events, "t_ns");
+    assert!(times.is_sorted());
+}
+
+#[test]
+fn a_traced_window_holds_only_its_events() {
+    let request = TraceRequest {
+        start: Time(4_800_000),
+        end: Time(9_600_000),
+        pcapng: None,
+    };
+    let plan = plan(&strobe(6, 16));
+    let (results, events) = etalon_sim::trace(&plan, &Control::default(), &request).unwrap();
+    assert_eq!(results.meta.simulated_ns, 9_600_000);
+    let times = integers(&events, "t_ns");
+    assert!(times.iter().all(|t| (4_800_000..9_600_000).contains(t)));
+    assert!(times.len() > 100);
+}
+
+#[test]
+fn a_capture_that_cannot_be_written_is_an_error() {
+    let request = TraceRequest {
+        start: Time(0),
+        end: Time(1_000_000),
+        pcapng: Some("/nonexistent/trace.pcapng".into()),
+    };
+    let plan = plan(&strobe(1, 16));
+    let error = etalon_sim::trace(&plan, &Control::default(), &request).unwrap_err();
+    assert!(error.to_string().contains("No such file"), "{error}");
+}
+
+#[test]
+fn bulk_flows_share_a_bottleneck_and_fill_it() {
+    let results = run(&dumbbell(1_000_000_000, bulk("cubic", 16)));
+    let delivered = integers(&results.flows, "bytes_delivered");
+    let total: i64 = delivered.iter().sum();
+    // 10 Gb/s for a second, 8948 of each 9014 bytes payload, all but the start.
+    let most = 1.25e9 * 8948.0 / 9014.0;
+    assert!(
+        total as f64 > 0.97 * most && total as f64 <= most,
+        "{total}"
+    );
+    assert!(
+        delivered.iter().all(|d| *d as f64 > 0.3 * most / 16.0),
+        "{delivered:?}"
+    );
+}
+
+#[test]
+fn a_small_flow_completes_when_the_arithmetic_says() {
+    // Five segments, which fit into the first window offered (64 KB): handshake (60 us and a little serialisation), then one window.
+    let flow = json!([{"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": 0, "cc": "reno",
+        "start_ns": 0, "bytes": 44_740}]);
+    let mut value = dumbbell(10_000_000, flow);
+    value["network"]["host"]["jitter_ns"] = json!(0);
+    let results = run(&value);
+    let end = integers(&results.flows, "end_ns")[0];
+    // SYN 74 B and ACK 66 B at 40 and 10 Gb/s; SYN-ACK 74 B at 40 Gb/s; then the host's first packet (9014 B at 40
+    // Gb/s), five of them at 10 Gb/s, and three one-way delays in all.
+    let handshake = 15 + 59 + 30_000 + 15 + 30_000;
+    let data = 13 + 1_803 + 5 * 7_211 + 2 + 30_000;
+    let expected = handshake + data;
+    assert!((end - expected).abs() <= 80, "{end} instead of {expected}");
+    assert_eq!(integers(&results.flows, "bytes_delivered")[0], 44_740);
+    assert_eq!(integers(&results.flows, "retransmits")[0], 0);
+}
+
+#[test]
+fn flows_start_and_stop_when_told() {
+    let flow = json!([{"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": 0, "cc": "cubic",
+        "start_ns": 2_000_000, "stop_ns": 4_000_000}]);
+    let results = run(&dumbbell(50_000_000, flow));
+    let delivered = integers(&results.flows, "bytes_delivered")[0];
+    assert!(delivered > 100_000 && delivered < 2_600_000, "{delivered}");
+    assert_eq!(integers(&results.flows, "end_ns")[0], -1);
+}
+
+#[test]
+fn warm_up_is_not_counted() {
+    let whole = run(&strobe(40, 16));
+    let mut value = strobe(40, 16);
+    value["warmup_ns"] = json!(20 * 4_800_000);
+    let half = run(&value);
+    let bytes = |r: &etalon_sim::Results| integers(&r.flows, "bytes_delivered").iter().sum::<i64>();
+    let share = bytes(&half) as f64 / bytes(&whole) as f64;
+    assert!((0.45..0.56).contains(&share), "{share}");
+    assert!(integers(&half.pairs, "first_ns")[0] >= 20 * 4_800_000);
+}
+
+#[test]
+fn acknowledgements_around_the_switch_leave_its_queues_alone() {
+    let mut value = strobe(10, 64);
+    value["network"]["ack_bypass_ns"] = json!(0);
+    let request = TraceRequest {
+        start: Time(0),
+        end: Time(u64::MAX),
+        pcapng: None,
+    };
+    let (_, events) = etalon_sim::trace(&plan(&value), &Control::default(), &request).unwrap();
+    let backward = integers(&events, "src")
+        .iter()
+        .zip(texts(&events, "kind"))
+        .filter(|(src, kind)| **src == 1 && *kind == "enqueue")
+        .count();
+    assert_eq!(backward, 0, "only data enters the switch");
+}
+
+#[test]
+fn a_stopped_run_returns_what_it_measured() {
+    let control = Control::default();
+    control.stop();
+    let results = etalon_sim::run(&plan(&strobe(1000, 16)), &control).unwrap();
+    assert!(results.meta.partial);
+    assert!(results.meta.simulated_ns < 1000 * 4_800_000);
+}
+
+#[test]
+fn memory_does_not_grow_with_the_length_of_a_run() {
+    let peak = |weeks| run(&strobe(weeks, 16)).meta.peak_in_network;
+    assert!(peak(400) <= 2 * peak(40));
+}
+
+#[test]
+fn plans_that_contradict_themselves_are_refused() {
+    let refused = |path: &str, wrong: serde_json::Value, why: &str| {
+        let mut value = strobe(10, 16);
+        *value.pointer_mut(path).expect("a key of the plan") = wrong;
+        let error = Plan::from_json(&value.to_string())
+            .and_then(|plan| plan.schedule().map(|_| plan))
+            .unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+    };
+    refused("/tdf", json!(0), "tdf");
+    refused("/warmup_ns", json!(10 * 4_800_000), "warm-up");
+    refused("/flows/0/dst_rack", json!(0), "does not leave");
+    refused("/flows/0/src_host", json!(16), "no host r0h16");
+    refused("/flows/0/cc", json!("cubik"), "cubik");
+    refused("/tcp/hz", json!(0), "hz");
+    refused("/network/host/rate_bps", json!(0), "link rate");
+    refused(
+        "/schedule/configurations/3/sources",
+        json!([1, 0, 1]),
+        "configuration 3",
+    );
+}
