@@ -1,0 +1,27 @@
+"""Papers, reproduced: a folder a paper, one engine for all.
+
+    result = etalon.reproduce.reproduce("nsdi20", figures=["9a"])
+    result.print()
+
+A paper's folder (`papers/nsdi20`) says what is run (`series.toml`, with plans in `plans/`), what the paper published and how
+near a measurement must come (`published.toml`), and how its figures are drawn (`figures.py`). See `etalon.reproduce.paper`.
+"""
+
+from __future__ import annotations
+
+from etalon.reproduce.claims import Judged
+from etalon.reproduce.drawing import Drawing
+from etalon.reproduce.paper import Paper, papers
+from etalon.reproduce.results import Missing, Results
+from etalon.reproduce.run import Reproduction, reproduce
+
+__all__ = [
+    "Drawing",
+    "Judged",
+    "Missing",
+    "Paper",
+    "Reproduction",
+    "Results",
+    "papers",
+    "reproduce",
+]

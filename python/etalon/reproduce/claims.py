@@ -1,0 +1,118 @@
+"""Claims, judged: the verdict follows from published value, measurement and tolerance alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from etalon.errors import EtalonError
+from etalon.metrics import METRICS
+from etalon.reproduce.paper import Claim, Paper
+from etalon.reproduce.results import Missing, Results
+
+REPRODUCED, NOT_YET, NOT_MEASURED = "reproduced", "not yet", "not measured"
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How a measurement is compared: "5 points", "8 %" of the published value, "exact", "at most", "at least"."""
+
+    text: str
+    amount: float = 0.0
+    relative: bool = False
+
+    @classmethod
+    def parse(cls, text: str, unit: str) -> Tolerance:
+        """Reads a tolerance of a quantity in `unit`."""
+        if text in ("exact", "at most", "at least"):
+            return cls(text)
+        found = re.fullmatch(r"(\d+(?:\.\d+)?) (\S+)", text)
+        if (
+            found is None
+            or found[2] not in ("%", "points", unit)
+            or (found[2] == "points") != (unit in ("%", "points"))
+        ):
+            raise EtalonError(f'"{text}" is not a tolerance of a value in {unit}')
+        return cls(text, float(found[1]), relative=found[2] == "%")
+
+    def band(self, published: float) -> float:
+        """How far from the published value a measurement may be."""
+        return self.amount / 100 * abs(published) if self.relative else self.amount
+
+    def verdict(self, published: float, measured: float, unit: str) -> str:
+        """`reproduced`, or by how much it differs."""
+        gap = measured - published
+        slack = 1e-9 * max(abs(published), 1)  # of floating point, not of the claim
+        if self.text == "at most":
+            holds = gap <= slack
+        elif self.text == "at least":
+            holds = gap >= -slack
+        else:
+            holds = abs(gap) <= self.band(published) + slack
+        if holds:
+            return REPRODUCED
+        if self.relative and published:
+            return f"differs by {100 * gap / published:+.1f} %"
+        return f"differs by {gap:+.3g} {'points' if unit == '%' else unit}"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with what was measured and the verdict."""
+
+    claim: Claim
+    measured: float | None
+    verdict: str
+    reason: str = ""
+    """Why nothing was measured."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row of the JSON list."""
+        return {
+            "id": self.claim.id,
+            "figure": self.claim.group.figure,
+            "quantity": self.claim.quantity,
+            "published": self.claim.published,
+            "measured": None if self.measured is None else round(self.measured, 4),
+            "unit": self.claim.group.unit,
+            "tolerance": self.claim.group.tolerance,
+            "verdict": self.verdict,
+        }
+
+
+def judge(paper: Paper, results: Results, figures: Sequence[str]) -> list[Judged]:
+    """Judges the claims of these figures, in the paper's order of figures."""
+    chosen = sorted(
+        (claim for claim in paper.claims if claim.group.figure in figures),
+        key=lambda claim: [figure.id for figure in paper.head.figure].index(claim.group.figure),
+    )
+    return [_judge(paper, claim, results) for claim in chosen]
+
+
+def _judge(paper: Paper, claim: Claim, results: Results) -> Judged:
+    group = claim.group
+    tolerance = Tolerance.parse(group.tolerance, group.unit)
+    try:
+        measured = _measure(paper, claim, results)
+    except Missing as missing:
+        return Judged(claim, None, NOT_YET if missing.yet else NOT_MEASURED, str(missing))
+    return Judged(claim, measured, tolerance.verdict(claim.published, measured, group.unit))
+
+
+def _measure(paper: Paper, claim: Claim, results: Results) -> float:
+    group = claim.group
+    if group.measure is not None:
+        measure = getattr(paper.measures, group.measure, None)
+        if measure is None:
+            raise EtalonError(f"{paper.folder / 'claims.py'} has no function {group.measure}")
+        return float(measure(results))
+    assert (
+        group.series is not None and group.metric is not None and claim.x is not None
+    )  # checked by ClaimGroup
+    if group.metric not in METRICS:
+        raise EtalonError(
+            f"{paper.folder / 'published.toml'}: {claim.id}: there is no metric {group.metric}"
+        )
+    return results.metric(group.series, claim.x, group.metric)

@@ -1,0 +1,145 @@
+"""What a reproduction leaves behind: figures, results.json, claims.md, report.html."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from etalon import _core, figures, report, store
+from etalon.errors import EtalonError, PlanError
+from etalon.reproduce import table
+from etalon.reproduce.claims import Judged
+from etalon.reproduce.drawing import Drawing
+from etalon.reproduce.paper import FigureEntry, Paper
+from etalon.reproduce.results import Missing, Results
+
+RESULTS = "results.json"
+
+
+def claim(folder: Path, paper: Paper) -> None:
+    """Takes an empty or new folder, or one that holds this paper's results; refuses any other."""
+    if folder.is_dir() and any(folder.iterdir()):
+        if _paper_of(folder / RESULTS) != paper.name:
+            raise PlanError(
+                f"is not empty and holds no results of {paper.name}; it is never overwritten",
+                file=str(folder),
+            )
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _replace(folder / RESULTS, json.dumps({"paper": paper.name, "claims": []}) + "\n")
+    except FileExistsError:
+        raise PlanError("is a file, not a folder", file=str(folder)) from None
+    except OSError as error:
+        raise EtalonError(f"{folder}: could not be written: {error.strerror}") from error
+
+
+def _paper_of(path: Path) -> str | None:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return document.get("paper") if isinstance(document, dict) else None
+
+
+def write(
+    folder: Path,
+    paper: Paper,
+    results: Results,
+    covered: Sequence[FigureEntry],
+    judged: Sequence[Judged],
+    *,
+    interrupted: bool,
+) -> None:
+    """Writes everything. `covered` are the figures that are drawn."""
+    document: dict[str, Any] = {
+        "paper": paper.name,
+        "version": _core.__version__,
+        "interrupted": interrupted,
+        "figures": [figure.id for figure in covered],
+        "claims": [one.as_dict() for one in judged],
+    }
+    try:
+        _replace(folder / RESULTS, json.dumps(document, indent=2) + "\n")
+        _replace(folder / "claims.md", table.markdown(judged))
+        pictures = _pictures(folder, paper, results, covered)
+        report.write(
+            folder / "report.html",
+            f"{paper.head.venue}: {paper.head.title}",
+            _sections(paper, covered, judged, pictures, interrupted=interrupted),
+            subtitle=f"{paper.head.authors}, {paper.head.link}",
+        )
+    except OSError as error:
+        raise EtalonError(f"{folder}: could not be written: {error.strerror or error}") from error
+
+
+def _pictures(
+    folder: Path, paper: Paper, results: Results, covered: Sequence[FigureEntry]
+) -> dict[str, list[report.Picture]]:
+    """Draws these figures into `folder`/figures and gives them back; one whose points are not there is left out."""
+    pictures: dict[str, list[report.Picture]] = {}
+    for figure in covered:
+        draw = paper.drawings.get(figure.id)
+        if draw is None:
+            continue
+        try:
+            made = draw(results)
+        except Missing:
+            continue
+        for drawing in [made] if isinstance(made, Drawing) else made:
+            if drawing.empty:
+                continue
+            name = "-".join(filter(None, (figure.id, drawing.part)))
+            png, _ = figures.save(drawing.draw(), folder / "figures", name)
+            caption = f"{name}: {figure.title}"
+            pictures.setdefault(figure.id, []).append(
+                report.Picture(caption, png, drawing.interactive())
+            )
+    return pictures
+
+
+def _sections(
+    paper: Paper,
+    covered: Sequence[FigureEntry],
+    judged: Sequence[Judged],
+    pictures: dict[str, list[report.Picture]],
+    *,
+    interrupted: bool,
+) -> list[report.Section]:
+    """The report: what the paper says, all claims, then figure by figure what was measured."""
+    rows = [one.as_dict() | {"reason": one.reason or one.claim.group.source} for one in judged]
+    first: list[report.Part] = [report.Prose(paper.head.summary)]
+    if interrupted:
+        first.append(
+            report.Prose("The measurement was interrupted: some points are missing.", warning=True)
+        )
+    sections = [report.Section("Claims", [*first, report.Claims(rows)])]
+    grouped: dict[str, list[report.Part]] = {}
+    for figure in covered:
+        parts: list[report.Part] = list(pictures.get(figure.id, ()))
+        if figure.note:
+            parts.append(report.Prose(figure.note))
+        if parts:
+            grouped.setdefault(_heading(figure), []).extend(parts)
+    sections += [report.Section(title, parts) for title, parts in grouped.items()]
+    facts = [
+        ("version of Etalon", _core.__version__),
+        ("command", f"`etalon reproduce {paper.name}`"),
+    ]
+    return [*sections, report.Section("Where this comes from", [report.Table(("", ""), facts)])]
+
+
+def _heading(figure: FigureEntry) -> str:
+    """Figures 8a, 8b and 8c stand under one heading."""
+    number = figure.id.rstrip("abcdefgh")
+    return f"Figure {number}" if number.isdigit() else figure.title
+
+
+def _replace(path: Path, text: str) -> None:
+    """Writes a file whole or not at all."""
+    draft = path.with_name(f".{path.name}.tmp")
+    store.write_text(draft, text)
+    os.replace(draft, path)

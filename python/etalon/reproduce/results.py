@@ -1,0 +1,77 @@
+"""What a reproduction has measured: runs by series and x, some of which may not be there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import fmean
+from typing import Any
+
+from etalon.metrics import METRICS
+from etalon.reproduce.paper import Paper, X
+from etalon.results import Run
+
+
+class Missing(Exception):
+    """A point that a claim or figure needs was not measured. `yet`: this version cannot measure it."""
+
+    def __init__(self, reason: str, *, yet: bool = False) -> None:
+        super().__init__(reason)
+        self.yet = yet
+
+
+class Results:
+    """Runs by series and x, one for each seed."""
+
+    def __init__(
+        self,
+        paper: Paper,
+        runs: Mapping[tuple[str, X], list[Run]],
+        lacking: Mapping[tuple[str, X], str],
+    ) -> None:
+        self.paper = paper
+        self._runs = runs
+        self._lacking = lacking
+        """Points that this version cannot run, and why."""
+
+    def runs(self, series: str, x: X) -> list[Run]:
+        """The runs of one point. Raises `Missing` if they are not there."""
+        if (series, x) in self._runs:
+            return self._runs[series, x]
+        if (series, x) in self._lacking:
+            raise Missing(self._lacking[series, x], yet=True)
+        raise Missing(f"{series} at {x} was not run")
+
+    def run(self, series: str, x: X) -> Run:
+        """The run of the first seed. Raises `Missing` if it is not there."""
+        return self.runs(series, x)[0]
+
+    def seeds(self, series: str) -> dict[Any, list[Run]]:
+        """All runs of the points of a series that are there, by x."""
+        return {
+            x: self._runs[series, x]
+            for x in self.paper.series[series].x
+            if (series, x) in self._runs
+        }
+
+    def series(self, name: str) -> dict[Any, Run]:
+        """The runs of the first seed of the points of a series that are there, by x."""
+        return {x: runs[0] for x, runs in self.seeds(name).items()}
+
+    def whole(self, series: str) -> dict[Any, list[Run]]:
+        """All runs of a series by x. Raises `Missing` if one is not there that could be."""
+        return {
+            x: self.runs(series, x)
+            for x in self.paper.series[series].x
+            if (series, x) not in self._lacking
+        }
+
+    def metric(self, series: str, x: X, name: str) -> float:
+        """A metric of `etalon list metrics` at one point, the mean over seeds; shares in percent.
+
+        Raises `Missing` if there is none.
+        """
+        metric = METRICS[name]
+        values = [value for value in map(metric.of, self.runs(series, x)) if value is not None]
+        if not values:
+            raise Missing(f"{series} at {x}: no packet to measure {name} on")
+        return fmean(values) * (100 if metric.unit == "0..1" else 1)

@@ -1,0 +1,142 @@
+"""Reproduces a paper: runs what is missing, judges the claims, writes figures and report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from etalon import engine
+from etalon.errors import EtalonError, Interrupted
+from etalon.plan import Plan
+from etalon.reproduce import output, table
+from etalon.reproduce.cache import Cache
+from etalon.reproduce.claims import Judged, judge
+from etalon.reproduce.paper import FigureEntry, Paper, Point, X
+from etalon.reproduce.results import Results
+from etalon.results import Run
+
+RUNS = Path("runs")
+
+_Runs = dict[tuple[str, X], list[Run]]
+_Lacking = dict[tuple[str, X], str]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The claims of the figures that were asked for, judged, and where the rest lies."""
+
+    paper: Paper
+    judged: list[Judged]
+    folder: Path
+    measured: int
+    """Runs that were made now; the others were there."""
+    runs: int
+    seconds: float
+    interrupted: bool
+    """Ctrl-C: the points that were finished are kept; claims on the others say 'not measured'."""
+
+    def claims(self) -> list[dict[str, Any]]:
+        """The claims as rows: id, figure, quantity, published, measured, unit, tolerance, verdict."""
+        return [judged.as_dict() for judged in self.judged]
+
+    def print(self) -> None:
+        """Prints the table of claims to standard output."""
+        table.show(self.judged)
+        table.say(self)
+
+
+def reproduce(
+    name: str,
+    figures: Sequence[str] | None = None,
+    *,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    progress: engine.Progress | None = None,
+) -> Reproduction:
+    """Reproduces figures of a paper (all without `figures`), `jobs` runs at a time.
+
+    Points are kept in the folder `out` (runs/reproduce-NAME by default) and are not run again by the same version; `force`
+    runs all of them again. Figures, report, claims.md and results.json there cover every figure whose points are there.
+    """
+    paper = Paper.load(name)
+    folder = Path(out) if out is not None else RUNS / f"reproduce-{paper.name}"
+    chosen = paper.choose(figures)
+    plans = _plans(paper.points(chosen))
+    output.claim(folder, paper)
+    cache = Cache(folder)
+    began = time.monotonic()
+    try:
+        cache.forget(all_of_it=force)
+        missing = [plan for plan in plans if not cache.has(plan)]
+        interrupted = _run(missing, cache, jobs, progress)
+    except OSError as error:
+        raise EtalonError(f"{folder}: could not be written: {error.strerror or error}") from error
+
+    everything = paper.points(list(paper.head.figure))
+    runs, lacking = _collect(everything, cache)
+    results = Results(paper, runs, lacking)
+    complete = [figure for figure in paper.head.figure if _complete(paper, figure, runs, lacking)]
+    ids = {figure.id for figure in (*chosen, *complete)}
+    covered = [figure for figure in paper.head.figure if figure.id in ids]
+    judged = judge(paper, results, [figure.id for figure in covered])
+    output.write(folder, paper, results, covered, judged, interrupted=interrupted)
+    asked = {figure.id for figure in chosen}
+    return Reproduction(
+        paper,
+        [one for one in judged if one.claim.group.figure in asked],
+        folder,
+        measured=sum(cache.has(plan) for plan in missing),
+        runs=len(plans),
+        seconds=time.monotonic() - began,
+        interrupted=interrupted,
+    )
+
+
+def _plans(points: Sequence[Point]) -> list[Plan]:
+    """The plans of points, each once however many points share it."""
+    return list({plan.digest: plan for point in points for plan in point.plans}.values())
+
+
+def _run(
+    plans: Sequence[Plan], cache: Cache, jobs: int | None, progress: engine.Progress | None
+) -> bool:
+    """Runs plans and keeps each run as soon as it is complete; says whether Ctrl-C came."""
+
+    def keep(_: int, run: Run) -> None:
+        cache.add(run)
+
+    try:
+        engine.execute(plans, jobs=jobs, progress=progress, done=keep)
+    except Interrupted as stop:
+        for run in stop.runs:
+            if not run.partial and not cache.has(run.plan):
+                cache.add(run)
+        return True
+    return False
+
+
+def _collect(points: Sequence[Point], cache: Cache) -> tuple[_Runs, _Lacking]:
+    """Runs by series and x where all seeds are there, and what this version cannot run."""
+    runs: _Runs = {}
+    loaded: dict[str, Run] = {}
+    for point in points:
+        for plan in point.plans:
+            if plan.digest not in loaded and cache.has(plan):
+                loaded[plan.digest] = cache.load(plan)
+        if point.plans and all(plan.digest in loaded for plan in point.plans):
+            runs[point.series, point.x] = [loaded[plan.digest] for plan in point.plans]
+    return runs, {(point.series, point.x): point.missing for point in points if not point.plans}
+
+
+def _complete(paper: Paper, figure: FigureEntry, runs: _Runs, lacking: _Lacking) -> bool:
+    """Whether all that this figure needs has been measured."""
+    return all(
+        (name, x) in runs or (name, x) in lacking
+        for name in figure.series
+        for x in paper.series[name].x
+        if figure.points is None or x in figure.points
+    )

@@ -1,0 +1,104 @@
+"""The table of claims, on a terminal and in Markdown."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from etalon.reproduce.claims import NOT_MEASURED, NOT_YET, REPRODUCED, Judged
+
+if TYPE_CHECKING:
+    from etalon.reproduce.run import Reproduction
+
+COLUMNS = ("figure", "claim", "published", "measured", "tolerance", "verdict")
+
+
+def cells(judged: Judged) -> tuple[str, ...]:
+    """A claim as text."""
+    group = judged.claim.group
+    return (
+        group.figure,
+        judged.claim.quantity,
+        f"{judged.claim.published:g} {group.unit}",
+        "-" if judged.measured is None else f"{number(judged.measured)} {group.unit}",
+        group.tolerance,
+        judged.verdict,
+    )
+
+
+def number(value: float) -> str:
+    """A measured value with about as many digits as papers print."""
+    if value == int(value) and abs(value) < 1e6:
+        return str(int(value))
+    return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+
+
+def show(claims: Sequence[Judged]) -> None:
+    """Prints the table to standard output."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in COLUMNS:
+        right = column in ("published", "measured")
+        table.add_column(column, justify="right" if right else "left", no_wrap=column != "claim")
+    last = None
+    for judged in claims:
+        figure, *others = (escape(cell) for cell in cells(judged))
+        if last is not None and figure != last:
+            table.add_row()
+        others[-1] = f"[{_colour(judged)}]{others[-1]}[/]"
+        table.add_row("" if figure == last else f"[bold]{figure}[/]", *others)
+        last = figure
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def say(result: Reproduction) -> None:
+    """Prints what it comes to, and where everything lies."""
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    console.print()
+    console.print(f"[bold]{total(result.judged)}[/]")
+    kept = "" if result.measured == result.runs else ", the others were there"
+    console.print(f"{result.measured} of {result.runs} runs made in {result.seconds:.0f} s{kept}")
+    if result.interrupted:
+        console.print(
+            "[yellow]interrupted:[/] the finished runs are kept; the same command goes on from there"
+        )
+    console.print(f"report: {result.folder / 'report.html'}")
+
+
+def total(claims: Sequence[Judged]) -> str:
+    """The verdicts, counted."""
+    count = Counter(
+        judged.verdict if judged.verdict in (REPRODUCED, NOT_YET, NOT_MEASURED) else "differ"
+        for judged in claims
+    )
+    names = (REPRODUCED, "differ", NOT_YET, NOT_MEASURED)
+    return f"{len(claims)} claims: " + ", ".join(
+        f"{count[name]} {name}" for name in names if count[name]
+    )
+
+
+def markdown(claims: Sequence[Judged]) -> str:
+    """The table in Markdown."""
+    return "\n".join(_markdown(claims)) + "\n"
+
+
+def _markdown(claims: Sequence[Judged]) -> Iterator[str]:
+    yield "| " + " | ".join(COLUMNS) + " |"
+    yield "|---|---|---:|---:|---|---|"
+    for judged in claims:
+        yield "| " + " | ".join(cells(judged)) + " |"
+    yield ""
+    yield total(claims)
+
+
+def _colour(judged: Judged) -> str:
+    if judged.verdict == REPRODUCED:
+        return "green"
+    return "dim" if judged.verdict in (NOT_YET, NOT_MEASURED) else "yellow"
