@@ -25,6 +25,9 @@ pub struct Config {
     pub max_rto: u64,
     /// Retransmission timeout before the first RTT sample (RFC 6298: 1 s).
     pub initial_rto: u64,
+    /// Margin that the reordering and loss-probe timers add before they are rounded up to ticks. Linux: two ticks, which is
+    /// 8 ms at HZ 250, in 4.15 to 6.6; 2 ms since (and in later stable releases of those).
+    pub timer_margin: u64,
     /// Shortest delayed-ACK timer (Linux: 40 ms).
     pub min_delayed_ack: u64,
     /// Longest delayed-ACK timer (Linux: 200 ms).
@@ -67,6 +70,7 @@ impl Default for Config {
             min_rto: 200_000_000,
             max_rto: 120_000_000_000,
             initial_rto: 1_000_000_000,
+            timer_margin: 8_000_000,
             min_delayed_ack: 40_000_000,
             max_delayed_ack: 200_000_000,
             receive_buffer: 64 << 10,

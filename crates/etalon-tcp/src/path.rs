@@ -60,7 +60,7 @@ impl<C: CongestionControl> Path<C> {
                 cwnd_count: 0,
             },
             cc,
-            rtt: Rtt::new(clock, config.initial_rto, config.min_rto, config.max_rto),
+            rtt: Rtt::new(clock, config),
             rack: Rack::default(),
             prr: Prr::default(),
             state: State::Open,

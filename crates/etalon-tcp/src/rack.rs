@@ -2,7 +2,7 @@
 //!
 //! As Linux has it: the reordering window is min_rtt/4 (steps raised by DSACKs), and none at all in recovery or after three
 //! duplicate ACKs while no reordering was ever seen; the reordering timer and the probe timer run in ticks with a margin of
-//! two (RFC 8985 has no such granularity); a probe's timeout grows by the minimum RTO, not by the maximum delayed ACK, when
+//! [`timer_margin`](crate::Config::timer_margin) (RFC 8985 has no such granularity); a probe's timeout grows by the minimum RTO, not by the maximum delayed ACK, when
 //! one segment is in flight; no probe in Disorder, Recovery or Loss.
 
 use crate::cc::{CongestionControl, State};
@@ -12,7 +12,7 @@ use crate::rtt::UNKNOWN;
 use crate::scoreboard::{Record, mark};
 use crate::sender::{Forced, Retransmit};
 use crate::seq::{after, before};
-use crate::timers::{MARGIN_TICKS, Purpose};
+use crate::timers::Purpose;
 
 /// Recoveries for which a raised reordering window is kept.
 const PERSIST: u8 = 16;
@@ -149,7 +149,9 @@ impl<C: CongestionControl> Connection<C> {
         self.path.rack.advanced = false;
         match self.rack_detect() {
             Some(us) => {
-                let ticks = self.clock.ticks_for_us(us) + MARGIN_TICKS;
+                let ticks = self
+                    .clock
+                    .ticks_for_us(us + self.config.timer_margin / 1000);
                 self.timer.set(&self.clock, Purpose::Reordering, ticks);
                 true
             }
@@ -187,9 +189,9 @@ impl<C: CongestionControl> Connection<C> {
         let mut ticks = if path.rtt.srtt() == 0 {
             u64::from(self.clock.hz)
         } else if path.pipe.packets_out == 1 {
-            path.rtt.two_srtt_ticks + self.min_rto_ticks
+            path.rtt.lone_probe_ticks
         } else {
-            path.rtt.two_srtt_ticks + MARGIN_TICKS
+            path.rtt.probe_ticks
         };
         if advancing {
             ticks = ticks.min(path.rtt.rto_ticks);

@@ -5,6 +5,7 @@
 //! variance rises at once but decays by a quarter a round trip; and a sample below the estimate moves the deviation by an
 //! eighth of what one above it would, so that a falling RTT does not raise the timeout.
 
+use crate::Config;
 use crate::timers::Clock;
 
 /// No sample yet.
@@ -28,23 +29,29 @@ pub(crate) struct Rtt {
     max_rto_ticks: u64,
     /// Retransmission timeout in ticks, including backoff.
     pub rto_ticks: u64,
-    /// Twice the smoothed RTT in ticks, for the loss probe.
-    pub two_srtt_ticks: u64,
+    /// Timeout of the loss probe in ticks: twice the smoothed RTT and the margin, or, with one segment in flight, and the
+    /// smallest timeout.
+    pub probe_ticks: u64,
+    pub lone_probe_ticks: u64,
+    /// The margin in microseconds.
+    margin: u32,
     min: WindowedMin,
 }
 
 impl Rtt {
-    pub fn new(clock: &Clock, initial_rto: u64, min_rto: u64, max_rto: u64) -> Rtt {
+    pub fn new(clock: &Clock, config: &Config) -> Rtt {
         Rtt {
             srtt8: 0,
             mdev4: 0,
             mdev4_max: 0,
             rttvar: 0,
             round: 0,
-            min_var: (min_rto / 1000) as u32,
-            max_rto_ticks: clock.ticks_for_ns(max_rto),
-            rto_ticks: clock.ticks_for_ns(initial_rto),
-            two_srtt_ticks: 0,
+            min_var: (config.min_rto / 1000) as u32,
+            max_rto_ticks: clock.ticks_for_ns(config.max_rto),
+            rto_ticks: clock.ticks_for_ns(config.initial_rto),
+            probe_ticks: 0,
+            lone_probe_ticks: 0,
+            margin: (config.timer_margin / 1000) as u32,
             min: WindowedMin::new(u64::from(clock.hz) * 300),
         }
     }
@@ -100,7 +107,8 @@ impl Rtt {
         self.rto_ticks = clock
             .ticks_for_us(srtt + u64::from(self.rttvar))
             .min(self.max_rto_ticks);
-        self.two_srtt_ticks = clock.ticks_for_us(2 * srtt);
+        self.probe_ticks = clock.ticks_for_us(2 * srtt + u64::from(self.margin));
+        self.lone_probe_ticks = clock.ticks_for_us(2 * srtt + u64::from(self.min_var));
     }
 
     /// Doubles the timeout (RFC 6298, 5.5).
@@ -175,7 +183,7 @@ mod tests {
 
     fn rtt() -> (Clock, Rtt) {
         let clock = Clock::new(250);
-        let rtt = Rtt::new(&clock, 1_000_000_000, 200_000_000, 120_000_000_000);
+        let rtt = Rtt::new(&clock, &Config::default());
         (clock, rtt)
     }
 

@@ -8,9 +8,6 @@
 /// Nanoseconds a second.
 const SECOND: u64 = 1_000_000_000;
 
-/// The shortest margin of the reordering and loss-probe timers, in ticks: one tick may end at once, two cannot.
-pub(crate) const MARGIN_TICKS: u64 = 2;
-
 /// Host time in the units in which TCP reads it.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
