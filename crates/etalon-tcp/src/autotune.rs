@@ -89,14 +89,30 @@ mod tests {
     #[test]
     fn grows_with_what_a_round_trip_brings_and_not_without() {
         let mut tune = Autotune::new(65_536, 3 << 20);
-        assert_eq!(tune.read(&clock_at(5), 1 << 20, 9_000), None, "no round-trip time yet");
+        assert_eq!(
+            tune.read(&clock_at(5), 1 << 20, 9_000),
+            None,
+            "no round-trip time yet"
+        );
         tune.echo(&clock_at(110), clock_at(100).timestamp());
-        assert_eq!(tune.read(&clock_at(110), 60_000, 9_000), None, "less than expected");
-        assert_eq!(tune.read(&clock_at(115), 900_000, 9_000), None, "within the round trip");
+        assert_eq!(
+            tune.read(&clock_at(110), 60_000, 9_000),
+            None,
+            "less than expected"
+        );
+        assert_eq!(
+            tune.read(&clock_at(115), 900_000, 9_000),
+            None,
+            "within the round trip"
+        );
         let offer = tune.read(&clock_at(120), 60_000 + 2 * 65_536, 9_000);
         // 2 x 131072 + 16 x 9000, tripled because the data doubled.
         assert_eq!(offer, Some(3 * (262_144 + 144_000)));
-        assert_eq!(tune.read(&clock_at(130), 60_000 + 4 * 65_536, 9_000), None, "no more than before");
+        assert_eq!(
+            tune.read(&clock_at(130), 60_000 + 4 * 65_536, 9_000),
+            None,
+            "no more than before"
+        );
         assert_eq!(tune.read(&clock_at(140), 1 << 30, 9_000), Some(3 << 20));
     }
 

@@ -103,10 +103,13 @@ impl Receiver {
             scale,
             window_limit: config.initial_receive_window.min(config.receive_buffer),
             buffer: config.receive_buffer,
-            autotune: (config.timestamps && config.max_receive_buffer > config.receive_buffer).then(|| {
-                let first = config.initial_receive_window.min(config.initial_cwnd * u32::from(config.mss));
-                Autotune::new(first, config.max_receive_buffer)
-            }),
+            autotune: (config.timestamps && config.max_receive_buffer > config.receive_buffer)
+                .then(|| {
+                    let first = config
+                        .initial_receive_window
+                        .min(config.initial_cwnd * u32::from(config.mss));
+                    Autotune::new(first, config.max_receive_buffer)
+                }),
             unread: 0,
             auto_read: config.auto_read,
             advertised_mss: u32::from(config.mss),

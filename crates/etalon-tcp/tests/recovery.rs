@@ -423,3 +423,47 @@ fn after_an_idle_time_the_window_returns_to_the_initial_one() {
     // The threshold remembers three quarters of what was.
     assert_eq!(b.ssthresh(), u32::MAX);
 }
+
+/// When a sender on a path of 40 us repeats `segments` segments that vanish, in microseconds after they were sent.
+fn repeats_into_a_black_hole(segments: u64, phase: u64, margin: u64) -> [u64; 3] {
+    let config = Config {
+        timer_margin: margin,
+        ..Config::default()
+    };
+    let mut b = Bench::client(Connection::client(config, Reno), 40 * US, |_| {});
+    b.end.write(4 * 8948);
+    b.sent();
+    b.wait(40 * US);
+    b.ack(4, &[]);
+    b.wait(300 * MS + phase);
+    b.end.write(segments * 8948);
+    b.sent();
+    let start = b.now;
+    [(); 3].map(|()| {
+        assert_eq!(b.fire().len(), 1);
+        (b.now - start) / US
+    })
+}
+
+/// Measured on a Linux 6.18 host at HZ 250 (which has the margin of 2 ms) over a pair of virtual links: a lone segment was
+/// repeated after 204.7 to 207.6 ms, again 208 ms later, and again 411 to 436 ms later; the last of three after 4.1 to 8.0 ms
+/// (once 10.1), then 208 ms later.
+#[test]
+fn probes_and_timeouts_come_when_linux_sends_them() {
+    for phase in (0..40).map(|n| n * 977 * US) {
+        let [probe, first, second] = repeats_into_a_black_hole(1, phase, 2 * MS);
+        assert!((204_000..=208_000).contains(&probe), "{probe}");
+        assert_eq!(first - probe, 208_000);
+        assert!(
+            (408_000..=440_000).contains(&(second - first)),
+            "{}",
+            second - first
+        );
+        let [probe, first, _] = repeats_into_a_black_hole(3, phase, 2 * MS);
+        assert!((4_000..=8_000).contains(&probe), "{probe}");
+        assert_eq!(first - probe, 208_000);
+        // The margin of two ticks of older kernels.
+        let [probe, _, _] = repeats_into_a_black_hole(3, phase, 8 * MS);
+        assert!((12_000..=16_000).contains(&probe), "{probe}");
+    }
+}
