@@ -10,18 +10,21 @@ mod hystart;
 mod registry;
 mod reno;
 mod retcp;
+mod scalable;
 
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use registry::{CcError, Configured, Info, Parameter};
 pub use reno::Reno;
 pub use retcp::ReTcp;
+pub use scalable::Scalable;
 
 registry::registry! {
     "reno" => Reno, "Reno: slow start, one segment a round trip, half on loss (RFC 5681).";
     "cubic" => Cubic, "CUBIC with HyStart, as in Linux 6.1 (RFC 9438).";
     "dctcp" => Dctcp, "DCTCP: cuts the window by half the share of marked segments (RFC 8257).";
     "retcp" => ReTcp, "reTCP: Reno that scales its window when circuits come and go (NSDI 2020, section 5.3).";
+    "scalable" => Scalable, "Scalable TCP: a hundredth of what is acknowledged, an eighth on loss (Kelly 2003).";
 }
 
 /// All congestion controls there are.
