@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from etalon.figures._sweep import Tolerance
+from etalon.figures import Tolerance
 from etalon.figures.fct_uptime import seconds
 from etalon.reproduce import Drawing, Results
 from etalon.reproduce.claims import Tolerance as ClaimTolerance

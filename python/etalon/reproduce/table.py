@@ -74,14 +74,13 @@ def say(result: Reproduction) -> None:
 
 def total(claims: Sequence[Judged]) -> str:
     """The verdicts, counted."""
-    count = Counter(
-        judged.verdict if judged.verdict in (REPRODUCED, NOT_YET, NOT_MEASURED) else "differ"
-        for judged in claims
-    )
-    names = (REPRODUCED, "differ", NOT_YET, NOT_MEASURED)
-    return f"{len(claims)} claims: " + ", ".join(
-        f"{count[name]} {name}" for name in names if count[name]
-    )
+    waiting = (NOT_YET, NOT_MEASURED)
+    count = Counter(one.verdict if one.verdict in (REPRODUCED, *waiting) else "" for one in claims)
+    parts = [f"{count[REPRODUCED]} reproduced"]
+    if count[""]:
+        parts.append("1 differs" if count[""] == 1 else f"{count['']} differ")
+    parts += [f"{count[verdict]} {verdict}" for verdict in waiting if count[verdict]]
+    return f"{len(claims)} claims: {', '.join(parts)}"
 
 
 def markdown(claims: Sequence[Judged]) -> str:

@@ -1,0 +1,271 @@
+"""Papers reproduced: verdicts, the folder, what is run again and what is not. A tiny paper stands for all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import SMALL, Answer
+from etalon import engine, reproduce
+from etalon.errors import EtalonError, Interrupted, PlanError
+from etalon.plan import Plan
+from etalon.reproduce.cache import Cache
+from etalon.reproduce.claims import Tolerance
+from etalon.results import Run
+
+Command = Callable[..., Answer]
+
+PAPER = """
+title = "A tiny paper"
+authors = "N. N."
+venue = "Nowhere 2026"
+link = "https://example.org"
+summary = "Queues matter."
+[[figure]]
+id = "1a"
+title = "Queues"
+series = ["queues"]
+note = "Said of figure 1."
+[[figure]]
+id = "1b"
+title = "Other congestion controls"
+series = ["controls"]
+"""
+SERIES = """
+[queues]
+title = "queues"
+plan = "small"
+vary = ["network.voq.packets"]
+x = [4, 16]
+[controls]
+title = "congestion controls"
+plan = "small"
+vary = ["bulk.cc"]
+x = ["cubic", "nosuch"]
+"""
+PUBLISHED = """
+[[claims]]
+figure = "1a"
+quantity = "utilisation, {x} packets"
+series = "queues"
+metric = "circuit_utilization"
+x = [4, 16]
+published = [50, 1000]
+unit = "%"
+tolerance = "50 points"
+source = "figure 1a"
+[[claims]]
+figure = "1a"
+quantity = "gain"
+measure = "gain"
+published = 0
+unit = "points"
+tolerance = "at least"
+source = "text"
+[[claims]]
+figure = "1b"
+quantity = "utilisation, {x}"
+series = "controls"
+metric = "circuit_utilization"
+x = ["cubic", "nosuch"]
+published = [100, 100]
+unit = "%"
+tolerance = "at most"
+source = "figure 1b"
+"""
+CLAIMS = """
+def gain(results):
+    '''More queue, more utilisation.'''
+    return results.metric("queues", 16, "circuit_utilization") - results.metric("queues", 4, "circuit_utilization")
+"""
+FIGURES = """
+from etalon.reproduce import Drawing
+DRAWINGS = {
+    "1a": lambda results: Drawing("utilization", results.series("queues"), xlabel="packets"),
+    "1b": lambda results: [Drawing("congestion_controls", results.series("controls"), part="bars")],
+}
+"""
+
+
+@pytest.fixture
+def paper(tmp_path: Path) -> Path:
+    folder = tmp_path / "tiny"
+    (folder / "plans").mkdir(parents=True)
+    (folder / "paper.toml").write_text(PAPER)
+    (folder / "series.toml").write_text(SERIES)
+    (folder / "published.toml").write_text(PUBLISHED)
+    (folder / "claims.py").write_text(CLAIMS)
+    (folder / "figures.py").write_text(FIGURES)
+    (folder / "plans" / "small.toml").write_text(SMALL)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "unit", "published", "measured", "verdict"),
+    [
+        ("5 points", "%", 48.7, 43.7, "reproduced"),
+        ("5 points", "%", 48.7, 43.6, "differs by -5.1 points"),
+        ("8 %", "us", 100, 108, "reproduced"),
+        ("8 %", "us", 100, 110, "differs by +10.0 %"),
+        ("exact", "us", 180, 180, "reproduced"),
+        ("exact", "us", 180, 180.25, "differs by +0.25 us"),
+        ("at most", "%", 55, 55, "reproduced"),
+        ("at most", "%", 55, 56, "differs by +1 points"),
+        ("at least", "times", 10, 12, "reproduced"),
+        ("at least", "times", 10, 9, "differs by -1 times"),
+        ("1 times", "times", 3, 3.9, "reproduced"),
+    ],
+)
+def test_the_verdict_follows_from_the_numbers(
+    tolerance: str, unit: str, published: float, measured: float, verdict: str
+) -> None:
+    assert Tolerance.parse(tolerance, unit).verdict(published, measured, unit) == verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"), [("5", "%"), ("5 us", "%"), ("5 points", "us"), ("about 5 %", "%"), ("", "")]
+)
+def test_a_tolerance_that_means_nothing_is_refused(text: str, unit: str) -> None:
+    with pytest.raises(EtalonError, match="is not a tolerance"):
+        Tolerance.parse(text, unit)
+
+
+def test_json_is_the_list_of_claims_and_nothing_else(etalon: Command, paper: Path) -> None:
+    answer = etalon("reproduce", paper, "--json")
+    assert answer.code == 0
+    claims = answer.json
+    keys = ["id", "figure", "quantity", "published", "measured", "unit", "tolerance", "verdict"]
+    assert [list(claim) for claim in claims] == [keys] * 5
+    verdicts = {claim["id"]: claim["verdict"] for claim in claims}
+    assert verdicts["1a/circuit_utilization/4"] == "reproduced"
+    assert verdicts["1a/circuit_utilization/16"].startswith("differs by -9")
+    assert verdicts["1a/gain"] == "reproduced"
+    assert verdicts["1b/circuit_utilization/cubic"] == "reproduced"
+    assert verdicts["1b/circuit_utilization/nosuch"] == "not yet"
+    assert claims[-1]["measured"] is None
+    assert claims[0]["quantity"] == "utilisation, 4 packets"
+
+
+def test_everything_is_in_the_folder(etalon: Command, paper: Path) -> None:
+    answer = etalon("reproduce", paper, "--out", "out")
+    assert answer.code == 0
+    assert "5 claims: 3 reproduced, 1 differs, 1 not yet" in answer.out
+    out = Path("out")
+    assert {path.name for path in (out / "figures").iterdir()} == {
+        "1a.png", "1a.pdf", "1b-bars.png", "1b-bars.pdf",
+    }  # fmt: skip
+    page = (out / "report.html").read_text()
+    assert "Said of figure 1." in page
+    assert "there is no nosuch yet" in page
+    document = json.loads((out / "results.json").read_text())
+    assert [claim["id"] for claim in document["claims"]][-1] == "1b/circuit_utilization/nosuch"
+    assert "| 1a | gain |" in (out / "claims.md").read_text()
+
+
+def test_no_point_is_run_twice(paper: Path, tmp_path: Path) -> None:
+    name, out = str(paper), tmp_path / "out"
+    first = reproduce.reproduce(name, ["1a"], out=out)
+    assert (first.measured, first.runs) == (2, 2)
+    # The point at 16 packets is that of cubic: figures share it.
+    second = reproduce.reproduce(name, out=out)
+    assert (second.measured, second.runs) == (0, 2)
+    assert second.claims()[:3] == first.claims()
+    again = reproduce.reproduce(name, out=out, force=True)
+    assert again.measured == 2
+    assert again.claims() == second.claims()
+
+
+def test_the_report_keeps_the_figures_of_earlier_calls(paper: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    reproduce.reproduce(str(paper), ["1a"], out=out)
+    asked = reproduce.reproduce(str(paper), ["1b"], out=out)
+    assert {claim["figure"] for claim in asked.claims()} == {"1b"}
+    assert json.loads((out / "results.json").read_text())["figures"] == ["1a", "1b"]
+
+
+def test_another_build_of_the_core_measures_again(
+    paper: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    reproduce.reproduce(str(paper), out=out)
+    monkeypatch.setattr(Cache, "program", "0123456789abcdef")
+    assert reproduce.reproduce(str(paper), out=out).measured == 2
+    assert [path.name for path in (out / "points").iterdir()] == ["0123456789abcdef"]
+
+
+def test_the_numbers_do_not_depend_on_the_number_of_jobs(paper: Path, tmp_path: Path) -> None:
+    one, two = (
+        reproduce.reproduce(str(paper), out=tmp_path / str(jobs), jobs=jobs) for jobs in (1, 2)
+    )
+    assert one.claims() == two.claims()
+
+
+def test_ctrl_c_keeps_what_is_finished(
+    etalon: Command, paper: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute = engine.execute
+
+    def interrupted(plans: Sequence[Plan], done: Any = None, **kwargs: Any) -> list[Run]:
+        execute(plans[:1], done=done, **kwargs)
+        raise Interrupted([])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "execute", interrupted)
+        answer = etalon("reproduce", paper, "--out", "out", "--json")
+    assert answer.code == 130
+    verdicts = {claim["id"]: claim["verdict"] for claim in answer.json}
+    assert verdicts["1a/circuit_utilization/4"] == "reproduced"
+    assert verdicts["1a/circuit_utilization/16"] == "not measured"
+    assert verdicts["1a/gain"] == "not measured"
+    assert reproduce.reproduce(str(paper), out="out").measured == 1
+
+
+def test_a_folder_of_something_else_is_never_touched(etalon: Command, paper: Path) -> None:
+    other = Path("mine")
+    other.mkdir()
+    (other / "thesis.txt").write_text("all of it")
+    for more in ((), ("--force",)):
+        answer = etalon("reproduce", paper, "--out", other, *more)
+        assert answer.code == 2
+        assert "never overwritten" in answer.err
+        assert [path.name for path in other.iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("nosuchpaper",), 'there is no paper "nosuchpaper"; there are nsdi20'),
+        (("nsdi20", "--figure", "99"), "nsdi20 has no figure 99; it has table1, 2a"),
+    ],
+)
+def test_what_does_not_exist_gets_a_sentence(
+    etalon: Command, arguments: tuple[str, ...], sentence: str
+) -> None:
+    answer = etalon("reproduce", *arguments)
+    assert answer.code == 2
+    assert sentence in answer.err
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "sentence"),
+    [
+        ("paper.toml", '["queues"]', '["cues"]', "figure 1a: there is no series cues"),
+        ("published.toml", "x = [4, 16]", "x = [4, 5]", "series queues has no point at 5"),
+        ("published.toml", "x = [4, 16]", "x = [4]", "1 values of x, but 2 published values"),
+        ("published.toml", 'figure = "1b"', 'figure = "7"', "there is no figure 7"),
+        ("series.toml", "title", "tilte", "queues.title: Field required"),
+        ("series.toml", "network.voq.packets", "network.vok", "unknown key"),
+    ],
+)
+def test_a_paper_with_a_mistake_says_where(
+    paper: Path, tmp_path: Path, file: str, old: str, new: str, sentence: str
+) -> None:
+    path = paper / file
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises((EtalonError, PlanError), match=sentence) as raised:
+        reproduce.reproduce(str(paper), out=tmp_path / "out")
+    assert file in str(raised.value)
