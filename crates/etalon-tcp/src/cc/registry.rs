@@ -311,13 +311,21 @@ mod tests {
         }
     }
 
+    fn names() -> String {
+        let names: Vec<&str> = list().iter().map(|info| info.name).collect();
+        names.join(", ")
+    }
+
     #[test]
     fn errors_are_sentences() {
         let error =
             |name, params: &[(&str, f64)]| Any::by_name(name, params).unwrap_err().to_string();
         assert_eq!(
-            error("vegas", &[]),
-            "There is no congestion control 'vegas'; there are reno, cubic, dctcp, retcp."
+            error("cubik", &[]),
+            format!(
+                "There is no congestion control 'cubik'; there are {}.",
+                names()
+            )
         );
         assert_eq!(
             error("reno", &[("beta", 0.5)]),
