@@ -110,6 +110,8 @@ class Run:
             "bytes_delivered": (1.6e8 * (1 + 0.2 * np.sin(order * 2.1))).astype(int),
             "retransmits": order * 7,
             "rtos": order // 5,
+            "tlps": order * 2,
+            "recoveries": order * 5,
         }
         if self.fct_ms is not None:
             frame["bytes"] = np.full(n, 10_000_000)

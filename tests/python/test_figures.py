@@ -46,6 +46,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "schedule": (SWEEP[16], {}),
     "goodput": (SWEEP[16], {}),
+    "repairs": (SWEEP[16], {}),
 }
 
 

@@ -1,0 +1,54 @@
+"""How each flow repaired its losses: fast recoveries, tail loss probes, timeouts. A timeout stalls a flow for weeks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from etalon.figures import style
+from etalon.figures._types import RunLike
+
+if TYPE_CHECKING:
+    from etalon.figures._types import WebFigure
+
+KINDS = {"recoveries": "recoveries", "tlps": "probes", "rtos": "timeouts"}
+"""Columns of a run's flows, and what they are called."""
+
+
+def draw(run: RunLike, ax: Axes | None = None) -> Figure:
+    """Draws stacked bars, one a flow in the order of the plan.
+
+    Args:
+        run: a run.
+        ax: axes to draw on; a new figure without.
+    """
+    ax = style.axes(ax)
+    flow = np.arange(run.flows.height)
+    bottom = np.zeros(run.flows.height)
+    for index, (column, name) in enumerate(KINDS.items()):
+        count = run.flows[column].to_numpy()
+        ax.bar(flow, count, bottom=bottom, color=style.colour(index), width=0.8, label=name)
+        bottom += count
+    ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    ax.set_xlabel("flow")
+    ax.set_ylabel("repairs in the measured time")
+    style.legend(ax, outside=True, columns=3)
+    return style.figure_of(ax)
+
+
+def interactive(run: RunLike) -> WebFigure:
+    """The same figure for a browser."""
+    from etalon.figures import web
+
+    figure = web.panels()
+    flow = list(range(run.flows.height))
+    for index, (column, name) in enumerate(KINDS.items()):
+        count = run.flows[column].to_list()
+        figure.add_bar(x=flow, y=count, name=name, marker={"color": web.colour(index)})
+    figure.update_layout(barmode="stack")
+    web.label(figure, x="flow", y="repairs in the measured time")
+    return figure
