@@ -46,7 +46,9 @@ def machine() -> str:
         lines = info.read_text().splitlines()
         models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
         processor = models[0] if models else processor
-    return f"{processor}, {platform.system()} {platform.release()}, Python {platform.python_version()}"
+    return (
+        f"{processor}, {platform.system()} {platform.release()}, Python {platform.python_version()}"
+    )
 
 
 _CHILD = """
