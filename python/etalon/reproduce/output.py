@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from etalon import _core, figures, report, store
+from etalon.engine import Progress
 from etalon.errors import EtalonError, PlanError
 from etalon.reproduce import table
 from etalon.reproduce.claims import Judged
@@ -53,6 +54,7 @@ def write(
     judged: Sequence[Judged],
     *,
     interrupted: bool,
+    progress: Progress,
 ) -> None:
     """Writes everything. `covered` are the figures that are drawn."""
     document: dict[str, Any] = {
@@ -65,7 +67,7 @@ def write(
     try:
         _replace(folder / RESULTS, json.dumps(document, indent=2) + "\n")
         _replace(folder / "claims.md", table.markdown(judged))
-        pictures = _pictures(folder, paper, results, covered)
+        pictures = _pictures(folder, paper, results, covered, progress)
         report.write(
             folder / "report.html",
             f"{paper.head.venue}: {paper.head.title}",
@@ -77,11 +79,16 @@ def write(
 
 
 def _pictures(
-    folder: Path, paper: Paper, results: Results, covered: Sequence[FigureEntry]
+    folder: Path,
+    paper: Paper,
+    results: Results,
+    covered: Sequence[FigureEntry],
+    progress: Progress,
 ) -> dict[str, list[report.Picture]]:
     """Draws these figures into `folder`/figures and gives them back; one whose points are not there is left out."""
     pictures: dict[str, list[report.Picture]] = {}
-    for figure in covered:
+    for done, figure in enumerate(covered):
+        progress(done / len(covered))
         draw = paper.drawings.get(figure.id)
         if draw is None:
             continue

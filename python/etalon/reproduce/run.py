@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from etalon import engine
 from etalon.errors import EtalonError, Interrupted
@@ -72,7 +72,8 @@ def reproduce(
     try:
         cache.forget(all_of_it=force)
         missing = [plan for plan in plans if not cache.has(plan)]
-        interrupted = _run(missing, cache, jobs, progress)
+        work = _Work(len(missing), progress)
+        interrupted = _run(missing, cache, jobs, work.running)
     except OSError as error:
         raise EtalonError(f"{folder}: could not be written: {error.strerror or error}") from error
 
@@ -83,7 +84,9 @@ def reproduce(
     ids = {figure.id for figure in (*chosen, *complete)}
     covered = [figure for figure in paper.head.figure if figure.id in ids]
     judged = judge(paper, results, [figure.id for figure in covered])
-    output.write(folder, paper, results, covered, judged, interrupted=interrupted)
+    output.write(
+        folder, paper, results, covered, judged, interrupted=interrupted, progress=work.drawing
+    )
     asked = {figure.id for figure in chosen}
     return Reproduction(
         paper,
@@ -94,6 +97,26 @@ def reproduce(
         seconds=time.monotonic() - began,
         interrupted=interrupted,
     )
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Progress over runs and then figures. Drawing all figures takes about as long as `DRAWING` runs."""
+
+    runs: int
+    progress: engine.Progress | None
+
+    DRAWING: ClassVar = 12
+
+    def running(self, share: float) -> None:
+        self._tell(self.runs * share)
+
+    def drawing(self, share: float) -> None:
+        self._tell(self.runs + self.DRAWING * share)
+
+    def _tell(self, done: float) -> None:
+        if self.progress is not None:
+            self.progress(done / (self.runs + self.DRAWING))
 
 
 def _plans(points: Sequence[Point]) -> list[Plan]:
