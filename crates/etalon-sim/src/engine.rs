@@ -120,23 +120,19 @@ fn drive<F: Fabric, T: Tap, O: Observer>(
             }
             continue;
         }
-        let Some((_, source)) = world.queue.peek() else {
+        let Some(source) = world.queue.take() else {
             break;
         };
         if let Source::Host(host) = source {
             let Some((id, next)) = world.hosts[host as usize].arrive() else {
                 break;
             };
-            match next {
-                Some(time) => world.queue.postpone_first(time),
-                None => world.queue.pop(),
-            }
+            world.queue.set_host(host, next);
             let packet = world.pool.get_mut(id);
             world.tap.entered(now, packet);
             let packet = Entering::of(id, packet);
             fabric.enqueue(now, packet, &mut world, &mut observer);
         } else {
-            world.queue.pop();
             world.wake(now, source);
         }
     }

@@ -50,41 +50,141 @@ impl Source {
 /// An event: ordered by time, then by source.
 type Event = Reverse<(Time, u64)>;
 
-/// Pending events. Each source has few of them: a host one, a timer one or two.
-#[derive(Debug, Default)]
+/// Pending events. A host has one at most, and most events are hosts'; of the others there are few.
+#[derive(Debug)]
 pub(crate) struct EventQueue {
-    heap: BinaryHeap<Event>,
+    hosts: Tournament,
+    others: BinaryHeap<Event>,
+    /// Time of the first of `others`.
+    next_other: Time,
 }
 
 impl EventQueue {
+    /// A queue for so many hosts.
+    pub(crate) fn new(hosts: usize) -> EventQueue {
+        EventQueue {
+            hosts: Tournament::new(hosts),
+            others: BinaryHeap::new(),
+            next_other: Time::MAX,
+        }
+    }
+
+    /// Sets the time of a host's event, `None` for no event. It must not lie beyond [`EventQueue::latest`].
+    #[inline]
+    pub(crate) fn set_host(&mut self, host: u32, time: Option<Time>) {
+        self.hosts.set(host, time);
+    }
+
+    /// Adds an event of another source than a host.
     #[inline]
     pub(crate) fn push(&mut self, time: Time, source: Source) {
-        self.heap.push(Reverse((time, source.code())));
+        self.next_other = self.next_other.min(time);
+        self.others.push(Reverse((time, source.code())));
     }
 
-    /// The earliest event's time, [`Time::MAX`] if there is none.
+    /// The earliest event's time; later than all events if there is none.
     #[inline]
     pub(crate) fn next_time(&self) -> Time {
-        self.heap.peek().map_or(Time::MAX, |event| event.0.0)
+        self.hosts.first().0.min(self.next_other)
+    }
+
+    /// The earliest event's source. A host's event stays until its time is set again; others are taken off.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<Source> {
+        let (time, host) = self.hosts.first();
+        if time <= self.next_other {
+            return Some(Source::Host(host));
+        }
+        let Reverse((_, code)) = self.others.pop()?;
+        self.next_other = self.others.peek().map_or(Time::MAX, |event| event.0.0);
+        Some(Source::of(code))
+    }
+
+    /// The last instant at which hosts can have events.
+    pub(crate) fn latest(&self) -> Time {
+        Time((u64::MAX >> self.hosts.shift) - 1)
+    }
+}
+
+/// The hosts' events as a tournament tree: the root is the earliest, then the one of the host with the smallest number.
+/// Unlike a heap it needs no search to move an event.
+#[derive(Debug)]
+struct Tournament {
+    /// Time and, in the lowest bits, host. Node 1 is the root, 2i and 2i + 1 are the children of i, the upper half are the
+    /// leaves.
+    nodes: Vec<u64>,
+    /// Bits of the host.
+    shift: u32,
+}
+
+impl Tournament {
+    fn new(hosts: usize) -> Tournament {
+        let leaves = hosts.next_power_of_two();
+        Tournament {
+            nodes: vec![u64::MAX; 2 * leaves],
+            shift: leaves.trailing_zeros(),
+        }
     }
 
     #[inline]
-    pub(crate) fn peek(&self) -> Option<(Time, Source)> {
-        self.heap
-            .peek()
-            .map(|event| (event.0.0, Source::of(event.0.1)))
+    fn set(&mut self, host: u32, time: Option<Time>) {
+        let mut winner = time.map_or(u64::MAX, |t| t.0 << self.shift | u64::from(host));
+        let mut node = self.nodes.len() / 2 + host as usize;
+        self.nodes[node] = winner;
+        while node > 1 {
+            winner = winner.min(self.nodes[node ^ 1]);
+            node /= 2;
+            self.nodes[node] = winner;
+        }
     }
 
     #[inline]
-    pub(crate) fn pop(&mut self) {
-        self.heap.pop();
+    fn first(&self) -> (Time, u32) {
+        let first = self.nodes[1];
+        let host = first & ((1 << self.shift) - 1);
+        (Time(first >> self.shift), host as u32)
     }
+}
 
-    /// Moves the earliest event, which must be there, to a later `time`: cheaper than a pop and a push.
-    #[inline]
-    pub(crate) fn postpone_first(&mut self, time: Time) {
-        if let Some(mut first) = self.heap.peek_mut() {
-            first.0.0 = time;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn events_come_by_time_then_kind_then_number(
+            hosts in 1usize..70,
+            events in prop::collection::vec((0u64..20, 0u32..5, any::<u32>()), 1..200),
+        ) {
+            let mut queue = EventQueue::new(hosts);
+            let mut expected = Vec::new();
+            for (time, kind, index) in events {
+                let source = match kind {
+                    0 => Source::Host(index % hosts as u32),
+                    1 => Source::Start(index),
+                    2 => Source::Stop(index),
+                    3 => Source::Timer(index),
+                    _ => Source::Departed(index),
+                };
+                if let Source::Host(host) = source {
+                    queue.set_host(host, Some(Time(time)));
+                    expected.retain(|&(_, code)| code != source.code());
+                } else {
+                    queue.push(Time(time), source);
+                }
+                expected.push((Time(time), source.code()));
+            }
+            expected.sort_unstable();
+            for (time, code) in expected {
+                prop_assert_eq!(queue.next_time(), time);
+                let source = queue.take();
+                prop_assert_eq!(source, Some(Source::of(code)));
+                if let Some(Source::Host(host)) = source {
+                    queue.set_host(host, None);
+                }
+            }
+            prop_assert!(queue.next_time() > queue.latest());
         }
     }
 }

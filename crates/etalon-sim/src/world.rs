@@ -74,7 +74,7 @@ impl<T: Tap> World<T> {
         rng.set_stream(STREAM_INITIAL_SEQ);
         let mut world = World {
             tdf: plan.tdf,
-            queue: EventQueue::default(),
+            queue: EventQueue::new(hosts as usize),
             hosts: (0..hosts).map(new_host).collect(),
             pool: Pool::default(),
             endpoints: Vec::new(),
@@ -86,6 +86,12 @@ impl<T: Tap> World<T> {
             delivered: 0,
             measured_flows: 0,
         };
+        // Packets that are still on their way at the end may arrive later, but not as late as that.
+        if plan.end() > Time(world.queue.latest().0 / 2) {
+            return Err(PlanError(
+                "The experiment is too long for so many hosts.".to_owned(),
+            ));
+        }
         for (index, flow) in plan.flows.iter().enumerate() {
             let pair = Pair {
                 src: flow.src_rack,
@@ -242,7 +248,7 @@ impl<T: Tap> World<T> {
                 end.below.push_back((done, u32::from(segment.len)));
             }
             if let Some(time) = arrival {
-                self.queue.push(time, Source::Host(end.host));
+                self.queue.set_host(end.host, Some(time));
             }
         }
         if !end.waits && end.connection.is_throttled() {
