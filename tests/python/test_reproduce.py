@@ -161,6 +161,7 @@ def test_everything_is_in_the_folder(etalon: Command, paper: Path) -> None:
     page = (out / "report.html").read_text()
     assert "Said of figure 1." in page
     assert "there is no nosuch yet" in page
+    assert "3 of 5 claims reproduced, 1 differs, 1 without a measurement." in page
     document = json.loads((out / "results.json").read_text())
     assert [claim["id"] for claim in document["claims"]][-1] == "1b/circuit_utilization/nosuch"
     assert "| 1a | gain |" in (out / "claims.md").read_text()
@@ -239,7 +240,7 @@ def test_a_folder_of_something_else_is_never_touched(etalon: Command, paper: Pat
     ("arguments", "sentence"),
     [
         (("nosuchpaper",), 'there is no paper "nosuchpaper"; there are nsdi20'),
-        (("nsdi20", "--figure", "99"), "nsdi20 has no figure 99; it has table1, 2a"),
+        (("nsdi20", "--figure", "99"), "nsdi20 has no figure 99; it has headline, table1, 2a"),
     ],
 )
 def test_what_does_not_exist_gets_a_sentence(

@@ -116,22 +116,33 @@ def _sections(
     *,
     interrupted: bool,
 ) -> list[report.Section]:
-    """The report: what the paper says, all claims, then figure by figure what was measured."""
+    """The report: what it comes to, then figure by figure what was measured."""
     rows = [one.as_dict() | {"reason": one.reason or one.claim.group.source} for one in judged]
-    first: list[report.Part] = [report.Prose(paper.head.summary)]
+    first: list[report.Part] = [
+        report.Prose(paper.head.summary),
+        report.Prose(report.Claims(rows).tally),
+    ]
     if interrupted:
-        first.append(
-            report.Prose("The measurement was interrupted: some points are missing.", warning=True)
-        )
-    sections = [report.Section("Claims", [*first, report.Claims(rows)])]
-    grouped: dict[str, list[report.Part]] = {}
+        text = "The measurement was interrupted: some points are missing."
+        first.append(report.Prose(text, warning=True))
+    differing = [row for row in rows if str(row["verdict"]).startswith("differs")]
+    if differing:
+        first.append(report.Claims(differing))
+    sections = [report.Section("In short", first)]
+    grouped: dict[str, list[FigureEntry]] = {}
     for figure in covered:
-        parts: list[report.Part] = list(pictures.get(figure.id, ()))
-        if figure.note:
-            parts.append(report.Prose(figure.note))
-        if parts:
-            grouped.setdefault(_heading(figure), []).extend(parts)
-    sections += [report.Section(title, parts) for title, parts in grouped.items()]
+        grouped.setdefault(_heading(figure), []).append(figure)
+    for heading, entries in grouped.items():
+        ids = {figure.id for figure in entries}
+        parts: list[report.Part] = []
+        for figure in entries:
+            parts += pictures.get(figure.id, [])
+            if figure.note:
+                parts.append(report.Prose(figure.note))
+        claims = [row for row in rows if row["figure"] in ids]
+        if claims:
+            parts.append(report.Claims(claims))
+        sections.append(report.Section(heading, parts))
     facts = [
         ("version of Etalon", _core.__version__),
         ("command", f"`etalon reproduce {paper.name}`"),

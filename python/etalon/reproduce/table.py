@@ -63,7 +63,8 @@ def say(result: Reproduction) -> None:
     console = Console(highlight=False, soft_wrap=True)
     console.print()
     console.print(f"[bold]{total(result.judged)}[/]")
-    kept = "" if result.measured == result.runs else ", the others were there"
+    whole = result.interrupted or result.measured == result.runs
+    kept = "" if whole else ", the others were there"
     console.print(f"{result.measured} of {result.runs} runs made in {result.seconds:.0f} s{kept}")
     if result.interrupted:
         console.print(
