@@ -115,9 +115,7 @@ fn drive<F: Fabric, T: Tap, O: Observer>(
         }
         if inside <= outside {
             fabric.advance(now, &mut world, &mut observer);
-            if world.runs.count() != observer.metrics().runs.count() {
-                world.runs = observer.metrics().runs.clone();
-            }
+            world.runs.follow(&observer.metrics().runs);
             continue;
         }
         let Some(source) = world.queue.take() else {

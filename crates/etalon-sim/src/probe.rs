@@ -108,7 +108,7 @@ pub(crate) struct Metrics {
 impl Metrics {
     pub(crate) fn new(racks: u16, measured: Pair, run_length: Span, end: Time) -> Metrics {
         let runs = Runs::new(run_length, end);
-        let voq_curve = Curve::new(runs.samples());
+        let voq_curve = Curve::new(&runs);
         Metrics {
             racks: usize::from(racks),
             pairs: (0..usize::from(racks).pow(2)).map(|_| None).collect(),

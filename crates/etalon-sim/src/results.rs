@@ -325,7 +325,11 @@ fn sequence<T: Tap>(world: &World<T>, metrics: &Metrics) -> Table {
     vec![
         (
             "t_ns",
-            Column::Integers((0..samples as i64).map(|i| i * 1000).collect()),
+            Column::Integers(
+                (0..samples as i64)
+                    .map(|i| i * metrics.runs.step() as i64)
+                    .collect(),
+            ),
         ),
         ("bytes", Column::Floats(bytes)),
         ("voq_packets", Column::Floats(voq)),

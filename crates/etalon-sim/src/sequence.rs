@@ -3,8 +3,11 @@
 
 use etalon_units::{Span, Time};
 
-/// Nanoseconds between samples.
+/// Nanoseconds between samples, unless a run is so long that this gives more than `MOST_SAMPLES`.
 const STEP: u64 = 1_000;
+const MOST_SAMPLES: u64 = 1 << 18;
+/// Further runs would not change the mean, but take memory.
+const MOST_RUNS: usize = 100_000;
 /// Fixed-point scale of slopes: 1/4096 of a byte a step.
 const SCALE: i64 = 4096;
 
@@ -13,6 +16,8 @@ const SCALE: i64 = 4096;
 pub(crate) struct Runs {
     starts: Vec<Time>,
     length: Span,
+    /// Nanoseconds between samples.
+    step: u64,
     end: Time,
 }
 
@@ -22,6 +27,7 @@ impl Runs {
         Runs {
             starts: Vec::new(),
             length,
+            step: length.0.div_ceil(MOST_SAMPLES).max(STEP),
             end,
         }
     }
@@ -29,9 +35,15 @@ impl Runs {
     /// The pair's day ends at `now`: the previous run may end and another begin.
     pub(crate) fn cut(&mut self, now: Time) {
         let next = self.starts.last().map_or(now, |start| *start + self.length);
-        if now >= next && now + self.length <= self.end {
+        if now >= next && now + self.length <= self.end && self.starts.len() < MOST_RUNS {
             self.starts.push(now);
         }
+    }
+
+    /// Takes over the runs that `other` has more.
+    pub(crate) fn follow(&mut self, other: &Runs) {
+        self.starts
+            .extend_from_slice(&other.starts[self.starts.len()..]);
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -39,22 +51,29 @@ impl Runs {
     }
 
     pub(crate) fn samples(&self) -> usize {
-        (self.length.0 / STEP) as usize
+        (self.length.0 / self.step) as usize
+    }
+
+    pub(crate) fn step(&self) -> u64 {
+        self.step
     }
 }
 
 /// A sum of piecewise linear functions on the samples of a run, each added in constant time.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
+    step: u64,
     constant: Vec<i64>,
     slope: Vec<i64>,
 }
 
 impl Curve {
-    pub(crate) fn new(samples: usize) -> Curve {
+    /// A curve on the samples of `runs`.
+    pub(crate) fn new(runs: &Runs) -> Curve {
         Curve {
-            constant: vec![0; samples + 1],
-            slope: vec![0; samples + 1],
+            step: runs.step,
+            constant: vec![0; runs.samples() + 1],
+            slope: vec![0; runs.samples() + 1],
         }
     }
 
@@ -62,12 +81,12 @@ impl Curve {
     /// rises by `slope` (scaled) a step.
     #[inline]
     fn add(&mut self, from: u64, to: u64, value: i64, slope: i64) {
-        let first = (from / STEP + 1) as usize;
-        let last = ((to / STEP + 1) as usize).min(self.constant.len() - 1);
+        let first = (from / self.step + 1) as usize;
+        let last = ((to / self.step + 1) as usize).min(self.constant.len() - 1);
         if first >= last {
             return;
         }
-        let at_zero = value * SCALE - slope * from as i64 / STEP as i64;
+        let at_zero = value * SCALE - slope * from as i64 / self.step as i64;
         self.constant[first] += at_zero;
         self.constant[last] -= at_zero;
         self.slope[first] += slope;
@@ -132,7 +151,7 @@ impl Follower {
                 .get_or_insert_with(|| if relative { line(start.max(t0)) } else { 0 });
             if from < to {
                 let whole = (now - t0).0.max(1) as i64;
-                let slope = (v1 - v0) * (SCALE * STEP as i64) / whole;
+                let slope = (v1 - v0) * (SCALE * runs.step as i64) / whole;
                 curve.add((from - start).0, (to - start).0, line(from) - base, slope);
             }
             if now < end {
@@ -151,7 +170,7 @@ mod tests {
     #[test]
     fn a_straight_line_comes_out_straight_in_every_run() {
         let mut runs = Runs::new(Span::from_micros(100), Time(1_000_000));
-        let mut curve = Curve::new(runs.samples());
+        let mut curve = Curve::new(&runs);
         let mut follower = Follower::default();
         let mut cuts = 0;
         for t in (0..1_000_000).step_by(700) {
@@ -169,9 +188,16 @@ mod tests {
     }
 
     #[test]
+    fn long_runs_have_a_bounded_number_of_samples() {
+        let runs = Runs::new(Span::from_secs(30), Time::MAX);
+        assert!(runs.samples() as u64 <= MOST_SAMPLES);
+        assert!(runs.step() > STEP);
+    }
+
+    #[test]
     fn a_step_function_is_sampled_not_interpolated() {
         let mut runs = Runs::new(Span::from_micros(10), Time(20_000));
-        let mut curve = Curve::new(runs.samples());
+        let mut curve = Curve::new(&runs);
         let mut follower = Follower::default();
         runs.cut(Time(0));
         follower.update(Time(4_500), 3, &runs, &mut curve, true, false);

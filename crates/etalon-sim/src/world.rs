@@ -81,7 +81,7 @@ impl<T: Tap> World<T> {
             flows: Vec::new(),
             tap,
             measured: plan.measured_pair(),
-            sequence: Curve::new(runs.samples()),
+            sequence: Curve::new(&runs),
             runs,
             delivered: 0,
             measured_flows: 0,
