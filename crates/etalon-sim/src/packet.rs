@@ -7,7 +7,7 @@ use etalon_tcp::Segment;
 pub(crate) const ETHERNET_AND_IP: u32 = 34;
 
 /// A packet between two hosts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packet {
     pub(crate) segment: Segment,
     /// The receiving endpoint: twice the flow's number, plus one for the flow's server.
@@ -33,14 +33,21 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
+    /// The place that [`Pool::take`] would take, to be filled in.
     #[inline]
-    pub(crate) fn insert(&mut self, packet: Packet) -> PacketId {
-        if let Some(id) = self.free.pop() {
-            self.packets[id as usize] = packet;
-            return id;
+    pub(crate) fn vacant(&mut self) -> &mut Packet {
+        if self.free.is_empty() {
+            self.free.push(self.packets.len() as PacketId);
+            self.packets.push(Packet::default());
         }
-        self.packets.push(packet);
-        (self.packets.len() - 1) as PacketId
+        let id = self.free[self.free.len() - 1];
+        &mut self.packets[id as usize]
+    }
+
+    /// Takes the vacant place, which the caller has filled in.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<PacketId> {
+        self.free.pop()
     }
 
     #[inline]
@@ -56,6 +63,7 @@ impl Pool {
 
     /// The largest number of packets that were in flight together.
     pub(crate) fn peak(&self) -> usize {
-        self.packets.len()
+        // A place that was never filled in has no length.
+        self.packets.iter().filter(|p| p.bytes > 0).count()
     }
 }

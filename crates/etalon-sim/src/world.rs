@@ -233,19 +233,26 @@ impl<T: Tap> World<T> {
             end.below.pop_front();
             end.connection.departed(payload);
         }
-        while let Some(segment) = end.connection.poll_transmit(host_now) {
-            let bytes = ETHERNET_AND_IP + segment.header_len() + u32::from(segment.len);
-            let id = self.pool.insert(Packet {
-                segment,
-                to: index ^ 1,
-                pair: end.pair,
-                bytes,
-                ce: false,
-                ip_id: 0,
-            });
+        loop {
+            let packet = self.pool.vacant();
+            let sends = end
+                .connection
+                .poll_transmit_into(host_now, &mut packet.segment);
+            if !sends {
+                break;
+            }
+            let payload = u32::from(packet.segment.len);
+            let bytes = ETHERNET_AND_IP + packet.segment.header_len() + payload;
+            packet.to = index ^ 1;
+            packet.pair = end.pair;
+            packet.bytes = bytes;
+            packet.ce = false;
+            let Some(id) = self.pool.take() else {
+                break;
+            };
             let (done, arrival) = self.hosts[end.host as usize].send(now, bytes, id);
-            if segment.len > 0 {
-                end.below.push_back((done, u32::from(segment.len)));
+            if payload > 0 {
+                end.below.push_back((done, payload));
             }
             if let Some(time) = arrival {
                 self.queue.set_host(end.host, Some(time));

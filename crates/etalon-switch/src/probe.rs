@@ -3,7 +3,7 @@
 use etalon_units::{Span, Time};
 
 /// A rack pair: source and destination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pair {
     /// The sending rack.
     pub src: u16,

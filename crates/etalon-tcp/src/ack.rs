@@ -57,6 +57,13 @@ impl<C: CongestionControl> Connection<C> {
         }
         let prior_una = self.snd.una;
         let ece_flag = segment.flags.contains(Flags::ECE);
+        if ack == prior_una && segment.sack.is_empty() && self.is_idle() {
+            self.stats.ece_received += u64::from(ece_flag && self.snd.ecn);
+            self.snd.retransmit = Retransmit::Lost;
+            self.snd.seen_sacks.1 = 0;
+            self.update_window(segment, false);
+            return;
+        }
         let mut news = News {
             prior_una,
             advanced: after(ack, prior_una),
@@ -96,7 +103,7 @@ impl<C: CongestionControl> Connection<C> {
         if news.advanced {
             self.snd.timeouts = 0;
         }
-        self.update_window(segment, &mut news);
+        news.window_update = self.update_window(segment, news.advanced);
         self.snd.una = ack;
         if self.snd.sack && !segment.sack.is_empty() {
             self.take_sacks(segment, &mut news);
@@ -161,19 +168,25 @@ impl<C: CongestionControl> Connection<C> {
         }
     }
 
-    /// Takes the peer's window (RFC 9293, 3.10.7.4).
+    /// Nothing is in flight and nothing waits to be: so it is at the end that only receives.
     #[inline]
-    fn update_window(&mut self, segment: &Segment, news: &mut News) {
+    fn is_idle(&self) -> bool {
+        self.path.pipe.packets_out == 0 && !self.snd.has_unsent() && self.snd.tlp_high.is_none()
+    }
+
+    /// Takes the peer's window (RFC 9293, 3.10.7.4). Returns whether the segment was the latest to tell it.
+    #[inline]
+    fn update_window(&mut self, segment: &Segment, advanced: bool) -> bool {
         let window = u32::from(segment.window) << self.snd.peer_scale;
-        if news.advanced
+        let newer = advanced
             || after(segment.seq, self.snd.window_seq)
-            || (segment.seq == self.snd.window_seq && (window > self.snd.window || window == 0))
-        {
-            news.window_update = true;
+            || (segment.seq == self.snd.window_seq && (window > self.snd.window || window == 0));
+        if newer {
             self.snd.window_seq = segment.seq;
             self.snd.window = window;
             self.snd.max_window = self.snd.max_window.max(window);
         }
+        newer
     }
 
     /// Takes acknowledged segments off the scoreboard. Returns the RTT that the congestion control is told, in microseconds.

@@ -53,8 +53,6 @@ pub struct Connection<C> {
     pub(crate) stats: Stats,
     /// The retransmission timer.
     pub(crate) timer: Timer,
-    /// Earliest of all timers.
-    next: u64,
     /// There may be something to transmit.
     pub(crate) dirty: bool,
     pub(crate) reads_ece: bool,
@@ -83,7 +81,6 @@ impl<C: CongestionControl> Connection<C> {
             state,
             stats: Stats::default(),
             timer: Timer::OFF,
-            next: u64::MAX,
             dirty: true,
             syn_due: state == ConnectionState::SynSent,
             syn_sent_at: 0,
@@ -128,7 +125,6 @@ impl<C: CongestionControl> Connection<C> {
             }
             _ => self.on_segment_synchronised(segment, ce),
         }
-        self.refresh_timer();
     }
 
     fn on_segment_synchronised(&mut self, segment: &Segment, ce: bool) {
@@ -233,8 +229,9 @@ impl<C: CongestionControl> Connection<C> {
 
     /// The time that [`next_timer`](Connection::next_timer) gave has come. A call before it is harmless.
     pub fn on_timer(&mut self, now: u64) {
+        let due = self.next_timer();
         self.clock.advance(now);
-        if now < self.next {
+        if now < due {
             return;
         }
         self.dirty = true;
@@ -256,24 +253,18 @@ impl<C: CongestionControl> Connection<C> {
                 (_, Purpose::None) => {}
             }
         }
-        self.refresh_timer();
     }
 
     /// When [`on_timer`](Connection::on_timer) must be called next; `u64::MAX` if never. Valid once
     /// [`poll_transmit`](Connection::poll_transmit) has yielded `None`.
     #[inline]
     pub fn next_timer(&self) -> u64 {
-        self.next
-    }
-
-    #[inline]
-    pub(crate) fn refresh_timer(&mut self) {
         let paced = if self.config.pacing && self.pacing_blocks() {
             self.snd.paced_until
         } else {
             u64::MAX
         };
-        self.next = self.timer.deadline.min(self.rcv.timer.deadline).min(paced);
+        self.timer.deadline.min(self.rcv.timer.deadline).min(paced)
     }
 
     /// The application writes `bytes`.
@@ -315,7 +306,6 @@ impl<C: CongestionControl> Connection<C> {
         }
         self.close();
         self.dirty = true;
-        self.refresh_timer();
     }
 
     /// The application reads up to `max` bytes of what arrived in order; returns how many. Needed only without

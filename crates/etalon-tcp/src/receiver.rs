@@ -207,9 +207,8 @@ impl Receiver {
         field as u16
     }
 
-    /// SACK blocks of the next segment: a DSACK first (RFC 2883), then the ranges, most recent first.
-    pub fn sack_blocks(&mut self, most: usize) -> SackBlocks {
-        let mut blocks = SackBlocks::default();
+    /// Fills in the SACK blocks of the next segment: a DSACK first (RFC 2883), then the ranges, most recent first.
+    pub fn sack_blocks(&mut self, most: usize, blocks: &mut SackBlocks) {
         let mut room = most;
         if let Some((start, end)) = self.dsack.take() {
             blocks.push(start, end);
@@ -226,7 +225,6 @@ impl Receiver {
             blocks.push(range.start, range.end);
             newer_than_all = range.stamp;
         }
-        blocks
     }
 
     #[inline]

@@ -59,6 +59,12 @@ impl Pipe {
         (self.packets_out + self.retrans_out).saturating_sub(self.left())
     }
 
+    /// A lost segment waits to be sent again.
+    #[inline]
+    pub(crate) fn has_lost(&self) -> bool {
+        self.lost_out > self.retrans_out
+    }
+
     /// Segments that have left the network.
     #[inline]
     #[must_use]

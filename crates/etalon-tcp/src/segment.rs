@@ -44,11 +44,19 @@ impl core::ops::BitOrAssign for Flags {
 }
 
 /// Up to four SACK blocks (RFC 2018), most recent first. With timestamps on, three fit on the wire.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct SackBlocks {
     blocks: [(u32, u32); 4],
     len: u8,
 }
+
+impl PartialEq for SackBlocks {
+    fn eq(&self, other: &SackBlocks) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for SackBlocks {}
 
 impl SackBlocks {
     /// Appends the block from `start` up to, not including, `end`; ignored when full.
@@ -57,6 +65,12 @@ impl SackBlocks {
             *slot = (start, end);
             self.len += 1;
         }
+    }
+
+    /// Removes all blocks.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.len = 0;
     }
 
     /// The blocks.

@@ -15,58 +15,63 @@ impl<C: CongestionControl> Connection<C> {
     /// The next segment to send at `now`, if any. The owner calls it until it yields `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: u64) -> Option<Segment> {
-        let released = self.config.pacing && now >= self.next_timer();
-        if !(self.dirty || released) {
-            return None;
+        let mut segment = Segment::default();
+        self.poll_transmit_into(now, &mut segment)
+            .then_some(segment)
+    }
+
+    /// As [`poll_transmit`](Connection::poll_transmit), but puts the segment in its place, which saves copies. Returns
+    /// whether there was one; if not, `out` may have changed all the same.
+    #[inline]
+    pub fn poll_transmit_into(&mut self, now: u64, out: &mut Segment) -> bool {
+        if !(self.dirty || self.config.pacing && now >= self.next_timer()) {
+            return false;
         }
         self.clock.advance(now);
-        let segment = self.next_segment();
-        if segment.is_some() {
+        let sends = self.next_segment(out);
+        if sends {
             self.stats.segments_sent += 1;
         } else {
             self.end_burst();
-            self.dirty = false;
-            self.refresh_timer();
         }
-        segment
+        sends
     }
 
-    fn next_segment(&mut self) -> Option<Segment> {
-        match self.state {
-            ConnectionState::SynSent | ConnectionState::SynReceived => {
-                return std::mem::take(&mut self.syn_due).then(|| self.syn());
-            }
-            ConnectionState::Listen => return None,
-            ConnectionState::Closed => {
-                return self.rst_due.take();
-            }
-            _ => {}
+    /// Puts the next segment into `out`. Like all functions below that take `out`, it returns whether there is one.
+    #[inline]
+    fn next_segment(&mut self, out: &mut Segment) -> bool {
+        if !self.exchanges_data() {
+            return self.next_of_handshake(out);
         }
         if let Some(prior) = self.rcv.prior_ack.take() {
-            let mut segment = self.bare();
-            segment.ack = prior.ack;
+            self.bare(out);
+            out.ack = prior.ack;
             if !prior.ece {
-                segment.flags.0 &= !Flags::ECE.0;
+                out.flags.0 &= !Flags::ECE.0;
             } else {
-                segment.flags |= Flags::ECE;
+                out.flags |= Flags::ECE;
             }
             self.stats.acks_sent += 1;
-            return Some(segment);
+            return true;
         }
         if self.ack_before_data {
             self.ack_before_data = false;
-            return Some(self.pure_ack());
+            self.pure_ack(out);
+            return true;
         }
-        if let Some(segment) = self.forced() {
-            return Some(segment);
-        }
-        if self.snd.retransmit == Retransmit::Lost {
-            if let Some(segment) = self.next_retransmission() {
-                return Some(segment);
+        if let Some(forced) = self.snd.forced.take() {
+            if self.force(forced, out) {
+                return true;
             }
         }
-        if let Some(segment) = self.next_new() {
-            return Some(segment);
+        if self.snd.retransmit == Retransmit::Lost
+            && self.path.pipe.has_lost()
+            && self.next_retransmission(out)
+        {
+            return true;
+        }
+        if self.next_new(out) {
+            return true;
         }
         if self.snd.retransmit == Retransmit::NewFirst {
             if after(self.snd.nxt, self.path.high_seq) {
@@ -74,81 +79,109 @@ impl<C: CongestionControl> Connection<C> {
             } else {
                 self.path.frto = false;
                 self.snd.retransmit = Retransmit::Lost;
-                if let Some(segment) = self.next_retransmission() {
-                    return Some(segment);
+                if self.next_retransmission(out) {
+                    return true;
                 }
             }
         }
-        self.rcv.ack_due().then(|| self.pure_ack())
+        if !self.rcv.ack_due() {
+            return false;
+        }
+        // Nothing follows an ACK that goes out because there is nothing else to send.
+        self.pure_ack(out);
+        self.end_burst();
+        true
+    }
+
+    /// Past the handshake, and not closed.
+    #[inline]
+    fn exchanges_data(&self) -> bool {
+        !matches!(
+            self.state,
+            ConnectionState::Listen
+                | ConnectionState::SynSent
+                | ConnectionState::SynReceived
+                | ConnectionState::Closed
+        )
+    }
+
+    /// SYN or RST.
+    #[cold]
+    fn next_of_handshake(&mut self, out: &mut Segment) -> bool {
+        let segment = match self.state {
+            ConnectionState::SynSent | ConnectionState::SynReceived => {
+                std::mem::take(&mut self.syn_due).then(|| self.syn())
+            }
+            ConnectionState::Closed => self.rst_due.take(),
+            _ => None,
+        };
+        if let Some(segment) = segment {
+            *out = segment;
+        }
+        segment.is_some()
     }
 
     /// A segment without payload, as the receiver's state has it.
-    fn bare(&mut self) -> Segment {
-        let mut flags = Flags::ACK;
+    #[inline]
+    fn bare(&mut self, out: &mut Segment) {
+        out.seq = self.snd.nxt;
+        out.ack = self.rcv.nxt;
+        out.window = self.rcv.select_window();
+        out.len = 0;
+        out.flags = Flags::ACK;
         if self.rcv.echoes() {
-            flags |= Flags::ECE;
+            out.flags |= Flags::ECE;
         }
-        let mut segment = Segment {
-            seq: self.snd.nxt,
-            ack: self.rcv.nxt,
-            window: self.rcv.select_window(),
-            flags,
-            ect: self.rcv.dctcp && self.snd.ecn,
-            ..Segment::default()
+        out.ect = self.rcv.dctcp && self.snd.ecn;
+        (out.mss, out.window_scale, out.sack_permitted) = (0, None, false);
+        out.timestamps = if self.snd.timestamps {
+            Some((self.clock.timestamp(), self.snd.ts_recent))
+        } else {
+            None
         };
-        if self.snd.timestamps {
-            segment.timestamps = Some((self.clock.timestamp(), self.snd.ts_recent));
-        }
+        out.sack.clear();
         if self.snd.sack && self.rcv.has_sack_blocks() {
             self.stats.dsacks_sent += u64::from(self.rcv.has_dsack());
-            segment.sack = self
-                .rcv
-                .sack_blocks(if self.snd.timestamps { 3 } else { 4 });
+            let most = if self.snd.timestamps { 3 } else { 4 };
+            self.rcv.sack_blocks(most, &mut out.sack);
         }
-        segment
     }
 
-    fn pure_ack(&mut self) -> Segment {
-        let segment = self.bare();
+    fn pure_ack(&mut self, out: &mut Segment) {
+        self.bare(out);
         self.rcv.ack_sent();
         self.stats.acks_sent += 1;
-        segment
     }
 
     /// A segment with the payload from `start` to `end`.
-    #[inline]
-    fn data(&mut self, start: u32, end: u32, fin: bool, new: bool) -> Segment {
-        let mut segment = self.bare();
+    fn data(&mut self, start: u32, end: u32, fin: bool, new: bool, out: &mut Segment) {
+        self.bare(out);
         self.rcv.ack_sent();
-        segment.seq = start;
-        segment.len = (end.wrapping_sub(start) - u32::from(fin)) as u16;
+        out.seq = start;
+        out.len = (end.wrapping_sub(start) - u32::from(fin)) as u16;
         if fin {
-            segment.flags |= Flags::FIN;
+            out.flags |= Flags::FIN;
         }
-        if segment.len > 0 {
+        if out.len > 0 {
             self.rcv.data_sent(&self.clock);
             self.stats.data_segments_sent += 1;
             if self.snd.pending == 0 {
-                segment.flags |= Flags::PSH;
+                out.flags |= Flags::PSH;
             }
             if self.snd.ecn && new {
-                segment.ect = true;
+                out.ect = true;
                 if self.snd.cwr_queued {
                     self.snd.cwr_queued = false;
-                    segment.flags |= Flags::CWR;
+                    out.flags |= Flags::CWR;
                 }
             }
+            self.account(out.len);
         }
-        self.account(segment.len);
-        segment
     }
 
     /// Bookkeeping of what goes below TCP.
     #[inline]
     fn account(&mut self, len: u16) {
-        if len == 0 {
-            return;
-        }
         self.snd.data_segments += 1;
         if self.config.small_queues {
             self.snd.queued += u64::from(len);
@@ -201,44 +234,45 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// Transmissions that ignore the window: after a timeout, a loss probe, a window probe.
-    fn forced(&mut self) -> Option<Segment> {
-        match self.snd.forced.take()? {
+    #[cold]
+    fn force(&mut self, forced: Forced, out: &mut Segment) -> bool {
+        match forced {
             Forced::Front => {
                 let first = self.snd.board.first();
-                let resend = self
-                    .snd
-                    .board
-                    .get(first)
-                    .is_some_and(|r| !r.has(mark::SACKED));
-                resend.then(|| self.retransmit(first, true))
+                let record = self.snd.board.get(first);
+                let resend = record.is_some_and(|r| !r.has(mark::SACKED));
+                if resend {
+                    self.retransmit(first, true, out);
+                }
+                resend
             }
-            Forced::Probe => self.probe(),
+            Forced::Probe => self.probe(out),
             Forced::WindowProbe => {
                 self.stats.window_probes += 1;
                 let room = self.snd.window_end().wrapping_sub(self.snd.nxt);
                 if self.snd.window > 0 && (room as i32) > 0 {
                     let len = u64::from(room.min(self.snd.mss)).min(self.snd.pending);
-                    return Some(self.send_new(len as u32));
+                    self.send_new(len as u32, out);
+                } else {
+                    // An old sequence number draws an ACK.
+                    self.pure_ack(out);
+                    out.seq = self.snd.una.wrapping_sub(1);
                 }
-                // An old sequence number draws an ACK.
-                let mut segment = self.pure_ack();
-                segment.seq = self.snd.una.wrapping_sub(1);
-                Some(segment)
+                true
             }
         }
     }
 
     /// The loss probe: a new segment if there is one that fits the peer's window, else the last one again.
-    fn probe(&mut self) -> Option<Segment> {
-        let retransmitted;
-        let segment = if let Some(len) = self.next_len() {
-            retransmitted = false;
-            self.send_new(len)
+    fn probe(&mut self, out: &mut Segment) -> bool {
+        let retransmitted = if let Some(len) = self.next_len() {
+            self.send_new(len, out);
+            false
+        } else if self.snd.board.is_empty() {
+            return false;
         } else {
-            let last = self.snd.board.end().checked_sub(1)?;
-            retransmitted = true;
-            self.snd.board.get(last)?;
-            self.retransmit(last, false)
+            self.retransmit(self.snd.board.end() - 1, false, out);
+            true
         };
         self.stats.tlps += 1;
         self.snd.tlp_high = Some(self.snd.nxt);
@@ -248,11 +282,11 @@ impl<C: CongestionControl> Connection<C> {
         // A full timeout follows the probe.
         self.timer.clear();
         self.rearm_rto();
-        Some(segment)
+        true
     }
 
     /// Sends a record again. `count`: it counts as in flight (a loss probe does not).
-    fn retransmit(&mut self, index: u64, count: bool) -> Segment {
+    fn retransmit(&mut self, index: u64, count: bool, out: &mut Segment) {
         let stamp = self.clock.timestamp();
         self.snd.board.note_resent(index, self.clock.us);
         let record = self.snd.board.get_mut(index).copied().unwrap_or(Record {
@@ -280,33 +314,32 @@ impl<C: CongestionControl> Connection<C> {
         self.snd.last_sent_ns = self.clock.now;
         // A window probe or an odd peer may have acknowledged part of it.
         let start = later(record.start, self.snd.una);
-        self.data(start, record.end, record.has(mark::FIN), false)
+        self.data(start, record.end, record.has(mark::FIN), false, out);
     }
 
     /// The next lost segment, if the window lets it out.
-    fn next_retransmission(&mut self) -> Option<Segment> {
-        let pipe = &self.path.pipe;
-        if pipe.lost_out <= pipe.retrans_out || pipe.in_flight() >= self.path.window.cwnd {
-            return None;
+    fn next_retransmission(&mut self, out: &mut Segment) -> bool {
+        if !self.path.pipe.has_lost()
+            || self.path.in_flight() >= self.path.window.cwnd
+            || (self.config.pacing && self.pacing_blocks())
+            || self.queue_full(true)
+        {
+            return false;
         }
-        if self.config.pacing && self.pacing_blocks() {
-            return None;
-        }
-        if self.queue_full(true) {
-            return None;
-        }
-        let index = self.snd.board.next_lost()?;
-        let record = self.snd.board.get(index)?;
+        let Some(index) = self.snd.board.next_lost() else {
+            return false;
+        };
         let front = index == self.snd.board.first();
-        if !front && !before(record.start, self.snd.window_end()) {
-            return None;
+        let fits = |r: &Record| before(r.start, self.snd.window_end());
+        if !front && !self.snd.board.get(index).is_some_and(fits) {
+            return false;
         }
-        let segment = self.retransmit(index, true);
+        self.retransmit(index, true, out);
         if front && self.timer.purpose != Purpose::Reordering {
             self.timer
                 .set(&self.clock, Purpose::Rto, self.path.rtt.rto_ticks);
         }
-        Some(segment)
+        true
     }
 
     /// Sequence space of the next new segment, if data waits and the peer's window and Nagle's algorithm let it go.
@@ -329,22 +362,22 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     #[inline]
-    fn next_new(&mut self) -> Option<Segment> {
+    fn next_new(&mut self, out: &mut Segment) -> bool {
         if !self.snd.has_unsent() || self.path.pipe.in_flight() >= self.path.window.cwnd {
-            return None;
+            return false;
         }
-        let len = self.next_len()?;
-        if self.config.pacing && self.pacing_blocks() {
-            return None;
+        let Some(len) = self.next_len() else {
+            return false;
+        };
+        if (self.config.pacing && self.pacing_blocks()) || self.queue_full(false) {
+            return false;
         }
-        if self.queue_full(false) {
-            return None;
-        }
-        Some(self.send_new(len))
+        self.send_new(len, out);
+        true
     }
 
     #[inline]
-    fn send_new(&mut self, len: u32) -> Segment {
+    fn send_new(&mut self, len: u32, out: &mut Segment) {
         let start = self.snd.nxt;
         let prior = self.path.pipe.packets_out;
         if prior == 0 {
@@ -380,17 +413,18 @@ impl<C: CongestionControl> Connection<C> {
             self.path.prr.out += 1;
         }
         self.snd.rearm |= prior == 0 || self.timer.purpose == Purpose::LossProbe;
-        self.data(start, end, fin, true)
+        self.data(start, end, fin, true, out);
     }
 
     /// Nothing more goes out for now: was it the window that stopped it?
     #[inline]
     fn end_burst(&mut self) {
-        if !self.is_synchronised() {
+        self.dirty = false;
+        if !self.exchanges_data() || self.state == ConnectionState::TimeWait {
             return;
         }
-        let limited = self.path.pipe.in_flight() >= self.path.window.cwnd;
         let sent = std::mem::take(&mut self.snd.burst);
+        let limited = self.path.pipe.in_flight() >= self.path.window.cwnd;
         if sent > 0 || (limited && self.snd.has_unsent()) {
             let decay = self.config.slow_start_after_idle;
             self.path
@@ -407,25 +441,17 @@ impl<C: CongestionControl> Connection<C> {
         }
     }
 
-    fn is_synchronised(&self) -> bool {
-        !matches!(
-            self.state,
-            ConnectionState::Listen
-                | ConnectionState::SynSent
-                | ConnectionState::SynReceived
-                | ConnectionState::TimeWait
-                | ConnectionState::Closed
-        )
+    /// Sets the persist timer if the peer's window is all that holds data back (RFC 9293, 3.8.6.1).
+    #[inline]
+    pub(crate) fn check_persist(&mut self) {
+        if self.path.pipe.packets_out == 0 && self.snd.has_unsent() {
+            self.set_persist();
+        } else if self.timer.purpose == Purpose::Persist {
+            self.timer.clear();
+        }
     }
 
-    /// Sets the persist timer if the peer's window is all that holds data back (RFC 9293, 3.8.6.1).
-    pub(crate) fn check_persist(&mut self) {
-        if self.path.pipe.packets_out > 0 || !self.snd.has_unsent() {
-            if self.timer.purpose == Purpose::Persist {
-                self.timer.clear();
-            }
-            return;
-        }
+    fn set_persist(&mut self) {
         let blocked = self.next_len().is_none();
         if blocked && self.timer.purpose == Purpose::None {
             let base = self.path.rtt.rto_ticks.max(self.min_rto_ticks);
