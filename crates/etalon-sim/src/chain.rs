@@ -64,6 +64,7 @@ impl Stage {
         true
     }
 
+    /// When the first packet reaches the far end of the delay.
     #[inline]
     fn next(&self) -> Time {
         self.entries
@@ -88,6 +89,8 @@ pub(crate) struct Chain {
     stages: Vec<Stage>,
     /// Where the stages back begin.
     back: usize,
+    /// When the first packet of each stage reaches its end, and the earliest of these.
+    due: Vec<Time>,
     next: Time,
     next_stage: usize,
 }
@@ -96,6 +99,7 @@ impl Chain {
     pub(crate) fn new(forward: Vec<Stage>, back: Vec<Stage>) -> Chain {
         let split = forward.len();
         Chain {
+            due: vec![Time::MAX; split + back.len()],
             stages: forward.into_iter().chain(back).collect(),
             back: split,
             next: Time::MAX,
@@ -106,8 +110,7 @@ impl Chain {
     #[inline]
     fn find_next(&mut self) {
         self.next = Time::MAX;
-        for (index, stage) in self.stages.iter().enumerate() {
-            let time = stage.next();
+        for (index, &time) in self.due.iter().enumerate() {
             if time < self.next {
                 self.next = time;
                 self.next_stage = index;
@@ -137,7 +140,11 @@ impl Chain {
             sink.discard(now, entry.id, pair, DropReason::VoqFull);
             return;
         }
+        if self.due[stage] < Time::MAX {
+            return;
+        }
         let time = self.stages[stage].next();
+        self.due[stage] = time;
         if time < self.next || (time == self.next && stage < self.next_stage) {
             self.next = time;
             self.next_stage = stage;
@@ -176,6 +183,7 @@ impl Fabric for Chain {
             let Some(entry) = self.stages[stage].pop() else {
                 return;
             };
+            self.due[stage] = self.stages[stage].next();
             self.find_next();
             let pair = self.pair(stage);
             if stage + 1 == self.back || stage + 1 == self.stages.len() {

@@ -189,7 +189,7 @@ impl<C: CongestionControl> Connection<C> {
         let mut ticks = if path.rtt.srtt() == 0 {
             u64::from(self.clock.hz)
         } else if path.pipe.packets_out == 1 {
-            path.rtt.lone_probe_ticks
+            path.rtt.lone_probe_ticks(&self.clock)
         } else {
             path.rtt.probe_ticks
         };

@@ -29,10 +29,8 @@ pub(crate) struct Rtt {
     max_rto_ticks: u64,
     /// Retransmission timeout in ticks, including backoff.
     pub rto_ticks: u64,
-    /// Timeout of the loss probe in ticks: twice the smoothed RTT and the margin, or, with one segment in flight, and the
-    /// smallest timeout.
+    /// Timeout of the loss probe in ticks: twice the smoothed RTT and the margin.
     pub probe_ticks: u64,
-    pub lone_probe_ticks: u64,
     /// The margin in microseconds.
     margin: u32,
     min: WindowedMin,
@@ -50,7 +48,6 @@ impl Rtt {
             max_rto_ticks: clock.ticks_for_ns(config.max_rto),
             rto_ticks: clock.ticks_for_ns(config.initial_rto),
             probe_ticks: 0,
-            lone_probe_ticks: 0,
             margin: (config.timer_margin / 1000) as u32,
             min: WindowedMin::new(u64::from(clock.hz) * 300),
         }
@@ -108,7 +105,11 @@ impl Rtt {
             .ticks_for_us(srtt + u64::from(self.rttvar))
             .min(self.max_rto_ticks);
         self.probe_ticks = clock.ticks_for_us(2 * srtt + u64::from(self.margin));
-        self.lone_probe_ticks = clock.ticks_for_us(2 * srtt + u64::from(self.min_var));
+    }
+
+    /// The same with one segment in flight: the smallest timeout in place of the margin.
+    pub fn lone_probe_ticks(&self, clock: &Clock) -> u64 {
+        clock.ticks_for_us(2 * u64::from(self.srtt()) + u64::from(self.min_var))
     }
 
     /// Doubles the timeout (RFC 6298, 5.5).

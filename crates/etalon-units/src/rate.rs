@@ -45,7 +45,7 @@ pub struct Serializer {
     rate: Rate,
     /// A byte takes `ns / per` nanoseconds, in lowest terms.
     ns: u64,
-    per: u64,
+    per: Divisor,
     free_at: Time,
     /// What the last packet took beyond whole nanoseconds, in 1/`per` nanoseconds.
     remainder: u64,
@@ -63,7 +63,7 @@ impl Serializer {
         Serializer {
             rate,
             ns: 8_000_000_000 / divisor,
-            per: rate.0 / divisor,
+            per: Divisor::new(rate.0 / divisor),
             free_at: Time::ZERO,
             remainder: 0,
         }
@@ -89,18 +89,47 @@ impl Serializer {
             self.remainder = 0;
         }
         let parts = u64::from(bytes) * self.ns + self.remainder;
-        // In lowest terms the numbers of ordinary rates are small, and a 32-bit division is several times faster.
-        match (u32::try_from(parts), u32::try_from(self.per)) {
-            (Ok(parts), Ok(per)) => {
-                self.remainder = u64::from(parts % per);
-                self.free_at.0 += u64::from(parts / per);
-            }
-            _ => {
-                self.remainder = parts % self.per;
-                self.free_at.0 += parts / self.per;
-            }
-        }
+        let whole = self.per.divide(parts);
+        self.remainder = parts - whole * self.per.value;
+        self.free_at.0 += whole;
         self.free_at
+    }
+}
+
+/// Divides by a number known beforehand: a multiplication is several times faster than a division.
+#[derive(Clone, Debug)]
+struct Divisor {
+    value: u64,
+    /// 2^64 / `value`, rounded up.
+    inverse: u64,
+    /// The largest dividend for which the error of `inverse` does not show.
+    limit: u64,
+}
+
+impl Divisor {
+    fn new(value: u64) -> Divisor {
+        match value {
+            // 2^64 does not fit.
+            1 => Divisor {
+                value,
+                inverse: 0,
+                limit: 0,
+            },
+            _ => Divisor {
+                value,
+                inverse: u64::MAX / value + 1,
+                limit: u64::MAX / value,
+            },
+        }
+    }
+
+    #[inline]
+    fn divide(&self, n: u64) -> u64 {
+        if n <= self.limit {
+            ((u128::from(n) * u128::from(self.inverse)) >> 64) as u64
+        } else {
+            n / self.value
+        }
     }
 }
 
@@ -164,6 +193,22 @@ mod tests {
             last = link.transmit(Time::ZERO, 1500);
         }
         assert_eq!(last.saturating_since(Time::ZERO), rate.span_of(1_500_000));
+    }
+
+    #[test]
+    fn the_inverse_divides_exactly() {
+        for value in [1, 2, 3, 5, 10, 1 << 20, 9_999_999_967, u64::MAX - 1] {
+            let divisor = Divisor::new(value);
+            for n in [0, 1, 7, 71_999, value - 1, value, value + 1, divisor.limit] {
+                for n in [
+                    n,
+                    n.saturating_mul(value),
+                    n.saturating_mul(value) - u64::from(n > 0),
+                ] {
+                    assert_eq!(divisor.divide(n), n / value, "{n} / {value}");
+                }
+            }
+        }
     }
 
     #[test]
