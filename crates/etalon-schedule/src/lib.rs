@@ -1,8 +1,68 @@
 //! Circuit schedules: pure functions that return a [`Schedule`](etalon_switch::Schedule).
+//!
+//! A [`Scheduler`] computes a week from a [`Demand`] matrix and [`Params`]; [`SCHEDULERS`] lists all that there are, and
+//! [`scheduler`] makes one by its name. [`served`] tells what a week carries.
+//!
+//! ```
+//! use etalon_schedule::{Demand, Options, Params, scheduler, served};
+//! use etalon_units::{Rate, Span};
+//!
+//! // Three racks with 9 MB each for the next: a ring, which one configuration serves.
+//! let demand: Demand = "0 9000000 0\n0 0 9000000\n9000000 0 0".parse()?;
+//! let circuit = Rate::from_gbps(80);
+//! let params = Params::new(
+//!     Span::from_millis(2),
+//!     Span::from_micros(180),
+//!     Span::from_micros(20),
+//!     circuit,
+//!     Rate::from_gbps(10),
+//! )?;
+//! let week = scheduler("solstice", Options::with_seed(1))?.schedule(&demand, &params)?;
+//! assert_eq!(week.configurations().len(), 1);
+//! assert_eq!(week.week(), Span::from_millis(2));
+//! assert_eq!(served(&week, &demand, circuit).left.total(), 0);
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
 #![no_std]
 
 extern crate alloc;
 
+mod assignment;
+mod bvn;
+mod decompose;
+mod demand;
+mod eclipse;
+mod fit;
+mod fixed;
+mod hopcroft_karp;
+mod matrix;
+mod max_weight;
+mod params;
+#[cfg(test)]
+mod properties;
+mod registry;
+mod scheduler;
+mod served;
+mod solstice;
+mod solstice_published;
 mod strobe;
+mod stuffing;
+#[cfg(test)]
+mod testing;
+mod tms;
 
-pub use strobe::{mimicked_strobe, strobe};
+pub use assignment::largest_assignment;
+pub use bvn::BirkhoffVonNeumann;
+pub use demand::{Demand, DemandError};
+pub use eclipse::Eclipse;
+pub use fixed::{Fixed, WeekError, format_week, parse_week};
+pub use hopcroft_karp::{Bipartite, Pairing, extend_to_maximum};
+pub use max_weight::MaxWeight;
+pub use params::{Params, ParamsError};
+pub use registry::{Options, Registered, SCHEDULERS, SchedulerError, scheduler};
+pub use scheduler::{CannotSchedule, Scheduler};
+pub use served::{Served, served};
+pub use solstice::Solstice;
+pub use solstice_published::SolsticePublished;
+pub use strobe::{Strobe, mimicked_strobe, strobe};
+pub use tms::TrafficMatrixScheduling;

@@ -5,6 +5,35 @@ use alloc::vec::Vec;
 use etalon_switch::{Configuration, Matching, Schedule, ScheduleError};
 use etalon_units::Span;
 
+use crate::demand::Demand;
+use crate::fit::{Day, fit};
+use crate::params::Params;
+use crate::scheduler::{CannotSchedule, Scheduler};
+
+/// Strobe as a scheduler: the same rotation of all pairs whatever the demand, with days that fill the window.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Strobe;
+
+impl Scheduler for Strobe {
+    fn schedule(&mut self, demand: &Demand, params: &Params) -> Result<Schedule, CannotSchedule> {
+        let (min, night) = (params.min_day(), params.night());
+        let days = u64::from(demand.racks()) - 1;
+        if days > params.most_days() {
+            return Err(CannotSchedule::TooManyDays {
+                days,
+                needed: (min + night) * days,
+                window: params.window(),
+            });
+        }
+        let week = strobe(demand.racks(), min, night)?;
+        let days = week.configurations().iter().map(|configuration| Day {
+            matching: configuration.matching.clone(),
+            length: min.as_nanos(),
+        });
+        Ok(fit(days.collect(), demand.racks(), params))
+    }
+}
+
 /// A week in which each of `racks` racks has a circuit to each other rack for one `day`, each followed by a `night`.
 ///
 /// Day k (from 0) joins rack r to rack r + k + 1, modulo the number of racks.
@@ -85,6 +114,25 @@ mod tests {
         assert_eq!(week.day_time(Pair { src: 1, dst: 0 }), DAY * 23);
         let last = week.configurations().last().unwrap();
         assert_eq!(last.matching.source_of(1), Some(0));
+    }
+
+    #[test]
+    fn a_window_is_shared_by_all_days() {
+        let demand = Demand::none(8).unwrap();
+        let week = Strobe
+            .schedule(&demand, &crate::testing::params(2000))
+            .unwrap();
+        assert_eq!(week.week(), Span::from_micros(2000));
+        let days: Vec<u64> = week.configurations().iter().map(|c| c.day.0).collect();
+        // 2 ms less 7 nights is 1860 us, 7 x 265714 ns and 2 ns, which go to the first two days.
+        assert_eq!(days[..3], [265_715, 265_715, 265_714]);
+        let error = Strobe
+            .schedule(&demand, &crate::testing::params(1399))
+            .unwrap_err();
+        assert_eq!(
+            alloc::string::ToString::to_string(&error),
+            "7 days and nights need a window of 1.4ms, which is longer than 1.399ms"
+        );
     }
 
     #[test]
