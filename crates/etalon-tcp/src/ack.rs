@@ -170,8 +170,11 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Nothing is in flight and nothing waits to be: so it is at the end that only receives.
     #[inline]
-    fn is_idle(&self) -> bool {
-        self.path.pipe.packets_out == 0 && !self.snd.has_unsent() && self.snd.tlp_high.is_none()
+    pub(crate) fn is_idle(&self) -> bool {
+        self.path.pipe.packets_out == 0
+            && !self.snd.has_unsent()
+            && self.snd.tlp_high.is_none()
+            && self.timer.purpose == Purpose::None
     }
 
     /// Takes the peer's window (RFC 9293, 3.10.7.4). Returns whether the segment was the latest to tell it.
@@ -196,6 +199,18 @@ impl<C: CongestionControl> Connection<C> {
         let mut reordered_from = self.snd.nxt;
         let path = &mut self.path;
         let min_rtt = path.rtt.min();
+        // Nearly always this is all: segments that were sent once and arrived in order.
+        if let Some((first, last, count)) = self.snd.board.pop_unmarked(una) {
+            news.acked = count;
+            news.original_delivered = !after(first.end, path.high_seq);
+            path.pipe.packets_out -= count;
+            (first_sent, last_sent) = (Some(first.sent), last.sent);
+            reordered_from = first.start;
+            if self.snd.sack {
+                path.delivered += u64::from(count);
+                path.rack.delivered(now, min_rtt, &last);
+            }
+        }
         while let Some(&record) = self.snd.board.front() {
             if after(record.end, una) {
                 break;

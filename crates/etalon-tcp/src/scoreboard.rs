@@ -111,6 +111,24 @@ impl Scoreboard {
         self.first += 1;
     }
 
+    /// Takes the records up to `una` off the front, as far as they have no marks. Returns the first and the last of them, and
+    /// their number.
+    #[inline]
+    pub fn pop_unmarked(&mut self, una: u32) -> Option<(Record, Record, u32)> {
+        let first = *self.ring.front()?;
+        let (mut last, mut count) = (first, 0);
+        while let Some(&record) = self.ring.front() {
+            if record.marks != 0 || after(record.end, una) {
+                break;
+            }
+            self.ring.pop_front();
+            last = record;
+            count += 1;
+        }
+        self.first += u64::from(count);
+        (count > 0).then_some((first, last, count))
+    }
+
     #[inline]
     pub fn end(&self) -> u64 {
         self.first + self.ring.len() as u64

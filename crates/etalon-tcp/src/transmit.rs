@@ -29,11 +29,7 @@ impl<C: CongestionControl> Connection<C> {
         }
         self.clock.advance(now);
         let sends = self.next_segment(out);
-        if sends {
-            self.stats.segments_sent += 1;
-        } else {
-            self.end_burst();
-        }
+        self.stats.segments_sent += u64::from(sends);
         sends
     }
 
@@ -42,6 +38,18 @@ impl<C: CongestionControl> Connection<C> {
     fn next_segment(&mut self, out: &mut Segment) -> bool {
         if !self.exchanges_data() {
             return self.next_of_handshake(out);
+        }
+        if self.is_idle()
+            && self.rcv.prior_ack.is_none()
+            && !self.ack_before_data
+            && self.snd.forced.is_none()
+        {
+            self.dirty = false;
+            let due = self.rcv.ack_due();
+            if due {
+                self.pure_ack(out);
+            }
+            return due;
         }
         if let Some(prior) = self.rcv.prior_ack.take() {
             self.bare(out);
@@ -84,13 +92,13 @@ impl<C: CongestionControl> Connection<C> {
                 }
             }
         }
-        if !self.rcv.ack_due() {
-            return false;
+        // An ACK goes out when there is nothing else to send, so nothing follows it.
+        let due = self.rcv.ack_due();
+        if due {
+            self.pure_ack(out);
         }
-        // Nothing follows an ACK that goes out because there is nothing else to send.
-        self.pure_ack(out);
         self.end_burst();
-        true
+        due
     }
 
     /// Past the handshake, and not closed.
@@ -115,8 +123,9 @@ impl<C: CongestionControl> Connection<C> {
             ConnectionState::Closed => self.rst_due.take(),
             _ => None,
         };
-        if let Some(segment) = segment {
-            *out = segment;
+        match segment {
+            Some(segment) => *out = segment,
+            None => self.dirty = false,
         }
         segment.is_some()
     }
@@ -420,7 +429,7 @@ impl<C: CongestionControl> Connection<C> {
     #[inline]
     fn end_burst(&mut self) {
         self.dirty = false;
-        if !self.exchanges_data() || self.state == ConnectionState::TimeWait {
+        if self.state == ConnectionState::TimeWait {
             return;
         }
         let sent = std::mem::take(&mut self.snd.burst);
