@@ -58,7 +58,9 @@ impl<C: CongestionControl> Connection<C> {
         let prior_una = self.snd.una;
         let ece_flag = segment.flags.contains(Flags::ECE);
         if ack == prior_una && segment.sack.is_empty() && self.is_idle() {
-            self.stats.ece_received += u64::from(ece_flag && self.snd.ecn);
+            if ece_flag && self.snd.ecn {
+                self.stats.ece_received += 1;
+            }
             self.snd.retransmit = Retransmit::Lost;
             self.snd.seen_sacks.1 = 0;
             self.update_window(segment, false);
@@ -84,7 +86,9 @@ impl<C: CongestionControl> Connection<C> {
             sack_last_sent: 0,
             reordered_from: self.snd.nxt,
         };
-        self.stats.ece_received += u64::from(news.ece);
+        if news.ece {
+            self.stats.ece_received += 1;
+        }
         if before(ack, prior_una) {
             if self.snd.sack && !segment.sack.is_empty() {
                 self.take_sacks(segment, &mut news);

@@ -110,7 +110,9 @@ impl<C: CongestionControl> Connection<C> {
         self.clock.advance(now);
         self.stats.segments_received += 1;
         self.stats.data_segments_received += u64::from(segment.len > 0);
-        self.stats.ce_received += u64::from(ce);
+        if ce {
+            self.stats.ce_received += 1;
+        }
         self.dirty = true;
         match self.state {
             ConnectionState::Closed => self.refuse(segment),
@@ -140,20 +142,8 @@ impl<C: CongestionControl> Connection<C> {
             }
             return;
         }
-        if segment.flags.contains(Flags::RST) {
-            if segment.seq == self.rcv.nxt {
-                self.close();
-            } else {
-                self.rcv.force_ack();
-            }
-            return;
-        }
-        if segment.flags.contains(Flags::SYN) {
-            // Our ACK of the SYN-ACK was lost, or an old duplicate (RFC 5961).
-            self.rcv.force_ack();
-            return;
-        }
-        if !segment.flags.contains(Flags::ACK) {
+        if segment.flags.0 & (Flags::RST | Flags::SYN | Flags::ACK).0 != Flags::ACK.0 {
+            self.on_odd_flags(segment);
             return;
         }
         if let Some((value, _)) = segment.timestamps {
@@ -177,6 +167,21 @@ impl<C: CongestionControl> Connection<C> {
             self.rcv
                 .note_echo(&self.clock, u32::from(segment.len), self.snd.echoed);
             self.on_payload(segment, ce);
+        }
+    }
+
+    /// An acceptable segment that resets the connection, or does not belong to it.
+    #[cold]
+    fn on_odd_flags(&mut self, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            if segment.seq == self.rcv.nxt {
+                self.close();
+            } else {
+                self.rcv.force_ack();
+            }
+        } else if segment.flags.contains(Flags::SYN) {
+            // Our ACK of the SYN-ACK was lost, or an old duplicate (RFC 5961).
+            self.rcv.force_ack();
         }
     }
 
