@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,9 @@ from etalon.plan import Plan
 
 settings.register_profile("etalon", deadline=None)  # machines that test are busy
 settings.load_profile("etalon")
+
+# Where tests run in the background, Ctrl-C may be ignored; the tests of it need it, and so do their child processes.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[2]
 
