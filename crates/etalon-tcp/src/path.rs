@@ -217,7 +217,8 @@ impl<C: CongestionControl> Path<C> {
     }
 
     pub(crate) fn set_state(&mut self, clock: &Clock, state: State) {
-        if self.state != state {
+        // Each timeout counts, also those after the first.
+        if self.state != state || state == State::Loss {
             self.state = state;
             self.cc.on_state(&mut self.window, state, clock.now);
         }

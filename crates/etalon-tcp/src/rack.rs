@@ -32,8 +32,8 @@ pub(crate) struct Rack {
     /// Reordering window in quarters of min_rtt, and recoveries until it falls back.
     steps: u8,
     persist: u8,
-    /// SND.NXT when a DSACK last widened it.
-    dsack_round: u32,
+    /// Bytes acknowledged at the end of the round trip in which a DSACK last widened it.
+    widened_until: u64,
 }
 
 impl Default for Rack {
@@ -46,7 +46,7 @@ impl Default for Rack {
             reordering_seen: false,
             steps: 1,
             persist: 0,
-            dsack_round: 0,
+            widened_until: 0,
         }
     }
 }
@@ -75,9 +75,11 @@ impl Rack {
     }
 
     /// A DSACK: the reordering window was too small. It grows once a round trip at most (step 4).
-    pub fn note_dsack(&mut self, una: u32, nxt: u32) {
-        if self.reordering_seen && !before(una, self.dsack_round) {
-            self.dsack_round = nxt;
+    ///
+    /// `acked`: bytes acknowledged ever; `flight`: bytes from SND.UNA to SND.NXT.
+    pub fn note_dsack(&mut self, acked: u64, flight: u32) {
+        if self.reordering_seen && acked >= self.widened_until {
+            self.widened_until = acked + u64::from(flight);
             self.steps = self.steps.saturating_add(1);
             self.persist = PERSIST;
         }
@@ -247,5 +249,27 @@ impl<C: CongestionControl> Connection<C> {
         }
         self.path.rack.reordering_seen = true;
         self.stats.reorderings += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dsack_widens_the_window_once_a_round_trip() {
+        let mut rack = Rack::default();
+        rack.note_dsack(0, 100);
+        assert_eq!(rack.steps, 1, "nothing was reordered");
+        rack.reordering_seen = true;
+        // Beyond 4 GB as at the start: the round is told by bytes, not by sequence numbers.
+        for acked in [0, 3 << 30, 9 << 30] {
+            let steps = rack.steps;
+            rack.note_dsack(acked, 100);
+            rack.note_dsack(acked + 99, 100);
+            assert_eq!(rack.steps, steps + 1);
+            rack.note_dsack(acked + 100, 100);
+            assert_eq!(rack.steps, steps + 2);
+        }
     }
 }

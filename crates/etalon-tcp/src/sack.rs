@@ -154,7 +154,8 @@ impl<C: CongestionControl> Connection<C> {
         }
         news.dsack = true;
         if !news.dsack_of_probe {
-            self.path.rack.note_dsack(self.snd.una, self.snd.nxt);
+            let flight = self.snd.nxt.wrapping_sub(self.snd.una);
+            self.path.rack.note_dsack(self.snd.bytes_acked, flight);
         }
     }
 

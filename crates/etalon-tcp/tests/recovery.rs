@@ -2,7 +2,7 @@
 mod common;
 
 use common::{Bench, MS, US};
-use etalon_tcp::cc::{Reno, State};
+use etalon_tcp::cc::{Ack, CongestionControl, Reno, State, Window};
 use etalon_tcp::{Config, Connection};
 
 const RTT: u64 = 10 * MS;
@@ -465,5 +465,34 @@ fn probes_and_timeouts_come_when_linux_sends_them() {
         // The margin of two ticks of older kernels.
         let [probe, _, _] = repeats_into_a_black_hole(3, phase, 8 * MS);
         assert!((12_000..=16_000).contains(&probe), "{probe}");
+    }
+}
+
+/// Counts the timeouts that it hears of.
+#[derive(Clone, Debug, Default)]
+struct Timeouts(u32);
+
+impl CongestionControl for Timeouts {
+    fn increase(&mut self, _window: &mut Window, _ack: &Ack) {}
+
+    fn ssthresh(&mut self, window: &Window, _now: u64) -> u32 {
+        (window.cwnd / 2).max(2)
+    }
+
+    fn on_state(&mut self, _window: &mut Window, state: State, _now: u64) {
+        self.0 += u32::from(state == State::Loss);
+    }
+}
+
+#[test]
+fn the_congestion_control_hears_of_every_timeout() {
+    let client = Connection::client(Config::default(), Timeouts::default());
+    let mut b = Bench::client(client, RTT, |_| {});
+    b.end.write(10 * 8948);
+    b.sent();
+    b.fire(); // the probe
+    for timeouts in 1..=3 {
+        assert_eq!(b.fire(), [0]);
+        assert_eq!(b.end.path().congestion_control().0, timeouts);
     }
 }
