@@ -72,27 +72,27 @@ def _voq(run: Run, begin: float) -> float:
 
 
 def uptime_worst_8(results: Results) -> float:
-    """Worst over best completion time, 8 packets."""
+    """Worst completion time between the extremes over the best, 8 packets."""
     return _worst(results, 8)
 
 
 def uptime_worst_16(results: Results) -> float:
-    """Worst over best completion time, 16 packets."""
+    """Worst completion time between the extremes over the best, 16 packets."""
     return _worst(results, 16)
 
 
 def uptime_worst_32(results: Results) -> float:
-    """Worst over best completion time, 32 packets."""
+    """Worst completion time between the extremes over the best, 32 packets."""
     return _worst(results, 32)
 
 
 def uptime_worst_64(results: Results) -> float:
-    """Worst over best completion time, 64 packets."""
+    """Worst completion time between the extremes over the best, 64 packets."""
     return _worst(results, 64)
 
 
 def uptime_worst_128(results: Results) -> float:
-    """Worst over best completion time, 128 packets."""
+    """Worst completion time between the extremes over the best, 128 packets."""
     return _worst(results, 128)
 
 
@@ -102,11 +102,8 @@ def uptime_short(results: Results) -> float:
 
 
 def uptime_long(results: Results) -> float:
-    """Best completion time with days of 10 ms or more over the best, worst of the small queues."""
-    return max(
-        min(t for day, t in times.items() if day >= 10_000) / min(times.values())
-        for times in _small(results)
-    )
+    """Completion time with the longest days over the best, worst of the small queues."""
+    return max(times[max(times)] / min(times.values()) for times in _small(results))
 
 
 def _small(results: Results) -> list[dict[int, float]]:
@@ -114,8 +111,10 @@ def _small(results: Results) -> list[dict[int, float]]:
 
 
 def _worst(results: Results, packets: int) -> float:
-    times = _times(results, packets).values()
-    return max(times) / min(times)
+    """The worst between the shortest and the longest days, over the best of all."""
+    times = _times(results, packets)
+    between = [time for day, time in times.items() if min(times) < day < max(times)]
+    return max(between) / min(times.values())
 
 
 def _times(results: Results, packets: int) -> dict[int, float]:
@@ -151,6 +150,13 @@ def resize_median_ratio(results: Results) -> float:
     return results.metric("resize", 1800, "latency_p50") / results.metric(
         "resize", 0, "latency_p50"
     )
+
+
+def variants_below_bbr_and_nv(results: Results) -> float:
+    """How many other congestion controls use less of the circuit than BBR or NV do."""
+    slow = max(_utilization(results, "controls", name) for name in ("bbr", "nv"))
+    others = set(results.whole("controls")) - {"bbr", "nv"}
+    return sum(_utilization(results, "controls", name) < slow for name in others)
 
 
 def mean_gain(results: Results) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from etalon import metrics
+from etalon import build, metrics
 from etalon.errors import EtalonError
 from etalon.plan import Plan
 
@@ -50,6 +50,7 @@ class Run:
             "engine": engine,
             "seed": plan.seed,
             "plan_digest": plan.digest,
+            "build": build.digest(),
         }
         return cls(plan=plan, meta=meta, **tables)
 

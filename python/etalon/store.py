@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from etalon import _core
+from etalon import build
 from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
 from etalon.results import TABLES, Run
@@ -162,12 +162,12 @@ def read_meta(folder: Path) -> dict[str, Any] | None:
 
 
 def finished(folder: Path, plan: Plan, engine: str = "sim") -> bool:
-    """Whether the folder holds this plan's complete results, made by this version."""
+    """Whether the folder holds this plan's complete results, made by this build of the core."""
     meta = read_meta(folder)
     return (
         meta is not None
         and not meta.get("partial", True)
         and meta.get("plan_digest") == plan.digest
         and meta.get("engine") == engine
-        and meta.get("version") == _core.__version__
+        and meta.get("build") == build.digest()
     )

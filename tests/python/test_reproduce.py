@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from conftest import SMALL, Answer
-from etalon import engine, reproduce
+from etalon import build, engine, reproduce
 from etalon.errors import EtalonError, Interrupted, PlanError
 from etalon.plan import Plan
-from etalon.reproduce.cache import Cache
 from etalon.reproduce.claims import Tolerance
 from etalon.results import Run
 
@@ -193,7 +192,7 @@ def test_another_build_of_the_core_measures_again(
 ) -> None:
     out = tmp_path / "out"
     reproduce.reproduce(str(paper), out=out)
-    monkeypatch.setattr(Cache, "program", "0123456789abcdef")
+    monkeypatch.setattr(build, "digest", lambda: "0123456789abcdef")
     assert reproduce.reproduce(str(paper), out=out).measured == 2
     assert [path.name for path in (out / "points").iterdir()] == ["0123456789abcdef"]
 

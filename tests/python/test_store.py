@@ -141,7 +141,7 @@ def test_partial_and_foreign_results_do_not_count_as_finished(run: Run, tmp_path
     assert store.finished(folder, run.plan)
     assert not store.finished(folder, run.plan.replace({"seed": 2}))
     assert not store.finished(folder, run.plan, "linux")
-    for change in ({"partial": True}, {"version": "0.0.1"}):
+    for change in ({"partial": True}, {"build": "0123456789abcdef"}):
         meta = {**run.meta, **change}
         (folder / "run.json").write_text(json.dumps(meta))
         assert not store.finished(folder, run.plan)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
-from functools import cached_property
 from pathlib import Path
 
-from etalon import _core, store
+from etalon import build, store
 from etalon.plan import Plan
 from etalon.results import Run
 
@@ -15,22 +13,14 @@ POINTS = "points"
 
 
 class Cache:
-    """Runs in `points/<program>/<plan>`, both named by digest: another build of the core never finds these."""
+    """Runs in `points/<build>/<plan>`, both named by digest: another build of the core never finds these."""
 
     def __init__(self, folder: Path) -> None:
         self._points = folder / POINTS
 
-    @cached_property
-    def program(self) -> str:
-        """Digest of the core that runs plans: its version and its file."""
-        digest = hashlib.sha256(_core.__version__.encode())
-        if _core.__file__ is not None:
-            digest.update(Path(_core.__file__).read_bytes())
-        return digest.hexdigest()[:16]
-
     def path(self, plan: Plan) -> Path:
         """Where the plan's run is kept."""
-        return self._points / self.program / plan.digest[:24]
+        return self._points / build.digest() / plan.digest[:24]
 
     def has(self, plan: Plan) -> bool:
         """Whether the plan's whole run is there."""
@@ -45,8 +35,8 @@ class Cache:
         store.save_run(run, self.path(run.plan), force=True)
 
     def forget(self, *, all_of_it: bool) -> None:
-        """Removes the runs of other programs, and this one's too if asked."""
+        """Removes the runs of other builds, and this one's too if asked."""
         if self._points.is_dir():
             for entry in self._points.iterdir():
-                if all_of_it or entry.name != self.program:
+                if all_of_it or entry.name != build.digest():
                     shutil.rmtree(entry, ignore_errors=True)
