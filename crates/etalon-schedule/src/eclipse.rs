@@ -112,8 +112,8 @@ fn limit(candidates: &mut Vec<Candidate>, most: u64) {
     }
 }
 
-/// The candidate that serves the most per time, the shortest of equals. Tries those of the highest bound first, and none
-/// whose bound is below the best.
+/// A candidate that serves the most per time. Tries those of the highest bound first, and none whose bound is not above the
+/// best.
 fn choose(candidates: &mut [Candidate], left: &Matrix, night: u64) -> Choice {
     let mut best = Choice {
         length: 0,
@@ -161,10 +161,13 @@ fn choose(candidates: &mut [Candidate], left: &Matrix, night: u64) -> Choice {
     }
 }
 
-/// Whether `served` in `length` is more per time than `other` in `other_length`, a night included in both.
+/// Whether `served` in `length` is more per time than `other` in `other_length`, a night included in both; of equals the
+/// longer is better. Without nights short days are as good as long ones, and the week must not be filled with the
+/// shortest: this way each day ends a demand, so there are at most as many days as demands.
 fn denser(served: u64, length: u64, other: u64, other_length: u64, night: u64) -> bool {
-    u128::from(served) * u128::from(other_length + night)
-        > u128::from(other) * u128::from(length + night)
+    let ours = u128::from(served) * u128::from(other_length + night);
+    let theirs = u128::from(other) * u128::from(length + night);
+    (ours, length) > (theirs, other_length)
 }
 
 fn heaviest(left: &Matrix, length: u64) -> Choice {
@@ -181,7 +184,36 @@ fn heaviest(left: &Matrix, length: u64) -> Choice {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn no_untried_duration_is_better(
+            (side, cells) in (2usize..6).prop_flat_map(|side| {
+                (Just(side), proptest::collection::vec(0u64..2000, side * side))
+            }),
+            night in 0u64..300,
+            room in 1000u64..2000,
+        ) {
+            let mut left = Matrix::new(side, cells);
+            let mut candidates = durations(180, 2000);
+            for round in 0..4 {
+                limit(&mut candidates, room - 200 * round);
+                let best = choose(&mut candidates, &left, night);
+                for candidate in &candidates {
+                    let served = heaviest(&left, candidate.length).served;
+                    prop_assert!(served <= candidate.at_most);
+                    prop_assert!(!denser(served, candidate.length, best.served, best.length, night));
+                }
+                for (src, dst) in best.destination_of.iter().enumerate() {
+                    let cell = left.get_mut(src, usize::from(*dst));
+                    *cell = cell.saturating_sub(best.length);
+                }
+            }
+        }
+    }
 
     #[test]
     fn durations_grow_by_an_eighth() {
@@ -201,6 +233,8 @@ mod tests {
         assert_eq!(best_length([900, 300, 300].into(), 180, 1980, 1000), 900);
         assert_eq!(best_length([900, 300, 300].into(), 180, 700, 1000), 700);
         assert_eq!(best_length([9, 3].into(), 180, 700, 20), 180);
+        // Without nights every length up to 300 is as good.
+        assert_eq!(best_length([900, 300, 300].into(), 180, 1980, 0), 300);
     }
 
     #[test]

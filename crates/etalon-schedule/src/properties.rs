@@ -195,7 +195,7 @@ fn stuffed(demand: &Demand, params: &Params, seed: u64) -> Matrix {
 }
 
 /// Fewer configurations are what Solstice is for. It is a heuristic: a decomposition that takes any matching may be lucky
-/// and end with fewer, so this is about many matrices, the exceptions counted.
+/// and end with fewer, so this is about many matrices, the exceptions counted. It also ends earlier: entries below a minimum day are not sliced.
 #[test]
 fn solstice_has_fewer_configurations_than_bvn() {
     let params = params(2000);
@@ -237,6 +237,24 @@ fn no_demand_is_one_idle_day() {
             0,
             "{name}"
         );
+    }
+}
+
+#[test]
+fn the_largest_numbers_do_not_overflow() {
+    let demand: Demand = "0 2305843009213693952 1\n1 0 1152921504606846976\n2 1 0"
+        .parse()
+        .unwrap();
+    let longest = 1 << 40;
+    for (min_day, night, rate) in [(1, 0, 1), (1, 5, u64::MAX), (longest / 2, longest / 3, 9)] {
+        let (min_day, night, rate) = (Span(min_day), Span(night), Rate(rate));
+        let params = Params::new(Span(longest), min_day, night, rate, rate).unwrap();
+        for name in computed() {
+            match week(name, &demand, &params) {
+                Ok(week) => assert_eq!(week.week(), Span(longest), "{name}"),
+                Err(error) => assert!(matches!(error, CannotSchedule::TooManyDays { .. })),
+            }
+        }
     }
 }
 

@@ -31,6 +31,7 @@ fn days(mut left: Matrix, params: &Params) -> Vec<Day> {
     let (window, night) = (params.window().as_nanos(), params.night().as_nanos());
     let mut days = Vec::new();
     let mut elapsed = 0;
+    let (mut rows, mut columns) = (left.row_sums(), left.column_sums());
     let mut stuffed = left.clone();
     quick_stuff(&mut stuffed);
     let mut threshold = match stuffed.cells().iter().max() {
@@ -39,7 +40,11 @@ fn days(mut left: Matrix, params: &Params) -> Vec<Day> {
     };
     let mut rest = Decomposition::new(stuffed);
     rest.lower_threshold(threshold);
-    while !packets_carry(left.largest_sum(), elapsed, params) {
+    loop {
+        let largest = rows.iter().chain(&columns).max().copied().unwrap_or(0);
+        if packets_carry(largest, elapsed, params) {
+            break;
+        }
         let Some(slice) = rest.slice() else {
             threshold /= 2;
             if threshold == 0 {
@@ -55,7 +60,10 @@ fn days(mut left: Matrix, params: &Params) -> Vec<Day> {
         let length = slice.length.max(params.min_day().as_nanos()).min(room);
         for (src, &dst) in slice.destination_of.iter().enumerate() {
             let cell = left.get_mut(src, usize::from(dst));
-            *cell = cell.saturating_sub(length);
+            let served = length.min(*cell);
+            *cell -= served;
+            rows[src] -= served;
+            columns[usize::from(dst)] -= served;
         }
         elapsed += length + night;
         days.push(Day {
