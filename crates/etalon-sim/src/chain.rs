@@ -1,11 +1,10 @@
 //! A chain of drop-tail queues and delays for each direction: the plain network that simulators are compared on.
 
-use std::collections::VecDeque;
-
 use etalon_switch::{Departure, DropReason, Network, Pair, Probe, Sink};
 use etalon_units::{Serializer, Span, Time};
 
 use crate::fabric::{Entering, Fabric};
+use crate::fifo::Fifo;
 use crate::packet::PacketId;
 
 /// A packet on its way through a stage.
@@ -25,7 +24,7 @@ pub(crate) struct Stage {
     capacity: u32,
     delay: Span,
     /// Queued and propagating packets, in order.
-    entries: VecDeque<Entry>,
+    entries: Fifo<Entry>,
     /// How many of `entries`, from the front, have left the queue.
     propagating: usize,
 }
@@ -37,7 +36,7 @@ impl Stage {
             link,
             capacity,
             delay,
-            entries: VecDeque::new(),
+            entries: Fifo::default(),
             propagating: 0,
         }
     }
@@ -133,21 +132,21 @@ impl Chain {
         sink: &mut S,
         probe: &mut P,
     ) {
-        let pair = self.pair(stage);
-        if !self.stages[stage].push(now, entry) {
-            let len = self.stages[stage].queued();
+        let queue = &mut self.stages[stage];
+        if !queue.push(now, entry) {
+            let len = queue.queued();
+            let pair = self.pair(stage);
             probe.dropped(now, pair, len, entry.bytes, DropReason::VoqFull);
             sink.discard(now, entry.id, pair, DropReason::VoqFull);
             return;
         }
-        if self.due[stage] < Time::MAX {
-            return;
-        }
-        let time = self.stages[stage].next();
-        self.due[stage] = time;
-        if time < self.next || (time == self.next && stage < self.next_stage) {
-            self.next = time;
-            self.next_stage = stage;
+        if self.due[stage] == Time::MAX {
+            let time = queue.next();
+            self.due[stage] = time;
+            if time < self.next || (time == self.next && stage < self.next_stage) {
+                self.next = time;
+                self.next_stage = stage;
+            }
         }
     }
 }

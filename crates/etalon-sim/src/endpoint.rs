@@ -1,10 +1,10 @@
 //! One end of a flow: a TCP connection and its place in the network.
 
-use std::collections::VecDeque;
-
 use etalon_switch::Pair;
 use etalon_tcp::{Connection, cc};
 use etalon_units::Time;
+
+use crate::fifo::Fifo;
 
 /// One end of a flow. Endpoint 2n is the client of flow n, which sends data; endpoint 2n + 1 its server.
 #[derive(Debug)]
@@ -18,9 +18,17 @@ pub(crate) struct Endpoint {
     /// moved when it comes up, which costs less than moving it with every packet.
     pub(crate) armed: Time,
     /// Data handed to the NIC: when it has left, and its payload (TCP small queues).
-    pub(crate) below: VecDeque<(Time, u32)>,
+    pub(crate) below: Fifo<(Time, u32)>,
     /// An event for the first of `below` is pending.
     pub(crate) waits: bool,
+}
+
+impl Endpoint {
+    /// Its earliest timer may be due before its pending event. Divides nothing: it is asked with every packet.
+    #[inline]
+    pub(crate) fn lacks_timer(&self, tdf: u64) -> bool {
+        self.connection.next_timer() < self.armed.0.saturating_mul(tdf)
+    }
 }
 
 /// Counters of a connection when measurement began.

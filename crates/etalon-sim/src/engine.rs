@@ -1,21 +1,20 @@
 //! The main loop: the earliest of the network's and the hosts' events, until the end.
 
-use std::collections::VecDeque;
-
 use etalon_switch::{Probe, Switch};
 use etalon_units::{Rate, Serializer, Span, Time};
 
 use crate::Control;
 use crate::chain::{Chain, Stage};
 use crate::fabric::{Entering, Fabric, Hybrid};
+use crate::fifo::Fifo;
 use crate::plan::{DumbbellPlan, NetworkPlan, Plan, PlanError, StagePlan};
 use crate::probe::Metrics;
 use crate::queue::Source;
 use crate::results::{self, Results};
 use crate::world::{Tap, World};
 
-/// Events between looks at the [`Control`].
-const REPORT_EVERY: u32 = 1 << 14;
+/// Events between looks at the [`Control`], a power of two.
+const REPORT_EVERY: u64 = 1 << 14;
 
 /// Runs an experiment.
 ///
@@ -56,7 +55,7 @@ pub(crate) fn run_tapped<T: Tap, O: Observer>(
             let fabric = Hybrid {
                 switch,
                 bypass: network.ack_bypass_ns.map(Span),
-                around: VecDeque::new(),
+                around: Fifo::default(),
             };
             drive(plan, control, fabric, world, observer)
         }
@@ -86,32 +85,28 @@ fn drive<F: Fabric, T: Tap, O: Observer>(
     mut observer: O,
 ) -> Result<(Results, (T, O)), PlanError> {
     let end = plan.end();
-    let mut warm = Time(plan.warmup_ns);
+    // The end of the warm-up, then the end.
+    let mut milestone = Time(plan.warmup_ns);
     let mut now = Time::ZERO;
     let mut events: u64 = 0;
-    let mut until_report = REPORT_EVERY;
     let mut partial = false;
     loop {
         let inside = fabric.next_event();
         let outside = world.queue.next_time();
         let next = inside.min(outside);
-        if next >= end {
-            break;
-        }
-        now = next;
-        if now >= warm {
-            warm = Time::MAX;
-            observer.metrics().begin();
-            world.begin(now);
-        }
-        events += 1;
-        until_report -= 1;
-        if until_report == 0 {
-            until_report = REPORT_EVERY;
-            if !control.report(now.0, end.0) {
-                partial = true;
+        if next >= milestone {
+            if next >= end {
                 break;
             }
+            observer.metrics().begin();
+            world.begin(next);
+            milestone = end;
+        }
+        now = next;
+        events += 1;
+        if events & (REPORT_EVERY - 1) == 0 && !control.report(now.0, end.0) {
+            partial = true;
+            break;
         }
         if inside <= outside {
             fabric.advance(now, &mut world, &mut observer);
@@ -122,10 +117,11 @@ fn drive<F: Fabric, T: Tap, O: Observer>(
             break;
         };
         if let Source::Host(host) = source {
-            let Some((id, next)) = world.hosts[host as usize].arrive() else {
+            let pipe = &mut world.hosts[host as usize];
+            let Some(id) = pipe.arrive() else {
                 break;
             };
-            world.queue.set_host(host, next);
+            world.queue.set_host(host, pipe.next());
             let packet = world.pool.get_mut(id);
             world.tap.entered(now, packet);
             let packet = Entering::of(id, packet);

@@ -1,10 +1,9 @@
 //! What lies between hosts: the hybrid switch, or a plain chain of queues.
 
-use std::collections::VecDeque;
-
 use etalon_switch::{Arrival, Departure, Network, Pair, Probe, Sink, Switch};
 use etalon_units::{Span, Time};
 
+use crate::fifo::Fifo;
 use crate::packet::{Packet, PacketId};
 
 /// What a network needs to know of a packet that enters.
@@ -54,7 +53,7 @@ pub(crate) trait Fabric {
 pub(crate) struct Hybrid {
     pub(crate) switch: Switch<PacketId>,
     pub(crate) bypass: Option<Span>,
-    pub(crate) around: VecDeque<(Time, Entering)>,
+    pub(crate) around: Fifo<(Time, Entering)>,
 }
 
 impl Fabric for Hybrid {

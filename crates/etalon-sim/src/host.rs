@@ -1,11 +1,10 @@
 //! A host below TCP: a NIC that serialises, then a constant delay and a random jitter, in order.
 
-use std::collections::VecDeque;
-
 use etalon_units::{Serializer, Span, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
+use crate::fifo::Fifo;
 use crate::packet::PacketId;
 
 /// A host's way to the network.
@@ -16,7 +15,7 @@ pub(crate) struct Host {
     jitter: Span,
     rng: ChaCha8Rng,
     last: Time,
-    pipe: VecDeque<(Time, PacketId)>,
+    pipe: Fifo<(Time, PacketId)>,
 }
 
 impl Host {
@@ -30,7 +29,7 @@ impl Host {
             jitter,
             rng,
             last: Time::ZERO,
-            pipe: VecDeque::new(),
+            pipe: Fifo::default(),
         }
     }
 
@@ -50,10 +49,15 @@ impl Host {
         (done, first)
     }
 
-    /// Takes the packet that reaches the network now, and says when the next one does.
+    /// Takes the packet that reaches the network now.
     #[inline]
-    pub(crate) fn arrive(&mut self) -> Option<(PacketId, Option<Time>)> {
-        let (_, id) = self.pipe.pop_front()?;
-        Some((id, self.pipe.front().map(|(time, _)| *time)))
+    pub(crate) fn arrive(&mut self) -> Option<PacketId> {
+        self.pipe.pop_front().map(|(_, id)| id)
+    }
+
+    /// When the next packet reaches the network, [`Time::MAX`] if there is none.
+    #[inline]
+    pub(crate) fn next(&self) -> Time {
+        self.pipe.front().map_or(Time::MAX, |(time, _)| *time)
     }
 }

@@ -9,6 +9,7 @@ mod digest;
 mod endpoint;
 mod engine;
 mod fabric;
+mod fifo;
 mod histogram;
 mod host;
 mod packet;

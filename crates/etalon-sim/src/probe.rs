@@ -147,8 +147,8 @@ impl Metrics {
 
     #[inline]
     fn pair_mut(&mut self, pair: Pair) -> &mut PairMetrics {
-        self.pairs[usize::from(pair.src) * self.racks + usize::from(pair.dst)]
-            .get_or_insert_default()
+        let index = usize::from(pair.src) * self.racks + usize::from(pair.dst);
+        self.pairs[index].get_or_insert_default()
     }
 
     #[inline]
@@ -247,9 +247,14 @@ impl Probe for Metrics {
     #[inline]
     fn departed(&mut self, now: Time, pair: Pair, bytes: u32, latency: Span, network: Network) {
         self.note(7, now, pair, latency.0);
-        if bytes <= DATA_BYTES {
-            return;
+        if bytes > DATA_BYTES {
+            self.data_departed(now, pair, latency, network);
         }
+    }
+}
+
+impl Metrics {
+    fn data_departed(&mut self, now: Time, pair: Pair, latency: Span, network: Network) {
         let p = self.pair_mut(pair);
         p.latency[network as usize].record(latency.0);
         p.data_packets[network as usize] += 1;

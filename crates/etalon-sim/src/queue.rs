@@ -69,9 +69,9 @@ impl EventQueue {
         }
     }
 
-    /// Sets the time of a host's event, `None` for no event. It must not lie beyond [`EventQueue::latest`].
+    /// Sets the time of a host's event, [`Time::MAX`] for no event, else not beyond [`EventQueue::latest`].
     #[inline]
-    pub(crate) fn set_host(&mut self, host: u32, time: Option<Time>) {
+    pub(crate) fn set_host(&mut self, host: u32, time: Time) {
         self.hosts.set(host, time);
     }
 
@@ -95,6 +95,11 @@ impl EventQueue {
         if time <= self.next_other {
             return Some(Source::Host(host));
         }
+        self.take_other()
+    }
+
+    #[inline(never)]
+    fn take_other(&mut self) -> Option<Source> {
         let Reverse((_, code)) = self.others.pop()?;
         self.next_other = self.others.peek().map_or(Time::MAX, |event| event.0.0);
         Some(Source::of(code))
@@ -127,14 +132,16 @@ impl Tournament {
     }
 
     #[inline]
-    fn set(&mut self, host: u32, time: Option<Time>) {
-        let mut winner = time.map_or(u64::MAX, |t| t.0 << self.shift | u64::from(host));
+    fn set(&mut self, host: u32, time: Time) {
+        let mut winner = time.0 << self.shift | u64::from(host);
         let mut node = self.nodes.len() / 2 + host as usize;
         self.nodes[node] = winner;
+        // The mask tells the compiler that the indices are good.
+        let mask = self.nodes.len() - 1;
         while node > 1 {
-            winner = winner.min(self.nodes[node ^ 1]);
+            winner = winner.min(self.nodes[(node ^ 1) & mask]);
             node /= 2;
-            self.nodes[node] = winner;
+            self.nodes[node & mask] = winner;
         }
     }
 
@@ -168,7 +175,7 @@ mod tests {
                     _ => Source::Departed(index),
                 };
                 if let Source::Host(host) = source {
-                    queue.set_host(host, Some(Time(time)));
+                    queue.set_host(host, Time(time));
                     expected.retain(|&(_, code)| code != source.code());
                 } else {
                     queue.push(Time(time), source);
@@ -181,7 +188,7 @@ mod tests {
                 let source = queue.take();
                 prop_assert_eq!(source, Some(Source::of(code)));
                 if let Some(Source::Host(host)) = source {
-                    queue.set_host(host, None);
+                    queue.set_host(host, Time::MAX);
                 }
             }
             prop_assert!(queue.next_time() > queue.latest());

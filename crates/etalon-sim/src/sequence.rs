@@ -134,6 +134,23 @@ impl Follower {
     ) {
         let (t0, v0) = (self.last_time, self.last_value);
         (self.last_time, self.last_value) = (now, value);
+        if runs.starts.len() > self.run {
+            self.draw((t0, v0), now, value, runs, curve, step, relative);
+        }
+    }
+
+    /// Adds what happened since `(t0, v0)` to the curve.
+    #[expect(clippy::too_many_arguments)]
+    fn draw(
+        &mut self,
+        (t0, v0): (Time, i64),
+        now: Time,
+        value: i64,
+        runs: &Runs,
+        curve: &mut Curve,
+        step: bool,
+        relative: bool,
+    ) {
         let v1 = if step { v0 } else { value };
         while let Some(&start) = runs.starts.get(self.run) {
             if start >= now {

@@ -198,7 +198,7 @@ impl<T: Tap> World<T> {
                 if end.connection.next_timer() <= host_now {
                     end.connection.on_timer(host_now);
                     self.transmit(now, index);
-                } else {
+                } else if end.lacks_timer(self.tdf) {
                     self.arm(index);
                 }
             }
@@ -255,7 +255,7 @@ impl<T: Tap> World<T> {
                 end.below.push_back((done, payload));
             }
             if let Some(time) = arrival {
-                self.queue.set_host(end.host, Some(time));
+                self.queue.set_host(end.host, time);
             }
         }
         if !end.waits && end.connection.is_throttled() {
@@ -264,18 +264,15 @@ impl<T: Tap> World<T> {
                 self.queue.push(time.max(now), Source::Departed(index));
             }
         }
-        self.arm(index);
+        if end.lacks_timer(self.tdf) {
+            self.arm(index);
+        }
     }
 
-    #[inline]
+    /// Sets the event for an endpoint's earliest timer, if it has none that comes as early.
     fn arm(&mut self, index: u32) {
         let end = &mut self.endpoints[index as usize];
-        let deadline = end.connection.next_timer();
-        // Seldom is there anything to do, and a multiplication is faster than the division below.
-        if deadline >= end.armed.0.saturating_mul(self.tdf) {
-            return;
-        }
-        let time = Time(deadline.div_ceil(self.tdf));
+        let time = Time(end.connection.next_timer().div_ceil(self.tdf));
         if time < end.armed {
             end.armed = time;
             self.queue.push(time, Source::Timer(index));
@@ -319,14 +316,14 @@ impl<T: Tap> Sink<PacketId> for World<T> {
         }
         self.tap.left(now, packet);
         let index = packet.to;
-        let connection = &mut self.endpoints[index as usize].connection;
-        connection.on_segment(now.0 * self.tdf, &packet.segment, packet.ce);
         let (seq, payload) = (packet.segment.seq, packet.segment.len);
-        self.pool.free(departure.handle);
         if payload > 0 {
             self.measure(&departure, index, seq.wrapping_add(payload.into()), payload);
         }
-        let connection = &self.endpoints[index as usize].connection;
+        let packet = self.pool.get_mut(departure.handle);
+        let connection = &mut self.endpoints[index as usize].connection;
+        connection.on_segment(now.0 * self.tdf, &packet.segment, packet.ce);
+        self.pool.free(departure.handle);
         let flow = &mut self.flows[(index >> 1) as usize];
         if index & 1 == 0 {
             flow.follow_cwnd(now, connection.path().window().cwnd);

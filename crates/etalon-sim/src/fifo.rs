@@ -1,0 +1,97 @@
+//! A queue in one piece of memory that is as short as its contents allow.
+
+/// First in, first out. Unlike the standard library's ring it does not walk through all of its memory when it is nearly
+/// empty, which keeps it in the processor's cache, and it has no end to wrap around.
+#[derive(Clone, Debug)]
+pub(crate) struct Fifo<T> {
+    /// From `head` on, the contents.
+    items: Vec<T>,
+    head: usize,
+}
+
+/// Places at the start that are worth reclaiming.
+const SLACK: usize = 16;
+
+impl<T> Default for Fifo<T> {
+    fn default() -> Fifo<T> {
+        Fifo {
+            items: Vec::new(),
+            head: 0,
+        }
+    }
+}
+
+impl<T: Copy> Fifo<T> {
+    #[inline]
+    pub(crate) fn push_back(&mut self, item: T) {
+        self.items.push(item);
+    }
+
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&T> {
+        self.items.get(self.head)
+    }
+
+    #[inline]
+    pub(crate) fn pop_front(&mut self) -> Option<T> {
+        let item = *self.items.get(self.head)?;
+        self.head += 1;
+        if self.head == self.items.len() {
+            self.items.clear();
+            self.head = 0;
+        } else if self.head >= SLACK && 2 * self.head >= self.items.len() {
+            self.reclaim();
+        }
+        Some(item)
+    }
+
+    /// Moves the contents to the start: at most as many items as were taken since the last time.
+    #[inline(never)]
+    fn reclaim(&mut self) {
+        self.items.drain(..self.head);
+        self.head = 0;
+    }
+
+    /// The item at `index` from the front.
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> Option<&T> {
+        self.items.get(self.head + index)
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.items.len() - self.head
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn does_what_a_deque_does_in_less_memory(pushes in prop::collection::vec(0u8..4, 1..400)) {
+            let (mut fifo, mut deque) = (Fifo::default(), VecDeque::new());
+            for (i, push) in pushes.into_iter().enumerate() {
+                if push < 2 {
+                    fifo.push_back(i);
+                    deque.push_back(i);
+                } else {
+                    prop_assert_eq!(fifo.pop_front(), deque.pop_front());
+                }
+                prop_assert_eq!(fifo.front(), deque.front());
+                prop_assert_eq!(fifo.get(2), deque.get(2));
+                prop_assert_eq!(fifo.len(), deque.len());
+                prop_assert_eq!(fifo.is_empty(), deque.is_empty());
+                prop_assert!(fifo.head < SLACK || fifo.head < fifo.len());
+            }
+        }
+    }
+}
