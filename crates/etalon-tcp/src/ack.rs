@@ -219,7 +219,7 @@ impl<C: CongestionControl> Connection<C> {
             if after(record.end, una) {
                 break;
             }
-            self.snd.board.pop();
+            self.snd.board.pop(1);
             news.acked += 1;
             path.pipe.packets_out -= 1;
             if record.has(mark::FIN) {

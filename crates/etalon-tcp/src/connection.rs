@@ -114,19 +114,39 @@ impl<C: CongestionControl> Connection<C> {
             self.stats.ce_received += 1;
         }
         self.dirty = true;
+        if self.exchanges_data() || self.handshake(segment) {
+            self.on_segment_synchronised(segment, ce);
+        }
+    }
+
+    /// Past the handshake, and not closed.
+    #[inline]
+    pub(crate) fn exchanges_data(&self) -> bool {
+        !matches!(
+            self.state,
+            ConnectionState::Listen
+                | ConnectionState::SynSent
+                | ConnectionState::SynReceived
+                | ConnectionState::Closed
+        )
+    }
+
+    /// A segment for a connection that is not open. Returns whether it opened it and is now to be taken as usual.
+    #[cold]
+    fn handshake(&mut self, segment: &Segment) -> bool {
         match self.state {
-            ConnectionState::Closed => self.refuse(segment),
             ConnectionState::Listen => self.on_segment_listen(segment),
             ConnectionState::SynSent => self.on_segment_syn_sent(segment),
             ConnectionState::SynReceived => {
                 if segment.flags.contains(Flags::RST) {
                     self.close();
-                } else if self.completes_handshake(segment) {
-                    self.on_segment_synchronised(segment, ce);
+                } else {
+                    return self.completes_handshake(segment);
                 }
             }
-            _ => self.on_segment_synchronised(segment, ce),
+            _ => self.refuse(segment),
         }
+        false
     }
 
     fn on_segment_synchronised(&mut self, segment: &Segment, ce: bool) {

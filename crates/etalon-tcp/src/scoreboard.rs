@@ -1,6 +1,6 @@
-//! What is in flight: a ring of records in sequence order, one for each segment, from SND.UNA to SND.NXT.
+//! What is in flight: records in sequence order, one for each segment, from SND.UNA to SND.NXT.
 //!
-//! In-order acknowledgements pop records off the front. Counters in [`Pipe`] stand for scans; the ring is searched only where
+//! In-order acknowledgements pop records off the front. Counters in [`Pipe`] stand for scans; the records are searched only where
 //! a SACK block is new, and walked only where RACK may have something to mark, from hints that never move backwards except
 //! when marks are taken back.
 
@@ -73,10 +73,16 @@ impl Pipe {
     }
 }
 
-/// The ring. A record's index counts from the first one ever sent, so that hints survive pops.
+/// Places before the front that are worth reclaiming.
+const SLACK: usize = 16;
+
+/// The records. A record's index counts from the first one ever sent, so that hints survive pops.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
-    ring: VecDeque<Record>,
+    /// From `head` on, what is in flight. A ring would walk through all of its memory, which is as large as the largest
+    /// window so far, and leave the processor's cache.
+    records: Vec<Record>,
+    head: usize,
     /// Index of the front.
     first: u64,
     /// All records below are SACKed, lost, or were resent: nothing for RACK among them.
@@ -92,46 +98,45 @@ pub(crate) struct Scoreboard {
 impl Scoreboard {
     #[inline]
     pub fn front(&self) -> Option<&Record> {
-        self.ring.front()
+        self.records.get(self.head)
     }
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.ring.is_empty()
+        self.records.len() == self.head
     }
 
     #[inline]
     pub fn push(&mut self, record: Record) {
-        self.ring.push_back(record);
+        self.records.push(record);
     }
 
+    /// Takes `count` records off the front.
     #[inline]
-    pub fn pop(&mut self) {
-        self.ring.pop_front();
-        self.first += 1;
+    pub fn pop(&mut self, count: usize) {
+        self.head += count;
+        self.first += count as u64;
+        if self.head >= SLACK && 2 * self.head >= self.records.len() {
+            self.records.drain(..self.head);
+            self.head = 0;
+        }
     }
 
     /// Takes the records up to `una` off the front, as far as they have no marks. Returns the first and the last of them, and
     /// their number.
     #[inline]
     pub fn pop_unmarked(&mut self, una: u32) -> Option<(Record, Record, u32)> {
-        let first = *self.ring.front()?;
-        let (mut last, mut count) = (first, 0);
-        while let Some(&record) = self.ring.front() {
-            if record.marks != 0 || after(record.end, una) {
-                break;
-            }
-            self.ring.pop_front();
-            last = record;
-            count += 1;
-        }
-        self.first += u64::from(count);
-        (count > 0).then_some((first, last, count))
+        let records = &self.records[self.head..];
+        let in_order = |r: &&Record| r.marks == 0 && !after(r.end, una);
+        let count = records.iter().take_while(in_order).count();
+        let (first, last) = (*records.first()?, *records[..count].last()?);
+        self.pop(count);
+        Some((first, last, count as u32))
     }
 
     #[inline]
     pub fn end(&self) -> u64 {
-        self.first + self.ring.len() as u64
+        self.first + (self.records.len() - self.head) as u64
     }
 
     #[inline]
@@ -141,17 +146,20 @@ impl Scoreboard {
 
     #[inline]
     pub fn get(&self, index: u64) -> Option<&Record> {
-        self.ring.get(index.checked_sub(self.first)? as usize)
+        self.records
+            .get(self.head + index.checked_sub(self.first)? as usize)
     }
 
     #[inline]
     pub fn get_mut(&mut self, index: u64) -> Option<&mut Record> {
-        self.ring.get_mut(index.checked_sub(self.first)? as usize)
+        self.records
+            .get_mut(self.head + index.checked_sub(self.first)? as usize)
     }
 
     /// Index of the record that holds `seq` or, if none does, of the first one after it.
     pub fn find(&self, seq: u32) -> u64 {
-        self.first + self.ring.partition_point(|r| !after(r.end, seq)) as u64
+        let records = &self.records[self.head..];
+        self.first + records.partition_point(|r| !after(r.end, seq)) as u64
     }
 
     /// End of the highest SACKed record, or `una` if there is none.
@@ -223,7 +231,7 @@ impl Scoreboard {
         if pipe.lost_out == 0 {
             return;
         }
-        for record in &mut self.ring {
+        for record in &mut self.records[self.head..] {
             record.marks &= !mark::LOST;
         }
         pipe.lost_out = 0;
@@ -233,7 +241,7 @@ impl Scoreboard {
 
     /// Takes back all SACK marks (a receiver that reneges).
     pub fn unmark_sacked(&mut self, pipe: &mut Pipe) {
-        for record in &mut self.ring {
+        for record in &mut self.records[self.head..] {
             record.marks &= !mark::SACKED;
         }
         pipe.sacked_out = 0;
@@ -306,16 +314,17 @@ impl Scoreboard {
     /// Forgets what only matters while something is in flight.
     #[inline]
     pub fn clear_hints_if_empty(&mut self) {
-        if self.ring.is_empty() && !self.resent.is_empty() {
+        if self.is_empty() && !self.resent.is_empty() {
             self.resent.clear();
         }
     }
 
     /// Recomputes the counters from the records.
     pub fn recount(&self) -> Pipe {
-        let count = |mark| self.ring.iter().filter(|r| r.has(mark)).count() as u32;
+        let records = &self.records[self.head..];
+        let count = |mark| records.iter().filter(|r| r.has(mark)).count() as u32;
         Pipe {
-            packets_out: self.ring.len() as u32,
+            packets_out: records.len() as u32,
             sacked_out: count(mark::SACKED),
             lost_out: count(mark::LOST),
             retrans_out: count(mark::RESENT),

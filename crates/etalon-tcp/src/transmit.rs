@@ -101,18 +101,6 @@ impl<C: CongestionControl> Connection<C> {
         due
     }
 
-    /// Past the handshake, and not closed.
-    #[inline]
-    fn exchanges_data(&self) -> bool {
-        !matches!(
-            self.state,
-            ConnectionState::Listen
-                | ConnectionState::SynSent
-                | ConnectionState::SynReceived
-                | ConnectionState::Closed
-        )
-    }
-
     /// SYN or RST.
     #[cold]
     fn next_of_handshake(&mut self, out: &mut Segment) -> bool {
@@ -163,7 +151,7 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// A segment with the payload from `start` to `end`.
-    #[inline]
+    #[inline(always)] // as above
     fn data(&mut self, start: u32, end: u32, fin: bool, new: bool, out: &mut Segment) {
         self.bare(out);
         self.rcv.ack_sent();
