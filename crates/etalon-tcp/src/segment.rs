@@ -121,32 +121,21 @@ impl Segment {
     #[must_use]
     pub fn header_len(&self) -> u32 {
         let mut options = 0;
-        if self.timestamps.is_some() {
-            options += 12;
-        }
-        if self.flags.contains(Flags::SYN) {
-            options += self.syn_options_len();
-        }
-        if !self.sack.is_empty() {
-            options += 4 + 8 * self.sack.as_slice().len() as u32;
-        }
-        20 + options
-    }
-
-    #[cold]
-    fn syn_options_len(&self) -> u32 {
-        let mut options = 0;
         if self.mss != 0 {
             options += 4;
         }
-        // Beside timestamps it fits into the padding.
-        if self.sack_permitted && self.timestamps.is_none() {
+        if self.timestamps.is_some() {
+            options += 12;
+        } else if self.sack_permitted {
             options += 4;
         }
         if self.window_scale.is_some() {
             options += 4;
         }
-        options
+        if !self.sack.is_empty() {
+            options += 4 + 8 * self.sack.as_slice().len() as u32;
+        }
+        20 + options
     }
 
     /// Sequence space that the segment takes: payload, SYN and FIN.
