@@ -113,7 +113,7 @@ fn drive<F: Fabric, T: Tap, O: Observer>(
             world.runs.follow(&observer.metrics().runs);
             continue;
         }
-        let Some(source) = world.queue.take() else {
+        let Some(source) = world.queue.first() else {
             break;
         };
         if let Source::Host(host) = source {
@@ -121,7 +121,7 @@ fn drive<F: Fabric, T: Tap, O: Observer>(
             let Some(id) = pipe.arrive() else {
                 break;
             };
-            world.queue.set_host(host, pipe.next());
+            world.queue.move_host(host, pipe.next());
             let packet = world.pool.get_mut(id);
             world.tap.entered(now, packet);
             let packet = Entering::of(id, packet);

@@ -55,9 +55,9 @@ impl Host {
         self.pipe.pop_front().map(|(_, id)| id)
     }
 
-    /// When the next packet reaches the network, [`Time::MAX`] if there is none.
+    /// When the next packet reaches the network.
     #[inline]
-    pub(crate) fn next(&self) -> Time {
-        self.pipe.front().map_or(Time::MAX, |(time, _)| *time)
+    pub(crate) fn next(&self) -> Option<Time> {
+        self.pipe.front().map(|(time, _)| *time)
     }
 }

@@ -50,10 +50,14 @@ impl Source {
 /// An event: ordered by time, then by source.
 type Event = Reverse<(Time, u64)>;
 
-/// Pending events. A host has one at most, and most events are hosts'; of the others there are few.
+/// Pending events. A host has one at most, and most events are hosts'. They stand apart because few are pending at once: the
+/// heap that all events need is small, and its elements are single numbers.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    hosts: Tournament,
+    /// Time and, in the lowest bits, host.
+    hosts: BinaryHeap<Reverse<u64>>,
+    /// Bits of the host.
+    shift: u32,
     others: BinaryHeap<Event>,
     /// Time of the first of `others`.
     next_other: Time,
@@ -63,16 +67,22 @@ impl EventQueue {
     /// A queue for so many hosts.
     pub(crate) fn new(hosts: usize) -> EventQueue {
         EventQueue {
-            hosts: Tournament::new(hosts),
+            hosts: BinaryHeap::new(),
+            shift: hosts.next_power_of_two().trailing_zeros(),
             others: BinaryHeap::new(),
             next_other: Time::MAX,
         }
     }
 
-    /// Sets the time of a host's event, [`Time::MAX`] for no event, else not beyond [`EventQueue::latest`].
     #[inline]
-    pub(crate) fn set_host(&mut self, host: u32, time: Time) {
-        self.hosts.set(host, time);
+    fn key(&self, time: Time, host: u32) -> Reverse<u64> {
+        Reverse(time.0 << self.shift | u64::from(host))
+    }
+
+    /// Adds the event of a host that has none, at a time not beyond [`EventQueue::latest`].
+    #[inline]
+    pub(crate) fn push_host(&mut self, time: Time, host: u32) {
+        self.hosts.push(self.key(time, host));
     }
 
     /// Adds an event of another source than a host.
@@ -82,18 +92,21 @@ impl EventQueue {
         self.others.push(Reverse((time, source.code())));
     }
 
-    /// The earliest event's time; later than all events if there is none.
+    /// The earliest event's time, [`Time::MAX`] if there is none.
     #[inline]
     pub(crate) fn next_time(&self) -> Time {
-        self.hosts.first().0.min(self.next_other)
+        let host = self.hosts.peek();
+        let time = host.map_or(Time::MAX, |key| Time(key.0 >> self.shift));
+        time.min(self.next_other)
     }
 
-    /// The earliest event's source. A host's event stays until its time is set again; others are taken off.
+    /// The earliest event's source. The event of a host stays until [`EventQueue::move_host`]; others are taken off.
     #[inline]
-    pub(crate) fn take(&mut self) -> Option<Source> {
-        let (time, host) = self.hosts.first();
-        if time <= self.next_other {
-            return Some(Source::Host(host));
+    pub(crate) fn first(&mut self) -> Option<Source> {
+        if let Some(&Reverse(key)) = self.hosts.peek() {
+            if Time(key >> self.shift) <= self.next_other {
+                return Some(Source::Host((key & ((1 << self.shift) - 1)) as u32));
+            }
         }
         self.take_other()
     }
@@ -105,51 +118,26 @@ impl EventQueue {
         Some(Source::of(code))
     }
 
+    /// Moves the event of `host`, which must be the first of all, to its next time; takes it off if there is none. Moving
+    /// is cheaper than a pop and a push.
+    #[inline]
+    pub(crate) fn move_host(&mut self, host: u32, next: Option<Time>) {
+        match next {
+            Some(time) => {
+                let key = self.key(time, host);
+                if let Some(mut first) = self.hosts.peek_mut() {
+                    *first = key;
+                }
+            }
+            None => {
+                self.hosts.pop();
+            }
+        }
+    }
+
     /// The last instant at which hosts can have events.
     pub(crate) fn latest(&self) -> Time {
-        Time((u64::MAX >> self.hosts.shift) - 1)
-    }
-}
-
-/// The hosts' events as a tournament tree: the root is the earliest, then the one of the host with the smallest number.
-/// Unlike a heap it needs no search to move an event.
-#[derive(Debug)]
-struct Tournament {
-    /// Time and, in the lowest bits, host. Node 1 is the root, 2i and 2i + 1 are the children of i, the upper half are the
-    /// leaves.
-    nodes: Vec<u64>,
-    /// Bits of the host.
-    shift: u32,
-}
-
-impl Tournament {
-    fn new(hosts: usize) -> Tournament {
-        let leaves = hosts.next_power_of_two();
-        Tournament {
-            nodes: vec![u64::MAX; 2 * leaves],
-            shift: leaves.trailing_zeros(),
-        }
-    }
-
-    #[inline]
-    fn set(&mut self, host: u32, time: Time) {
-        let mut winner = time.0 << self.shift | u64::from(host);
-        let mut node = self.nodes.len() / 2 + host as usize;
-        self.nodes[node] = winner;
-        // The mask tells the compiler that the indices are good.
-        let mask = self.nodes.len() - 1;
-        while node > 1 {
-            winner = winner.min(self.nodes[(node ^ 1) & mask]);
-            node /= 2;
-            self.nodes[node & mask] = winner;
-        }
-    }
-
-    #[inline]
-    fn first(&self) -> (Time, u32) {
-        let first = self.nodes[1];
-        let host = first & ((1 << self.shift) - 1);
-        (Time(first >> self.shift), host as u32)
+        Time(u64::MAX >> self.shift)
     }
 }
 
@@ -175,23 +163,30 @@ mod tests {
                     _ => Source::Departed(index),
                 };
                 if let Source::Host(host) = source {
-                    queue.set_host(host, Time(time));
-                    expected.retain(|&(_, code)| code != source.code());
+                    if expected.iter().any(|&(_, code)| code == source.code()) {
+                        continue;
+                    }
+                    queue.push_host(Time(time), host);
                 } else {
                     queue.push(Time(time), source);
                 }
                 expected.push((Time(time), source.code()));
             }
             expected.sort_unstable();
-            for (time, code) in expected {
+            while let Some(&(time, code)) = expected.first() {
                 prop_assert_eq!(queue.next_time(), time);
-                let source = queue.take();
-                prop_assert_eq!(source, Some(Source::of(code)));
-                if let Some(Source::Host(host)) = source {
-                    queue.set_host(host, Time::MAX);
+                prop_assert_eq!(queue.first(), Some(Source::of(code)));
+                expected.remove(0);
+                if let Source::Host(host) = Source::of(code) {
+                    // A second event after the first, for every other host.
+                    let next = (host % 2 == 0 && time.0 < 20).then_some(Time(time.0 + 20));
+                    queue.move_host(host, next);
+                    expected.extend(next.map(|time| (time, code)));
+                    expected.sort_unstable();
                 }
             }
-            prop_assert!(queue.next_time() > queue.latest());
+            prop_assert_eq!(queue.next_time(), Time::MAX);
+            prop_assert_eq!(queue.first(), None);
         }
     }
 }

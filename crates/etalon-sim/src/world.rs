@@ -255,7 +255,7 @@ impl<T: Tap> World<T> {
                 end.below.push_back((done, payload));
             }
             if let Some(time) = arrival {
-                self.queue.set_host(end.host, time);
+                self.queue.push_host(time, end.host);
             }
         }
         if !end.waits && end.connection.is_throttled() {
