@@ -51,7 +51,7 @@ def dumbbell(
 def strobe(
     net: Network, day: str = "180us", night: str = "20us", mimic: int | None = None
 ) -> Schedule:
-    """A week in which every rack meets every other rack for one day; `mimic` racks are stood for by the real ones."""
+    """A week in which every rack meets every other rack for one day. Three racks can `mimic` a week of more."""
     return _checked(net, {"kind": "strobe", "day": day, "night": night, "mimic": mimic})
 
 

@@ -146,8 +146,8 @@ class Plan(Table):
         if self.measure.pair is not None:
             return self.measure.pair
         if self.bulk:
-            return self.bulk[0].src, self.bulk[0].dst
-        return self.flow[0].src[0], self.flow[0].dst[0]
+            return self.bulk[0].racks
+        return self.flow[0].racks
 
     @cached_property
     def week_ns(self) -> int:

@@ -119,6 +119,7 @@ def warnings(plan: Plan) -> Iterator[str]:
         )
     if not isinstance(plan.network, Network):
         return
+    yield from _without_circuit(plan)
     controls = {workload.cc for workload in plan.workloads}
     if "dctcp" in controls and plan.network.marking is None:
         yield "flows use dctcp, but network.marking is not set: no packet will be marked"
@@ -130,3 +131,18 @@ def warnings(plan: Plan) -> Iterator[str]:
             f"network.voq.resize.before is {TIME.format(resize.before)}, as long as the week of "
             f"{TIME.format(week)} or longer: the VOQ will always be big"
         )
+
+
+def _without_circuit(plan: Plan) -> Iterator[str]:
+    """Pairs that send but never meet, in a plan that has circuits."""
+    week = plan.resolve()["schedule"]
+    if week is None:
+        return
+    met = {
+        (src, dst)
+        for configuration in week["configurations"]
+        for dst, src in enumerate(configuration["sources"])
+    }
+    sending = dict.fromkeys(workload.racks for workload in plan.workloads)
+    for src, dst in (pair for pair in sending if pair not in met):
+        yield f"rack {src} sends to rack {dst}, but the schedule never joins them: no circuit, only packets"

@@ -21,6 +21,9 @@ KINDS = {
 }
 """The kinds of schedule, for `etalon list schedulers`."""
 
+MIMICKING = 3
+"""Racks of the testbed whose schedule mimics more racks; the rule exists for this many."""
+
 
 class Configuration(Table):
     """A day with these circuits, then a night without."""
@@ -40,7 +43,8 @@ class Schedule(Table):
     night: Time = 20 * US
     """The time that the circuit switch takes to change its circuits."""
     mimic: int | None = Field(default=None, strict=True, ge=3, le=1024)
-    """Strobe: the plan's racks stand for this many, by the schedule of NSDI'20's testbed (section 4.5)."""
+    """Strobe, with 3 racks only: they stand for this many, by the schedule of NSDI'20's testbed (section 4.5). Rack r
+    meets rack r + 1 on the last day of the week, and rack r - 1 on all others."""
     configurations: tuple[Configuration, ...] = ()
     """Fixed: the week, in order."""
 
@@ -88,9 +92,10 @@ class Schedule(Table):
                     f'only a schedule of kind "strobe" has it, not {shown(self.kind)}',
                     key="schedule.mimic",
                 )
-            elif self.mimic < racks:
+            elif racks != MIMICKING:
                 yield PlanError(
-                    f"{self.mimic} must be at least the number of racks, which is {racks}",
+                    f"{self.mimic} racks can only be stood for by {MIMICKING}, as on the testbed of NSDI'20 "
+                    f"(section 4.5); this network has {racks}, and without mimic it runs them all",
                     key="schedule.mimic",
                     value=self.mimic,
                 )

@@ -58,6 +58,11 @@ class Bulk(Table):
     stop: Time | None = None
     """When the senders have nothing more to send; without it, at the end of the experiment."""
 
+    @property
+    def racks(self) -> tuple[int, int]:
+        """Source and destination rack."""
+        return self.src, self.dst
+
     def resolve(self, hosts: int) -> Iterator[dict[str, Any]]:
         """The flows as the core takes them."""
         for index in range(hosts if self.flows is None else self.flows):
@@ -95,6 +100,11 @@ class Flow(Table):
     start: Time = 0
     cc: str = "cubic"
     params: dict[str, int | float] = Field(default_factory=dict)
+
+    @property
+    def racks(self) -> tuple[int, int]:
+        """Source and destination rack."""
+        return self.src[0], self.dst[0]
 
     def resolve(self, hosts: int) -> Iterator[dict[str, Any]]:
         """The flow as the core takes it."""

@@ -187,6 +187,10 @@ def test_the_digest_is_that_of_the_experiment_not_of_its_name(small: Plan) -> No
         ({"bulk.cc": "dctcp"}, "network.marking is not set"),
         ({"bulk.cc": "retcp"}, "network.ece is not set"),
         ({"network.voq": {"resize": {"before": "2ms"}}}, "the VOQ will always be big"),
+        (
+            {"schedule": {"kind": "fixed", "configurations": [{"circuits": [[1, 0]]}]}},
+            "rack 0 sends to rack 1, but the schedule never joins them",
+        ),
     ],
 )
 def test_plans_that_mislead_are_warned_about(
