@@ -122,7 +122,8 @@ impl Chain {
         Pair { src, dst: 1 - src }
     }
 
-    /// Puts a packet into `stage`. The digest and the metrics see the first queue of a direction only.
+    /// Puts a packet into `stage`. A probe hears of drops and of departures from the last stage only: a queue gets shorter
+    /// without an event, so that its length has no story to tell.
     #[inline]
     fn enter<S: Sink<PacketId>, P: Probe>(
         &mut self,

@@ -50,7 +50,6 @@ pub(crate) struct Flow {
     /// Sequence number of the stream's first byte.
     pub(crate) first_byte: u32,
     pub(crate) end: Option<Time>,
-    pub(crate) stopped: bool,
     /// Payload that left the network, by network.
     pub(crate) payload: [u64; 2],
     /// Highest byte of the stream that left the network.

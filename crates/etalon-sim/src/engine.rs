@@ -45,7 +45,13 @@ pub(crate) fn run_tapped<T: Tap, O: Observer>(
 ) -> Result<(Results, (T, O)), PlanError> {
     let schedule = plan.schedule()?;
     let run_length = Span(schedule.week().0 * u64::from(plan.measure.weeks_per_run));
-    let metrics = Metrics::new(plan.racks(), plan.measured_pair(), run_length, plan.end());
+    let metrics = Metrics::new(
+        plan.racks(),
+        plan.mtu(),
+        plan.measured_pair(),
+        run_length,
+        plan.end(),
+    );
     let world = World::new(plan, metrics.runs.clone(), tap)?;
     let observer = observer(metrics);
     match &plan.network {
@@ -132,6 +138,11 @@ fn drive<F: Fabric, T: Tap, O: Observer>(
     }
     let stopped_at = if partial { now } else { end };
     control.report(stopped_at.0, end.0);
+    if stopped_at < Time(plan.warmup_ns) {
+        // Nothing of the warm-up is a result.
+        observer.metrics().begin();
+        world.begin(stopped_at);
+    }
     observer.metrics().finish(stopped_at);
     world.finish(stopped_at);
     let results = results::collect(

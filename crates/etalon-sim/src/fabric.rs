@@ -92,6 +92,10 @@ impl Fabric for Hybrid {
                 break;
             }
             self.around.pop_front();
+            let opposite = Pair {
+                src: packet.pair.dst,
+                dst: packet.pair.src,
+            };
             sink.deliver(Departure {
                 handle: packet.id,
                 pair: packet.pair,
@@ -100,7 +104,7 @@ impl Fabric for Hybrid {
                 network: Network::Packet,
                 bytes: packet.bytes,
                 ce: false,
-                ece: false,
+                ece: self.switch.announces(opposite),
             });
         }
     }

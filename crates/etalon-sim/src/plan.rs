@@ -353,7 +353,9 @@ impl Plan {
         }
     }
 
-    fn mtu(&self) -> u16 {
+    /// Largest IP packet in bytes.
+    #[must_use]
+    pub fn mtu(&self) -> u16 {
         match &self.network {
             NetworkPlan::Rdcn(n) => n.mtu,
             NetworkPlan::Dumbbell(d) => d.mtu,

@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::histogram::Histogram;
 use crate::sequence::{Curve, Follower, Runs};
 
-/// Packets up to this length (in bytes) do not count for latency: the papers look at data only.
+/// Packets up to this length (in bytes), or half of a smaller MTU, do not count for latency: the papers look at data only.
 const DATA_BYTES: u32 = 1000;
 
 /// What is measured of one rack pair.
@@ -97,6 +97,7 @@ pub(crate) struct Metrics {
     pairs: Vec<Option<Box<PairMetrics>>>,
     pub(crate) measured: Pair,
     measuring: bool,
+    data_bytes: u32,
     pub(crate) days: DayMetrics,
     pub(crate) runs: Runs,
     pub(crate) voq_curve: Curve,
@@ -106,7 +107,13 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    pub(crate) fn new(racks: u16, measured: Pair, run_length: Span, end: Time) -> Metrics {
+    pub(crate) fn new(
+        racks: u16,
+        mtu: u16,
+        measured: Pair,
+        run_length: Span,
+        end: Time,
+    ) -> Metrics {
         let runs = Runs::new(run_length, end);
         let voq_curve = Curve::new(&runs);
         Metrics {
@@ -114,6 +121,7 @@ impl Metrics {
             pairs: (0..usize::from(racks).pow(2)).map(|_| None).collect(),
             measured,
             measuring: false,
+            data_bytes: DATA_BYTES.min(u32::from(mtu) / 2),
             days: DayMetrics::default(),
             runs,
             voq_curve,
@@ -247,7 +255,7 @@ impl Probe for Metrics {
     #[inline]
     fn departed(&mut self, now: Time, pair: Pair, bytes: u32, latency: Span, network: Network) {
         self.note(7, now, pair, latency.0);
-        if bytes > DATA_BYTES {
+        if bytes > self.data_bytes {
             self.data_departed(now, pair, latency, network);
         }
     }

@@ -92,7 +92,7 @@ pub(crate) fn collect<T: Tap>(
         flows: flows(plan, world, end),
         pairs: pairs(plan, world, metrics)?,
         latency: latency(plan, metrics),
-        sequence: sequence(world, metrics),
+        sequence: sequence(world, metrics, end),
         days: days(metrics),
     })
 }
@@ -246,8 +246,11 @@ fn pairs<T: Tap>(plan: &Plan, world: &World<T>, metrics: &Metrics) -> Result<Tab
     };
     let ratio = |f: &dyn Fn(&crate::probe::PairMetrics) -> (u64, u64)| {
         let one = |r: &Row| {
-            let (sum, count) = metrics.pair(r.pair).map_or((0, 0), f);
-            sum as f64 / count.max(1) as f64
+            match (&plan.network, metrics.pair(r.pair).map_or((0, 0), f)) {
+                (NetworkPlan::Rdcn(_), (sum, count)) => sum as f64 / count.max(1) as f64,
+                // A dumbbell's queues are not followed.
+                (NetworkPlan::Dumbbell(_), _) => f64::NAN,
+            }
         };
         Column::Floats(rows.iter().map(one).collect())
     };
@@ -315,24 +318,17 @@ fn latency(plan: &Plan, metrics: &Metrics) -> Table {
     ]
 }
 
-fn sequence<T: Tap>(world: &World<T>, metrics: &Metrics) -> Table {
-    let runs = metrics.runs.count();
-    let samples = if runs == 0 { 0 } else { metrics.runs.samples() };
-    let mut bytes = world.sequence.mean(runs * world.measured_flows);
-    let mut voq = metrics.voq_curve.mean(runs);
-    bytes.truncate(samples);
-    voq.truncate(samples);
+fn sequence<T: Tap>(world: &World<T>, metrics: &Metrics, end: Time) -> Table {
+    let voq = metrics.runs.reached(end);
+    let flows: Vec<usize> = voq.iter().map(|runs| runs * world.measured_flows).collect();
+    let step = metrics.runs.step() as i64;
     vec![
         (
             "t_ns",
-            Column::Integers(
-                (0..samples as i64)
-                    .map(|i| i * metrics.runs.step() as i64)
-                    .collect(),
-            ),
+            Column::Integers((0..voq.len() as i64).map(|i| i * step).collect()),
         ),
-        ("bytes", Column::Floats(bytes)),
-        ("voq_packets", Column::Floats(voq)),
+        ("bytes", Column::Floats(world.sequence.mean(&flows))),
+        ("voq_packets", Column::Floats(metrics.voq_curve.mean(&voq))),
     ]
 }
 

@@ -50,6 +50,21 @@ impl Runs {
         self.starts.len()
     }
 
+    /// How many runs have reached each sample by `now`: one less where an interrupted run has not come to.
+    pub(crate) fn reached(&self, now: Time) -> Vec<usize> {
+        let mut counts = vec![self.starts.len(); self.samples()];
+        if let Some(start) = self.starts.last() {
+            let begun = (now.saturating_since(*start).0 / self.step) as usize;
+            for count in counts.iter_mut().skip(begun + 1) {
+                *count -= 1;
+            }
+        }
+        while counts.last() == Some(&0) {
+            counts.pop();
+        }
+        counts
+    }
+
     pub(crate) fn samples(&self) -> usize {
         (self.length.0 / self.step) as usize
     }
@@ -93,18 +108,16 @@ impl Curve {
         self.slope[last] -= slope;
     }
 
-    /// The sums at each sample divided by `count`.
-    pub(crate) fn mean(&self, count: usize) -> Vec<f64> {
+    /// The sums at each sample divided by the number of functions there; as long as `counts`.
+    pub(crate) fn mean(&self, counts: &[usize]) -> Vec<f64> {
         let (mut constant, mut slope) = (0i64, 0i64);
-        let samples = self.constant.len() - 1;
-        let scale = SCALE as f64 * count.max(1) as f64;
-        (0..samples)
-            .map(|i| {
-                constant += self.constant[i];
-                slope += self.slope[i];
-                (constant + slope * i as i64) as f64 / scale
-            })
-            .collect()
+        let mean = |(i, &count): (usize, &usize)| {
+            constant += self.constant[i];
+            slope += self.slope[i];
+            let sum = i128::from(constant) + i128::from(slope) * i as i128;
+            sum as f64 / (SCALE as f64 * count.max(1) as f64)
+        };
+        counts.iter().enumerate().map(mean).collect()
     }
 }
 
@@ -168,7 +181,8 @@ impl Follower {
                 .get_or_insert_with(|| if relative { line(start.max(t0)) } else { 0 });
             if from < to {
                 let whole = (now - t0).0.max(1) as i64;
-                let slope = (v1 - v0) * (SCALE * runs.step as i64) / whole;
+                let rise = i128::from(v1 - v0) * i128::from(SCALE) * i128::from(runs.step);
+                let slope = (rise / i128::from(whole)) as i64;
                 curve.add((from - start).0, (to - start).0, line(from) - base, slope);
             }
             if now < end {
@@ -199,9 +213,36 @@ mod tests {
         }
         follower.update(Time(1_000_000), 2_000_000, &runs, &mut curve, false, true);
         assert_eq!(runs.count(), 10);
-        for (i, value) in curve.mean(10).into_iter().enumerate().skip(1) {
+        let counts = runs.reached(Time(1_000_000));
+        assert_eq!(counts, [10; 100]);
+        for (i, value) in curve.mean(&counts).into_iter().enumerate().skip(1) {
             assert!((value - 2_000.0 * i as f64).abs() < 2.0, "{i}: {value}");
         }
+    }
+
+    #[test]
+    fn an_interrupted_run_counts_as_far_as_it_came() {
+        let mut runs = Runs::new(Span::from_micros(4), Time(100_000));
+        let mut curve = Curve::new(&runs);
+        let mut follower = Follower::default();
+        for cut in [0, 4_000] {
+            runs.cut(Time(cut));
+        }
+        follower.update(Time(6_500), 6_500, &runs, &mut curve, false, true);
+        assert_eq!(runs.reached(Time(6_500)), [2, 2, 2, 1]);
+        let mean = curve.mean(&runs.reached(Time(6_500)));
+        assert!(
+            mean.iter()
+                .zip([0.0, 1000.0, 2000.0, 3000.0])
+                .all(|(m, e)| (m - e).abs() < 1.0),
+            "{mean:?}"
+        );
+        assert_eq!(runs.reached(Time(4_000)).len(), 4);
+        assert!(
+            Runs::new(Span::from_micros(4), Time(9))
+                .reached(Time(9))
+                .is_empty()
+        );
     }
 
     #[test]
@@ -220,7 +261,7 @@ mod tests {
         follower.update(Time(4_500), 3, &runs, &mut curve, true, false);
         follower.update(Time(20_000), 0, &runs, &mut curve, true, false);
         assert_eq!(
-            curve.mean(1),
+            curve.mean(&runs.reached(Time(20_000))),
             [0.0, 0.0, 0.0, 0.0, 0.0, 3.0, 3.0, 3.0, 3.0, 3.0]
         );
     }

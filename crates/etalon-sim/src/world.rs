@@ -184,7 +184,6 @@ impl<T: Tap> World<T> {
             Source::Host(_) => {}
             Source::Start(flow) => self.start(now, flow),
             Source::Stop(flow) => {
-                self.flows[flow as usize].stopped = true;
                 self.endpoints[2 * flow as usize].connection.abort();
                 self.transmit(now, 2 * flow);
             }

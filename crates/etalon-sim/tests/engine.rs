@@ -212,3 +212,87 @@ fn plans_that_contradict_themselves_are_refused() {
         "configuration 3",
     );
 }
+
+#[test]
+fn nothing_of_an_interrupted_warm_up_is_a_result() {
+    let mut value = strobe(1000, 16);
+    value["warmup_ns"] = json!(999 * 4_800_000u64);
+    let control = Control::default();
+    control.stop();
+    let results = etalon_sim::run(&plan(&value), &control).unwrap();
+    assert!(results.meta.partial);
+    assert!(
+        floats(&results.flows, "mean_cwnd")
+            .iter()
+            .all(|cwnd| *cwnd == 0.0)
+    );
+    assert!(
+        integers(&results.flows, "bytes_delivered")
+            .iter()
+            .all(|bytes| *bytes == 0)
+    );
+    assert!(integers(&results.pairs, "src").is_empty());
+}
+
+#[test]
+fn host_timers_run_faster_by_the_time_dilation_factor() {
+    // All of a flow's packets are lost from the start: the SYN is repeated after a second of host time.
+    let lone = json!([{"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": 0, "cc": "reno",
+        "start_ns": 0, "bytes": 1000}]);
+    let mut value = dumbbell(2_000_000_000, lone);
+    value["network"]["host"]["jitter_ns"] = json!(0);
+    let end = |tdf: u64| {
+        let mut value = value.clone();
+        value["tdf"] = json!(tdf);
+        // One packet fits, and the first does not.
+        value["network"]["stages"][0]["queue_packets"] = json!(1);
+        value["flows"]
+            .as_array_mut()
+            .unwrap()
+            .push(json!({"src_rack": 0, "src_host": 1, "dst_rack": 1,
+            "dst_host": 1, "cc": "reno", "start_ns": 0, "bytes": 1000}));
+        let results = run(&value);
+        *integers(&results.flows, "end_ns").iter().max().unwrap()
+    };
+    // Two SYNs of 74 bytes meet at the bottleneck: the second is dropped and sent again after the initial timeout of 1 s,
+    // which the host's clock reaches 20 times sooner under a dilation of 20.
+    let (undilated, dilated) = (end(1), end(20));
+    assert!(
+        (1_000_000_000..1_040_000_000).contains(&undilated),
+        "{undilated}"
+    );
+    assert!((50_000_000..52_000_000).contains(&dilated), "{dilated}");
+}
+
+#[test]
+fn circuit_state_reaches_hosts_also_around_the_switch() {
+    let utilization = |cc: &str| {
+        let mut value = strobe(200, 16);
+        value["network"]["voq"]["resize"] = json!({"packets": 50, "in_advance_ns": 150_000});
+        value["network"]["ece_in_advance_ns"] = json!(150_000);
+        value["network"]["ack_bypass_ns"] = json!(25_000);
+        value["flows"] = bulk(cc, 16);
+        floats(&run(&value).pairs, "circuit_utilization")[0]
+    };
+    let (reno, retcp) = (utilization("reno"), utilization("retcp"));
+    assert!(retcp > reno + 0.1, "reTCP {retcp}, Reno {reno}");
+}
+
+#[test]
+fn small_packets_are_measured_too() {
+    let mut value = strobe(20, 16);
+    value["network"]["mtu"] = json!(900);
+    let results = run(&value);
+    assert!(floats(&results.pairs, "circuit_utilization")[0] > 0.0);
+    assert!(integers(&results.latency, "count").iter().sum::<i64>() > 100);
+}
+
+#[test]
+fn queues_of_a_dumbbell_have_no_lengths() {
+    let results = run(&dumbbell(20_000_000, bulk("reno", 16)));
+    assert!(
+        floats(&results.pairs, "voq_mean")
+            .iter()
+            .all(|v| v.is_nan())
+    );
+}

@@ -211,6 +211,13 @@ impl<H: Copy> Switch<H> {
         network(self.core.voqs.get(pair).is_on(Signal::Circuit))
     }
 
+    /// Whether a circuit for `pair` is up, or starts within [`Config::ece_in_advance`]: what ECE tells the hosts of
+    /// `pair.src`. Never, if that is not set.
+    #[must_use]
+    pub fn announces(&self, pair: Pair) -> bool {
+        self.core.voqs.get(pair).is_on(Signal::Near)
+    }
+
     /// Number of packets inside the switch: in VOQs, in holds, in internal queues and on links.
     #[must_use]
     pub fn queued(&self) -> u64 {
