@@ -24,7 +24,8 @@ def build(
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:
-        found = [explain(detail, model, under) for detail in error.errors(include_url=False)]
+        details = [d for d in error.errors(include_url=False) if d["type"] not in _CONSEQUENCES]
+        found = [explain(detail, model, under) for detail in details]
         raise gather(found, file) from None
     except PlanError as error:
         raise error.in_file(file) if file else error from None
@@ -119,6 +120,9 @@ def _must(text: str) -> Callable[[ErrorDetails], str]:
 
     return sentence
 
+
+_CONSEQUENCES = ("default_factory_not_called",)
+"""Errors that only say that another key has one."""
 
 _SENTENCES: dict[str, Callable[[ErrorDetails], str]] = {
     "etalon": lambda detail: detail["msg"],

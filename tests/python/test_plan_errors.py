@@ -200,6 +200,14 @@ def test_all_errors_are_said_at_once(small: Plan) -> None:
     assert lines[2].startswith("colour: unknown key")
 
 
+def test_what_follows_from_another_error_is_not_said() -> None:
+    with pytest.raises(PlanError) as error:
+        Plan.from_toml("duration = 10\n[[bulk]]\nfrom = 0\nto = 1\n")
+    assert str(error.value).splitlines() == [
+        'duration: 10 has no unit; a time is written like "180us" (units: s, ms, us, ns)'
+    ]
+
+
 def test_the_file_comes_first_and_the_parts_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text("[network]\nvoq = { packets = -3 }\n[[bulk]]\nfrom = 0\nto = 1\n")
