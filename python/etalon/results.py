@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +16,7 @@ from etalon.errors import EtalonError
 from etalon.plan import Plan
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from etalon.figures import Plots
 
 TABLES = ("flows", "pairs", "latency_histogram", "sequence", "days")
 """The tables of a run, each a Parquet file of its folder."""
@@ -174,6 +174,8 @@ class Run:
     @cached_property
     def plot(self) -> Plots:
         """Figures of this run: `run.plot.sequence()`, `run.plot.latency_cdf()`; see `etalon list figures`."""
+        from etalon.figures import Plots
+
         return Plots(self)
 
     def __repr__(self) -> str:
@@ -187,25 +189,6 @@ class Run:
         row = self.pairs.filter((pl.col("src") == src) & (pl.col("dst") == dst))
         value = row[column][0] if len(row) else None
         return None if value is None or not math.isfinite(value) else float(value)
-
-
-class Plots:
-    """The figures of one run, by name; arguments are those of the figure."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-
-    def __getattr__(self, name: str) -> Callable[..., Figure]:
-        from etalon import figures
-
-        if name not in {entry.name for entry in figures.FIGURES}:
-            raise AttributeError(f"there is no figure {name!r}; see `etalon list figures`")
-        return partial(figures.draw, name, self._run)
-
-    def __dir__(self) -> list[str]:
-        from etalon import figures
-
-        return [entry.name for entry in figures.FIGURES]
 
 
 def _core_name(table: str) -> str:

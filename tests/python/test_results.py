@@ -103,7 +103,7 @@ def test_nonsense_is_refused(run: Run) -> None:
         run.latency(101)
     with pytest.raises(EtalonError, match='there is no network "wifi"'):
         run.latency(50, "wifi")
-    with pytest.raises(AttributeError, match="there is no figure 'cake'"):
+    with pytest.raises(AttributeError, match="a run has no figure 'cake': it has sequence,"):
         run.plot.cake()
 
 
@@ -143,4 +143,5 @@ def test_every_table_has_rows(run: Run, small: Plan) -> None:
 
 def test_figures_are_at_hand(run: Run) -> None:
     assert "sequence" in dir(run.plot)
-    assert run.plot.sequence().get_axes()
+    for name in dir(run.plot):
+        assert getattr(run.plot, name)().get_axes(), name

@@ -55,6 +55,7 @@ FIGURES: Final = (
     Entry(
         "fct_uptime",
         "completion time of a transfer over the length of a day, by queue size",
+        of_a_run=False,
     ),
     Entry("congestion_controls", "circuit utilisation by congestion control", of_a_run=False),
     Entry("schedule", "circuits of a week and the packet gate of the measured pair"),
