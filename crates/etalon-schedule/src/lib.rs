@@ -50,6 +50,7 @@ mod stuffing;
 #[cfg(test)]
 mod testing;
 mod tms;
+mod tournament;
 
 pub use assignment::largest_assignment;
 pub use bvn::BirkhoffVonNeumann;
@@ -66,3 +67,4 @@ pub use solstice::Solstice;
 pub use solstice_published::SolsticePublished;
 pub use strobe::{Strobe, mimicked_strobe, strobe};
 pub use tms::TrafficMatrixScheduling;
+pub use tournament::{Tournament, tournament};

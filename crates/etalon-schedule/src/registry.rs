@@ -18,6 +18,7 @@ use crate::solstice::Solstice;
 use crate::solstice_published::SolsticePublished;
 use crate::strobe::Strobe;
 use crate::tms::TrafficMatrixScheduling;
+use crate::tournament::Tournament;
 
 /// One scheduler of the registry.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +108,11 @@ pub const SCHEDULERS: &[Registered] = &[
         name: "tms",
         about: "traffic matrix scheduling: Sinkhorn scaling and decomposition (Mordia, SIGCOMM 2013)",
         make: |_| Ok(Box::new(TrafficMatrixScheduling)),
+    },
+    Registered {
+        name: "tournament",
+        about: "all pairs in turn, both ways at once (the circle method)",
+        make: |_| Ok(Box::new(Tournament)),
     },
 ];
 

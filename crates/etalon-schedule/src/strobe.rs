@@ -16,22 +16,31 @@ pub struct Strobe;
 
 impl Scheduler for Strobe {
     fn schedule(&mut self, demand: &Demand, params: &Params) -> Result<Schedule, CannotSchedule> {
-        let (min, night) = (params.min_day(), params.night());
-        let days = u64::from(demand.racks()) - 1;
-        if days > params.most_days() {
-            return Err(CannotSchedule::TooManyDays {
-                days,
-                needed: (min + night) * days,
-                window: params.window(),
-            });
-        }
-        let week = strobe(demand.racks(), min, night)?;
-        let days = week.configurations().iter().map(|configuration| Day {
-            matching: configuration.matching.clone(),
-            length: min.as_nanos(),
-        });
-        Ok(fit(days.collect(), demand.racks(), params))
+        repeat(strobe, demand.racks(), params)
     }
+}
+
+/// A rule's week for so many racks, with days that fill the window.
+pub(crate) fn repeat(
+    rule: fn(u16, Span, Span) -> Result<Schedule, ScheduleError>,
+    racks: u16,
+    params: &Params,
+) -> Result<Schedule, CannotSchedule> {
+    let (min, night) = (params.min_day(), params.night());
+    let week = rule(racks, min, night)?;
+    let days = week.configurations().len() as u64;
+    if days > params.most_days() {
+        return Err(CannotSchedule::TooManyDays {
+            days,
+            needed: (min + night) * days,
+            window: params.window(),
+        });
+    }
+    let days = week.configurations().iter().map(|configuration| Day {
+        matching: configuration.matching.clone(),
+        length: min.as_nanos(),
+    });
+    Ok(fit(days.collect(), racks, params))
 }
 
 /// A week in which each of `racks` racks has a circuit to each other rack for one `day`, each followed by a `night`.
