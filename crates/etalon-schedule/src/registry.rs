@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(
             error("sostice"),
             "there is no scheduler 'sostice'; there are bvn, eclipse, fixed, max-weight, solstice, \
-             solstice-published, strobe, tms"
+             solstice-published, strobe, tms, tournament"
         );
         assert_eq!(
             error("fixed"),
