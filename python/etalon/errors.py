@@ -36,6 +36,18 @@ class PlanError(EtalonError):
         return "\n".join([super().__str__(), *map(str, self.others)])
 
 
+class Occupied(PlanError):
+    """A folder that holds `what`, which only `force` replaces."""
+
+    def __init__(self, what: str, file: str) -> None:
+        self.what = what
+        super().__init__(f"already holds {what}; force=True replaces it", file=file)
+
+    def in_shell(self) -> str:
+        """The sentence for the command line."""
+        return f"{self.file}: already holds {self.what}; --force replaces it"
+
+
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during a run. `runs` holds what was measured until then: whole runs, and partial ones marked as such."""
 

@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 
 from etalon import build
-from etalon.errors import EtalonError, PlanError
+from etalon.errors import EtalonError, Occupied, PlanError
 from etalon.plan import Plan
 from etalon.results import TABLES, Run
 
@@ -43,9 +43,8 @@ def claim(folder: Path, force: bool = False) -> None:
             "is not empty and holds no results of Etalon; it is never overwritten", file=str(folder)
         )
     if not force:
-        raise PlanError(
-            "already holds results; --force (force=True) replaces them", file=str(folder)
-        )
+        what = "a sweep" if (folder / SWEEP).is_file() else "a run"
+        raise Occupied(what, file=str(folder))
 
 
 def _check_writable(folder: Path) -> None:
@@ -159,6 +158,22 @@ def read_meta(folder: Path) -> dict[str, Any] | None:
     if not isinstance(meta, dict):
         raise EtalonError(f"{folder / RUN}: does not describe a run")
     return meta
+
+
+def complete(folder: Path) -> bool:
+    """Whether the folder holds a sweep, or a run that came to its end: results that a partial run must not replace."""
+    meta = read_meta(folder)
+    return (folder / SWEEP).is_file() or (meta is not None and not meta.get("partial", True))
+
+
+def unfinished(folder: Path, plan: Plan) -> bool:
+    """Whether the folder holds partial results of this plan, which a new run may replace."""
+    meta = read_meta(folder)
+    return (
+        meta is not None
+        and bool(meta.get("partial", True))
+        and meta.get("plan_digest") == plan.digest
+    )
 
 
 def finished(folder: Path, plan: Plan, engine: str = "sim") -> bool:

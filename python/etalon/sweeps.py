@@ -15,11 +15,14 @@ import polars as pl
 
 from etalon import _core, api, store
 from etalon.engine import Progress
-from etalon.errors import EtalonError, Interrupted, PlanError
+from etalon.errors import EtalonError, Interrupted, Occupied, PlanError
 from etalon.plan import Plan
 from etalon.results import Run
+from etalon.units import shown
 
-TABLE = "table.parquet"
+TABLE = "table"
+PARTIAL_TABLE = "table.partial"
+"""Name of the table, without suffix, of a sweep that is not complete."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,9 @@ def points_of(
             )
         if not values:
             raise PlanError("the list of values is empty", key=key)
+        for at, value in enumerate(values):
+            if value in values[:at]:
+                raise PlanError(f"{shown(value)} is given twice", key=key, value=value)
     if seeds is None:
         seeds = 1
     if isinstance(seeds, int):
@@ -119,7 +125,8 @@ def sweep(
     """Runs a plan at every point of a grid: sweep(plan, {"network.voq": [4, 8, 16]}, seeds=3).
 
     With a `folder`, every run is kept in it as soon as it is complete, and those already there are not run again, so
-    that a sweep that was interrupted goes on where it stopped. With `fresh` all are run again.
+    that a sweep that was interrupted goes on where it stopped, and a larger grid of the same keys runs what is new. With
+    `fresh` all are run again, and another sweep that was in the folder is replaced.
     """
     points = points_of(plan, grid, seeds)
     if folder is None:
@@ -128,7 +135,7 @@ def sweep(
         )
         return Sweep(plan, points, runs)
     kept = _Folder(Path(folder), engine)
-    kept.open(plan, grid, [point.plan.seed for point in points])
+    kept.open(plan, grid, [point.plan.seed for point in points], fresh)
     missing = [point for point in points if fresh or not kept.has(point)]
     missing = list({point.folder: point for point in missing}.values())
 
@@ -151,10 +158,10 @@ def sweep(
                 kept.add(point, run)
         whole = [(point, kept.load(point)) for point in points if kept.has(point)]
         if whole:
-            kept.finish(tabulate(iter(whole)))
+            kept.write(tabulate(iter(whole)), partial=True)
         raise Interrupted([run for _, run in whole]) from None
     result = Sweep(plan, points, [kept.load(point) for point in points])
-    kept.finish(result.table)
+    kept.write(result.table)
     return result
 
 
@@ -165,20 +172,26 @@ class _Folder:
     path: Path
     engine: str
 
-    def open(self, plan: Plan, grid: Mapping[str, Sequence[Any]], seeds: Sequence[int]) -> None:
-        """Makes the folder, or finds that of an earlier sweep."""
-        if (self.path / store.RUN).exists() or not (self.path / store.SWEEP).is_file():
-            store.claim(self.path)
-        description = {
+    def open(
+        self, plan: Plan, grid: Mapping[str, Sequence[Any]], seeds: Sequence[int], fresh: bool
+    ) -> None:
+        """Makes the folder, or finds that of an earlier sweep that this one goes on with."""
+        if (self.path / store.RUN).exists():
+            raise PlanError("holds a run; a sweep needs a folder of its own", file=str(self.path))
+        description: dict[str, Any] = {
             "version": _core.__version__,
             "engine": self.engine,
             "plan": plan.to_dict(),
             "grid": {key: list(values) for key, values in grid.items()},
             "seeds": sorted(set(seeds)),
         }
+        text = json.dumps(description, indent=2) + "\n"
+        if not (self.path / store.SWEEP).is_file():
+            store.claim(self.path)
+        elif not fresh and not _goes_on(read_description(self.path), json.loads(text)):
+            raise Occupied("another sweep", file=str(self.path))
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            text = json.dumps(description, indent=2) + "\n"
             self._replace(store.SWEEP, lambda path: store.write_text(path, text))
         except OSError as error:
             raise EtalonError(f"{self.path}: could not be written: {error.strerror}") from error
@@ -195,11 +208,14 @@ class _Folder:
         """Reads a run back."""
         return Run.load(self.path / point.folder)
 
-    def finish(self, table: pl.DataFrame) -> None:
-        """Writes the table."""
+    def write(self, table: pl.DataFrame, *, partial: bool = False) -> None:
+        """Writes the table; one that lacks points has a name that says so. No other table stays."""
+        name, other = (PARTIAL_TABLE, TABLE) if partial else (TABLE, PARTIAL_TABLE)
         try:
-            self._replace(TABLE, lambda path: store.write_table(path, table))
-            self._replace("table.csv", lambda path: store.write_text(path, table.write_csv()))
+            self._replace(f"{name}.parquet", lambda path: store.write_table(path, table))
+            self._replace(f"{name}.csv", lambda path: store.write_text(path, table.write_csv()))
+            for suffix in ("parquet", "csv"):
+                (self.path / f"{other}.{suffix}").unlink(missing_ok=True)
         except OSError as error:
             raise EtalonError(f"{self.path}: could not be written: {error.strerror}") from error
 
@@ -210,3 +226,25 @@ class _Folder:
             os.replace(draft, self.path / name)
         finally:
             draft.unlink(missing_ok=True)
+
+
+def read_description(folder: Path) -> dict[str, Any]:
+    """What `sweep.json` says: version, engine, plan, grid and seeds."""
+    path = folder / store.SWEEP
+    try:
+        description = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise EtalonError(f"{path}: cannot be read: {error}") from None
+    if not isinstance(description, dict):
+        raise EtalonError(f"{path}: does not describe a sweep")
+    return description
+
+
+def _goes_on(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether the new sweep has every point of the old one."""
+    return (
+        all(old.get(key) == new[key] for key in ("engine", "plan"))
+        and old["grid"].keys() == new["grid"].keys()
+        and all(value in new["grid"][key] for key in old["grid"] for value in old["grid"][key])
+        and set(old["seeds"]) <= set(new["seeds"])
+    )

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from etalon import _core
-from etalon.errors import EtalonError, Interrupted, PlanError
+from etalon.errors import EtalonError, Interrupted, Occupied, PlanError
 
 if TYPE_CHECKING:
     from etalon.plan import Plan
@@ -69,7 +69,7 @@ def write(
     folder = Path(folder)
     names = [name for name, wanted in ((PCAPNG, pcapng), (TIMELINE, timeline)) if wanted]
     if not force and any((folder / name).exists() for name in names):
-        raise PlanError("already holds a trace; --force (force=True) replaces it", file=str(folder))
+        raise Occupied("a trace", file=str(folder))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _drafts(folder, names) as drafts:

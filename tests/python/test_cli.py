@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ import pytest
 import etalon as et
 from conftest import ROOT, Answer
 from etalon.cli import common
-from etalon.errors import PlanError
+from etalon.errors import Interrupted, PlanError
 from etalon.metrics import METRICS
 from etalon.results import TABLES, Run
 
@@ -87,7 +88,7 @@ def test_another_plan_does_not_go_into_the_same_folder(etalon: Command, small_fi
     etalon("run", small_file, "--no-figures", "--out", "out")
     answer = etalon("run", small_file, "--no-figures", "--out", "out", "--seed", 2)
     assert answer.code == 2
-    assert answer.err == "error: out: already holds results; --force (force=True) replaces them\n"
+    assert answer.err == "error: out: already holds a run; --force replaces it\n"
     assert (
         etalon("run", small_file, "--no-figures", "--out", "out", "--seed", 2, "--force").code == 0
     )
@@ -133,6 +134,9 @@ def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> No
         ),
         (["sweep", "small.toml", "--set", "tdf=1", "--set", "tdf=2"], "is given twice"),
         (["sweep", "small.toml"], "a sweep varies something"),
+        (["sweep", "small.toml", "--set", "tdf=4,,8"], "--set tdf: a value is missing"),
+        (["sweep", "small.toml", "--set", "tdf=4,8,"], "--set tdf: a value is missing"),
+        (["sweep", "small.toml", "--set", "tdf=8,8"], "tdf: 8 is given twice"),
         (["examples", "--copy", "small.toml"], "could not be written"),
         (["report", "nowhere"], "nowhere: is not the folder of a complete run"),
         (["bench", "leen"], 'did you mean "lean"?'),
@@ -203,6 +207,32 @@ def test_ctrl_c_saves_the_partial_run_and_exits_with_130(tmp_path: Path, small_f
     assert run.partial
     assert 0 < run.meta["simulated_ns"] < run.plan.duration
     assert run.packet_utilization is not None
+
+
+def test_ctrl_c_never_costs_a_complete_run(
+    etalon: Command, small_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("run", small_file, "--no-figures", "--out", "out")
+    etalon(*command)
+    whole = Run.load(small_file.parent / "out")
+    partial = replace(whole, meta={**whole.meta, "partial": True})
+
+    def stopped(*_: object, **__: object) -> None:
+        raise Interrupted([partial])
+
+    with monkeypatch.context() as patch:
+        patch.setattr("etalon.engine.execute", stopped)
+        answer = etalon(*command, "--force")
+        assert answer.code == 130
+        assert "out keeps its complete results; nothing was written" in answer.err
+        assert not Run.load(small_file.parent / "out").partial
+        assert etalon(*command[:-1], "new").code == 130
+    assert Run.load(small_file.parent / "new").partial
+
+    again = etalon(*command[:-1], "new")
+    assert again.code == 0
+    assert "new holds partial results; the plan is run again in their place" in again.err
+    assert not Run.load(small_file.parent / "new").partial
 
 
 def test_sweep_prints_a_table(etalon: Command, small_file: Path) -> None:

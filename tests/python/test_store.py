@@ -56,7 +56,7 @@ def test_an_empty_folder_is_used(run: Run, tmp_path: Path) -> None:
 
 def test_results_are_replaced_only_when_told_to(run: Run, tmp_path: Path) -> None:
     folder = run.save(tmp_path / "run")
-    with pytest.raises(PlanError, match="already holds results; --force"):
+    with pytest.raises(PlanError, match="already holds a run; force=True replaces it"):
         run.save(folder)
     (folder / "stale").touch()
     run.save(folder, force=True)

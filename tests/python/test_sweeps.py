@@ -67,7 +67,8 @@ def test_a_sweep_goes_on_where_it_stopped(
     with pytest.raises(Interrupted) as stop:
         et.sweep(small, GRID, jobs=1, folder=folder)
     assert len(stop.value.runs) == 2
-    assert len(pl.read_parquet(folder / "table.parquet")) == 2
+    assert len(pl.read_parquet(folder / "table.partial.parquet")) == 2
+    assert not (folder / "table.parquet").exists()
     monkeypatch.setattr(engine._core, "run", real)
 
     shares: list[float] = []
@@ -76,6 +77,7 @@ def test_a_sweep_goes_on_where_it_stopped(
     assert whole.table.equals(et.sweep(small, GRID).table)
     assert pl.read_parquet(folder / "table.parquet").equals(whole.table)
     assert (folder / "table.csv").read_text().startswith("network.voq,bulk.cc,seed,")
+    assert not list(folder.glob("table.partial.*"))
 
     monkeypatch.setattr(engine._core, "run", None)
     assert et.sweep(small, GRID, folder=folder).table.equals(whole.table), "nothing is run again"
@@ -94,8 +96,23 @@ def test_the_folder_of_something_else_is_refused(small: Plan, tmp_path: Path) ->
     with pytest.raises(PlanError, match="is not empty"):
         et.sweep(small, GRID, folder=tmp_path)
     run_folder = et.run(small).save(tmp_path / "run")
-    with pytest.raises(PlanError, match="already holds results"):
+    with pytest.raises(PlanError, match="a sweep needs a folder of its own"):
         et.sweep(small, GRID, folder=run_folder)
+
+
+def test_another_sweep_is_not_overwritten_unasked(small: Plan, tmp_path: Path) -> None:
+    et.sweep(small, {"network.voq": [4, 8]}, folder=tmp_path / "sweep")
+    for plan, grid in (
+        (small, {"network.voq": [4, 16]}),
+        (small, {"bulk.cc": ["reno"]}),
+        (small.replace({"tdf": 1}), {"network.voq": [4, 8]}),
+    ):
+        with pytest.raises(PlanError, match="already holds another sweep"):
+            et.sweep(plan, grid, folder=tmp_path / "sweep")
+    assert len(pl.read_parquet(tmp_path / "sweep/table.parquet")) == 2
+    et.sweep(small, {"network.voq": [4, 16]}, folder=tmp_path / "sweep", fresh=True)
+    table = pl.read_parquet(tmp_path / "sweep/table.parquet")
+    assert table["network.voq"].to_list() == [4, 16]
 
 
 @pytest.mark.parametrize(
@@ -106,6 +123,7 @@ def test_the_folder_of_something_else_is_refused(small: Plan, tmp_path: Path) ->
         ({"network.voq": []}, 1, "network.voq: the list of values is empty"),
         ({"network.voq": [4, -4]}, 1, "network.voq.packets: -4 must be at least 1"),
         ({"network.voq": [4]}, 0, "seeds: 0 must be at least 1"),
+        ({"network.voq": [8, 4, 8]}, 1, "network.voq: 8 is given twice"),
     ],
 )
 def test_a_bad_grid_is_refused_before_anything_runs(

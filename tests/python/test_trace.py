@@ -158,7 +158,7 @@ def test_the_same_plan_gives_the_same_bytes(plan: et.Plan, tmp_path: Path) -> No
 
 def test_an_earlier_trace_is_kept_unless_forced(plan: et.Plan, tmp_path: Path) -> None:
     (tmp_path / trace.TIMELINE).write_bytes(b"mine")
-    with pytest.raises(et.PlanError, match="--force"):
+    with pytest.raises(et.PlanError, match="force=True replaces it"):
         trace.write(plan, tmp_path, end_ns=1_000_000)
     assert (tmp_path / trace.TIMELINE).read_bytes() == b"mine"
     trace.write(plan, tmp_path, end_ns=1_000_000, pcapng=False, force=True)

@@ -14,7 +14,7 @@ from typer._click.exceptions import ClickException
 
 from etalon.cli import bench, examples, lists, report, reproduce, run, sweep, trace
 from etalon.cli.common import BAD_INPUT, FAILURE, INTERRUPTED, OK
-from etalon.errors import EtalonError, PlanError, PlanWarning
+from etalon.errors import EtalonError, Occupied, PlanError, PlanWarning
 
 app = typer.Typer(
     name="etalon",
@@ -57,6 +57,9 @@ def main(arguments: list[str] | None = None) -> int:
         return int(app(arguments, standalone_mode=False) or OK)
     except ClickException as error:
         _complain(error.format_message())
+        return BAD_INPUT
+    except Occupied as error:
+        _complain(error.in_shell())
         return BAD_INPUT
     except PlanError as error:
         _complain(str(error))

@@ -66,11 +66,14 @@ def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:
             raise PlanError(
                 f"--set {key}: is given twice; write all its values in one, like {key}=1,2"
             )
-        values = text.partition("=")[2]
+        values = text.partition("=")[2].strip()
         try:
             grid[key] = tomllib.loads(f"v = [{values}]")["v"]
         except tomllib.TOMLDecodeError:
-            grid[key] = [_value(value.strip()) for value in values.split(",") if value.strip()]
+            parts = [value.strip() for value in values.split(",")]
+            grid[key] = [_value(part) if part else None for part in parts]
+        if values.endswith(",") or None in grid[key]:
+            raise PlanError(f"--set {key}: a value is missing in {values}")
     return grid
 
 

@@ -69,7 +69,10 @@ def run(
             known[index] = store.load_run(folder)
             common.note(f"{folder} already holds the results of this plan; --force runs it again")
         else:
-            store.claim(folder, force)
+            again = store.unfinished(folder, plan)
+            if again:
+                common.note(f"{folder} holds partial results; the plan is run again in their place")
+            store.claim(folder, force or again)
             for sentence in plan.warnings:
                 common.note(f"warning: {sentence}")
 
@@ -92,9 +95,16 @@ def run(
     for index, result in sorted(runs.items()):
         folder = folders[index]
         if index not in known:
-            store.save_run(result, folder, force)
+            if result.partial and store.complete(folder):
+                common.note(
+                    f"interrupted: {folder} keeps its complete results; nothing was written"
+                )
+                continue
+            store.save_run(result, folder, force or store.unfinished(folder, result.plan))
         if result.partial:
-            common.note(f"interrupted: {folder} holds partial results, marked as such")
+            common.note(
+                f"interrupted: {folder} holds partial results, marked as such; the same command runs the plan again"
+            )
         documents.append(document(result, folder))
         if not json:
             show(result, folder, None if index in known else took)
