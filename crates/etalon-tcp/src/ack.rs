@@ -20,7 +20,7 @@ pub(crate) struct News {
     /// Segments cumulatively acknowledged, retransmitted ones among them.
     pub acked: u32,
     pub resent_acked: bool,
-    /// A segment sent before `high_seq` and never retransmitted was delivered (F-RTO).
+    /// A segment sent before `recovery_point` and never retransmitted was delivered (F-RTO).
     pub original_delivered: bool,
     /// A segment was newly SACKed.
     pub sacked: bool,
@@ -114,7 +114,7 @@ impl<C: CongestionControl> Connection<C> {
         } else {
             self.snd.seen_sacks.1 = 0;
         }
-        if prior_pipe.packets_out == 0 {
+        if prior_pipe.outstanding == 0 {
             if news.dsack {
                 self.recover(&mut news);
             }
@@ -149,7 +149,7 @@ impl<C: CongestionControl> Connection<C> {
         if news.acked > 0 || news.sacked || info.ece {
             self.path.cc.on_ack(&mut self.path.window, &info);
         }
-        if self.snd.tlp_high.is_some() {
+        if self.snd.probe_end.is_some() {
             let pure_duplicate = !news.advanced && !not_dup && !news.sacked;
             self.process_tlp_ack(ack, pure_duplicate, news.dsack_of_probe);
         }
@@ -175,9 +175,9 @@ impl<C: CongestionControl> Connection<C> {
     /// Nothing is in flight and nothing waits to be: so it is at the end that only receives.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
-        self.path.pipe.packets_out == 0
+        self.path.pipe.outstanding == 0
             && !self.snd.has_unsent()
-            && self.snd.tlp_high.is_none()
+            && self.snd.probe_end.is_none()
             && self.timer.purpose == Purpose::None
     }
 
@@ -206,8 +206,8 @@ impl<C: CongestionControl> Connection<C> {
         // Nearly always this is all: segments that were sent once and arrived in order.
         if let Some((first, last, count)) = self.snd.board.pop_unmarked(una) {
             news.acked = count;
-            news.original_delivered = !after(first.end, path.high_seq);
-            path.pipe.packets_out -= count;
+            news.original_delivered = !after(first.end, path.recovery_point);
+            path.pipe.outstanding -= count;
             (first_sent, last_sent) = (Some(first.sent), last.sent);
             reordered_from = first.start;
             if self.snd.sack {
@@ -221,7 +221,7 @@ impl<C: CongestionControl> Connection<C> {
             }
             self.snd.board.pop(1);
             news.acked += 1;
-            path.pipe.packets_out -= 1;
+            path.pipe.outstanding -= 1;
             if record.has(mark::FIN) {
                 self.fin_acked = true;
                 fin = 1;
@@ -233,10 +233,10 @@ impl<C: CongestionControl> Connection<C> {
                 if before(record.start, reordered_from) {
                     reordered_from = record.start;
                 }
-                news.original_delivered |= !after(record.end, path.high_seq);
+                news.original_delivered |= !after(record.end, path.recovery_point);
             } else {
                 if record.has(mark::EVER_RESENT) {
-                    path.pipe.retrans_out -= u32::from(record.has(mark::RESENT));
+                    path.pipe.resent -= u32::from(record.has(mark::RESENT));
                     news.resent_acked = true;
                 } else if !record.has(mark::SACKED) {
                     first_sent = first_sent.or(Some(record.sent));
@@ -244,11 +244,11 @@ impl<C: CongestionControl> Connection<C> {
                     if before(record.start, reordered_from) {
                         reordered_from = record.start;
                     }
-                    news.original_delivered |= !after(record.end, path.high_seq);
+                    news.original_delivered |= !after(record.end, path.recovery_point);
                 }
-                path.pipe.lost_out -= u32::from(record.has(mark::LOST));
+                path.pipe.lost -= u32::from(record.has(mark::LOST));
                 if record.has(mark::SACKED) {
-                    path.pipe.sacked_out -= 1;
+                    path.pipe.sacked -= 1;
                     continue;
                 }
             }
@@ -265,8 +265,8 @@ impl<C: CongestionControl> Connection<C> {
         if !self.snd.sack && news.acked > 0 {
             // One of them filled the hole, the others had sent duplicate ACKs.
             let pipe = &mut self.path.pipe;
-            self.path.delivered += u64::from(news.acked.saturating_sub(pipe.sacked_out).max(1));
-            pipe.sacked_out = pipe.sacked_out.saturating_sub(news.acked - 1);
+            self.path.delivered += u64::from(news.acked.saturating_sub(pipe.sacked).max(1));
+            pipe.sacked = pipe.sacked.saturating_sub(news.acked - 1);
             self.limit_duplicates();
         }
         self.snd.bytes_acked += u64::from(acked_bytes - fin);
@@ -327,7 +327,7 @@ impl<C: CongestionControl> Connection<C> {
     /// Sets the retransmission timer (RFC 6298, 5.1 to 5.3): a full timeout from now, or what is left of it if the timer
     /// served another purpose meanwhile.
     pub(crate) fn rearm_rto(&mut self) {
-        if self.path.pipe.packets_out == 0 {
+        if self.path.pipe.outstanding == 0 {
             if self.timer.purpose != Purpose::Persist {
                 self.timer.clear();
             }

@@ -151,7 +151,7 @@ impl<C: CongestionControl> Connection<C> {
         self.snd.una = self.snd.nxt;
         self.snd.small_end = self.snd.nxt;
         self.timer.clear();
-        self.path.high_seq = self.snd.nxt;
+        self.path.recovery_point = self.snd.nxt;
         let us = if self.syns_sent == 1 {
             Some(self.clock.us - self.syn_sent_at)
         } else if self.snd.timestamps && self.snd.echoed != 0 {

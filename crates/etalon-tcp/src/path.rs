@@ -24,15 +24,15 @@ pub struct Path<C> {
     pub(crate) prr: Prr,
     pub(crate) state: State,
     /// SND.NXT when the current state began.
-    pub(crate) high_seq: u32,
+    pub(crate) recovery_point: u32,
     /// Threshold to return to when a reduction is undone; 0 if it must not be.
-    pub(crate) prior_ssthresh: u32,
+    pub(crate) ssthresh_before: u32,
     /// SND.UNA when the reduction began, while it may still be undone.
-    pub(crate) undo_marker: Option<u32>,
+    pub(crate) reduced_at: Option<u32>,
     /// Retransmissions that no DSACK has found needless yet; negative when none was sent.
-    pub(crate) undo_retrans: i32,
+    pub(crate) unproven_resends: i32,
     /// Timestamp of the first retransmission of the episode; 0 if none.
-    pub(crate) retrans_stamp: u32,
+    pub(crate) first_resend: u32,
     /// F-RTO is testing whether the timeout was spurious.
     pub(crate) frto: bool,
     /// Degree of reordering in segments.
@@ -43,7 +43,7 @@ pub struct Path<C> {
     initial_cwnd: u32,
     /// The window limited the sender in the round that ends at `usage_seq`; else the most that it had out.
     limited: bool,
-    max_packets_out: u32,
+    most_outstanding: u32,
     usage_seq: u32,
     /// When the window was last fully used, in ticks, and the most used since.
     pub(crate) used_stamp: u64,
@@ -64,18 +64,18 @@ impl<C: CongestionControl> Path<C> {
             rack: Rack::default(),
             prr: Prr::default(),
             state: State::Open,
-            high_seq: 0,
-            prior_ssthresh: 0,
-            undo_marker: None,
-            undo_retrans: 0,
-            retrans_stamp: 0,
+            recovery_point: 0,
+            ssthresh_before: 0,
+            reduced_at: None,
+            unproven_resends: 0,
+            first_resend: 0,
             frto: false,
             reordering: DUP_THRESH,
             delivered: 0,
             lost: 0,
             limited: false,
             initial_cwnd: config.initial_cwnd.max(1),
-            max_packets_out: 0,
+            most_outstanding: 0,
             usage_seq: config.initial_seq,
             used_stamp: 0,
             used: 0,
@@ -145,7 +145,8 @@ impl<C: CongestionControl> Path<C> {
     /// Whether growth is justified: the window limited the sender, or in slow start at least half of it was used.
     #[inline]
     pub(crate) fn cwnd_limited(&self) -> bool {
-        self.limited || (self.window.in_slow_start() && self.window.cwnd < 2 * self.max_packets_out)
+        self.limited
+            || (self.window.in_slow_start() && self.window.cwnd < 2 * self.most_outstanding)
     }
 
     /// After a burst: notes whether the window limited it. The strongest evidence within a round counts.
@@ -158,11 +159,11 @@ impl<C: CongestionControl> Path<C> {
         nxt: u32,
         restart_after_idle: bool,
     ) {
-        let out = self.pipe.packets_out;
-        if limited || !before(una, self.usage_seq) || (!self.limited && out > self.max_packets_out)
+        let out = self.pipe.outstanding;
+        if limited || !before(una, self.usage_seq) || (!self.limited && out > self.most_outstanding)
         {
             self.limited = limited;
-            self.max_packets_out = out;
+            self.most_outstanding = out;
             self.usage_seq = nxt;
         }
         if self.cwnd_limited() {

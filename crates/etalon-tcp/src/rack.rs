@@ -102,7 +102,7 @@ impl<C: CongestionControl> Path<C> {
     fn reordering_window(&self) -> u32 {
         if !self.rack.reordering_seen
             && (matches!(self.state, State::Recovery | State::Loss)
-                || self.pipe.sacked_out >= self.reordering)
+                || self.pipe.sacked >= self.reordering)
         {
             return 0;
         }
@@ -182,7 +182,7 @@ impl<C: CongestionControl> Connection<C> {
     /// new data was acknowledged.
     pub(crate) fn schedule_loss_probe(&mut self, advancing: bool) -> bool {
         let path = &self.path;
-        if path.pipe.packets_out == 0
+        if path.pipe.outstanding == 0
             || !self.snd.sack
             || !matches!(path.state, State::Open | State::Cwr)
         {
@@ -190,7 +190,7 @@ impl<C: CongestionControl> Connection<C> {
         }
         let mut ticks = if path.rtt.srtt() == 0 {
             u64::from(self.clock.hz)
-        } else if path.pipe.packets_out == 1 {
+        } else if path.pipe.outstanding == 1 {
             path.rtt.lone_probe_ticks(&self.clock)
         } else {
             path.rtt.probe_ticks
@@ -209,7 +209,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// The loss-probe timer fired: new data if there is some, else the last segment again.
     pub(crate) fn on_loss_probe_timer(&mut self) {
-        if self.snd.tlp_high.is_none() && !self.snd.board.is_empty() {
+        if self.snd.probe_end.is_none() && !self.snd.board.is_empty() {
             self.snd.forced = Some(Forced::Probe);
         } else {
             self.rearm_rto();
@@ -218,14 +218,14 @@ impl<C: CongestionControl> Connection<C> {
 
     /// An ACK arrived while a probe was out: was something lost that the probe repaired?
     pub(crate) fn process_tlp_ack(&mut self, ack: u32, pure_duplicate: bool, dsacked: bool) {
-        let Some(high) = self.snd.tlp_high else {
+        let Some(high) = self.snd.probe_end else {
             return;
         };
         if before(ack, high) {
             return;
         }
-        if !self.snd.tlp_retransmitted || dsacked {
-            self.snd.tlp_high = None;
+        if !self.snd.probe_resent || dsacked {
+            self.snd.probe_end = None;
         } else if after(ack, high) {
             // Acknowledged beyond the probe without a sign of the original: one loss, one reduction.
             self.begin_reduction();
@@ -233,7 +233,7 @@ impl<C: CongestionControl> Connection<C> {
             self.end_reduction();
             self.keep_open();
         } else if pure_duplicate {
-            self.snd.tlp_high = None;
+            self.snd.probe_end = None;
         }
     }
 

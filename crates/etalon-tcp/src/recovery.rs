@@ -17,7 +17,7 @@ use crate::timers::Purpose;
 impl<C: CongestionControl> Connection<C> {
     /// Whether any segment in flight was ever retransmitted while in flight: the front tells.
     fn front_resent(&self) -> bool {
-        self.path.pipe.retrans_out > 0
+        self.path.pipe.resent > 0
             || self
                 .snd
                 .board
@@ -27,8 +27,8 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Starts a reduction: the threshold from the congestion control, PRR from zero.
     pub(crate) fn begin_reduction(&mut self) {
-        self.path.high_seq = self.snd.nxt;
-        self.snd.tlp_high = None;
+        self.path.recovery_point = self.snd.nxt;
+        self.snd.probe_end = None;
         self.path.window.cwnd_count = 0;
         self.path.prr.begin(self.path.window.cwnd);
         self.path.window.ssthresh = self
@@ -43,7 +43,7 @@ impl<C: CongestionControl> Connection<C> {
     pub(crate) fn end_reduction(&mut self) {
         let path = &mut self.path;
         if path.window.ssthresh != u32::MAX
-            && (path.state == State::Cwr || path.undo_marker.is_some())
+            && (path.state == State::Cwr || path.reduced_at.is_some())
         {
             path.window.cwnd = path.window.ssthresh;
             path.used_stamp = self.clock.jiffies;
@@ -65,9 +65,9 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     fn enter_cwr(&mut self) {
-        self.path.prior_ssthresh = 0;
+        self.path.ssthresh_before = 0;
         if self.path.open_or_disorder() {
-            self.path.undo_marker = None;
+            self.path.reduced_at = None;
             self.stats.cwrs += 1;
             self.begin_reduction();
             self.path.set_state(&self.clock, State::Cwr);
@@ -75,8 +75,8 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     fn remember_for_undo(&mut self) {
-        self.path.undo_marker = Some(self.snd.una);
-        self.path.undo_retrans = match self.path.pipe.retrans_out {
+        self.path.reduced_at = Some(self.snd.una);
+        self.path.unproven_resends = match self.path.pipe.resent {
             0 => -1,
             n => n as i32,
         };
@@ -84,11 +84,11 @@ impl<C: CongestionControl> Connection<C> {
 
     pub(crate) fn enter_recovery(&mut self, ece: bool) {
         self.stats.recoveries += 1;
-        self.path.prior_ssthresh = 0;
+        self.path.ssthresh_before = 0;
         self.remember_for_undo();
         if !self.path.reducing() {
             if !ece {
-                self.path.prior_ssthresh = self.path.current_ssthresh();
+                self.path.ssthresh_before = self.path.current_ssthresh();
             }
             self.begin_reduction();
         }
@@ -104,13 +104,13 @@ impl<C: CongestionControl> Connection<C> {
         };
         if self.path.state != state {
             self.path.set_state(&self.clock, state);
-            self.path.high_seq = self.snd.nxt;
+            self.path.recovery_point = self.snd.nxt;
         }
     }
 
     fn try_to_open(&mut self, ece: bool) {
         if !self.front_resent() {
-            self.path.retrans_stamp = 0;
+            self.path.first_resend = 0;
         }
         if ece {
             self.enter_cwr();
@@ -122,11 +122,12 @@ impl<C: CongestionControl> Connection<C> {
 
     /// The ACK answers the original, by its timestamp: the retransmission was needless.
     fn original_arrived(&self) -> bool {
-        self.path.retrans_stamp != 0 && self.snd.echo_before(self.path.retrans_stamp)
+        self.path.first_resend != 0 && self.snd.echo_before(self.path.first_resend)
     }
 
     fn may_undo(&self) -> bool {
-        self.path.undo_marker.is_some() && (self.path.undo_retrans == 0 || self.original_arrived())
+        self.path.reduced_at.is_some()
+            && (self.path.unproven_resends == 0 || self.original_arrived())
     }
 
     fn undo(&mut self, unmark: bool) {
@@ -134,15 +135,15 @@ impl<C: CongestionControl> Connection<C> {
             self.snd.board.unmark_lost(&mut self.path.pipe);
         }
         let path = &mut self.path;
-        if path.prior_ssthresh != 0 {
+        if path.ssthresh_before != 0 {
             path.window.cwnd = path.cc.undo(&path.window, path.prr.prior_cwnd);
-            if path.prior_ssthresh > path.window.ssthresh {
-                path.window.ssthresh = path.prior_ssthresh;
+            if path.ssthresh_before > path.window.ssthresh {
+                path.window.ssthresh = path.ssthresh_before;
                 self.snd.cwr_queued = false;
             }
         }
         path.used_stamp = self.clock.jiffies;
-        path.undo_marker = None;
+        path.reduced_at = None;
         path.rack.advanced = true;
         self.stats.undos += 1;
     }
@@ -155,9 +156,9 @@ impl<C: CongestionControl> Connection<C> {
         } else {
             self.path.rack.recovery_over(false);
         }
-        if self.snd.una == self.path.high_seq && !self.snd.sack {
+        if self.snd.una == self.path.recovery_point && !self.snd.sack {
             if !self.front_resent() {
-                self.path.retrans_stamp = 0;
+                self.path.first_resend = 0;
             }
             return true;
         }
@@ -167,7 +168,7 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     fn undo_by_dsack(&mut self) -> bool {
-        if self.path.undo_marker.is_some() && self.path.undo_retrans == 0 {
+        if self.path.reduced_at.is_some() && self.path.unproven_resends == 0 {
             self.path.rack.recovery_over(true);
             self.undo(false);
             return true;
@@ -194,15 +195,15 @@ impl<C: CongestionControl> Connection<C> {
 
     /// A partial ACK in Recovery. Returns whether to leave all else be.
     fn undo_partial(&mut self, prior_una: u32) -> bool {
-        if self.path.undo_marker.is_none() || !self.original_arrived() {
+        if self.path.reduced_at.is_none() || !self.original_arrived() {
             return false;
         }
         self.note_reordering(prior_una);
-        if self.path.pipe.retrans_out > 0 {
+        if self.path.pipe.resent > 0 {
             return true;
         }
         if !self.front_resent() {
-            self.path.retrans_stamp = 0;
+            self.path.first_resend = 0;
         }
         self.undo(true);
         self.keep_open();
@@ -214,11 +215,11 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         if self.snd.sack {
-            let before = self.path.pipe.retrans_out;
+            let before = self.path.pipe.resent;
             if self.rack_mark_lost() {
                 news.set_timer = false;
             }
-            news.lost_retransmit |= before > self.path.pipe.retrans_out;
+            news.lost_retransmit |= before > self.path.pipe.resent;
         } else {
             self.newreno_mark_lost(news.advanced);
         }
@@ -230,7 +231,7 @@ impl<C: CongestionControl> Connection<C> {
         let lost = match path.state {
             State::Recovery => advanced,
             State::Loss => false,
-            _ => path.pipe.sacked_out >= path.reordering,
+            _ => path.pipe.sacked >= path.reordering,
         };
         if lost {
             self.mark_lost(self.snd.board.first());
@@ -249,30 +250,30 @@ impl<C: CongestionControl> Connection<C> {
         if !news.duplicate {
             return;
         }
-        let before = self.path.pipe.sacked_out;
-        self.path.pipe.sacked_out += 1;
+        let before = self.path.pipe.sacked;
+        self.path.pipe.sacked += 1;
         self.limit_duplicates();
-        self.path.delivered += u64::from(self.path.pipe.sacked_out.saturating_sub(before));
+        self.path.delivered += u64::from(self.path.pipe.sacked.saturating_sub(before));
     }
 
     /// Without SACK: no more duplicate ACKs than segments beside the holes; more of them mean reordering.
     pub(crate) fn limit_duplicates(&mut self) {
         let path = &mut self.path;
-        let out = path.pipe.packets_out;
-        let most = out - path.pipe.lost_out.max(1).min(out);
-        if path.pipe.sacked_out > most {
-            path.pipe.sacked_out = most;
+        let out = path.pipe.outstanding;
+        let most = out - path.pipe.lost.max(1).min(out);
+        if path.pipe.sacked > most {
+            path.pipe.sacked = most;
             path.reordering = out.clamp(DUP_THRESH, 300);
         }
     }
 
     /// Takes an ACK that is a duplicate, or brings SACKs, ECE or DSACKs, or meets a state other than Open.
     pub(crate) fn recover(&mut self, news: &mut News) {
-        if self.path.pipe.packets_out == 0 && self.path.pipe.sacked_out > 0 {
-            self.path.pipe.sacked_out = 0;
+        if self.path.pipe.outstanding == 0 && self.path.pipe.sacked > 0 {
+            self.path.pipe.sacked = 0;
         }
         if news.ece {
-            self.path.prior_ssthresh = 0;
+            self.path.ssthresh_before = 0;
         }
         if news.reneging {
             // Give the receiver a moment to correct itself, then let a timeout clear the marks.
@@ -283,16 +284,16 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         if self.path.state == State::Open {
-            self.path.retrans_stamp = 0;
-        } else if !before(self.snd.una, self.path.high_seq) {
+            self.path.first_resend = 0;
+        } else if !before(self.snd.una, self.path.recovery_point) {
             match self.path.state {
-                State::Cwr if self.snd.una != self.path.high_seq => {
+                State::Cwr if self.snd.una != self.path.recovery_point => {
                     self.end_reduction();
                     self.path.set_state(&self.clock, State::Open);
                 }
                 State::Recovery => {
                     if !self.snd.sack {
-                        self.path.pipe.sacked_out = 0;
+                        self.path.pipe.sacked = 0;
                     }
                     if self.finish_recovery() {
                         return;
@@ -316,7 +317,7 @@ impl<C: CongestionControl> Connection<C> {
                 }
                 self.identify_losses(news);
                 if self.path.state != State::Recovery {
-                    if self.path.pipe.lost_out == 0 {
+                    if self.path.pipe.lost == 0 {
                         return;
                     }
                     self.enter_recovery(news.ece);
@@ -340,7 +341,7 @@ impl<C: CongestionControl> Connection<C> {
     fn recover_open(&mut self, news: &mut News) {
         if !self.snd.sack {
             if news.advanced {
-                self.path.pipe.sacked_out = 0;
+                self.path.pipe.sacked = 0;
             }
             self.count_duplicate_ack(news);
         }
@@ -348,7 +349,7 @@ impl<C: CongestionControl> Connection<C> {
             self.undo_by_dsack();
         }
         self.identify_losses(news);
-        if self.path.pipe.lost_out == 0 {
+        if self.path.pipe.lost == 0 {
             self.try_to_open(news.ece);
             return;
         }
@@ -358,7 +359,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// In Loss: was the timeout spurious (F-RTO's SACK-enhanced version), is it over?
     fn recover_from_timeout(&mut self, news: &mut News) {
-        let recovered = !before(self.snd.una, self.path.high_seq);
+        let recovered = !before(self.snd.una, self.path.recovery_point);
         if news.advanced && self.undo_loss(false) {
             return;
         }
@@ -366,12 +367,12 @@ impl<C: CongestionControl> Connection<C> {
             if news.original_delivered && self.undo_loss(true) {
                 return;
             }
-            if after(self.snd.nxt, self.path.high_seq) {
+            if after(self.snd.nxt, self.path.recovery_point) {
                 if news.sacked || news.duplicate {
                     self.path.frto = false;
                 }
             } else if news.advanced && !recovered {
-                self.path.high_seq = self.snd.nxt;
+                self.path.recovery_point = self.snd.nxt;
                 if self.snd.has_unsent() && after(self.snd.window_end(), self.snd.nxt) {
                     self.snd.retransmit = Retransmit::NewFirst;
                     return;
@@ -384,10 +385,10 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         if !self.snd.sack {
-            if after(self.snd.nxt, self.path.high_seq) && news.duplicate {
+            if after(self.snd.nxt, self.path.recovery_point) && news.duplicate {
                 self.count_duplicate_ack(news);
             } else if news.advanced {
-                self.path.pipe.sacked_out = 0;
+                self.path.pipe.sacked = 0;
             }
         }
         self.snd.retransmit = Retransmit::Lost;
@@ -399,7 +400,7 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         self.stats.rtos += 1;
-        self.snd.tlp_high = None;
+        self.snd.probe_end = None;
         self.enter_loss();
         self.snd.timeouts += 1;
         self.snd.forced = Some(Forced::Front);
@@ -416,7 +417,7 @@ impl<C: CongestionControl> Connection<C> {
             self.snd.seen_sacks.1 = 0;
             self.snd.reneging = true;
         } else if !self.snd.sack {
-            self.path.pipe.sacked_out = 0;
+            self.path.pipe.sacked = 0;
         }
         let (now, rtt) = (self.clock.us, u64::from(self.path.rack.rtt));
         for index in self.snd.board.first()..self.snd.board.end() {
@@ -436,10 +437,10 @@ impl<C: CongestionControl> Connection<C> {
         self.mark_lost_after_timeout();
         let path = &mut self.path;
         if path.open_or_disorder()
-            || !after(path.high_seq, self.snd.una)
+            || !after(path.recovery_point, self.snd.una)
             || (path.state == State::Loss && self.snd.timeouts == 0)
         {
-            path.prior_ssthresh = path.current_ssthresh();
+            path.ssthresh_before = path.current_ssthresh();
             path.prr.prior_cwnd = path.window.cwnd;
             path.window.ssthresh = path.cc.ssthresh(&path.window, self.clock.now).max(2);
             self.remember_for_undo();
@@ -448,11 +449,11 @@ impl<C: CongestionControl> Connection<C> {
         path.window.cwnd = path.pipe.in_flight() + 1;
         path.window.cwnd_count = 0;
         path.used_stamp = self.clock.jiffies;
-        if path.open_or_disorder() && path.pipe.sacked_out >= DUP_THRESH {
+        if path.open_or_disorder() && path.pipe.sacked >= DUP_THRESH {
             path.reordering = path.reordering.min(DUP_THRESH);
         }
         path.set_state(&self.clock, State::Loss);
-        path.high_seq = self.snd.nxt;
+        path.recovery_point = self.snd.nxt;
         path.frto = fresh || self.snd.timeouts > 0;
         self.snd.cwr_queued = self.snd.ecn;
         self.snd.retransmit = Retransmit::Lost;

@@ -129,52 +129,54 @@ impl Rtt {
     }
 }
 
-/// Minimum over a sliding window from three samples: the best, and the best since each of the others, so that when the best
-/// one ages out a good successor stands ready.
+/// Parts of the window whose minima are kept.
+const SLOTS: usize = 8;
+
+/// Minimum over a sliding window, by the minima of its parts: a value is forgotten when its part is, which is after the
+/// window and at most an eighth later.
 #[derive(Clone, Debug)]
 struct WindowedMin {
-    window: u64,
-    samples: [(u64, u32); 3],
+    /// Length of a part.
+    part: u64,
+    /// Number of the current part, and the minima of it and of those before, by number modulo the length.
+    current: u64,
+    minima: [u32; SLOTS + 1],
+    best: u32,
 }
 
 impl WindowedMin {
     fn new(window: u64) -> WindowedMin {
         WindowedMin {
-            window,
-            samples: [(0, UNKNOWN); 3],
+            part: window.div_ceil(SLOTS as u64).max(1),
+            current: 0,
+            minima: [UNKNOWN; SLOTS + 1],
+            best: UNKNOWN,
         }
     }
 
     #[inline]
     fn best(&self) -> u32 {
-        self.samples[0].1
+        self.best
     }
 
     #[inline]
     fn update(&mut self, now: u64, value: u32) {
-        let sample = (now, value);
-        if value <= self.samples[0].1 || now - self.samples[2].0 > self.window {
-            self.samples = [sample; 3];
-            return;
+        if now - self.current * self.part >= self.part {
+            self.advance(now / self.part);
         }
-        if value <= self.samples[1].1 {
-            self.samples[1] = sample;
-            self.samples[2] = sample;
-        } else if value <= self.samples[2].1 {
-            self.samples[2] = sample;
+        let slot = &mut self.minima[self.current as usize % (SLOTS + 1)];
+        *slot = (*slot).min(value);
+        self.best = self.best.min(value);
+    }
+
+    #[cold]
+    fn advance(&mut self, to: u64) {
+        let forgotten = (to - self.current).min(SLOTS as u64 + 1);
+        for part in to + 1 - forgotten..=to {
+            self.minima[part as usize % (SLOTS + 1)] = UNKNOWN;
         }
-        let age = now - self.samples[0].0;
-        if age > self.window {
-            self.samples = [self.samples[1], self.samples[2], sample];
-            if now - self.samples[0].0 > self.window {
-                self.samples = [self.samples[1], self.samples[2], sample];
-            }
-        } else if self.samples[1].0 == self.samples[0].0 && age > self.window / 4 {
-            self.samples[1] = sample;
-            self.samples[2] = sample;
-        } else if self.samples[2].0 == self.samples[1].0 && age > self.window / 2 {
-            self.samples[2] = sample;
-        }
+        self.current = to;
+        self.best = self.minima.into_iter().min().unwrap_or(UNKNOWN);
     }
 }
 
@@ -214,18 +216,22 @@ mod tests {
     }
 
     #[test]
-    fn minimum_forgets_after_its_window() {
-        let mut min = WindowedMin::new(100);
-        for (now, value, best) in [
-            (0, 50, 50),
-            (10, 60, 50),
-            (60, 55, 50),
-            (101, 70, 55),
-            (170, 65, 65),
-            (300, 80, 80),
-        ] {
+    fn minimum_forgets_what_left_the_window_and_nothing_else() {
+        let (window, most) = (800, 900);
+        let mut min = WindowedMin::new(window);
+        let mut seen: Vec<(u64, u32)> = Vec::new();
+        let (mut now, mut x) = (0, 1u64);
+        for _ in 0..2000 {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            now += x >> 57; // steps of 0 to 127
+            let value = (x >> 40) as u32 % 1000;
+            seen.push((now, value));
             min.update(now, value);
-            assert_eq!(min.best(), best, "at {now}");
+            let lowest = |age: u64| seen.iter().filter(|s| s.0 + age >= now).map(|s| s.1).min();
+            assert!(Some(min.best()) <= lowest(window));
+            assert!(Some(min.best()) >= lowest(most));
         }
+        min.update(now + 100_000, 5000);
+        assert_eq!(min.best(), 5000);
     }
 }

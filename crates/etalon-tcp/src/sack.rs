@@ -28,10 +28,11 @@ impl<C: CongestionControl> Connection<C> {
             _ => false,
         };
         if is_dsack && !after(blocks[0].1, news.prior_una) {
-            if let Some(marker) = self.path.undo_marker {
-                if self.path.undo_retrans > 0 && after(blocks[0].1, marker) && news.dsack {
+            if let Some(marker) = self.path.reduced_at {
+                if self.path.unproven_resends > 0 && after(blocks[0].1, marker) && news.dsack {
                     let segments = blocks[0].1.wrapping_sub(blocks[0].0).div_ceil(self.snd.mss);
-                    self.path.undo_retrans = (self.path.undo_retrans - segments as i32).max(0);
+                    self.path.unproven_resends =
+                        (self.path.unproven_resends - segments as i32).max(0);
                 }
             }
         }
@@ -62,7 +63,7 @@ impl<C: CongestionControl> Connection<C> {
             self.take_block(start, end, news);
         }
         self.snd.seen_sacks = (valid, count as u8);
-        if news.sacked && (self.path.state != State::Loss || self.path.undo_marker.is_some()) {
+        if news.sacked && (self.path.state != State::Loss || self.path.reduced_at.is_some()) {
             self.note_reordering(news.reordered_from);
         }
     }
@@ -110,15 +111,15 @@ impl<C: CongestionControl> Connection<C> {
             // Without LOST the retransmission is believed to be still in flight.
             if record.has(mark::LOST) {
                 record.marks &= !(mark::LOST | mark::RESENT);
-                path.pipe.lost_out -= 1;
-                path.pipe.retrans_out -= 1;
+                path.pipe.lost -= 1;
+                path.pipe.resent -= 1;
             }
         } else {
             if !record.has(mark::EVER_RESENT) {
                 if before(record.start, highest) && before(record.start, news.reordered_from) {
                     news.reordered_from = record.start;
                 }
-                news.original_delivered |= !after(record.end, path.high_seq);
+                news.original_delivered |= !after(record.end, path.recovery_point);
                 if news.sack_first_sent == 0 {
                     news.sack_first_sent = record.sent.max(1);
                 }
@@ -126,12 +127,12 @@ impl<C: CongestionControl> Connection<C> {
             }
             if record.has(mark::LOST) {
                 record.marks &= !mark::LOST;
-                path.pipe.lost_out -= 1;
+                path.pipe.lost -= 1;
             }
         }
         record.marks |= mark::SACKED;
         let end = record.end;
-        path.pipe.sacked_out += 1;
+        path.pipe.sacked += 1;
         path.delivered += 1;
         news.sacked = true;
         self.snd.board.note_sacked(&self.path.pipe, end);
@@ -145,7 +146,7 @@ impl<C: CongestionControl> Connection<C> {
         }
         self.stats.dsacks += 1;
         self.snd.dsacked += u64::from(len.div_ceil(self.snd.mss));
-        if len <= self.snd.mss && self.snd.tlp_high == Some(end) {
+        if len <= self.snd.mss && self.snd.probe_end == Some(end) {
             news.dsack_of_probe = true;
         }
         if self.snd.dsacked > self.stats.retransmits {
@@ -173,9 +174,9 @@ impl<C: CongestionControl> Connection<C> {
                 && !after(record.end, end)
                 && record.has(mark::EVER_RESENT)
             {
-                if let Some(marker) = self.path.undo_marker {
-                    if self.path.undo_retrans > 0 && after(record.end, marker) {
-                        self.path.undo_retrans -= 1;
+                if let Some(marker) = self.path.reduced_at {
+                    if self.path.unproven_resends > 0 && after(record.end, marker) {
+                        self.path.unproven_resends -= 1;
                     }
                 }
                 if record.has(mark::SACKED) && before(record.start, news.reordered_from) {
@@ -183,7 +184,7 @@ impl<C: CongestionControl> Connection<C> {
                 }
                 if record.has(mark::RESENT) && record.has(mark::SACKED) {
                     record.marks &= !mark::RESENT;
-                    self.path.pipe.retrans_out -= 1;
+                    self.path.pipe.resent -= 1;
                 }
             }
             index += 1;

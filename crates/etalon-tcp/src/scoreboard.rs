@@ -42,13 +42,13 @@ impl Record {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pipe {
     /// Sent and not cumulatively acknowledged.
-    pub packets_out: u32,
+    pub outstanding: u32,
     /// SACKed; without SACK, duplicate ACKs.
-    pub sacked_out: u32,
+    pub sacked: u32,
     /// Deemed lost.
-    pub lost_out: u32,
+    pub lost: u32,
     /// Retransmitted and in flight.
-    pub retrans_out: u32,
+    pub resent: u32,
 }
 
 impl Pipe {
@@ -56,20 +56,20 @@ impl Pipe {
     #[inline]
     #[must_use]
     pub fn in_flight(&self) -> u32 {
-        (self.packets_out + self.retrans_out).saturating_sub(self.left())
+        (self.outstanding + self.resent).saturating_sub(self.left())
     }
 
     /// A lost segment waits to be sent again.
     #[inline]
     pub(crate) fn has_lost(&self) -> bool {
-        self.lost_out > self.retrans_out
+        self.lost > self.resent
     }
 
     /// Segments that have left the network.
     #[inline]
     #[must_use]
     pub fn left(&self) -> u32 {
-        self.sacked_out + self.lost_out
+        self.sacked + self.lost
     }
 }
 
@@ -165,7 +165,7 @@ impl Scoreboard {
     /// End of the highest SACKed record, or `una` if there is none.
     #[inline]
     pub fn highest_sacked(&self, pipe: &Pipe, una: u32) -> u32 {
-        if pipe.sacked_out == 0 || before(self.highest_sacked, una) {
+        if pipe.sacked == 0 || before(self.highest_sacked, una) {
             una
         } else {
             self.highest_sacked
@@ -174,7 +174,7 @@ impl Scoreboard {
 
     /// Notes that the record that ends at `end` is SACKed.
     pub fn note_sacked(&mut self, pipe: &Pipe, end: u32) {
-        if pipe.sacked_out <= 1 || after(end, self.highest_sacked) {
+        if pipe.sacked <= 1 || after(end, self.highest_sacked) {
             self.highest_sacked = end;
         }
     }
@@ -192,11 +192,11 @@ impl Scoreboard {
                 return (0, false);
             }
             record.marks &= !mark::RESENT;
-            pipe.retrans_out -= 1;
+            pipe.resent -= 1;
             (1, true)
         } else {
             record.marks |= mark::LOST;
-            pipe.lost_out += 1;
+            pipe.lost += 1;
             (1, false)
         };
         self.lost_hint = self.lost_hint.min(index);
@@ -228,13 +228,13 @@ impl Scoreboard {
 
     /// Takes back all LOST marks (an undone reduction).
     pub fn unmark_lost(&mut self, pipe: &mut Pipe) {
-        if pipe.lost_out == 0 {
+        if pipe.lost == 0 {
             return;
         }
         for record in &mut self.records[self.head..] {
             record.marks &= !mark::LOST;
         }
-        pipe.lost_out = 0;
+        pipe.lost = 0;
         self.rack_hint = self.first;
         self.lost_hint = self.first;
     }
@@ -244,7 +244,7 @@ impl Scoreboard {
         for record in &mut self.records[self.head..] {
             record.marks &= !mark::SACKED;
         }
-        pipe.sacked_out = 0;
+        pipe.sacked = 0;
         self.rack_hint = self.first;
         self.lost_hint = self.first;
     }
@@ -324,10 +324,10 @@ impl Scoreboard {
         let records = &self.records[self.head..];
         let count = |mark| records.iter().filter(|r| r.has(mark)).count() as u32;
         Pipe {
-            packets_out: records.len() as u32,
-            sacked_out: count(mark::SACKED),
-            lost_out: count(mark::LOST),
-            retrans_out: count(mark::RESENT),
+            outstanding: records.len() as u32,
+            sacked: count(mark::SACKED),
+            lost: count(mark::LOST),
+            resent: count(mark::RESENT),
         }
     }
 }

@@ -60,8 +60,8 @@ pub(crate) struct Sender {
     pub retransmit: Retransmit,
     pub forced: Option<Forced>,
     /// SND.NXT after the loss probe in flight, and whether it was a retransmission.
-    pub tlp_high: Option<u32>,
-    pub tlp_retransmitted: bool,
+    pub probe_end: Option<u32>,
+    pub probe_resent: bool,
     /// Consecutive timeouts without progress, and doublings of the persist timer.
     pub timeouts: u32,
     pub persist_backoff: u32,
@@ -113,8 +113,8 @@ impl Sender {
             seen_sacks: ([(0, 0); 4], 0),
             retransmit: Retransmit::Lost,
             forced: None,
-            tlp_high: None,
-            tlp_retransmitted: false,
+            probe_end: None,
+            probe_resent: false,
             timeouts: 0,
             persist_backoff: 0,
             reneging: false,

@@ -82,7 +82,7 @@ impl<C: CongestionControl> Connection<C> {
             return true;
         }
         if self.snd.retransmit == Retransmit::NewFirst {
-            if after(self.snd.nxt, self.path.high_seq) {
+            if after(self.snd.nxt, self.path.recovery_point) {
                 self.snd.retransmit = Retransmit::Held;
             } else {
                 self.path.frto = false;
@@ -204,7 +204,7 @@ impl<C: CongestionControl> Connection<C> {
         } else {
             120
         };
-        let segments = u64::from(window.cwnd.max(self.path.pipe.packets_out));
+        let segments = u64::from(window.cwnd.max(self.path.pipe.outstanding));
         Some(segments * u64::from(self.snd.mss) * percent * 10_000 / srtt)
     }
 
@@ -273,8 +273,8 @@ impl<C: CongestionControl> Connection<C> {
             true
         };
         self.stats.tlps += 1;
-        self.snd.tlp_high = Some(self.snd.nxt);
-        self.snd.tlp_retransmitted = retransmitted;
+        self.snd.probe_end = Some(self.snd.nxt);
+        self.snd.probe_resent = retransmitted;
         self.snd.burst = 0;
         self.snd.rearm = false;
         // A full timeout follows the probe.
@@ -298,11 +298,11 @@ impl<C: CongestionControl> Connection<C> {
                 r.marks |= mark::RESENT;
             }
             let path = &mut self.path;
-            path.pipe.retrans_out += u32::from(!record.has(mark::RESENT));
-            if path.retrans_stamp == 0 {
-                path.retrans_stamp = stamp;
+            path.pipe.resent += u32::from(!record.has(mark::RESENT));
+            if path.first_resend == 0 {
+                path.first_resend = stamp;
             }
-            path.undo_retrans = path.undo_retrans.max(0) + 1;
+            path.unproven_resends = path.unproven_resends.max(0) + 1;
             if path.reducing() {
                 path.prr.out += 1;
             }
@@ -353,7 +353,7 @@ impl<C: CongestionControl> Connection<C> {
             return None;
         }
         let small = len < snd.mss && !fin && self.config.nagle;
-        if small && self.path.pipe.packets_out > 0 && after(snd.small_end, snd.una) {
+        if small && self.path.pipe.outstanding > 0 && after(snd.small_end, snd.una) {
             return None;
         }
         Some(len)
@@ -377,7 +377,7 @@ impl<C: CongestionControl> Connection<C> {
     #[inline]
     fn send_new(&mut self, len: u32, out: &mut Segment) {
         let start = self.snd.nxt;
-        let prior = self.path.pipe.packets_out;
+        let prior = self.path.pipe.outstanding;
         if prior == 0 {
             self.restart_after_idle();
         }
@@ -405,7 +405,7 @@ impl<C: CongestionControl> Connection<C> {
             end,
             marks: if fin { mark::FIN } else { 0 },
         });
-        self.path.pipe.packets_out += 1;
+        self.path.pipe.outstanding += 1;
         self.snd.burst += 1;
         if self.path.reducing() {
             self.path.prr.out += 1;
@@ -442,7 +442,7 @@ impl<C: CongestionControl> Connection<C> {
     /// Sets the persist timer if the peer's window is all that holds data back (RFC 9293, 3.8.6.1).
     #[inline]
     pub(crate) fn check_persist(&mut self) {
-        if self.path.pipe.packets_out == 0 && self.snd.has_unsent() {
+        if self.path.pipe.outstanding == 0 && self.snd.has_unsent() {
             self.set_persist();
         } else if self.timer.purpose == Purpose::Persist {
             self.timer.clear();
@@ -463,7 +463,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// The persist timer fired.
     pub(crate) fn on_persist_timer(&mut self) {
-        if self.path.pipe.packets_out > 0 || !self.snd.has_unsent() {
+        if self.path.pipe.outstanding > 0 || !self.snd.has_unsent() {
             return;
         }
         self.snd.persist_backoff += 1;
@@ -485,7 +485,7 @@ impl<C: CongestionControl> Connection<C> {
     fn check_consistency(&self) {
         let mut expected = self.snd.board.recount();
         if !self.snd.sack {
-            expected.sacked_out = self.path.pipe.sacked_out;
+            expected.sacked = self.path.pipe.sacked;
         }
         assert_eq!(
             self.path.pipe, expected,
