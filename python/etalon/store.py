@@ -35,7 +35,7 @@ def claim(folder: Path, force: bool = False) -> None:
     """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise PlanError("is a file, not a folder", file=str(folder))
-    _check_writable(folder)
+    check_writable(folder)
     if not folder.is_dir() or not any(folder.iterdir()):
         return
     if not holds_results(folder):
@@ -47,13 +47,13 @@ def claim(folder: Path, force: bool = False) -> None:
         raise Occupied(what, file=str(folder))
 
 
-def _check_writable(folder: Path) -> None:
-    """Says before a long run, not after it, that its results have no place to go."""
-    place = next(parent for parent in folder.absolute().parents if parent.exists())
+def check_writable(path: Path) -> None:
+    """Says before a long run, not after it, that a file or folder of this name cannot be made."""
+    place = next(parent for parent in path.absolute().parents if parent.exists())
     if not place.is_dir():
-        raise PlanError(f"cannot be made: {place} is a file, not a folder", file=str(folder))
+        raise PlanError(f"cannot be made: {place} is a file, not a folder", file=str(path))
     if not os.access(place, os.W_OK | os.X_OK):
-        raise PlanError(f"cannot be made: no permission to write in {place}", file=str(folder))
+        raise PlanError(f"cannot be made: no permission to write in {place}", file=str(path))
 
 
 def holds_results(folder: Path) -> bool:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from etalon import _core
+from etalon import _core, store
 from etalon.errors import EtalonError, Interrupted, Occupied, PlanError
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def write(
         _builder()  # a missing package should be told before the work, not after it
     folder = Path(folder)
     names = [name for name, wanted in ((PCAPNG, pcapng), (TIMELINE, timeline)) if wanted]
+    store.check_writable(folder / TIMELINE)
     if not force and any((folder / name).exists() for name in names):
         raise Occupied("a trace", file=str(folder))
     try:

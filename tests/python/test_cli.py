@@ -140,6 +140,10 @@ def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> No
         (["examples", "--copy", "small.toml"], "could not be written"),
         (["report", "nowhere"], "nowhere: is not the folder of a complete run"),
         (["bench", "leen"], 'did you mean "lean"?'),
+        (["bench", "--out", "."], "is a folder; the results are one Markdown file"),
+        (["bench", "--out", "small.toml/x.md"], "cannot be made: "),
+        (["trace", "small.toml", "--out", "small.toml"], "is a file, not a folder"),
+        (["reproduce", "nsdi20", "--out", "small.toml/x"], "is a file, not a folder"),
         (["trace", "small.toml", "--start", "5ms", "--end", "4ms"], "must be before"),
         (["trace", "small.toml", "--start", "5Gbps"], '--start: "5Gbps" has an unknown unit'),
         (
@@ -369,6 +373,22 @@ def test_a_disk_that_is_full_when_figures_are_drawn_keeps_the_run(
     assert answer.code == 1
     assert "out: its figures could not be written: No space left on device" in answer.err
     assert not Run.load(small_file.parent / "out").partial
+
+
+def test_ctrl_c_while_figures_are_drawn_says_how_to_get_them(
+    etalon: Command, small_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("etalon.report.write_run", interrupted)
+    answer = etalon("run", small_file, "--out", "out")
+    assert answer.code == 130
+    assert "figures of out are incomplete; `etalon report out` draws them" in answer.err
+    monkeypatch.setattr("etalon.reproduce.reproduce", interrupted)
+    answer = etalon("reproduce", "nsdi20")
+    assert answer.code == 130
+    assert "the same command without --force draws them" in answer.err
 
 
 def test_trace_writes_packets_and_a_timeline(etalon: Command, small_file: Path) -> None:

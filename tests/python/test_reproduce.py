@@ -239,7 +239,8 @@ def test_a_folder_of_something_else_is_never_touched(etalon: Command, paper: Pat
     ("arguments", "sentence"),
     [
         (("nosuchpaper",), 'there is no paper "nosuchpaper"; there are nsdi20'),
-        (("nsdi20", "--figure", "99"), "nsdi20 has no figure 99; it has headline, table1, 2a"),
+        (("nsdi20", "--figure", ""), 'nsdi20 has no figure ""; it has headline'),
+        (("nsdi20", "--figure", "99"), 'nsdi20 has no figure "99"; it has headline, table1, 2a'),
     ],
 )
 def test_what_does_not_exist_gets_a_sentence(

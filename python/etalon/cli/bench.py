@@ -38,6 +38,8 @@ def bench(
     from etalon import bench as benches
 
     chosen = names or benches.names()
+    if out is not None:
+        _check(out)
     results = []
     with common.progress_bar("bench") as progress:
         for done, name in enumerate(_known(chosen, benches.names())):
@@ -57,6 +59,14 @@ def bench(
     for result in results:
         table.add_row(*_row(result))
     common.print_table(table)
+
+
+def _check(out: Path) -> None:
+    from etalon import store
+
+    if out.is_dir():
+        raise PlanError("is a folder; the results are one Markdown file", file=str(out))
+    store.check_writable(out)
 
 
 def _known(chosen: Sequence[str], names: Sequence[str]) -> Sequence[str]:

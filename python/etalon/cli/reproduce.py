@@ -46,10 +46,16 @@ def reproduce(
     """
     from etalon import reproduce as reproduction
 
-    with common.progress_bar(f"reproduce {paper}") as progress:
-        result = reproduction.reproduce(
-            paper, figures=figure or None, jobs=jobs, out=out, force=force, progress=progress
+    try:
+        with common.progress_bar(f"reproduce {paper}") as progress:
+            result = reproduction.reproduce(
+                paper, figures=figure, jobs=jobs, out=out, force=force, progress=progress
+            )
+    except KeyboardInterrupt:  # runs that are interrupted end without it
+        common.note(
+            "interrupted: figures and report are incomplete; the same command without --force draws them"
         )
+        return INTERRUPTED
     if json:
         common.print_json(result.claims())
     else:

@@ -111,7 +111,14 @@ def run(
     if figures and not interrupted:  # all tables are safe by now, whatever happens here
         for index, result in runs.items():
             if not (folders[index] / "report.html").exists():
-                report.write(result, folders[index])
+                try:
+                    report.write(result, folders[index])
+                except KeyboardInterrupt:
+                    common.note(
+                        f"interrupted: figures of {folders[index]} are incomplete; "
+                        f"`etalon report {folders[index]}` draws them"
+                    )
+                    return common.INTERRUPTED
     if json:
         common.print_json(documents[0] if len(chosen) == 1 and documents else documents)
     return common.INTERRUPTED if interrupted else 0

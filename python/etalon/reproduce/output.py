@@ -29,6 +29,7 @@ def claim(folder: Path, paper: Paper) -> None:
                 file=str(folder),
             )
         return
+    store.check_writable(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _replace(folder / RESULTS, json.dumps({"paper": paper.name, "claims": []}) + "\n")

@@ -176,18 +176,15 @@ class Paper:
         figures = list(self.head.figure)
         if not wanted:
             return figures
-        asked = [
-            part.strip().lower() for text in wanted for part in text.split(",") if part.strip()
-        ]
+        asked = [part.strip().lower() for text in wanted for part in text.split(",")]
         chosen: set[str] = set()
         for name in asked:
             found = [f.id for f in figures if f.id == name] or [
                 f.id for f in figures if f.id[:-1] == name and f.id[-1].isalpha() and name.isdigit()
             ]
             if not found:
-                raise PlanError(
-                    f"{self.name} has no figure {name}; it has {', '.join(f.id for f in figures)}"
-                )
+                there = ", ".join(figure.id for figure in figures)
+                raise PlanError(f'{self.name} has no figure "{name}"; it has {there}')
             chosen.update(found)
         return [figure for figure in figures if figure.id in chosen]
 
