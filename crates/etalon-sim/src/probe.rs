@@ -162,8 +162,10 @@ impl Metrics {
     #[inline]
     fn note(&mut self, kind: u64, now: Time, pair: Pair, value: u64) {
         self.events += 1;
-        let what = kind << 56 ^ u64::from(pair.src) << 40 ^ u64::from(pair.dst) << 24 ^ value;
-        self.digest.mix(now.0.rotate_left(32) ^ what);
+        self.digest.mix(now.0);
+        self.digest
+            .mix(kind << 32 | u64::from(pair.src) << 16 | u64::from(pair.dst));
+        self.digest.mix(value);
     }
 
     #[inline]
@@ -185,13 +187,13 @@ impl Metrics {
 impl Probe for Metrics {
     #[inline]
     fn enqueue(&mut self, now: Time, pair: Pair, len: u32, bytes: u32) {
-        self.note(1, now, pair, u64::from(len) << 16 ^ u64::from(bytes));
+        self.note(1, now, pair, u64::from(len) << 17 | u64::from(bytes));
         self.voq(now, pair, len);
     }
 
     #[inline]
     fn dequeue(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, network: Network) {
-        self.note(2, now, pair, u64::from(len) << 16 ^ u64::from(bytes));
+        self.note(2, now, pair, u64::from(len) << 17 | u64::from(bytes));
         self.voq(now, pair, len);
         if pair == self.measured {
             match network {
@@ -216,7 +218,20 @@ impl Probe for Metrics {
         self.note(5, now, pair, u64::from(capacity));
     }
 
-    fn week(&mut self, now: Time, _week: u64) {
+    fn held(&mut self, now: Time, pair: Pair, bytes: u32) {
+        self.note(8, now, pair, u64::from(bytes));
+    }
+
+    fn day(&mut self, now: Time, day: u32) {
+        self.note(9, now, Pair::default(), u64::from(day));
+    }
+
+    fn night(&mut self, now: Time, day: u32) {
+        self.note(10, now, Pair::default(), u64::from(day));
+    }
+
+    fn week(&mut self, now: Time, week: u64) {
+        self.note(11, now, Pair::default(), week);
         let days = &mut self.days;
         if let Some(start) = days.week_start.replace(now) {
             days.week.add((now - start).0 as f64);

@@ -338,6 +338,11 @@ impl Probe for Recorder {
         self.record(now, "week", None, week, 0, None);
     }
 
+    fn held(&mut self, now: Time, pair: Pair, bytes: u32) {
+        self.metrics.held(now, pair, bytes);
+        self.record(now, "hold", Some(pair), 0, bytes, None);
+    }
+
     fn day(&mut self, now: Time, day: u32) {
         self.metrics.day(now, day);
         self.record(now, "day", None, day.into(), 0, None);
