@@ -133,6 +133,8 @@ def experiment(
     if isinstance(week, (Bulk, Flow)):
         workloads = (week, *workloads)
         week = None
+    if not workloads and not {"bulk", "flow"} & settings.keys():
+        raise PlanError("nothing is sent: give at least one workload, like etalon.bulk(0, 1)")
     values: dict[str, Any] = {"network": net, **settings}
     if week is not None:
         values["schedule"] = week
@@ -179,7 +181,10 @@ def run_many(
     """Runs plans, `jobs` at a time (default: one a processor). The results do not depend on `jobs`."""
     for sentence in dict.fromkeys(sentence for plan in plans for sentence in plan.warnings):
         warnings.warn(sentence, PlanWarning, stacklevel=2)
-    return engines.execute(plans, engine=engine, jobs=jobs, progress=progress, done=done)
+    runs = engines.execute(plans, engine=engine, jobs=jobs, progress=progress, done=done)
+    for sentence in dict.fromkeys(sentence for run in runs for sentence in run.warnings):
+        warnings.warn(sentence, PlanWarning, stacklevel=2)
+    return runs
 
 
 def _plain(value: Any) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from etalon.units import problem, shown
 
 
 class Table(BaseModel):
@@ -18,21 +20,26 @@ class Table(BaseModel):
         serialize_by_alias=True,
     )
 
+    in_order: ClassVar[tuple[str, ...]] = ()
+    """Keys whose values may be given alone, in this order: ("10Gbps", "5us") for {rate: "10Gbps", delay: "5us"}."""
 
-def from_sequence(*names: str) -> Any:
-    """A validator that also takes ("10Gbps", "5us") for {rate: "10Gbps", delay: "5us"}."""
-
-    def read(value: Any) -> Any:
-        if isinstance(value, (list, tuple)) and len(value) <= len(names):
-            return dict(zip(names, value, strict=False))
+    @model_validator(mode="before")
+    @classmethod
+    def _from_sequence(cls, value: Any) -> Any:
+        if isinstance(value, (list, tuple)) and 0 < len(value) <= len(cls.in_order):
+            return dict(zip(cls.in_order, value, strict=False))
         return value
 
-    return read
+
+def _not_text(value: Any) -> Any:
+    if isinstance(value, str):
+        raise problem(f"{shown(value)} must be a number of packets, like 16")
+    return value
 
 
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 """A number of things: packets, flows."""
-Queue = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
+Queue = Annotated[int, BeforeValidator(_not_text), Field(strict=True, ge=1, le=1_000_000)]
 """A capacity in packets."""
 Rack = Annotated[int, Field(strict=True, ge=0)]
 """The number of a rack, from 0. Whether it exists is checked with the whole plan."""

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from etalon.errors import PlanError
 from etalon.plan_network import Dumbbell, Network
-from etalon.units import TIME, shown
+from etalon.units import TIME, S, shown
 
 if TYPE_CHECKING:
     from etalon.plan import Plan
     from etalon.plan_workload import Bulk, Flow
 
 MOST_FLOWS = 100_000
+LONGEST_HOST_TIME = 24 * 24 * 3600 * S
+"""Half of what TCP's timestamps can count before they begin again."""
 
 
 def problems(plan: Plan) -> Iterator[PlanError]:
@@ -24,6 +26,13 @@ def problems(plan: Plan) -> Iterator[PlanError]:
             "nothing would be measured",
             key="warmup",
             value=plan.warmup,
+        )
+    if plan.duration * plan.tdf > LONGEST_HOST_TIME:
+        yield PlanError(
+            f"{TIME.format(plan.duration)} are {TIME.format(plan.duration * plan.tdf)} on the hosts' clocks, tdf times "
+            f"as long; at most {TIME.format(LONGEST_HOST_TIME)}, as TCP's timestamps in ms have 32 bits (RFC 7323)",
+            key="duration",
+            value=TIME.format(plan.duration),
         )
     network = plan.network
     if isinstance(network, Dumbbell):

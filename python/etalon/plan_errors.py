@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
 
+from annotated_types import Ge, Le
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from etalon.errors import PlanError
+from etalon.plan_base import Table
 from etalon.plan_network import NETWORK_KINDS
 from etalon.units import shown
 
@@ -48,6 +50,12 @@ def explain(detail: ErrorDetails, model: type[BaseModel], under: str = "") -> Pl
         path = (*path, "kind")
         value = value.get("kind") if isinstance(value, dict) else value
         sentence = _one_of(value, NETWORK_KINDS)
+    elif kind in _NO_TABLE:
+        sentence = f"{shown(value)} must be {_a_table(path, model)}"
+    elif kind in ("tuple_type", "list_type") and isinstance(value, dict) and path[-1:] in _LISTS:
+        sentence = f"write [[{path[-1]}]], in double brackets: there may be several"
+    elif kind in ("int_type", "int_from_float"):
+        sentence = f"{shown(value)} must be a whole number{_bounds(path, model)}"
     else:
         sentence = _SENTENCES.get(kind, _other)(detail)
     key = ".".join([*([under] if under else []), *map(str, path)])
@@ -86,6 +94,32 @@ def _table_at(table: type[BaseModel], part: int | str) -> type[BaseModel] | None
     return None
 
 
+def _a_table(path: Sequence[int | str], model: type[BaseModel]) -> str:
+    """What a table at this place is like."""
+    table: type[BaseModel] | None = model
+    for part in path:
+        table = _table_at(table, part) if table else None
+    if table is None or not issubclass(table, Table) or not table.in_order:
+        return "a table with keys"
+    example = table().model_dump(mode="json")
+    values = [shown(example[name]) for name in table.in_order]
+    return f"{' and '.join(table.in_order)}, like [{', '.join(values)}], or a table with keys"
+
+
+def _bounds(path: Sequence[int | str], model: type[BaseModel]) -> str:
+    """The bounds of the number at this place, if it has any of its own."""
+    table: type[BaseModel] | None = model
+    for part in path[:-1]:
+        table = _table_at(table, part) if table else None
+    field = table.model_fields.get(str(path[-1])) if table else None
+    metadata = field.metadata if field else []
+    low = next((m.ge for m in metadata if isinstance(m, Ge)), None)
+    high = next((m.le for m in metadata if isinstance(m, Le)), None)
+    if low is None or high is None or high == 2**63 - 1:
+        return ""
+    return f" from {low} to {high}"
+
+
 def _models(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
@@ -121,6 +155,9 @@ def _must(text: str) -> Callable[[ErrorDetails], str]:
     return sentence
 
 
+_NO_TABLE = ("model_type", "model_attributes_type", "dict_type")
+_LISTS = (("bulk",), ("flow",))
+
 _CONSEQUENCES = ("default_factory_not_called",)
 """Errors that only say that another key has one."""
 
@@ -129,17 +166,11 @@ _SENTENCES: dict[str, Callable[[ErrorDetails], str]] = {
     "missing": lambda _: "must be given",
     "greater_than_equal": _must("be at least {ge}"),
     "less_than_equal": _must("be at most {le}"),
-    "int_type": _must("be a whole number"),
-    "int_parsing": _must("be a whole number"),
-    "int_from_float": _must("be a whole number"),
     "bool_type": _must("be true or false"),
     "string_type": _must("be text in quotes"),
     "literal_error": _literal,
     "string_pattern_mismatch": _must("be made of letters, digits and . _ + - only"),
     "string_too_short": _must("not be empty"),
-    "model_type": _must("be a table with keys"),
-    "model_attributes_type": _must("be a table with keys"),
-    "dict_type": _must("be a table with keys"),
     "tuple_type": _must("be a list"),
     "list_type": _must("be a list"),
     "too_short": lambda detail: f"must have at least {detail['ctx']['min_length']} entry",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from etalon.plan_base import Count, Queue, Rack, Table, from_sequence
+from etalon.plan_base import Count, Queue, Rack, Table
 from etalon.units import US, Rate, Time
 
 GBPS = 1_000_000_000
@@ -15,6 +15,7 @@ GBPS = 1_000_000_000
 class PacketNetwork(Table):
     """An uplink and a downlink per rack around one packet switch with small internal queues (NSDI'20)."""
 
+    in_order: ClassVar = ("rate", "delay")
     rate: Rate = 10 * GBPS
     """Rate of each uplink and of each downlink."""
     delay: Time = 5 * US
@@ -28,6 +29,7 @@ class PacketNetwork(Table):
 class CircuitNetwork(Table):
     """A crossbar without queues."""
 
+    in_order: ClassVar = ("rate", "delay")
     rate: Rate = 80 * GBPS
     delay: Time = 30 * US
     """Propagation delay from rack to rack."""
@@ -36,6 +38,7 @@ class CircuitNetwork(Table):
 class Hosts(Table):
     """The link and the delay of every end host, each way."""
 
+    in_order: ClassVar = ("rate", "delay", "jitter")
     rate: Rate = 40 * GBPS
     delay: Time = 2 * US
     """Delay between TCP and the wire."""
@@ -85,8 +88,8 @@ class Ece(Table):
 
 
 def _voq(value: Any) -> Any:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return {"packets": value} if is_number else value
+    alone = isinstance(value, (int, float, str)) and not isinstance(value, bool)
+    return {"packets": value} if alone else value
 
 
 class Network(Table):
@@ -98,18 +101,14 @@ class Network(Table):
     """Hosts a rack."""
     mtu: int = Field(default=9000, strict=True, ge=576, le=65535)
     """In bytes."""
-    packet: Annotated[PacketNetwork, BeforeValidator(from_sequence("rate", "delay"))] = (
-        PacketNetwork()
-    )
-    circuit: Annotated[CircuitNetwork, BeforeValidator(from_sequence("rate", "delay"))] = (
-        CircuitNetwork()
-    )
+    packet: PacketNetwork = PacketNetwork()
+    circuit: CircuitNetwork = CircuitNetwork()
     voq: Annotated[Voq, BeforeValidator(_voq)] = Voq()
     marking: Marking | None = None
     ece: Ece | None = None
     ack_bypass: Time | None = None
     """If set, segments without payload skip the switch and take this long."""
-    host: Annotated[Hosts, BeforeValidator(from_sequence("rate", "delay", "jitter"))] = Hosts()
+    host: Hosts = Hosts()
 
 
 class Stage(Table):
@@ -135,7 +134,7 @@ class Dumbbell(Table):
     """The queues from sender to receiver, in order; each has a rate."""
     return_path: tuple[Stage, ...] | None = None
     """The queues back; without it, one delay as long as the path's."""
-    host: Annotated[Hosts, BeforeValidator(from_sequence("rate", "delay", "jitter"))] = Hosts()
+    host: Hosts = Hosts()
 
     @property
     def racks(self) -> int:

@@ -10,7 +10,7 @@ from pydantic import Field
 from etalon import _core
 from etalon.errors import PlanError
 from etalon.plan_base import Rack, Table
-from etalon.units import TIME, US, Duration, Time, shown
+from etalon.units import TIME, US, Duration, S, Time, shown
 
 Circuit = Annotated[tuple[Rack, Rack], Field(description="source rack, destination rack")]
 
@@ -20,6 +20,9 @@ KINDS = {
     "none": "no circuits: the packet network alone",
 }
 """The kinds of schedule, for `etalon list schedulers`."""
+
+SHORTEST_DAY = 1 * US
+LONGEST_WEEK = 1000 * S
 
 MIMICKING = 3
 """Racks of the testbed whose schedule mimics more racks; the rule exists for this many."""
@@ -72,6 +75,16 @@ class Schedule(Table):
             self.night if configuration.night is None else configuration.night,
         )
 
+    def _week(self, racks: int) -> list[tuple[int, int]]:
+        """Day and night of each configuration in ns."""
+        match self.kind:
+            case "strobe":
+                return [(self.day, self.night)] * ((self.mimic or racks) - 1)
+            case "none":
+                return []
+            case "fixed":
+                return [self.lengths(configuration) for configuration in self.configurations]
+
     def problems(self, racks: int) -> Iterator[PlanError]:
         """What is wrong with this schedule in a network of so many racks."""
         if self.kind == "fixed":
@@ -100,20 +113,34 @@ class Schedule(Table):
                     value=self.mimic,
                 )
         if self.kind == "strobe":
-            yield from _duty_cycle("schedule.night", self.day, self.night)
+            yield from _day("schedule", self.day, self.night)
         for index, configuration in enumerate(self.configurations):
             key = f"schedule.configurations.{index}"
-            yield from _duty_cycle(f"{key}.night", *self.lengths(configuration))
+            yield from _day(key, *self.lengths(configuration))
             yield from _matching(f"{key}.circuits", configuration.circuits, racks)
+        week = sum(day + night for day, night in self._week(racks))
+        if week > LONGEST_WEEK:
+            yield PlanError(
+                f"the week would last {TIME.format(week)}; at most {TIME.format(LONGEST_WEEK)} is run",
+                key="schedule.day",
+                value=TIME.format(self.day),
+            )
 
 
-def _duty_cycle(key: str, day: int, night: int) -> Iterator[PlanError]:
+def _day(key: str, day: int, night: int) -> Iterator[PlanError]:
+    if day < SHORTEST_DAY:
+        yield PlanError(
+            f"{shown(TIME.format(day))} must be at least {TIME.format(SHORTEST_DAY)}: "
+            "a packet of 9000 B takes 0.9us at 80 Gb/s",
+            key=f"{key}.day",
+            value=TIME.format(day),
+        )
     if night >= day:
         share = 100 * day / (day + night)
         yield PlanError(
             f"{shown(TIME.format(night))} must be shorter than the day of {TIME.format(day)}: "
             f"the duty cycle would be {share:.0f} %",
-            key=key,
+            key=f"{key}.night",
             value=TIME.format(night),
         )
 

@@ -167,6 +167,13 @@ class Run:
         frame: pl.DataFrame = getattr(self, table)
         return int(frame[column].sum()) if len(frame) else 0
 
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about results that do not say what was probably asked."""
+        if self.partial or self.total("flows", "bytes_delivered") > 0:
+            return []
+        return [f"{self.plan.name}: nothing was delivered in the measured time"]
+
     def summary(self) -> dict[str, float | None]:
         """Every metric of `etalon list metrics`."""
         return metrics.summary(self)

@@ -173,6 +173,12 @@ def test_warnings_go_to_standard_error(etalon: Command, small_file: Path) -> Non
     assert answer.json["name"] == "small"
 
 
+def test_nothing_delivered_is_warned_about(etalon: Command, small_file: Path) -> None:
+    answer = etalon("run", small_file, "--set", "bulk.start=29999us", "--no-figures")
+    assert answer.code == 0
+    assert "warning: small: nothing was delivered in the measured time" in answer.err
+
+
 def test_ctrl_c_saves_the_partial_run_and_exits_with_130(tmp_path: Path, small_file: Path) -> None:
     script = (
         "import os, signal, sys, threading, time\n"

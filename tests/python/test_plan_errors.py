@@ -135,6 +135,32 @@ def week(*circuits: list[int]) -> dict[str, Any]:
             "schedule.mimic: 25 racks can only be stood for by 3, as on the testbed of NSDI'20 (section 4.5); "
             "this network has 2, and without mimic it runs them all",
         ),
+        # Absurd lengths
+        (
+            {"schedule.day": "900ns", "schedule.night": "0ns"},
+            'schedule.day: "900ns" must be at least 1us: a packet of 9000 B takes 0.9us at 80 Gb/s',
+        ),
+        (
+            {"schedule.day": "999s", "schedule.night": "0ns"},
+            "schedule.day: the week would last 1998s; at most 1000s is run",
+        ),
+        (
+            {"duration": "60min", "tdf": 10_000},
+            "duration: 3600s are 36000000s on the hosts' clocks, tdf times as long; at most 2073600s, as TCP's "
+            "timestamps in ms have 32 bits (RFC 7323)",
+        ),
+        # Types
+        (
+            {"network.voq": "16kB"},
+            'network.voq.packets: "16kB" must be a number of packets, like 16',
+        ),
+        (
+            {"network.circuit": "80Gbps"},
+            'network.circuit: "80Gbps" must be rate and delay, like ["80Gbps", "30us"], or a table with keys',
+        ),
+        ({"network.ece": 3}, "network.ece: 3 must be a table with keys"),
+        ({"bulk": {"from": 0}}, "bulk: write [[bulk]], in double brackets: there may be several"),
+        ({"tdf": 1e9}, "tdf: 1000000000.0 must be a whole number from 1 to 10000"),
         # Hosts and flows
         (
             {"flow": [{"from": "r0h0", "to": "r3h99", "size": "1MB"}]},
@@ -247,6 +273,8 @@ def test_python_calls_say_the_key_too() -> None:
         et.strobe(et.network(), day="10us", night="30us")
     with pytest.raises(PlanError, match=r"^flow\.from: 3 is not a host"):
         et.flow(3, "r1h1", size="1MB")  # type: ignore[arg-type]
+    with pytest.raises(PlanError, match=r"give at least one workload, like etalon\.bulk\(0, 1\)"):
+        et.run(et.network())
     with pytest.raises(PlanError, match="give the plan alone"):
         et.run(et.experiment(et.network(), et.bulk(0, 1)), et.strobe(et.network()))
 

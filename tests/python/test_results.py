@@ -141,6 +141,12 @@ def test_every_table_has_rows(run: Run, small: Plan) -> None:
         assert len(getattr(run, name)), name
 
 
+def test_a_run_in_which_nothing_arrives_is_warned_about(small: Plan) -> None:
+    late = small.replace({"bulk.start": "29999us"})
+    with pytest.warns(et.PlanWarning, match="nothing was delivered in the measured time"):
+        et.run(late)
+
+
 def test_figures_are_at_hand(run: Run) -> None:
     assert "sequence" in dir(run.plot)
     for name in dir(run.plot):

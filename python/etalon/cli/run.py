@@ -105,6 +105,8 @@ def run(
             common.note(
                 f"interrupted: {folder} holds partial results, marked as such; the same command runs the plan again"
             )
+        for sentence in result.warnings:
+            common.note(f"warning: {sentence}")
         documents.append(document(result, folder))
         if not json:
             show(result, folder, None if index in known else took)
