@@ -13,14 +13,15 @@ setup: $(VENV)/.stamp-extension
 $(VENV)/.stamp-packages: constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "etalon needs Python 3.11 or newer: make PYTHON=python3.12"; exit 1; }
 	@command -v cargo >/dev/null || { echo "etalon needs Rust (cargo): install it with rustup or your package manager"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt
+	@echo "setting up $(VENV): packages, then the core (minutes the first time, cached afterwards)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt
 	@touch $@
 
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
 
 $(VENV)/.stamp-extension: $(VENV)/.stamp-packages $(RUST)
-	$(BIN)/maturin develop --release --quiet
+	@PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --quiet
 	@touch $@
 
 demo: setup
