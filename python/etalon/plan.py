@@ -47,9 +47,13 @@ class Plan(Table):
     """An experiment: network, schedule, transports, workload. Times are virtual (as the papers print them)."""
 
     name: Name = "experiment"
+    """Names the folder of the results; without it, the name of the file."""
     description: str = ""
+    """A sentence for the report."""
     seed: int = Field(default=1, strict=True, ge=0, le=2**63 - 1)
+    """Seed of all random streams."""
     duration: Duration = 960 * MS
+    """How long the experiment lasts."""
     warmup: Time = Field(default_factory=lambda data: int(data.get("duration", 0)) // 20)
     """Measurement covers [warmup, duration). Default: a twentieth of the duration."""
     tdf: int = Field(default=20, strict=True, ge=1, le=10_000)

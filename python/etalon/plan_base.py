@@ -18,6 +18,7 @@ class Table(BaseModel):
         validate_by_alias=True,
         validate_by_name=True,
         serialize_by_alias=True,
+        use_attribute_docstrings=True,
     )
 
     in_order: ClassVar[tuple[str, ...]] = ()

@@ -31,6 +31,7 @@ class CircuitNetwork(Table):
 
     in_order: ClassVar = ("rate", "delay")
     rate: Rate = 80 * GBPS
+    """Rate of a circuit."""
     delay: Time = 30 * US
     """Propagation delay from rack to rack."""
 
@@ -40,6 +41,7 @@ class Hosts(Table):
 
     in_order: ClassVar = ("rate", "delay", "jitter")
     rate: Rate = 40 * GBPS
+    """Rate of the link between a host and its rack."""
     delay: Time = 2 * US
     """Delay between TCP and the wire."""
     jitter: Time = 1 * US
@@ -59,16 +61,22 @@ class PairQueue(Table):
     """A rack pair whose VOQ has a capacity of its own."""
 
     src: Rack = Field(alias="from")
+    """Source rack."""
     dst: Rack = Field(alias="to")
+    """Destination rack."""
     packets: Queue
+    """Capacity in packets."""
 
 
 class Voq(Table):
     """The virtual output queue of every rack pair. A packet in transmission does not count."""
 
     packets: Queue = 16
+    """Capacity in packets; `voq = 16` is short for it."""
     resize: Resize | None = None
+    """If set, the VOQ grows before its day."""
     pairs: tuple[PairQueue, ...] = ()
+    """Rack pairs whose VOQs have a capacity of their own."""
 
 
 class Marking(Table):
@@ -96,7 +104,9 @@ class Network(Table):
     """A reconfigurable data centre network: racks, each pair joined by a packet network and, in turn, a circuit."""
 
     kind: Literal["rdcn"] = "rdcn"
+    """A reconfigurable data centre network."""
     racks: int = Field(default=3, strict=True, ge=2, le=1024)
+    """Number of racks."""
     hosts: int = Field(default=16, strict=True, ge=1, le=1024)
     """Hosts a rack."""
     mtu: int = Field(default=9000, strict=True, ge=576, le=65535)
@@ -115,18 +125,22 @@ class Stage(Table):
     """A drop-tail queue, a transmitter and a delay. On a return path the rate may be left out: a pure delay."""
 
     rate: Rate | None = None
+    """Rate of the transmitter."""
     queue: Count | None = None
     """Capacity in packets; without it the queue has no bound."""
     delay: Time = 0
+    """Propagation delay behind the transmitter."""
 
 
 class Dumbbell(Table):
     """Hosts of rack 0 send to hosts of rack 1 over one chain of drop-tail queues. No circuits, no schedule."""
 
     kind: Literal["dumbbell"] = "dumbbell"
+    """A chain of drop-tail queues."""
     hosts: int = Field(default=16, strict=True, ge=1, le=1024)
     """Hosts at each end."""
     mtu: int = Field(default=9000, strict=True, ge=576, le=65535)
+    """In bytes."""
     path: tuple[Stage, ...] = Field(
         default=(Stage.model_validate({"rate": "10Gbps", "queue": 100, "delay": "30us"}),),
         min_length=1,

@@ -32,6 +32,7 @@ class Configuration(Table):
     """A day with these circuits, then a night without."""
 
     circuits: tuple[Circuit, ...] = ()
+    """The circuits of the day, each [source rack, destination rack]."""
     day: Duration | None = None
     """Without it, the schedule's day."""
     night: Time | None = None
@@ -42,7 +43,9 @@ class Schedule(Table):
     """The week."""
 
     kind: Literal["strobe", "fixed", "none"] = "strobe"
+    """The rule: see `etalon list schedulers`."""
     day: Duration = 180 * US
+    """How long circuits stay up."""
     night: Time = 20 * US
     """The time that the circuit switch takes to change its circuits."""
     mimic: int | None = Field(default=None, strict=True, ge=3, le=1024)

@@ -34,7 +34,9 @@ class Tcp(Table):
     min_rto: Duration = 200 * MS
     """Smallest retransmission timeout."""
     min_delayed_ack: Time = 40 * MS
+    """Smallest delay of an ACK that waits for a second segment."""
     max_delayed_ack: Time = 200 * MS
+    """Largest delay of such an ACK."""
     receive_buffer: Buffer = 64 << 10
     """Receive buffer at first, in bytes of payload (Linux offers half of `tcp_rmem`, which starts at 128 KiB)."""
     max_receive_buffer: Buffer = 3 << 20
@@ -46,3 +48,4 @@ class Tcp(Table):
     ecn: bool = Field(default=False, strict=True)
     """RFC 3168 for all flows; congestion controls that need it have it anyway."""
     pacing: bool = Field(default=False, strict=True)
+    """Segments of a window are spread over the round trip."""

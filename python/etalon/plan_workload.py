@@ -47,7 +47,9 @@ class Bulk(Table):
     """Flows without end from one rack to another."""
 
     src: Rack = Field(alias="from")
+    """Source rack."""
     dst: Rack = Field(alias="to")
+    """Destination rack."""
     cc: str = "cubic"
     """Congestion control: see `etalon list cc`."""
     params: dict[str, int | float] = Field(default_factory=dict)
@@ -55,6 +57,7 @@ class Bulk(Table):
     flows: Count | None = None
     """How many; flow i runs from host i to host i, beginning again after the last. Without it, one for each host."""
     start: Time = 0
+    """When the senders begin."""
     stop: Time | None = None
     """When the senders have nothing more to send; without it, at the end of the experiment."""
 
@@ -95,11 +98,17 @@ class Flow(Table):
     """One flow of a given size."""
 
     src: Host = Field(alias="from")
+    """Sending host: rack and number."""
     dst: Host = Field(alias="to")
+    """Receiving host, in another rack."""
     size: Size
+    """Payload to send."""
     start: Time = 0
+    """When the sender begins."""
     cc: str = "cubic"
+    """Congestion control: see `etalon list cc`."""
     params: dict[str, int | float] = Field(default_factory=dict)
+    """Parameters of the congestion control."""
 
     @property
     def racks(self) -> tuple[int, int]:

@@ -151,7 +151,9 @@ def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> No
             "is not before the end of the experiment",
         ),
         (["trace", "small.toml", "--no-pcapng", "--no-timeline"], "leave nothing to write"),
-        (["list", "cheese"], "cheese"),
+        (["list", "foo"], 'there is no list "foo"; there are cc, schedulers'),
+        (["list", "metric"], 'there is no list "metric"; did you mean "metrics"?'),
+        (["list", "cc", "--markdown"], "--markdown is for `etalon list keys`"),
         (["run"], "Missing argument"),
         (["run", "small.toml", "--sede", "4"], "No such option"),
         (["rum"], "No such command"),
@@ -276,7 +278,7 @@ def test_a_setting_needs_a_key_and_a_value() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["cc", "schedulers", "workloads", "figures", "examples", "metrics", "papers"]
+    "kind", ["cc", "schedulers", "workloads", "figures", "examples", "metrics", "papers", "keys"]
 )
 def test_lists(etalon: Command, kind: str) -> None:
     entries = etalon("list", kind, "--json").json
@@ -290,6 +292,11 @@ def test_everything_is_listed_by_kind(etalon: Command) -> None:
     listed = etalon("list", "--json").json
     assert {"reno", "cubic", "dctcp", "retcp"} <= {entry["name"] for entry in listed["cc"]}
     assert {entry["name"] for entry in listed["metrics"]} == set(METRICS)
+
+
+def test_the_page_of_keys_is_up_to_date(etalon: Command) -> None:
+    page = (ROOT / "docs/plan.md").read_text()
+    assert etalon("list", "keys", "--markdown").out == page, "etalon list keys --markdown writes it"
 
 
 def test_examples_are_copied_but_never_over_a_file(etalon: Command, tmp_path: Path) -> None:

@@ -108,8 +108,13 @@ def print_table(table: Table) -> None:
     """Prints a table to standard output; its width is the terminal's, or whatever it needs if there is none."""
     from rich.console import Console
 
-    console = Console(width=None if sys.stdout.isatty() else 160, markup=False, highlight=False)
-    console.print(table)
+    if sys.stdout.isatty():
+        Console(markup=False, highlight=False).print(table)
+        return
+    console = Console(width=400, markup=False, highlight=False)
+    with console.capture() as text:
+        console.print(table)
+    sys.stdout.writelines(f"{line.rstrip()}\n" for line in text.get().splitlines())
 
 
 def plain_table(*columns: str, title: str | None = None) -> Table:

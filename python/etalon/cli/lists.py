@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from etalon.cli import common
+from etalon.errors import PlanError
 
 
 class Kind(StrEnum):
@@ -21,6 +24,7 @@ class Kind(StrEnum):
     PAPERS = "papers"
     EXAMPLES = "examples"
     METRICS = "metrics"
+    KEYS = "keys"
 
 
 def register(app: typer.Typer) -> None:
@@ -29,17 +33,38 @@ def register(app: typer.Typer) -> None:
 
 
 def show(
-    kind: Annotated[
-        Kind | None,
-        typer.Argument(help="What to list; everything if left out.", show_default=False),
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="|".join(Kind),
+            help="What to list; everything but the keys of plans if left out.",
+            show_default=False,
+        ),
     ] = None,
     json: common.Json = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the keys as docs/plan.md has them.")
+    ] = False,
 ) -> None:
-    """List congestion controls, schedulers, workloads, figures, papers, examples or metrics."""
-    kinds = list(Kind) if kind is None else [kind]
+    """List congestion controls, schedulers, workloads, figures, papers, examples, metrics or the keys of a plan."""
+    kind = None if what is None else _kind(what)
+    if markdown:
+        if kind is not Kind.KEYS or json:
+            raise PlanError("--markdown is for `etalon list keys`, without --json")
+        from etalon import plan_keys
+
+        typer.echo(plan_keys.markdown(), nl=False)
+        return
+    kinds = [kind for kind in Kind if kind is not Kind.KEYS] if kind is None else [kind]
     listed = {kind.value: _LISTS[kind]() for kind in kinds}
     if json:
         common.print_json(listed if kind is None else listed[kind.value])
+        return
+    if kind is Kind.KEYS:
+        table = common.plain_table("key", "type", "default", "meaning")
+        for entry in listed[kind.value]:
+            table.add_row(*(entry[name] for name in ("name", "type", "default", "description")))
+        common.print_table(table)
         return
     for name, entries in listed.items():
         if kind is None:
@@ -55,6 +80,15 @@ def show(
         common.print_table(table)
         if kind is None:
             typer.echo()
+
+
+def _kind(text: str) -> Kind:
+    kinds = [kind.value for kind in Kind]
+    if text in kinds:
+        return Kind(text)
+    near = difflib.get_close_matches(text, kinds, n=1, cutoff=0.5)
+    hint = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(kinds)}"
+    raise PlanError(f'there is no list "{text}"; {hint}')
 
 
 def _controls() -> list[dict[str, Any]]:
@@ -106,6 +140,12 @@ def _metrics() -> list[dict[str, Any]]:
     ]
 
 
+def _keys() -> list[dict[str, Any]]:
+    from etalon import plan_keys
+
+    return [asdict(key) for key in plan_keys.all_keys()]
+
+
 def _entries(descriptions: Mapping[str, str]) -> list[dict[str, Any]]:
     return [
         {"name": name, "description": description} for name, description in descriptions.items()
@@ -120,4 +160,5 @@ _LISTS: dict[Kind, Callable[[], list[dict[str, Any]]]] = {
     Kind.PAPERS: _papers,
     Kind.EXAMPLES: _examples,
     Kind.METRICS: _metrics,
+    Kind.KEYS: _keys,
 }
