@@ -1,4 +1,4 @@
-"""A sweep: how much of the circuit CUBIC and reTCP use, over the size of the VOQs."""
+"""A sweep: how much of the circuit CUBIC and reTCP use, over the size of the VOQs, as a table and a figure."""
 
 import etalon as et
 
@@ -11,3 +11,5 @@ print(
     .mean()
     .select("network.voq", "bulk.cc", "circuit_utilization", "latency_p99")
 )
+figure = sweep.plot("utilization", x="network.voq", series="bulk.cc", xlabel="VOQ (packets)")
+figure.savefig("queue_sweep.png", dpi=200)

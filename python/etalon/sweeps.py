@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -19,6 +19,9 @@ from etalon.errors import EtalonError, Interrupted, Occupied, PlanError
 from etalon.plan import Plan
 from etalon.results import Run
 from etalon.units import shown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TABLE = "table"
 PARTIAL_TABLE = "table.partial"
@@ -50,6 +53,35 @@ class Sweep:
     def table(self) -> pl.DataFrame:
         """One row a run: the values of the grid, the seed, every metric."""
         return tabulate(zip(self.points, self.runs, strict=True))
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Sweep:
+        """Reads a complete sweep's folder back."""
+        folder = Path(folder)
+        said = read_description(folder)
+        plan = Plan.from_dict(said["plan"], file=str(folder / store.SWEEP))
+        points = points_of(plan, said["grid"], said["seeds"])
+        missing = sum(not store.complete(folder / point.folder) for point in points)
+        if missing:
+            raise EtalonError(
+                f"{folder}: {missing} of {len(points)} runs are missing; `etalon sweep` goes on with it"
+            )
+        return cls(plan, points, [Run.load(folder / point.folder) for point in points])
+
+    def plot(
+        self, figure: str, x: str | None = None, series: str | None = None, **more: Any
+    ) -> Figure:
+        """Draws the sweep: sweep.plot("utilization", x="network.voq", series="bulk.cc").
+
+        Args:
+            figure: utilization, latency, congestion_controls or another figure over a parameter; `etalon list figures`.
+            x: the key along the axis; without it, the only one that fits.
+            series: the key that tells the series apart; without it, the other one that varies, if there is one.
+            more: further arguments of the figure.
+        """
+        from etalon import sweep_figures
+
+        return sweep_figures.draw(self, figure, x, series, **more)
 
     def select(self, **values: Any) -> list[Run]:
         """The runs at some values; write the dots of a key as double underscores: select(network__voq=16)."""

@@ -252,6 +252,12 @@ def test_sweep_prints_a_table(etalon: Command, small_file: Path) -> None:
     answer = etalon(*arguments)
     assert answer.code == 0
     assert "4 runs; table and results in runs/small-sweep-" in answer.out
+    (folder,) = (small_file.parent / "runs").iterdir()
+    drawn = {path.name for path in (folder / "figures").iterdir()}
+    assert drawn == {"utilization.png", "utilization.pdf", "latency.png", "latency.pdf"}
+    (folder / "report.html").unlink()
+    assert etalon("report", folder).out == f"{folder}/report.html\n"
+    assert "over network.voq" in (folder / "report.html").read_text()
     rows = etalon(*arguments, "--json").json["rows"]
     assert [(row["network.voq"], row["seed"]) for row in rows] == [(4, 1), (4, 2), (8, 1), (8, 2)]
 

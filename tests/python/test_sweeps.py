@@ -46,6 +46,42 @@ def test_runs_are_selected_by_value(small: Plan) -> None:
         sweep.select(tdf=1)
 
 
+def test_a_sweep_is_drawn_over_its_keys(small: Plan) -> None:
+    sweep = et.sweep(small, GRID, seeds=2)
+    (axes,) = sweep.plot("utilization").get_axes()
+    assert axes.get_xlabel() == "network.voq"
+    _, names = axes.get_legend_handles_labels()
+    assert names == ["reno", "cubic"]
+    middle = axes.containers[1].lines[0].get_ydata()  # type: ignore[attr-defined]
+    cubic = sweep.table.filter(pl.col("bulk.cc") == "cubic")
+    grouped = cubic.group_by("network.voq", maintain_order=True)
+    means = grouped.agg(pl.col("circuit_utilization").mean())["circuit_utilization"]
+    assert list(middle) == pytest.approx([100 * mean for mean in means])
+    (axes,) = sweep.plot("congestion_controls").get_axes()
+    assert {label.get_text() for label in axes.get_xticklabels()} == {"reno", "cubic"}
+
+
+def test_times_along_the_axis_are_numbers(small: Plan) -> None:
+    sweep = et.sweep(small, {"schedule.day": ["90us", "0.18ms"]})
+    (axes,) = sweep.plot("latency", percentiles=(50,)).get_axes()
+    assert axes.get_xlabel() == "schedule.day (µs)"
+    assert list(axes.containers[0].lines[0].get_xdata()) == [90, 180]  # type: ignore[attr-defined]
+
+
+def test_what_cannot_be_drawn_gets_a_sentence(small: Plan) -> None:
+    sweep = et.sweep(small, GRID)
+    for arguments, sentence in (
+        (("sequence",), "shows one run; a sweep has utilization, latency"),
+        (("utilization", "tdf"), "does not vary tdf; it varies network.voq, bulk.cc"),
+        (("utilization", "bulk.cc"), "the values of bulk.cc are not numbers"),
+    ):
+        with pytest.raises(EtalonError, match=sentence):
+            sweep.plot(*arguments)
+    alone = et.sweep(small, {"bulk.cc": ["reno", "cubic"]})
+    with pytest.raises(EtalonError, match="utilization needs a key that varies over numbers"):
+        alone.plot("utilization")
+
+
 def test_the_table_does_not_depend_on_the_number_of_workers(small: Plan) -> None:
     assert et.sweep(small, GRID, jobs=1).table.equals(et.sweep(small, GRID, jobs=3).table)
 

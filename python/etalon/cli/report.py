@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +14,7 @@ from etalon.errors import EtalonError
 
 if TYPE_CHECKING:
     from etalon.results import Run
+    from etalon.sweeps import Sweep
 
 
 def register(app: typer.Typer) -> None:
@@ -21,15 +24,21 @@ def register(app: typer.Typer) -> None:
 
 def report(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="RUN", help="Folders of runs.", show_default=False)
+        list[Path],
+        typer.Argument(metavar="FOLDER", help="Folders of runs or sweeps.", show_default=False),
     ],
     json: common.Json = False,
 ) -> None:
-    """Draw the figures of finished runs again and write their reports."""
+    """Draw the figures of finished runs and sweeps again and write their reports."""
+    from etalon import store
     from etalon.results import Run
+    from etalon.sweeps import Sweep
 
     for folder in folders:
-        write(Run.load(folder), folder)
+        if (folder / store.SWEEP).is_file():
+            write_sweep(Sweep.load(folder), folder)
+        else:
+            write(Run.load(folder), folder)
     pages = [str(folder / "report.html") for folder in folders]
     if json:
         common.print_json(pages)
@@ -41,8 +50,23 @@ def write(run: Run, folder: Path) -> None:
     """Draws what the run has data for, as PNG and PDF, and the interactive page."""
     from etalon import report as reports
 
-    try:
+    with _told(folder):
         reports.write_run(run, folder)
+
+
+def write_sweep(sweep: Sweep, folder: Path) -> None:
+    """Draws the figures that suit the sweep, and the interactive page."""
+    from etalon import sweep_figures
+
+    with _told(folder):
+        sweep_figures.write(sweep, folder)
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    """Says what to do about figures that could not be written."""
+    try:
+        yield
     except OSError as error:
         raise EtalonError(
             f"{folder}: its figures could not be written: {error.strerror or error}; `etalon report` draws them again"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from etalon.cli import common
+from etalon.cli import common, report
 from etalon.errors import Interrupted, PlanError
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def sweep(
     ] = False,
     engine: common.Engine = "sim",
     json: common.Json = False,
+    figures: common.Figures = True,
 ) -> int:
     """Run an experiment over a grid of values; continues a sweep that was interrupted."""
     from etalon import sweeps
@@ -96,6 +97,14 @@ def sweep(
     else:
         _show(result.table, list(grid), seeds > 1)
         typer.echo(f"{len(result.runs)} runs; table and results in {folder}")
+    if figures:
+        try:
+            report.write_sweep(result, folder)
+        except KeyboardInterrupt:
+            common.note(
+                f"interrupted: figures of {folder} are incomplete; `etalon report {folder}` draws them"
+            )
+            return common.INTERRUPTED
     return 0
 
 
