@@ -41,7 +41,7 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             "latency_p50",
-            "median time in the switch, packets over 1000 B (measured pair)",
+            "median of the time in the switch, packets over 1000 B (measured pair)",
             "us",
             lambda run: run.latency(50),
         ),
@@ -53,25 +53,25 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             "packet_latency_p50",
-            "the same, packets that used the packet network",
+            "median of the time in the switch, packets that used the packet network (measured pair)",
             "us",
             lambda run: run.latency(50, "packet"),
         ),
         Metric(
             "packet_latency_p99",
-            "the same, packets that used the packet network",
+            "99th percentile of the time in the switch, packets that used the packet network (measured pair)",
             "us",
             lambda run: run.latency(99, "packet"),
         ),
         Metric(
             "circuit_latency_p50",
-            "the same, packets that used a circuit",
+            "median of the time in the switch, packets that used a circuit (measured pair)",
             "us",
             lambda run: run.latency(50, "circuit"),
         ),
         Metric(
             "circuit_latency_p99",
-            "the same, packets that used a circuit",
+            "99th percentile of the time in the switch, packets that used a circuit (measured pair)",
             "us",
             lambda run: run.latency(99, "circuit"),
         ),

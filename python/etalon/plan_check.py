@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from etalon.errors import PlanError
 from etalon.plan_network import Dumbbell, Network
-from etalon.units import TIME, S, shown
+from etalon.units import TIME, S, rounded, shown
 
 if TYPE_CHECKING:
     from etalon.plan import Plan
@@ -29,8 +29,8 @@ def problems(plan: Plan) -> Iterator[PlanError]:
         )
     if plan.duration * plan.tdf > LONGEST_HOST_TIME:
         yield PlanError(
-            f"{TIME.format(plan.duration)} are {TIME.format(plan.duration * plan.tdf)} on the hosts' clocks, tdf times "
-            f"as long; at most {TIME.format(LONGEST_HOST_TIME)}, as TCP's timestamps in ms have 32 bits (RFC 7323)",
+            f"{TIME.format(plan.duration)} are {rounded(plan.duration * plan.tdf)} on the hosts' clocks, tdf times "
+            f"as long; at most {rounded(LONGEST_HOST_TIME)}, as TCP's timestamps in ms have 32 bits (RFC 7323)",
             key="duration",
             value=TIME.format(plan.duration),
         )
@@ -123,7 +123,7 @@ def warnings(plan: Plan) -> Iterator[str]:
     measured = plan.duration - plan.warmup
     if week and measured < week:
         yield (
-            f"the plan measures {TIME.format(measured)}, less than one week of {TIME.format(week)}: "
+            f"the plan measures {rounded(measured)}, less than one week of {rounded(week)}: "
             "utilisation and latency will not stand for the schedule"
         )
     if not isinstance(plan.network, Network):
@@ -137,8 +137,8 @@ def warnings(plan: Plan) -> Iterator[str]:
     resize = plan.network.voq.resize
     if resize is not None and week and resize.before >= week:
         yield (
-            f"network.voq.resize.before is {TIME.format(resize.before)}, as long as the week of "
-            f"{TIME.format(week)} or longer: the VOQ will always be big"
+            f"network.voq.resize.before is {rounded(resize.before)}, as long as the week of "
+            f"{rounded(week)} or longer: the VOQ will always be big"
         )
 
 

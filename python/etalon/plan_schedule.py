@@ -10,7 +10,7 @@ from pydantic import Field
 from etalon import _core
 from etalon.errors import PlanError
 from etalon.plan_base import Rack, Table
-from etalon.units import TIME, US, Duration, S, Time, shown
+from etalon.units import TIME, US, Duration, S, Time, rounded, shown
 
 Circuit = Annotated[tuple[Rack, Rack], Field(description="source rack, destination rack")]
 
@@ -124,7 +124,7 @@ class Schedule(Table):
         week = sum(day + night for day, night in self._week(racks))
         if week > LONGEST_WEEK:
             yield PlanError(
-                f"the week would last {TIME.format(week)}; at most {TIME.format(LONGEST_WEEK)} is run",
+                f"the week would last {rounded(week)}; at most {rounded(LONGEST_WEEK)} is run",
                 key="schedule.day",
                 value=TIME.format(self.day),
             )

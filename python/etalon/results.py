@@ -98,6 +98,17 @@ class Run:
             return None
         return self.total("flows", "bytes_delivered") * 8e9 / self.measured_ns
 
+    def payload(self, network: str | None = None) -> float | None:
+        """Payload that left the network "packet" or "circuit" (or both), from the measured pair's first packet to its
+        last, in bit/s: the time that utilisation is over too. None if there was none.
+        """
+        row = self._row_of_pair()
+        if row is None or row["last_ns"] <= row["first_ns"]:
+            return None
+        names = ("packet", "circuit") if network is None else (network,)
+        payload = sum(row[f"{name}_payload_bytes"] for name in names)
+        return float(payload * 8e9 / (row["last_ns"] - row["first_ns"]))
+
     @property
     def drops(self) -> int:
         """Packets dropped in the switch in the measured time, all pairs."""
@@ -191,10 +202,15 @@ class Run:
         circuit = "" if utilization is None else f", circuit {100 * utilization:.1f} %"
         return f"<Run {self.plan.name}, seed {self.plan.seed}{circuit}{mark}>"
 
-    def _of_pair(self, column: str) -> float | None:
+    def _row_of_pair(self) -> dict[str, Any] | None:
+        """The measured pair's row of `pairs`; None if it carried nothing."""
         src, dst = self.plan.measured_pair
-        row = self.pairs.filter((pl.col("src") == src) & (pl.col("dst") == dst))
-        value = row[column][0] if len(row) else None
+        rows = self.pairs.filter((pl.col("src") == src) & (pl.col("dst") == dst))
+        return rows.row(0, named=True) if len(rows) else None
+
+    def _of_pair(self, column: str) -> float | None:
+        row = self._row_of_pair()
+        value = row[column] if row else None
         return None if value is None or not math.isfinite(value) else float(value)
 
 

@@ -73,6 +73,15 @@ def shown(value: Any) -> str:
     return str(value)
 
 
+def rounded(ns: int) -> str:
+    """A time for people, in three digits: "33.4 s"."""
+    for unit, name in ((S, "s"), (MS, "ms"), (US, "us")):
+        if ns >= 0.9995 * unit:
+            amount = ns / unit
+            return f"{amount:.0f} {name}" if amount >= 99.95 else f"{amount:.3g} {name}"
+    return f"{ns} ns"
+
+
 TIME = Quantity("a time", "180us", "s, ms, us, ns", "60min", _core.parse_span, _core.format_span)
 RATE = Quantity(
     "a rate",

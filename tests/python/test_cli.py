@@ -55,8 +55,10 @@ def test_run_shows_the_numbers_and_the_folder(etalon: Command, small_file: Path)
     answer = etalon("run", small_file, "--no-figures")
     assert answer.code == 0
     for word in (
+        "rack 0 -> 1",
         "utilisation",
         "latency p99",
+        "all pairs: goodput",
         "payload",
         "retransmissions",
         "drops",

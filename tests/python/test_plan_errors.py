@@ -142,11 +142,11 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         ),
         (
             {"schedule.day": "999s", "schedule.night": "0ns"},
-            "schedule.day: the week would last 1998s; at most 1000s is run",
+            "schedule.day: the week would last 1998 s; at most 1000 s is run",
         ),
         (
             {"duration": "60min", "tdf": 10_000},
-            "duration: 3600s are 36000000s on the hosts' clocks, tdf times as long; at most 2073600s, as TCP's "
+            "duration: 3600s are 36000000 s on the hosts' clocks, tdf times as long; at most 2073600 s, as TCP's "
             "timestamps in ms have 32 bits (RFC 7323)",
         ),
         # Types

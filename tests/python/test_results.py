@@ -147,6 +147,17 @@ def test_a_run_in_which_nothing_arrives_is_warned_about(small: Plan) -> None:
         et.run(late)
 
 
+def test_payload_and_utilisation_are_over_the_same_time(run: Run) -> None:
+    share = run.plan.network.packet.rate  # type: ignore[union-attr]
+    assert run.packet_utilization is not None
+    packet, circuit = run.payload("packet"), run.payload("circuit")
+    assert packet is not None and circuit is not None
+    shares = run.pairs.filter((pl.col("src") == 0) & (pl.col("dst") == 1))["day_share"]
+    assert run.circuit_utilization == pytest.approx(circuit / 80e9 / shares[0], rel=1e-6)
+    assert packet < share
+    assert run.payload() == pytest.approx(packet + circuit)
+
+
 def test_figures_are_at_hand(run: Run) -> None:
     assert "sequence" in dir(run.plot)
     for name in dir(run.plot):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import PydanticCustomError
 
-from etalon.units import RATE, SIZE, TIME, Quantity
+from etalon.units import RATE, SIZE, TIME, Quantity, rounded
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,20 @@ def test_what_is_not_a_time_is_refused(value: object, sentence: str) -> None:
     with pytest.raises(PydanticCustomError) as refusal:
         TIME.read(value)
     assert refusal.value.message().startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1_440_000_000, "1.44 s"),
+        (960_000_000, "960 ms"),
+        (999_600_000, "1 s"),
+        (33_436_694_519, "33.4 s"),
+        (240_000_480_000, "240 s"),
+        (3_600_000_000_000, "3600 s"),
+    ],
+)
+def test_times_for_people_have_three_digits(ns: int, text: str) -> None:
+    assert rounded(ns) == text

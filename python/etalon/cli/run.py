@@ -161,34 +161,37 @@ def document(run: Run, folder: Path) -> dict[str, Any]:
 
 
 def show(run: Run, folder: Path, took_s: float | None) -> None:
-    """The summary for people: one column a network."""
-    from etalon.units import TIME
+    """The summary for people: the measured pair, one column a network; then what concerns all pairs."""
+    from etalon.units import rounded
 
     plan = run.plan
-    span = TIME.format(min(plan.duration, int(run.meta["simulated_ns"])))
-    seconds = "" if took_s is None else f" in {took_s:.1f} s"
+    src, dst = plan.measured_pair
     columns = ("packet", "circuit", None) if plan.week_ns else ("packet", None)
-    table = common.plain_table("", *(f">{name or 'total'}" for name in columns))
+    table = common.plain_table(f"rack {src} -> {dst}", *(f">{name or 'total'}" for name in columns))
     utilization = {"packet": run.packet_utilization, "circuit": run.circuit_utilization}
     table.add_row("utilisation", *(_percent(utilization[name]) for name in columns if name))
-    table.add_row("payload", *(_gbps(_payload(run, name)) for name in columns))
+    table.add_row("payload", *(_gbps(run.payload(name)) for name in columns))
     for percentile in (50, 99):
         cells = [_microseconds(run.latency(percentile, name)) for name in columns]
         table.add_row(f"latency p{percentile}", *cells)
     common.print_table(table)
-    counts = {
-        "retransmissions": run.total("flows", "retransmits"),
-        "timeouts": run.total("flows", "rtos"),
-        "drops": run.drops,
-    }
     done = run.fct()
     if len(done):
-        finished = done["fct_us"].drop_nulls()
-        counts[f"of {len(done)} finite flows done"] = len(finished)
+        finished = len(done["fct_us"].drop_nulls())
+        times = (f"p{part} {_microseconds(run.fct_percentile(part))}" for part in (50, 99))
         typer.echo(
-            f"completion time p50 {_microseconds(run.fct_percentile(50))}, p99 {_microseconds(run.fct_percentile(99))}"
+            f"completion time {', '.join(times)}; {finished} of {len(done)} finite flows done"
         )
-    typer.echo(", ".join(f"{number} {name}" for name, number in counts.items()))
+    counts = {
+        "retransmission": run.total("flows", "retransmits"),
+        "timeout": run.total("flows", "rtos"),
+        "drop": run.drops,
+    }
+    counted = (f"{number} {name}{'' if number == 1 else 's'}" for name, number in counts.items())
+    goodput = f"goodput {_gbps(run.goodput)} over {rounded(run.measured_ns)}"
+    typer.echo(f"all pairs: {goodput}, {', '.join(counted)}")
+    span = rounded(min(plan.duration, int(run.meta["simulated_ns"])))
+    seconds = "" if took_s is None else f" in {took_s:.1f} s"
     typer.echo(
         f"{plan.name}: {span} of network time{seconds}, seed {plan.seed}; results in {folder}"
     )
@@ -204,10 +207,3 @@ def _microseconds(value: float | None) -> str:
 
 def _gbps(rate: float | None) -> str:
     return "-" if rate is None else f"{rate / 1e9:.2f} Gb/s"
-
-
-def _payload(run: Run, network: str | None) -> float | None:
-    """Payload by network in bit/s, all flows; without a network, what was delivered in order."""
-    if network is None or run.measured_ns == 0:
-        return run.goodput
-    return run.total("flows", f"{network}_bytes") * 8e9 / run.measured_ns
