@@ -42,7 +42,7 @@ impl Stage {
     }
 
     /// Queues a packet, or returns false if the queue is full.
-    #[inline]
+    #[inline(always)] // with every packet, as is `enter`
     fn push(&mut self, now: Time, mut entry: Entry) -> bool {
         match &mut self.link {
             None => entry.departure = now,
@@ -124,7 +124,7 @@ impl Chain {
 
     /// Puts a packet into `stage`. A probe hears of drops and of departures from the last stage only: a queue gets shorter
     /// without an event, so that its length has no story to tell.
-    #[inline]
+    #[inline(always)]
     fn enter<S: Sink<PacketId>, P: Probe>(
         &mut self,
         now: Time,

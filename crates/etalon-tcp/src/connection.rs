@@ -106,6 +106,7 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// A segment arrived at `now`; `ce`: its IP header carried CE.
+    #[inline(always)] // all that comes in goes through it
     pub fn on_segment(&mut self, now: u64, segment: &Segment, ce: bool) {
         self.clock.advance(now);
         self.stats.segments_received += 1;
@@ -149,6 +150,7 @@ impl<C: CongestionControl> Connection<C> {
         false
     }
 
+    #[inline]
     fn on_segment_synchronised(&mut self, segment: &Segment, ce: bool) {
         let end = segment.seq.wrapping_add(segment.seq_len());
         if !self.take_timestamps(segment) {

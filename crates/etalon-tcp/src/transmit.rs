@@ -22,7 +22,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// As [`poll_transmit`](Connection::poll_transmit), but puts the segment in its place, which saves copies. Returns
     /// whether there was one; if not, `out` may have changed all the same.
-    #[inline]
+    #[inline(always)] // asked twice for every packet
     pub fn poll_transmit_into(&mut self, now: u64, out: &mut Segment) -> bool {
         if !(self.dirty || self.config.pacing && now >= self.next_timer()) {
             return false;
@@ -34,7 +34,7 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// Puts the next segment into `out`. Like all functions below that take `out`, it returns whether there is one.
-    #[inline]
+    #[inline(always)] // its only call
     fn next_segment(&mut self, out: &mut Segment) -> bool {
         if !self.exchanges_data() {
             return self.next_of_handshake(out);
