@@ -168,8 +168,8 @@ def _tables(run: Run) -> list[Table]:
 _DAYS = {
     "day_ns": ("day", 1e-3, "µs"),
     "week_ns": ("week", 1e-3, "µs"),
-    "packet_rate_bps": ("packet network, while busy", 1e-9, "Gb/s"),
-    "circuit_rate_bps": ("circuit, while busy", 1e-9, "Gb/s"),
+    "packet_rate_bps": ("packet network, while busy*", 1e-9, "Gb/s"),
+    "circuit_rate_bps": ("circuit, while busy*", 1e-9, "Gb/s"),
 }
 """Name, factor and unit in which a report shows a quantity of the table of days."""
 
@@ -183,7 +183,11 @@ def _days(run: Run) -> Table:
         scaled = [None if value is None else factor * value for value in (mean, deviation)]
         rows.append((name, *scaled, unit, count))
     columns = ("quantity", "mean", "standard deviation", "unit", "count")
-    return Table(columns, rows, "Days as they came out, on the wire")
+    caption = (
+        "Days as they came out. *Rate on the wire from the first to the last packet that starts in a day, "
+        "over days with ten packets or more."
+    )
+    return Table(columns, rows, caption)
 
 
 def _pairs(run: Run) -> Table:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -89,6 +90,36 @@ def write(
     if stopped:
         raise Interrupted([])
     return [folder / name for name in names]
+
+
+def count(pcapng: Path) -> dict[str, int]:
+    """Packets seen at each interface of a pcapng file, by the interface's name."""
+    names: list[str] = []
+    counts: list[int] = []
+    with pcapng.open("rb") as stream:
+        while len(head := stream.read(8)) == 8:
+            kind, length = struct.unpack("<II", head)
+            body = stream.read(length - 8)
+            if kind == _INTERFACE:
+                names.append(_interface_name(body))
+                counts.append(0)
+            elif kind == _PACKET:
+                counts[struct.unpack_from("<I", body)[0]] += 1
+    return dict(zip(names, counts, strict=True))
+
+
+_INTERFACE, _PACKET, _IF_NAME = 1, 6, 2
+"""Types of pcapng blocks, and the option with the name of an interface (draft-ietf-opsawg-pcapng)."""
+
+
+def _interface_name(body: bytes) -> str:
+    at = 8  # behind link type, reserved and snapshot length
+    while at + 4 <= len(body) - 4:
+        code, length = struct.unpack_from("<HH", body, at)
+        if code == _IF_NAME:
+            return body[at + 4 : at + 4 + length].decode()
+        at += 4 + length + -length % 4
+    raise EtalonError("the capture has an interface without a name")
 
 
 @contextmanager

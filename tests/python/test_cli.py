@@ -20,6 +20,7 @@ from etalon.cli import common
 from etalon.errors import Interrupted, PlanError
 from etalon.metrics import METRICS
 from etalon.results import TABLES, Run
+from etalon.trace import count
 
 Command = Callable[..., Answer]
 
@@ -422,6 +423,17 @@ def test_trace_writes_packets_and_a_timeline(etalon: Command, small_file: Path) 
     assert (again.code, again.out) == (2, "")
     assert "out: already holds a trace" in again.err
     assert etalon(*arguments, "--force", "--no-timeline").out == "out/trace.pcapng\n"
+
+
+def test_trace_counts_packets_and_says_what_was_cut(etalon: Command, small_file: Path) -> None:
+    answer = etalon("trace", small_file, "--start", "29ms", "--end", "40ms", "--out", "out")
+    assert answer.code == 0
+    assert 'the plan ends at 30ms: --end "40ms" is cut to that' in answer.err
+    counts = count(small_file.parent / "out/trace.pcapng")
+    assert counts["tor0-in"] > 100
+    assert f"{sum(counts.values())} packets: " in answer.err
+    assert f"{counts['tor0-in']} at tor0-in" in answer.err
+    assert "seen at up to three interfaces" in answer.err
 
 
 def test_a_run_is_traced_by_its_folder(etalon: Command, small_file: Path) -> None:

@@ -219,6 +219,7 @@ def test_tshark_reads_the_packets(plan: et.Plan, tmp_path: Path) -> None:
         "-Y", "tcp.flags.syn == 1 && tcp.flags.ack == 0 && frame.interface_name == tor0-in"
     )
     assert len(syns) == 4
+    assert trace.count(path)["tor0-in"] == len(tshark("-Y", "frame.interface_name == tor0-in"))
     fields = (
         "-T",
         "fields",

@@ -43,6 +43,7 @@ def trace(
 ) -> int:
     """Run a plan again up to a time and keep every packet and event of a part of it."""
     from etalon.plan import Plan
+    from etalon.units import TIME
 
     plan = Plan.load(source / "plan.toml" if source.is_dir() else source)
     span = _span("--start", start), _span("--end", end)
@@ -50,6 +51,9 @@ def trace(
         raise PlanError(f'--start "{start}" must be before --end "{end}"')
     if span[0] >= plan.duration:
         raise PlanError(f'--start "{start}" is not before the end of the experiment')
+    if span[1] > plan.duration:
+        common.note(f'the plan ends at {TIME.format(plan.duration)}: --end "{end}" is cut to that')
+        span = span[0], plan.duration
     if not pcapng and not timeline:
         raise PlanError("--no-pcapng and --no-timeline together leave nothing to write")
     from etalon import trace as tracing
@@ -68,13 +72,29 @@ def trace(
                 progress=progress,
             )
     except Interrupted:
-        common.note(f"interrupted: the trace in {folder} ends where the run was")
+        common.note(
+            f"interrupted: the trace in {folder} is partial, it ends where the run was; --force writes it anew"
+        )
         return common.INTERRUPTED
     if json:
         common.print_json([str(path) for path in paths])
     else:
         typer.echo("\n".join(str(path) for path in paths))
+        if pcapng:
+            _tell(tracing.count(paths[0]))
     return 0
+
+
+def _tell(counts: dict[str, int]) -> None:
+    """How many packets were seen where, and how to see each once."""
+    seen = {name: number for name, number in counts.items() if number}
+    common.note(
+        f"{sum(seen.values())} packets: {', '.join(f'{n} at {name}' for name, n in seen.items())}"
+    )
+    common.note(
+        "a packet is seen at up to three interfaces; for TCP analysis choose one: "
+        """tshark -r trace.pcapng -Y 'frame.interface_name == "tor0-in"'"""
+    )
 
 
 def _default_folder(source: Path, plan: Plan) -> Path:
