@@ -98,13 +98,13 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             "fct_p50",
-            "median completion time of finite flows",
+            "median completion time of the finite flows that finished",
             "us",
             lambda run: run.fct_percentile(50),
         ),
         Metric(
             "fct_p99",
-            "99th percentile of the completion time of finite flows",
+            "99th percentile of the completion time of the finite flows that finished",
             "us",
             lambda run: run.fct_percentile(99),
         ),

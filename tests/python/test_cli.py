@@ -140,7 +140,7 @@ def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> No
         (["sweep", "small.toml", "--set", "tdf=4,,8"], "--set tdf: a value is missing"),
         (["sweep", "small.toml", "--set", "tdf=4,8,"], "--set tdf: a value is missing"),
         (["sweep", "small.toml", "--set", "tdf=8,8"], "tdf: 8 is given twice"),
-        (["examples", "--copy", "small.toml"], "could not be written"),
+        (["examples", "--copy", "small.toml"], "small.toml: is a file; examples are copied to a"),
         (["report", "nowhere"], "nowhere: is not the folder of a complete run"),
         (["bench", "leen"], 'did you mean "lean"?'),
         (["bench", "--out", "."], "is a folder; the results are one Markdown file"),

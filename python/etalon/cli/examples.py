@@ -64,6 +64,8 @@ def files() -> list[Path]:
 
 def copy_to(folder: Path) -> list[Path]:
     """Copies the examples; never over a file that is there."""
+    if folder.exists() and not folder.is_dir():
+        raise PlanError("is a file; examples are copied to a folder", file=str(folder))
     targets = [folder / path.name for path in files()]
     present = [target for target in targets if target.exists()]
     if present:
