@@ -33,7 +33,7 @@ test-rust:
 	cargo test --workspace --quiet
 
 test-python: setup
-	$(BIN)/pytest -q
+	$(BIN)/pytest
 
 lint: setup
 	cargo fmt --all --check
