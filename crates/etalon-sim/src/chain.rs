@@ -108,6 +108,12 @@ impl Chain {
 
     #[inline]
     fn find_next(&mut self) {
+        // The usual dumbbell has one stage each way: no loop.
+        if let [forward, back] = self.due[..] {
+            self.next_stage = usize::from(back < forward);
+            self.next = forward.min(back);
+            return;
+        }
         self.next = Time::MAX;
         for (index, &time) in self.due.iter().enumerate() {
             if time < self.next {

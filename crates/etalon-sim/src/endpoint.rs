@@ -63,6 +63,18 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
+    /// A segment of the stream that ends at `end` left the network. Returns the highest byte that did.
+    #[inline]
+    pub(crate) fn reach(&mut self, end: u32) -> u64 {
+        // Unwraps the 32-bit sequence number: it is within 2^31 of the highest one seen.
+        let end = end.wrapping_sub(self.first_byte);
+        let ahead = end.wrapping_sub(self.highest as u32) as i32;
+        if ahead > 0 {
+            self.highest += ahead as u64;
+        }
+        self.highest
+    }
+
     /// The client's window is `cwnd` from now on.
     #[inline]
     pub(crate) fn follow_cwnd(&mut self, now: Time, cwnd: u32) {

@@ -41,9 +41,13 @@ impl Runs {
     }
 
     /// Takes over the runs that `other` has more.
+    #[inline]
     pub(crate) fn follow(&mut self, other: &Runs) {
-        self.starts
-            .extend_from_slice(&other.starts[self.starts.len()..]);
+        // Asked after every event of the network, and nearly never is there one.
+        if self.starts.len() < other.starts.len() {
+            self.starts
+                .extend_from_slice(&other.starts[self.starts.len()..]);
+        }
     }
 
     pub(crate) fn count(&self) -> usize {

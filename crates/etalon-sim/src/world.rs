@@ -277,31 +277,6 @@ impl<T: Tap> World<T> {
             self.queue.push(time, Source::Timer(index));
         }
     }
-
-    /// Counts a data packet that leaves the network, on its way to endpoint `to`.
-    #[inline]
-    fn measure(
-        &mut self,
-        departure: &Departure<PacketId>,
-        to: u32,
-        segment_end: u32,
-        payload: u16,
-    ) {
-        let flow = &mut self.flows[(to >> 1) as usize];
-        flow.payload[departure.network as usize] += u64::from(payload);
-        self.delivered += 1;
-        if departure.pair == self.measured && to & 1 == 1 {
-            // Unwraps the 32-bit sequence number: it is within 2^31 of the highest one seen.
-            let end = segment_end.wrapping_sub(flow.first_byte);
-            let ahead = end.wrapping_sub(flow.highest as u32) as i32;
-            if ahead > 0 {
-                flow.highest += ahead as u64;
-            }
-            let (value, curve) = (flow.highest as i64, &mut self.sequence);
-            flow.sequence
-                .update(departure.time, value, &self.runs, curve, false, true);
-        }
-    }
 }
 
 impl<T: Tap> Sink<PacketId> for World<T> {
@@ -315,20 +290,26 @@ impl<T: Tap> Sink<PacketId> for World<T> {
         }
         self.tap.left(now, packet);
         let index = packet.to;
-        let (seq, payload) = (packet.segment.seq, packet.segment.len);
+        let flow = &mut self.flows[(index >> 1) as usize];
+        let payload = packet.segment.len;
         if payload > 0 {
-            self.measure(&departure, index, seq.wrapping_add(payload.into()), payload);
+            flow.payload[departure.network as usize] += u64::from(payload);
+            self.delivered += 1;
+            if departure.pair == self.measured && index & 1 == 1 {
+                let end = packet.segment.seq.wrapping_add(payload.into());
+                let (value, curve) = (flow.reach(end) as i64, &mut self.sequence);
+                flow.sequence
+                    .update(now, value, &self.runs, curve, false, true);
+            }
         }
-        let packet = self.pool.get_mut(departure.handle);
         let connection = &mut self.endpoints[index as usize].connection;
         connection.on_segment(now.0 * self.tdf, &packet.segment, packet.ce);
-        self.pool.free(departure.handle);
-        let flow = &mut self.flows[(index >> 1) as usize];
         if index & 1 == 0 {
             flow.follow_cwnd(now, connection.path().window().cwnd);
         } else if flow.end.is_none() && connection.bytes_received() >= flow.bytes {
             flow.end = Some(now);
         }
+        self.pool.free(departure.handle);
         self.transmit(now, index);
     }
 

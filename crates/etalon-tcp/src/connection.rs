@@ -150,7 +150,7 @@ impl<C: CongestionControl> Connection<C> {
         false
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_segment_synchronised(&mut self, segment: &Segment, ce: bool) {
         let end = segment.seq.wrapping_add(segment.seq_len());
         if !self.take_timestamps(segment) {

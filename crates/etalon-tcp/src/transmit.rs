@@ -359,7 +359,7 @@ impl<C: CongestionControl> Connection<C> {
         Some(len)
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_new(&mut self, out: &mut Segment) -> bool {
         if !self.snd.has_unsent() || self.path.pipe.in_flight() >= self.path.window.cwnd {
             return false;
@@ -415,7 +415,7 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// Nothing more goes out for now: was it the window that stopped it?
-    #[inline]
+    #[inline(always)]
     fn end_burst(&mut self) {
         self.dirty = false;
         if self.state == ConnectionState::TimeWait {
