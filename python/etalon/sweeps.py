@@ -190,7 +190,7 @@ def sweep(
                 kept.add(point, run)
         whole = [(point, kept.load(point)) for point in points if kept.has(point)]
         if whole:
-            kept.write(tabulate(iter(whole)), partial=True)
+            kept.write(tabulate(iter(whole)), partial=len(whole) < len(points))
         raise Interrupted([run for _, run in whole]) from None
     result = Sweep(plan, points, [kept.load(point) for point in points])
     kept.write(result.table)
@@ -220,8 +220,10 @@ class _Folder:
         text = json.dumps(description, indent=2) + "\n"
         if not (self.path / store.SWEEP).is_file():
             store.claim(self.path)
-        elif not fresh and not _goes_on(read_description(self.path), json.loads(text)):
-            raise Occupied("another sweep", file=str(self.path))
+        elif not _goes_on(read_description(self.path), json.loads(text)):
+            if not fresh:
+                raise Occupied("another sweep", file=str(self.path))
+            self._forget_table(TABLE, PARTIAL_TABLE)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._replace(store.SWEEP, lambda path: store.write_text(path, text))
@@ -246,10 +248,14 @@ class _Folder:
         try:
             self._replace(f"{name}.parquet", lambda path: store.write_table(path, table))
             self._replace(f"{name}.csv", lambda path: store.write_text(path, table.write_csv()))
-            for suffix in ("parquet", "csv"):
-                (self.path / f"{other}.{suffix}").unlink(missing_ok=True)
+            self._forget_table(other)
         except OSError as error:
             raise EtalonError(f"{self.path}: could not be written: {error.strerror}") from error
+
+    def _forget_table(self, *names: str) -> None:
+        for name in names:
+            for suffix in ("parquet", "csv"):
+                (self.path / f"{name}.{suffix}").unlink(missing_ok=True)
 
     def _replace(self, name: str, write: Callable[[Path], None]) -> None:
         draft = self.path / f".{name}.tmp"

@@ -119,6 +119,23 @@ def test_a_sweep_goes_on_where_it_stopped(
     assert et.sweep(small, GRID, folder=folder).table.equals(whole.table), "nothing is run again"
 
 
+def test_ctrl_c_does_not_cost_a_complete_sweep(
+    small: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = et.sweep(small, GRID, folder=tmp_path / "sweep")
+
+    def stopped(*_: object, **__: object) -> None:
+        raise Interrupted([])
+
+    monkeypatch.setattr(engine, "execute", stopped)
+    with pytest.raises(Interrupted):
+        et.sweep(small, GRID, folder=tmp_path / "sweep", fresh=True)
+    assert pl.read_parquet(tmp_path / "sweep/table.parquet").equals(whole.table)
+    with pytest.raises(Interrupted):
+        et.sweep(small, {"network.voq": [5]}, folder=tmp_path / "sweep", fresh=True)
+    assert not list((tmp_path / "sweep").glob("table.*")), "that was another sweep's"
+
+
 def test_a_point_that_was_cut_short_is_run_again(small: Plan, tmp_path: Path) -> None:
     first = et.sweep(small, {"network.voq": [4]}, folder=tmp_path / "sweep")
     run_json = tmp_path / "sweep" / first.points[0].folder / "run.json"

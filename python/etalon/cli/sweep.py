@@ -96,6 +96,7 @@ def sweep(
         )
     else:
         _show(result.table, list(grid), seeds > 1)
+        typer.echo("circuit, packet, p50 and p99: the measured pair; the rest: all pairs")
         typer.echo(f"{len(result.runs)} runs; table and results in {folder}")
     if figures:
         try:
