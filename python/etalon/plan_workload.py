@@ -59,7 +59,7 @@ class Bulk(Table):
     start: Time = 0
     """When the senders begin."""
     stop: Time | None = None
-    """When the senders have nothing more to send; without it, at the end of the experiment."""
+    """When the flows are killed (reset); without it they last to the end of the experiment."""
 
     @property
     def racks(self) -> tuple[int, int]:

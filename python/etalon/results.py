@@ -82,7 +82,8 @@ class Run:
     def circuit_utilization(self) -> float | None:
         """Payload on the circuit / (time from first to last packet x share of days x rate), 0..1; measured pair.
 
-        None without circuits.
+        None without circuits. A packet whose transmission begins within a day completes after it, so that a saturated
+        circuit comes out up to a packet a day above 1.
         """
         return self._of_pair("circuit_utilization") if self.plan.week_ns else None
 
