@@ -105,7 +105,10 @@ impl Curve {
         if first >= last {
             return;
         }
-        let at_zero = value * SCALE - slope * from as i64 / self.step as i64;
+        let mut at_zero = value * SCALE;
+        if slope != 0 {
+            at_zero -= slope * from as i64 / self.step as i64;
+        }
         self.constant[first] += at_zero;
         self.constant[last] -= at_zero;
         self.slope[first] += slope;
@@ -168,7 +171,14 @@ impl Follower {
         step: bool,
         relative: bool,
     ) {
-        let v1 = if step { v0 } else { value };
+        let change = if step { 0 } else { value - v0 };
+        let whole = (now - t0).0.max(1) as i64;
+        // The change over a part of the time; 64 bits nearly always hold the product, and divide faster.
+        let part_of = |part: i64| match change.checked_mul(part) {
+            Some(0) => 0,
+            Some(product) => product / whole,
+            None => (i128::from(change) * i128::from(part) / i128::from(whole)) as i64,
+        };
         while let Some(&start) = runs.starts.get(self.run) {
             if start >= now {
                 return;
@@ -176,17 +186,12 @@ impl Follower {
             let end = start + runs.length;
             let from = t0.max(start);
             let to = now.min(end);
-            let line = |t: Time| {
-                let (part, whole) = (i128::from((t - t0).0), i128::from((now - t0).0.max(1)));
-                v0 + (i128::from(v1 - v0) * part / whole) as i64
-            };
+            let line = |t: Time| v0 + part_of((t - t0).0 as i64);
             let base = *self
                 .base
                 .get_or_insert_with(|| if relative { line(start.max(t0)) } else { 0 });
             if from < to {
-                let whole = (now - t0).0.max(1) as i64;
-                let rise = i128::from(v1 - v0) * i128::from(SCALE) * i128::from(runs.step);
-                let slope = (rise / i128::from(whole)) as i64;
+                let slope = part_of(SCALE * runs.step as i64);
                 curve.add((from - start).0, (to - start).0, line(from) - base, slope);
             }
             if now < end {
