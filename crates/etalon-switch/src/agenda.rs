@@ -35,19 +35,14 @@ pub(crate) struct Event {
     pub(crate) rack: u16,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Node {
-    time: Time,
-    leaf: u32,
-}
-
 /// A tournament tree over all (kind, rack), in order; each has at most one pending event, and the root is the first.
 ///
 /// Unlike a heap it needs no search to reschedule a source, holds no stale entries, and breaks ties by place.
 #[derive(Debug)]
 pub(crate) struct Agenda {
     /// Node 1 is the root, 2i and 2i + 1 are the children of i, the upper half are the leaves.
-    nodes: Vec<Node>,
+    /// A node is one number, for one comparison: the time above the 32 bits of the leaf that it comes from.
+    nodes: Vec<u128>,
     /// Leaf = kind << shift | rack.
     shift: u32,
 }
@@ -56,9 +51,9 @@ impl Agenda {
     pub(crate) fn new(racks: u16) -> Agenda {
         let shift = usize::from(racks).next_power_of_two().trailing_zeros();
         let leaves = 8 << shift;
-        let mut nodes = alloc::vec![Node { time: Time::MAX, leaf: 0 }; 2 * leaves];
+        let mut nodes = alloc::vec![0; 2 * leaves];
         for (leaf, node) in nodes[leaves..].iter_mut().enumerate() {
-            node.leaf = leaf as u32;
+            *node = node_of(Time::MAX, leaf as u32);
         }
         for i in (1..leaves).rev() {
             nodes[i] = nodes[2 * i];
@@ -71,31 +66,27 @@ impl Agenda {
     pub(crate) fn set(&mut self, kind: Kind, rack: u16, time: Time) {
         let leaf = ((kind as u32) << self.shift) | u32::from(rack);
         let mut i = self.nodes.len() / 2 + leaf as usize;
-        if self.nodes[i].time == time {
-            return;
-        }
-        self.nodes[i].time = time;
-        while i > 1 {
-            i /= 2;
-            let (left, right) = (self.nodes[2 * i], self.nodes[2 * i + 1]);
-            let winner = if right.time < left.time { right } else { left };
-            if winner == self.nodes[i] {
+        let mut winner = node_of(time, leaf);
+        while self.nodes[i] != winner {
+            self.nodes[i] = winner;
+            if i == 1 {
                 return;
             }
-            self.nodes[i] = winner;
+            winner = winner.min(self.nodes[i ^ 1]);
+            i /= 2;
         }
     }
 
     /// The time of the first event, [`Time::MAX`] if there is none.
     #[inline]
     pub(crate) fn next_time(&self) -> Time {
-        self.nodes[1].time
+        time_of(self.nodes[1])
     }
 
     /// The first event if it is due at or before `now`. It stays until its source sets another time.
     #[inline]
     pub(crate) fn first(&self, now: Time) -> Option<Event> {
-        let Node { time, leaf } = self.nodes[1];
+        let (time, leaf) = (time_of(self.nodes[1]), self.nodes[1] as u32);
         if time > now || time == Time::MAX {
             return None;
         }
@@ -111,6 +102,16 @@ impl Agenda {
         let rack = (leaf & ((1 << self.shift) - 1)) as u16;
         Some(Event { time, kind, rack })
     }
+}
+
+#[inline]
+fn node_of(time: Time, leaf: u32) -> u128 {
+    u128::from(time.0) << 32 | u128::from(leaf)
+}
+
+#[inline]
+fn time_of(node: u128) -> Time {
+    Time((node >> 32) as u64)
 }
 
 #[cfg(test)]
