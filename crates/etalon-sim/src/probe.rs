@@ -267,7 +267,7 @@ impl Probe for Metrics {
         }
     }
 
-    #[inline]
+    #[inline(always)] // with every packet delivered
     fn departed(&mut self, now: Time, pair: Pair, bytes: u32, latency: Span, network: Network) {
         self.note(7, now, pair, latency.0);
         if bytes > self.data_bytes {

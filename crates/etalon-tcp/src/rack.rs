@@ -180,6 +180,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Sets the timer for a tail loss probe, if one is due in this state. `advancing`: the timeout counts from now, because
     /// new data was acknowledged.
+    #[inline(always)] // twice for every burst that an ACK lets out
     pub(crate) fn schedule_loss_probe(&mut self, advancing: bool) -> bool {
         let path = &self.path;
         if path.pipe.outstanding == 0

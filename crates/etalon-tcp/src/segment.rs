@@ -120,18 +120,14 @@ impl Segment {
     #[inline]
     #[must_use]
     pub fn header_len(&self) -> u32 {
-        let mut options = 0;
-        if self.mss != 0 {
-            options += 4;
-        }
-        if self.timestamps.is_some() {
-            options += 12;
+        let mut options = if self.timestamps.is_some() {
+            12
         } else if self.sack_permitted {
-            options += 4;
-        }
-        if self.window_scale.is_some() {
-            options += 4;
-        }
+            4
+        } else {
+            0
+        };
+        options += 4 * (u32::from(self.mss != 0) + u32::from(self.window_scale.is_some()));
         if !self.sack.is_empty() {
             options += 4 + 8 * self.sack.as_slice().len() as u32;
         }
