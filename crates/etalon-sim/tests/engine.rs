@@ -184,7 +184,7 @@ fn a_stopped_run_returns_what_it_measured() {
 }
 
 #[test]
-fn memory_does_not_grow_with_the_length_of_a_run() {
+fn packets_in_flight_do_not_accumulate() {
     let peak = |weeks| run(&strobe(weeks, 16)).meta.peak_in_network;
     assert!(peak(400) <= 2 * peak(40));
 }

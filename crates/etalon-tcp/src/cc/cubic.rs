@@ -279,16 +279,9 @@ impl CongestionControl for Cubic {
 
     #[inline]
     fn increase(&mut self, window: &mut Window, ack: &Ack) {
-        if !ack.cwnd_limited {
+        let Some(acked) = window.begin_step(ack) else {
             return;
-        }
-        let mut acked = ack.delivered;
-        if window.in_slow_start() {
-            acked = window.slow_start(acked);
-            if acked == 0 {
-                return;
-            }
-        }
+        };
         self.epoch
             .update(&self.settings, window.cwnd, acked, ack.jiffies, ack.hz);
         window.additive_increase(self.epoch.pace, acked);

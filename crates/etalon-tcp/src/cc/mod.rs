@@ -66,6 +66,19 @@ impl Window {
         acked - used
     }
 
+    /// The part of a step that loss-based algorithms share: nothing unless the window limited the sender, else slow start if
+    /// it is in it. Returns the segments that are left for congestion avoidance, none if there is nothing to do there.
+    #[inline]
+    pub fn begin_step(&mut self, ack: &Ack) -> Option<u32> {
+        if !ack.cwnd_limited {
+            return None;
+        }
+        if !self.in_slow_start() {
+            return Some(ack.delivered);
+        }
+        Some(self.slow_start(ack.delivered)).filter(|&left| left > 0)
+    }
+
     /// Additive increase: one segment for every `w` segments acknowledged. Credits that exceed a `w` that has since
     /// shrunk buy one segment, not several, as in Linux.
     #[inline]

@@ -24,17 +24,10 @@ impl Reno {
     /// Reno's step for one ACK: also what DCTCP and reTCP grow by.
     #[inline]
     pub(super) fn grow(window: &mut Window, ack: &Ack) {
-        if !ack.cwnd_limited {
+        // RFC 5681, section 3.1, equation (2).
+        let Some(acked) = window.begin_step(ack) else {
             return;
-        }
-        let mut acked = ack.delivered;
-        if window.in_slow_start() {
-            // RFC 5681, section 3.1, equation (2).
-            acked = window.slow_start(acked);
-            if acked == 0 {
-                return;
-            }
-        }
+        };
         // RFC 5681, section 3.1, equation (3): one segment a window.
         window.additive_increase(window.cwnd, acked);
     }

@@ -24,16 +24,9 @@ impl Configured for Scalable {
 impl CongestionControl for Scalable {
     #[inline]
     fn increase(&mut self, window: &mut Window, ack: &Ack) {
-        if !ack.cwnd_limited {
+        let Some(acked) = window.begin_step(ack) else {
             return;
-        }
-        let mut acked = ack.delivered;
-        if window.in_slow_start() {
-            acked = window.slow_start(acked);
-            if acked == 0 {
-                return;
-            }
-        }
+        };
         // Kelly 2003, section 2: cwnd += a for each segment acknowledged.
         window.additive_increase(window.cwnd.min(ACKS_PER_SEGMENT), acked);
     }
