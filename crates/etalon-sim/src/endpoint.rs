@@ -1,10 +1,9 @@
 //! One end of a flow: a TCP connection and its place in the network.
 
+use etalon_fabric::Fifo;
 use etalon_switch::Pair;
 use etalon_tcp::{Connection, cc};
 use etalon_units::Time;
-
-use crate::fifo::Fifo;
 
 /// One end of a flow. Endpoint 2n is the client of flow n, which sends data; endpoint 2n + 1 its server.
 #[derive(Debug)]

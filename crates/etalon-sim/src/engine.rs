@@ -1,12 +1,11 @@
 //! The main loop: the earliest of the network's and the hosts' events, until the end.
 
+use etalon_fabric::{Chain, Fabric, Hybrid, Stage};
 use etalon_switch::{Probe, Switch};
 use etalon_units::{Rate, Serializer, Span, Time};
 
 use crate::Control;
-use crate::chain::{Chain, Stage};
-use crate::fabric::{Entering, Fabric, Hybrid};
-use crate::fifo::Fifo;
+use crate::packet::PacketId;
 use crate::plan::{DumbbellPlan, NetworkPlan, Plan, PlanError, StagePlan};
 use crate::probe::Metrics;
 use crate::queue::Source;
@@ -58,18 +57,14 @@ pub(crate) fn run_tapped<T: Tap, O: Observer>(
         NetworkPlan::Rdcn(network) => {
             let switch = Switch::new(network.switch_config(), schedule, Time::ZERO)
                 .map_err(|e| PlanError(e.to_string()))?;
-            let fabric = Hybrid {
-                switch,
-                bypass: network.ack_bypass_ns.map(Span),
-                around: Fifo::default(),
-            };
+            let fabric = Hybrid::new(switch, network.ack_bypass_ns.map(Span));
             drive(plan, control, fabric, world, observer)
         }
         NetworkPlan::Dumbbell(network) => drive(plan, control, chain(network), world, observer),
     }
 }
 
-fn chain(plan: &DumbbellPlan) -> Chain {
+fn chain(plan: &DumbbellPlan) -> Chain<PacketId> {
     let stage = |s: &StagePlan| {
         Stage::new(
             s.rate_bps.map(|rate| Serializer::new(Rate(rate))),
@@ -83,7 +78,7 @@ fn chain(plan: &DumbbellPlan) -> Chain {
     )
 }
 
-fn drive<F: Fabric, T: Tap, O: Observer>(
+fn drive<F: Fabric<PacketId>, T: Tap, O: Observer>(
     plan: &Plan,
     control: &Control,
     mut fabric: F,
@@ -130,7 +125,7 @@ fn drive<F: Fabric, T: Tap, O: Observer>(
             world.queue.move_host(host, pipe.next());
             let packet = world.pool.get_mut(id);
             world.tap.entered(now, packet);
-            let packet = Entering::of(id, packet);
+            let packet = packet.entering(id);
             fabric.enqueue(now, packet, &mut world, &mut observer);
         } else {
             world.wake(now, source);

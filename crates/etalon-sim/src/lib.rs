@@ -3,15 +3,11 @@
 //! Everything is deterministic: one seed, one ChaCha stream for each named component, a total order of events. The same
 //! plan and seed give the same [digest](results::Meta::digest) on any machine and any number of workers.
 
-mod chain;
 mod control;
 mod digest;
 mod endpoint;
 mod engine;
-mod fabric;
-mod fifo;
 mod histogram;
-mod host;
 mod packet;
 mod pcapng;
 pub mod plan;

@@ -1,5 +1,6 @@
 //! Packets in flight, recycled.
 
+use etalon_fabric::Entering;
 use etalon_switch::Pair;
 use etalon_tcp::Segment;
 
@@ -20,6 +21,20 @@ pub(crate) struct Packet {
     pub(crate) ce: bool,
     /// Identification in the IP header, set where packets are captured.
     pub(crate) ip_id: u16,
+}
+
+impl Packet {
+    /// What the network needs to know of it.
+    #[inline]
+    pub(crate) fn entering(&self, id: PacketId) -> Entering<PacketId> {
+        Entering {
+            handle: id,
+            pair: self.pair,
+            bytes: self.bytes,
+            ect: self.segment.ect,
+            pure_ack: self.segment.len == 0,
+        }
+    }
 }
 
 /// A packet's place in the pool.

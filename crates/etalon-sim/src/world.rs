@@ -1,5 +1,6 @@
 //! Hosts and flows: everything outside the network.
 
+use etalon_fabric::Host;
 use etalon_switch::{Departure, DropReason, Pair, Sink};
 use etalon_tcp::{Connection, Flags};
 use etalon_units::{Rate, Serializer, Span, Time};
@@ -7,7 +8,6 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
 use crate::endpoint::{Baseline, Endpoint, Flow};
-use crate::host::Host;
 use crate::packet::{ETHERNET_AND_IP, Packet, PacketId, Pool};
 use crate::plan::{Plan, PlanError};
 use crate::queue::{EventQueue, Source};
@@ -43,7 +43,7 @@ impl Tap for () {}
 pub(crate) struct World<T> {
     tdf: u64,
     pub(crate) queue: EventQueue,
-    pub(crate) hosts: Vec<Host>,
+    pub(crate) hosts: Vec<Host<PacketId>>,
     pub(crate) pool: Pool,
     pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) flows: Vec<Flow>,

@@ -4,64 +4,67 @@ use etalon_switch::{Arrival, Departure, Network, Pair, Probe, Sink, Switch};
 use etalon_units::{Span, Time};
 
 use crate::fifo::Fifo;
-use crate::packet::{Packet, PacketId};
 
 /// What a network needs to know of a packet that enters.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entering {
-    pub(crate) id: PacketId,
-    pub(crate) pair: Pair,
-    /// On the wire.
-    pub(crate) bytes: u32,
-    pub(crate) ect: bool,
-    /// Without payload.
-    pub(crate) pure_ack: bool,
-}
-
-impl Entering {
-    #[inline]
-    pub(crate) fn of(id: PacketId, packet: &Packet) -> Entering {
-        Entering {
-            id,
-            pair: packet.pair,
-            bytes: packet.bytes,
-            ect: packet.segment.ect,
-            pure_ack: packet.segment.len == 0,
-        }
-    }
+pub struct Entering<H> {
+    /// Whatever stands for the packet outside.
+    pub handle: H,
+    /// Source and destination rack.
+    pub pair: Pair,
+    /// Length on the wire in bytes.
+    pub bytes: u32,
+    /// Its IP header allows CE marking.
+    pub ect: bool,
+    /// It has no payload.
+    pub pure_ack: bool,
 }
 
 /// A network that takes packets from hosts and returns them to hosts through a [`Sink`].
-pub(crate) trait Fabric {
+pub trait Fabric<H> {
     /// A packet enters. All events up to `now` have been done.
-    fn enqueue<S: Sink<PacketId>, P: Probe>(
+    fn enqueue<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
-        packet: Entering,
+        packet: Entering<H>,
         sink: &mut S,
         probe: &mut P,
     );
 
-    /// The next instant at which something happens inside.
+    /// The next instant at which something happens inside, [`Time::MAX`] if nothing will.
     fn next_event(&self) -> Time;
 
     /// Does all that is due at `now`.
-    fn advance<S: Sink<PacketId>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P);
+    fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P);
 }
 
-/// The hybrid switch, and beside it a way around it for acknowledgements if the plan asks for one.
-pub(crate) struct Hybrid {
-    pub(crate) switch: Switch<PacketId>,
-    pub(crate) bypass: Option<Span>,
-    pub(crate) around: Fifo<(Time, Entering)>,
+/// The hybrid switch, and beside it, if wanted, a way around it for acknowledgements.
+#[derive(Debug)]
+pub struct Hybrid<H> {
+    switch: Switch<H>,
+    bypass: Option<Span>,
+    around: Fifo<(Time, Entering<H>)>,
 }
 
-impl Fabric for Hybrid {
+impl<H: Copy> Hybrid<H> {
+    /// Around `switch`, packets without payload take `bypass` instead of entering it, and no queue; if none, they enter it as
+    /// others do. They are marked with ECE all the same.
+    #[must_use]
+    pub fn new(switch: Switch<H>, bypass: Option<Span>) -> Hybrid<H> {
+        Hybrid {
+            switch,
+            bypass,
+            around: Fifo::default(),
+        }
+    }
+}
+
+impl<H: Copy> Fabric<H> for Hybrid<H> {
     #[inline]
-    fn enqueue<S: Sink<PacketId>, P: Probe>(
+    fn enqueue<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
-        packet: Entering,
+        packet: Entering<H>,
         sink: &mut S,
         probe: &mut P,
     ) {
@@ -70,7 +73,7 @@ impl Fabric for Hybrid {
             return;
         }
         let arrival = Arrival {
-            handle: packet.id,
+            handle: packet.handle,
             pair: packet.pair,
             bytes: packet.bytes,
             ect: packet.ect,
@@ -85,7 +88,7 @@ impl Fabric for Hybrid {
     }
 
     #[inline]
-    fn advance<S: Sink<PacketId>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
+    fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
         self.switch.advance(now, sink, probe);
         while let Some(&(time, packet)) = self.around.front() {
             if time > now {
@@ -97,7 +100,7 @@ impl Fabric for Hybrid {
                 dst: packet.pair.src,
             };
             sink.deliver(Departure {
-                handle: packet.id,
+                handle: packet.handle,
                 pair: packet.pair,
                 time,
                 latency: self.bypass.unwrap_or_default(),

@@ -1,37 +1,41 @@
 //! A chain of drop-tail queues and delays for each direction: the plain network that simulators are compared on.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use etalon_switch::{Departure, DropReason, Network, Pair, Probe, Sink};
 use etalon_units::{Serializer, Span, Time};
 
 use crate::fabric::{Entering, Fabric};
 use crate::fifo::Fifo;
-use crate::packet::PacketId;
 
 /// A packet on its way through a stage.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct Entry<H> {
     /// When its last bit leaves the queue.
     departure: Time,
     entered: Time,
-    id: PacketId,
+    handle: H,
     bytes: u32,
 }
 
 /// A queue with a link, then a delay. The departure is computed at enqueue, so a packet costs one event a stage.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub struct Stage<H> {
     link: Option<Serializer>,
     capacity: u32,
     delay: Span,
     /// Queued and propagating packets, in order.
-    entries: Fifo<Entry>,
+    entries: Fifo<Entry<H>>,
     /// How many of `entries`, from the front, have left the queue.
     propagating: usize,
 }
 
-impl Stage {
-    /// `link` is none for a pure delay; `capacity` counts packets waiting or in transmission.
-    pub(crate) fn new(link: Option<Serializer>, capacity: u32, delay: Span) -> Stage {
+impl<H: Copy> Stage<H> {
+    /// A queue for `capacity` packets, waiting or in transmission, in front of `link`, and a constant `delay` behind it.
+    /// Without a link there is no queue either.
+    #[must_use]
+    pub fn new(link: Option<Serializer>, capacity: u32, delay: Span) -> Stage<H> {
         Stage {
             link,
             capacity,
@@ -43,7 +47,7 @@ impl Stage {
 
     /// Queues a packet, or returns false if the queue is full.
     #[inline(always)] // with every packet, as is `enter`
-    fn push(&mut self, now: Time, mut entry: Entry) -> bool {
+    fn push(&mut self, now: Time, mut entry: Entry<H>) -> bool {
         match &mut self.link {
             None => entry.departure = now,
             Some(link) => {
@@ -72,7 +76,7 @@ impl Stage {
     }
 
     #[inline]
-    fn pop(&mut self) -> Option<Entry> {
+    fn pop(&mut self) -> Option<Entry<H>> {
         self.propagating = self.propagating.saturating_sub(1);
         self.entries.pop_front()
     }
@@ -84,8 +88,8 @@ impl Stage {
 
 /// Two directions of stages: from rack 0 to rack 1, and back.
 #[derive(Debug)]
-pub(crate) struct Chain {
-    stages: Vec<Stage>,
+pub struct Chain<H> {
+    stages: Vec<Stage<H>>,
     /// Where the stages back begin.
     back: usize,
     /// When the first packet of each stage reaches its end, and the earliest of these.
@@ -94,8 +98,10 @@ pub(crate) struct Chain {
     next_stage: usize,
 }
 
-impl Chain {
-    pub(crate) fn new(forward: Vec<Stage>, back: Vec<Stage>) -> Chain {
+impl<H: Copy> Chain<H> {
+    /// The stages from rack 0 to rack 1, and those back: at least one each.
+    #[must_use]
+    pub fn new(forward: Vec<Stage<H>>, back: Vec<Stage<H>>) -> Chain<H> {
         let split = forward.len();
         Chain {
             due: vec![Time::MAX; split + back.len()],
@@ -131,11 +137,11 @@ impl Chain {
     /// Puts a packet into `stage`. A probe hears of drops and of departures from the last stage only: a queue gets shorter
     /// without an event, so that its length has no story to tell.
     #[inline(always)]
-    fn enter<S: Sink<PacketId>, P: Probe>(
+    fn enter<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
         stage: usize,
-        entry: Entry,
+        entry: Entry<H>,
         sink: &mut S,
         probe: &mut P,
     ) {
@@ -144,7 +150,7 @@ impl Chain {
             let len = queue.queued();
             let pair = self.pair(stage);
             probe.dropped(now, pair, len, entry.bytes, DropReason::VoqFull);
-            sink.discard(now, entry.id, pair, DropReason::VoqFull);
+            sink.discard(now, entry.handle, pair, DropReason::VoqFull);
             return;
         }
         if self.due[stage] == Time::MAX {
@@ -158,19 +164,19 @@ impl Chain {
     }
 }
 
-impl Fabric for Chain {
+impl<H: Copy> Fabric<H> for Chain<H> {
     #[inline]
-    fn enqueue<S: Sink<PacketId>, P: Probe>(
+    fn enqueue<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
-        packet: Entering,
+        packet: Entering<H>,
         sink: &mut S,
         probe: &mut P,
     ) {
         let entry = Entry {
             departure: now,
             entered: now,
-            id: packet.id,
+            handle: packet.handle,
             bytes: packet.bytes,
         };
         let stage = if packet.pair.src == 0 { 0 } else { self.back };
@@ -183,7 +189,7 @@ impl Fabric for Chain {
     }
 
     #[inline]
-    fn advance<S: Sink<PacketId>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
+    fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
         while self.next <= now {
             let (time, stage) = (self.next, self.next_stage);
             let Some(entry) = self.stages[stage].pop() else {
@@ -196,7 +202,7 @@ impl Fabric for Chain {
                 let latency = time - entry.entered;
                 probe.departed(time, pair, entry.bytes, latency, Network::Packet);
                 sink.deliver(Departure {
-                    handle: entry.id,
+                    handle: entry.handle,
                     pair,
                     time,
                     latency,

@@ -1,9 +1,11 @@
 //! A queue in one piece of memory that is as short as its contents allow.
 
+use alloc::vec::Vec;
+
 /// First in, first out. Unlike the standard library's ring it does not walk through all of its memory when it is nearly
 /// empty, which keeps it in the processor's cache, and it has no end to wrap around.
 #[derive(Clone, Debug)]
-pub(crate) struct Fifo<T> {
+pub struct Fifo<T> {
     /// From `head` on, the contents.
     items: Vec<T>,
     head: usize,
@@ -22,18 +24,21 @@ impl<T> Default for Fifo<T> {
 }
 
 impl<T: Copy> Fifo<T> {
+    /// Adds an item at the back.
     #[inline]
-    pub(crate) fn push_back(&mut self, item: T) {
+    pub fn push_back(&mut self, item: T) {
         self.items.push(item);
     }
 
+    /// The item that was added first.
     #[inline]
-    pub(crate) fn front(&self) -> Option<&T> {
+    pub fn front(&self) -> Option<&T> {
         self.items.get(self.head)
     }
 
+    /// Takes the item that was added first.
     #[inline]
-    pub(crate) fn pop_front(&mut self) -> Option<T> {
+    pub fn pop_front(&mut self) -> Option<T> {
         let item = *self.items.get(self.head)?;
         self.head += 1;
         if self.head == self.items.len() {
@@ -54,17 +59,19 @@ impl<T: Copy> Fifo<T> {
 
     /// The item at `index` from the front.
     #[inline]
-    pub(crate) fn get(&self, index: usize) -> Option<&T> {
+    pub fn get(&self, index: usize) -> Option<&T> {
         self.items.get(self.head + index)
     }
 
+    /// The number of items.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.items.len() - self.head
     }
 
+    /// Whether there is no item.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 }
@@ -72,8 +79,8 @@ impl<T: Copy> Fifo<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::VecDeque;
     use proptest::prelude::*;
-    use std::collections::VecDeque;
 
     proptest! {
         #[test]
