@@ -1,0 +1,170 @@
+//! Starts the kernel: one process, fixed arguments, two descriptors. Nothing is written to a file system.
+
+use std::fs::File;
+use std::io::{PipeReader, Seek, Write, pipe};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use command_fds::{CommandFdExt, FdMapping};
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::personality::{self, Persona};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use crate::{Image, LinuxError};
+
+/// The descriptor that the kernel reads its setup from.
+const SETUP: i32 = 3;
+/// The descriptor that the kernel writes its log to.
+const LOG: i32 = 4;
+/// Bytes that wait in the log's pipe: the kernel's buffer fits several times.
+const PIPE: i32 = 1 << 20;
+
+/// Virtual time before the experiment is 2023-11-14, for programs that ask for the date.
+const EPOCH: &str = "time-travel-start=1700000000000000000";
+
+/// A running kernel. It dies with this value.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    child: Child,
+    pub(crate) log: PipeReader,
+    pub(crate) console: PipeReader,
+}
+
+/// How a kernel is started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    /// Its physical memory in MiB.
+    pub(crate) memory_mib: u32,
+    /// The processor that it stays on.
+    pub(crate) cpu: Option<usize>,
+}
+
+impl Machine {
+    /// Boots `image` with what the driver loads.
+    pub(crate) fn boot(image: &Image, setup: &[u8], start: Start) -> Result<Machine, LinuxError> {
+        let setup = in_memory(setup)
+            .map_err(|e| LinuxError::boot(format!("No memory for the kernel's setup: {e}.")))?;
+        let pipes = || -> std::io::Result<_> {
+            let (console, console_in) = pipe()?;
+            let errors = console_in.try_clone()?;
+            Ok((pipe()?, console, console_in, errors))
+        };
+        let ((log, log_in), console, console_in, errors) =
+            pipes().map_err(|e| LinuxError::boot(format!("No pipe from the kernel: {e}.")))?;
+        // A smaller pipe only costs time: an unprivileged user may have used up the share.
+        let _ = fcntl(&log_in, FcntlArg::F_SETPIPE_SZ(PIPE));
+
+        let mut command = Command::new(&image.path);
+        command
+            // The command line is part of the seed of the kernel's random numbers: the same for all plans.
+            .arg(format!("mem={}M", start.memory_mib))
+            .args([
+                "con=null",
+                "con0=null,fd:1",
+                "ssl=null",
+                "quiet",
+                "panic=-1",
+            ])
+            .args(["time-travel=inf-cpu", EPOCH, "um_tt_exact", "um_seed=1"])
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(console_in)
+            .stderr(errors)
+            .process_group(0);
+        let map = |parent_fd: OwnedFd, child_fd| FdMapping {
+            parent_fd,
+            child_fd,
+        };
+        command
+            .fd_mappings(vec![map(setup.into(), SETUP), map(log_in.into(), LOG)])
+            .map_err(|e| LinuxError::boot(format!("No descriptors for the kernel: {e}.")))?;
+        let child = spawn(&mut command).map_err(|e| {
+            let path = image.path.display();
+            LinuxError::boot(match e.kind() {
+                std::io::ErrorKind::NotFound => {
+                    format!("There is no kernel at {path}; build it: etalon kernel build.")
+                }
+                std::io::ErrorKind::PermissionDenied => format!(
+                    "The kernel {path} may not be executed: is its folder mounted noexec? \
+                     Build it elsewhere: XDG_CACHE_HOME=<folder> etalon kernel build."
+                ),
+                _ => format!("The kernel {path} could not be started: {e}."),
+            })
+        })?;
+        drop(command); // and with it our copies of the descriptors: the log ends when the kernel does
+        if let Some(cpu) = start.cpu {
+            pin(&child, cpu);
+        }
+        Ok(Machine {
+            child,
+            log,
+            console,
+        })
+    }
+
+    /// How it ended, if it has.
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Waits up to `patience` for its end, then kills it.
+    pub(crate) fn finish(&mut self, patience: Duration) -> Option<ExitStatus> {
+        let start = Instant::now();
+        while start.elapsed() < patience {
+            if let Some(status) = self.ended() {
+                return Some(status);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.kill();
+        None
+    }
+
+    /// Kills it and the processes in it.
+    pub(crate) fn kill(&mut self) {
+        let group = Pid::from_raw(self.child.id() as i32);
+        // Its processes are traced by it and share its group.
+        let _ = killpg(group, Signal::SIGKILL);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if self.ended().is_none() {
+            self.kill();
+        }
+    }
+}
+
+/// A file in memory that holds `bytes`, to be read from its start.
+fn in_memory(bytes: &[u8]) -> std::io::Result<File> {
+    let mut file = File::from(memfd_create("etalon-setup", MFdFlags::MFD_CLOEXEC)?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+/// Starts `command` without address space randomisation, which would change the kernel's size and so its random numbers.
+fn spawn(command: &mut Command) -> std::io::Result<Child> {
+    // The child inherits it; no other thread of this process sees it.
+    let ours = personality::get()?;
+    personality::set(ours | Persona::ADDR_NO_RANDOMIZE)?;
+    let child = command.spawn();
+    personality::set(ours)?;
+    child
+}
+
+/// Keeps the kernel on one processor. It gains nothing but speed, so that failure is no error.
+fn pin(child: &Child, cpu: usize) {
+    let mut cpus = CpuSet::new();
+    if cpus.set(cpu).is_ok() {
+        let _ = sched_setaffinity(Pid::from_raw(child.id() as i32), &cpus);
+    }
+}
