@@ -1,0 +1,396 @@
+//! Hosts, network and milestones around one timer.
+
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::fmt;
+
+use etalon_fabric::{Chain, Entering, Fabric, Host, Hybrid, Stage};
+use etalon_switch::{ConfigError, Departure, Network, Pair, Probe, Sink, Switch};
+use etalon_units::{Serializer, Span, Time};
+
+use crate::edge::{Edge, Environment, InFlight, Log, Milestone, Outside, Sent, Slot, Socket};
+use crate::record::{Event, Packet};
+use crate::setup::{NetworkSetup, Setup, StageSetup};
+
+/// Port of the servers of the experiment's flows.
+const SERVER_PORT: u16 = 5001;
+
+/// Port of the client of flow 0; those of the others follow.
+const FIRST_CLIENT_PORT: u16 = 40_001;
+
+/// The hosts below TCP and the network between them, in a kernel.
+///
+/// Two clocks meet here. The network lives in virtual time, from 0 on; the kernel's clock, and so its TCP, in host time,
+/// which is [`tdf`](Setup::tdf) times as fast: kernel = epoch + virtual x tdf. All arguments and results called `kernel`
+/// are nanoseconds of the kernel's clock; the log has virtual time.
+///
+/// The caller calls [`advance`](Driver::advance) at [`next`](Driver::next), and [`send`](Driver::send) when a host's NIC
+/// is given a packet. What is due at one instant happens in this order: milestones, NICs that become free, the network,
+/// packets that reach the network by number of their host. But for NICs, which the simulator needs no events for, this
+/// is the simulator's order.
+#[derive(Debug)]
+pub struct Driver {
+    setup: Setup,
+    between: Between,
+    hosts: Vec<Host<Slot>>,
+    /// When the first packet of a host's pipe reaches the network; hosts without packets are not here.
+    arrivals: BinaryHeap<Reverse<(Time, u32)>>,
+    /// When a host's NIC is done with a packet.
+    nics: BinaryHeap<Reverse<(Time, u32, u64)>>,
+    edge: Edge,
+    /// What was last logged of each flow's sender.
+    sockets: Vec<Socket>,
+    /// The kernel's time at virtual time 0.
+    epoch: u64,
+    phase: Phase,
+}
+
+/// How far the experiment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Not started.
+    Idle,
+    Warmup,
+    Measuring,
+    Over,
+}
+
+/// Why there is no driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewError(ConfigError);
+
+impl fmt::Display for NewError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl core::error::Error for NewError {}
+
+/// Either network.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // there is one
+enum Between {
+    Hybrid(Hybrid<Slot>),
+    Chain(Chain<Slot>),
+}
+
+impl Driver {
+    /// A driver that waits to be [started](Driver::start).
+    ///
+    /// # Errors
+    /// [`NewError`] if there is no such switch.
+    pub fn new(setup: Setup) -> Result<Driver, NewError> {
+        let stages = |setup: &[StageSetup]| setup.iter().map(stage).collect();
+        let between = match &setup.network {
+            NetworkSetup::Rdcn {
+                config,
+                schedule,
+                bypass,
+            } => {
+                let switch = Switch::new(config.clone(), schedule.clone(), Time::ZERO);
+                Between::Hybrid(Hybrid::new(switch.map_err(NewError)?, *bypass))
+            }
+            NetworkSetup::Dumbbell {
+                stages: forward,
+                back,
+            } => Between::Chain(Chain::new(stages(forward), stages(back))),
+        };
+        let host = |index: u32| {
+            let nic = Serializer::new(setup.host.rate);
+            let (delay, jitter) = (setup.host.delay, setup.host.jitter);
+            Host::new(nic, delay, jitter, setup.seed, index.into())
+        };
+        let count = setup.host_count();
+        Ok(Driver {
+            between,
+            hosts: (0..count).map(host).collect(),
+            arrivals: BinaryHeap::with_capacity(count as usize),
+            nics: BinaryHeap::with_capacity(count as usize),
+            edge: Edge::new(setup.capture),
+            sockets: alloc::vec![Socket::default(); setup.flows.len()],
+            epoch: 0,
+            phase: Phase::Idle,
+            setup,
+        })
+    }
+
+    /// What the driver was made from.
+    #[must_use]
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// Virtual time 0 is at `kernel`, now or later.
+    pub fn start(&mut self, kernel: u64) {
+        self.epoch = kernel;
+        self.phase = Phase::Warmup;
+    }
+
+    /// Virtual time at `kernel`, rounded down; zero before the start.
+    #[must_use]
+    pub fn now(&self, kernel: u64) -> Time {
+        if self.phase == Phase::Idle {
+            return Time::ZERO;
+        }
+        Time(kernel.saturating_sub(self.epoch) / self.setup.tdf)
+    }
+
+    /// The kernel's time at `time`, [`u64::MAX`] if it is beyond its clock.
+    #[must_use]
+    pub fn kernel_time(&self, time: Time) -> u64 {
+        time.0
+            .saturating_mul(self.setup.tdf)
+            .saturating_add(self.epoch)
+    }
+
+    /// When the driver next has something to do, in the kernel's time; [`u64::MAX`] for never.
+    #[must_use]
+    #[inline]
+    pub fn next(&self) -> u64 {
+        match self.milestone() {
+            None => u64::MAX,
+            Some(milestone) => self.kernel_time(self.next_event().min(milestone)),
+        }
+    }
+
+    /// A host gives a packet to its NIC. Returns false, and has not taken the packet, if it has nowhere to go: before the
+    /// start, after the end, and to hosts that are not there.
+    #[inline]
+    pub fn send<E: Environment>(&mut self, kernel: u64, host: u32, sent: &Sent, env: &E) -> bool {
+        let taken = matches!(self.phase, Phase::Warmup | Phase::Measuring)
+            && kernel >= self.epoch
+            && sent.dst != host
+            && sent.dst < self.hosts.len() as u32;
+        if !taken {
+            return false;
+        }
+        // The packet is not sent before the kernel sends it.
+        let now = Time((kernel - self.epoch).div_ceil(self.setup.tdf));
+        let flow = if sent.tcp {
+            self.flow(host, sent)
+        } else {
+            None
+        };
+        if let (Some((flow, true)), Some(socket)) = (flow, sent.socket) {
+            self.follow(now, flow, socket, env);
+        }
+        let rack = |host: u32| (host / u32::from(self.setup.hosts)) as u16;
+        let slot = self.edge.insert(InFlight {
+            handle: sent.handle,
+            dst: sent.dst,
+            tcp: sent.tcp,
+            packet: Packet {
+                pair: Pair {
+                    src: rack(host),
+                    dst: rack(sent.dst),
+                },
+                flow: flow.map(|(flow, _)| flow),
+                to_server: flow.is_some_and(|(_, to_server)| to_server),
+                ect: sent.ect,
+                ce: false,
+                ece: false,
+                payload: sent.payload,
+                bytes: sent.bytes,
+                seq: sent.seq,
+                ack: sent.ack,
+            },
+        });
+        let (done, first) = self.hosts[host as usize].send(now, sent.bytes, slot);
+        self.nics.push(Reverse((done, host, sent.handle)));
+        if let Some(time) = first {
+            self.arrivals.push(Reverse((time, host)));
+        }
+        true
+    }
+
+    /// Does all that is due at or before `kernel`.
+    pub fn advance<E: Environment>(&mut self, kernel: u64, env: &E) {
+        if kernel < self.epoch {
+            return;
+        }
+        let now = self.now(kernel);
+        while let Some(milestone) = self.milestone() {
+            let next = self.next_event();
+            if next.min(milestone) > now {
+                break;
+            }
+            if milestone <= next {
+                self.pass(milestone, env);
+            } else {
+                self.step(next, env);
+            }
+        }
+    }
+
+    /// The run is over: logs its end, whether it is the experiment's or an early one. Nothing is taken any more.
+    pub fn finish<E: Environment>(&mut self, kernel: u64, env: &E) {
+        let complete = self.phase == Phase::Over;
+        let now = self.now(kernel).min(self.setup.end);
+        if self.phase == Phase::Idle {
+            self.phase = Phase::Warmup;
+        }
+        while self.phase != Phase::Over {
+            self.pass(now, env);
+        }
+        env.log(&Event::End { complete }.at(now));
+    }
+
+    /// The next milestone.
+    #[inline]
+    fn milestone(&self) -> Option<Time> {
+        match self.phase {
+            Phase::Warmup => Some(self.setup.warmup),
+            Phase::Measuring => Some(self.setup.end),
+            Phase::Idle | Phase::Over => None,
+        }
+    }
+
+    /// Passes the next milestone.
+    fn pass<E: Environment>(&mut self, now: Time, env: &E) {
+        if self.phase == Phase::Warmup {
+            self.phase = Phase::Measuring;
+            env.log(&Event::Begin.at(now));
+            env.milestone(Milestone::Begin);
+        } else {
+            self.phase = Phase::Over;
+            env.milestone(Milestone::End);
+        }
+    }
+
+    #[inline]
+    fn next_event(&self) -> Time {
+        let nic = self.nics.peek().map_or(Time::MAX, |first| first.0.0);
+        let arrival = self.arrivals.peek().map_or(Time::MAX, |first| first.0.0);
+        self.between.next_event().min(arrival).min(nic)
+    }
+
+    /// Does what comes first of all that is due at `now`.
+    #[inline]
+    fn step<E: Environment>(&mut self, now: Time, env: &E) {
+        // A NIC is done with a packet before the packet can be anywhere else.
+        if let Some(&Reverse((time, host, handle))) = self.nics.peek() {
+            if time == now {
+                self.nics.pop();
+                env.nic_free(handle, host);
+                return;
+            }
+        }
+        let (edge, mut log) = (&mut self.edge, Log(env));
+        if self.between.next_event() == now {
+            let mut outside = Outside { edge, env };
+            self.between.advance(now, &mut outside, &mut log);
+            return;
+        }
+        let Some(mut first) = self.arrivals.peek_mut() else {
+            return;
+        };
+        let host = &mut self.hosts[first.0.1 as usize];
+        let slot = host.arrive();
+        match host.next() {
+            Some(time) => first.0.0 = time,
+            None => {
+                alloc::collections::binary_heap::PeekMut::pop(first);
+            }
+        }
+        if let Some(slot) = slot {
+            let entering = edge.enter(now, slot, env);
+            let mut outside = Outside { edge, env };
+            if entering.pair.src == entering.pair.dst {
+                outside.deliver(within_rack(now, entering));
+            } else {
+                self.between.enqueue(now, entering, &mut outside, &mut log);
+            }
+        }
+    }
+
+    /// The flow that a TCP segment belongs to, and whether it is on its way to the server.
+    #[inline]
+    fn flow(&self, host: u32, sent: &Sent) -> Option<(u32, bool)> {
+        let (client_port, to_server) = match sent.ports {
+            (client, SERVER_PORT) => (client, true),
+            (SERVER_PORT, client) => (client, false),
+            _ => return None,
+        };
+        let flow = client_port.checked_sub(FIRST_CLIENT_PORT)?;
+        let ends = self.setup.flows.get(usize::from(flow))?;
+        let expected = if to_server {
+            (ends.src, ends.dst)
+        } else {
+            (ends.dst, ends.src)
+        };
+        ((host, sent.dst) == expected).then_some((flow.into(), to_server))
+    }
+
+    /// Logs the state of a flow's sender if it is another.
+    #[inline]
+    fn follow<E: Environment>(&mut self, now: Time, flow: u32, socket: Socket, env: &E) {
+        let last = &mut self.sockets[flow as usize];
+        if *last == socket {
+            return;
+        }
+        *last = socket;
+        let event = Event::Cwnd {
+            flow,
+            cwnd: socket.cwnd,
+            ssthresh: socket.ssthresh,
+            srtt_us: socket.srtt_us,
+        };
+        env.log(&event.at(now));
+    }
+}
+
+/// A packet between hosts of one rack needs no network: its ToR switch returns it at once.
+fn within_rack(now: Time, packet: Entering<Slot>) -> Departure<Slot> {
+    Departure {
+        handle: packet.handle,
+        pair: packet.pair,
+        time: now,
+        latency: Span::ZERO,
+        network: Network::Packet,
+        bytes: packet.bytes,
+        ce: false,
+        ece: false,
+    }
+}
+
+fn stage(setup: &StageSetup) -> Stage<Slot> {
+    let packets = setup.packets.unwrap_or(u32::MAX);
+    Stage::new(setup.rate.map(Serializer::new), packets, setup.delay)
+}
+
+impl Fabric<Slot> for Between {
+    #[inline]
+    fn enqueue<S: Sink<Slot>, P: Probe>(
+        &mut self,
+        now: Time,
+        packet: Entering<Slot>,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        match self {
+            Between::Hybrid(hybrid) => hybrid.enqueue(now, packet, sink, probe),
+            Between::Chain(chain) => chain.enqueue(now, packet, sink, probe),
+        }
+    }
+
+    #[inline]
+    fn next_event(&self) -> Time {
+        match self {
+            Between::Hybrid(hybrid) => hybrid.next_event(),
+            Between::Chain(chain) => chain.next_event(),
+        }
+    }
+
+    #[inline]
+    fn advance<S: Sink<Slot>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
+        match self {
+            Between::Hybrid(hybrid) => hybrid.advance(now, sink, probe),
+            Between::Chain(chain) => chain.advance(now, sink, probe),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The emulated network: hosts are network namespaces with one device each, the
+ * network between them is the Rust core, and what happens goes to a log.
+ *
+ * The first part is for user space too (the first process in the kernel).
+ */
+#ifndef ETALON_H
+#define ETALON_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/*
+ * /dev/etalon. read() returns the setup's text. Times are in nanoseconds,
+ * virtual ones from the start of the experiment.
+ */
+#define ETALON_IOC	0xe7
+
+/* An open file whose write() goes to the log as the output of a program. */
+struct etalon_stream {
+	__u32 program;
+	__u32 stream;		/* 1 or 2, as file descriptors */
+};
+
+struct etalon_exit {
+	__u32 program;
+	__s32 status;		/* as waitpid() returns it */
+};
+
+struct etalon_sentence {
+	__u64 text;		/* a pointer: UTF-8, no terminating zero */
+	__u32 len;
+	__u32 pad;
+};
+
+/* Creates the device eth0 of a host in the caller's network namespace. */
+#define ETALON_HOST	_IOW(ETALON_IOC, 1, __u32)
+/* Starts the experiment at the next full second of CLOCK_MONOTONIC. */
+#define ETALON_START	_IO(ETALON_IOC, 2)
+/* Waits for the experiment's end, or until ETALON_FINISH is called. */
+#define ETALON_WAIT	_IO(ETALON_IOC, 3)
+/* Virtual time to CLOCK_MONOTONIC, in place. Fails before the start. */
+#define ETALON_CLOCK	_IOWR(ETALON_IOC, 4, __u64)
+#define ETALON_OUTPUT	_IOW(ETALON_IOC, 5, struct etalon_stream)
+#define ETALON_EXITED	_IOW(ETALON_IOC, 6, struct etalon_exit)
+/* The run cannot go on; the sentence says why. */
+#define ETALON_FAIL	_IOW(ETALON_IOC, 7, struct etalon_sentence)
+/* Writes the end of the log. The machine is to be switched off after it. */
+#define ETALON_FINISH	_IO(ETALON_IOC, 8)
+
+#ifdef __KERNEL__
+
+#include <linux/build_bug.h>
+#include <linux/compiler.h>
+
+struct net;
+
+/*
+ * The log: crates/etalon-driver/src/record.rs says what the fields mean.
+ */
+enum etalon_kind {
+	ETALON_WEEK	= 7,
+	ETALON_BYTES	= 15,
+	ETALON_STARTED	= 17,	/* c = flow */
+	ETALON_DONE	= 18,	/* c = flow, e = bytes received */
+	ETALON_COUNTER	= 19,	/* a = enum etalon_counter, c = flow, e = value */
+	ETALON_EXITED_	= 22,	/* c = program, d = wait status */
+	ETALON_OUTPUT_	= 23,	/* a = stream, b = length, c = program, data */
+	ETALON_FAILURE	= 24,	/* b = length, data */
+};
+
+enum etalon_counter {
+	ETALON_RECEIVED,	/* bytes, by the receiving application */
+	ETALON_RETRANSMITS,
+	ETALON_RTOS,
+	ETALON_TLPS,
+	ETALON_RECOVERIES,
+	ETALON_UNDOS,
+	ETALON_CWND,		/* packets */
+	ETALON_SSTHRESH,	/* packets */
+	ETALON_SRTT_US,
+};
+
+struct etalon_record {
+	__u64 time;		/* virtual ns */
+	__u8 kind;
+	__u8 a;
+	__u16 src;
+	__u16 dst;
+	__u16 b;
+	__u32 c;
+	__u32 d;
+	__u64 e;
+};
+static_assert(sizeof(struct etalon_record) == 32);
+
+/* log.c: for any context, in the order of the calls. */
+void etalon_log(const struct etalon_record *record);
+/* A record with record->b bytes of data, at most ETALON_DATA_MAX. */
+#define ETALON_DATA_MAX	0xffe0
+void etalon_log_data(const struct etalon_record *record, const void *data);
+/* Writes out what is buffered. Blocks the machine until it is written. */
+void etalon_log_flush(void);
+/* Ends the log with a sentence for people. The machine is to be stopped. */
+__printf(1, 2) void etalon_log_failure(const char *format, ...);
+
+/* netdev.c */
+
+/* The setup, once it has been read; the machine does not come up without. */
+struct etalon_info {
+	__u64 tdf;
+	__u64 warmup;		/* virtual ns */
+	__u64 end;		/* virtual ns, U64_MAX for none */
+	__u32 racks;
+	__u32 hosts;		/* in each rack */
+	__u32 mtu;
+	__u32 flows;
+	__u32 initial_cwnd;
+	__u32 pacing;
+	__u64 min_rto;		/* ns of host time */
+};
+
+/* Flow n: client port 40001 + n on src, server port 5001 on dst. */
+#define ETALON_SERVER_PORT	5001
+#define ETALON_CLIENT_PORT	40001
+
+struct etalon_flow {
+	__u32 src;		/* hosts: rack * hosts + host */
+	__u32 dst;
+	__u64 start;		/* virtual ns */
+	__u64 stop;		/* virtual ns, U64_MAX for never */
+	__u64 bytes;		/* U64_MAX for no end */
+	char cc[16];
+};
+
+const struct etalon_info *etalon_info(void);
+/* False if there is no such flow. */
+bool etalon_flow(u32 index, struct etalon_flow *flow);
+const u8 *etalon_text(size_t *len);
+
+/* The IPv4 address of a host, in network byte order: 10.rack.host + 1. */
+__be32 etalon_address(u32 host);
+
+/* Process context. 0, or -ENODEV, -EEXIST, -ENOMEM. */
+int etalon_host_create(u32 host, struct net *net);
+/* The namespace of a host, NULL before etalon_host_create(). */
+struct net *etalon_host_net(u32 host);
+
+/* Starts the experiment: sets the epoch. 0, or -EALREADY. */
+int etalon_start(void);
+/* Sleeps until the end. 0, or -ERESTARTSYS if the caller is to be killed. */
+int etalon_wait(void);
+/* Logs the end and writes out the log, once. */
+void etalon_finish(void);
+/* Virtual time now, 0 before the start; and the kernel's time of another. */
+u64 etalon_now(void);
+bool etalon_started(void);
+u64 etalon_clock(u64 virtual_ns);
+
+/*
+ * traffic.c: the flows. Milestones come with interrupts off, while all of the
+ * machine is idle: 0 the warm-up is over, 1 the experiment is over. What was
+ * counted so far is to be logged.
+ */
+int etalon_traffic_start(void);
+void etalon_traffic_milestone(int which);
+
+/*
+ * The Rust core (kernel/core). All calls with interrupts off. Times called
+ * "kernel" are CLOCK_MONOTONIC, in ns.
+ */
+struct etalon_core;
+
+struct etalon_packet {
+	u64 handle;
+	u32 dst;		/* host */
+	u32 bytes;		/* on the wire */
+	u32 seq;
+	u32 ack;
+	u32 cwnd;		/* packets; with ssthresh and srtt_us, if SOCKET */
+	u32 ssthresh;
+	u32 srtt_us;
+	u16 sport;
+	u16 dport;
+	u16 payload;		/* of TCP */
+	u16 flags;
+#define ETALON_PACKET_ECT	1
+#define ETALON_PACKET_TCP	2
+#define ETALON_PACKET_SOCKET	4
+};
+
+/* NULL with a sentence in @error (at most @cap bytes, zero-terminated). */
+struct etalon_core *etalon_core_new(const u8 *setup, size_t len, char *error,
+				    size_t cap);
+void etalon_core_info(const struct etalon_core *core, struct etalon_info *info);
+bool etalon_core_flow(const struct etalon_core *core, u32 index,
+		      struct etalon_flow *flow);
+/* Where the text lies in the setup. */
+size_t etalon_core_text(const struct etalon_core *core);
+void etalon_core_start(struct etalon_core *core, u64 kernel);
+u64 etalon_core_now(const struct etalon_core *core, u64 kernel);
+u64 etalon_core_kernel_time(const struct etalon_core *core, u64 virtual_ns);
+/* False if the packet has nowhere to go; the caller frees it. */
+bool etalon_core_send(struct etalon_core *core, u64 kernel, u32 host,
+		      const struct etalon_packet *packet);
+/* When to call etalon_core_advance(), U64_MAX for never. */
+u64 etalon_core_next(const struct etalon_core *core);
+void etalon_core_advance(struct etalon_core *core, u64 kernel);
+void etalon_core_finish(struct etalon_core *core, u64 kernel);
+
+/* What the core calls; none of these may call the core. */
+void *etalon_alloc(size_t len);
+void etalon_free(void *memory);
+void __noreturn etalon_panic(const u8 *message, size_t len);
+void etalon_log_raw(const struct etalon_record *record);
+void etalon_capture(u64 time, u64 handle, u16 snap);
+void etalon_mark(u64 handle, bool ce, bool ece);
+void etalon_deliver(u64 handle, u32 host);
+void etalon_discard(u64 handle);
+void etalon_nic_free(u64 handle, u32 host);
+void etalon_milestone(u32 which);
+
+#endif /* __KERNEL__ */
+#endif /* ETALON_H */
