@@ -1,15 +1,14 @@
 //! The main loop: the earliest of the network's and the hosts' events, until the end.
 
 use etalon_fabric::{Chain, Fabric, Hybrid, Stage};
+use etalon_measure::plan::{DumbbellPlan, NetworkPlan, StagePlan};
+use etalon_measure::results::{self, Outcome};
+use etalon_measure::{Control, Meter, Metrics, Plan, PlanError, Results};
 use etalon_switch::{Probe, Switch};
 use etalon_units::{Rate, Serializer, Span, Time};
 
-use crate::Control;
 use crate::packet::PacketId;
-use crate::plan::{DumbbellPlan, NetworkPlan, Plan, PlanError, StagePlan};
-use crate::probe::Metrics;
 use crate::queue::Source;
-use crate::results::{self, Results};
 use crate::world::{Tap, World};
 
 /// Events between looks at the [`Control`], a power of two.
@@ -18,7 +17,7 @@ const REPORT_EVERY: u64 = 1 << 14;
 /// Runs an experiment.
 ///
 /// # Errors
-/// [`PlanError`] if the plan contradicts itself.
+/// [`PlanError`] if the plan contradicts itself or asks for what the simulator does not have.
 pub fn run(plan: &Plan, control: &Control) -> Result<Results, PlanError> {
     run_tapped(plan, control, (), |metrics| metrics).map(|(results, _)| results)
 }
@@ -42,20 +41,18 @@ pub(crate) fn run_tapped<T: Tap, O: Observer>(
     tap: T,
     observer: impl FnOnce(Metrics) -> O,
 ) -> Result<(Results, (T, O)), PlanError> {
-    let schedule = plan.schedule()?;
-    let run_length = Span(schedule.week().0 * u64::from(plan.measure.weeks_per_run));
-    let metrics = Metrics::new(
-        plan.racks(),
-        plan.mtu(),
-        plan.measured_pair(),
-        run_length,
-        plan.end(),
-    );
-    let world = World::new(plan, metrics.runs.clone(), tap)?;
+    if !plan.programs.is_empty() {
+        return Err(PlanError(
+            "The simulator runs no programs: remove them from the plan, or run it on the Linux engine."
+                .to_owned(),
+        ));
+    }
+    let metrics = Metrics::new(plan)?;
+    let world = World::new(plan, Meter::new(plan, &metrics), tap)?;
     let observer = observer(metrics);
     match &plan.network {
         NetworkPlan::Rdcn(network) => {
-            let switch = Switch::new(network.switch_config(), schedule, Time::ZERO)
+            let switch = Switch::new(network.switch_config(), plan.schedule()?, Time::ZERO)
                 .map_err(|e| PlanError(e.to_string()))?;
             let fabric = Hybrid::new(switch, network.ack_bypass_ns.map(Span));
             drive(plan, control, fabric, world, observer)
@@ -111,7 +108,7 @@ fn drive<F: Fabric<PacketId>, T: Tap, O: Observer>(
         }
         if inside <= outside {
             fabric.advance(now, &mut world, &mut observer);
-            world.runs.follow(&observer.metrics().runs);
+            world.meter.follow_runs(observer.metrics());
             continue;
         }
         let Some(source) = world.queue.first() else {
@@ -139,14 +136,16 @@ fn drive<F: Fabric<PacketId>, T: Tap, O: Observer>(
         world.begin(stopped_at);
     }
     observer.metrics().finish(stopped_at);
-    world.finish(stopped_at);
-    let results = results::collect(
+    world.meter.finish(stopped_at);
+    let results = results::collect(&Outcome {
         plan,
-        &world,
-        observer.metrics(),
-        stopped_at,
+        metrics: observer.metrics(),
+        meter: &world.meter,
+        flows: &world.facts(),
+        end: stopped_at,
         partial,
         events,
-    )?;
+        peak_in_network: world.pool.peak(),
+    })?;
     Ok((results, (world.tap, observer)))
 }

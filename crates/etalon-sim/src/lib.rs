@@ -3,23 +3,17 @@
 //! Everything is deterministic: one seed, one ChaCha stream for each named component, a total order of events. The same
 //! plan and seed give the same [digest](results::Meta::digest) on any machine and any number of workers.
 
-mod control;
-mod digest;
 mod endpoint;
 mod engine;
-mod histogram;
+mod frame;
 mod packet;
-mod pcapng;
-pub mod plan;
-mod probe;
 mod queue;
-pub mod results;
-mod sequence;
+mod stack;
 mod trace;
 mod world;
 
-pub use control::Control;
 pub use engine::run;
-pub use plan::{Plan, PlanError};
-pub use results::Results;
-pub use trace::{TraceError, TraceRequest, trace};
+pub use etalon_measure::{
+    Control, Plan, PlanError, Results, TraceError, TraceRequest, plan, results,
+};
+pub use trace::trace;

@@ -1,17 +1,17 @@
 //! Hosts and flows: everything outside the network.
 
 use etalon_fabric::Host;
+use etalon_measure::{Counters, FlowFacts, Meter, Plan, PlanError};
 use etalon_switch::{Departure, DropReason, Pair, Sink};
 use etalon_tcp::{Connection, Flags};
 use etalon_units::{Rate, Serializer, Span, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-use crate::endpoint::{Baseline, Endpoint, Flow};
+use crate::endpoint::Endpoint;
 use crate::packet::{ETHERNET_AND_IP, Packet, PacketId, Pool};
-use crate::plan::{Plan, PlanError};
 use crate::queue::{EventQueue, Source};
-use crate::sequence::{Curve, Runs};
+use crate::stack;
 
 /// Random streams beyond those of the hosts (which are numbered from 0).
 const STREAM_INITIAL_SEQ: u64 = 1 << 32;
@@ -46,18 +46,14 @@ pub(crate) struct World<T> {
     pub(crate) hosts: Vec<Host<PacketId>>,
     pub(crate) pool: Pool,
     pub(crate) endpoints: Vec<Endpoint>,
-    pub(crate) flows: Vec<Flow>,
+    /// What each flow has to send; none for bulk.
+    bytes: Vec<Option<u64>>,
+    pub(crate) meter: Meter,
     pub(crate) tap: T,
-    measured: Pair,
-    pub(crate) sequence: Curve,
-    /// A copy of the probe's, for the sink has no access to the probe.
-    pub(crate) runs: Runs,
-    pub(crate) delivered: u64,
-    pub(crate) measured_flows: usize,
 }
 
 impl<T: Tap> World<T> {
-    pub(crate) fn new(plan: &Plan, runs: Runs, tap: T) -> Result<World<T>, PlanError> {
+    pub(crate) fn new(plan: &Plan, meter: Meter, tap: T) -> Result<World<T>, PlanError> {
         let host = plan.host();
         let hosts = u64::from(plan.racks()) * u64::from(plan.hosts());
         let new_host = |index| {
@@ -78,13 +74,9 @@ impl<T: Tap> World<T> {
             hosts: (0..hosts).map(new_host).collect(),
             pool: Pool::default(),
             endpoints: Vec::new(),
-            flows: Vec::new(),
+            bytes: plan.flows.iter().map(|flow| flow.bytes).collect(),
+            meter,
             tap,
-            measured: plan.measured_pair(),
-            sequence: Curve::new(&runs),
-            runs,
-            delivered: 0,
-            measured_flows: 0,
         };
         // Packets that are still on their way at the end may arrive later, but not as late as that.
         if plan.end() > Time(world.queue.latest().0 / 2) {
@@ -93,27 +85,20 @@ impl<T: Tap> World<T> {
             ));
         }
         for (index, flow) in plan.flows.iter().enumerate() {
-            let pair = Pair {
-                src: flow.src_rack,
-                dst: flow.dst_rack,
-            };
+            let pair = flow.pair();
             let back = Pair {
                 src: pair.dst,
                 dst: pair.src,
             };
-            world.measured_flows += usize::from(pair == world.measured);
-            let place =
-                |rack: u16, host: u16| u32::from(rack) * u32::from(plan.hosts()) + u32::from(host);
-            let congestion_control = || {
-                flow.congestion_control()
-                    .map_err(|e| PlanError(e.to_string()))
-            };
+            let congestion_control = stack::congestion_control(index, flow)?;
             let initial_seq = rng.next_u32();
-            let client = Connection::client(plan.tcp_config(initial_seq), congestion_control()?);
-            let server = Connection::server(plan.tcp_config(rng.next_u32()), congestion_control()?);
+            let client =
+                Connection::client(stack::config(plan, initial_seq), congestion_control.clone());
+            let server =
+                Connection::server(stack::config(plan, rng.next_u32()), congestion_control);
             for (connection, host, pair) in [
-                (client, place(flow.src_rack, flow.src_host), pair),
-                (server, place(flow.dst_rack, flow.dst_host), back),
+                (client, plan.host_index(flow.src_rack, flow.src_host), pair),
+                (server, plan.host_index(flow.dst_rack, flow.dst_host), back),
             ] {
                 world.endpoints.push(Endpoint {
                     connection,
@@ -124,11 +109,9 @@ impl<T: Tap> World<T> {
                     waits: false,
                 });
             }
-            world.flows.push(Flow {
-                bytes: flow.bytes.unwrap_or(u64::MAX),
-                first_byte: initial_seq.wrapping_add(1),
-                ..Flow::default()
-            });
+            world
+                .meter
+                .set_first_byte(index, initial_seq.wrapping_add(1));
             world
                 .queue
                 .push(Time(flow.start_ns), Source::Start(index as u32));
@@ -141,40 +124,24 @@ impl<T: Tap> World<T> {
 
     /// The warm-up is over.
     pub(crate) fn begin(&mut self, now: Time) {
-        self.delivered = 0;
-        for (index, flow) in self.flows.iter_mut().enumerate() {
-            flow.baseline = counters(&self.endpoints, index);
-            flow.payload = [0; 2];
-            flow.cwnd_time = 0;
-            flow.cwnd_since = now;
-        }
+        self.meter
+            .begin(now, |flow| counters(&self.endpoints, flow));
     }
 
-    /// The counters of flow `index` since measurement began.
-    pub(crate) fn measured_counters(&self, index: usize) -> Baseline {
-        let (now, then) = (counters(&self.endpoints, index), self.flows[index].baseline);
-        Baseline {
-            received: now.received - then.received,
-            retransmits: now.retransmits - then.retransmits,
-            rtos: now.rtos - then.rtos,
-            tlps: now.tlps - then.tlps,
-            recoveries: now.recoveries - then.recoveries,
-            undos: now.undos - then.undos,
-        }
-    }
-
-    /// The experiment ends at `now`: brings what is followed over time up to date.
-    pub(crate) fn finish(&mut self, now: Time) {
-        for (index, flow) in self.flows.iter_mut().enumerate() {
-            flow.cwnd_time += u128::from(flow.cwnd) * u128::from((now - flow.cwnd_since).0);
-            flow.cwnd_since = now;
-            if self.endpoints[2 * index].pair == self.measured {
-                let value = flow.highest as i64;
-                let curve = &mut self.sequence;
-                flow.sequence
-                    .update(now, value, &self.runs, curve, false, true);
-            }
-        }
+    /// What is known of each flow.
+    pub(crate) fn facts(&self) -> Vec<FlowFacts> {
+        (0..self.bytes.len())
+            .map(|flow| {
+                let path = self.endpoints[2 * flow].connection.path();
+                let window = path.window();
+                FlowFacts {
+                    counters: counters(&self.endpoints, flow),
+                    cwnd: window.cwnd,
+                    ssthresh: (window.ssthresh != u32::MAX).then_some(window.ssthresh),
+                    srtt_ns: path.srtt() / self.tdf,
+                }
+            })
+            .collect()
     }
 
     /// Handles an event of `source`, which the caller has taken off the queue.
@@ -210,9 +177,9 @@ impl<T: Tap> World<T> {
 
     fn start(&mut self, now: Time, flow: u32) {
         let connection = &mut self.endpoints[2 * flow as usize].connection;
-        match self.flows[flow as usize].bytes {
-            u64::MAX => connection.write_forever(),
-            bytes => {
+        match self.bytes[flow as usize] {
+            None => connection.write_forever(),
+            Some(bytes) => {
                 connection.write(bytes);
                 connection.shutdown();
             }
@@ -290,24 +257,21 @@ impl<T: Tap> Sink<PacketId> for World<T> {
         }
         self.tap.left(now, packet);
         let index = packet.to;
-        let flow = &mut self.flows[(index >> 1) as usize];
-        let payload = packet.segment.len;
+        let flow = (index >> 1) as usize;
+        let payload = u32::from(packet.segment.len);
         if payload > 0 {
-            flow.payload[departure.network as usize] += u64::from(payload);
-            self.delivered += 1;
-            if departure.pair == self.measured && index & 1 == 1 {
-                let end = packet.segment.seq.wrapping_add(payload.into());
-                let (value, curve) = (flow.reach(end) as i64, &mut self.sequence);
-                flow.sequence
-                    .update(now, value, &self.runs, curve, false, true);
-            }
+            // Only clients send data.
+            let end = packet.segment.seq.wrapping_add(payload);
+            self.meter
+                .data_left(now, flow, payload, end, departure.network);
         }
         let connection = &mut self.endpoints[index as usize].connection;
         connection.on_segment(now.0 * self.tdf, &packet.segment, packet.ce);
         if index & 1 == 0 {
-            flow.follow_cwnd(now, connection.path().window().cwnd);
-        } else if flow.end.is_none() && connection.bytes_received() >= flow.bytes {
-            flow.end = Some(now);
+            let cwnd = connection.path().window().cwnd;
+            self.meter.follow_cwnd(now, flow, cwnd);
+        } else {
+            self.meter.received(now, flow, connection.bytes_received());
         }
         self.pool.free(departure.handle);
         self.transmit(now, index);
@@ -319,9 +283,9 @@ impl<T: Tap> Sink<PacketId> for World<T> {
     }
 }
 
-fn counters(endpoints: &[Endpoint], flow: usize) -> Baseline {
+fn counters(endpoints: &[Endpoint], flow: usize) -> Counters {
     let stats = endpoints[2 * flow].connection.stats();
-    Baseline {
+    Counters {
         received: endpoints[2 * flow + 1].connection.bytes_received(),
         retransmits: stats.retransmits,
         rtos: stats.rtos,

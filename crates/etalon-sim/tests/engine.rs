@@ -195,7 +195,7 @@ fn plans_that_contradict_themselves_are_refused() {
         let mut value = strobe(10, 16);
         *value.pointer_mut(path).expect("a key of the plan") = wrong;
         let error = Plan::from_json(&value.to_string())
-            .and_then(|plan| plan.schedule().map(|_| plan))
+            .and_then(|plan| etalon_sim::run(&plan, &Control::default()))
             .unwrap_err();
         assert!(error.to_string().contains(why), "{error}");
     };

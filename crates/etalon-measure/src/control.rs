@@ -16,7 +16,7 @@ impl Control {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// The share of simulated time that is done, 0 to 1.
+    /// The share of virtual time that is done, 0 to 1.
     #[must_use]
     pub fn progress(&self) -> f64 {
         let total = self.total.load(Ordering::Relaxed);
@@ -26,8 +26,8 @@ impl Control {
         self.done.load(Ordering::Relaxed) as f64 / total as f64
     }
 
-    /// Reports progress; returns whether to go on.
-    pub(crate) fn report(&self, done: u64, total: u64) -> bool {
+    /// An engine reports how much of the total is done; returns whether to go on.
+    pub fn report(&self, done: u64, total: u64) -> bool {
         self.total.store(total, Ordering::Relaxed);
         self.done.store(done.min(total), Ordering::Relaxed);
         !self.stop.load(Ordering::Relaxed)

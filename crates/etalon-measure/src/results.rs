@@ -3,9 +3,9 @@
 use etalon_switch::{Network, Pair};
 use etalon_units::Time;
 
-use crate::plan::{NetworkPlan, Plan, PlanError};
-use crate::probe::{Metrics, Moments};
-use crate::world::{Tap, World};
+use crate::meter::{Counters, FlowFacts, FlowMeter, Meter};
+use crate::plan::{FlowPlan, NetworkPlan, Plan, PlanError};
+use crate::probe::{Metrics, Moments, PairMetrics};
 
 /// A column of a table.
 #[derive(Clone, Debug)]
@@ -66,33 +66,62 @@ fn name(network: Network) -> &'static str {
     }
 }
 
-pub(crate) fn collect<T: Tap>(
-    plan: &Plan,
-    world: &World<T>,
-    metrics: &Metrics,
-    end: Time,
-    partial: bool,
-    events: u64,
-) -> Result<Results, PlanError> {
+/// What an engine hands over at the end of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome<'a> {
+    /// What was run.
+    pub plan: &'a Plan,
+    /// What the network did, [finished](Metrics::finish).
+    pub metrics: &'a Metrics,
+    /// What was seen of flows, [finished](Meter::finish).
+    pub meter: &'a Meter,
+    /// What the engine knows of each flow, in the plan's order.
+    pub flows: &'a [FlowFacts],
+    /// Virtual time of the end.
+    pub end: Time,
+    /// The run was stopped before the plan's end.
+    pub partial: bool,
+    /// Events that the engine handled.
+    pub events: u64,
+    /// Largest number of packets that were in flight together.
+    pub peak_in_network: usize,
+}
+
+/// Makes the tables of a run.
+///
+/// # Errors
+/// [`PlanError`] if the plan's schedule is none.
+///
+/// # Panics
+/// If there are not as many [`FlowFacts`] as flows in the plan.
+pub fn collect(outcome: &Outcome<'_>) -> Result<Results, PlanError> {
+    let Outcome {
+        plan,
+        metrics,
+        meter,
+        end,
+        ..
+    } = *outcome;
+    assert_eq!(outcome.flows.len(), plan.flows.len(), "facts of each flow");
     let mut digest = metrics.digest;
-    for index in 0..world.flows.len() {
-        digest.mix(world.endpoints[2 * index + 1].connection.bytes_received());
-        digest.mix(world.flows[index].end.map_or(u64::MAX, |t| t.0));
+    for (facts, flow) in outcome.flows.iter().zip(&meter.flows) {
+        digest.mix(facts.counters.received);
+        digest.mix(flow.end.map_or(u64::MAX, |t| t.0));
     }
     Ok(Results {
         meta: Meta {
             digest: format!("{:016x}", digest.value()),
-            events,
-            packets_delivered: world.delivered,
+            events: outcome.events,
+            packets_delivered: meter.delivered,
             simulated_ns: end.0,
-            partial,
+            partial: outcome.partial,
             sequence_runs: metrics.runs.count(),
-            peak_in_network: world.pool.peak(),
+            peak_in_network: outcome.peak_in_network,
         },
-        flows: flows(plan, world, end),
-        pairs: pairs(plan, world, metrics)?,
+        flows: flows(outcome),
+        pairs: pairs(plan, meter, metrics)?,
         latency: latency(plan, metrics),
-        sequence: sequence(world, metrics, end),
+        sequence: sequence(meter, metrics, end),
         days: days(metrics),
     })
 }
@@ -101,87 +130,59 @@ fn integers<R>(rows: &[R], f: impl Fn(&R) -> i64) -> Column {
     Column::Integers(rows.iter().map(f).collect())
 }
 
-fn flows<T: Tap>(plan: &Plan, world: &World<T>, end: Time) -> Table {
-    let rows: Vec<usize> = (0..plan.flows.len()).collect();
-    let path = |i: usize| world.endpoints[2 * i].connection.path();
-    let counters = |i: usize| world.measured_counters(i);
-    let measured = end.0.saturating_sub(plan.warmup_ns).max(1);
+/// A flow of the flows' table.
+struct FlowRow<'a> {
+    index: usize,
+    plan: &'a FlowPlan,
+    facts: &'a FlowFacts,
+    meter: &'a FlowMeter,
+    /// Since measurement began.
+    counters: Counters,
+}
+
+fn flows(outcome: &Outcome<'_>) -> Table {
+    let meters = outcome.plan.flows.iter().zip(&outcome.meter.flows);
+    let rows: Vec<FlowRow<'_>> = meters
+        .zip(outcome.flows)
+        .enumerate()
+        .map(|(index, ((plan, meter), facts))| FlowRow {
+            index,
+            plan,
+            facts,
+            meter,
+            counters: facts.counters.since(&meter.baseline),
+        })
+        .collect();
+    let all = |f: fn(&FlowRow<'_>) -> i64| integers(&rows, f);
+    let measured = outcome.end.0.saturating_sub(outcome.plan.warmup_ns).max(1);
+    let mean_cwnd = |r: &FlowRow<'_>| r.meter.cwnd_time as f64 / measured as f64;
     vec![
-        ("flow", integers(&rows, |&i| i as i64)),
-        (
-            "src_rack",
-            integers(&rows, |&i| plan.flows[i].src_rack.into()),
-        ),
-        (
-            "src_host",
-            integers(&rows, |&i| plan.flows[i].src_host.into()),
-        ),
-        (
-            "dst_rack",
-            integers(&rows, |&i| plan.flows[i].dst_rack.into()),
-        ),
-        (
-            "dst_host",
-            integers(&rows, |&i| plan.flows[i].dst_host.into()),
-        ),
+        ("flow", all(|r| r.index as i64)),
+        ("src_rack", all(|r| r.plan.src_rack.into())),
+        ("src_host", all(|r| r.plan.src_host.into())),
+        ("dst_rack", all(|r| r.plan.dst_rack.into())),
+        ("dst_host", all(|r| r.plan.dst_host.into())),
         (
             "cc",
-            Column::Text(rows.iter().map(|&i| plan.flows[i].cc.clone()).collect()),
+            Column::Text(rows.iter().map(|r| r.plan.cc.clone()).collect()),
         ),
-        (
-            "bytes",
-            integers(&rows, |&i| plan.flows[i].bytes.map_or(-1, |b| b as i64)),
-        ),
-        (
-            "start_ns",
-            integers(&rows, |&i| plan.flows[i].start_ns as i64),
-        ),
-        (
-            "end_ns",
-            integers(&rows, |&i| world.flows[i].end.map_or(-1, |t| t.0 as i64)),
-        ),
-        (
-            "bytes_delivered",
-            integers(&rows, |&i| counters(i).received as i64),
-        ),
-        (
-            "circuit_bytes",
-            integers(&rows, |&i| world.flows[i].payload[1] as i64),
-        ),
-        (
-            "packet_bytes",
-            integers(&rows, |&i| world.flows[i].payload[0] as i64),
-        ),
-        (
-            "retransmits",
-            integers(&rows, |&i| counters(i).retransmits as i64),
-        ),
-        ("rtos", integers(&rows, |&i| counters(i).rtos as i64)),
-        ("tlps", integers(&rows, |&i| counters(i).tlps as i64)),
-        (
-            "recoveries",
-            integers(&rows, |&i| counters(i).recoveries as i64),
-        ),
-        ("undos", integers(&rows, |&i| counters(i).undos as i64)),
-        ("cwnd", integers(&rows, |&i| path(i).window().cwnd.into())),
-        (
-            "ssthresh",
-            integers(&rows, |&i| match path(i).window().ssthresh {
-                u32::MAX => -1,
-                ssthresh => ssthresh.into(),
-            }),
-        ),
-        (
-            "srtt_ns",
-            integers(&rows, |&i| (path(i).srtt() / plan.tdf) as i64),
-        ),
+        ("bytes", all(|r| r.plan.bytes.map_or(-1, |b| b as i64))),
+        ("start_ns", all(|r| r.plan.start_ns as i64)),
+        ("end_ns", all(|r| r.meter.end.map_or(-1, |t| t.0 as i64))),
+        ("bytes_delivered", all(|r| r.counters.received as i64)),
+        ("circuit_bytes", all(|r| r.meter.payload[1] as i64)),
+        ("packet_bytes", all(|r| r.meter.payload[0] as i64)),
+        ("retransmits", all(|r| r.counters.retransmits as i64)),
+        ("rtos", all(|r| r.counters.rtos as i64)),
+        ("tlps", all(|r| r.counters.tlps as i64)),
+        ("recoveries", all(|r| r.counters.recoveries as i64)),
+        ("undos", all(|r| r.counters.undos as i64)),
+        ("cwnd", all(|r| r.facts.cwnd.into())),
+        ("ssthresh", all(|r| r.facts.ssthresh.map_or(-1, i64::from))),
+        ("srtt_ns", all(|r| r.facts.srtt_ns as i64)),
         (
             "mean_cwnd",
-            Column::Floats(
-                rows.iter()
-                    .map(|&i| world.flows[i].cwnd_time as f64 / measured as f64)
-                    .collect(),
-            ),
+            Column::Floats(rows.iter().map(mean_cwnd).collect()),
         ),
     ]
 }
@@ -191,7 +192,7 @@ fn all_pairs(plan: &Plan) -> impl Iterator<Item = Pair> {
     (0..racks).flat_map(move |src| (0..racks).map(move |dst| Pair { src, dst }))
 }
 
-fn pairs<T: Tap>(plan: &Plan, world: &World<T>, metrics: &Metrics) -> Result<Table, PlanError> {
+fn pairs(plan: &Plan, meter: &Meter, metrics: &Metrics) -> Result<Table, PlanError> {
     let schedule = plan.schedule()?;
     let (packet_rate, circuit_rate) = match &plan.network {
         NetworkPlan::Rdcn(n) => (n.packet.rate_bps, n.circuit.rate_bps),
@@ -211,13 +212,7 @@ fn pairs<T: Tap>(plan: &Plan, world: &World<T>, metrics: &Metrics) -> Result<Tab
         let Some(m) = metrics.pair(pair) else {
             continue;
         };
-        let mut payload = [0, 0];
-        for (index, flow) in world.flows.iter().enumerate() {
-            if world.endpoints[2 * index].pair == pair {
-                payload[0] += flow.payload[0];
-                payload[1] += flow.payload[1];
-            }
-        }
+        let payload = meter.payload(pair);
         if payload != [0, 0] {
             rows.push(Row {
                 pair,
@@ -229,7 +224,7 @@ fn pairs<T: Tap>(plan: &Plan, world: &World<T>, metrics: &Metrics) -> Result<Tab
             });
         }
     }
-    let metric = |f: &dyn Fn(&crate::probe::PairMetrics) -> i64| {
+    let metric = |f: &dyn Fn(&PairMetrics) -> i64| {
         integers(&rows, |r: &Row| metrics.pair(r.pair).map_or(0, f))
     };
     let utilization = |network: Network, rate: u64| {
@@ -244,7 +239,7 @@ fn pairs<T: Tap>(plan: &Plan, world: &World<T>, metrics: &Metrics) -> Result<Tab
         };
         Column::Floats(rows.iter().map(one).collect())
     };
-    let ratio = |f: &dyn Fn(&crate::probe::PairMetrics) -> (u64, u64)| {
+    let ratio = |f: &dyn Fn(&PairMetrics) -> (u64, u64)| {
         let one = |r: &Row| {
             match (&plan.network, metrics.pair(r.pair).map_or((0, 0), f)) {
                 (NetworkPlan::Rdcn(_), (sum, count)) => sum as f64 / count.max(1) as f64,
@@ -318,16 +313,19 @@ fn latency(plan: &Plan, metrics: &Metrics) -> Table {
     ]
 }
 
-fn sequence<T: Tap>(world: &World<T>, metrics: &Metrics, end: Time) -> Table {
+fn sequence(meter: &Meter, metrics: &Metrics, end: Time) -> Table {
     let voq = metrics.runs.reached(end);
-    let flows: Vec<usize> = voq.iter().map(|runs| runs * world.measured_flows).collect();
+    let flows: Vec<usize> = voq
+        .iter()
+        .map(|runs| runs * meter.measured_flows())
+        .collect();
     let step = metrics.runs.step() as i64;
     vec![
         (
             "t_ns",
             Column::Integers((0..voq.len() as i64).map(|i| i * step).collect()),
         ),
-        ("bytes", Column::Floats(world.sequence.mean(&flows))),
+        ("bytes", Column::Floats(meter.sequence.mean(&flows))),
         ("voq_packets", Column::Floats(metrics.voq_curve.mean(&voq))),
     ]
 }

@@ -5,6 +5,7 @@ use etalon_units::{Span, Time};
 
 use crate::digest::Digest;
 use crate::histogram::Histogram;
+use crate::plan::{Plan, PlanError};
 use crate::sequence::{Curve, Follower, Runs};
 
 /// Packets up to this length (in bytes), or half of a smaller MTU, do not count for latency: the papers look at data only.
@@ -90,9 +91,9 @@ pub(crate) struct DayMetrics {
     packet: Busy,
 }
 
-/// The probe of a run.
+/// Measures what the network does: the probe of a run.
 #[derive(Debug)]
-pub(crate) struct Metrics {
+pub struct Metrics {
     racks: usize,
     pairs: Vec<Option<Box<PairMetrics>>>,
     pub(crate) measured: Pair,
@@ -103,36 +104,35 @@ pub(crate) struct Metrics {
     pub(crate) voq_curve: Curve,
     voq_follower: Follower,
     pub(crate) digest: Digest,
-    pub(crate) events: u64,
 }
 
 impl Metrics {
-    pub(crate) fn new(
-        racks: u16,
-        mtu: u16,
-        measured: Pair,
-        run_length: Span,
-        end: Time,
-    ) -> Metrics {
-        let runs = Runs::new(run_length, end);
+    /// Metrics of a run of `plan`.
+    ///
+    /// # Errors
+    /// [`PlanError`] if the plan's schedule is none.
+    pub fn new(plan: &Plan) -> Result<Metrics, PlanError> {
+        let week = plan.schedule()?.week();
+        let run_length = Span(week.0 * u64::from(plan.measure.weeks_per_run));
+        let racks = usize::from(plan.racks());
+        let runs = Runs::new(run_length, plan.end());
         let voq_curve = Curve::new(&runs);
-        Metrics {
-            racks: usize::from(racks),
-            pairs: (0..usize::from(racks).pow(2)).map(|_| None).collect(),
-            measured,
+        Ok(Metrics {
+            racks,
+            pairs: (0..racks * racks).map(|_| None).collect(),
+            measured: plan.measured_pair(),
             measuring: false,
-            data_bytes: DATA_BYTES.min(u32::from(mtu) / 2),
+            data_bytes: DATA_BYTES.min(u32::from(plan.mtu()) / 2),
             days: DayMetrics::default(),
             runs,
             voq_curve,
             voq_follower: Follower::default(),
             digest: Digest::new(),
-            events: 0,
-        }
+        })
     }
 
     /// The warm-up is over.
-    pub(crate) fn begin(&mut self) {
+    pub fn begin(&mut self) {
         self.measuring = true;
         self.days = DayMetrics::default();
         for pair in self.pairs.iter_mut().flatten() {
@@ -144,7 +144,7 @@ impl Metrics {
     }
 
     /// The experiment ends at `now`.
-    pub(crate) fn finish(&mut self, now: Time) {
+    pub fn finish(&mut self, now: Time) {
         let len = self.pair_mut(self.measured).voq;
         self.follow_voq(now, len);
     }
@@ -161,7 +161,6 @@ impl Metrics {
 
     #[inline]
     fn note(&mut self, kind: u64, now: Time, pair: Pair, value: u64) {
-        self.events += 1;
         self.digest.mix(now.0);
         self.digest
             .mix(kind << 32 | u64::from(pair.src) << 16 | u64::from(pair.dst));

@@ -6,7 +6,6 @@ use etalon_switch::{
     CircuitNetwork, Config, Configuration, Marking, Matching, PacketNetwork, Pair, Resize,
     Schedule, VoqConfig,
 };
-use etalon_tcp::{Ecn, cc};
 use etalon_units::{Rate, Span, Time};
 use serde::Deserialize;
 
@@ -31,6 +30,9 @@ pub struct Plan {
     pub tcp: TcpPlan,
     /// The workload.
     pub flows: Vec<FlowPlan>,
+    /// Programs that run on hosts.
+    #[serde(default)]
+    pub programs: Vec<ProgramPlan>,
     /// What is measured beyond the usual.
     pub measure: MeasurePlan,
 }
@@ -240,6 +242,20 @@ pub struct FlowPlan {
     pub bytes: Option<u64>,
 }
 
+/// A program that runs on a host.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramPlan {
+    /// Rack of the host.
+    pub rack: u16,
+    /// The host in its rack.
+    pub host: u16,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// When it starts.
+    pub start_ns: u64,
+}
+
 /// What is measured beyond the usual.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -307,7 +323,7 @@ impl Plan {
                 (flow.src_rack, flow.src_host),
                 (flow.dst_rack, flow.dst_host),
             ] {
-                if rack >= self.racks() || host >= self.hosts() {
+                if !self.has_host(rack, host) {
                     return error(format!("flow {index}: there is no host r{rack}h{host}"));
                 }
             }
@@ -320,8 +336,15 @@ impl Plan {
             if flow.bytes == Some(0) {
                 return error(format!("flow {index} has nothing to send"));
             }
-            flow.congestion_control()
-                .map_err(|e| PlanError(format!("flow {index}: {e}")))?;
+        }
+        for (index, program) in self.programs.iter().enumerate() {
+            let ProgramPlan { rack, host, .. } = *program;
+            if !self.has_host(rack, host) {
+                return error(format!("program {index}: there is no host r{rack}h{host}"));
+            }
+            if program.command.is_empty() {
+                return error(format!("program {index} has no command"));
+            }
         }
         Ok(())
     }
@@ -342,6 +365,16 @@ impl Plan {
             NetworkPlan::Rdcn(n) => n.hosts,
             NetworkPlan::Dumbbell(d) => d.hosts,
         }
+    }
+
+    fn has_host(&self, rack: u16, host: u16) -> bool {
+        rack < self.racks() && host < self.hosts()
+    }
+
+    /// Number of a host among all, rack by rack.
+    #[must_use]
+    pub fn host_index(&self, rack: u16, host: u16) -> u32 {
+        u32::from(rack) * u32::from(self.hosts()) + u32::from(host)
     }
 
     /// The hosts.
@@ -400,41 +433,23 @@ impl Plan {
         }
         Schedule::new(configurations).map_err(|e| PlanError(e.to_string()))
     }
+}
 
-    pub(crate) fn tcp_config(&self, initial_seq: u32) -> etalon_tcp::Config {
-        let options = if self.tcp.timestamps { 12 } else { 0 };
-        etalon_tcp::Config {
-            hz: self.tcp.hz,
-            mss: self.mtu() - 40 - options,
-            initial_cwnd: self.tcp.initial_cwnd,
-            min_rto: self.tcp.min_rto_ns,
-            min_delayed_ack: self.tcp.min_delayed_ack_ns,
-            max_delayed_ack: self.tcp.max_delayed_ack_ns,
-            receive_buffer: self.tcp.receive_buffer_bytes,
-            max_receive_buffer: self.tcp.max_receive_buffer_bytes,
-            ecn: if self.tcp.ecn { Ecn::On } else { Ecn::Off },
-            sack: self.tcp.sack,
-            timestamps: self.tcp.timestamps,
-            pacing: self.tcp.pacing,
-            initial_seq,
-            ..etalon_tcp::Config::default()
+impl FlowPlan {
+    /// From the rack of the sender to that of the receiver.
+    #[must_use]
+    pub fn pair(&self) -> Pair {
+        Pair {
+            src: self.src_rack,
+            dst: self.dst_rack,
         }
     }
 }
 
-impl FlowPlan {
-    pub(crate) fn congestion_control(&self) -> Result<cc::Any, cc::CcError> {
-        let params: Vec<(&str, f64)> = self
-            .cc_params
-            .iter()
-            .map(|(name, value)| (name.as_str(), *value))
-            .collect();
-        cc::Any::by_name(&self.cc, &params)
-    }
-}
-
 impl RdcnPlan {
-    pub(crate) fn switch_config(&self) -> Config {
+    /// The switch of this network.
+    #[must_use]
+    pub fn switch_config(&self) -> Config {
         Config {
             racks: self.racks,
             packet: PacketNetwork {

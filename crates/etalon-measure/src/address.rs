@@ -1,0 +1,48 @@
+//! Addresses of hosts, by rack and number within the rack.
+
+use std::net::Ipv4Addr;
+
+/// Hosts in a rack that have an address.
+pub const MOST_HOSTS: u16 = 254;
+
+/// The address of a host, 10.rack.host+1 with 16 bits of rack; .0 and .255 are left to the network and to broadcast.
+/// None for the hosts of a rack beyond [`MOST_HOSTS`].
+#[must_use]
+pub fn ip(rack: u16, host: u16) -> Option<Ipv4Addr> {
+    let [high, low] = rack.to_be_bytes();
+    match u8::try_from(host) {
+        Ok(number) if host < MOST_HOSTS => Some(Ipv4Addr::new(10, high, low, number + 1)),
+        _ => None,
+    }
+}
+
+/// A locally administered unicast Ethernet address, 02:00:rack:rack:host:host.
+#[must_use]
+pub fn mac(rack: u16, host: u16) -> [u8; 6] {
+    let ([r0, r1], [h0, h1]) = (rack.to_be_bytes(), host.to_be_bytes());
+    [0x02, 0x00, r0, r1, h0, h1]
+}
+
+/// The well-known port of flow servers.
+pub const SERVER_PORT: u16 = 5001;
+
+/// The port of a flow's client, from 40001 on, so that flows between the same hosts stay apart.
+#[must_use]
+pub fn client_port(flow: usize) -> u16 {
+    40_001 + (flow % 20_000) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_have_addresses_of_their_own() {
+        assert_eq!(ip(1, 3), Some(Ipv4Addr::new(10, 0, 1, 4)));
+        assert_eq!(ip(258, 253), Some(Ipv4Addr::new(10, 1, 2, 254)));
+        assert_eq!(ip(0, 254), None);
+        assert_eq!(ip(0, 256), None);
+        assert_eq!(mac(258, 3), [0x02, 0, 1, 2, 0, 3]);
+        assert_eq!((client_port(0), client_port(19_999)), (40_001, 60_000));
+    }
+}

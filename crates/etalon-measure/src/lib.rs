@@ -1,0 +1,37 @@
+//! What is the same whichever engine runs an experiment: the resolved [`Plan`], what is measured, and the [`Results`].
+//!
+//! An engine gives network events to [`Metrics`] (a [`Probe`](etalon_switch::Probe)) and what it sees of flows to a
+//! [`Meter`], both as they happen and in the order of virtual time, and at the end an [`Outcome`] to
+//! [`results::collect`]:
+//!
+//! 1. Events up to the end of the warm-up, after each step [`Meter::follow_runs`];
+//! 2. [`Metrics::begin`] and [`Meter::begin`];
+//! 3. the other events;
+//! 4. [`Metrics::finish`] and [`Meter::finish`], then [`results::collect`].
+//!
+//! For a trace it gives the events to a [`Recorder`], which passes them on to the metrics inside, and packets to a
+//! [`Capture`].
+
+pub mod address;
+mod capture;
+mod control;
+mod digest;
+mod histogram;
+mod meter;
+mod pcapng;
+pub mod plan;
+mod probe;
+mod recorder;
+pub mod results;
+mod sequence;
+mod trace;
+
+pub use capture::{Capture, HEADERS};
+pub use control::Control;
+pub use meter::{Counters, FlowFacts, Meter};
+pub use pcapng::{Interface, IpPacket, PcapNg};
+pub use plan::{Plan, PlanError};
+pub use probe::Metrics;
+pub use recorder::Recorder;
+pub use results::{Outcome, Results};
+pub use trace::{TraceError, TraceRequest, Window};

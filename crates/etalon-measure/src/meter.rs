@@ -1,0 +1,232 @@
+//! What is measured of flows.
+
+use etalon_switch::{Network, Pair};
+use etalon_units::Time;
+
+use crate::plan::Plan;
+use crate::probe::Metrics;
+use crate::sequence::{Curve, Follower, Runs};
+
+/// Counters of a flow since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Bytes that the receiving application has, or could have.
+    pub received: u64,
+    /// Segments that were sent again.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub rtos: u64,
+    /// Tail loss probes.
+    pub tlps: u64,
+    /// Loss recoveries.
+    pub recoveries: u64,
+    /// Recoveries and timeouts that were undone because they had been spurious.
+    pub undos: u64,
+}
+
+impl Counters {
+    /// What was added since `then`.
+    pub(crate) fn since(&self, then: &Counters) -> Counters {
+        Counters {
+            received: self.received.saturating_sub(then.received),
+            retransmits: self.retransmits.saturating_sub(then.retransmits),
+            rtos: self.rtos.saturating_sub(then.rtos),
+            tlps: self.tlps.saturating_sub(then.tlps),
+            recoveries: self.recoveries.saturating_sub(then.recoveries),
+            undos: self.undos.saturating_sub(then.undos),
+        }
+    }
+}
+
+/// What an engine knows of a flow at the end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowFacts {
+    /// Since the flow started, whatever the warm-up.
+    pub counters: Counters,
+    /// Congestion window in segments.
+    pub cwnd: u32,
+    /// Slow start threshold in segments; none if it was never lowered.
+    pub ssthresh: Option<u32>,
+    /// Smoothed round-trip time in virtual nanoseconds; zero without a sample.
+    pub srtt_ns: u64,
+}
+
+/// What is followed of a flow as it goes.
+#[derive(Debug)]
+pub(crate) struct FlowMeter {
+    pub(crate) pair: Pair,
+    measured: bool,
+    /// Bytes to deliver; `u64::MAX` for bulk.
+    bytes: u64,
+    /// Sequence number of the stream's first byte.
+    first_byte: u32,
+    pub(crate) end: Option<Time>,
+    /// Payload that left the network, by network.
+    pub(crate) payload: [u64; 2],
+    /// Highest byte of the stream that left the network.
+    highest: u64,
+    sequence: Follower,
+    pub(crate) baseline: Counters,
+    /// Integral of cwnd over time, and where it stands.
+    pub(crate) cwnd_time: u128,
+    cwnd: u32,
+    cwnd_since: Time,
+}
+
+impl FlowMeter {
+    /// A segment of the stream that ends at `end` left the network. Returns the highest byte that did.
+    #[inline]
+    fn reach(&mut self, end: u32) -> u64 {
+        // Unwraps the 32-bit sequence number: it is within 2^31 of the highest one seen.
+        let end = end.wrapping_sub(self.first_byte);
+        let ahead = end.wrapping_sub(self.highest as u32) as i32;
+        if ahead > 0 {
+            self.highest += ahead as u64;
+        }
+        self.highest
+    }
+}
+
+/// Follows the flows of a plan, which send data from client to server.
+#[derive(Debug)]
+pub struct Meter {
+    pub(crate) flows: Vec<FlowMeter>,
+    /// Payload of packets that belong to no flow, by rack pair and network.
+    others: Vec<[u64; 2]>,
+    racks: usize,
+    pub(crate) sequence: Curve,
+    /// A copy of the metrics', for who sees packets need not have access to the probe at that time.
+    runs: Runs,
+    /// Data packets that left the network.
+    pub(crate) delivered: u64,
+}
+
+impl Meter {
+    /// A meter for the flows of `plan`, beside `metrics`.
+    #[must_use]
+    pub fn new(plan: &Plan, metrics: &Metrics) -> Meter {
+        let racks = usize::from(plan.racks());
+        let flow = |flow: &crate::plan::FlowPlan| FlowMeter {
+            pair: flow.pair(),
+            measured: flow.pair() == plan.measured_pair(),
+            bytes: flow.bytes.unwrap_or(u64::MAX),
+            first_byte: 0,
+            end: None,
+            payload: [0; 2],
+            highest: 0,
+            sequence: Follower::default(),
+            baseline: Counters::default(),
+            cwnd_time: 0,
+            cwnd: 0,
+            cwnd_since: Time::ZERO,
+        };
+        Meter {
+            flows: plan.flows.iter().map(flow).collect(),
+            others: vec![[0; 2]; racks * racks],
+            racks,
+            sequence: Curve::new(&metrics.runs),
+            runs: metrics.runs.clone(),
+            delivered: 0,
+        }
+    }
+
+    /// The stream of `flow` starts with sequence number `seq`: one above that of the client's SYN. To be called before the
+    /// flow's first data leaves the network.
+    pub fn set_first_byte(&mut self, flow: usize, seq: u32) {
+        self.flows[flow].first_byte = seq;
+    }
+
+    /// Data of `flow` left the network towards its server: `payload` bytes up to sequence number `end_seq` (excluded),
+    /// carried by `network`.
+    #[inline]
+    pub fn data_left(
+        &mut self,
+        now: Time,
+        flow: usize,
+        payload: u32,
+        end_seq: u32,
+        network: Network,
+    ) {
+        let flow = &mut self.flows[flow];
+        flow.payload[network as usize] += u64::from(payload);
+        self.delivered += 1;
+        if flow.measured {
+            let (value, curve) = (flow.reach(end_seq) as i64, &mut self.sequence);
+            flow.sequence
+                .update(now, value, &self.runs, curve, false, true);
+        }
+    }
+
+    /// A packet with `payload` bytes that belongs to no flow of the plan left the network.
+    #[inline]
+    pub fn other_left(&mut self, pair: Pair, payload: u32, network: Network) {
+        let index = usize::from(pair.src) * self.racks + usize::from(pair.dst);
+        self.others[index][network as usize] += u64::from(payload);
+        self.delivered += 1;
+    }
+
+    /// The server of `flow` has received `total` bytes since the flow started. When these are all, it has ended.
+    #[inline]
+    pub fn received(&mut self, now: Time, flow: usize, total: u64) {
+        let flow = &mut self.flows[flow];
+        if flow.end.is_none() && total >= flow.bytes {
+            flow.end = Some(now);
+        }
+    }
+
+    /// The congestion window of `flow` is `cwnd` segments from now on.
+    #[inline]
+    pub fn follow_cwnd(&mut self, now: Time, flow: usize, cwnd: u32) {
+        let flow = &mut self.flows[flow];
+        if cwnd != flow.cwnd {
+            flow.cwnd_time += u128::from(flow.cwnd) * u128::from((now - flow.cwnd_since).0);
+            (flow.cwnd, flow.cwnd_since) = (cwnd, now);
+        }
+    }
+
+    /// Takes over the runs of the sequence graph that `metrics` has begun. To be called after network events, before the
+    /// next packet leaves at a later instant.
+    #[inline]
+    pub fn follow_runs(&mut self, metrics: &Metrics) {
+        self.runs.follow(&metrics.runs);
+    }
+
+    /// The warm-up is over; `counters` tells where those of each flow stand.
+    pub fn begin(&mut self, now: Time, counters: impl Fn(usize) -> Counters) {
+        self.delivered = 0;
+        self.others.fill([0; 2]);
+        for (index, flow) in self.flows.iter_mut().enumerate() {
+            flow.baseline = counters(index);
+            flow.payload = [0; 2];
+            flow.cwnd_time = 0;
+            flow.cwnd_since = now;
+        }
+    }
+
+    /// The experiment ends at `now`: brings what is followed over time up to date.
+    pub fn finish(&mut self, now: Time) {
+        for flow in &mut self.flows {
+            flow.cwnd_time += u128::from(flow.cwnd) * u128::from((now - flow.cwnd_since).0);
+            flow.cwnd_since = now;
+            if flow.measured {
+                let (value, curve) = (flow.highest as i64, &mut self.sequence);
+                flow.sequence
+                    .update(now, value, &self.runs, curve, false, true);
+            }
+        }
+    }
+
+    /// Flows whose sequence numbers are followed.
+    pub(crate) fn measured_flows(&self) -> usize {
+        self.flows.iter().filter(|flow| flow.measured).count()
+    }
+
+    /// Payload of `pair` that left the network, by network, whoever sent it.
+    pub(crate) fn payload(&self, pair: Pair) -> [u64; 2] {
+        let others = self.others[usize::from(pair.src) * self.racks + usize::from(pair.dst)];
+        let flows = self.flows.iter().filter(|flow| flow.pair == pair);
+        flows.fold(others, |sum, flow| {
+            [sum[0] + flow.payload[0], sum[1] + flow.payload[1]]
+        })
+    }
+}

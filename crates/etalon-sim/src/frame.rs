@@ -1,0 +1,365 @@
+//! What a segment looks like on a wire: the IPv4 and TCP headers, for packet captures.
+//!
+//! Payload is all zeros and is not written: a packet ends after its headers, as in a capture with a small snapshot length.
+//! Checksums are those of the whole packet.
+
+use std::io;
+use std::net::Ipv4Addr;
+
+use etalon_measure::address;
+use etalon_tcp::{Flags, Segment};
+use etherparse::checksum::Sum16BitWords;
+use etherparse::{IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader};
+use etherparse::{TcpOptionElement, TcpOptions};
+
+/// A segment on its way between two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// Rack of the sender.
+    pub(crate) src_rack: u16,
+    /// The sender within its rack, from 0.
+    pub(crate) src_host: u16,
+    /// Rack of the receiver.
+    pub(crate) dst_rack: u16,
+    /// The receiver within its rack, from 0.
+    pub(crate) dst_host: u16,
+    /// TCP port of the sender.
+    pub(crate) src_port: u16,
+    /// TCP port of the receiver.
+    pub(crate) dst_port: u16,
+    /// Identification field of the IPv4 header.
+    pub(crate) ip_id: u16,
+    /// The packet is marked Congestion Experienced.
+    pub(crate) ce: bool,
+    /// The TCP segment.
+    pub(crate) segment: Segment,
+}
+
+impl Frame {
+    /// Leaves the headers in `data`, and returns the length of the whole IP packet.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`] for a host without an address and for a segment longer than an IPv4 packet.
+    pub(crate) fn encode(&self, data: &mut Vec<u8>) -> io::Result<u32> {
+        let (source, destination) = (
+            ip_address(self.src_rack, self.src_host)?,
+            ip_address(self.dst_rack, self.dst_host)?,
+        );
+        let mut tcp = tcp_header(self)?;
+        let tcp_len =
+            u16::try_from(tcp.header_len() + usize::from(self.segment.len)).map_err(invalid)?;
+        // Zeros add nothing to a ones' complement sum, so the payload itself is not needed.
+        tcp.checksum = Sum16BitWords::new()
+            .add_4bytes(source.octets())
+            .add_4bytes(destination.octets())
+            .add_2bytes([0, IpNumber::TCP.0])
+            .add_2bytes(tcp_len.to_be_bytes())
+            .add_slice(&tcp.to_bytes())
+            .ones_complement()
+            .to_be();
+        let ip = ipv4_header(self, source, destination, tcp_len)?;
+        data.clear();
+        data.extend_from_slice(&ip.to_bytes());
+        data.extend_from_slice(&tcp.to_bytes());
+        Ok(data.len() as u32 + u32::from(self.segment.len))
+    }
+}
+
+fn ip_address(rack: u16, host: u16) -> io::Result<Ipv4Addr> {
+    address::ip(rack, host).ok_or_else(|| {
+        let most = address::MOST_HOSTS;
+        invalid(format!(
+            "host {host} of rack {rack} has no address: a capture has room for {most} hosts a rack"
+        ))
+    })
+}
+
+fn ipv4_header(
+    frame: &Frame,
+    source: Ipv4Addr,
+    destination: Ipv4Addr,
+    payload_len: u16,
+) -> io::Result<Ipv4Header> {
+    let mut ip = Ipv4Header::new(
+        payload_len,
+        64,
+        IpNumber::TCP,
+        source.octets(),
+        destination.octets(),
+    )
+    .map_err(invalid)?;
+    ip.ecn = match (frame.ce, frame.segment.ect) {
+        (true, _) => IpEcn::CongestionExperienced,
+        (false, true) => IpEcn::Ect0,
+        (false, false) => IpEcn::NotEct,
+    };
+    ip.identification = frame.ip_id;
+    ip.dont_fragment = true;
+    ip.fragment_offset = IpFragOffset::ZERO;
+    ip.header_checksum = ip.calc_header_checksum();
+    Ok(ip)
+}
+
+/// The TCP header of `frame`, its checksum still zero.
+fn tcp_header(frame: &Frame) -> io::Result<TcpHeader> {
+    let segment = &frame.segment;
+    let mut tcp = TcpHeader::new(frame.src_port, frame.dst_port, segment.seq, segment.window);
+    tcp.fin = segment.flags.contains(Flags::FIN);
+    tcp.syn = segment.flags.contains(Flags::SYN);
+    tcp.rst = segment.flags.contains(Flags::RST);
+    tcp.psh = segment.flags.contains(Flags::PSH);
+    tcp.ack = segment.flags.contains(Flags::ACK);
+    tcp.ece = segment.flags.contains(Flags::ECE);
+    tcp.cwr = segment.flags.contains(Flags::CWR);
+    if tcp.ack {
+        tcp.acknowledgment_number = segment.ack;
+    }
+    tcp.options = TcpOptions::try_from_elements(&options(segment)).map_err(invalid)?;
+    Ok(tcp)
+}
+
+/// The options of `segment`, padded with NOPs to the lengths that [`Segment::header_len`] counts.
+fn options(segment: &Segment) -> Vec<TcpOptionElement> {
+    use TcpOptionElement::{
+        MaximumSegmentSize, Noop, SelectiveAcknowledgement, SelectiveAcknowledgementPermitted,
+        Timestamp, WindowScale,
+    };
+    let mut options = Vec::with_capacity(8);
+    if segment.mss != 0 {
+        options.push(MaximumSegmentSize(segment.mss));
+    }
+    match (segment.sack_permitted, segment.timestamps) {
+        // SACK permitted takes the place of the two NOPs in front of the timestamps.
+        (true, Some((value, echo))) => {
+            options.extend([SelectiveAcknowledgementPermitted, Timestamp(value, echo)]);
+        }
+        (false, Some((value, echo))) => options.extend([Noop, Noop, Timestamp(value, echo)]),
+        (true, None) => options.extend([Noop, Noop, SelectiveAcknowledgementPermitted]),
+        (false, None) => {}
+    }
+    if let Some(shift) = segment.window_scale {
+        options.extend([Noop, WindowScale(shift)]);
+    }
+    if let Some((&first, rest)) = segment.sack.as_slice().split_first() {
+        let mut more = [None; 3];
+        for (slot, &block) in more.iter_mut().zip(rest) {
+            *slot = Some(block);
+        }
+        options.extend([Noop, Noop, SelectiveAcknowledgement(first, more)]);
+    }
+    options
+}
+
+fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etalon_tcp::SackBlocks;
+
+    fn frame(segment: Segment) -> Frame {
+        Frame {
+            src_rack: 1,
+            src_host: 3,
+            dst_rack: 258,
+            dst_host: 0,
+            src_port: 40_000,
+            dst_port: 5001,
+            ip_id: 7,
+            ce: false,
+            segment,
+        }
+    }
+
+    /// The headers of one packet, their length, and that of the packet.
+    fn round_trip(frame: &Frame) -> (Ipv4Header, TcpHeader, usize, u32) {
+        let mut data = Vec::new();
+        let len = frame.encode(&mut data).unwrap();
+        let (ip, rest) = Ipv4Header::from_slice(&data).unwrap();
+        let (tcp, rest) = TcpHeader::from_slice(rest).unwrap();
+        assert!(rest.is_empty(), "payload is stored");
+        (ip, tcp, data.len(), len)
+    }
+
+    fn elements(tcp: &TcpHeader) -> Vec<TcpOptionElement> {
+        tcp.options_iterator()
+            .map(|element| element.unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn headers_say_what_the_segment_says() {
+        let segment = Segment {
+            seq: 0xffff_fff0,
+            ack: 17,
+            window: 4096,
+            len: 8948,
+            flags: Flags::ACK | Flags::PSH | Flags::ECE | Flags::CWR,
+            ect: true,
+            timestamps: Some((11, 12)),
+            ..Segment::default()
+        };
+        let (ip, tcp, stored, original) = round_trip(&frame(segment));
+        assert_eq!((ip.source, ip.destination), ([10, 0, 1, 4], [10, 1, 2, 1]));
+        assert_eq!(
+            (ip.identification, ip.dont_fragment, ip.ecn),
+            (7, true, IpEcn::Ect0)
+        );
+        assert_eq!(ip.header_checksum, ip.calc_header_checksum());
+        assert_eq!(usize::from(ip.total_len), 20 + 32 + 8948);
+        assert_eq!((tcp.source_port, tcp.destination_port), (40_000, 5001));
+        assert_eq!(
+            (
+                tcp.sequence_number,
+                tcp.acknowledgment_number,
+                tcp.window_size
+            ),
+            (0xffff_fff0, 17, 4096)
+        );
+        assert!(tcp.ack && tcp.psh && tcp.ece && tcp.cwr && !tcp.syn && !tcp.fin && !tcp.rst);
+        assert_eq!(
+            tcp.checksum,
+            tcp.calc_checksum_ipv4(&ip, &[0; 8948]).unwrap()
+        );
+        assert_eq!((stored, original), (20 + 32, 20 + 32 + 8948));
+    }
+
+    #[test]
+    fn checksum_holds_for_every_payload_length() {
+        for len in [0, 1, 2, 1447, 8948] {
+            let segment = Segment {
+                len,
+                flags: Flags::ACK,
+                ..Segment::default()
+            };
+            let (ip, tcp, ..) = round_trip(&frame(segment));
+            assert_eq!(
+                tcp.checksum,
+                tcp.calc_checksum_ipv4(&ip, &vec![0; usize::from(len)])
+                    .unwrap(),
+                "len {len}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_mark_replaces_ect() {
+        let segment = Segment {
+            flags: Flags::ACK,
+            ect: true,
+            len: 1,
+            ..Segment::default()
+        };
+        let (ip, ..) = round_trip(&Frame {
+            ce: true,
+            ..frame(segment)
+        });
+        assert_eq!(ip.ecn, IpEcn::CongestionExperienced);
+        let (ip, ..) = round_trip(&frame(Segment {
+            ect: false,
+            ..segment
+        }));
+        assert_eq!(ip.ecn, IpEcn::NotEct);
+    }
+
+    #[test]
+    fn options_of_a_syn() {
+        use TcpOptionElement::{
+            MaximumSegmentSize, Noop, SelectiveAcknowledgementPermitted, Timestamp, WindowScale,
+        };
+        let syn = Segment {
+            flags: Flags::SYN,
+            mss: 8960,
+            window_scale: Some(7),
+            sack_permitted: true,
+            ..Segment::default()
+        };
+        let with_timestamps = Segment {
+            timestamps: Some((1, 0)),
+            ..syn
+        };
+        let (_, tcp, ..) = round_trip(&frame(with_timestamps));
+        assert_eq!(
+            elements(&tcp),
+            [
+                MaximumSegmentSize(8960),
+                SelectiveAcknowledgementPermitted,
+                Timestamp(1, 0),
+                Noop,
+                WindowScale(7)
+            ]
+        );
+        let (_, tcp, ..) = round_trip(&frame(syn));
+        assert_eq!(
+            elements(&tcp),
+            [
+                MaximumSegmentSize(8960),
+                Noop,
+                Noop,
+                SelectiveAcknowledgementPermitted,
+                Noop,
+                WindowScale(7)
+            ]
+        );
+    }
+
+    /// The writer and the endpoint agree on the length of every header, whatever options it has.
+    #[test]
+    fn header_length_is_the_segments() {
+        for bits in 0..32_u32 {
+            for blocks in 0..=4 {
+                let timestamps = (bits & 8 != 0).then_some((1, 2));
+                if blocks > 0 && (bits & 0b0111 != 0) || blocks == 4 && timestamps.is_some() {
+                    continue; // SACK blocks do not come with the options of a SYN; the fourth has no room.
+                }
+                let mut sack = SackBlocks::default();
+                for i in 0..blocks {
+                    sack.push(100 * i + 10, 100 * i + 20);
+                }
+                let segment = Segment {
+                    mss: if bits & 1 != 0 { 1460 } else { 0 },
+                    window_scale: (bits & 2 != 0).then_some(3),
+                    sack_permitted: bits & 4 != 0,
+                    timestamps,
+                    sack,
+                    ..Segment::default()
+                };
+                let (_, tcp, stored, _) = round_trip(&frame(segment));
+                assert_eq!(tcp.header_len() as u32, segment.header_len(), "{segment:?}");
+                assert_eq!(stored as u32, 20 + segment.header_len());
+                let found: usize = elements(&tcp)
+                    .iter()
+                    .map(|element| match element {
+                        TcpOptionElement::SelectiveAcknowledgement(_, more) => {
+                            1 + more.iter().flatten().count()
+                        }
+                        _ => 0,
+                    })
+                    .sum();
+                assert_eq!(found as u32, blocks);
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_refused() {
+        let good = frame(Segment {
+            flags: Flags::ACK,
+            ..Segment::default()
+        });
+        let kind = |frame: Frame| frame.encode(&mut Vec::new()).map_err(|e| e.kind());
+        assert_eq!(kind(good), Ok(40));
+        let src_host = 253;
+        assert_eq!(kind(Frame { src_host, ..good }), Ok(40));
+        let src_host = 254;
+        let refused = Err(io::ErrorKind::InvalidInput);
+        assert_eq!(kind(Frame { src_host, ..good }), refused);
+        let long = Segment {
+            len: u16::MAX,
+            ..good.segment
+        };
+        assert_eq!(kind(frame(long)), refused);
+    }
+}

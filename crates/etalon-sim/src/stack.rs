@@ -1,0 +1,36 @@
+//! The plan's TCP as the simulator's.
+
+use etalon_measure::plan::{FlowPlan, Plan, PlanError};
+use etalon_tcp::{Config, Ecn, cc};
+
+/// The configuration of a connection.
+pub(crate) fn config(plan: &Plan, initial_seq: u32) -> Config {
+    let tcp = &plan.tcp;
+    let options = if tcp.timestamps { 12 } else { 0 };
+    Config {
+        hz: tcp.hz,
+        mss: plan.mtu() - 40 - options,
+        initial_cwnd: tcp.initial_cwnd,
+        min_rto: tcp.min_rto_ns,
+        min_delayed_ack: tcp.min_delayed_ack_ns,
+        max_delayed_ack: tcp.max_delayed_ack_ns,
+        receive_buffer: tcp.receive_buffer_bytes,
+        max_receive_buffer: tcp.max_receive_buffer_bytes,
+        ecn: if tcp.ecn { Ecn::On } else { Ecn::Off },
+        sack: tcp.sack,
+        timestamps: tcp.timestamps,
+        pacing: tcp.pacing,
+        initial_seq,
+        ..Config::default()
+    }
+}
+
+/// The congestion control of `flow`, number `index` of the plan.
+pub(crate) fn congestion_control(index: usize, flow: &FlowPlan) -> Result<cc::Any, PlanError> {
+    let params: Vec<(&str, f64)> = flow
+        .cc_params
+        .iter()
+        .map(|(name, value)| (name.as_str(), *value))
+        .collect();
+    cc::Any::by_name(&flow.cc, &params).map_err(|e| PlanError(format!("flow {index}: {e}")))
+}
