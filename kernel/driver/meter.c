@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * meter.c - events of one connection that tcp_sock has no count of
+ *
+ * tcp_enter_loss() and tcp_enter_recovery() announce the new state with
+ * set_state(), tcp_undo_cwnd_reduction() asks undo_cwnd() for the window. A
+ * probe is not announced, but stays in tlp_high_seq until an ACK
+ * (in_ack_event() comes before it is looked at) or a timeout (set_state()
+ * comes before it is cleared).
+ */
+
+#include <linux/slab.h>
+#include <net/tcp.h>
+
+#include "meter.h"
+
+struct meter {
+	struct tcp_congestion_ops ops;
+	const struct tcp_congestion_ops *real;
+	struct meter *next;
+};
+
+/* One for each congestion control in use. They stay: there are few. */
+static struct meter *meters;
+
+static struct meter *meter_of(const struct sock *sk)
+{
+	return container_of(inet_csk(sk)->icsk_ca_ops, struct meter, ops);
+}
+
+static void count_probe(const struct sock *sk, struct meter_counts *counts)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!tp->tlp_high_seq ||
+	    (tp->tlp_high_seq == counts->probe_seq &&
+	     tp->total_retrans == counts->probe_retrans))
+		return;
+	counts->probe_seq = tp->tlp_high_seq;
+	counts->probe_retrans = tp->total_retrans;
+	counts->tlps++;
+}
+
+static void meter_set_state(struct sock *sk, u8 state)
+{
+	const struct tcp_congestion_ops *real = meter_of(sk)->real;
+	struct meter_counts *counts = sk->sk_user_data;
+
+	if (counts) {
+		count_probe(sk, counts);
+		counts->rtos += state == TCP_CA_Loss;
+		counts->recoveries += state == TCP_CA_Recovery;
+	}
+	if (real->set_state)
+		real->set_state(sk, state);
+}
+
+static void meter_in_ack_event(struct sock *sk, u32 flags)
+{
+	const struct tcp_congestion_ops *real = meter_of(sk)->real;
+	struct meter_counts *counts = sk->sk_user_data;
+
+	if (counts)
+		count_probe(sk, counts);
+	if (real->in_ack_event)
+		real->in_ack_event(sk, flags);
+}
+
+static u32 meter_undo_cwnd(struct sock *sk)
+{
+	struct meter_counts *counts = sk->sk_user_data;
+
+	if (counts)
+		counts->undos++;
+	return meter_of(sk)->real->undo_cwnd(sk);
+}
+
+int meter_attach(struct sock *sk, struct meter_counts *counts)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	const struct tcp_congestion_ops *real = icsk->icsk_ca_ops;
+	struct meter *meter;
+
+	sk->sk_user_data = counts;
+	if (real->undo_cwnd == meter_undo_cwnd)
+		return 0;
+	for (meter = meters; meter; meter = meter->next)
+		if (meter->real == real)
+			break;
+	if (!meter) {
+		meter = kmalloc(sizeof(*meter), GFP_ATOMIC);
+		if (!meter)
+			return -ENOMEM;
+		meter->ops = *real;
+		meter->ops.set_state = meter_set_state;
+		meter->ops.in_ack_event = meter_in_ack_event;
+		meter->ops.undo_cwnd = meter_undo_cwnd;
+		meter->real = real;
+		meter->next = meters;
+		meters = meter;
+	}
+	WRITE_ONCE(icsk->icsk_ca_ops, &meter->ops);
+	return 0;
+}
+
+void meter_detach(struct sock *sk)
+{
+	sk->sk_user_data = NULL;
+}

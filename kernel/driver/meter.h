@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * meter.h - events of one connection that tcp_sock has no count of
+ *
+ * The MIB counts them, but for a whole host. Each of them is also told to the
+ * connection's congestion control, so a metered socket has a copy of its
+ * congestion control's operations that counts the calls and passes them on.
+ */
+#ifndef ETALON_METER_H
+#define ETALON_METER_H
+
+#include <linux/types.h>
+
+struct sock;
+
+struct meter_counts {
+	u64 rtos;	/* retransmission timeouts */
+	u64 recoveries;	/* times that fast recovery was entered */
+	u64 undos;	/* reductions of the window that were undone */
+	u64 tlps;	/* tail loss probes */
+	u32 probe_seq, probe_retrans;	/* the last probe that was counted */
+};
+
+/*
+ * Counts events of the socket in *counts until meter_detach(). The socket must
+ * be locked. It may be called again: TCP replaces the congestion control when
+ * a connection turns out to lack what it needs (DCTCP without ECN).
+ */
+int meter_attach(struct sock *sk, struct meter_counts *counts);
+void meter_detach(struct sock *sk);
+
+#endif
