@@ -2,8 +2,7 @@
 
 use std::fs::File;
 use std::io::{PipeReader, Seek, Write, pipe};
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
+use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,7 +10,6 @@ use command_fds::{CommandFdExt, FdMapping};
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::personality::{self, Persona};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
@@ -42,6 +40,8 @@ pub(crate) struct Start {
     pub(crate) memory_mib: u32,
     /// The processor that it stays on.
     pub(crate) cpu: Option<usize>,
+    /// Its console is this process's terminal.
+    pub(crate) terminal: bool,
 }
 
 impl Machine {
@@ -59,23 +59,21 @@ impl Machine {
         // A smaller pipe only costs time: an unprivileged user may have used up the share.
         let _ = fcntl(&log_in, FcntlArg::F_SETPIPE_SZ(PIPE));
 
+        let (console_is, stdin, stdout) = match start.terminal {
+            true => ("con0=fd:0,fd:1", Stdio::inherit(), Stdio::inherit()),
+            false => ("con0=null,fd:1", Stdio::null(), console_in.into()),
+        };
+
         let mut command = Command::new(&image.path);
         command
             // The command line is part of the seed of the kernel's random numbers: the same for all plans.
             .arg(format!("mem={}M", start.memory_mib))
-            .args([
-                "con=null",
-                "con0=null,fd:1",
-                "ssl=null",
-                "quiet",
-                "panic=-1",
-            ])
+            .args(["con=null", console_is, "ssl=null", "quiet"])
             .args(["time-travel=inf-cpu", EPOCH, "um_tt_exact", "um_seed=1"])
             .env_clear()
-            .stdin(Stdio::null())
-            .stdout(console_in)
-            .stderr(errors)
-            .process_group(0);
+            .stdin(stdin)
+            .stdout(stdout)
+            .stderr(errors);
         let map = |parent_fd: OwnedFd, child_fd| FdMapping {
             parent_fd,
             child_fd,
@@ -83,7 +81,7 @@ impl Machine {
         command
             .fd_mappings(vec![map(setup.into(), SETUP), map(log_in.into(), LOG)])
             .map_err(|e| LinuxError::boot(format!("No descriptors for the kernel: {e}.")))?;
-        let child = spawn(&mut command).map_err(|e| {
+        let child = command.spawn().map_err(|e| {
             let path = image.path.display();
             LinuxError::boot(match e.kind() {
                 std::io::ErrorKind::NotFound => {
@@ -128,7 +126,7 @@ impl Machine {
     /// Kills it and the processes in it.
     pub(crate) fn kill(&mut self) {
         let group = Pid::from_raw(self.child.id() as i32);
-        // Its processes are traced by it and share its group.
+        // It leads a group of its own, which the processes in it belong to.
         let _ = killpg(group, Signal::SIGKILL);
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -149,16 +147,6 @@ fn in_memory(bytes: &[u8]) -> std::io::Result<File> {
     file.write_all(bytes)?;
     file.rewind()?;
     Ok(file)
-}
-
-/// Starts `command` without address space randomisation, which would change the kernel's size and so its random numbers.
-fn spawn(command: &mut Command) -> std::io::Result<Child> {
-    // The child inherits it; no other thread of this process sees it.
-    let ours = personality::get()?;
-    personality::set(ours | Persona::ADDR_NO_RANDOMIZE)?;
-    let child = command.spawn();
-    personality::set(ours)?;
-    child
 }
 
 /// Keeps the kernel on one processor. It gains nothing but speed, so that failure is no error.

@@ -5,14 +5,29 @@
 //! descriptor and tells everything through another; it touches no file and needs no privilege.
 
 mod boot;
+mod capture;
+mod compile;
 mod console;
 mod error;
+mod log;
+mod network;
+mod parameters;
+mod programs;
+mod replay;
+mod unknown;
+mod verify;
+mod watch;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use etalon_sim::results::Table;
-use etalon_sim::{Control, Plan, Results, TraceRequest};
+use etalon_measure::results::Table;
+use etalon_measure::{Control, Metrics, Plan, Recorder, Results, TraceRequest};
+
+use boot::{Machine, Start};
+use compile::compile;
+use replay::{Observer, Replay};
+use watch::{Ending, watch};
 
 pub use error::{Cause, LinuxError};
 
@@ -42,14 +57,16 @@ pub enum Mode {
     /// The plan, up to its duration.
     #[default]
     Run,
-    /// The programs, up to the end of the last one or the plan's duration, whichever comes first.
+    /// The plan and its programs, up to the end of the first program or the plan's duration, whichever comes first.
     Exec,
+    /// As [`Mode::Exec`], but the first program has the terminal, and the plan's duration does not end it.
+    Shell,
 }
 
 /// How a plan is run; nothing here changes what comes out, except where it is said.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Commands on hosts. They are part of the experiment.
+    /// Commands on hosts, besides the plan's and before them. They are part of the experiment.
     pub programs: Vec<Program>,
     /// What ends the run.
     pub mode: Mode,
@@ -102,7 +119,7 @@ pub struct Run {
     pub results: Results,
     /// Events of the traced part, if [`Options::trace`] asked for them.
     pub events: Option<Table>,
-    /// One for each of [`Options::programs`].
+    /// One for each of [`Options::programs`], then one for each of the plan's.
     pub programs: Vec<ProgramResult>,
     /// Packets that [`Options::verify`] found to have travelled the same way outside the kernel.
     pub verified: Option<u64>,
@@ -121,6 +138,50 @@ pub fn run(
     control: &Control,
     options: &Options,
 ) -> Result<Run, LinuxError> {
-    let _ = (plan, image, control, options);
-    Err(LinuxError::plan("not yet"))
+    let metrics = |plan: &Plan| Metrics::new(plan).map_err(|e| LinuxError::plan(e.0));
+    match &options.trace {
+        None => observed(plan, image, control, options, metrics(plan)?),
+        Some(trace) => {
+            let plan = trace.shorten(plan);
+            let recorder = Recorder::new(metrics(&plan)?, trace.window());
+            observed(&plan, image, control, options, recorder)
+        }
+    }
+}
+
+fn observed<O: Observer>(
+    plan: &Plan,
+    image: &Image,
+    control: &Control,
+    options: &Options,
+    observer: O,
+) -> Result<Run, LinuxError> {
+    let (setup, text) = compile(plan, image, options)?;
+    let mut replay = Replay::new(plan, control, options, &setup, observer)?;
+    let start = Start {
+        memory_mib: options.memory_mib,
+        cpu: options.cpu,
+        terminal: options.mode == Mode::Shell,
+    };
+    let machine = Machine::boot(image, &setup.encode(&text), start)?;
+    let (ending, console) = watch(machine, &mut replay, options.patience);
+    let console = console.text();
+    let measured = replay.finish(ending == Ending::Complete).map(|told| Run {
+        results: told.results,
+        events: told.events,
+        programs: told.programs,
+        verified: told.verified,
+        console: console.clone(),
+    });
+    let (cause, message) = match ending {
+        Ending::Complete | Ending::Stopped => return measured,
+        Ending::Failed(why) => (Cause::Kernel, why),
+        Ending::Garbled(why) => (Cause::Log, why),
+    };
+    Err(LinuxError {
+        cause,
+        message,
+        console,
+        partial: measured.ok().map(Box::new),
+    })
 }

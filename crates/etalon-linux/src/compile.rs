@@ -1,0 +1,303 @@
+//! A plan as the kernel takes it: the experiment for its driver, and a text for its first process.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt;
+
+use etalon_driver::setup::{
+    CC_NAME_MAX, Capture, FlowSetup, HostSetup, NetworkSetup, Setup, StageSetup, TcpSetup,
+};
+use etalon_measure::address::{self, MOST_HOSTS};
+use etalon_measure::plan::{FlowPlan, NetworkPlan, Plan, StagePlan, TcpPlan};
+use etalon_units::{Rate, Span, Time};
+
+use crate::parameters;
+use crate::{Image, LinuxError, Mode, Options, Program};
+
+/// Each flow has a port of its own.
+const MOST_FLOWS: usize = 20_000;
+/// Linux's initial congestion window in segments (RFC 6928).
+const INITIAL_CWND: u32 = 10;
+/// Linux's smallest retransmission timeout.
+const MIN_RTO: Span = Span::from_millis(200);
+/// Bounds of Linux's delayed acknowledgements, for which it has no setting.
+const DELAYED_ACK: [u64; 2] = [40_000_000, 200_000_000];
+/// What Linux lets a send buffer grow to.
+const SEND_BUFFER: u64 = 4 << 20;
+/// Bytes of a captured packet: the longest IPv4 and TCP headers, in whole records.
+pub(crate) const SNAP: u16 = 128;
+
+/// The setup of `plan` in bytes.
+pub(crate) fn compile(
+    plan: &Plan,
+    image: &Image,
+    options: &Options,
+) -> Result<(Setup, String), LinuxError> {
+    check(plan, image)?;
+    let setup = Setup {
+        seed: plan.seed,
+        tdf: plan.tdf,
+        warmup: Time(plan.warmup_ns),
+        end: match options.mode {
+            Mode::Shell => Time::MAX,
+            Mode::Run | Mode::Exec => plan.end(),
+        },
+        racks: plan.racks(),
+        hosts: plan.hosts(),
+        mtu: plan.mtu(),
+        host: HostSetup {
+            rate: Rate(plan.host().rate_bps),
+            delay: Span(plan.host().delay_ns),
+            jitter: Span(plan.host().jitter_ns),
+        },
+        network: network(plan)?,
+        flows: plan.flows.iter().map(|f| flow(plan, f)).collect(),
+        tcp: TcpSetup {
+            initial_cwnd: plan.tcp.initial_cwnd,
+            min_rto: Span(plan.tcp.min_rto_ns),
+            pacing: plan.tcp.pacing,
+        },
+        capture: options
+            .trace
+            .as_ref()
+            .filter(|trace| trace.pcapng.is_some())
+            .map(|trace| Capture {
+                start: trace.start,
+                end: trace.end,
+                snap: SNAP,
+            }),
+    };
+    Ok((setup, text(plan, options)?))
+}
+
+/// What Linux cannot do.
+fn check(plan: &Plan, image: &Image) -> Result<(), LinuxError> {
+    let refuse = |why: String| Err(LinuxError::plan(why));
+    let tcp = &plan.tcp;
+    if tcp.hz != image.hz {
+        return refuse(format!(
+            "The kernel {} has {} timer ticks a second, the plan asks for tcp.hz = {}: take a kernel of that rate.",
+            image.path.display(),
+            image.hz,
+            tcp.hz
+        ));
+    }
+    if [tcp.min_delayed_ack_ns, tcp.max_delayed_ack_ns] != DELAYED_ACK {
+        return refuse(
+            "Linux delays acknowledgements by 40 ms to 200 ms and has no setting for it: \
+             leave tcp.min_delayed_ack and tcp.max_delayed_ack at these."
+                .to_owned(),
+        );
+    }
+    if tcp.min_rto_ns == 0 || tcp.min_rto_ns % 1_000_000 != 0 {
+        return refuse(format!(
+            "Linux counts tcp.min_rto in milliseconds: {} is none or no whole number of them.",
+            Span(tcp.min_rto_ns)
+        ));
+    }
+    if plan.flows.len() > MOST_FLOWS {
+        return refuse(format!(
+            "The plan has {} flows; on Linux there are ports for at most {MOST_FLOWS}.",
+            plan.flows.len()
+        ));
+    }
+    if plan.hosts() > MOST_HOSTS {
+        return refuse(format!(
+            "The plan has {} hosts in a rack; there are addresses for at most {MOST_HOSTS}.",
+            plan.hosts()
+        ));
+    }
+    for (index, flow) in plan.flows.iter().enumerate() {
+        if flow.cc.is_empty() || flow.cc.len() > CC_NAME_MAX {
+            return refuse(format!(
+                "Flow {index}: the kernel has no congestion control '{}'.",
+                flow.cc
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn network(plan: &Plan) -> Result<NetworkSetup, LinuxError> {
+    let stage = |s: &StagePlan| StageSetup {
+        rate: s.rate_bps.map(Rate),
+        packets: s.queue_packets,
+        delay: Span(s.delay_ns),
+    };
+    Ok(match &plan.network {
+        NetworkPlan::Rdcn(network) => NetworkSetup::Rdcn {
+            config: network.switch_config(),
+            schedule: plan.schedule().map_err(|e| LinuxError::plan(e.0))?,
+            bypass: network.ack_bypass_ns.map(Span),
+        },
+        NetworkPlan::Dumbbell(network) => NetworkSetup::Dumbbell {
+            stages: network.stages.iter().map(stage).collect(),
+            back: network.return_stages.iter().map(stage).collect(),
+        },
+    })
+}
+
+fn flow(plan: &Plan, flow: &FlowPlan) -> FlowSetup {
+    FlowSetup {
+        src: plan.host_index(flow.src_rack, flow.src_host),
+        dst: plan.host_index(flow.dst_rack, flow.dst_host),
+        cc: flow.cc.clone(),
+        start: Time(flow.start_ns),
+        stop: flow.stop_ns.map(Time),
+        bytes: flow.bytes,
+    }
+}
+
+/// The text for the first process: one directive a line.
+fn text(plan: &Plan, options: &Options) -> Result<String, LinuxError> {
+    let mut text = String::new();
+    let mut line = |words: std::fmt::Arguments<'_>| {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{words}");
+    };
+    line(format_args!(
+        "mode {}",
+        match options.mode {
+            Mode::Run => "run",
+            Mode::Exec => "exec",
+            Mode::Shell => "shell",
+        }
+    ));
+    for (key, value) in sysctls(&plan.tcp) {
+        line(format_args!("sysctl {key} {value}"));
+    }
+    for (path, value) in module_parameters(&plan.flows)? {
+        line(format_args!("global {path} {value}"));
+    }
+    let route = route(&plan.tcp);
+    if !route.is_empty() {
+        line(format_args!("route{route}"));
+    }
+    for rack in 0..plan.racks() {
+        for host in 0..plan.hosts() {
+            let address = address::ip(rack, host).ok_or_else(|| {
+                LinuxError::plan(format!("There is no address for host r{rack}h{host}."))
+            })?;
+            line(format_args!(
+                "host {} r{rack}h{host} {address} {}",
+                plan.host_index(rack, host),
+                plan.mtu()
+            ));
+        }
+    }
+    let programs = programs(plan, options);
+    if !programs.is_empty() {
+        line(format_args!("root"));
+        if let Some(folder) = &options.folder {
+            let folder = encoded(folder.as_os_str().as_bytes());
+            line(format_args!("cwd {folder}"));
+        }
+    }
+    for (id, program) in programs.iter().enumerate() {
+        let (rack, host) = program.host;
+        if rack >= plan.racks() || host >= plan.hosts() {
+            return Err(LinuxError::plan(format!(
+                "Program {id}: there is no host r{rack}h{host}."
+            )));
+        }
+        if program.argv.is_empty() {
+            return Err(LinuxError::plan(format!("Program {id} has no command.")));
+        }
+        line(format_args!(
+            "program {id} {} {} {}",
+            plan.host_index(rack, host),
+            program.start_ns,
+            program.argv.len()
+        ));
+        for argument in &program.argv {
+            line(format_args!("{}", encoded(argument.as_bytes())));
+        }
+    }
+    Ok(text)
+}
+
+/// The options' programs, then the plan's.
+fn programs(plan: &Plan, options: &Options) -> Vec<Program> {
+    let planned = plan.programs.iter().map(|program| Program {
+        host: (program.rack, program.host),
+        argv: program.command.clone(),
+        start_ns: program.start_ns,
+    });
+    options.programs.iter().cloned().chain(planned).collect()
+}
+
+/// Settings of every host's stack.
+fn sysctls(tcp: &TcpPlan) -> [(&'static str, String); 7] {
+    let switch = |on: bool| String::from(if on { "1" } else { "0" });
+    // Linux offers half of its buffer, for it counts what the other half costs.
+    let receive = u64::from(tcp.receive_buffer_bytes) * 2;
+    let most = u64::from(tcp.max_receive_buffer_bytes) * 2;
+    [
+        ("net.ipv4.tcp_sack", switch(tcp.sack)),
+        ("net.ipv4.tcp_timestamps", switch(tcp.timestamps)),
+        // 2: who accepts a connection agrees to ECN.
+        (
+            "net.ipv4.tcp_ecn",
+            String::from(if tcp.ecn { "1" } else { "2" }),
+        ),
+        (
+            "net.ipv4.tcp_rmem",
+            format!("4096 {receive} {}", receive.max(most)),
+        ),
+        ("net.ipv4.tcp_moderate_rcvbuf", switch(most > receive)),
+        // A sender is not to be held back by its own buffer before its receiver's.
+        (
+            "net.ipv4.tcp_wmem",
+            format!("4096 16384 {}", SEND_BUFFER.max(most)),
+        ),
+        // Flows know nothing of those before them, as in the simulator.
+        ("net.ipv4.tcp_no_metrics_save", switch(true)),
+    ]
+}
+
+/// Metrics of every host's route that are not Linux's defaults.
+fn route(tcp: &TcpPlan) -> String {
+    let mut metrics = String::new();
+    if tcp.initial_cwnd != INITIAL_CWND {
+        let _ = write!(metrics, " initcwnd {}", tcp.initial_cwnd);
+    }
+    if Span(tcp.min_rto_ns) != MIN_RTO {
+        let _ = write!(metrics, " rto_min {}", tcp.min_rto_ns / 1_000_000);
+    }
+    metrics
+}
+
+/// The kernel's files that hold parameters of congestion controls, and their values.
+fn module_parameters(flows: &[FlowPlan]) -> Result<BTreeMap<String, u64>, LinuxError> {
+    let mut first: BTreeMap<&str, (usize, &FlowPlan)> = BTreeMap::new();
+    let mut files = BTreeMap::new();
+    for (index, flow) in flows.iter().enumerate() {
+        let (other, same) = *first.entry(&flow.cc).or_insert((index, flow));
+        if same.cc_params != flow.cc_params {
+            return Err(LinuxError::plan(format!(
+                "Flows {other} and {index} give '{}' different parameters: on Linux they are the kernel's, not a flow's.",
+                flow.cc
+            )));
+        }
+        if other == index {
+            for (name, &value) in &flow.cc_params {
+                let (path, value) = parameters::setting(&flow.cc, name, value)?;
+                files.insert(path, value);
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Percent-encoding of all but what is safe in a line of words.
+fn encoded(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for &byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"-._~/:=,+@".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            let _ = write!(text, "%{byte:02x}");
+        }
+    }
+    text
+}

@@ -1,0 +1,436 @@
+//! From the kernel's log to results: what happened is told again to what measures it.
+
+use std::path::Path;
+
+use etalon_driver::record::{Counter, Event, Packet, Record};
+use etalon_driver::setup::Setup;
+use etalon_measure::results::{Outcome, Table};
+use etalon_measure::{
+    Control, Counters, FlowFacts, Meter, Metrics, Plan, Recorder, Results, results,
+};
+use etalon_switch::{Pair, Probe};
+use etalon_units::{Span, Time};
+
+use crate::capture::Packets;
+use crate::log::Log;
+use crate::programs::Programs;
+use crate::unknown;
+use crate::verify::Verifier;
+use crate::watch::{Farewell, Listener};
+use crate::{LinuxError, Options, ProgramResult};
+
+/// A slow start threshold that was never lowered: Linux's largest.
+const NO_SSTHRESH: u64 = 0x7fff_ffff;
+
+/// A probe that contains the run's metrics.
+pub(crate) trait Observer: Probe {
+    fn metrics(&mut self) -> &mut Metrics;
+    /// The events that it wrote down, if it does.
+    fn into_events(self) -> Option<Table>;
+}
+
+impl Observer for Metrics {
+    #[inline]
+    fn metrics(&mut self) -> &mut Metrics {
+        self
+    }
+
+    fn into_events(self) -> Option<Table> {
+        None
+    }
+}
+
+impl Observer for Recorder {
+    #[inline]
+    fn metrics(&mut self) -> &mut Metrics {
+        &mut self.metrics
+    }
+
+    fn into_events(self) -> Option<Table> {
+        Some(self.into_table())
+    }
+}
+
+/// What the kernel's counters say of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    counters: Counters,
+    cwnd: u32,
+    ssthresh: Option<u32>,
+    srtt_us: u64,
+    /// Where these come from: known, by [`Counter`], since measurement began.
+    known: u16,
+    /// The first packet of its client has entered the network.
+    connected: bool,
+}
+
+/// Hears the log, and measures.
+pub(crate) struct Replay<'a, O> {
+    plan: &'a Plan,
+    control: &'a Control,
+    observer: O,
+    meter: Meter,
+    counts: Vec<Count>,
+    packets: Packets,
+    programs: Programs,
+    verifier: Option<Verifier>,
+    now: Time,
+    /// Measurement has begun, and the counters of that instant are coming.
+    beginning: bool,
+    begun: bool,
+    farewell: Option<Farewell>,
+    complete: bool,
+    records: u64,
+    in_network: usize,
+    peak_in_network: usize,
+}
+
+/// What a replay comes to.
+pub(crate) struct Told {
+    pub(crate) results: Results,
+    pub(crate) events: Option<Table>,
+    pub(crate) programs: Vec<ProgramResult>,
+    pub(crate) verified: Option<u64>,
+}
+
+impl<'a, O: Observer> Replay<'a, O> {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        control: &'a Control,
+        options: &Options,
+        setup: &Setup,
+        mut observer: O,
+    ) -> Result<Replay<'a, O>, LinuxError> {
+        let meter = Meter::new(plan, observer.metrics());
+        let verifier = match options.verify {
+            false => None,
+            true => Some(Verifier::new(setup).map_err(LinuxError::plan)?),
+        };
+        let traced = options.trace.as_ref();
+        let capture: Option<(&Path, _)> =
+            traced.and_then(|t| t.pcapng.as_deref().map(|path| (path, t.window())));
+        Ok(Replay {
+            plan,
+            control,
+            observer,
+            meter,
+            counts: vec![Count::default(); plan.flows.len()],
+            packets: Packets::new(capture, plan.racks())?,
+            programs: Programs::new(options.programs.len() + plan.programs.len()),
+            verifier,
+            now: Time::ZERO,
+            beginning: false,
+            begun: false,
+            farewell: None,
+            complete: false,
+            records: 0,
+            in_network: 0,
+            peak_in_network: 0,
+        })
+    }
+
+    /// Tells one record. The error says what cannot be true.
+    #[inline]
+    fn tell(&mut self, record: &Record, data: &[u8]) -> Result<(), String> {
+        let event = Event::of(record).map_err(|e| e.to_string())?;
+        self.records += 1;
+        if record.time < self.now {
+            return Err(format!("time goes back to {} ns", record.time.0));
+        }
+        let now = record.time;
+        self.now = now;
+        if self.beginning && !matches!(event, Event::Counter { .. }) {
+            self.begin();
+        }
+        if let Some(verifier) = &mut self.verifier {
+            verifier.check(now, event)?;
+        }
+        self.network(now, event)?;
+        match event {
+            Event::Entered(packet) => self.entered(now, packet)?,
+            Event::Left(packet, network) => {
+                self.check(packet.pair)?;
+                self.in_network = self.in_network.saturating_sub(1);
+                self.packets.left(now, packet);
+                self.left(now, packet, network)?;
+            }
+            Event::Lost(packet, reason) => {
+                self.in_network = self.in_network.saturating_sub(1);
+                self.packets.lost(now, packet, reason);
+            }
+            Event::Bytes { .. } => self.packets.bytes(data)?,
+            Event::Cwnd {
+                flow,
+                cwnd,
+                ssthresh,
+                srtt_us,
+            } => {
+                let flow = self.flow(flow)?;
+                self.meter.follow_cwnd(now, flow, cwnd);
+                let count = &mut self.counts[flow];
+                count.cwnd = cwnd;
+                count.ssthresh = threshold(ssthresh.into());
+                count.srtt_us = srtt_us.into();
+            }
+            Event::Done { flow, bytes } => {
+                let flow = self.flow(flow)?;
+                self.meter.received(now, flow, bytes);
+            }
+            Event::Counter { which, flow, value } => self.count(which, flow, value)?,
+            Event::Begin => {
+                self.observer.metrics().begin();
+                self.beginning = true;
+            }
+            Event::End { complete } => {
+                self.complete = complete;
+                self.farewell = Some(Farewell::Complete);
+            }
+            Event::Exited { program, status } => self.programs.exited(now, program, status)?,
+            Event::Output {
+                program, stream, ..
+            } => self.programs.output(program, stream, data)?,
+            Event::Failure { .. } => {
+                let why = String::from_utf8_lossy(data).into_owned();
+                self.farewell = Some(Farewell::Failure(why));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Tells the probe what it is to hear.
+    #[inline(always)] // its only call
+    fn network(&mut self, now: Time, event: Event) -> Result<(), String> {
+        match event {
+            Event::Enqueue { pair, .. }
+            | Event::Dequeue { pair, .. }
+            | Event::Held { pair, .. }
+            | Event::Dropped { pair, .. }
+            | Event::Marked { pair, .. }
+            | Event::Resized { pair, .. }
+            | Event::Circuit { pair, .. }
+            | Event::Departed { pair, .. } => self.check(pair)?,
+            _ => {}
+        }
+        let probe = &mut self.observer;
+        match event {
+            Event::Enqueue { pair, len, bytes } => probe.enqueue(now, pair, len, bytes),
+            Event::Dequeue {
+                pair,
+                len,
+                bytes,
+                network,
+            } => {
+                probe.dequeue(now, pair, len, bytes, network);
+            }
+            Event::Held { pair, bytes } => probe.held(now, pair, bytes),
+            Event::Dropped {
+                pair,
+                len,
+                bytes,
+                reason,
+            } => {
+                probe.dropped(now, pair, len, bytes, reason);
+            }
+            Event::Marked { pair, len } => probe.marked(now, pair, len),
+            Event::Resized { pair, capacity } => probe.resized(now, pair, capacity),
+            Event::Week { week } => probe.week(now, week),
+            Event::Day { day } => probe.day(now, day),
+            Event::Night { day } => probe.night(now, day),
+            Event::Circuit { pair, up } => {
+                probe.circuit(now, pair, up);
+                // Here runs of the sequence graph begin.
+                self.meter.follow_runs(self.observer.metrics());
+            }
+            Event::Departed {
+                pair,
+                bytes,
+                latency,
+                network,
+            } => {
+                probe.departed(now, pair, bytes, latency, network);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn entered(&mut self, now: Time, packet: Packet) -> Result<(), String> {
+        self.check(packet.pair)?;
+        self.in_network += 1;
+        self.peak_in_network = self.peak_in_network.max(self.in_network);
+        self.packets.entered(now, packet);
+        let (Some(flow), true) = (packet.flow, packet.to_server) else {
+            return Ok(());
+        };
+        let flow = self.flow(flow)?;
+        let count = &mut self.counts[flow];
+        if !count.connected {
+            // The client's SYN, which takes one sequence number.
+            count.connected = true;
+            self.meter.set_first_byte(flow, packet.seq.wrapping_add(1));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn left(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        network: etalon_switch::Network,
+    ) -> Result<(), String> {
+        let payload = u32::from(packet.payload);
+        if payload == 0 {
+            return Ok(());
+        }
+        match packet.flow {
+            Some(flow) if packet.to_server => {
+                let flow = self.flow(flow)?;
+                let end = packet.seq.wrapping_add(payload);
+                self.meter.data_left(now, flow, payload, end, network);
+            }
+            _ => self.meter.other_left(packet.pair, payload, network),
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, which: Counter, flow: u32, value: u64) -> Result<(), String> {
+        let flow = self.flow(flow)?;
+        let count = &mut self.counts[flow];
+        if !self.beginning {
+            count.known |= 1 << which as u16;
+        }
+        let narrow = u32::try_from(value).unwrap_or(u32::MAX);
+        match which {
+            Counter::Received => count.counters.received = value,
+            Counter::Retransmits => count.counters.retransmits = value,
+            Counter::Rtos => count.counters.rtos = value,
+            Counter::Tlps => count.counters.tlps = value,
+            Counter::Recoveries => count.counters.recoveries = value,
+            Counter::Undos => count.counters.undos = value,
+            Counter::Cwnd => count.cwnd = narrow,
+            Counter::Ssthresh => count.ssthresh = threshold(value),
+            Counter::Srtt => count.srtt_us = value,
+        }
+        Ok(())
+    }
+
+    /// The flows' counters of the instant at which measurement begins are complete.
+    #[cold]
+    fn begin(&mut self) {
+        self.beginning = false;
+        self.begun = true;
+        let counts = &self.counts;
+        self.meter.begin(self.now, |flow| counts[flow].counters);
+    }
+
+    #[inline]
+    fn check(&self, pair: Pair) -> Result<(), String> {
+        let racks = self.plan.racks();
+        if pair.src < racks && pair.dst < racks {
+            Ok(())
+        } else {
+            Err(format!(
+                "there is no rack pair {} to {}",
+                pair.src, pair.dst
+            ))
+        }
+    }
+
+    #[inline]
+    fn flow(&self, flow: u32) -> Result<usize, String> {
+        let flow = flow as usize;
+        if flow < self.counts.len() {
+            Ok(flow)
+        } else {
+            Err(format!("there is no flow {flow}"))
+        }
+    }
+
+    /// The end: results of what was told. `whole` says that the kernel came to the end it was to come to.
+    pub(crate) fn finish(mut self, whole: bool) -> Result<Told, LinuxError> {
+        let end = match whole && self.complete {
+            true => self.plan.end(),
+            false => self.now,
+        };
+        self.now = end;
+        if !self.begun {
+            // Nothing of the warm-up is a result.
+            self.observer.metrics().begin();
+            self.begin();
+        }
+        self.observer.metrics().finish(end);
+        self.meter.finish(end);
+        let tdf = self.plan.tdf;
+        let facts: Vec<FlowFacts> = self
+            .counts
+            .iter()
+            .map(|count| FlowFacts {
+                counters: count.counters,
+                cwnd: count.cwnd,
+                ssthresh: count.ssthresh,
+                srtt_ns: count.srtt_us * 1000 / tdf,
+            })
+            .collect();
+        let mut results = results::collect(&Outcome {
+            plan: self.plan,
+            metrics: self.observer.metrics(),
+            meter: &self.meter,
+            flows: &facts,
+            end,
+            partial: !whole,
+            events: self.records,
+            peak_in_network: self.peak_in_network,
+        })
+        .map_err(|e| LinuxError::plan(e.0))?;
+        let known = |flow: usize, which: Counter| self.counts[flow].known & 1 << which as u16 != 0;
+        unknown::mark(&mut results.flows, known);
+        self.packets.finish()?;
+        Ok(Told {
+            results,
+            events: self.observer.into_events(),
+            programs: self.programs.into_results(),
+            verified: self.verifier.map(|v| v.packets()),
+        })
+    }
+}
+
+fn threshold(value: u64) -> Option<u32> {
+    u32::try_from(value).ok().filter(|_| value < NO_SSTHRESH)
+}
+
+impl<O: Observer> Listener for Replay<'_, O> {
+    fn take(&mut self, log: &mut Log) -> Result<(), String> {
+        while let Some((record, data)) = log.entry() {
+            if self.farewell.is_some() {
+                break;
+            }
+            if let Err(why) = self.tell(&record, data) {
+                return Err(format!(
+                    "The kernel's log cannot be true: {why} (record {} of kind {}, at {}).",
+                    self.records,
+                    record.kind,
+                    Span(self.now.0)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn report(&self) -> bool {
+        self.control.report(self.now.0, self.plan.end().0)
+    }
+
+    fn farewell(&self) -> Option<Farewell> {
+        self.farewell.clone()
+    }
+
+    fn reached(&self) -> String {
+        match self.records {
+            0 => "nothing of the experiment yet".to_owned(),
+            _ => format!("{} of {}", Span(self.now.0), Span(self.plan.end().0)),
+        }
+    }
+}

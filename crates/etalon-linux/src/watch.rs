@@ -1,0 +1,192 @@
+//! Watches a running kernel: takes its log and its console, gives up when it hangs, and says how it ended.
+
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::boot::Machine;
+use crate::console::{Console, last_words};
+use crate::log::Log;
+
+/// How long a request to stop may go unheard.
+const TICK: Duration = Duration::from_millis(50);
+/// How long a kernel that has said its last may take to power off.
+const GRACE: Duration = Duration::from_secs(5);
+/// Console bytes taken at once.
+const CONSOLE_READ: usize = 16 << 10;
+
+/// Hears what the kernel writes to its log.
+pub(crate) trait Listener {
+    /// Takes all whole entries out of the log. The error is a sentence: what cannot be true.
+    fn take(&mut self, log: &mut Log) -> Result<(), String>;
+
+    /// Tells how far it has come; returns whether to go on.
+    fn report(&self) -> bool;
+
+    /// What the kernel has said of its end, if it has.
+    fn farewell(&self) -> Option<Farewell>;
+
+    /// Virtual time reached, for people.
+    fn reached(&self) -> String;
+}
+
+/// What the kernel's log says last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Farewell {
+    /// The experiment is complete.
+    Complete,
+    /// It cannot go on, and why.
+    Failure(String),
+}
+
+/// How a kernel ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The experiment is complete.
+    Complete,
+    /// It was asked to stop.
+    Stopped,
+    /// It died, hung or gave up: sentences.
+    Failed(String),
+    /// Its log cannot be true: sentences.
+    Garbled(String),
+}
+
+/// Watches `machine` to its end, which it does not outlive.
+pub(crate) fn watch(
+    mut machine: Machine,
+    listener: &mut impl Listener,
+    patience: Duration,
+) -> (Ending, Console) {
+    let mut console = Console::default();
+    let ending = attend(&mut machine, listener, patience, &mut console);
+    if !matches!(ending, Ending::Complete) {
+        machine.kill();
+    }
+    // What the kernel managed to say; processes that it left behind may hold the pipe open.
+    while ready(&machine.console, Duration::ZERO) && take_console(&mut machine, &mut console) {}
+    (ending, console)
+}
+
+fn attend(
+    machine: &mut Machine,
+    listener: &mut impl Listener,
+    patience: Duration,
+    console: &mut Console,
+) -> Ending {
+    let mut log = Log::default();
+    let mut heard = Instant::now();
+    let mut console_open = true;
+    loop {
+        let [log_ready, console_ready] = wait(machine, console_open);
+        if console_ready {
+            console_open = take_console(machine, console);
+        }
+        let mut log_open = true;
+        if log_ready {
+            match log.read(&mut machine.log) {
+                Ok(0) => log_open = false,
+                Ok(_) => heard = Instant::now(),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Ending::Failed(format!("The kernel's log cannot be read: {e}.")),
+            }
+            if let Err(e) = listener.take(&mut log) {
+                return Ending::Garbled(e);
+            }
+        }
+        match listener.farewell() {
+            Some(Farewell::Complete) => {
+                machine.finish(GRACE);
+                return Ending::Complete;
+            }
+            Some(Farewell::Failure(why)) => return Ending::Failed(why),
+            None => {}
+        }
+        // Its descriptors may outlive it in processes that it left behind: both ways to see its end.
+        let ended = match (log_open, log_ready) {
+            (false, _) => Some(machine.finish(GRACE)),
+            (true, false) => machine.ended().map(Some),
+            (true, true) => None,
+        };
+        if let Some(status) = ended {
+            while console_open && ready(&machine.console, Duration::ZERO) {
+                console_open = take_console(machine, console);
+            }
+            return Ending::Failed(died(status, &console.text(), &log, listener));
+        }
+        if !listener.report() {
+            return Ending::Stopped;
+        }
+        if heard.elapsed() > patience {
+            return Ending::Failed(format!(
+                "The kernel has written nothing for {} s of wall-clock time and was killed; it had reached {}. \
+                 A program that computes without ever waiting stops virtual time; a longer patience may help.",
+                patience.as_secs_f64(),
+                listener.reached()
+            ));
+        }
+    }
+}
+
+/// Waits for something to read: from the log, from the console.
+fn wait(machine: &Machine, console_open: bool) -> [bool; 2] {
+    let mut fds = [
+        PollFd::new(machine.log.as_fd(), PollFlags::POLLIN),
+        PollFd::new(machine.console.as_fd(), PollFlags::POLLIN),
+    ];
+    let watched = if console_open { 2 } else { 1 };
+    // Interrupted is as good as nothing to read.
+    let _ = poll(&mut fds[..watched], timeout(TICK));
+    let has = |fd: &PollFd<'_>| fd.any().unwrap_or(false);
+    [has(&fds[0]), console_open && has(&fds[1])]
+}
+
+fn ready(fd: &impl AsFd, patience: Duration) -> bool {
+    let mut fds = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
+    poll(&mut fds, timeout(patience)).is_ok_and(|n| n > 0)
+}
+
+fn timeout(duration: Duration) -> PollTimeout {
+    PollTimeout::try_from(duration).unwrap_or(PollTimeout::MAX)
+}
+
+/// Takes what is there of the console; false at its end.
+fn take_console(machine: &mut Machine, console: &mut Console) -> bool {
+    let mut buffer = [0; CONSOLE_READ];
+    match machine.console.read(&mut buffer) {
+        Ok(0) => false,
+        Ok(n) => {
+            console.write(&buffer[..n]);
+            true
+        }
+        Err(e) => e.kind() == io::ErrorKind::Interrupted,
+    }
+}
+
+/// Why a kernel ended that has not come to the experiment's end.
+fn died(status: Option<ExitStatus>, console: &str, log: &Log, listener: &impl Listener) -> String {
+    let reached = listener.reached();
+    let why = last_words(console).unwrap_or_else(|| match status {
+        None => "The kernel closed its log, did not end, and was killed.".to_owned(),
+        Some(status) => match (status.signal(), status.code()) {
+            (Some(libc_sigkill), _) if libc_sigkill == 9 => {
+                "The kernel was killed, perhaps because this machine ran out of memory.".to_owned()
+            }
+            (Some(7), _) => "The kernel got no more memory from this machine (SIGBUS).".to_owned(),
+            (Some(signal), _) => format!("The kernel died of signal {signal}."),
+            (None, code) => format!(
+                "The kernel ended before the experiment did (exit code {}).",
+                code.unwrap_or_default()
+            ),
+        },
+    });
+    let half = match log.rest() {
+        0 => "",
+        _ => ", in the middle of a log record",
+    };
+    format!("{why} It had reached {reached}{half}.")
+}
