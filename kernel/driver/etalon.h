@@ -1,58 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The emulated network: hosts are network namespaces with one device each, the
- * network between them is the Rust core, and what happens goes to a log.
+ * network between them is the Rust core, and what happens goes to a log. What
+ * the first process has to know is in device.h.
  *
- * The first part is for user space too (the first process in the kernel).
+ * Times called "virtual" are nanoseconds from the start of the experiment;
+ * those called "kernel" are nanoseconds of CLOCK_MONOTONIC.
  */
 #ifndef ETALON_H
 #define ETALON_H
 
-#include <linux/ioctl.h>
-#include <linux/types.h>
-
-/*
- * /dev/etalon. read() returns the setup's text. Times are in nanoseconds,
- * virtual ones from the start of the experiment.
- */
-#define ETALON_IOC	0xe7
-
-/* An open file whose write() goes to the log as the output of a program. */
-struct etalon_stream {
-	__u32 program;
-	__u32 stream;		/* 1 or 2, as file descriptors */
-};
-
-struct etalon_exit {
-	__u32 program;
-	__s32 status;		/* as waitpid() returns it */
-};
-
-struct etalon_sentence {
-	__u64 text;		/* a pointer: UTF-8, no terminating zero */
-	__u32 len;
-	__u32 pad;
-};
-
-/* Creates the device eth0 of a host in the caller's network namespace. */
-#define ETALON_HOST	_IOW(ETALON_IOC, 1, __u32)
-/* Starts the experiment at the next full second of CLOCK_MONOTONIC. */
-#define ETALON_START	_IO(ETALON_IOC, 2)
-/* Waits for the experiment's end, or until ETALON_FINISH is called. */
-#define ETALON_WAIT	_IO(ETALON_IOC, 3)
-/* Virtual time to CLOCK_MONOTONIC, in place. Fails before the start. */
-#define ETALON_CLOCK	_IOWR(ETALON_IOC, 4, __u64)
-#define ETALON_OUTPUT	_IOW(ETALON_IOC, 5, struct etalon_stream)
-#define ETALON_EXITED	_IOW(ETALON_IOC, 6, struct etalon_exit)
-/* The run cannot go on; the sentence says why. */
-#define ETALON_FAIL	_IOW(ETALON_IOC, 7, struct etalon_sentence)
-/* Writes the end of the log. The machine is to be switched off after it. */
-#define ETALON_FINISH	_IO(ETALON_IOC, 8)
-
-#ifdef __KERNEL__
-
 #include <linux/build_bug.h>
 #include <linux/compiler.h>
+#include <linux/types.h>
 
 struct net;
 
@@ -65,8 +25,8 @@ enum etalon_kind {
 	ETALON_STARTED	= 17,	/* c = flow */
 	ETALON_DONE	= 18,	/* c = flow, e = bytes received */
 	ETALON_COUNTER	= 19,	/* a = enum etalon_counter, c = flow, e = value */
-	ETALON_EXITED_	= 22,	/* c = program, d = wait status */
-	ETALON_OUTPUT_	= 23,	/* a = stream, b = length, c = program, data */
+	ETALON_PROGRAM_EXITED	= 22,	/* c = program, d = wait status */
+	ETALON_PROGRAM_OUTPUT	= 23,	/* a = stream, b = length, c = program, data */
 	ETALON_FAILURE	= 24,	/* b = length, data */
 };
 
@@ -102,7 +62,9 @@ void etalon_log(const struct etalon_record *record);
 void etalon_log_data(const struct etalon_record *record, const void *data);
 /* Writes out what is buffered. Blocks the machine until it is written. */
 void etalon_log_flush(void);
-/* Ends the log with a sentence for people. The machine is to be stopped. */
+void etalon_log_output(u32 program, u32 stream, const void *data, size_t len);
+void etalon_log_exited(u32 program, u32 status);
+/* The run cannot go on: a sentence for people, written out at once. */
 __printf(1, 2) void etalon_log_failure(const char *format, ...);
 
 /* netdev.c */
@@ -137,7 +99,8 @@ struct etalon_flow {
 const struct etalon_info *etalon_info(void);
 /* False if there is no such flow. */
 bool etalon_flow(u32 index, struct etalon_flow *flow);
-const u8 *etalon_text(size_t *len);
+/* The setup's text, for the first process. NULL without a setup. */
+const char *etalon_core_text(size_t *len);
 
 /* The IPv4 address of a host, in network byte order: 10.rack.host + 1. */
 __be32 etalon_address(u32 host);
@@ -147,16 +110,18 @@ int etalon_host_create(u32 host, struct net *net);
 /* The namespace of a host, NULL before etalon_host_create(). */
 struct net *etalon_host_net(u32 host);
 
-/* Starts the experiment: sets the epoch. 0, or -EALREADY. */
+/* Starts the experiment at the next full second of CLOCK_MONOTONIC, and the
+ * traffic. 0, or -EALREADY, -ENODEV, or what etalon_traffic_start() returns. */
 int etalon_start(void);
-/* Sleeps until the end. 0, or -ERESTARTSYS if the caller is to be killed. */
-int etalon_wait(void);
-/* Logs the end and writes out the log, once. */
-void etalon_finish(void);
-/* Virtual time now, 0 before the start; and the kernel's time of another. */
+/* Logs the end and writes out the log. 0, or -EALREADY. */
+int etalon_finish(void);
+/* Virtual time now, 0 before the start. */
 u64 etalon_now(void);
-bool etalon_started(void);
+/* The kernel's time at a virtual time, once started. */
 u64 etalon_clock(u64 virtual_ns);
+
+/* device.c: the experiment is over. Interrupts are off. */
+void etalon_device_end(void);
 
 /*
  * traffic.c: the flows. Milestones come with interrupts off, while all of the
@@ -167,8 +132,7 @@ int etalon_traffic_start(void);
 void etalon_traffic_milestone(int which);
 
 /*
- * The Rust core (kernel/core). All calls with interrupts off. Times called
- * "kernel" are CLOCK_MONOTONIC, in ns.
+ * The Rust core (kernel/core). All calls with interrupts off.
  */
 struct etalon_core;
 
@@ -190,14 +154,17 @@ struct etalon_packet {
 #define ETALON_PACKET_SOCKET	4
 };
 
-/* NULL with a sentence in @error (at most @cap bytes, zero-terminated). */
+/*
+ * Process context, interrupts on. NULL with a sentence in @error (at most @cap
+ * bytes, zero-terminated).
+ */
 struct etalon_core *etalon_core_new(const u8 *setup, size_t len, char *error,
 				    size_t cap);
 void etalon_core_info(const struct etalon_core *core, struct etalon_info *info);
 bool etalon_core_flow(const struct etalon_core *core, u32 index,
 		      struct etalon_flow *flow);
 /* Where the text lies in the setup. */
-size_t etalon_core_text(const struct etalon_core *core);
+size_t etalon_core_text_offset(const struct etalon_core *core);
 void etalon_core_start(struct etalon_core *core, u64 kernel);
 u64 etalon_core_now(const struct etalon_core *core, u64 kernel);
 u64 etalon_core_kernel_time(const struct etalon_core *core, u64 virtual_ns);
@@ -221,5 +188,4 @@ void etalon_discard(u64 handle);
 void etalon_nic_free(u64 handle, u32 host);
 void etalon_milestone(u32 which);
 
-#endif /* __KERNEL__ */
-#endif /* ETALON_H */
+#endif

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The kernel as the driver's environment, allocator and place to panic.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::fmt::{self, Write};
+use core::panic::PanicInfo;
+
+use etalon_driver::record::{RECORD_BYTES, Record};
+use etalon_driver::{Environment, Milestone};
+use etalon_units::Time;
+
+unsafe extern "C" {
+    safe fn etalon_alloc(len: usize) -> *mut u8;
+    fn etalon_free(memory: *mut u8);
+    fn etalon_panic(message: *const u8, len: usize) -> !;
+    safe fn etalon_log_raw(record: &[u8; RECORD_BYTES]);
+    safe fn etalon_capture(time: u64, handle: u64, snap: u16);
+    safe fn etalon_mark(handle: u64, ce: bool, ece: bool);
+    safe fn etalon_deliver(handle: u64, host: u32);
+    safe fn etalon_discard(handle: u64);
+    safe fn etalon_nic_free(handle: u64, host: u32);
+    safe fn etalon_milestone(which: u32);
+}
+
+/// The kernel that this is part of.
+pub(crate) struct Kernel;
+
+impl Environment for Kernel {
+    #[inline]
+    fn log(&self, record: &Record) {
+        etalon_log_raw(&record.to_bytes());
+    }
+
+    fn capture(&self, now: Time, handle: u64, snap: u16) {
+        etalon_capture(now.0, handle, snap);
+    }
+
+    fn mark(&self, handle: u64, ce: bool, ece: bool) {
+        etalon_mark(handle, ce, ece);
+    }
+
+    fn deliver(&self, handle: u64, host: u32) {
+        etalon_deliver(handle, host);
+    }
+
+    fn discard(&self, handle: u64) {
+        etalon_discard(handle);
+    }
+
+    fn nic_free(&self, handle: u64, host: u32) {
+        etalon_nic_free(handle, host);
+    }
+
+    fn milestone(&self, milestone: Milestone) {
+        etalon_milestone(match milestone {
+            Milestone::Begin => 0,
+            Milestone::End => 1,
+        });
+    }
+}
+
+struct Allocator;
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
+// SAFETY: the kernel's memory is aligned to 8 bytes at least, and to its size if that is a power of two.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.align() <= 8 {
+            return etalon_alloc(layout.size());
+        }
+        etalon_alloc(layout.size().max(layout.align()).next_power_of_two())
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, _layout: Layout) {
+        // SAFETY: it comes from etalon_alloc().
+        unsafe { etalon_free(memory) }
+    }
+}
+
+/// Text of limited length.
+pub(crate) struct Sentence<'a> {
+    room: &'a mut [u8],
+    len: usize,
+}
+
+impl Sentence<'_> {
+    pub(crate) fn new(room: &mut [u8]) -> Sentence<'_> {
+        Sentence { room, len: 0 }
+    }
+}
+
+impl Write for Sentence<'_> {
+    /// Appends what there is room for.
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = &mut self.room[self.len..];
+        let len = text.len().min(room.len());
+        room[..len].copy_from_slice(&text.as_bytes()[..len]);
+        self.len += len;
+        if len == text.len() {
+            Ok(())
+        } else {
+            Err(fmt::Error)
+        }
+    }
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    let mut room = [0; 256];
+    let mut sentence = Sentence::new(&mut room);
+    // What is too long is cut.
+    let _ = write!(sentence, "{info}");
+    let len = sentence.len;
+    // SAFETY: the message has `len` bytes.
+    unsafe { etalon_panic(room.as_ptr(), len) }
+}

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The hosts' network devices, and the one timer of the network between them.
+ *
+ * Packets are known to the Rust core by the addresses of their sk_buffs. A
+ * device takes one packet at a time: its queue stops until the packet has left
+ * the NIC, so that what waits does so in the host's queueing discipline.
+ */
+#include <linux/etherdevice.h>
+#include <linux/hrtimer.h>
+#include <linux/init.h>
+#include <linux/ip.h>
+#include <linux/mm.h>
+#include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <linux/vmalloc.h>
+#include <net/checksum.h>
+#include <net/inet_ecn.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+#include <os.h>
+
+#include "etalon.h"
+
+#define SETUP_FD	3
+
+struct host {
+	u32 index;
+};
+
+static struct etalon_core *core;
+static struct etalon_info info;
+static u8 *setup;
+static size_t setup_len;
+static struct net_device **devices;
+static u32 host_count;
+static struct hrtimer timer;
+/* What the timer is set to, or U64_MAX. */
+static u64 armed = U64_MAX;
+static bool started, finished;
+
+/* What the core calls. */
+
+void *etalon_alloc(size_t len)
+{
+	if (irqs_disabled() || in_interrupt())
+		return kmalloc(len, GFP_ATOMIC);
+	return kvmalloc(len, GFP_KERNEL);
+}
+
+void etalon_free(void *memory)
+{
+	if (is_vmalloc_addr(memory))
+		vfree_atomic(memory);
+	else
+		kfree(memory);
+}
+
+void __noreturn etalon_panic(const u8 *message, size_t len)
+{
+	panic("etalon: %.*s", (int)len, message);
+}
+
+void etalon_capture(u64 time, u64 handle, u16 snap)
+{
+	static u8 bytes[ETALON_DATA_MAX];
+	struct sk_buff *skb = (void *)handle;
+	int offset = skb_network_offset(skb);
+	struct etalon_record record = { .time = time, .kind = ETALON_BYTES };
+
+	record.b = min3((u32)snap, skb->len - offset, (u32)ETALON_DATA_MAX);
+	if (skb_copy_bits(skb, offset, bytes, record.b))
+		record.b = 0;
+	etalon_log_data(&record, bytes);
+}
+
+static void set_ece(struct sk_buff *skb, int offset)
+{
+	struct tcphdr *tcp = (void *)skb->data + offset;
+	__be16 *word = (__be16 *)&tcp_flag_word(tcp);
+	__be16 before = *word;
+
+	tcp->ece = 1;
+	if (skb->ip_summed != CHECKSUM_PARTIAL)
+		inet_proto_csum_replace2(&tcp->check, skb, before, *word, false);
+}
+
+void etalon_mark(u64 handle, bool ce, bool ece)
+{
+	struct sk_buff *skb = (void *)handle;
+	int ip = skb_network_offset(skb);
+	int tcp = ip + ip_hdrlen(skb);
+
+	if (skb_ensure_writable(skb, ece ? tcp + sizeof(struct tcphdr) : tcp))
+		panic("etalon: no memory to mark a packet");
+	if (ce)
+		INET_ECN_set_ce(skb);
+	if (ece)
+		set_ece(skb, tcp);
+}
+
+void etalon_deliver(u64 handle, u32 host)
+{
+	struct sk_buff *skb = (void *)handle;
+	struct net_device *dev = devices[host];
+
+	if (!dev) {
+		dev_kfree_skb_any(skb);
+		return;
+	}
+	dev->stats.rx_packets++;
+	dev->stats.rx_bytes += skb->len;
+	memset(skb->cb, 0, sizeof(skb->cb));
+	skb_scrub_packet(skb, true);
+	skb->protocol = eth_type_trans(skb, dev);
+	skb->pkt_type = PACKET_HOST;
+	__netif_rx(skb);
+}
+
+void etalon_discard(u64 handle)
+{
+	dev_kfree_skb_any((void *)handle);
+}
+
+void etalon_nic_free(u64 handle, u32 host)
+{
+	/* As a driver does when its ring says that a packet is out. */
+	skb_orphan((void *)handle);
+	if (devices[host])
+		netif_wake_queue(devices[host]);
+}
+
+void etalon_milestone(u32 which)
+{
+	etalon_traffic_milestone(which);
+	if (which)
+		etalon_device_end();
+}
+
+/* The timer. */
+
+static enum hrtimer_restart timer_expired(struct hrtimer *unused)
+{
+	etalon_core_advance(core, ktime_get_ns());
+	armed = etalon_core_next(core);
+	if (armed > KTIME_MAX)
+		return HRTIMER_NORESTART;
+	hrtimer_set_expires(&timer, ns_to_ktime(armed));
+	return HRTIMER_RESTART;
+}
+
+/* Something earlier than what the timer waits for may have come up. */
+static void arm(void)
+{
+	u64 next = etalon_core_next(core);
+
+	if (next >= armed || next > KTIME_MAX)
+		return;
+	armed = next;
+	hrtimer_start(&timer, ns_to_ktime(next), HRTIMER_MODE_ABS);
+}
+
+/* The devices. */
+
+__be32 etalon_address(u32 host)
+{
+	u32 rack = host / info.hosts;
+
+	return htonl(10 << 24 | rack << 8 | (host % info.hosts + 1));
+}
+
+/* The host with this address; host_count or more if there is none. */
+static u32 host_of(__be32 address)
+{
+	u32 host = (ntohl(address) & 0xff) - 1;
+	u32 rack = ntohl(address) >> 8 & 0xffff;
+
+	if (ntohl(address) >> 24 != 10 || host >= info.hosts)
+		return U32_MAX;
+	return rack * info.hosts + host;
+}
+
+static void describe_socket(const struct sock *sk, struct etalon_packet *packet)
+{
+	if (!sk || !sk_fullsock(sk) || sk->sk_protocol != IPPROTO_TCP)
+		return;
+	packet->flags |= ETALON_PACKET_SOCKET;
+	packet->cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	packet->ssthresh = tcp_sk(sk)->snd_ssthresh;
+	packet->srtt_us = tcp_sk(sk)->srtt_us >> 3;
+}
+
+/* False if it is not a packet of IPv4. */
+static bool describe(const struct sk_buff *skb, struct etalon_packet *packet)
+{
+	int offset = skb_network_offset(skb);
+	const struct tcphdr *tcp;
+	const struct iphdr *ip;
+	struct tcphdr tcp_room;
+	struct iphdr ip_room;
+	int payload;
+
+	if (skb->protocol != htons(ETH_P_IP))
+		return false;
+	ip = skb_header_pointer(skb, offset, sizeof(ip_room), &ip_room);
+	if (!ip)
+		return false;
+	*packet = (struct etalon_packet) {
+		.handle = (unsigned long)skb,
+		.dst = host_of(ip->daddr),
+		.bytes = skb->len,
+	};
+	if (!INET_ECN_is_not_ect(ip->tos))
+		packet->flags |= ETALON_PACKET_ECT;
+	if (ip->protocol != IPPROTO_TCP || ip->frag_off & htons(IP_OFFSET))
+		return true;
+	offset += ip->ihl * 4;
+	tcp = skb_header_pointer(skb, offset, sizeof(tcp_room), &tcp_room);
+	if (!tcp)
+		return true;
+	payload = (int)skb->len - offset - tcp->doff * 4;
+	packet->flags |= ETALON_PACKET_TCP;
+	packet->sport = ntohs(tcp->source);
+	packet->dport = ntohs(tcp->dest);
+	packet->seq = ntohl(tcp->seq);
+	packet->ack = ntohl(tcp->ack_seq);
+	packet->payload = max(payload, 0);
+	describe_socket(skb->sk, packet);
+	return true;
+}
+
+static netdev_tx_t host_xmit(struct sk_buff *skb, struct net_device *dev)
+{
+	struct host *host = netdev_priv(dev);
+	struct etalon_packet packet;
+	unsigned long flags;
+	bool taken;
+
+	local_irq_save(flags);
+	taken = describe(skb, &packet) &&
+		etalon_core_send(core, ktime_get_ns(), host->index, &packet);
+	if (taken) {
+		netif_stop_queue(dev);
+		dev->stats.tx_packets++;
+		dev->stats.tx_bytes += skb->len;
+		arm();
+	} else {
+		dev->stats.tx_dropped++;
+		dev_kfree_skb_any(skb);
+	}
+	local_irq_restore(flags);
+	return NETDEV_TX_OK;
+}
+
+static void host_uninit(struct net_device *dev)
+{
+	struct host *host = netdev_priv(dev);
+
+	devices[host->index] = NULL;
+}
+
+static const struct net_device_ops host_ops = {
+	.ndo_start_xmit = host_xmit,
+	.ndo_uninit = host_uninit,
+};
+
+static void host_setup(struct net_device *dev)
+{
+	ether_setup(dev);
+	dev->netdev_ops = &host_ops;
+	dev->needs_free_netdev = true;
+	dev->flags |= IFF_NOARP;
+	dev->features |= NETIF_F_HW_CSUM | NETIF_F_SG;
+	dev->hw_features |= NETIF_F_HW_CSUM | NETIF_F_SG;
+}
+
+int etalon_host_create(u32 index, struct net *net)
+{
+	u8 mac[ETH_ALEN] = { 0x02 };
+	struct net_device *dev;
+	struct host *host;
+	int ret;
+
+	if (index >= host_count)
+		return -ENODEV;
+	if (devices[index])
+		return -EEXIST;
+	dev = alloc_netdev(sizeof(*host), "eth0", NET_NAME_PREDICTABLE,
+			   host_setup);
+	if (!dev)
+		return -ENOMEM;
+	host = netdev_priv(dev);
+	host->index = index;
+	put_unaligned_be16(index / info.hosts, mac + 2);
+	put_unaligned_be16(index % info.hosts, mac + 4);
+	eth_hw_addr_set(dev, mac);
+	dev_net_set(dev, net);
+	dev->mtu = info.mtu;
+	dev->max_mtu = info.mtu;
+	ret = register_netdev(dev);
+	if (ret) {
+		free_netdev(dev);
+		return ret;
+	}
+	devices[index] = dev;
+	return 0;
+}
+
+struct net *etalon_host_net(u32 host)
+{
+	return host < host_count && devices[host] ? dev_net(devices[host]) : NULL;
+}
+
+/* The experiment. */
+
+const struct etalon_info *etalon_info(void)
+{
+	return &info;
+}
+
+bool etalon_flow(u32 index, struct etalon_flow *flow)
+{
+	return core && etalon_core_flow(core, index, flow);
+}
+
+const char *etalon_core_text(size_t *len)
+{
+	size_t offset;
+
+	*len = 0;
+	if (!core)
+		return NULL;
+	offset = etalon_core_text_offset(core);
+	*len = setup_len - offset;
+	return (const char *)setup + offset;
+}
+
+int etalon_start(void)
+{
+	unsigned long flags;
+	u64 epoch;
+
+	if (!core)
+		return -ENODEV;
+	if (started)
+		return -EALREADY;
+	started = true;
+	local_irq_save(flags);
+	epoch = (div_u64(ktime_get_ns(), NSEC_PER_SEC) + 1) * NSEC_PER_SEC;
+	etalon_core_start(core, epoch);
+	arm();
+	local_irq_restore(flags);
+	return etalon_traffic_start();
+}
+
+int etalon_finish(void)
+{
+	unsigned long flags;
+
+	if (!core)
+		return -ENODEV;
+	if (finished)
+		return -EALREADY;
+	finished = true;
+	local_irq_save(flags);
+	etalon_core_finish(core, ktime_get_ns());
+	etalon_log_flush();
+	local_irq_restore(flags);
+	return 0;
+}
+
+u64 etalon_now(void)
+{
+	unsigned long flags;
+	u64 now;
+
+	if (!core)
+		return 0;
+	/* Reading the clock takes time unless interrupts are off. */
+	local_irq_save(flags);
+	now = etalon_core_now(core, ktime_get_ns());
+	local_irq_restore(flags);
+	return now;
+}
+
+u64 etalon_clock(u64 virtual_ns)
+{
+	return etalon_core_kernel_time(core, virtual_ns);
+}
+
+/* The setup. */
+
+static int __init read_all(void *to, size_t len)
+{
+	while (len) {
+		int n = os_read_file(SETUP_FD, to, min_t(size_t, len, SZ_1M));
+
+		if (n == -EINTR)
+			continue;
+		if (n <= 0)
+			return n ?: -ENODATA;
+		to += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/* Magic number and the lengths of both parts, then these: see setup.rs. */
+static int __init read_setup(void)
+{
+	__le64 head[3];
+	u64 parts[2];
+	int ret;
+
+	ret = read_all(head, sizeof(head));
+	if (ret)
+		return ret;
+	parts[0] = le64_to_cpu(head[1]);
+	parts[1] = le64_to_cpu(head[2]);
+	if (memcmp(head, "ETALON1\n", sizeof(*head)) || parts[0] > SZ_1G ||
+	    parts[1] > SZ_1G)
+		return -EINVAL;
+	setup_len = sizeof(head) + parts[0] + parts[1];
+	setup = kvzalloc(setup_len, GFP_KERNEL);
+	if (!setup)
+		return -ENOMEM;
+	memcpy(setup, head, sizeof(head));
+	return read_all(setup + sizeof(head), setup_len - sizeof(head));
+}
+
+static int __init etalon_init(void)
+{
+	char error[256];
+	int ret = read_setup();
+
+	if (ret == -EBADF) {
+		pr_info("etalon: no setup, so there is nothing to emulate\n");
+		return 0;
+	}
+	if (ret)
+		panic("etalon: the setup cannot be read (error %d)", -ret);
+	core = etalon_core_new(setup, setup_len, error, sizeof(error));
+	if (!core)
+		panic("etalon: %s", error);
+	etalon_core_info(core, &info);
+	host_count = info.racks * info.hosts;
+	devices = kvcalloc(host_count, sizeof(*devices), GFP_KERNEL);
+	if (!devices)
+		panic("etalon: no memory for %u hosts", host_count);
+	hrtimer_init(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	timer.function = timer_expired;
+	return 0;
+}
+device_initcall(etalon_init);
