@@ -22,16 +22,18 @@ if TYPE_CHECKING:
         flow,
         network,
         packet_only,
+        program,
         run,
         run_many,
         strobe,
     )
-    from etalon.errors import EtalonError, Interrupted, PlanError, PlanWarning
+    from etalon.errors import EngineFailed, EtalonError, Interrupted, PlanError, PlanWarning
     from etalon.plan import Plan
     from etalon.results import Run
     from etalon.sweeps import Sweep, sweep
 
 __all__ = [
+    "EngineFailed",
     "EtalonError",
     "Interrupted",
     "Plan",
@@ -46,6 +48,7 @@ __all__ = [
     "flow",
     "network",
     "packet_only",
+    "program",
     "run",
     "run_many",
     "strobe",
@@ -61,11 +64,12 @@ _HOME = {
         "flow",
         "network",
         "packet_only",
+        "program",
         "run",
         "run_many",
         "strobe",
     ),
-    "errors": ("EtalonError", "Interrupted", "PlanError", "PlanWarning"),
+    "errors": ("EngineFailed", "EtalonError", "Interrupted", "PlanError", "PlanWarning"),
     "plan": ("Plan",),
     "results": ("Run",),
     "sweeps": ("Sweep", "sweep"),

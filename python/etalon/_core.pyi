@@ -1,9 +1,11 @@
 """Types of the Rust core (crates/etalon-py)."""
 
+from collections.abc import Sequence
 from typing import Any, final
 
 __all__ = [
     "Control",
+    "KernelError",
     "__version__",
     "congestion_controls",
     "format_bytes",
@@ -13,11 +15,15 @@ __all__ = [
     "parse_rate",
     "parse_span",
     "run",
+    "run_linux",
     "strobe",
     "trace",
 ]
 
 __version__: str
+
+class KernelError(Exception):
+    """A run that Linux gave no complete result of. `args`: message, console, what was measured or None."""
 
 @final
 class Control:
@@ -42,6 +48,26 @@ def trace(
     control: Control | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Runs a resolved plan up to `end_ns`; keeps the events of [start_ns, end_ns), and its packets in a pcapng."""
+
+def run_linux(
+    plan_json: str,
+    image: str,
+    hz: int,
+    control: Control | None = None,
+    *,
+    programs: Sequence[tuple[int, int, Sequence[str], int]] = (),
+    until_programs_end: bool = False,
+    folder: str | None = None,
+    trace: tuple[int, int, str | None] | None = None,
+    memory_mib: int | None = None,
+    patience_s: float | None = None,
+    cpu: int | None = None,
+) -> dict[str, Any]:
+    """Runs a resolved plan on the kernel `image`, built for `hz`. Releases the GIL.
+
+    `programs` are rack, host, arguments and start in ns; `trace` is start and end in ns, and the pcapng's path. Returns
+    what `run` does, and `programs`, `console` and with `trace` `events`. ValueError for a plan that Linux cannot run.
+    """
 
 def congestion_controls() -> list[dict[str, Any]]:
     """Name, description and parameters of each congestion control."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,12 +14,13 @@ from etalon.errors import PlanError, PlanWarning
 from etalon.plan import Plan
 from etalon.plan_errors import build
 from etalon.plan_network import Dumbbell, Network
+from etalon.plan_program import Program
 from etalon.plan_schedule import Schedule
 from etalon.plan_workload import Bulk, Flow
 from etalon.results import Run
 
 Link = tuple[str, str] | Mapping[str, Any]
-Workload = Bulk | Flow
+Workload = Bulk | Flow | Program
 
 
 def network(
@@ -120,6 +122,16 @@ def flow(
     return build(Flow, given, under="flow")
 
 
+def program(
+    host: str, command: str | Sequence[str], start: str = "0s", name: str | None = None
+) -> Program:
+    """A program on a host, written "r0h3", from `start` on: program("r0h3", "ping -c 3 r1h3"). Linux engine only."""
+    given = {"host": host, "command": command, "start": start, "name": name}
+    return build(
+        Program, {key: value for key, value in given.items() if value is not None}, under="program"
+    )
+
+
 def experiment(
     net: Network | Dumbbell,
     week: Schedule | Workload | None = None,
@@ -130,15 +142,15 @@ def experiment(
 
     Without a `week` a network has its strobe schedule; a dumbbell has none.
     """
-    if isinstance(week, (Bulk, Flow)):
+    if isinstance(week, (Bulk, Flow, Program)):
         workloads = (week, *workloads)
         week = None
-    if not workloads and not {"bulk", "flow"} & settings.keys():
+    if not workloads and not {"bulk", "flow", "program"} & settings.keys():
         raise PlanError("nothing is sent: give at least one workload, like etalon.bulk(0, 1)")
     values: dict[str, Any] = {"network": net, **settings}
     if week is not None:
         values["schedule"] = week
-    for name, kind in (("bulk", Bulk), ("flow", Flow)):
+    for name, kind in (("bulk", Bulk), ("flow", Flow), ("program", Program)):
         chosen = tuple(workload for workload in workloads if isinstance(workload, kind))
         if chosen:
             values[name] = chosen
@@ -153,9 +165,10 @@ def run(
     progress: engines.Progress | None = None,
     **settings: Any,
 ) -> Run:
-    """Runs a plan, or the experiment of these parts.
+    """Runs a plan, or the experiment of these parts, on the engine "sim" or "linux" (`etalon list engines`).
 
-    Ctrl-C raises `Interrupted`, whose `runs` holds the partial run.
+    The first run on Linux builds its kernel, which takes minutes. Ctrl-C raises `Interrupted`, whose `runs` holds the
+    partial run.
     """
     if not isinstance(what, Plan):
         plan = experiment(what, week, *workloads, **settings)
@@ -181,6 +194,10 @@ def run_many(
     """Runs plans, `jobs` at a time (default: one a processor). The results do not depend on `jobs`."""
     for sentence in dict.fromkeys(sentence for plan in plans for sentence in plan.warnings):
         warnings.warn(sentence, PlanWarning, stacklevel=2)
+    engines.check(plans, engine)
+    missing = engines.named(engine).needs(plans)
+    if missing:
+        print(engines.building(missing), file=sys.stderr)
     runs = engines.execute(plans, engine=engine, jobs=jobs, progress=progress, done=done)
     for sentence in dict.fromkeys(sentence for run in runs for sentence in run.warnings):
         warnings.warn(sentence, PlanWarning, stacklevel=2)

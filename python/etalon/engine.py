@@ -1,17 +1,19 @@
-"""Runs plans on the Rust core, in threads (the core releases the GIL), watched by the thread that asked."""
+"""Runs plans on an engine, in threads (the core releases the GIL), watched by the thread that asked."""
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
 
-from etalon import _core
-from etalon.errors import EtalonError, Interrupted, PlanError
+from etalon import _core, engine_linux, engine_sim
+from etalon.errors import Interrupted, PlanError
 from etalon.plan import Plan
+from etalon.plan_errors import gather
 from etalon.results import Run
 
 Progress = Callable[[float], None]
@@ -22,21 +24,75 @@ Done = Callable[[int, Run], None]
 TICK_S = 0.05
 
 
+class Engine(Protocol):
+    """What runs a plan."""
+
+    NAME: str
+    DESCRIPTION: str
+
+    def problems(self, plan: Plan) -> list[PlanError]:
+        """What of this plan the engine cannot do."""
+
+    def needs(self, plans: Sequence[Plan]) -> list[int]:
+        """What `prepare` would have to build, if anything: the HZ of each kernel."""
+
+    def prepare(self, plans: Sequence[Plan], progress: Progress | None = None) -> None:
+        """Gets what the engine needs for these plans, which may take minutes the first time."""
+
+    def digest(self, plan: Plan) -> str:
+        """Which build of the engine would run this plan. Results of another are never taken for its own."""
+
+    def run(self, plan: Plan, control: _core.Control) -> Run:
+        """Runs a plan."""
+
+    def trace(
+        self, plan: Plan, control: _core.Control, start_ns: int, end_ns: int, pcapng: Path | None
+    ) -> dict[str, Any]:
+        """Runs a plan up to `end_ns`; gives the events of [start_ns, end_ns) and writes its packets to `pcapng`."""
+
+
+ENGINES: dict[str, Engine] = {
+    one.NAME: one for one in (engine_sim.Simulator(), engine_linux.Linux())
+}
+"""The engines by name."""
+
+
+def named(name: str) -> Engine:
+    """The engine called `name`."""
+    if name not in ENGINES:
+        known = " or ".join(f'"{engine}"' for engine in ENGINES)
+        raise PlanError(f'there is no engine "{name}"; the engine is {known}')
+    return ENGINES[name]
+
+
+def check(plans: Sequence[Plan], engine: str) -> None:
+    """Refuses plans that the engine cannot run."""
+    for plan in plans:
+        found = named(engine).problems(plan)
+        if found:
+            raise gather(found, plan.name)
+
+
+def prepare(plans: Sequence[Plan], engine: str, progress: Progress | None = None) -> None:
+    """Refuses plans that the engine cannot run, and gets what it needs for them."""
+    check(plans, engine)
+    named(engine).prepare(plans, progress)
+
+
+def building(missing: Sequence[int]) -> str:
+    """The sentence that asks for patience while kernels are built."""
+    which = " and ".join(f"HZ {hz}" for hz in missing)
+    return (
+        f"--engine linux needs a kernel with {which}, which is built now and kept: "
+        f"this takes up to {8 * len(missing)} minutes, once"
+    )
+
+
 @dataclass
 class _Task:
     plan: Plan
     control: _core.Control = field(default_factory=_core.Control)
     future: Future[Run] | None = None
-
-    def work(self, engine: str) -> Run:
-        resolved = json.dumps(self.plan.resolve())
-        try:
-            answer = _core.run(resolved, self.control)
-        except ValueError as error:
-            raise EtalonError(
-                f"{self.plan.name}: the simulator refused the plan: {error}"
-            ) from error
-        return Run.from_core(self.plan, answer, engine)
 
 
 def processors() -> int:
@@ -56,17 +112,13 @@ def execute(
 
     Ctrl-C stops what runs and raises `Interrupted` with all that was measured. If one plan fails, all stop.
     """
-    if engine != "sim":
-        raise PlanError(
-            f'engine "{engine}" is not available yet in this version; the engine is "sim"'
-            if engine == "linux"
-            else f'there is no engine "{engine}"; the engine is "sim"'
-        )
+    prepare(plans, engine)
+    chosen = named(engine)
     tasks = [_Task(plan) for plan in plans]
     workers = min(jobs or processors(), max(len(tasks), 1))
     with ThreadPoolExecutor(workers, thread_name_prefix="etalon") as pool:
         for task in tasks:
-            task.future = pool.submit(task.work, engine)
+            task.future = pool.submit(chosen.run, task.plan, task.control)
         try:
             _watch(tasks, progress, done)
         except KeyboardInterrupt:

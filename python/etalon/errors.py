@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 
@@ -54,6 +55,20 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, runs: list[Any]) -> None:
         super().__init__("interrupted")
         self.runs = runs
+
+
+class EngineFailed(EtalonError):
+    """An engine that did not come to the end of a plan, through no fault of the plan's.
+
+    `console` is the end of what its kernel said, `run` what was measured up to there, marked as partial, or None.
+    The command line keeps the console in the file `log`.
+    """
+
+    def __init__(self, sentence: str, console: str = "", run: Any = None) -> None:
+        self.console = console
+        self.run = run
+        self.log: Path | None = None
+        super().__init__(sentence)
 
 
 class PlanWarning(UserWarning):

@@ -19,6 +19,7 @@ from etalon.errors import PlanError
 from etalon.plan_base import Rack, Table
 from etalon.plan_errors import build, gather
 from etalon.plan_network import Dumbbell, Network, network_kind
+from etalon.plan_program import Program
 from etalon.plan_resolve import resolve
 from etalon.plan_schedule import Schedule
 from etalon.plan_tcp import Tcp
@@ -38,7 +39,7 @@ class Measure(Table):
     """What the graphs over time are taken of."""
 
     pair: tuple[Rack, Rack] | None = None
-    """The rack pair under test; without it, that of the first workload."""
+    """The rack pair under test; without it, that of the first workload, or 0 to 1 if there are only programs."""
     weeks_per_run: int = Field(default=3, strict=True, ge=1, le=1000)
     """Length in weeks of the pieces that the expected-sequence graph averages."""
 
@@ -64,6 +65,7 @@ class Plan(Table):
     measure: Measure = Measure()
     bulk: tuple[Bulk, ...] = ()
     flow: tuple[Flow, ...] = ()
+    program: tuple[Program, ...] = ()
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -135,8 +137,15 @@ class Plan(Table):
 
     @property
     def workloads(self) -> tuple[Bulk | Flow, ...]:
-        """All that is sent."""
+        """All that the engine sends."""
         return (*self.bulk, *self.flow)
+
+    def named_workloads(self) -> Iterator[tuple[str, Bulk | Flow]]:
+        """Each workload with its dotted key; a number only where there are several."""
+        kinds: dict[str, tuple[Bulk | Flow, ...]] = {"bulk": self.bulk, "flow": self.flow}
+        for name, workloads in kinds.items():
+            for index, workload in enumerate(workloads):
+                yield f"{name}.{index}" if len(workloads) > 1 else name, workload
 
     @cached_property
     def digest(self) -> str:
@@ -149,9 +158,7 @@ class Plan(Table):
         """Source and destination rack of the pair under test."""
         if self.measure.pair is not None:
             return self.measure.pair
-        if self.bulk:
-            return self.bulk[0].racks
-        return self.flow[0].racks
+        return self.workloads[0].racks if self.workloads else (0, 1)
 
     @cached_property
     def week_ns(self) -> int:

@@ -11,7 +11,6 @@ from etalon.units import TIME, S, rounded, shown
 
 if TYPE_CHECKING:
     from etalon.plan import Plan
-    from etalon.plan_workload import Bulk, Flow
 
 MOST_FLOWS = 100_000
 LONGEST_HOST_TIME = 24 * 24 * 3600 * S
@@ -40,11 +39,16 @@ def problems(plan: Plan) -> Iterator[PlanError]:
     else:
         yield from _queues(network)
         yield from plan.schedule.problems(network.racks)
-    if not plan.workloads:
+    if not plan.workloads and not plan.program:
         yield PlanError(
-            "the plan sends nothing: give at least one [[bulk]] or [[flow]]", key="bulk"
+            "the plan sends nothing: give at least one [[bulk]], [[flow]] or [[program]]",
+            key="bulk",
         )
-    for key, workload in _named(plan):
+    for index, program in enumerate(plan.program):
+        key = f"program.{index}" if len(plan.program) > 1 else "program"
+        yield from program.problems(key, network.racks, network.hosts)
+        yield from program.late(key, plan.duration)
+    for key, workload in plan.named_workloads():
         yield from workload.problems(key, network.racks, network.hosts)
         if workload.start >= plan.duration:
             yield PlanError(
@@ -66,14 +70,6 @@ def problems(plan: Plan) -> Iterator[PlanError]:
             value=plan.tcp.max_delayed_ack,
         )
     yield from _measured_pair(plan)
-
-
-def _named(plan: Plan) -> Iterator[tuple[str, Bulk | Flow]]:
-    """Each workload with its dotted key; a number only where there are several."""
-    for index, bulk in enumerate(plan.bulk):
-        yield f"bulk.{index}" if len(plan.bulk) > 1 else "bulk", bulk
-    for index, flow in enumerate(plan.flow):
-        yield f"flow.{index}" if len(plan.flow) > 1 else "flow", flow
 
 
 def _measured_pair(plan: Plan) -> Iterator[PlanError]:

@@ -156,7 +156,7 @@ def _must(text: str) -> Callable[[ErrorDetails], str]:
 
 
 _NO_TABLE = ("model_type", "model_attributes_type", "dict_type")
-_LISTS = (("bulk",), ("flow",))
+_LISTS = (("bulk",), ("flow",), ("program",))
 
 _CONSEQUENCES = ("default_factory_not_called",)
 """Errors that only say that another key has one."""

@@ -37,7 +37,7 @@ def all_keys() -> list[Key]:
     listed = [_key(at_top, name, Plan.model_fields[name]) for name in top]
     for name, field in Plan.model_fields.items():
         for model in _tables(field.annotation):
-            several = name in ("bulk", "flow")
+            several = name in ("bulk", "flow", "program")
             title = f"`[[{name}]]`" if several else f"`[{name}]`"
             if model in (Network, Dumbbell):
                 title += f" of kind `{shown(model.model_fields['kind'].default)}`"
@@ -118,7 +118,7 @@ def _type(annotation: Any, metadata: Any = ()) -> str:
     if get_origin(annotation) is tuple:
         first, *others = get_args(annotation)
         if any(getattr(entry, "func", None) is not None for entry in metadata):
-            return 'host, like "r0h3"'
+            return "text or list of words" if first is str else 'host, like "r0h3"'
         if others != [...]:
             return "[rack, rack]"
         return "list of tables" if _tables(first) else f"list of {_type(first)}"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def resolve(plan: Plan) -> dict[str, Any]:
     """All that an engine needs to know; see `Plan.resolve`."""
     network = plan.network
-    return {
+    resolved = {
         "seed": plan.seed,
         "tdf": plan.tdf,
         "duration_ns": plan.duration,
@@ -25,6 +25,9 @@ def resolve(plan: Plan) -> dict[str, Any]:
         "flows": [flow for workload in plan.workloads for flow in workload.resolve(network.hosts)],
         "measure": {"pair": list(plan.measured_pair), "weeks_per_run": plan.measure.weeks_per_run},
     }
+    if plan.program:  # which the simulator does not know
+        resolved["programs"] = [program.resolve() for program in plan.program]
+    return resolved
 
 
 def _week(plan: Plan) -> dict[str, Any] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -10,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
-from etalon import _core
+from etalon import controls as registry
 from etalon.errors import PlanError
 from etalon.plan_base import Count, Rack, Table
 from etalon.units import TIME, Size, Time, problem, shown
@@ -18,6 +17,7 @@ from etalon.units import TIME, Size, Time, problem, shown
 KINDS = {
     "bulk": "flows without end between two racks: host i to host i",
     "flow": "one flow of a given size between two hosts, with its completion time",
+    "program": "a program on a host, such as iperf3 or ping (Linux engine only)",
 }
 """The kinds of workload, for `etalon list workloads`."""
 
@@ -33,12 +33,13 @@ def _read_host(value: Any) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _write_host(host: tuple[int, int]) -> str:
+def write_host(host: tuple[int, int]) -> str:
+    """A host as plans name it."""
     return f"r{host[0]}h{host[1]}"
 
 
 Host = Annotated[
-    tuple[int, int], BeforeValidator(_read_host), PlainSerializer(_write_host, return_type=str)
+    tuple[int, int], BeforeValidator(_read_host), PlainSerializer(write_host, return_type=str)
 ]
 """Rack and host, written "r0h3"."""
 
@@ -91,7 +92,7 @@ class Bulk(Table):
                 key=f"{key}.stop",
                 value=self.stop,
             )
-        yield from _control_problems(key, self.cc, self.params)
+        yield from registry.problems(key, self.cc, self.params)
 
 
 class Flow(Table):
@@ -129,13 +130,13 @@ class Flow(Table):
                     value=f"r{rack}h{host}",
                 )
         if self.src == self.dst:
-            yield PlanError(f"host {_write_host(self.src)} would send to itself", key=f"{key}.to")
+            yield PlanError(f"host {write_host(self.src)} would send to itself", key=f"{key}.to")
         elif self.src[0] == self.dst[0]:
             yield PlanError(
                 f"both hosts are in rack {self.src[0]}; traffic within a rack does not pass the switch",
                 key=f"{key}.to",
             )
-        yield from _control_problems(key, self.cc, self.params)
+        yield from registry.problems(key, self.cc, self.params)
 
 
 def _resolved(
@@ -161,32 +162,5 @@ def _resolved(
 
 @cache
 def controls() -> dict[str, dict[str, Any]]:
-    """The congestion controls that the core knows, by name."""
-    return {control["name"]: control for control in _core.congestion_controls()}
-
-
-def _control_problems(key: str, cc: str, params: dict[str, int | float]) -> Iterator[PlanError]:
-    known = controls()
-    if cc not in known:
-        near = difflib.get_close_matches(cc.lower(), known, n=1, cutoff=0.5)
-        hint = f"did you mean {shown(near[0])}?" if near else f"there are {', '.join(known)}"
-        yield PlanError(
-            f"{shown(cc)} is not a congestion control; {hint}", key=f"{key}.cc", value=cc
-        )
-        return
-    parameters = {p["name"]: p for p in known[cc]["parameters"]}
-    for name, value in params.items():
-        where = f"{key}.params.{name}"
-        if name not in parameters:
-            near = difflib.get_close_matches(name, parameters, n=1, cutoff=0.5)
-            if near:
-                hint = f"did you mean {shown(near[0])}?"
-            else:
-                hint = f"it has {', '.join(parameters)}" if parameters else "it has none"
-            yield PlanError(f"{cc} has no such parameter; {hint}", key=where, value=value)
-            continue
-        low, high = parameters[name].get("min"), parameters[name].get("max")
-        if low is not None and value < low:
-            yield PlanError(f"{value} must be at least {low}", key=where, value=value)
-        elif high is not None and value > high:
-            yield PlanError(f"{value} must be at most {high}", key=where, value=value)
+    """The congestion controls that plans may name: description, engines and parameters, by name."""
+    return {name: control.as_dict() for name, control in registry.controls().items()}

@@ -32,6 +32,8 @@ __all__ = [
     "write_run",
 ]
 
+MOST_LINES = 40
+"""Lines of a program's output that a report shows."""
 MOST_ROWS = 64
 """Rows of a table that a report shows; the Parquet files have all."""
 
@@ -64,6 +66,9 @@ def sections_of_run(
 ) -> list[Section]:
     """The report of a run: summary, pictures, tables, plan, provenance."""
     summary: list[Part] = [_summary(run)]
+    if run.partial and run.console:
+        text = "The kernel did not come to the end; `console.log` has what it said last."
+        summary.insert(0, Prose(text, warning=True))
     if run.partial:
         share = run.meta["simulated_ns"] / run.plan.resolve()["duration_ns"]
         text = (
@@ -73,6 +78,8 @@ def sections_of_run(
     sections = [Section("Summary", summary)]
     if pictures:
         sections.append(Section("Figures", pictures))
+    if len(run.programs):
+        sections.append(Section("Programs", _programs(run)))
     sections.append(Section("Tables", [table for table in _tables(run) if table.rows]))
     sections.append(Section("Plan", [Code(run.plan.to_toml())]))
     facts = provenance(run.meta, command=command or "etalon run plan.toml")
@@ -92,6 +99,9 @@ def provenance(meta: Mapping[str, Any], *, command: str) -> Table:
     labels = {
         "version": "version of Etalon",
         "engine": "engine",
+        "kernel": "kernel",
+        "kernel_image": "digest of the kernel",
+        "hz": "HZ of the kernel",
         "seed": "seed",
         "plan_digest": "digest of the plan",
         "digest": "digest of all events",
@@ -105,7 +115,7 @@ def provenance(meta: Mapping[str, Any], *, command: str) -> Table:
             value = meta[key]
             if key == "simulated_ns":
                 value = f"{value / 1e9:.10g} s"
-            elif "digest" in key:
+            elif "digest" in label:
                 value = f"`{value}`"
             rows.append((label, value if isinstance(value, str) else str(value)))
     return Table(("", ""), rows)
@@ -155,6 +165,32 @@ def _figures_of(run: Run) -> dict[str, str]:
             f"One week of circuits, and when the packet network is open to packets from rack {src} to rack {dst}."
         )
     return chosen
+
+
+def _programs(run: Run) -> list[Part]:
+    """The programs of the plan, and the last lines of what each wrote."""
+    rows = [
+        (
+            row["name"],
+            row["host"],
+            f"`{row['command']}`",
+            row["start_ns"] / 1e6,
+            None if row["end_ns"] is None else row["end_ns"] / 1e6,
+            "cut off by the end" if row["status"] is None else str(row["status"]),
+        )
+        for row in run.programs.iter_rows(named=True)
+    ]
+    columns = ("program", "host", "command", "started (ms)", "ended (ms)", "exit status")
+    caption = "Programs; times are those of the network, output is in the folder `programs`"
+    parts: list[Part] = [Table(columns, rows, caption)]
+    for row in run.programs.iter_rows(named=True):
+        for name in (row["out"], row["err"]):
+            lines = run.outputs[name].decode(errors="replace").splitlines()
+            if lines:
+                cut = [f"... {len(lines) - MOST_LINES} lines more in {name}"]
+                shown = [*(cut if len(lines) > MOST_LINES else []), *lines[-MOST_LINES:]]
+                parts.append(Code("\n".join([f"{name}:", *shown])))
+    return parts
 
 
 def _tables(run: Run) -> list[Table]:

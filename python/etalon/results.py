@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+import shlex
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from etalon import build, metrics
+from etalon import metrics
 from etalon.errors import EtalonError
 from etalon.plan import Plan
+from etalon.plan_workload import write_host
 
 if TYPE_CHECKING:
     from etalon.figures import Plots
 
 TABLES = ("flows", "pairs", "latency_histogram", "sequence", "days")
 """The tables of a run, each a Parquet file of its folder."""
+
+
+PROGRAMS = {
+    "program": pl.Int64,
+    "name": pl.String,
+    "host": pl.String,
+    "command": pl.String,
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "status": pl.Int64,
+    "out": pl.String,
+    "err": pl.String,
+}
+"""Columns of the table of programs. A program that the end of the experiment cut off has no `end_ns` and no `status`;
+`out` and `err` name the files with its output, in the run's folder."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,20 +58,31 @@ class Run:
     """Expected-sequence graph and VOQ length of the measured pair over `weeks_per_run` weeks, in steps of 1 us."""
     days: pl.DataFrame
     """Lengths of days and weeks and the rates in them, as they came out."""
+    programs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PROGRAMS))
+    """One row a program of the plan, with its exit status (128 + n if signal n ended it)."""
+    outputs: Mapping[str, bytes] = field(default_factory=dict)
+    """What the programs wrote, by the names that `programs` gives."""
+    console: str = ""
+    """The end of what the kernel said, if it failed."""
 
     @classmethod
-    def from_core(cls, plan: Plan, answer: Mapping[str, Mapping[str, Any]], engine: str) -> Run:
+    def from_core(
+        cls, plan: Plan, answer: Mapping[str, Any], engine: str, engine_build: str
+    ) -> Run:
         """Takes what the engine returned."""
-        tables = {name: pl.DataFrame(dict(answer[_core_name(name)])) for name in TABLES}
+        tables: dict[str, Any] = {
+            name: pl.DataFrame(dict(answer[_core_name(name)])) for name in TABLES
+        }
         meta = {
             **answer["meta"],
             "name": plan.name,
             "engine": engine,
             "seed": plan.seed,
             "plan_digest": plan.digest,
-            "build": build.digest(),
+            "build": engine_build,
         }
-        return cls(plan=plan, meta=meta, **tables)
+        programs, outputs = _programs(plan, answer.get("programs", ()))
+        return cls(plan=plan, meta=meta, programs=programs, outputs=outputs, **tables)
 
     @classmethod
     def load(cls, folder: str | Path) -> Run:
@@ -180,9 +210,28 @@ class Run:
         return int(frame[column].sum()) if len(frame) else 0
 
     @property
+    def failed_programs(self) -> list[str]:
+        """A sentence for each program that ended with another exit status than 0."""
+        rows = self.programs.filter(pl.col("status") != 0).iter_rows(named=True)
+        return [
+            f"{row['command']} on {row['host']} {_ending(row['status'])}{self._last_line(row)}"
+            for row in rows
+        ]
+
+    def _last_line(self, row: Mapping[str, Any]) -> str:
+        """The last line of a program's standard error, or of its output if it has none."""
+        for name in (row["err"], row["out"]):
+            lines = self.outputs.get(name, b"").decode(errors="replace").split("\n")
+            said = [line.strip() for line in lines if line.strip()]
+            if said:
+                return f": {said[-1][:200]}"
+        return ""
+
+    @property
     def warnings(self) -> list[str]:
         """Sentences about results that do not say what was probably asked."""
-        if self.partial or self.total("flows", "bytes_delivered") > 0:
+        flows = bool(self.plan.workloads)
+        if self.partial or not flows or self.total("flows", "bytes_delivered") > 0:
             return []
         return [f"{self.plan.name}: nothing was delivered in the measured time"]
 
@@ -213,6 +262,42 @@ class Run:
         row = self._row_of_pair()
         value = row[column] if row else None
         return None if value is None or not math.isfinite(value) else float(value)
+
+
+def _programs(
+    plan: Plan, answers: Sequence[Mapping[str, Any]]
+) -> tuple[pl.DataFrame, dict[str, bytes]]:
+    """The table of programs, and their output by the name of its file."""
+    rows, outputs = [], {}
+    for index, (program, answer) in enumerate(zip(plan.program, answers, strict=True)):
+        host = write_host(program.host)
+        stem = f"programs/{index}-{host}-{program.label}"
+        for suffix, content in (("out", answer["stdout"]), ("err", answer["stderr"])):
+            outputs[f"{stem}.{suffix}"] = content
+        rows.append(
+            {
+                "program": index,
+                "name": program.label,
+                "host": host,
+                "command": shlex.join(program.command),
+                "start_ns": program.start,
+                "end_ns": answer["end_ns"],
+                "status": answer["status"],
+                "out": f"{stem}.out",
+                "err": f"{stem}.err",
+            }
+        )
+    return pl.DataFrame(rows, schema=PROGRAMS), outputs
+
+
+def _ending(status: int) -> str:
+    """How a program ended, in words."""
+    if status == 127:
+        return "was not found (exit status 127)"
+    if status > 128:
+        with suppress(ValueError):
+            return f"was ended by {signal.Signals(status - 128).name}"
+    return f"failed with exit status {status}"
 
 
 def _core_name(table: str) -> str:

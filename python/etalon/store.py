@@ -18,14 +18,16 @@ from typing import Any
 
 import polars as pl
 
-from etalon import build
 from etalon.errors import EtalonError, Occupied, PlanError
 from etalon.plan import Plan
-from etalon.results import TABLES, Run
+from etalon.results import PROGRAMS, TABLES, Run
 
 RUN = "run.json"
 PLAN = "plan.toml"
 SWEEP = "sweep.json"
+PROGRAM_TABLE = "programs.parquet"
+CONSOLE = "console.log"
+"""Of the kernel, in the folder of a run that it did not finish."""
 
 
 def claim(folder: Path, force: bool = False) -> None:
@@ -108,6 +110,13 @@ def write_run(run: Run, draft: Path) -> None:
     write_text(draft / PLAN, run.plan.to_toml())
     for name in TABLES:
         write_table(draft / f"{name}.parquet", getattr(run, name))
+    if len(run.programs):
+        write_table(draft / PROGRAM_TABLE, run.programs)
+        (draft / "programs").mkdir()
+        for name, content in run.outputs.items():
+            _write(draft / name, content)
+    if run.console:
+        write_text(draft / CONSOLE, run.console)
     document = {**run.meta, "summary": run.summary()}
     write_text(draft / RUN, json.dumps(document, indent=2) + "\n")
 
@@ -137,14 +146,35 @@ def load_run(folder: Path) -> Run:
     if meta is None:
         raise PlanError(f"is not the folder of a complete run: it has no {RUN}", file=str(folder))
     meta.pop("summary", None)
-    tables = {}
-    for name in TABLES:
-        path = folder / f"{name}.parquet"
-        try:
-            tables[name] = pl.read_parquet(path)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise EtalonError(f"{path}: cannot be read: {error}") from None
-    return Run(plan=Plan.load(folder / PLAN), meta=meta, **tables)
+    tables = {name: _read_table(folder / f"{name}.parquet") for name in TABLES}
+    plan = Plan.load(folder / PLAN)
+    programs = pl.DataFrame(schema=PROGRAMS)
+    if plan.program:
+        programs = _read_table(folder / PROGRAM_TABLE)
+    outputs = {name: _read(folder / name) for suffix in ("out", "err") for name in programs[suffix]}
+    console = folder / CONSOLE
+    return Run(
+        plan=plan,
+        meta=meta,
+        programs=programs,
+        outputs=outputs,
+        console=_read(console).decode(errors="replace") if console.exists() else "",
+        **tables,
+    )
+
+
+def _read_table(path: Path) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise EtalonError(f"{path}: cannot be read: {error}") from None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise EtalonError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def read_meta(folder: Path) -> dict[str, Any] | None:
@@ -166,23 +196,26 @@ def complete(folder: Path) -> bool:
     return (folder / SWEEP).is_file() or (meta is not None and not meta.get("partial", True))
 
 
-def unfinished(folder: Path, plan: Plan) -> bool:
-    """Whether the folder holds partial results of this plan, which a new run may replace."""
+def unfinished(folder: Path, plan: Plan, engine: str = "sim") -> bool:
+    """Whether the folder holds partial results of this plan on this engine, which a new run may replace."""
     meta = read_meta(folder)
     return (
         meta is not None
         and bool(meta.get("partial", True))
         and meta.get("plan_digest") == plan.digest
+        and meta.get("engine") == engine
     )
 
 
 def finished(folder: Path, plan: Plan, engine: str = "sim") -> bool:
-    """Whether the folder holds this plan's complete results, made by this build of the core."""
+    """Whether the folder holds this plan's complete results, made by this build of the engine."""
+    from etalon import engine as engines
+
     meta = read_meta(folder)
     return (
         meta is not None
         and not meta.get("partial", True)
         and meta.get("plan_digest") == plan.digest
         and meta.get("engine") == engine
-        and meta.get("build") == build.digest()
+        and meta.get("build") == engines.named(engine).digest(plan)
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from etalon import _core, api, store
+from etalon import engine as engines
 from etalon.engine import Progress
 from etalon.errors import EtalonError, Interrupted, Occupied, PlanError
 from etalon.plan import Plan
@@ -166,6 +167,7 @@ def sweep(
             [point.plan for point in points], jobs, engine=engine, progress=progress
         )
         return Sweep(plan, points, runs)
+    engines.prepare([point.plan for point in points], engine)  # and with it its digest
     kept = _Folder(Path(folder), engine)
     kept.open(plan, grid, [point.plan.seed for point in points], fresh)
     missing = [point for point in points if fresh or not kept.has(point)]

@@ -3,12 +3,11 @@
 
 The timeline has circuits as slices, one track a receiving rack; days and nights; the length and the capacity of each VOQ
 and the latency of each packet as counters; drops and marks as instants. Times are those of the network (virtual), in
-nanoseconds, as the simulator counts them.
+nanoseconds, as the engine counts them.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import tempfile
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from etalon import _core, store
+from etalon import engine as engines
 from etalon.errors import EtalonError, Interrupted, Occupied, PlanError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def write(
     end_ns: int,
     pcapng: bool = True,
     timeline: bool = True,
+    engine: str = "sim",
     force: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> list[Path]:
@@ -50,6 +51,7 @@ def write(
         end_ns: its end. Memory and files grow with the time kept, not with the time before it.
         pcapng: whether to write the packets.
         timeline: whether to write the timeline.
+        engine: what runs the plan.
         force: whether files of an earlier trace may be replaced.
         progress: told the share of the work that is done, 0 to 1.
 
@@ -58,13 +60,14 @@ def write(
 
     Raises:
         PlanError: if the time is empty or the folder holds a trace already.
-        EtalonError: if the simulator refuses the plan or a file cannot be written; no file is left half written.
+        EtalonError: if the engine refuses the plan or a file cannot be written; no file is left half written.
         Interrupted: on Ctrl-C; the files then end where the run was.
     """
     if not 0 <= start_ns < end_ns:
         raise PlanError(
             f"a trace must start at 0 or later and before its end, not at {start_ns} ns of {end_ns} ns"
         )
+    engines.prepare([plan], engine)
     if timeline:
         _builder()  # a missing package should be told before the work, not after it
     folder = Path(folder)
@@ -76,7 +79,7 @@ def write(
         folder.mkdir(parents=True, exist_ok=True)
         with _drafts(folder, names) as drafts:
             draft = drafts.get(PCAPNG)
-            answer, stopped = _run(plan, draft, start_ns, end_ns, progress)
+            answer, stopped = _run(plan, engine, draft, start_ns, end_ns, progress)
             if timeline:
                 with drafts[TIMELINE].open("wb") as stream:
                     write_timeline(
@@ -142,6 +145,7 @@ def _drafts(folder: Path, names: Sequence[str]) -> Iterator[dict[str, Path]]:
 
 def _run(
     plan: Plan,
+    engine: str,
     pcapng: Path | None,
     start_ns: int,
     end_ns: int,
@@ -149,12 +153,10 @@ def _run(
 ) -> tuple[dict[str, Any], bool]:
     """What the core says of the run, and whether Ctrl-C cut it short."""
     control = _core.Control()
-    path = None if pcapng is None else str(pcapng)
     stopped = False
     with ThreadPoolExecutor(1, thread_name_prefix="etalon-trace") as pool:
-        future = pool.submit(
-            _core.trace, json.dumps(plan.resolve()), path, start_ns, end_ns, control
-        )
+        trace = engines.named(engine).trace
+        future = pool.submit(trace, plan, control, start_ns, end_ns, pcapng)
         while not future.done():
             try:
                 if progress is not None:
@@ -163,10 +165,7 @@ def _run(
             except KeyboardInterrupt:
                 stopped = True
                 control.stop()
-        try:
-            answer = future.result()
-        except ValueError as error:
-            raise EtalonError(f"{plan.name}: the simulator refused the plan: {error}") from error
+        answer = future.result()
     if progress is not None and not stopped:
         progress(1.0)
     return answer, stopped

@@ -128,8 +128,8 @@ def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> No
             '--set "voq": a setting is written like network.voq=16',
         ),
         (
-            ["run", "small.toml", "--engine", "linux"],
-            'engine "linux" is not available yet in this version',
+            ["run", "small.toml", "--engine", "lynux"],
+            'there is no engine "lynux"; the engine is "sim" or "linux"',
         ),
         (
             ["sweep", "small.toml", "--set", "network.voq=4,-4"],
@@ -154,7 +154,7 @@ def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> No
             "is not before the end of the experiment",
         ),
         (["trace", "small.toml", "--no-pcapng", "--no-timeline"], "leave nothing to write"),
-        (["list", "foo"], 'there is no list "foo"; there are cc, schedulers'),
+        (["list", "foo"], 'there is no list "foo"; there are cc, engines, schedulers'),
         (["list", "metric"], 'there is no list "metric"; did you mean "metrics"?'),
         (["list", "cc", "--markdown"], "--markdown is for `etalon list keys`"),
         (["run"], "Missing argument"),
@@ -287,7 +287,18 @@ def test_a_setting_needs_a_key_and_a_value() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["cc", "schedulers", "workloads", "figures", "examples", "metrics", "papers", "keys"]
+    "kind",
+    [
+        "cc",
+        "engines",
+        "schedulers",
+        "workloads",
+        "figures",
+        "examples",
+        "metrics",
+        "papers",
+        "keys",
+    ],
 )
 def test_lists(etalon: Command, kind: str) -> None:
     entries = etalon("list", kind, "--json").json

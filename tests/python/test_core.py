@@ -22,12 +22,15 @@ def test_the_stub_has_the_parameters_of_the_binary() -> None:
     for node in STUB.body:
         if isinstance(node, ast.FunctionDef):
             parameters = inspect.signature(getattr(_core, node.name)).parameters
-            assert [argument.arg for argument in node.args.args] == list(parameters), node.name
+            described = [a.arg for a in (*node.args.args, *node.args.kwonlyargs)]
+            assert described == list(parameters), node.name
             given = [p for p in parameters.values() if p.default is not inspect.Parameter.empty]
-            assert len(node.args.defaults) == len(given), node.name
+            defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+            assert len(defaults) == len(given), node.name
 
 
 def test_the_stub_has_the_members_of_control() -> None:
-    (control,) = (node for node in STUB.body if isinstance(node, ast.ClassDef))
+    classes = {node.name: node for node in STUB.body if isinstance(node, ast.ClassDef)}
+    control = classes["Control"]
     described = {node.name for node in control.body if isinstance(node, ast.FunctionDef)}
     assert described - {"__init__"} == {name for name in dir(_core.Control) if name[0] != "_"}

@@ -15,6 +15,9 @@ from etalon.errors import EtalonError, Interrupted, PlanError
 from etalon.plan import Plan
 from etalon.reproduce.claims import Tolerance
 from etalon.results import Run
+from fake_kernel import FakeKernel, fake
+
+__all__ = ["fake"]
 
 Command = Callable[..., Answer]
 
@@ -270,3 +273,44 @@ def test_a_paper_with_a_mistake_says_where(
     with pytest.raises((EtalonError, PlanError), match=sentence) as raised:
         reproduce.reproduce(str(paper), out=tmp_path / "out")
     assert file in str(raised.value)
+
+
+def test_each_engine_has_a_folder_and_tolerances_of_its_own(
+    etalon: Command, paper: Path, fake: FakeKernel
+) -> None:
+    published = paper / "published.toml"
+    text = published.read_text().replace(
+        'tolerance = "at least"', 'tolerance = "at least"\ntolerance_on = { linux = "at most" }'
+    )
+    published.write_text(text)
+    sim = etalon("reproduce", paper, "--json").json
+    linux = etalon("reproduce", paper, "--engine", "linux", "--json").json
+    runs = paper.parent / "runs"
+    assert {folder.name for folder in runs.iterdir()} == {"reproduce-tiny", "reproduce-tiny-linux"}
+    assert (
+        json.loads((runs / "reproduce-tiny-linux" / "results.json").read_text())["engine"]
+        == "linux"
+    )
+    tolerances = [next(c for c in claims if c["id"] == "1a/gain") for claims in (sim, linux)]
+    assert [claim["tolerance"] for claim in tolerances] == ["at least", "at most"]
+    assert [claim["verdict"] == "reproduced" for claim in tolerances] == [True, False]
+    calls = len(fake.calls)
+    etalon("reproduce", paper, "--engine", "linux", "--json")
+    assert len(fake.calls) == calls, "points that are there are not run again"
+    other = etalon("reproduce", paper, "--engine", "linux", "--out", runs / "reproduce-tiny")
+    assert other.code == 2
+    assert (
+        "holds results of --engine sim; those of --engine linux need a folder of their own"
+        in other.err
+    )
+
+
+def test_linux_has_the_controls_that_the_simulator_lacks(etalon: Command, paper: Path) -> None:
+    series = paper / "series.toml"
+    series.write_text(series.read_text().replace("nosuch", "bbr"))
+    published = paper / "published.toml"
+    published.write_text(published.read_text().replace("nosuch", "bbr"))
+    bbr = etalon("reproduce", paper, "--figure", "1b", "--json").json[-1]
+    assert bbr["verdict"] == "not yet"
+    on_linux = reproduce.Paper.load(str(paper), "linux").point("controls", "bbr")
+    assert on_linux.plans[0].bulk[0].cc == "bbr"

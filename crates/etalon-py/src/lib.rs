@@ -1,10 +1,12 @@
-//! Python bindings of the simulator. Everything here converts; nothing decides.
+//! Python bindings of the engines. Everything here converts; nothing decides.
+
+mod linux;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use etalon_sim::results::{Column, Meta, Table};
-use etalon_sim::{Plan, TraceRequest};
+use etalon_sim::{Plan, Results, TraceRequest};
 use etalon_tcp::cc;
 use etalon_units::{Bytes, Rate, Span, Time};
 use numpy::PyArray1;
@@ -54,9 +56,14 @@ fn run<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let plan = Plan::from_json(plan_json).map_err(value_error)?;
     let control = control_of(control);
-    let results = py
+    let measured = py
         .detach(|| etalon_sim::run(&plan, &control))
         .map_err(value_error)?;
+    results(py, measured)
+}
+
+/// All that a run measured.
+fn results(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("meta", meta(py, &results.meta)?)?;
     for (name, rows) in [
@@ -224,6 +231,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Control>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(trace, m)?)?;
+    m.add_function(wrap_pyfunction!(linux::run_linux, m)?)?;
+    m.add("KernelError", m.py().get_type::<linux::KernelError>())?;
     m.add_function(wrap_pyfunction!(congestion_controls, m)?)?;
     m.add_function(wrap_pyfunction!(strobe, m)?)?;
     m.add_function(wrap_pyfunction!(parse_span, m)?)?;

@@ -12,9 +12,9 @@ from typing import Annotated, TextIO
 import typer
 from typer._click.exceptions import ClickException
 
-from etalon.cli import bench, examples, lists, report, reproduce, run, sweep, trace
+from etalon.cli import bench, common, examples, lists, report, reproduce, run, sweep, trace
 from etalon.cli.common import BAD_INPUT, FAILURE, INTERRUPTED, OK
-from etalon.errors import EtalonError, Occupied, PlanError, PlanWarning
+from etalon.errors import EngineFailed, EtalonError, Occupied, PlanError, PlanWarning
 
 app = typer.Typer(
     name="etalon",
@@ -64,6 +64,9 @@ def main(arguments: list[str] | None = None) -> int:
     except PlanError as error:
         _complain(str(error))
         return BAD_INPUT
+    except EngineFailed as error:
+        _complain(common.with_console(error))
+        return FAILURE
     except EtalonError as error:
         _complain(str(error))
         return FAILURE

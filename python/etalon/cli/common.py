@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import sys
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from etalon.errors import PlanError
+from etalon.errors import EngineFailed, PlanError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from etalon.engine import Progress
+    from etalon.plan import Plan
 
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder for the results.", show_default=False)
@@ -36,7 +38,15 @@ Seed = Annotated[
     int | None,
     typer.Option("--seed", min=0, help="Seed, instead of the plan's.", show_default=False),
 ]
-Engine = Annotated[str, typer.Option("--engine", help="What runs the plan.")]
+Engine = Annotated[
+    str, typer.Option("--engine", help="What runs the plan: sim, or linux for real Linux hosts.")
+]
+Patience = Annotated[
+    str,
+    typer.Option(
+        "--patience", help="Linux: give a kernel up that has done nothing for so long (wall clock)."
+    ),
+]
 Figures = Annotated[
     bool, typer.Option("--figures/--no-figures", help="Draw figures and write report.html.")
 ]
@@ -46,6 +56,52 @@ OK, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 PATIENCE_S = 2.0
 """Work that takes less than this shows no progress bar."""
+
+
+def prepare(engine: str, plans: Sequence[Plan], patience: str | None = None) -> None:
+    """Refuses plans that the engine cannot run; builds what it needs for them, with a sentence and a bar."""
+    from etalon import engine as engines
+    from etalon import engine_linux
+
+    engines.check(plans, engine)
+    chosen = engines.named(engine)
+    if patience is not None and isinstance(chosen, engine_linux.Linux):
+        chosen.patience_s = span("--patience", patience) / 1e9
+    missing = chosen.needs(plans)
+    if missing:
+        note(engines.building(missing))
+        with progress_bar("kernel") as progress:
+            chosen.prepare(plans, progress)
+
+
+def span(option: str, text: str) -> int:
+    """The time that an option gives, in ns."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from etalon.units import Time
+
+    try:
+        return int(TypeAdapter(Time).validate_python(text))
+    except ValidationError as error:
+        raise PlanError(f"{option}: {error.errors()[0]['msg']}") from None
+
+
+def with_console(failure: EngineFailed) -> str:
+    """What an engine's failure says, and where its kernel's console is kept."""
+    if not failure.console:
+        return str(failure)
+    if failure.log is None:
+        from etalon import engine_linux
+
+        name = hashlib.sha256(failure.console.encode()).hexdigest()[:8]
+        folder = engine_linux.cache_folder() / "console"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            failure.log = folder / f"{name}.log"
+            failure.log.write_text(failure.console, encoding="utf-8")
+        except OSError as error:
+            return f"{failure}\nconsole log: could not be written to {folder}: {error.strerror}"
+    return f"{failure}\nconsole log: {failure.log}"
 
 
 def parse_setting(text: str) -> tuple[str, Any]:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from etalon.cli import common
 from etalon.errors import PlanError
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 
 class Kind(StrEnum):
     """What can be listed."""
 
     CC = "cc"
+    ENGINES = "engines"
     SCHEDULERS = "schedulers"
     WORKLOADS = "workloads"
     FIGURES = "figures"
@@ -46,7 +50,7 @@ def show(
         bool, typer.Option("--markdown", help="Print the keys as docs/plan.md has them.")
     ] = False,
 ) -> None:
-    """List congestion controls, schedulers, workloads, figures, papers, examples, metrics or the keys of a plan."""
+    """List congestion controls, engines, schedulers, workloads, figures, papers, examples, metrics or the keys of a plan."""
     kind = None if what is None else _kind(what)
     if markdown:
         if kind is not Kind.KEYS or json:
@@ -69,17 +73,32 @@ def show(
     for name, entries in listed.items():
         if kind is None:
             typer.secho(name, bold=True)
-        table = common.plain_table("", "")
-        table.show_header = False
-        for entry in entries:
-            table.add_row(entry["name"], entry["description"])
-            for parameter in entry.get("parameters", ()):
-                table.add_row(
-                    "", f"{parameter['name']} = {parameter['default']}: {parameter['description']}"
-                )
-        common.print_table(table)
+        common.print_table(_controls_table(entries) if name == Kind.CC else _table(entries))
         if kind is None:
             typer.echo()
+
+
+def _table(entries: Sequence[Mapping[str, Any]]) -> Table:
+    table = common.plain_table("", "")
+    table.show_header = False
+    for entry in entries:
+        table.add_row(entry["name"], entry["description"])
+    return table
+
+
+def _controls_table(entries: Sequence[Mapping[str, Any]]) -> Table:
+    """Congestion controls and their parameters, with the engines that have them."""
+    from etalon.engine import ENGINES
+
+    table = common.plain_table("name", *ENGINES, "")
+    for entry in entries:
+        marks = ("x" if engine in entry["engines"] else "" for engine in ENGINES)
+        table.add_row(entry["name"], *marks, entry["description"])
+        for parameter in entry["parameters"]:
+            marks = ("x" if engine in parameter["engines"] else "" for engine in ENGINES)
+            default = f"{parameter['name']} = {parameter['default']:g}"
+            table.add_row("", *marks, f"  {default}: {parameter['description']}")
+    return table
 
 
 def _kind(text: str) -> Kind:
@@ -95,6 +114,12 @@ def _controls() -> list[dict[str, Any]]:
     from etalon.plan_workload import controls
 
     return list(controls().values())
+
+
+def _engines() -> list[dict[str, Any]]:
+    from etalon.engine import ENGINES
+
+    return _entries({name: engine.DESCRIPTION for name, engine in ENGINES.items()})
 
 
 def _schedulers() -> list[dict[str, Any]]:
@@ -154,6 +179,7 @@ def _entries(descriptions: Mapping[str, str]) -> list[dict[str, Any]]:
 
 _LISTS: dict[Kind, Callable[[], list[dict[str, Any]]]] = {
     Kind.CC: _controls,
+    Kind.ENGINES: _engines,
     Kind.SCHEDULERS: _schedulers,
     Kind.WORKLOADS: _workloads,
     Kind.FIGURES: _figures,

@@ -33,6 +33,8 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
+    engine: common.Engine = "sim",
+    patience: common.Patience = "60s",
     jobs: common.Jobs = None,
     out: common.Out = None,
     force: Annotated[
@@ -46,10 +48,17 @@ def reproduce(
     """
     from etalon import reproduce as reproduction
 
+    common.prepare(engine, reproduction.plans(paper, figure, engine), patience)
     try:
         with common.progress_bar(f"reproduce {paper}") as progress:
             result = reproduction.reproduce(
-                paper, figures=figure, jobs=jobs, out=out, force=force, progress=progress
+                paper,
+                figures=figure,
+                engine=engine,
+                jobs=jobs,
+                out=out,
+                force=force,
+                progress=progress,
             )
     except KeyboardInterrupt:  # runs that are interrupted end without it
         common.note(

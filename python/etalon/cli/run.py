@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from etalon.cli import common, report
-from etalon.errors import Interrupted, PlanError
+from etalon.errors import EngineFailed, Interrupted, PlanError
 
 if TYPE_CHECKING:
     from etalon.plan import Plan
@@ -43,6 +44,7 @@ def run(
         ),
     ] = None,
     engine: common.Engine = "sim",
+    patience: common.Patience = "60s",
     jobs: common.Jobs = None,
     json: common.Json = False,
     figures: common.Figures = True,
@@ -57,11 +59,12 @@ def run(
         changes["seed"] = seed
     chosen = [_changed(Plan.load(path), changes, path) for path in plans]
     if out is not None and len(chosen) > 1:
-        folders = [out / default_folder(plan).name for plan in chosen]
+        folders = [out / default_folder(plan, engine).name for plan in chosen]
     else:
-        folders = [out or default_folder(plan) for plan in chosen]
+        folders = [out or default_folder(plan, engine) for plan in chosen]
     if len(set(folders)) < len(folders):
         raise PlanError("the same experiment is given twice")
+    common.prepare(engine, chosen, patience)
 
     known: dict[int, Run] = {}
     for index, (plan, folder) in enumerate(zip(chosen, folders, strict=True)):
@@ -69,7 +72,7 @@ def run(
             known[index] = store.load_run(folder)
             common.note(f"{folder} already holds the results of this plan; --force runs it again")
         else:
-            again = store.unfinished(folder, plan)
+            again = store.unfinished(folder, plan, engine)
             if again:
                 common.note(f"{folder} holds partial results; the plan is run again in their place")
             store.claim(folder, force or again)
@@ -89,6 +92,9 @@ def run(
         interrupted = True
         digests = [plan.digest for plan in chosen]
         runs = known | {digests.index(run.plan.digest): run for run in stop.runs}
+    except EngineFailed as failure:
+        _keep(failure, {plan.digest: folder for plan, folder in zip(chosen, folders, strict=True)})
+        raise
     took = time.monotonic() - began
 
     documents = []
@@ -100,12 +106,13 @@ def run(
                     f"interrupted: {folder} keeps its complete results; nothing was written"
                 )
                 continue
-            store.save_run(result, folder, force or store.unfinished(folder, result.plan))
+            again = store.unfinished(folder, result.plan, engine)
+            store.save_run(result, folder, force or again)
         if result.partial:
             common.note(
                 f"interrupted: {folder} holds partial results, marked as such; the same command runs the plan again"
             )
-        for sentence in result.warnings:
+        for sentence in (*result.warnings, *result.failed_programs):
             common.note(f"warning: {sentence}")
         documents.append(document(result, folder))
         if not json:
@@ -123,12 +130,29 @@ def run(
                     return common.INTERRUPTED
     if json:
         common.print_json(documents[0] if len(chosen) == 1 and documents else documents)
-    return common.INTERRUPTED if interrupted else 0
+    if interrupted:
+        return common.INTERRUPTED
+    failed = any(result.failed_programs for result in runs.values())
+    return common.FAILURE if failed else common.OK
 
 
-def default_folder(plan: Plan) -> Path:
-    """Where a plan's results go if nothing else is said."""
-    return RUNS / f"{plan.name}-{plan.digest[:8]}"
+def default_folder(plan: Plan, engine: str = "sim") -> Path:
+    """Where a plan's results go if nothing else is said; results of the Linux engine say so."""
+    mark = "" if engine == "sim" else f"-{engine}"
+    return RUNS / f"{plan.name}{mark}-{plan.digest[:8]}"
+
+
+def _keep(failure: EngineFailed, folders: dict[str, Path]) -> None:
+    """Keeps what was measured up to an engine's failure, with the kernel's console, unless it would cost a whole run."""
+    from etalon import store
+
+    run = failure.run
+    if run is None or store.complete(folders[run.plan.digest]):
+        return
+    folder = folders[run.plan.digest]
+    store.save_run(replace(run, console=failure.console), folder, force=True)
+    failure.log = folder / store.CONSOLE
+    common.note(f"{folder} holds what was measured up to the failure, marked as partial")
 
 
 def _changed(plan: Plan, changes: dict[str, Any], path: Path) -> Plan:
@@ -145,6 +169,8 @@ def document(run: Run, folder: Path) -> dict[str, Any]:
     keys = (
         "name",
         "engine",
+        "kernel",
+        "hz",
         "version",
         "seed",
         "plan_digest",
@@ -157,6 +183,7 @@ def document(run: Run, folder: Path) -> dict[str, Any]:
         {key: run.meta[key] for key in keys if key in run.meta}
         | {"folder": str(folder)}
         | run.summary()
+        | ({"programs": run.programs.to_dicts()} if len(run.programs) else {})
     )
 
 
@@ -182,19 +209,42 @@ def show(run: Run, folder: Path, took_s: float | None) -> None:
         typer.echo(
             f"completion time {', '.join(times)}; {finished} of {len(done)} finite flows done"
         )
-    counts = {
-        "retransmission": run.total("flows", "retransmits"),
-        "timeout": run.total("flows", "rtos"),
-        "drop": run.drops,
-    }
+    counts = {"drop": run.drops}
+    what = f"over {rounded(run.measured_ns)}"
+    if plan.workloads:
+        retransmits, timeouts = run.total("flows", "retransmits"), run.total("flows", "rtos")
+        counts = {"retransmission": retransmits, "timeout": timeouts, **counts}
+        what = f"goodput {_gbps(run.goodput)} {what}"
     counted = (f"{number} {name}{'' if number == 1 else 's'}" for name, number in counts.items())
-    goodput = f"goodput {_gbps(run.goodput)} over {rounded(run.measured_ns)}"
-    typer.echo(f"all pairs: {goodput}, {', '.join(counted)}")
+    typer.echo(f"all pairs: {what}, {', '.join(counted)}")
+    if len(run.programs):
+        _show_programs(run)
     span = rounded(min(plan.duration, int(run.meta["simulated_ns"])))
     seconds = "" if took_s is None else f" in {took_s:.1f} s"
-    typer.echo(
-        f"{plan.name}: {span} of network time{seconds}, seed {plan.seed}; results in {folder}"
+    engine = (
+        f", Linux {run.meta['kernel']} with HZ {run.meta['hz']}" if "kernel" in run.meta else ""
     )
+    typer.echo(
+        f"{plan.name}: {span} of network time{seconds}, seed {plan.seed}{engine}; results in {folder}"
+    )
+
+
+def _show_programs(run: Run) -> None:
+    """What became of the plan's programs; their output is in the folder."""
+    from etalon.units import rounded
+
+    table = common.plain_table("program", "host", ">started", ">ended", "exit status", "output")
+    for row in run.programs.iter_rows(named=True):
+        cut_off = row["status"] is None
+        table.add_row(
+            row["name"],
+            row["host"],
+            rounded(row["start_ns"]),
+            "-" if row["end_ns"] is None else rounded(row["end_ns"]),
+            "cut off by the end" if cut_off else str(row["status"]),
+            row["out"],
+        )
+    common.print_table(table)
 
 
 def _percent(share: float | None) -> str:

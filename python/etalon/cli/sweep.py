@@ -57,6 +57,7 @@ def sweep(
         bool, typer.Option("--force", help="Run every point again, also those that are there.")
     ] = False,
     engine: common.Engine = "sim",
+    patience: common.Patience = "60s",
     json: common.Json = False,
     figures: common.Figures = True,
 ) -> int:
@@ -69,10 +70,11 @@ def sweep(
     if not grid and seeds == 1:
         raise PlanError("a sweep varies something: give --set KEY=V1,V2,... or --seeds N")
     try:
-        sweeps.points_of(plan, grid, seeds)
+        points = sweeps.points_of(plan, grid, seeds)
     except PlanError as error:
         raise error.in_file(f"{plan_file} with --set") from None
-    folder = out or _default_folder(plan, grid, seeds)
+    folder = out or _default_folder(plan, grid, seeds, engine)
+    common.prepare(engine, [point.plan for point in points], patience)
     try:
         with common.progress_bar(f"{plan.name}, sweep") as progress:
             result = sweeps.sweep(
@@ -109,9 +111,10 @@ def sweep(
     return 0
 
 
-def _default_folder(plan: Plan, grid: dict[str, list[Any]], seeds: int) -> Path:
+def _default_folder(plan: Plan, grid: dict[str, list[Any]], seeds: int, engine: str) -> Path:
     what = jsonlib.dumps([plan.digest, grid, seeds], default=str).encode()
-    return Path("runs") / f"{plan.name}-sweep-{hashlib.sha256(what).hexdigest()[:8]}"
+    mark = "" if engine == "sim" else f"-{engine}"
+    return Path("runs") / f"{plan.name}{mark}-sweep-{hashlib.sha256(what).hexdigest()[:8]}"
 
 
 def _show(rows: pl.DataFrame, keys: list[str], with_seed: bool) -> None:

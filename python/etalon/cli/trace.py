@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from etalon.cli import common
-from etalon.cli.run import RUNS
+from etalon.cli.run import default_folder
 from etalon.errors import Interrupted, PlanError
 
 if TYPE_CHECKING:
@@ -38,6 +38,15 @@ def trace(
     timeline: Annotated[
         bool, typer.Option("--timeline/--no-timeline", help="Circuits and VOQs, for Perfetto.")
     ] = True,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            help="What runs the plan: sim or linux; by default what made the run, or sim.",
+            show_default=False,
+        ),
+    ] = None,
+    patience: common.Patience = "60s",
     force: common.Force = False,
     json: common.Json = False,
 ) -> int:
@@ -46,7 +55,7 @@ def trace(
     from etalon.units import TIME
 
     plan = Plan.load(source / "plan.toml" if source.is_dir() else source)
-    span = _span("--start", start), _span("--end", end)
+    span = common.span("--start", start), common.span("--end", end)
     if span[0] >= span[1]:
         raise PlanError(f'--start "{start}" must be before --end "{end}"')
     if span[0] >= plan.duration:
@@ -58,7 +67,9 @@ def trace(
         raise PlanError("--no-pcapng and --no-timeline together leave nothing to write")
     from etalon import trace as tracing
 
-    folder = out or _default_folder(source, plan)
+    chosen = engine or _engine_of(source)
+    common.prepare(chosen, [plan], patience)
+    folder = out or _default_folder(source, plan, chosen)
     try:
         with common.progress_bar(f"{plan.name}, trace") as progress:
             paths = tracing.write(
@@ -68,6 +79,7 @@ def trace(
                 end_ns=span[1],
                 pcapng=pcapng,
                 timeline=timeline,
+                engine=chosen,
                 force=force,
                 progress=progress,
             )
@@ -97,19 +109,17 @@ def _tell(counts: dict[str, int]) -> None:
     )
 
 
-def _default_folder(source: Path, plan: Plan) -> Path:
+def _engine_of(source: Path) -> str:
+    """The engine that made a run."""
+    from etalon import store
+
+    meta = store.read_meta(source) or {}
+    return str(meta.get("engine", "sim"))
+
+
+def _default_folder(source: Path, plan: Plan, engine: str) -> Path:
     """Within the run's folder; for a plan file, beside where its run would be."""
-    if source.is_dir():
-        return source / "trace"
-    return RUNS / f"{plan.name}-{plan.digest[:8]}-trace"
-
-
-def _span(option: str, text: str) -> int:
-    from pydantic import TypeAdapter, ValidationError
-
-    from etalon.units import Time
-
-    try:
-        return int(TypeAdapter(Time).validate_python(text))
-    except ValidationError as error:
-        raise PlanError(f"{option}: {error.errors()[0]['msg']}") from None
+    if not source.is_dir():
+        run = default_folder(plan, engine)
+        return run.with_name(f"{run.name}-trace")
+    return source / ("trace" if engine == _engine_of(source) else f"trace-{engine}")

@@ -13,7 +13,7 @@ from etalon.reproduce.claims import Judged
 from etalon.reproduce.drawing import Drawing
 from etalon.reproduce.paper import Paper, papers
 from etalon.reproduce.results import Missing, Results
-from etalon.reproduce.run import Reproduction, reproduce
+from etalon.reproduce.run import Reproduction, plans, reproduce
 
 __all__ = [
     "Drawing",
@@ -23,5 +23,6 @@ __all__ = [
     "Reproduction",
     "Results",
     "papers",
+    "plans",
     "reproduce",
 ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
-from etalon import build, store
+from etalon import store
+from etalon.engine import Engine
 from etalon.plan import Plan
 from etalon.results import Run
 
@@ -13,18 +15,19 @@ POINTS = "points"
 
 
 class Cache:
-    """Runs in `points/<build>/<plan>`, both named by digest: another build of the core never finds these."""
+    """Runs in `points/<build>/<plan>`, both named by digest: another build of the engine never finds these."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, engine: Engine) -> None:
         self._points = folder / POINTS
+        self._engine = engine
 
     def path(self, plan: Plan) -> Path:
         """Where the plan's run is kept."""
-        return self._points / build.digest() / plan.digest[:24]
+        return self._points / self._engine.digest(plan) / plan.digest[:24]
 
     def has(self, plan: Plan) -> bool:
         """Whether the plan's whole run is there."""
-        return store.finished(self.path(plan), plan)
+        return store.finished(self.path(plan), plan, self._engine.NAME)
 
     def load(self, plan: Plan) -> Run:
         """The plan's run."""
@@ -34,9 +37,10 @@ class Cache:
         """Keeps a run."""
         store.save_run(run, self.path(run.plan), force=True)
 
-    def forget(self, *, all_of_it: bool) -> None:
-        """Removes the runs of other builds, and this one's too if asked."""
+    def forget(self, plans: Iterable[Plan], *, all_of_it: bool) -> None:
+        """Removes the runs of builds that would run none of these plans, and all others too if asked."""
+        builds = {self._engine.digest(plan) for plan in plans}
         if self._points.is_dir():
             for entry in self._points.iterdir():
-                if all_of_it or entry.name != build.digest():
+                if all_of_it or entry.name not in builds:
                     shutil.rmtree(entry, ignore_errors=True)

@@ -21,30 +21,42 @@ RESULTS = "results.json"
 
 
 def claim(folder: Path, paper: Paper) -> None:
-    """Takes an empty or new folder, or one that holds this paper's results; refuses any other."""
+    """Takes an empty or new folder, or one that holds this paper's results on this engine; refuses any other."""
     if folder.is_dir() and any(folder.iterdir()):
-        if _paper_of(folder / RESULTS) != paper.name:
+        held, engine = _held_by(folder / RESULTS)
+        if held != paper.name:
             raise PlanError(
                 f"is not empty and holds no results of {paper.name}; it is never overwritten",
+                file=str(folder),
+            )
+        if engine != paper.engine:
+            raise PlanError(
+                f"holds results of --engine {engine}; those of --engine {paper.engine} need a folder of their own",
                 file=str(folder),
             )
         return
     store.check_writable(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _replace(folder / RESULTS, json.dumps({"paper": paper.name, "claims": []}) + "\n")
+        _replace(
+            folder / RESULTS,
+            json.dumps({"paper": paper.name, "engine": paper.engine, "claims": []}) + "\n",
+        )
     except FileExistsError:
         raise PlanError("is a file, not a folder", file=str(folder)) from None
     except OSError as error:
         raise EtalonError(f"{folder}: could not be written: {error.strerror}") from error
 
 
-def _paper_of(path: Path) -> str | None:
+def _held_by(path: Path) -> tuple[str | None, str]:
+    """Of which paper and engine a folder holds results."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return None
-    return document.get("paper") if isinstance(document, dict) else None
+        document = None
+    if not isinstance(document, dict):
+        return None, ""
+    return document.get("paper"), document.get("engine", "sim")
 
 
 def write(
@@ -60,6 +72,7 @@ def write(
     """Writes everything. `covered` are the figures that are drawn."""
     document: dict[str, Any] = {
         "paper": paper.name,
+        "engine": paper.engine,
         "version": _core.__version__,
         "interrupted": interrupted,
         "figures": [figure.id for figure in covered],
@@ -146,9 +159,14 @@ def _sections(
         sections.append(report.Section(heading, parts))
     facts = [
         ("version of Etalon", _core.__version__),
-        ("command", f"`etalon reproduce {paper.name}`"),
+        ("engine", paper.engine),
+        ("command", f"`etalon reproduce {paper.name}{_option(paper.engine)}`"),
     ]
     return [*sections, report.Section("Where this comes from", [report.Table(("", ""), facts)])]
+
+
+def _option(engine: str) -> str:
+    return "" if engine == "sim" else f" --engine {engine}"
 
 
 def _heading(figure: FigureEntry) -> str:

@@ -24,9 +24,9 @@ from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from etalon.controls import controls
 from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
-from etalon.plan_workload import controls
 
 X = int | float | str
 """The value of a point on its figure's axis."""
@@ -75,6 +75,8 @@ class ClaimGroup(_Entry):
     """In words; `{x}` stands for the value."""
     unit: str
     tolerance: str
+    tolerance_on: dict[str, str] = {}
+    """Other tolerances, by engine."""
     source: str
     """Where the published value stands."""
     published: float | tuple[float, ...]
@@ -86,6 +88,12 @@ class ClaimGroup(_Entry):
     """A function of `claims.py`."""
     name: str | None = None
     """The claim's name if two share a measure."""
+
+    def on(self, engine: str) -> ClaimGroup:
+        """The claims with the tolerance that holds on an engine."""
+        return self.model_copy(
+            update={"tolerance": self.tolerance_on.get(engine, self.tolerance), "tolerance_on": {}}
+        )
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -149,9 +157,11 @@ class Paper:
     head: _Head
     series: Mapping[str, Series]
     claims: Sequence[Claim]
+    engine: str = "sim"
+    """What runs its points, which some tolerances depend on."""
 
     @classmethod
-    def load(cls, name: str) -> Paper:
+    def load(cls, name: str, engine: str = "sim") -> Paper:
         """Reads the paper called `name`, or the folder of that path."""
         folder = _find(name)
         head = _read(_Head, folder / "paper.toml", _toml(folder / "paper.toml"))
@@ -162,7 +172,8 @@ class Paper:
             _read(ClaimGroup, path, value, f"claims {n + 1}")
             for n, value in enumerate(_toml(path)["claims"])
         ]
-        paper = cls(folder, head, series, [claim for group in groups for claim in _claims(group)])
+        claims = [claim for group in groups for claim in _claims(group.on(engine))]
+        paper = cls(folder, head, series, claims, engine)
         paper._check()
         return paper
 
@@ -209,6 +220,9 @@ class Paper:
         }
         try:
             plan = self._plans[series.plan].replace({**changes, "name": f"{name}-{x}"})
+            for workload in plan.workloads:
+                if self.engine not in controls()[workload.cc].engines:
+                    return Point(name, x, (), f"the engine {self.engine} has no {workload.cc}")
             seeds = range(plan.seed, plan.seed + series.seeds)
             return Point(name, x, tuple(plan.replace(seed=seed) for seed in seeds))
         except PlanError as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from etalon import engine
+from etalon import engine as engines
 from etalon.errors import EtalonError, Interrupted
 from etalon.plan import Plan
 from etalon.reproduce import output, table
@@ -48,36 +48,45 @@ class Reproduction:
         table.say(self)
 
 
+def plans(name: str, figures: Sequence[str] | None, engine: str) -> list[Plan]:
+    """The plans that figures of a paper need on an engine."""
+    paper = Paper.load(name, engine)
+    return _plans(paper.points(paper.choose(figures)))
+
+
 def reproduce(
     name: str,
     figures: Sequence[str] | None = None,
     *,
+    engine: str = "sim",
     jobs: int | None = None,
     out: str | Path | None = None,
     force: bool = False,
-    progress: engine.Progress | None = None,
+    progress: engines.Progress | None = None,
 ) -> Reproduction:
-    """Reproduces figures of a paper (all without `figures`), `jobs` runs at a time.
+    """Reproduces figures of a paper (all without `figures`) on an engine, `jobs` runs at a time.
 
-    Points are kept in the folder `out` (runs/reproduce-NAME by default) and are not run again by the same version; `force`
-    runs all of them again. Figures, report, claims.md and results.json there cover every figure whose points are there.
+    Points are kept in the folder `out` (by default runs/reproduce-NAME, with -linux behind it for that engine) and are
+    not run again by the same version; `force` runs all of them again. Figures, report, claims.md and results.json there
+    cover every figure whose points are there.
     """
-    paper = Paper.load(name)
-    folder = Path(out) if out is not None else RUNS / f"reproduce-{paper.name}"
+    paper = Paper.load(name, engine)
+    folder = Path(out) if out is not None else default_folder(paper, engine)
     chosen = paper.choose(figures)
-    plans = _plans(paper.points(chosen))
+    needed = _plans(paper.points(chosen))
+    engines.prepare(needed, engine)
     output.claim(folder, paper)
-    cache = Cache(folder)
+    cache = Cache(folder, engines.named(engine))
     began = time.monotonic()
     try:
-        cache.forget(all_of_it=force)
-        missing = [plan for plan in plans if not cache.has(plan)]
+        everything = paper.points(list(paper.head.figure))
+        cache.forget(_plans(everything), all_of_it=force)
+        missing = [plan for plan in needed if not cache.has(plan)]
         work = _Work(len(missing), progress)
-        interrupted = _run(missing, cache, jobs, work.running)
+        interrupted = _run(missing, cache, engine, jobs, work.running)
     except OSError as error:
         raise EtalonError(f"{folder}: could not be written: {error.strerror or error}") from error
 
-    everything = paper.points(list(paper.head.figure))
     runs, lacking = _collect(everything, cache)
     results = Results(paper, runs, lacking)
     complete = [figure for figure in paper.head.figure if _complete(paper, figure, runs, lacking)]
@@ -93,7 +102,7 @@ def reproduce(
         [one for one in judged if one.claim.group.figure in asked],
         folder,
         measured=sum(cache.has(plan) for plan in missing),
-        runs=len(plans),
+        runs=len(needed),
         seconds=time.monotonic() - began,
         interrupted=interrupted,
     )
@@ -104,7 +113,7 @@ class _Work:
     """Progress over runs and then figures. Drawing all figures takes about as long as `DRAWING` runs."""
 
     runs: int
-    progress: engine.Progress | None
+    progress: engines.Progress | None
 
     DRAWING: ClassVar = 12
 
@@ -119,13 +128,22 @@ class _Work:
             self.progress(done / (self.runs + self.DRAWING))
 
 
+def default_folder(paper: Paper, engine: str) -> Path:
+    """Where a reproduction goes if nothing else is said: each engine has its own."""
+    return RUNS / f"reproduce-{paper.name}{'' if engine == 'sim' else f'-{engine}'}"
+
+
 def _plans(points: Sequence[Point]) -> list[Plan]:
     """The plans of points, each once however many points share it."""
     return list({plan.digest: plan for point in points for plan in point.plans}.values())
 
 
 def _run(
-    plans: Sequence[Plan], cache: Cache, jobs: int | None, progress: engine.Progress | None
+    plans: Sequence[Plan],
+    cache: Cache,
+    engine: str,
+    jobs: int | None,
+    progress: engines.Progress | None,
 ) -> bool:
     """Runs plans and keeps each run as soon as it is complete; says whether Ctrl-C came."""
 
@@ -133,7 +151,7 @@ def _run(
         cache.add(run)
 
     try:
-        engine.execute(plans, jobs=jobs, progress=progress, done=keep)
+        engines.execute(plans, engine=engine, jobs=jobs, progress=progress, done=keep)
     except Interrupted as stop:
         for run in stop.runs:
             if not run.partial and not cache.has(run.plan):

@@ -1,0 +1,112 @@
+//! Bindings of the Linux engine.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use etalon_linux::{Cause, Image, LinuxError, Mode, Options, Program};
+use etalon_sim::{Plan, TraceRequest};
+use etalon_units::Time;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+use crate::{Control, control_of, results, table, value_error};
+
+create_exception!(
+    etalon._core,
+    KernelError,
+    PyException,
+    "A run that Linux gave no complete result of: (message, console, what was measured or None)."
+);
+
+/// A program of a plan: rack, host, arguments, start in ns.
+type ProgramGiven = (u16, u16, Vec<String>, u64);
+/// What is traced: start and end in ns, and where its packets go.
+type TraceGiven = (u64, u64, Option<PathBuf>);
+
+/// Runs a resolved plan on real Linux hosts: the kernel `image`, built for `hz`.
+#[pyfunction]
+#[pyo3(signature = (plan_json, image, hz, control=None, *, programs=vec![], until_programs_end=false, folder=None,
+                    trace=None, memory_mib=None, patience_s=None, cpu=None))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+pub(crate) fn run_linux<'py>(
+    py: Python<'py>,
+    plan_json: &str,
+    image: PathBuf,
+    hz: u32,
+    control: Option<PyRef<'py, Control>>,
+    programs: Vec<ProgramGiven>,
+    until_programs_end: bool,
+    folder: Option<PathBuf>,
+    trace: Option<TraceGiven>,
+    memory_mib: Option<u32>,
+    patience_s: Option<f64>,
+    cpu: Option<usize>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let plan = Plan::from_json(plan_json).map_err(value_error)?;
+    let control = control_of(control);
+    let defaults = Options::default();
+    let patience = match patience_s {
+        Some(seconds) => Duration::try_from_secs_f64(seconds).map_err(value_error)?,
+        None => defaults.patience,
+    };
+    let options = Options {
+        programs: programs
+            .into_iter()
+            .map(|(rack, host, argv, start_ns)| Program {
+                host: (rack, host),
+                argv,
+                start_ns,
+            })
+            .collect(),
+        mode: match until_programs_end {
+            true => Mode::Exec,
+            false => Mode::Run,
+        },
+        folder,
+        trace: trace.map(|(start_ns, end_ns, pcapng)| TraceRequest {
+            start: Time(start_ns),
+            end: Time(end_ns),
+            pcapng,
+        }),
+        memory_mib: memory_mib.unwrap_or(defaults.memory_mib),
+        patience,
+        cpu,
+        ..defaults
+    };
+    let image = Image { path: image, hz };
+    match py.detach(|| etalon_linux::run(&plan, &image, &control, &options)) {
+        Ok(run) => answer(py, run),
+        Err(error) => Err(refusal(py, error)?),
+    }
+}
+
+fn answer(py: Python<'_>, run: etalon_linux::Run) -> PyResult<Bound<'_, PyDict>> {
+    let out = results(py, run.results)?;
+    if let Some(events) = run.events {
+        out.set_item("events", table(py, events)?)?;
+    }
+    let programs = PyList::empty(py);
+    for program in &run.programs {
+        let one = PyDict::new(py);
+        one.set_item("status", program.status)?;
+        one.set_item("end_ns", program.end_ns)?;
+        one.set_item("stdout", PyBytes::new(py, &program.stdout))?;
+        one.set_item("stderr", PyBytes::new(py, &program.stderr))?;
+        programs.append(one)?;
+    }
+    out.set_item("programs", programs)?;
+    out.set_item("console", run.console)?;
+    Ok(out)
+}
+
+/// A plan that Linux cannot do is a `ValueError`, all else a `KernelError`.
+fn refusal(py: Python<'_>, error: LinuxError) -> PyResult<PyErr> {
+    if error.cause == Cause::Plan {
+        return Ok(PyValueError::new_err(error.message));
+    }
+    let partial = error.partial.map(|run| answer(py, *run)).transpose()?;
+    let arguments = (error.message, error.console, partial.map(Bound::unbind));
+    Ok(KernelError::new_err(arguments))
+}

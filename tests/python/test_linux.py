@@ -1,0 +1,302 @@
+"""The Linux engine, seen from Python: what it is given, what is made of its answers, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import etalon as et
+from conftest import SMALL, Answer
+from etalon import engine, store
+from etalon.controls import controls
+from etalon.errors import EngineFailed, PlanError
+from etalon.plan import Plan
+from etalon.results import Run
+from fake_kernel import VERSION, FakeKernel, fake
+
+__all__ = ["fake"]
+
+Command = Callable[..., Answer]
+
+# fmt: off
+VARIANTS = (
+    "bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois",
+    "lp", "nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah",
+)
+# fmt: on
+
+PROGRAMS = """
+name = "ping"
+duration = "30ms"
+[network]
+hosts = 2
+[[program]]
+host = "r1h1"
+command = "iperf3 -s"
+[[program]]
+host = "r0h1"
+command = ["ping", "-c", "3", "r1h1"]
+start = "1ms"
+name = "echo"
+"""
+
+
+def test_a_run_says_which_kernel_it_was(fake: FakeKernel, small: Plan) -> None:
+    run = et.run(small, engine="linux")
+    meta = run.meta
+    assert (meta["engine"], meta["kernel"], meta["hz"]) == ("linux", VERSION, 250)
+    assert len(meta["kernel_image"]) == 16
+    assert meta["build"] != et.run(small).meta["build"]
+    assert fake.calls[0]["hz"] == 250
+
+
+def test_the_first_run_builds_the_kernel_and_says_so(
+    etalon: Command, fake: FakeKernel, small_file: Path
+) -> None:
+    first = etalon("run", small_file, "--engine", "linux", "--no-figures")
+    assert first.code == 0
+    assert "needs a kernel with HZ 250, which is built now and kept" in first.err
+    assert f"Linux {VERSION} with HZ 250" in first.out
+    assert "built" not in etalon("run", small_file, "--engine", "linux", "--seed", 2).err
+    etalon("run", small_file, "--engine", "linux", "--no-figures", "--set", "tcp.hz=1000")
+    assert fake.built == [250, 1000]
+
+
+def test_results_of_the_engines_lie_side_by_side(
+    etalon: Command, fake: FakeKernel, small_file: Path
+) -> None:
+    linux = etalon("run", small_file, "--engine", "linux", "--no-figures", "--json").json
+    sim = etalon("run", small_file, "--no-figures", "--json").json
+    assert linux["folder"].startswith("runs/small-linux-")
+    assert Path(linux["folder"]).name.replace("-linux", "") == Path(sim["folder"]).name
+    again = etalon("run", small_file, "--engine", "linux", "--no-figures")
+    assert "already holds the results of this plan" in again.err
+    assert len(fake.calls) == 1
+
+
+def test_results_of_one_engine_are_never_taken_for_the_others(
+    etalon: Command, fake: FakeKernel, small_file: Path
+) -> None:
+    command = ("run", small_file, "--no-figures", "--out", "out")
+    assert etalon(*command).code == 0
+    other = etalon(*command, "--engine", "linux")
+    assert other.code == 2
+    assert "already holds a run" in other.err
+
+
+def test_another_kernel_runs_the_plan_again(fake: FakeKernel, small: Plan, tmp_path: Path) -> None:
+    folder = et.run(small, engine="linux").save(tmp_path / "run")
+    assert store.finished(folder, small, "linux")
+    assert not store.finished(folder, small, "sim")
+    fake.write(250, "patched")
+    assert not store.finished(folder, small, "linux")
+
+
+def test_sweeps_and_traces_run_on_it(etalon: Command, fake: FakeKernel, small_file: Path) -> None:
+    arguments = ("sweep", small_file, "--set", "network.voq=4,8", "--engine", "linux")
+    answer = etalon(*arguments, "--json", "--no-figures")
+    assert answer.code == 0
+    folder = Path(answer.json["folder"])
+    assert folder.name.startswith("small-linux-sweep-")
+    assert json.loads((folder / "sweep.json").read_text())["engine"] == "linux"
+    assert len(fake.calls) == 2
+    etalon(*arguments, "--json", "--no-figures")
+    assert len(fake.calls) == 2, "what is there is not run again"
+    run = etalon("run", small_file, "--engine", "linux", "--no-figures", "--json").json["folder"]
+    traced = etalon("trace", run, "--end", "1ms")
+    assert traced.code == 0
+    assert traced.out.startswith(f"{run}/trace/")
+    assert fake.calls[-1]["trace"][:2] == (0, 1_000_000)
+
+
+def _ending(argv: Sequence[str]) -> dict[str, Any]:
+    if argv[0] == "ping":
+        return {"status": 1, "stdout": b"3 packets", "stderr": b"\nping: r1h1: no answer\n\n"}
+    return {"status": None, "end_ns": None, "stdout": b"listening", "stderr": b""}
+
+
+def test_programs_leave_output_and_exit_status(
+    etalon: Command, fake: FakeKernel, tmp_path: Path
+) -> None:
+    fake.programs = _ending
+    path = tmp_path / "ping.toml"
+    path.write_text(PROGRAMS)
+    answer = etalon("run", path, "--engine", "linux", "--out", "out")
+    assert answer.code == 1
+    assert (
+        "warning: ping -c 3 r1h1 on r0h1 failed with exit status 1: ping: r1h1: no answer"
+        in answer.err
+    )
+    assert "nothing was delivered" not in answer.err
+    assert "cut off by the end" in answer.out
+    assert "goodput" not in answer.out
+    assert fake.calls[0]["programs"] == [
+        {"rack": 1, "host": 1, "command": ["iperf3", "-s"], "start_ns": 0},
+        {"rack": 0, "host": 1, "command": ["ping", "-c", "3", "r1h1"], "start_ns": 1_000_000},
+    ]
+    folder = tmp_path / "out"
+    assert (folder / "programs" / "1-r0h1-echo.out").read_bytes() == b"3 packets"
+    assert (folder / "programs" / "0-r1h1-iperf3.out").read_bytes() == b"listening"
+    run = Run.load(folder)
+    assert run.programs["status"].to_list() == [None, 1]
+    assert run.outputs["programs/1-r0h1-echo.err"] == b"\nping: r1h1: no answer\n\n"
+    assert run.plan.measured_pair == (0, 1)
+    assert "ping -c 3 r1h1" in (folder / "report.html").read_text()
+
+
+def test_programs_in_python(fake: FakeKernel) -> None:
+    fake.programs = _ending
+    net = et.network(hosts=2)
+    run = et.run(
+        net,
+        et.program("r0h1", "ping -c 3 r1h1", start="1ms"),
+        duration="10ms",
+        engine="linux",
+    )
+    assert run.failed_programs == [
+        "ping -c 3 r1h1 on r0h1 failed with exit status 1: ping: r1h1: no answer"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("program", "sentence"),
+    [
+        ({"host": "r9h0", "command": "true"}, "program.host: there is no host r9h0"),
+        ({"host": "r0h0", "command": ""}, "must have at least one word"),
+        ({"host": "r0h0", "command": "sh -c 'a"}, "is not a command: no closing quotation"),
+        ({"host": "r0h0", "command": 3}, 'is not a command: it is written like "ping -c 3 r1h0"'),
+        ({"host": "r0h0"}, "program.0.command: must be given"),
+        (
+            {"host": "r0h0", "command": "true", "start": "40ms"},
+            'program.start: "40ms" is not before the end of the experiment at 30ms',
+        ),
+        ({"host": "r0h0", "command": "true", "name": "../x"}, "must be made of letters"),
+    ],
+)
+def test_bad_programs_get_a_sentence(small: Plan, program: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(PlanError) as error:
+        small.replace({"program": [program]})
+    assert sentence in str(error.value)
+
+
+def test_the_simulator_refuses_programs(small: Plan) -> None:
+    plan = small.replace({"program": [{"host": "r0h0", "command": "true"}]})
+    with pytest.raises(PlanError, match="programs run on real hosts only; --engine linux has them"):
+        et.run(plan)
+    assert plan.digest != small.digest
+
+
+@pytest.mark.parametrize("cc", VARIANTS)
+def test_linux_has_all_variants_of_nsdi20_and_the_simulator_says_what_it_lacks(
+    small: Plan, cc: str
+) -> None:
+    plan = small.replace({"bulk.cc": cc})
+    engine.check([plan], "linux")
+    if "sim" in controls()[cc].engines:
+        engine.check([plan], "sim")
+    else:
+        with pytest.raises(PlanError, match=f'no model of "{cc}"; --engine linux runs the kernel'):
+            engine.check([plan], "sim")
+
+
+@pytest.mark.parametrize(
+    ("cc", "params", "engine_name", "sentence"),
+    [
+        ("retcp", {"alpha": 4.0}, "linux", None),
+        ("cubic", {"c": 0.8}, "linux", "only the simulator's model of cubic has this parameter"),
+        ("dctcp", {"g": 0.1}, "linux", "must be a power of a half"),
+        ("dctcp", {"g": 0.125}, "linux", None),
+        ("vegas", {"alpha": 4}, "linux", None),
+    ],
+)
+def test_parameters_by_engine(
+    small: Plan, cc: str, params: dict[str, float], engine_name: str, sentence: str | None
+) -> None:
+    plan = small.replace({"bulk.cc": cc, "bulk.params": params})
+    if sentence is None:
+        engine.check([plan], engine_name)
+    else:
+        with pytest.raises(PlanError, match=sentence):
+            engine.check([plan], engine_name)
+
+
+def test_parameters_are_the_kernels_not_a_flows(small: Plan) -> None:
+    twice = [
+        {"from": 0, "to": 1, "cc": "vegas", "params": {"alpha": 4}},
+        {"from": 1, "to": 2, "cc": "vegas"},
+    ]
+    with pytest.raises(PlanError, match=r"bulk\.1\.params: differ from those of bulk\.0"):
+        engine.check([small.replace({"bulk": twice})], "linux")
+
+
+def test_what_has_no_setting_in_linux_is_refused(small: Plan) -> None:
+    with pytest.raises(PlanError, match="Linux has no setting for it, it is always 40ms"):
+        engine.check([small.replace({"tcp.min_delayed_ack": "1ms"})], "linux")
+
+
+PANIC = ("The kernel panicked: Attempted to kill init.", "[ 1.0] Kernel panic\n")
+
+
+def test_a_kernel_that_dies_leaves_its_console_and_what_was_measured(
+    etalon: Command, fake: FakeKernel, small_file: Path
+) -> None:
+    fake.failure = (*PANIC, True)
+    answer = etalon("run", small_file, "--engine", "linux", "--out", "out")
+    assert answer.code == 1
+    assert "error: small: The kernel panicked: Attempted to kill init." in answer.err
+    assert "console log: out/console.log" in answer.err
+    folder = small_file.parent / "out"
+    assert (folder / "console.log").read_text() == PANIC[1]
+    assert Run.load(folder).partial
+    fake.failure = None
+    assert etalon("run", small_file, "--engine", "linux", "--out", "out").code == 0
+    assert not (folder / "console.log").exists()
+
+
+def test_without_results_the_console_is_kept_in_the_cache(
+    etalon: Command, fake: FakeKernel, small_file: Path
+) -> None:
+    fake.failure = (*PANIC, False)
+    answer = etalon("sweep", small_file, "--seeds", 2, "--engine", "linux")
+    assert answer.code == 1
+    (log,) = (small_file.parent / "cache" / "etalon" / "console").iterdir()
+    assert f"console log: {log}" in answer.err
+    assert log.read_text() == PANIC[1]
+
+
+def test_in_python_a_failure_has_the_console_and_the_partial_run(
+    fake: FakeKernel, small: Plan
+) -> None:
+    fake.failure = (*PANIC, True)
+    with pytest.raises(EngineFailed, match="The kernel panicked") as failure:
+        et.run(small, engine="linux")
+    assert failure.value.console == PANIC[1]
+    assert failure.value.run.partial
+
+
+def test_patience_reaches_the_watchdog(etalon: Command, fake: FakeKernel, small_file: Path) -> None:
+    etalon("run", small_file, "--engine", "linux", "--no-figures", "--patience", "5s")
+    assert fake.calls[0]["patience_s"] == 5.0
+    answer = etalon("run", small_file, "--engine", "linux", "--patience", "5")
+    assert '--patience: "5" has no unit' in answer.err
+
+
+def test_the_lists_tell_the_engines_apart(etalon: Command) -> None:
+    listed = {entry["name"]: entry for entry in etalon("list", "cc", "--json").json}
+    assert set(VARIANTS) | {"retcp"} == set(listed)
+    assert listed["bbr"]["engines"] == ["linux"]
+    assert listed["cubic"]["engines"] == ["sim", "linux"]
+    parameters = {p["name"]: p["engines"] for p in listed["cubic"]["parameters"]}
+    assert parameters["c"] == ["sim"]
+    assert parameters["beta"] == ["sim", "linux"]
+    assert [entry["name"] for entry in etalon("list", "engines", "--json").json] == ["sim", "linux"]
+
+
+def test_a_plan_of_programs_is_written_and_read_back() -> None:
+    plan = Plan.from_toml(PROGRAMS)
+    assert Plan.from_toml(plan.to_toml()) == plan
+    assert Plan.from_toml(SMALL).resolve().get("programs") is None
