@@ -89,7 +89,7 @@ fn check(plan: &Plan, image: &Image) -> Result<(), LinuxError> {
                 .to_owned(),
         );
     }
-    if tcp.min_rto_ns == 0 || tcp.min_rto_ns % 1_000_000 != 0 {
+    if tcp.min_rto_ns == 0 || !tcp.min_rto_ns.is_multiple_of(1_000_000) {
         return refuse(format!(
             "Linux counts tcp.min_rto in milliseconds: {} is none or no whole number of them.",
             Span(tcp.min_rto_ns)

@@ -7,6 +7,7 @@ use etalon_units::{Serializer, Time};
 
 /// The network of a setup.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // there is one
 pub(crate) enum Network<H> {
     Rdcn(Hybrid<H>),
     Dumbbell(Chain<H>),

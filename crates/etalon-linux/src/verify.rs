@@ -207,3 +207,185 @@ impl Probe for Said<'_> {
         self.say(now, event);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etalon_driver::record::Record;
+    use etalon_driver::setup::{HostSetup, NetworkSetup, StageSetup, TcpSetup};
+    use etalon_driver::{Driver, Environment, Milestone, Sent};
+    use etalon_switch::{
+        CircuitNetwork, Config, Configuration, Marking, Matching, PacketNetwork, Resize, Schedule,
+        VoqConfig,
+    };
+    use etalon_units::Rate;
+    use proptest::prelude::*;
+
+    const RACKS: u16 = 3;
+
+    /// A kernel in which nothing listens: only the log.
+    #[derive(Default)]
+    struct Kernel(RefCell<Vec<Record>>);
+
+    impl Environment for Kernel {
+        fn log(&self, record: &Record) {
+            self.0.borrow_mut().push(*record);
+        }
+        fn capture(&self, _: Time, _: u64, _: u16) {}
+        fn mark(&self, _: u64, _: bool, _: bool) {}
+        fn deliver(&self, _: u64, _: u32) {}
+        fn discard(&self, _: u64) {}
+        fn nic_free(&self, _: u64, _: u32) {}
+        fn milestone(&self, _: Milestone) {}
+    }
+
+    fn rdcn(bypass: Option<Span>) -> NetworkSetup {
+        let day = |sources: [u16; 3]| Configuration {
+            matching: Matching::new(sources.map(Some).to_vec()).expect("a matching"),
+            day: Span(60_000),
+            night: Span(10_000),
+        };
+        NetworkSetup::Rdcn {
+            config: Config {
+                racks: RACKS,
+                packet: PacketNetwork {
+                    rate: Rate(10_000_000_000),
+                    up_delay: Span(5000),
+                    down_delay: Span(5000),
+                    internal_queue: 1,
+                    hold_queue: 1,
+                },
+                circuit: CircuitNetwork {
+                    rate: Rate(80_000_000_000),
+                    delay: Span(30_000),
+                },
+                voq: VoqConfig {
+                    packets: 4,
+                    resize: Some(Resize {
+                        packets: 8,
+                        in_advance: Span(20_000),
+                    }),
+                    pairs: vec![],
+                },
+                marking: Some(Marking {
+                    threshold: 2,
+                    threshold_big: 4,
+                }),
+                ece_in_advance: Some(Span(20_000)),
+            },
+            schedule: Schedule::new(vec![day([1, 2, 0]), day([2, 0, 1])]).expect("a schedule"),
+            bypass,
+        }
+    }
+
+    fn dumbbell() -> NetworkSetup {
+        let stage = |rate, packets| StageSetup {
+            rate,
+            packets,
+            delay: Span(3000),
+        };
+        NetworkSetup::Dumbbell {
+            stages: vec![
+                stage(Some(Rate(40_000_000_000)), Some(6)),
+                stage(Some(Rate(10_000_000_000)), Some(3)),
+            ],
+            back: vec![stage(None, None)],
+        }
+    }
+
+    fn setup(network: NetworkSetup) -> Setup {
+        Setup {
+            seed: 1,
+            tdf: 3,
+            warmup: Time::ZERO,
+            end: Time(400_000),
+            racks: match network {
+                NetworkSetup::Rdcn { .. } => RACKS,
+                NetworkSetup::Dumbbell { .. } => 2,
+            },
+            hosts: 2,
+            mtu: 9000,
+            host: HostSetup {
+                rate: Rate(40_000_000_000),
+                delay: Span(1000),
+                jitter: Span(500),
+            },
+            network,
+            flows: vec![],
+            tcp: TcpSetup {
+                initial_cwnd: 10,
+                min_rto: Span::from_millis(200),
+                pacing: false,
+            },
+            capture: None,
+        }
+    }
+
+    /// The log of a driver whose hosts send so: after a pause, from and to a host, so many bytes of payload.
+    fn log(setup: &Setup, sends: &[(u64, u32, u32, u16)]) -> Vec<Record> {
+        let kernel = Kernel::default();
+        let mut driver = Driver::new(setup.clone()).expect("a driver");
+        driver.start(1000);
+        let mut now = 1000;
+        for (handle, &(pause, host, dst, payload)) in sends.iter().enumerate() {
+            let until = now + pause;
+            while driver.next() <= until {
+                now = driver.next();
+                driver.advance(now, &kernel);
+            }
+            now = until;
+            let hosts = setup.host_count();
+            let sent = Sent {
+                handle: handle as u64,
+                dst: dst % hosts,
+                bytes: u32::from(payload) + 66,
+                ect: handle % 2 == 0,
+                tcp: handle % 5 > 0,
+                seq: if handle % 5 > 0 { 7 } else { 0 },
+                payload: if handle % 5 > 0 { payload } else { 0 },
+                ..Sent::default()
+            };
+            driver.send(now, host % hosts, &sent, &kernel);
+        }
+        while driver.next() < u64::MAX {
+            now = driver.next();
+            driver.advance(now, &kernel);
+        }
+        driver.finish(now, &kernel);
+        kernel.0.into_inner()
+    }
+
+    fn verify(setup: &Setup, log: &[Record]) -> Result<u64, String> {
+        let mut verifier = Verifier::new(setup).expect("a network");
+        for record in log {
+            verifier.check(record.time, Event::of(record).expect("a record"))?;
+        }
+        Ok(verifier.packets())
+    }
+
+    proptest! {
+        #[test]
+        fn the_drivers_log_is_what_the_network_does(
+            sends in prop::collection::vec((0u64..4000, 0u32..6, 0u32..6, 0u16..8948), 1..300),
+            which in 0..3,
+            doctored in any::<prop::sample::Index>(),
+        ) {
+            let setup = setup(match which {
+                0 => rdcn(None),
+                1 => rdcn(Some(Span(2500))),
+                _ => dumbbell(),
+            });
+            let mut log = log(&setup, &sends);
+            let entered = log.iter().filter(|r| matches!(Event::of(r), Ok(Event::Entered(_)))).count();
+            prop_assert_eq!(verify(&setup, &log), Ok(entered as u64));
+
+            // A record that is missing is a difference, unless the network says nothing by it.
+            let index = doctored.index(log.len());
+            let told = Event::of(&log[index]);
+            if !matches!(told, Ok(Event::Begin | Event::End { .. } | Event::Entered(_))) {
+                log.remove(index);
+                prop_assert!(verify(&setup, &log).is_err(), "{:?}", told);
+            }
+        }
+    }
+}

@@ -173,7 +173,7 @@ fn died(status: Option<ExitStatus>, console: &str, log: &Log, listener: &impl Li
     let why = last_words(console).unwrap_or_else(|| match status {
         None => "The kernel closed its log, did not end, and was killed.".to_owned(),
         Some(status) => match (status.signal(), status.code()) {
-            (Some(libc_sigkill), _) if libc_sigkill == 9 => {
+            (Some(9), _) => {
                 "The kernel was killed, perhaps because this machine ran out of memory.".to_owned()
             }
             (Some(7), _) => "The kernel got no more memory from this machine (SIGBUS).".to_owned(),

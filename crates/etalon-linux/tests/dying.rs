@@ -1,0 +1,379 @@
+//! The ways in which a kernel ends, and what is said of them.
+
+mod common;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::{Fake, Written, plan};
+use etalon_driver::record::{Counter, Event};
+use etalon_linux::{Cause, LinuxError, Options, Program, Run, run};
+use etalon_measure::Control;
+use etalon_measure::results::Column;
+
+fn start(fake: &Fake) -> Result<Run, LinuxError> {
+    run(
+        &plan(),
+        &fake.image,
+        &Control::default(),
+        &Options::default(),
+    )
+}
+
+/// Half an experiment, from a packet in the warm-up to one at 4 ms.
+fn half() -> Written {
+    Written::default()
+        .packet(400_000, 500_000, 1)
+        .say(1_000_000, Event::Begin)
+        .packet(3_990_000, 4_000_000, 8949)
+}
+
+fn whole() -> Written {
+    let counter = |which, value| Event::Counter {
+        which,
+        flow: 0,
+        value,
+    };
+    Written::default()
+        .packet(400_000, 500_000, 1)
+        .say(1_000_000, Event::Begin)
+        .say(1_000_000, counter(Counter::Received, 8948))
+        .say(1_000_000, counter(Counter::Retransmits, 2))
+        .packet(3_990_000, 4_000_000, 8949)
+        .say(
+            5_000_000,
+            Event::Done {
+                flow: 0,
+                bytes: 1_000_000,
+            },
+        )
+        .say(10_000_000, counter(Counter::Received, 1_000_000))
+        .say(10_000_000, counter(Counter::Retransmits, 5))
+        .say(10_000_000, counter(Counter::Ssthresh, 0x7fff_ffff))
+        .say(10_000_000, counter(Counter::Srtt, 80))
+        .say(10_000_000, Event::End { complete: true })
+}
+
+fn integers<'a>(run: &'a Run, name: &str) -> &'a [i64] {
+    let column = run.results.flows.iter().find(|(n, _)| *n == name);
+    match column {
+        Some((_, Column::Integers(values))) => values,
+        _ => panic!("no column {name}"),
+    }
+}
+
+#[test]
+fn a_whole_log_becomes_results_of_the_measured_time() {
+    let fake = Fake::new("whole", &whole().0, "echo booting; cat $LOG >&4");
+    let run = start(&fake).expect("a run");
+    assert_eq!(run.console, "booting\n");
+    let meta = &run.results.meta;
+    assert!(!meta.partial);
+    assert_eq!((meta.simulated_ns, meta.packets_delivered), (10_000_000, 1));
+    for (name, value) in [
+        ("bytes_delivered", 1_000_000 - 8948),
+        ("packet_bytes", 8948),
+        ("retransmits", 3),
+        ("rtos", -1), // not told
+        ("ssthresh", -1),
+        ("srtt_ns", 40_000), // 80 us of host time, twice as fast
+        ("end_ns", 5_000_000),
+    ] {
+        assert_eq!(integers(&run, name), [value], "{name}");
+    }
+}
+
+#[test]
+fn the_same_log_gives_the_same_digest_however_it_arrives() {
+    let fakes = [
+        Fake::new("at-once", &whole().0, "cat $LOG >&4"),
+        Fake::new("by-the-byte", &whole().0, "dd if=$LOG bs=7 status=none >&4"),
+    ];
+    let [one, two] = fakes.map(|fake| start(&fake).expect("a run").results.meta.digest);
+    assert_eq!(one, two);
+}
+
+#[test]
+fn a_panic_is_told_with_the_time_reached_and_the_console() {
+    let script = "cat $LOG >&4; echo '[ 1.0] Kernel panic - not syncing: oh no'; exit 1";
+    let fake = Fake::new("panic", &half().0, script);
+    let error = start(&fake).expect_err("dead");
+    assert_eq!(error.cause, Cause::Kernel);
+    assert_eq!(
+        error.message,
+        "The kernel panicked: oh no. It had reached 4ms of 10ms."
+    );
+    assert!(error.console.contains("not syncing"));
+    let partial = error.partial.expect("half a run");
+    assert!(partial.results.meta.partial);
+    assert_eq!(partial.results.meta.simulated_ns, 4_000_000);
+    assert_eq!(integers(&partial, "packet_bytes"), [8948]);
+    assert_eq!(integers(&partial, "retransmits"), [-1]);
+}
+
+#[test]
+fn what_a_dying_kernel_says_ends_its_run() {
+    for (name, script, message) in [
+        (
+            "nothing",
+            "exit 3",
+            "(exit code 3). It had reached nothing of the experiment yet.",
+        ),
+        ("signal", "kill -ABRT $$", "The kernel died of signal 6."),
+        (
+            "killed",
+            "kill -KILL $$",
+            "perhaps because this machine ran out of memory",
+        ),
+        (
+            "memory",
+            "echo 'Out of memory: Killed process 7'; exit 1",
+            "The kernel ran out of memory",
+        ),
+        (
+            "half",
+            "head -c 40 $LOG >&4",
+            "in the middle of a log record",
+        ),
+        (
+            "closed",
+            "exec 4>&-; exec sleep 100",
+            "The kernel closed its log, did not end, and was killed.",
+        ),
+        ("left behind", "sleep 30 & exit 1", "(exit code 1)"),
+    ] {
+        let fake = Fake::new(name, &half().0, script);
+        let begun = Instant::now();
+        let error = start(&fake).expect_err("dead");
+        assert_eq!(error.cause, Cause::Kernel, "{name}");
+        assert!(error.message.contains(message), "{name}: {}", error.message);
+        assert!(begun.elapsed() < Duration::from_secs(20), "{name}");
+    }
+}
+
+#[test]
+fn a_failure_that_the_kernel_tells_is_the_message() {
+    let sentence = "init cannot run it: no such file.";
+    let log = half()
+        .say(
+            4_000_000,
+            Event::Failure {
+                len: sentence.len() as u16,
+            },
+        )
+        .data(sentence.as_bytes());
+    let fake = Fake::new("failure", &log.0, "cat $LOG >&4; exec sleep 100");
+    let error = start(&fake).expect_err("failed");
+    assert_eq!((error.cause, &error.message[..]), (Cause::Kernel, sentence));
+}
+
+#[test]
+fn nonsense_in_the_log_is_a_defect_and_not_a_panic() {
+    let no_flow = Event::Started { flow: 0 };
+    let done = |flow| Event::Done { flow, bytes: 1 };
+    for (name, log, message) in [
+        ("kind", vec![255; 64], "no known kind"),
+        ("back", half().say(1, no_flow).0, "time goes back"),
+        (
+            "flow",
+            half().say(4_000_001, done(9)).0,
+            "there is no flow 9",
+        ),
+        (
+            "program",
+            half()
+                .say(
+                    4_000_001,
+                    Event::Exited {
+                        program: 1,
+                        status: 0,
+                    },
+                )
+                .0,
+            "no program 1",
+        ),
+        (
+            "bytes",
+            half()
+                .say(4_000_001, Event::Bytes { len: 4 })
+                .data(b"abcd")
+                .0,
+            "bytes of no packet",
+        ),
+    ] {
+        let fake = Fake::new(
+            &format!("garbage-{name}"),
+            &log,
+            "cat $LOG >&4; exec sleep 100",
+        );
+        let error = start(&fake).expect_err("garbage");
+        assert_eq!(error.cause, Cause::Log, "{name}: {}", error.message);
+        assert!(error.message.contains(message), "{name}: {}", error.message);
+    }
+}
+
+#[test]
+fn a_kernel_that_hangs_is_killed_when_patience_ends() {
+    let fake = Fake::new(
+        "hang",
+        &half().0,
+        "cat $LOG >&4; echo here; exec sleep 1000",
+    );
+    let options = Options {
+        patience: Duration::from_millis(300),
+        ..Options::default()
+    };
+    let begun = Instant::now();
+    let error = run(&plan(), &fake.image, &Control::default(), &options).expect_err("hung");
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(
+        error.message.contains("nothing for 0.3 s"),
+        "{}",
+        error.message
+    );
+    assert!(
+        error.message.contains("it had reached 4ms of 10ms"),
+        "{}",
+        error.message
+    );
+    assert_eq!(error.console, "here\n");
+    assert!(error.partial.is_some());
+}
+
+#[test]
+fn a_stopped_run_is_partial_and_leaves_no_process() {
+    let fake = Fake::new("stop", &half().0, "echo $$; cat $LOG >&4; exec sleep 1000");
+    let control = Arc::new(Control::default());
+    let stopper = control.clone();
+    let thread = std::thread::spawn(move || {
+        while stopper.progress() == 0.0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        stopper.stop();
+    });
+    let run = run(&plan(), &fake.image, &control, &Options::default()).expect("a part");
+    thread.join().expect("stopped");
+    assert!(run.results.meta.partial);
+    assert_eq!(run.results.meta.simulated_ns, 4_000_000);
+    let pid = run.console.trim();
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+}
+
+#[test]
+fn a_flood_on_the_console_does_not_stop_the_log() {
+    let script = "yes 'a line of a very talkative kernel' | head -c 20000000; cat $LOG >&4";
+    let fake = Fake::new("flood", &whole().0, script);
+    let run = start(&fake).expect("a run");
+    assert_eq!(run.console.len(), 64 << 10);
+}
+
+#[test]
+fn the_kernel_has_its_setup_and_no_environment() {
+    let script = "unset PATH LOG PWD; head=$(/usr/bin/head -c 7 <&3); /usr/bin/env; echo $head";
+    let fake = Fake::new("setup", &[], script);
+    let error = start(&fake).expect_err("no log");
+    let rest = error.console.replace("_=/usr/bin/env\n", "");
+    assert_eq!(rest, "ETALON1\n");
+}
+
+#[test]
+fn a_kernel_that_is_not_there_or_not_executable_is_said_so() {
+    let mut fake = Fake::new("absent", &[], "");
+    fake.image.path.pop();
+    let error = start(&fake).expect_err("a folder");
+    assert_eq!(error.cause, Cause::Boot);
+    assert!(error.message.contains("noexec"), "{error}");
+    fake.image.path.push("nothing");
+    let error = start(&fake).expect_err("nothing");
+    assert!(error.message.contains("etalon kernel build"), "{error}");
+}
+
+#[test]
+fn programs_come_back_with_status_and_output() {
+    let log = Written::default()
+        .say(
+            5,
+            Event::Output {
+                program: 0,
+                stream: 1,
+                len: 5,
+            },
+        )
+        .data(b"hello")
+        .say(
+            7,
+            Event::Exited {
+                program: 0,
+                status: 2 << 8,
+            },
+        )
+        .say(10_000_000, Event::End { complete: true });
+    let fake = Fake::new(
+        "programs",
+        &log.0,
+        "tail -c +25 <&3 | strings >&2; cat $LOG >&4",
+    );
+    let options = Options {
+        programs: vec![Program {
+            host: (1, 0),
+            argv: vec!["echo".into(), "two words".into(), String::new()],
+            start_ns: 42,
+        }],
+        folder: Some("/a folder".into()),
+        ..Options::default()
+    };
+    let run = run(&plan(), &fake.image, &Control::default(), &options).expect("a run");
+    let [one] = &run.programs[..] else {
+        panic!("one program")
+    };
+    assert_eq!(
+        (one.status, one.end_ns, &one.stdout[..]),
+        (Some(2), Some(7), &b"hello"[..])
+    );
+    assert!(
+        run.console.contains("host 1 r1h0 10.0.1.1 9000\n"),
+        "{}",
+        run.console
+    );
+    assert!(
+        run.console.contains("root\ncwd /a%20folder\n"),
+        "{}",
+        run.console
+    );
+    assert!(
+        run.console
+            .contains("program 0 1 42 3\necho\ntwo%20words\n"),
+        "{}",
+        run.console
+    );
+}
+
+#[test]
+fn what_linux_cannot_do_is_refused_before_it_starts() {
+    let fake = Fake::new("refused", &[], "exit 1");
+    let refused = |change: fn(&mut etalon_measure::Plan)| {
+        let mut plan = plan();
+        change(&mut plan);
+        let error = run(&plan, &fake.image, &Control::default(), &Options::default());
+        let error = error.expect_err("refused");
+        assert_eq!(error.cause, Cause::Plan);
+        error.message
+    };
+    assert!(refused(|p| p.tcp.hz = 1000).contains("250 timer ticks"));
+    assert!(refused(|p| p.tcp.max_delayed_ack_ns = 1).contains("tcp.max_delayed_ack"));
+    assert!(refused(|p| p.tcp.min_rto_ns = 1_500_000).contains("milliseconds"));
+    assert!(refused(|p| p.flows = vec![p.flows[0].clone(); 20_001]).contains("20000"));
+    assert!(
+        refused(|p| {
+            p.flows.push(p.flows[0].clone());
+            p.flows[0].cc_params.insert("beta".into(), 0.5);
+        })
+        .contains("different parameters")
+    );
+    assert!(
+        refused(|p| {
+            p.flows[0].cc_params.insert("c".into(), 0.5);
+        })
+        .contains("no such parameter")
+    );
+}
