@@ -28,17 +28,17 @@ static struct meter *meter_of(const struct sock *sk)
 	return container_of(inet_csk(sk)->icsk_ca_ops, struct meter, ops);
 }
 
+/*
+ * Two probes do not end at the same byte: the second one would need data in
+ * flight past the end of the first, which is acknowledged by then. (Except
+ * after a timeout that proves spurious, see meter_set_state().)
+ */
 static void count_probe(const struct sock *sk, struct meter_counts *counts)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 probe = tcp_sk(sk)->tlp_high_seq;
 
-	if (!tp->tlp_high_seq ||
-	    (tp->tlp_high_seq == counts->probe_seq &&
-	     tp->total_retrans == counts->probe_retrans))
-		return;
-	counts->probe_seq = tp->tlp_high_seq;
-	counts->probe_retrans = tp->total_retrans;
-	counts->tlps++;
+	counts->tlps += probe && probe != counts->probe;
+	counts->probe = probe;
 }
 
 static void meter_set_state(struct sock *sk, u8 state)
@@ -48,8 +48,12 @@ static void meter_set_state(struct sock *sk, u8 state)
 
 	if (counts) {
 		count_probe(sk, counts);
-		counts->rtos += state == TCP_CA_Loss;
-		counts->recoveries += state == TCP_CA_Recovery;
+		if (state == TCP_CA_Loss) {
+			counts->rtos++;
+			counts->probe = 0;
+		} else if (state == TCP_CA_Recovery) {
+			counts->recoveries++;
+		}
 	}
 	if (real->set_state)
 		real->set_state(sk, state);
@@ -101,6 +105,12 @@ int meter_attach(struct sock *sk, struct meter_counts *counts)
 	}
 	WRITE_ONCE(icsk->icsk_ca_ops, &meter->ops);
 	return 0;
+}
+
+void meter_settle(struct sock *sk)
+{
+	if (sk->sk_user_data)
+		count_probe(sk, sk->sk_user_data);
 }
 
 void meter_detach(struct sock *sk)

@@ -18,7 +18,7 @@ struct meter_counts {
 	u64 recoveries;	/* times that fast recovery was entered */
 	u64 undos;	/* reductions of the window that were undone */
 	u64 tlps;	/* tail loss probes */
-	u32 probe_seq, probe_retrans;	/* the last probe that was counted */
+	u32 probe;	/* where the last one that was counted ended */
 };
 
 /*
@@ -27,6 +27,8 @@ struct meter_counts {
  * a connection turns out to lack what it needs (DCTCP without ECN).
  */
 int meter_attach(struct sock *sk, struct meter_counts *counts);
+/* Counts what has happened but was not announced yet. */
+void meter_settle(struct sock *sk);
 void meter_detach(struct sock *sk);
 
 #endif
