@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the init program says to the kernel through /dev/etalon.
+ *
+ * read() gives the text of the setup; poll() reports POLLHUP once the
+ * experiment has ended; write() is for open files made a program's output by
+ * ETALON_OUTPUT.
+ */
+#ifndef ETALON_DEVICE_H
+#define ETALON_DEVICE_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/* One of a program's streams: 1 standard output, 2 standard error. */
+struct etalon_stream {
+	__u32 program;
+	__u32 stream;
+};
+
+/* How a program ended: the status as wait(2) gives it. */
+struct etalon_exit {
+	__u32 program;
+	__s32 status;
+};
+
+/* Creates eth0 of this host in the caller's network namespace. */
+#define ETALON_HOST	_IOW('E', 1, __u32)
+/* Starts the experiment at the next whole second. */
+#define ETALON_START	_IO('E', 2)
+/* Turns virtual time into CLOCK_MONOTONIC, both in ns; after the start. */
+#define ETALON_CLOCK	_IOWR('E', 3, __u64)
+/* Makes what is written to this open file a stream of a program. */
+#define ETALON_OUTPUT	_IOW('E', 4, struct etalon_stream)
+/* Reports the end of a program. */
+#define ETALON_EXITED	_IOW('E', 5, struct etalon_exit)
+/* Says, as a sentence (a string), why the run cannot go on. */
+#define ETALON_FAIL	_IOW('E', 6, char *)
+/* Ends the experiment's record: everything is written after this. */
+#define ETALON_FINISH	_IO('E', 7)
+/* Keeps the kernel's clock from running ahead of the wall clock. */
+#define ETALON_PACE	_IO('E', 8)
+
+#endif
