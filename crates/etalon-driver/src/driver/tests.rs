@@ -1,1 +1,557 @@
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
 
+use etalon_switch::{
+    Arrival, CircuitNetwork, Config, Configuration, DropReason, Marking, Matching, PacketNetwork,
+    Resize, Schedule, VoqConfig,
+};
+use etalon_units::Rate;
+use proptest::prelude::*;
+
+use super::*;
+use crate::record::Record;
+use crate::setup::{Capture, FlowSetup, HostSetup, TcpSetup};
+
+/// What the driver said, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    Log(Record),
+    Capture(u64),
+    Mark(u64, bool, bool),
+    Deliver(u64, u32),
+    Discard(u64),
+    Free(u64, u32),
+    Milestone(Milestone),
+}
+
+/// A kernel that listens.
+#[derive(Default)]
+struct Listener {
+    said: RefCell<Vec<Said>>,
+    /// The kernel's time, to tell when something was said.
+    clock: Cell<u64>,
+    times: RefCell<Vec<u64>>,
+}
+
+impl Listener {
+    fn say(&self, said: Said) {
+        self.said.borrow_mut().push(said);
+        self.times.borrow_mut().push(self.clock.get());
+    }
+
+    fn events(&self) -> Vec<(Time, Event)> {
+        let event = |said: &Said| match said {
+            Said::Log(record) => Some((record.time, Event::of(record).unwrap())),
+            _ => None,
+        };
+        self.said.borrow().iter().filter_map(event).collect()
+    }
+
+    /// When things that `which` chooses were said.
+    fn times(&self, which: impl Fn(&Said) -> bool) -> Vec<u64> {
+        let (said, times) = (self.said.borrow(), self.times.borrow());
+        let pairs = said.iter().zip(times.iter());
+        pairs.filter(|(s, _)| which(s)).map(|(_, t)| *t).collect()
+    }
+}
+
+impl Environment for Listener {
+    fn log(&self, record: &Record) {
+        self.say(Said::Log(*record));
+    }
+
+    fn capture(&self, _now: Time, handle: u64, _snap: u16) {
+        self.say(Said::Capture(handle));
+    }
+
+    fn mark(&self, handle: u64, ce: bool, ece: bool) {
+        self.say(Said::Mark(handle, ce, ece));
+    }
+
+    fn deliver(&self, handle: u64, host: u32) {
+        self.say(Said::Deliver(handle, host));
+    }
+
+    fn discard(&self, handle: u64) {
+        self.say(Said::Discard(handle));
+    }
+
+    fn nic_free(&self, handle: u64, host: u32) {
+        self.say(Said::Free(handle, host));
+    }
+
+    fn milestone(&self, milestone: Milestone) {
+        self.say(Said::Milestone(milestone));
+    }
+}
+
+/// Two racks of two hosts, small queues, a circuit each way in turn.
+fn setup() -> Setup {
+    let day = |sources: [Option<u16>; 2]| Configuration {
+        matching: Matching::new(sources.to_vec()).unwrap(),
+        day: Span::from_micros(90),
+        night: Span::from_micros(10),
+    };
+    Setup {
+        seed: 7,
+        tdf: 1,
+        warmup: Time(100_000),
+        end: Time(1_000_000),
+        racks: 2,
+        hosts: 2,
+        mtu: 9000,
+        host: HostSetup {
+            rate: Rate::from_gbps(10),
+            delay: Span(2_000),
+            jitter: Span(1_000),
+        },
+        network: NetworkSetup::Rdcn {
+            config: Config {
+                racks: 2,
+                packet: PacketNetwork {
+                    rate: Rate::from_gbps(10),
+                    up_delay: Span(2_500),
+                    down_delay: Span(2_500),
+                    internal_queue: 2,
+                    hold_queue: 2,
+                },
+                circuit: CircuitNetwork {
+                    rate: Rate::from_gbps(80),
+                    delay: Span(10_000),
+                },
+                voq: VoqConfig {
+                    packets: 4,
+                    resize: Some(Resize {
+                        packets: 8,
+                        in_advance: Span(20_000),
+                    }),
+                    pairs: vec![],
+                },
+                marking: Some(Marking {
+                    threshold: 2,
+                    threshold_big: 6,
+                }),
+                ece_in_advance: Some(Span(20_000)),
+            },
+            schedule: Schedule::new(vec![day([None, Some(0)]), day([Some(1), None])]).unwrap(),
+            bypass: None,
+        },
+        flows: vec![FlowSetup {
+            src: 0,
+            dst: 2,
+            cc: "cubic".into(),
+            start: Time(0),
+            stop: None,
+            bytes: None,
+        }],
+        tcp: TcpSetup {
+            initial_cwnd: 10,
+            min_rto: Span::from_millis(200),
+            pacing: false,
+        },
+        capture: None,
+    }
+}
+
+const EPOCH: u64 = 5_000_000_000;
+
+/// Runs a driver in a kernel whose timer is exact: each packet is given to its host's NIC at its virtual time, or when
+/// the NIC is done with the one before.
+fn run(setup: &Setup, packets: &[(u64, u32, Sent)]) -> Listener {
+    let env = Listener::default();
+    let mut driver = Driver::new(setup.clone()).unwrap();
+    driver.start(EPOCH);
+    let mut waiting: Vec<_> = packets.iter().copied().rev().collect();
+    waiting.sort_by_key(|(time, ..)| Reverse(*time));
+    let mut busy = vec![false; setup.host_count() as usize];
+    let mut heard = 0;
+    loop {
+        let kernel = |time: u64| EPOCH + time * setup.tdf;
+        let can_go = |(_, host, _): &(u64, u32, Sent)| !busy[*host as usize];
+        let send = waiting.iter().rposition(can_go);
+        let send_at = send.map_or(u64::MAX, |i| kernel(waiting[i].0).max(env.clock.get()));
+        let now = driver.next().min(send_at);
+        if now == u64::MAX {
+            return env;
+        }
+        env.clock.set(now);
+        match send {
+            Some(index) if send_at < driver.next() => {
+                let (_, host, sent) = waiting.remove(index);
+                busy[host as usize] = driver.send(now, host, &sent, &env);
+            }
+            _ => driver.advance(now, &env),
+        }
+        for said in &env.said.borrow()[heard..] {
+            if let Said::Free(_, host) = said {
+                busy[*host as usize] = false;
+            }
+        }
+        heard = env.said.borrow().len();
+    }
+}
+
+fn packet(handle: u64, dst: u32, bytes: u32) -> Sent {
+    Sent {
+        handle,
+        dst,
+        bytes,
+        ect: true,
+        ..Sent::default()
+    }
+}
+
+fn packets() -> impl Strategy<Value = Vec<(u64, u32, Sent)>> {
+    let one = (0u64..900_000, 0u32..4, 1u32..4, 64u32..9014, any::<bool>());
+    prop::collection::vec(one, 1..150).prop_map(|list| {
+        let packet = |(i, (time, host, other, bytes, ect))| {
+            let sent = Sent {
+                ect,
+                ..packet(i as u64, (host + other) % 4, bytes)
+            };
+            (time, host, sent)
+        };
+        list.into_iter().enumerate().map(packet).collect()
+    })
+}
+
+/// Takes what leaves a switch, and forgets it.
+struct Nowhere;
+
+impl Sink<()> for Nowhere {
+    fn deliver(&mut self, _departure: Departure<()>) {}
+
+    fn discard(&mut self, _now: Time, _handle: (), _pair: Pair, _reason: DropReason) {}
+}
+
+/// What a switch alone does with the arrivals that a log tells of.
+fn replay(setup: &Setup, log: &[(Time, Event)]) -> Vec<(Time, Event)> {
+    let NetworkSetup::Rdcn {
+        config, schedule, ..
+    } = &setup.network
+    else {
+        panic!("there is no switch");
+    };
+    let env = Listener::default();
+    let mut switch = Switch::new(config.clone(), schedule.clone(), Time::ZERO).unwrap();
+    for (time, event) in log {
+        let Event::Entered(packet) = event else {
+            continue;
+        };
+        if packet.pair.src == packet.pair.dst {
+            continue;
+        }
+        switch.advance(*time, &mut Nowhere, &mut Log(&env));
+        let arrival = Arrival {
+            handle: (),
+            pair: packet.pair,
+            bytes: packet.bytes,
+            ect: packet.ect,
+        };
+        switch.enqueue(*time, arrival, &mut Nowhere, &mut Log(&env));
+    }
+    switch.advance(Time(setup.end.0 - 1), &mut Nowhere, &mut Log(&env));
+    env.events()
+}
+
+fn is_of_the_switch(event: &Event) -> bool {
+    !matches!(
+        event,
+        Event::Entered(_) | Event::Left(..) | Event::Lost(..) | Event::Begin
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn the_switch_does_what_it_does_alone(packets in packets(), tdf in 1u64..30) {
+        let setup = Setup { tdf, ..setup() };
+        let log = run(&setup, &packets).events();
+        let of_switch: Vec<_> = log.iter().copied().filter(|(_, e)| is_of_the_switch(e)).collect();
+        prop_assert_eq!(of_switch, replay(&setup, &log));
+    }
+
+    #[test]
+    fn each_packet_leaves_its_nic_and_comes_out_once(packets in packets()) {
+        let setup = Setup { end: Time(100_000_000), ..setup() };
+        let said = run(&setup, &packets).said.into_inner();
+        for handle in 0..packets.len() as u64 {
+            let index = |which: &dyn Fn(&Said) -> bool| {
+                let found: Vec<_> = (0..said.len()).filter(|&i| which(&said[i])).collect();
+                (found.len() == 1).then(|| found[0])
+            };
+            let free = index(&|s| matches!(s, Said::Free(h, _) if *h == handle));
+            let out = index(&|s| matches!(s, Said::Deliver(h, _) | Said::Discard(h) if *h == handle));
+            prop_assert!(free.is_some() && free < out);
+        }
+    }
+
+    #[test]
+    fn the_log_s_time_never_decreases(packets in packets()) {
+        let log = run(&setup(), &packets).events();
+        prop_assert!(log.windows(2).all(|two| two[0].0 <= two[1].0));
+    }
+
+    #[test]
+    fn the_same_packets_give_the_same_log(packets in packets()) {
+        prop_assert_eq!(run(&setup(), &packets).events(), run(&setup(), &packets).events());
+    }
+
+    /// Without jitter, what happens in virtual time does not depend on how fast hosts' clocks run.
+    #[test]
+    fn dilation_changes_the_kernel_s_clock_only(packets in packets(), tdf in 2u64..30) {
+        let (plain, dilated) = (setup(), Setup { tdf, ..setup() });
+        let (plain, dilated) = (run(&plain, &packets), run(&dilated, &packets));
+        prop_assert_eq!(plain.events(), dilated.events());
+        let stretch = |t: &u64| EPOCH + (t - EPOCH) * tdf;
+        let stretched: Vec<u64> = plain.times.borrow().iter().map(stretch).collect();
+        prop_assert_eq!(stretched, dilated.times.into_inner());
+    }
+}
+
+#[test]
+fn a_packet_of_9000_bytes_occupies_a_nic_of_10_gbps_for_7211_ns() {
+    let setup = setup();
+    let packets: Vec<_> = (0..5).map(|i| (0, 0, packet(i, 2, 9014))).collect();
+    let freed = run(&setup, &packets).times(|s| matches!(s, Said::Free(..)));
+    // 7211.2 ns each: the fifth is a whole nanosecond behind.
+    let expected = [7211, 14_422, 21_633, 28_844, 36_056].map(|t| EPOCH + t);
+    assert_eq!(freed, expected);
+}
+
+#[test]
+fn packets_are_sent_when_virtual_time_reaches_the_kernel_s() {
+    let setup = Setup { tdf: 20, ..setup() };
+    let env = Listener::default();
+    let mut driver = Driver::new(setup).unwrap();
+    driver.start(EPOCH);
+    // 1.05 ns: 64 bytes take 51.2 ns from 2 ns on.
+    assert!(driver.send(EPOCH + 21, 0, &packet(1, 2, 64), &env));
+    assert_eq!(driver.now(EPOCH + 21), Time(1));
+    while env.times(|s| matches!(s, Said::Free(..))).is_empty() {
+        let next = driver.next();
+        env.clock.set(next);
+        driver.advance(next, &env);
+    }
+    let freed = env.times(|s| matches!(s, Said::Free(..)));
+    assert_eq!(freed, [EPOCH + 53 * 20]);
+}
+
+#[test]
+fn what_has_nowhere_to_go_is_not_taken() {
+    let env = Listener::default();
+    let setup = setup();
+    let mut driver = Driver::new(setup.clone()).unwrap();
+    let ok = packet(1, 2, 64);
+    assert!(!driver.send(EPOCH, 0, &ok, &env), "not started");
+    assert_eq!(driver.next(), u64::MAX);
+    driver.start(EPOCH);
+    assert!(!driver.send(EPOCH - 1, 0, &ok, &env), "too early");
+    assert!(
+        !driver.send(EPOCH, 0, &packet(2, 4, 64), &env),
+        "no such host"
+    );
+    assert!(!driver.send(EPOCH, 0, &packet(2, 0, 64), &env), "to itself");
+    assert!(driver.send(EPOCH, 0, &ok, &env));
+    driver.advance(EPOCH + setup.end.0, &env);
+    assert!(!driver.send(EPOCH + setup.end.0, 1, &ok, &env), "too late");
+    assert_eq!(driver.next(), u64::MAX);
+}
+
+#[test]
+fn milestones_come_before_what_else_happens_then() {
+    let env = run(&setup(), &[]);
+    let at = |which| env.times(|s| *s == Said::Milestone(which));
+    assert_eq!(at(Milestone::Begin), [EPOCH + 100_000]);
+    assert_eq!(at(Milestone::End), [EPOCH + 1_000_000]);
+    let said = env.said.borrow();
+    let begin = said
+        .iter()
+        .position(|s| *s == Said::Milestone(Milestone::Begin));
+    let begin = begin.unwrap();
+    let Said::Log(before) = said[begin - 1] else {
+        panic!("the log has no beginning");
+    };
+    assert_eq!(Event::of(&before), Ok(Event::Begin));
+    // At 100 us the first configuration ends: its events follow.
+    let Said::Log(after) = said[begin + 1] else {
+        panic!("nothing follows the beginning");
+    };
+    assert_eq!(after.time, Time(100_000));
+    // A week starts at 1 ms too, but the experiment is over by then.
+    assert_eq!(said.last(), Some(&Said::Milestone(Milestone::End)));
+}
+
+#[test]
+fn an_early_end_has_all_milestones() {
+    let env = Listener::default();
+    let mut driver = Driver::new(setup()).unwrap();
+    driver.start(EPOCH);
+    driver.advance(EPOCH + 50_000, &env);
+    driver.finish(EPOCH + 50_001, &env);
+    let said = env.said.borrow();
+    let end = &said[said.len() - 4..];
+    let log = |event: Event| Said::Log(event.at(Time(50_001)));
+    let expected = [
+        log(Event::Begin),
+        Said::Milestone(Milestone::Begin),
+        Said::Milestone(Milestone::End),
+        log(Event::End { complete: false }),
+    ];
+    assert_eq!(end, expected);
+}
+
+#[test]
+fn the_end_of_a_whole_experiment_is_complete() {
+    let env = Listener::default();
+    let mut driver = Driver::new(setup()).unwrap();
+    driver.start(EPOCH);
+    driver.advance(EPOCH + 2_000_000, &env);
+    driver.finish(EPOCH + 2_000_000, &env);
+    let last = Event::End { complete: true }.at(Time(1_000_000));
+    assert_eq!(env.said.borrow().last(), Some(&Said::Log(last)));
+}
+
+#[test]
+fn flows_are_known_by_ports_and_hosts() {
+    let env = Listener::default();
+    let mut driver = Driver::new(setup()).unwrap();
+    driver.start(EPOCH);
+    let segment = |handle, dst, ports| Sent {
+        tcp: true,
+        ports,
+        ..packet(handle, dst, 100)
+    };
+    driver.send(EPOCH, 0, &segment(0, 2, (40_001, 5001)), &env);
+    driver.send(EPOCH, 2, &segment(1, 0, (5001, 40_001)), &env);
+    driver.send(EPOCH, 1, &segment(2, 2, (40_001, 5001)), &env);
+    driver.send(EPOCH, 3, &segment(3, 0, (5001, 40_002)), &env);
+    driver.advance(EPOCH + 90_000, &env);
+    let mut seen: Vec<_> = env
+        .events()
+        .iter()
+        .filter_map(|(_, event)| match event {
+            Event::Entered(p) => Some((p.pair.src, p.flow, p.to_server)),
+            _ => None,
+        })
+        .collect();
+    seen.sort_unstable();
+    let expected = [
+        (0, None, false),
+        (0, Some(0), true),
+        (1, None, false),
+        (1, Some(0), false),
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn a_sender_s_window_is_logged_when_it_changes() {
+    let env = Listener::default();
+    let mut driver = Driver::new(setup()).unwrap();
+    driver.start(EPOCH);
+    for (i, cwnd) in [10, 10, 11].into_iter().enumerate() {
+        let sent = Sent {
+            tcp: true,
+            ports: (40_001, 5001),
+            socket: Some(Socket {
+                cwnd,
+                ssthresh: 7,
+                srtt_us: 100,
+            }),
+            ..packet(i as u64, 2, 100)
+        };
+        driver.send(EPOCH + i as u64 * 1000, 0, &sent, &env);
+    }
+    let cwnd = |time, cwnd| {
+        let event = Event::Cwnd {
+            flow: 0,
+            cwnd,
+            ssthresh: 7,
+            srtt_us: 100,
+        };
+        (Time(time), event)
+    };
+    assert_eq!(env.events(), [cwnd(0, 10), cwnd(2000, 11)]);
+}
+
+/// ECE is for TCP only, CE for whoever said that he understands it; both are set before the packet is captured.
+#[test]
+fn packets_are_marked_then_captured_then_delivered() {
+    let setup = Setup {
+        capture: Some(Capture {
+            start: Time(0),
+            end: Time(1_000_000),
+            snap: 96,
+        }),
+        ..setup()
+    };
+    // While a circuit from rack 0 to rack 1 is near, packets to rack 0 carry ECE.
+    let tcp = Sent {
+        tcp: true,
+        ..packet(1, 0, 100)
+    };
+    let said = run(&setup, &[(0, 2, tcp), (0, 3, packet(2, 1, 100))])
+        .said
+        .into_inner();
+    let about = |handle: u64| -> Vec<Said> {
+        let is_about = |s: &&Said| match s {
+            Said::Capture(h) | Said::Mark(h, ..) | Said::Deliver(h, _) => *h == handle,
+            _ => false,
+        };
+        said.iter().filter(is_about).copied().collect()
+    };
+    let expected = [
+        Said::Capture(1),
+        Said::Mark(1, false, true),
+        Said::Capture(1),
+        Said::Deliver(1, 0),
+    ];
+    assert_eq!(about(1), expected);
+    let expected = [Said::Capture(2), Said::Capture(2), Said::Deliver(2, 1)];
+    assert_eq!(about(2), expected);
+}
+
+#[test]
+fn hosts_of_a_rack_reach_each_other_without_the_network() {
+    let setup = Setup {
+        host: HostSetup {
+            jitter: Span::ZERO,
+            ..setup().host
+        },
+        ..setup()
+    };
+    let env = run(&setup, &[(0, 0, packet(1, 1, 1250))]);
+    let delivered = env.times(|s| *s == Said::Deliver(1, 1));
+    assert_eq!(delivered, [EPOCH + 1000 + 2000]);
+}
+
+#[test]
+fn a_dumbbell_has_stages() {
+    let stage = |rate: u64, packets| StageSetup {
+        rate: Some(Rate::from_gbps(rate)),
+        packets: Some(packets),
+        delay: Span(5000),
+    };
+    let setup = Setup {
+        host: HostSetup {
+            rate: Rate::from_gbps(100),
+            delay: Span(0),
+            jitter: Span::ZERO,
+        },
+        network: NetworkSetup::Dumbbell {
+            stages: vec![stage(10, 2)],
+            back: vec![stage(10, 2)],
+        },
+        ..setup()
+    };
+    let packets: Vec<_> = (0..4).map(|i| (0, 0, packet(i, 2, 1250))).collect();
+    let env = run(&setup, &packets);
+    // 100 ns each in the NIC, 1 us on the link; the third and the fourth find two before them.
+    let delivered = env.times(|s| matches!(s, Said::Deliver(..)));
+    assert_eq!(delivered, [6_100, 7_100].map(|t| EPOCH + t));
+    let lost = env.times(|s| matches!(s, Said::Discard(_)));
+    assert_eq!(lost, [300, 400].map(|t| EPOCH + t));
+}
