@@ -3,11 +3,17 @@ package etalon.rehdfs;
 
 import java.time.Clock;
 import java.util.EnumMap;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.apache.hadoop.conf.Configurable;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
+import org.apache.hadoop.hdfs.AddBlockFlag;
+import org.apache.hadoop.hdfs.protocol.BlockStoragePolicy;
 import org.apache.hadoop.hdfs.server.blockmanagement.BlockPlacementPolicyDefault;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
@@ -41,6 +47,12 @@ public class BlockPlacementPolicyReHDFS extends BlockPlacementPolicyDefault
   /** Replicas that the default policy places in its own way, given the remote rack. */
   private static final int DEFAULT_REPLICAS = 3;
 
+  /**
+   * Nodes of one rack that a client found unreachable, from which on it is spared the others. Two
+   * leave it two of its four attempts ({@code dfs.client.block.write.retries}).
+   */
+  private static final int SUSPECT_NODES = 2;
+
   private final Clock clock;
   private Configuration conf;
   private RackMapping mapping = RackMapping.next();
@@ -73,6 +85,74 @@ public class BlockPlacementPolicyReHDFS extends BlockPlacementPolicyDefault
   @Override
   public Configuration getConf() {
     return conf;
+  }
+
+  /**
+   * Keeps a client from trying a rack node by node. While a rack is down and the NameNode does not
+   * know, the default policy's next attempt is for another random rack; here it would be for the
+   * same one until the client gives up. A rack in which a client excludes several nodes is thus
+   * left out, if the others suffice.
+   */
+  @Override
+  public DatanodeStorageInfo[] chooseTarget(
+      String srcPath,
+      int numOfReplicas,
+      Node writer,
+      List<DatanodeStorageInfo> chosen,
+      boolean returnChosenNodes,
+      Set<Node> excludedNodes,
+      long blocksize,
+      BlockStoragePolicy storagePolicy,
+      EnumSet<AddBlockFlag> flags) {
+    // When the NameNode copies a block, it excludes nodes for its own reasons.
+    boolean clientExcludes = chosen.isEmpty() || returnChosenNodes;
+    if (clientExcludes && excludedNodes != null && excludedNodes.size() >= SUSPECT_NODES) {
+      Set<Node> excludedOrSuspect = withSuspectRacks(excludedNodes, writer);
+      if (excludedOrSuspect.size() > excludedNodes.size()) {
+        DatanodeStorageInfo[] targets =
+            super.chooseTarget(
+                srcPath,
+                numOfReplicas,
+                writer,
+                chosen,
+                returnChosenNodes,
+                excludedOrSuspect,
+                blocksize,
+                storagePolicy,
+                flags);
+        if (targets.length == numOfReplicas + (returnChosenNodes ? chosen.size() : 0)) {
+          return targets;
+        }
+      }
+    }
+    return super.chooseTarget(
+        srcPath,
+        numOfReplicas,
+        writer,
+        chosen,
+        returnChosenNodes,
+        excludedNodes,
+        blocksize,
+        storagePolicy,
+        flags);
+  }
+
+  private Set<Node> withSuspectRacks(Set<Node> excludedNodes, Node writer) {
+    Map<String, Integer> excludedOfRack = new HashMap<>();
+    for (Node node : excludedNodes) {
+      excludedOfRack.merge(node.getNetworkLocation(), 1, Integer::sum);
+    }
+    if (writer != null) {
+      // The writer's own rack is not chosen by the mapping.
+      excludedOfRack.remove(writer.getNetworkLocation());
+    }
+    Set<Node> nodes = new HashSet<>(excludedNodes);
+    for (Map.Entry<String, Integer> rack : excludedOfRack.entrySet()) {
+      if (rack.getValue() >= SUSPECT_NODES) {
+        nodes.addAll(clusterMap.getDatanodesInRack(rack.getKey()));
+      }
+    }
+    return nodes;
   }
 
   @Override

@@ -15,204 +15,196 @@ import java.util.Set;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.StorageType;
-import org.apache.hadoop.hdfs.DFSConfigKeys;
 import org.apache.hadoop.hdfs.DFSTestUtil;
-import org.apache.hadoop.hdfs.MiniDFSCluster.DataNodeProperties;
+import org.apache.hadoop.hdfs.client.HdfsClientConfigKeys;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
 import org.apache.hadoop.hdfs.server.common.HdfsServerConstants.StartupOption;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 /** What happens to writes and to blocks when nodes and racks fail, fill up, leave and join. */
 class FailuresOnClusterTest {
+  /** 4 racks of 3 nodes, whole again after every test. */
+  private static RackedCluster cluster;
+
+  @BeforeAll
+  static void start() throws Exception {
+    // A client has three attempts, as many as a rack has nodes.
+    cluster =
+        new RackedCluster(
+            new RackedCluster.Layout(4, 3), HdfsClientConfigKeys.BlockWrite.RETRIES_KEY, "2");
+  }
+
+  @AfterAll
+  static void stop() throws Exception {
+    cluster.close();
+  }
+
+  @AfterEach
+  void repair() throws Exception {
+    cluster.restart();
+    cluster.decommission();
+    cluster.fs.delete(new Path("/from"), true);
+    cluster.mini.triggerHeartbeats();
+  }
+
   @Test
   void aDeadNodeIsReplacedOnceAndItsReturnLeavesNoExcess() throws Exception {
-    try (RackedCluster cluster = new RackedCluster(new RackedCluster.Layout(4, 2))) {
-      Path path = cluster.write(1, 1, 3, 6);
-      // Rack 2 has two nodes: every block has a replica on each.
-      List<DataNodeProperties> dead = cluster.kill(host(2, 1));
-      DFSTestUtil.waitReplication(cluster.fs, path, (short) 3);
-      cluster.awaitSettled();
-      for (LocatedBlock block : cluster.blocks(path)) {
-        assertEquals(3, racksOf(block).size());
-        assertTrue(racksOf(block).containsAll(List.of(1, 2)), racksOf(block).toString());
-        assertFalse(hostsOf(block).contains(host(2, 1)));
-      }
-      cluster.assertHealthy();
-
-      assertTrue(cluster.mini.restartDataNode(dead.get(0), true));
-      cluster.mini.waitActive();
-      cluster.awaitSettled();
-      for (LocatedBlock block : cluster.blocks(path)) {
-        assertEquals(3, racksOf(block).size());
-      }
-      cluster.assertHealthy();
-      cluster.assertWrites(1, 1, 2, 2);
+    Path path = cluster.write(1, 1, 3, 8);
+    cluster.kill(host(2, 1));
+    DFSTestUtil.waitReplication(cluster.fs, path, (short) 3);
+    cluster.awaitSettled();
+    for (LocatedBlock block : cluster.blocks(path)) {
+      assertEquals(3, racksOf(block).size());
+      assertEquals(Set.of(1, 2), new HashSet<>(racksOf(block)), "copied within a rack");
+      assertFalse(hostsOf(block).contains(host(2, 1)));
     }
+    cluster.assertHealthy();
+
+    cluster.restart();
+    cluster.awaitSettled();
+    for (LocatedBlock block : cluster.blocks(path)) {
+      assertEquals(3, racksOf(block).size());
+    }
+    cluster.assertHealthy();
   }
 
   @Test
   void theRingClosesOverADeadRackAndOpensWhenItReturns() throws Exception {
-    try (RackedCluster cluster = new RackedCluster(new RackedCluster.Layout(4, 3))) {
-      Path first = cluster.write(1, 1, 3, 4);
-      Path second = cluster.write(2, 1, 3, 4);
-      List<DataNodeProperties> dead = cluster.kill(host(2, 1), host(2, 2), host(2, 3));
-      cluster.assertWrites(1, 1, 3, 3);
-      cluster.assertWrites(4, 1, 1, 4);
-      for (Path path : List.of(first, second)) {
-        DFSTestUtil.waitReplication(cluster.fs, path, (short) 3);
-      }
-      cluster.awaitSettled();
-      for (LocatedBlock block : cluster.blocks(first)) {
-        // One replica was left, in rack 1: a copy in its new target rack, a copy beside it.
-        assertEquals(Set.of(1, 3), new HashSet<>(racksOf(block)));
-      }
-      for (LocatedBlock block : cluster.blocks(second)) {
-        // Two were left in rack 3: the other rack is the one that rack 3 maps to.
-        assertEquals(List.of(3, 3, 4), racksOf(block));
-      }
-      cluster.assertHealthy();
-
-      for (DataNodeProperties node : dead) {
-        assertTrue(cluster.mini.restartDataNode(node, true));
-      }
-      cluster.mini.waitActive();
-      cluster.awaitSettled();
-      cluster.assertHealthy();
-      cluster.assertWrites(1, 1, 2, 2);
+    Path first = cluster.write(1, 1, 3, 4);
+    Path second = cluster.write(2, 1, 3, 4);
+    cluster.kill(host(2, 1), host(2, 2), host(2, 3));
+    cluster.assertWrites(1, 1, 3, 3);
+    cluster.assertWrites(4, 1, 1, 4);
+    for (Path path : List.of(first, second)) {
+      DFSTestUtil.waitReplication(cluster.fs, path, (short) 3);
     }
+    cluster.awaitSettled();
+    for (LocatedBlock block : cluster.blocks(first)) {
+      // One replica was left, in rack 1: a copy in its new target rack, a copy in either.
+      assertEquals(3, racksOf(block).size());
+      assertEquals(Set.of(1, 3), new HashSet<>(racksOf(block)));
+    }
+    for (LocatedBlock block : cluster.blocks(second)) {
+      // Two were left in rack 3: the other rack is the one that rack 3 maps to.
+      assertEquals(List.of(3, 3, 4), racksOf(block));
+    }
+    cluster.assertHealthy();
+
+    cluster.restart();
+    cluster.awaitSettled();
+    cluster.assertHealthy();
+    cluster.assertWrites(1, 1, 2, 2);
   }
 
   @Test
   void aWriteSurvivesARackThatDiedUnnoticed() throws Exception {
-    try (RackedCluster cluster =
-        new RackedCluster(
-            new RackedCluster.Layout(4, 2),
-            DFSConfigKeys.DFS_NAMENODE_HEARTBEAT_RECHECK_INTERVAL_KEY,
-            "600000")) {
-      cluster.stop(host(2, 1));
-      cluster.stop(host(2, 2));
-      Path path = cluster.write(1, 1, 3, 3);
-      for (LocatedBlock block : cluster.blocks(path)) {
-        assertFalse(racksOf(block).contains(2), racksOf(block).toString());
-        assertEquals(host(1, 1), onlyHostIn(1, block));
-      }
+    cluster.stop(host(2, 1), host(2, 2), host(2, 3));
+    Path path = cluster.write(1, 1, 3, 3);
+    for (LocatedBlock block : cluster.blocks(path)) {
+      assertFalse(racksOf(block).contains(2), racksOf(block).toString());
+      assertEquals(host(1, 1), onlyHostIn(1, block));
     }
   }
 
   @Test
   void aPipelineThatLosesItsRemoteRackIsRepaired() throws Exception {
-    try (RackedCluster cluster = new RackedCluster(new RackedCluster.Layout(4, 2))) {
-      Path path = new Path("/from/" + host(1, 1) + "/open");
-      try (FSDataOutputStream out = cluster.fs.create(path, (short) 3)) {
-        out.write(new byte[1000]);
-        out.hflush();
-        cluster.kill(host(2, 1), host(2, 2));
-        out.write(new byte[1000]);
-        out.hflush();
-      }
-      DFSTestUtil.waitReplication(cluster.fs, path, (short) 3);
-      cluster.awaitSettled();
-      LocatedBlock block = cluster.blocks(path).get(0);
-      assertEquals(2000, block.getBlockSize());
-      assertTrue(racksOf(block).contains(1));
-      assertFalse(racksOf(block).contains(2));
-      cluster.assertHealthy();
+    Path path = new Path("/from/" + host(1, 1) + "/open");
+    try (FSDataOutputStream out = cluster.fs.create(path, (short) 3)) {
+      out.write(new byte[1000]);
+      out.hflush();
+      cluster.kill(host(2, 1), host(2, 2), host(2, 3));
+      out.write(new byte[1000]);
+      out.hflush();
     }
-  }
-
-  @Test
-  void aFullRackTakesNothingAndNobodyWaits() throws Exception {
-    RackedCluster.Layout layout = new RackedCluster.Layout(4, 2).capacity(2, 1024);
-    try (RackedCluster cluster = new RackedCluster(layout)) {
-      for (LocatedBlock block : cluster.blocks(cluster.write(1, 1, 3, 8))) {
-        assertEquals(host(1, 1), onlyHostIn(1, block));
-        assertFalse(racksOf(block).contains(2));
-      }
-      for (LocatedBlock block : cluster.blocks(cluster.write(2, 1, 3, 2))) {
-        assertEquals(List.of(3, 4, 4), racksOf(block));
-      }
-      cluster.awaitSettled();
-      cluster.assertHealthy();
-    }
+    DFSTestUtil.waitReplication(cluster.fs, path, (short) 3);
+    LocatedBlock block = cluster.blocks(path).get(0);
+    assertEquals(2000, block.getBlockSize());
+    assertTrue(racksOf(block).contains(1));
+    assertFalse(racksOf(block).contains(2));
   }
 
   @Test
   void decommissioningANodeThenItsRackMovesTheReplicasAndTheWrites() throws Exception {
-    try (RackedCluster cluster = new RackedCluster(new RackedCluster.Layout(4, 3))) {
-      Path path = cluster.write(1, 1, 3, 6);
-      cluster.decommission(host(2, 1));
-      awaitDecommissioned(cluster, 1);
-      cluster.assertWrites(1, 1, 2, 2);
-      assertInService(cluster, path);
+    Path path = cluster.write(1, 1, 3, 6);
+    cluster.decommission(host(2, 1));
+    awaitDecommissioned(1);
+    cluster.assertWrites(1, 1, 2, 2);
+    assertInService(path);
 
-      cluster.decommission(host(2, 1), host(2, 2), host(2, 3));
-      awaitDecommissioned(cluster, 3);
-      cluster.awaitSettled();
-      assertInService(cluster, path);
-      Path after = cluster.write(1, 1, 3, 4);
-      for (LocatedBlock block : cluster.blocks(after)) {
-        assertEquals(host(1, 1), onlyHostIn(1, block));
-        assertFalse(racksOf(block).contains(2));
+    cluster.decommission(host(2, 1), host(2, 2), host(2, 3));
+    awaitDecommissioned(3);
+    cluster.awaitSettled();
+    assertInService(path);
+    for (LocatedBlock block : cluster.blocks(cluster.write(1, 1, 3, 4))) {
+      assertEquals(host(1, 1), onlyHostIn(1, block));
+      assertFalse(racksOf(block).contains(2));
+    }
+    cluster.assertWrites(3, 3, 4, 4);
+
+    cluster.decommission();
+    cluster.mini.triggerHeartbeats();
+    cluster.awaitSettled();
+    cluster.assertHealthy();
+    cluster.assertWrites(1, 1, 2, 2);
+  }
+
+  @Test
+  void aFullRackTakesNothingAndNobodyWaits() throws Exception {
+    RackedCluster.Layout layout = new RackedCluster.Layout(3, 2).capacity(2, 1024);
+    try (RackedCluster withFullRack = new RackedCluster(layout)) {
+      withFullRack.assertWrites(1, 1, 3, 3);
+      for (LocatedBlock block : withFullRack.blocks(withFullRack.write(2, 1, 3, 2))) {
+        assertEquals(List.of(1, 1, 3), racksOf(block));
       }
-      cluster.assertWrites(3, 3, 4, 4);
-
-      cluster.decommission();
-      cluster.mini.triggerHeartbeats();
-      cluster.awaitSettled();
-      cluster.assertHealthy();
-      cluster.assertWrites(1, 1, 2, 2);
+      withFullRack.awaitSettled();
+      withFullRack.assertHealthy();
     }
   }
 
   @Test
   void aStoragePolicyIsKeptAndTheRingWhereItCanBe() throws Exception {
-    RackedCluster.Layout layout = new RackedCluster.Layout(4, 2);
-    for (int rack : new int[] {1, 3, 4}) {
-      layout.type(rack, StorageType.SSD);
-    }
-    try (RackedCluster cluster = new RackedCluster(layout)) {
-      for (int rack = 1; rack <= 4; rack++) {
-        Path parent = new Path("/from/" + host(rack, 1));
-        cluster.fs.mkdirs(parent);
-        cluster.fs.setStoragePolicy(parent, "ALL_SSD");
+    RackedCluster.Layout layout =
+        new RackedCluster.Layout(3, 2).type(1, StorageType.SSD).type(3, StorageType.SSD);
+    try (RackedCluster mixed = new RackedCluster(layout)) {
+      Path parent = new Path("/from");
+      mixed.fs.mkdirs(parent);
+      mixed.fs.setStoragePolicy(parent, "ALL_SSD");
+      Path onRing = mixed.write(3, 1, 3, 4);
+      Path besideDisks = mixed.write(1, 1, 3, 4); // rack 2 has disks only
+      mixed.assertPlaced(onRing, host(3, 1), 1, 1, 3);
+      mixed.assertPlaced(besideDisks, host(1, 1), 1, 3, 3);
+      for (Path path : List.of(onRing, besideDisks)) {
+        for (LocatedBlock block : mixed.blocks(path)) {
+          assertEquals(Set.of(StorageType.SSD), new HashSet<>(List.of(block.getStorageTypes())));
+        }
       }
-      assertOnSsd(cluster, 3, Set.of(List.of(3, 4, 4)));
-      // Rack 2 has disks only.
-      assertOnSsd(cluster, 1, Set.of(List.of(1, 3, 3), List.of(1, 4, 4)));
-    }
-  }
-
-  private static void assertOnSsd(RackedCluster cluster, int rack, Set<List<Integer>> allowed)
-      throws Exception {
-    for (LocatedBlock block : cluster.blocks(cluster.write(rack, 1, 3, 4))) {
-      for (StorageType type : block.getStorageTypes()) {
-        assertEquals(StorageType.SSD, type);
-      }
-      assertTrue(allowed.contains(racksOf(block)), racksOf(block).toString());
     }
   }
 
   @Test
   void aRackThatJoinsIsWrittenToAtOnce() throws Exception {
-    try (RackedCluster cluster = new RackedCluster(new RackedCluster.Layout(2, 2))) {
-      cluster.assertWrites(2, 1, 1, 2);
-      cluster.mini.startDataNodes(
-          cluster.conf,
-          2,
+    try (RackedCluster growing = new RackedCluster(new RackedCluster.Layout(2, 1))) {
+      growing.assertPlaced(growing.write(2, 1, 2, 2), host(2, 1), 1, 2);
+      growing.mini.startDataNodes(
+          growing.conf,
+          1,
           true,
           StartupOption.REGULAR,
-          new String[] {"/rack10", "/rack10"},
-          new String[] {host(10, 1), host(10, 2)},
+          new String[] {"/rack10"},
+          new String[] {host(10, 1)},
           null);
-      cluster.mini.waitActive();
-      cluster.mini.triggerHeartbeats();
-      cluster.assertWrites(2, 2, 10, 10);
-      cluster.assertWrites(10, 1, 1, 10);
+      growing.mini.waitActive();
+      growing.mini.triggerHeartbeats();
+      growing.assertPlaced(growing.write(2, 1, 2, 2), host(2, 1), 2, 10);
+      growing.assertPlaced(growing.write(10, 1, 2, 2), host(10, 1), 1, 10);
     }
   }
 
-  private static void awaitDecommissioned(RackedCluster cluster, int nodes) throws Exception {
+  private static void awaitDecommissioned(int nodes) throws Exception {
     long deadline = System.nanoTime() + 40_000_000_000L;
     while (true) {
       int done = 0;
@@ -228,7 +220,7 @@ class FailuresOnClusterTest {
   }
 
   /** Every block has its replicas on nodes that stay, in two racks. */
-  private static void assertInService(RackedCluster cluster, Path path) throws Exception {
+  private static void assertInService(Path path) throws Exception {
     for (LocatedBlock block : cluster.blocks(path)) {
       Set<String> racks = new HashSet<>();
       int live = 0;

@@ -151,6 +151,23 @@ final class FakeCluster {
     return List.of(targets);
   }
 
+  /** One more node for a pipeline that lost some, to which its client adds it. */
+  List<DatanodeStorageInfo> repair(
+      Node writer, List<DatanodeStorageInfo> existing, Set<Node> failed) {
+    DatanodeStorageInfo[] targets =
+        policy.chooseTarget(
+            "/file",
+            1,
+            writer,
+            new ArrayList<>(existing),
+            true,
+            new HashSet<>(failed),
+            BLOCK,
+            storagePolicies.getDefaultPolicy(),
+            null);
+    return List.of(targets);
+  }
+
   static DatanodeDescriptor node(DatanodeStorageInfo storage) {
     return storage.getDatanodeDescriptor();
   }

@@ -172,6 +172,52 @@ class PlacementTest {
   }
 
   @Test
+  void aClientThatCannotReachTwoNodesOfARackIsSparedTheOthers() {
+    FakeCluster cluster = new FakeCluster(5, 8);
+    DatanodeDescriptor writer = cluster.node(1, 0);
+    Set<Node> one = Set.of(cluster.node(2, 0));
+    Set<Node> two = Set.of(cluster.node(2, 0), cluster.node(2, 7));
+    for (int i = 0; i < TIMES; i++) {
+      List<DatanodeStorageInfo> again = cluster.choose(3, writer, List.of(), one, "HOT", NO_FLAGS);
+      assertEquals(List.of(1, 2, 2), racksOf(again));
+      List<DatanodeStorageInfo> pipeline = cluster.write(1, writer);
+      assertEquals(Set.of(1, 2), new HashSet<>(racksOf(cluster.repair(writer, pipeline, one))));
+      List<DatanodeStorageInfo> repaired = cluster.repair(writer, pipeline, two);
+      assertEquals(2, repaired.size());
+      assertFalse(racksOf(repaired).contains(2));
+    }
+    assertFallsBack(cluster, 1, 2, two, "HOT");
+    // In the writer's own rack the default policy goes on as it does.
+    Set<Node> own = Set.of(cluster.node(1, 1), cluster.node(1, 2));
+    List<DatanodeStorageInfo> pipeline = cluster.choose(3, writer, List.of(), own, "HOT", NO_FLAGS);
+    assertEquals(List.of(1, 2, 2), racksOf(pipeline));
+  }
+
+  @Test
+  void aSuspectRackIsUsedWhenTheOthersDoNotSuffice() {
+    FakeCluster cluster = new FakeCluster(2, 4);
+    Set<Node> failed = Set.of(cluster.node(2, 0), cluster.node(2, 1));
+    for (int i = 0; i < TIMES; i++) {
+      List<DatanodeStorageInfo> pipeline =
+          cluster.choose(3, cluster.node(1, 0), List.of(), failed, "HOT", NO_FLAGS);
+      assertEquals(List.of(1, 2, 2), racksOf(pipeline));
+      assertTrue(pipeline.stream().noneMatch(s -> failed.contains(node(s))));
+    }
+  }
+
+  @Test
+  void aCopyIsNotKeptFromARackWhoseNodesTheNameNodeExcludes() {
+    FakeCluster cluster = new FakeCluster(5, 4);
+    List<DatanodeStorageInfo> existing = cluster.write(1, cluster.node(1, 0));
+    Set<Node> leaving = Set.of(cluster.node(2, 0), cluster.node(2, 1));
+    for (int i = 0; i < TIMES; i++) {
+      List<DatanodeStorageInfo> copy =
+          cluster.choose(1, cluster.node(1, 0), existing, leaving, "HOT", null);
+      assertEquals(List.of(2), racksOf(copy));
+    }
+  }
+
+  @Test
   void aBusyRackIsReplaced() {
     FakeCluster cluster = new FakeCluster(5, 3);
     cluster.rack(2).forEach(node -> node.setXceiverCount(21));

@@ -43,6 +43,7 @@ final class RackedCluster implements AutoCloseable {
   final DistributedFileSystem fs;
   private final File directory;
   private final File excludeFile;
+  private final List<MiniDFSCluster.DataNodeProperties> stopped = new ArrayList<>();
   private int files;
 
   /** How many racks and nodes, and what differs from one disk with room. */
@@ -92,8 +93,6 @@ final class RackedCluster implements AutoCloseable {
     for (int i = 0; i < keysAndValues.length; i += 2) {
       conf.set(keysAndValues[i], keysAndValues[i + 1]);
     }
-    WriterFromPathPolicy.CLOCK.set(Duration.ZERO);
-
     int nodes = layout.racks * layout.nodesPerRack;
     String[] racks = new String[nodes];
     String[] hosts = new String[nodes];
@@ -189,20 +188,29 @@ final class RackedCluster implements AutoCloseable {
     throw new IllegalArgumentException("no data node " + host);
   }
 
-  /** Stops a data node's process; the NameNode has not noticed. */
-  MiniDFSCluster.DataNodeProperties stop(String host) {
-    return mini.stopDataNode(dataNode(host).getDatanodeId().getXferAddr());
+  /** Stops the processes of data nodes; the NameNode has not noticed. */
+  void stop(String... hosts) {
+    for (String host : hosts) {
+      stopped.add(mini.stopDataNode(dataNode(host).getDatanodeId().getXferAddr()));
+    }
   }
 
   /** Stops data nodes and lets the NameNode notice that they are dead. */
-  List<MiniDFSCluster.DataNodeProperties> kill(String... hosts) throws IOException {
-    List<MiniDFSCluster.DataNodeProperties> stopped = new ArrayList<>();
+  void kill(String... hosts) throws IOException {
     for (String host : hosts) {
       DataNode node = dataNode(host);
-      stopped.add(stop(host));
+      stop(host);
       mini.setDataNodeDead(node.getDatanodeId());
     }
-    return stopped;
+  }
+
+  /** Starts the data nodes that were stopped, with what they had on disk. */
+  void restart() throws IOException {
+    for (MiniDFSCluster.DataNodeProperties node : stopped) {
+      assertTrue(mini.restartDataNode(node, true));
+    }
+    stopped.clear();
+    mini.waitActive();
   }
 
   /** Decommissions exactly these nodes, by the exclude file. */
