@@ -19,6 +19,7 @@ mod verify;
 mod watch;
 
 use std::path::PathBuf;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use etalon_measure::results::Table;
@@ -82,6 +83,8 @@ pub struct Options {
     pub patience: Duration,
     /// The processor that the kernel stays on; none leaves the choice to the system.
     pub cpu: Option<usize>,
+    /// Told what programs write, as soon as it is known here.
+    pub output: Option<Sender<Output>>,
 }
 
 impl Default for Options {
@@ -95,8 +98,20 @@ impl Default for Options {
             memory_mib: 512,
             patience: Duration::from_secs(60),
             cpu: None,
+            output: None,
         }
     }
+}
+
+/// A piece of what a program wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Index of the program, as in [`Run::programs`].
+    pub program: u32,
+    /// Standard output (1) or standard error (2).
+    pub stream: u8,
+    /// The piece.
+    pub bytes: Vec<u8>,
 }
 
 /// What became of a program.

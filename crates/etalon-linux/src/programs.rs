@@ -1,8 +1,10 @@
 //! What the kernel's log says of programs: output and ends.
 
+use std::sync::mpsc::Sender;
+
 use etalon_units::Time;
 
-use crate::ProgramResult;
+use crate::{Output, ProgramResult};
 
 /// Bytes kept of each of a program's streams.
 const MOST_OUTPUT: usize = 64 << 20;
@@ -10,15 +12,19 @@ const CUT: &[u8] = b"\n[etalon: what follows 64 MiB of output is left out]\n";
 
 /// What became of each program so far.
 #[derive(Debug)]
-pub(crate) struct Programs(Vec<ProgramResult>);
+pub(crate) struct Programs {
+    results: Vec<ProgramResult>,
+    told: Option<Sender<Output>>,
+}
 
 impl Programs {
-    pub(crate) fn new(count: usize) -> Programs {
-        Programs(vec![ProgramResult::default(); count])
+    pub(crate) fn new(count: usize, told: Option<Sender<Output>>) -> Programs {
+        let results = vec![ProgramResult::default(); count];
+        Programs { results, told }
     }
 
     fn get(&mut self, program: u32) -> Result<&mut ProgramResult, String> {
-        let found = self.0.get_mut(program as usize);
+        let found = self.results.get_mut(program as usize);
         found.ok_or_else(|| format!("there is no program {program}"))
     }
 
@@ -49,11 +55,20 @@ impl Programs {
                 to.extend_from_slice(CUT);
             }
         }
+        if let Some(told) = &self.told {
+            let bytes = data.to_vec();
+            // Nobody listens any more: the output is kept nevertheless.
+            let _ = told.send(Output {
+                program,
+                stream,
+                bytes,
+            });
+        }
         Ok(())
     }
 
     pub(crate) fn into_results(self) -> Vec<ProgramResult> {
-        self.0
+        self.results
     }
 }
 
@@ -63,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_program_ends_as_a_shell_would_say() {
-        let mut programs = Programs::new(2);
+        let mut programs = Programs::new(2, None);
         programs.output(0, 1, b"one ").expect("stream 1");
         programs.output(0, 1, b"two").expect("stream 1");
         programs.output(0, 2, b"oh").expect("stream 2");
@@ -84,7 +99,7 @@ mod tests {
 
     #[test]
     fn output_is_bounded() {
-        let mut programs = Programs::new(1);
+        let mut programs = Programs::new(1, None);
         for _ in 0..2 * MOST_OUTPUT / 65_536 {
             programs.output(0, 1, &[b'x'; 65_536]).expect("stream 1");
         }

@@ -116,7 +116,10 @@ impl<'a, O: Observer> Replay<'a, O> {
             meter,
             counts: vec![Count::default(); plan.flows.len()],
             packets: Packets::new(capture, plan.racks())?,
-            programs: Programs::new(options.programs.len() + plan.programs.len()),
+            programs: Programs::new(
+                options.programs.len() + plan.programs.len(),
+                options.output.clone(),
+            ),
             verifier,
             now: Time::ZERO,
             beginning: false,
