@@ -181,6 +181,7 @@ fn observed<O: Observer>(
     let machine = Machine::boot(image, &setup.encode(&text), start)?;
     let (ending, console) = watch(machine, &mut replay, options.patience);
     let console = console.text();
+    let silent = replay.is_empty();
     let measured = replay.finish(ending == Ending::Complete).map(|told| Run {
         results: told.results,
         events: told.events,
@@ -197,6 +198,6 @@ fn observed<O: Observer>(
         cause,
         message,
         console,
-        partial: measured.ok().map(Box::new),
+        partial: measured.ok().filter(|_| !silent).map(Box::new),
     })
 }
