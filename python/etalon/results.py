@@ -55,7 +55,7 @@ class Run:
     latency_histogram: pl.DataFrame
     """One row a nonempty bin: time in the switch of packets over 1000 B, by pair and network."""
     sequence: pl.DataFrame
-    """Expected-sequence graph and VOQ length of the measured pair over `weeks_per_run` weeks, in steps of 1 us."""
+    """Expected-sequence graph, VOQ length and cwnd of the measured pair over `weeks_per_run` weeks, in steps of 1 us."""
     days: pl.DataFrame
     """Lengths of days and weeks and the rates in them, as they came out."""
     programs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PROGRAMS))

@@ -71,6 +71,7 @@ pub(crate) struct FlowMeter {
     pub(crate) cwnd_time: u128,
     cwnd: u32,
     cwnd_since: Time,
+    cwnd_curve: Follower,
 }
 
 impl FlowMeter {
@@ -95,6 +96,7 @@ pub struct Meter {
     others: Vec<[u64; 2]>,
     racks: usize,
     pub(crate) sequence: Curve,
+    pub(crate) cwnd: Curve,
     /// A copy of the metrics', for who sees packets need not have access to the probe at that time.
     runs: Runs,
     /// Data packets that left the network.
@@ -119,12 +121,14 @@ impl Meter {
             cwnd_time: 0,
             cwnd: 0,
             cwnd_since: Time::ZERO,
+            cwnd_curve: Follower::default(),
         };
         Meter {
             flows: plan.flows.iter().map(flow).collect(),
             others: vec![[0; 2]; racks * racks],
             racks,
             sequence: Curve::new(&metrics.runs),
+            cwnd: Curve::new(&metrics.runs),
             runs: metrics.runs.clone(),
             delivered: 0,
         }
@@ -181,6 +185,11 @@ impl Meter {
         if cwnd != flow.cwnd {
             flow.cwnd_time += u128::from(flow.cwnd) * u128::from((now - flow.cwnd_since).0);
             (flow.cwnd, flow.cwnd_since) = (cwnd, now);
+            if flow.measured {
+                let (curve, value) = (&mut self.cwnd, i64::from(cwnd));
+                flow.cwnd_curve
+                    .update(now, value, &self.runs, curve, true, false);
+            }
         }
     }
 
@@ -212,6 +221,9 @@ impl Meter {
                 let (value, curve) = (flow.highest as i64, &mut self.sequence);
                 flow.sequence
                     .update(now, value, &self.runs, curve, false, true);
+                let (value, curve) = (flow.cwnd.into(), &mut self.cwnd);
+                flow.cwnd_curve
+                    .update(now, value, &self.runs, curve, true, false);
             }
         }
     }

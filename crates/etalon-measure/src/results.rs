@@ -51,7 +51,7 @@ pub struct Results {
     pub pairs: Table,
     /// Latency histograms: one row a nonempty bin.
     pub latency: Table,
-    /// Expected sequence number and VOQ length of the measured pair over a run of weeks.
+    /// Expected sequence number, VOQ length and congestion window of the measured pair's flows over a run of weeks.
     pub sequence: Table,
     /// Timing and rates of the measured pair's days.
     pub days: Table,
@@ -327,6 +327,7 @@ fn sequence(meter: &Meter, metrics: &Metrics, end: Time) -> Table {
         ),
         ("bytes", Column::Floats(meter.sequence.mean(&flows))),
         ("voq_packets", Column::Floats(metrics.voq_curve.mean(&voq))),
+        ("cwnd_packets", Column::Floats(meter.cwnd.mean(&flows))),
     ]
 }
 

@@ -1,0 +1,62 @@
+"""`etalon validate`: the simulator against real Linux TCP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from etalon.cli import common
+from etalon.errors import PlanError
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command(epilog="Example:  etalon validate --only cubic")(validate)
+
+
+def validate(
+    only: Annotated[
+        str | None,
+        typer.Option(help="Only experiments whose name contains this.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Write table and figures into this page, like docs/validation.md.",
+            show_default=False,
+        ),
+    ] = None,
+    jobs: common.Jobs = None,
+    json: common.Json = False,
+) -> None:
+    """Run a fixed set of experiments on the simulator and on Linux, and compare."""
+    from etalon import store, validation
+    from etalon.validation import page
+
+    chosen = [e for e in validation.EXPERIMENTS if only is None or only in e.name]
+    if not chosen:
+        names = "; ".join(experiment.name for experiment in validation.EXPERIMENTS)
+        raise PlanError(f'--only "{only}": no experiment has this in its name; there are {names}')
+    if out is not None:
+        if only is not None:
+            raise PlanError("--out takes the whole set; leave --only out")
+        page.check(out)
+        store.check_writable(out)
+    with common.progress_bar("validate") as progress:
+        rows = validation.compare(chosen, jobs=jobs, progress=progress)
+    if json:
+        common.print_json([row.as_dict() for row in rows])
+    else:
+        table = common.plain_table("experiment", *(f">{column}" for column in page.COLUMN_NAMES))
+        for row in rows:
+            table.add_row(row.experiment.name, *page.cells(row))
+        common.print_table(table)
+        for sentence in page.summary(rows):
+            typer.echo(sentence)
+    if out is not None:
+        for path in validation.write(rows, out):
+            common.note(f"wrote {path}")

@@ -1,0 +1,180 @@
+"""`docs/validation.md`: the measured part of the page, and its figures. What people wrote around it stays."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from etalon.errors import PlanError
+from etalon.results import Run
+from etalon.validation.compare import (
+    PERCENT,
+    POINTS,
+    Comparison,
+    retransmissions,
+    utilization,
+)
+
+BEGIN, END = "<!-- measured -->", "<!-- end of what was measured -->"
+PANELS = {
+    "sequence": ("bytes", 1e3, "sequence (kB/flow)"),
+    "cwnd": ("cwnd_packets", 1.0, "cwnd (packets)"),
+}
+"""Figures over time: column of the sequence table, scale, label."""
+ACROSS = 4
+"""Panels side by side."""
+COLUMN_NAMES = (
+    "utilisation (%)",
+    "points",
+    "p50 (µs)",
+    "%",
+    "p99 (µs)",
+    "%",
+    "retransmitted (‰)",
+)
+"""Of the table, behind the experiment: simulator / Linux, and how far the simulator is off."""
+ENGINES = (("simulator", "sim"), ("Linux", "linux"))
+
+
+def write(rows: Sequence[Comparison], page: Path) -> list[Path]:
+    """Writes the table into the page between its two marks, and the figures to `images/` beside it.
+
+    A page without the marks is refused; one that does not exist is made. Returns what was written.
+    """
+    head, tail = check(page)
+    images = page.parent / "images"
+    drawn = {name: images / f"{page.stem}-{name}.png" for name in PANELS}
+    text = "\n".join(
+        [
+            BEGIN,
+            "",
+            *summary(rows),
+            "",
+            *table(rows),
+            "",
+            *(
+                f"![{PANELS[name][2]}, simulator and Linux](images/{path.name})\n"
+                for name, path in drawn.items()
+            ),
+            END,
+        ]
+    )
+    images.mkdir(parents=True, exist_ok=True)
+    for name, path in drawn.items():
+        _put(path, figure(rows, name))
+    _put(page, f"{head}{text}{tail}".encode())
+    return [page, *drawn.values()]
+
+
+def summary(rows: Sequence[Comparison]) -> list[str]:
+    """What the table says in two sentences."""
+    outside = [row.experiment.name for row in rows if not row.holds]
+    utilisation = max(rows, key=lambda row: abs(row.utilization_error))
+    latency = max(rows, key=lambda row: abs(row.latency_error(99)))
+    meta = rows[0].linux.meta
+    return [
+        f"Linux {meta.get('kernel', '6.1')}, {len(rows)} experiments. The largest difference in utilisation is "
+        f"{utilisation.utilization_error:+.1f} points ({utilisation.experiment.name}), in 99th percentile latency "
+        f"{latency.latency_error(99):+.1f} % ({latency.experiment.name}).",
+        f"Outside {POINTS:g} points and {PERCENT:g} %: {'; '.join(outside) or 'none'}.",
+    ]
+
+
+def table(rows: Sequence[Comparison]) -> list[str]:
+    """The table in Markdown."""
+    lines = [
+        f"| experiment | {' | '.join(COLUMN_NAMES)} |",
+        f"|---|{'---:|' * len(COLUMN_NAMES)}",
+    ]
+    for row in rows:
+        mark = "" if row.holds else " \\*"
+        lines.append(f"| {row.experiment.name}{mark} | {' | '.join(cells(row))} |")
+    return lines
+
+
+def cells(row: Comparison) -> list[str]:
+    """One row's numbers: simulator / Linux, and how far the simulator is off."""
+    return [
+        _pair(row, utilization),
+        f"{row.utilization_error:+.1f}",
+        _pair(row, lambda run: run.latency(50)),
+        f"{row.latency_error(50):+.1f}",
+        _pair(row, lambda run: run.latency(99)),
+        f"{row.latency_error(99):+.1f}",
+        _pair(row, retransmissions),
+    ]
+
+
+def figure(rows: Sequence[Comparison], name: str) -> bytes:
+    """A panel an experiment with circuits: the mean over flows and weeks on both engines, as a PNG file."""
+    from matplotlib.figure import Figure
+
+    from etalon.figures import _week, style
+
+    column, scale, label = PANELS[name]
+    shown = [row for row in rows if row.sim.sequence.height and row.linux.sequence.height]
+    height = -(-len(shown) // ACROSS)
+    with style.context():
+        drawing = Figure(figsize=(style.PAGE, 1.25 * height + 0.4), layout="constrained")
+        panels = drawing.subplots(height, ACROSS, sharex=True, squeeze=False)
+        for ax in panels.flat[len(shown) :]:
+            ax.set_axis_off()
+        for row, ax in zip(shown, panels.flat, strict=False):
+            week = _week.of_plan(row.sim.plan.resolve())
+            for index, (title, engine) in enumerate(ENGINES):
+                run: Run = getattr(row, engine)
+                part = run.sequence.gather_every(max(run.sequence.height // 2000, 1))
+                ax.plot(
+                    part["t_ns"] / 1e6,
+                    part[column] / scale,
+                    color=style.colour(index),
+                    linestyle="-" if index == 0 else (0, (3, 1)),
+                    linewidth=0.9,
+                    label=title,
+                )
+            if week is not None:
+                length, (src, dst) = week.length_ns, row.sim.plan.measured_pair
+                day = sum(end - start for start, end in week.days(src, dst))
+                for end in range(length, int(row.sim.sequence["t_ns"][-1]) + length, length):
+                    ax.axvspan((end - day) / 1e6, end / 1e6, color=style.DAY, alpha=style.DAY_ALPHA)
+            ax.set_title(row.experiment.name, fontsize=7)
+            ax.set_ylim(bottom=0)
+        drawing.supxlabel("time after the circuit (ms)", fontsize=8)
+        drawing.supylabel(label, fontsize=8)
+        panels[0][0].legend(loc="upper left")
+        return style.png(drawing)
+
+
+def _pair(row: Comparison, of: Callable[[Run], float]) -> str:
+    sim, linux = row.both(of)
+    return f"{sim:.1f} / {linux:.1f}"
+
+
+def check(page: Path) -> tuple[str, str]:
+    """What stands before and behind the measured part. A page without the marks is refused."""
+    if not page.exists():
+        return "# Simulator and Linux\n\n", "\n"
+    text = page.read_text(encoding="utf-8")
+    head, begin, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise PlanError(
+            f"has no line {BEGIN} with a line {END} behind it, between which the results would go",
+            file=str(page),
+        )
+    return head, tail
+
+
+def _put(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all."""
+    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+        os.chmod(draft, 0o644)
+        os.replace(draft, path)
+    except BaseException:
+        os.unlink(draft)
+        raise
