@@ -1,0 +1,237 @@
+"""Builds a kernel: source, patches and configuration give a tree that is kept; driver, core and init are linked into it.
+
+An interrupted build goes on where it was. What looks like an image is one: it appears by a rename at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from etalon.errors import EtalonError
+from etalon.kernel import cache, places, source, tools
+from etalon.kernel.process import Failed, Log
+from etalon.kernel.recipe import DEFAULT_HZ, FIXED, INITRAMFS, Recipe, recipe
+
+Progress = Callable[[float], None]
+"""Is called with the share of the work that is done, 0 to 1."""
+Told = Callable[[str], None]
+"""Is called with what is being done."""
+
+OBJECTS = 700
+"""About what a whole build compiles: for the progress bar only."""
+BEFORE_MAKE = 0.15
+"""Share of a whole build's time before the compiler starts."""
+NEEDED = 1_200_000_000
+"""Bytes on the disk for a new tree."""
+
+ARCH = ("ARCH=um", "SUBARCH=x86_64")
+DRIVER = "drivers/net/etalon"
+CORE = f"{DRIVER}/etalon_core.o_shipped"
+
+
+def image(
+    hz: int = DEFAULT_HZ,
+    progress: Progress | None = None,
+    told: Told | None = None,
+    *,
+    given: Path | None = None,
+    jobs: int | None = None,
+    force: bool = False,
+) -> Path:
+    """The kernel with this timer frequency; builds it if it is not there, or not of the `given` source.
+
+    `given` is an archive or folder with the source of Linux 6.1.x; `force` builds everything anew.
+    """
+    path = cache.find(hz)
+    if path is not None and given is None and not force:
+        return path
+    tools.check()
+    build = _Build(recipe(hz), progress or (lambda share: None), told or (lambda step: None), jobs)
+    with cache.lock(build.told):
+        path = cache.find(hz)  # another build may have made it while this one waited
+        if path is not None and given is None and not force:
+            return path
+        with Log(places.log()) as build.log:
+            try:
+                return build.run(None if given is None else source.given(given), force)
+            except OSError as error:
+                what = error.filename or places.cache()
+                raise EtalonError(f"{what}: {error.strerror}; the kernel was not built") from error
+
+
+class _Build:
+    """One build, from what there is to the image."""
+
+    log: Log
+
+    def __init__(self, recipe: Recipe, progress: Progress, told: Told, jobs: int | None) -> None:
+        self.recipe = recipe
+        self.progress = progress
+        self.told = told
+        self.jobs = jobs or len(os.sched_getaffinity(0))
+        self.tree = places.trees() / recipe.tree
+
+    def run(self, given: source.Source | None, force: bool) -> Path:
+        about = cache.read_about(self.tree)
+        origin = None if given is None else given.identity
+        if about is None or force or origin not in (None, about["origin"]):
+            about = self.prepare(given)
+        self.told("building the Rust core")
+        self.add()
+        self.told(f"compiling Linux {about['version']}")
+        self.make("linux")
+        self.progress(0.99)
+        return self.keep(about)
+
+    def prepare(self, given: source.Source | None) -> dict[str, object]:
+        """A new tree: unpacked, patched and configured."""
+        self.progress(0.0)
+        cache.remove(self.tree)
+        _check_disk(places.cache())
+        at = given or source.obtain(self.told, self.log)
+        self.told(f"unpacking {at.path.name}")
+        self.progress(0.02)
+        self.tree.mkdir(parents=True)
+        at.unpack(self.tree, self.log)
+        version = source.version(self.tree, at.path)
+        self.progress(0.07)
+        for patch in self.recipe.patches:
+            self.patch(patch, version)
+        self.told("configuring")
+        self.configure(version)
+        self.progress(0.1)
+        about = {
+            "hz": self.recipe.hz,
+            "version": version,
+            "source": str(at.path),
+            "origin": at.identity,
+        }
+        cache.write_about(self.tree, about)
+        return about
+
+    def patch(self, patch: Path, version: str) -> None:
+        command = ["patch", "-p1", "--batch", "--forward", "--no-backup-if-mismatch", "-i", patch]
+        try:
+            self.log.run(command, f"patch {patch.name}", folder=self.tree)
+        except Failed as error:
+            raise Failed(f"Linux {version} does not take Etalon's patches: {error}") from None
+
+    def configure(self, version: str) -> None:
+        """Writes .config, and checks that this kernel has everything that was asked for."""
+        self.copy("driver", DRIVER)
+        wanted = self.tree / ".etalon.config"
+        wanted.write_text(self.recipe.config, encoding="utf-8")
+        self.make(f"KCONFIG_ALLCONFIG={wanted.name}", "allnoconfig")
+        got = set((self.tree / ".config").read_text(encoding="utf-8").splitlines())
+        lost = [
+            line
+            for line in self.recipe.config.splitlines()
+            if line.startswith("CONFIG_") and line not in got
+        ]
+        if lost:
+            raise EtalonError(f"Linux {version} cannot be configured with {', '.join(lost)}")
+
+    def add(self) -> None:
+        """Puts into the tree what is ours: the driver, reTCP, the Rust core and the initramfs."""
+        kernel = self.recipe.root / "kernel"
+        self.copy("driver", DRIVER)
+        self.copy("tcp", "net/ipv4")
+        core = self.tree / f"{CORE}.new"
+        self.log.run(
+            ["sh", kernel / "core" / "build.sh", core],
+            "building the Rust core",
+            folder=self.recipe.root,
+            environment={"CARGO_TARGET_DIR": str(places.cargo())},
+        )
+        _put(core, self.tree / CORE)
+        self.progress(BEFORE_MAKE)
+        initramfs = self.tree / Path(INITRAMFS).parent
+        before = _content(initramfs / "init")
+        self.log.run(
+            ["sh", kernel / "init" / "build.sh", initramfs], "building init", folder=self.tree
+        )
+        if _content(initramfs / "init") != before:  # make cannot tell: its time is always the same
+            for old in (self.tree / "usr").glob("*initramfs_data.cpio*"):
+                old.unlink()
+
+    def copy(self, name: str, to: str) -> None:
+        """Copies the files of a folder of kernel/ that have changed."""
+        (self.tree / to).mkdir(parents=True, exist_ok=True)
+        for file in (self.recipe.root / "kernel" / name).iterdir():
+            if file.is_file() and _content(self.tree / to / file.name) != file.read_bytes():
+                shutil.copyfile(file, self.tree / to / file.name)
+
+    def make(self, *targets: str) -> None:
+        """Runs make, counting what is compiled."""
+        done = 0
+
+        def count(line: str) -> None:
+            nonlocal done
+            if line.startswith("  CC "):
+                done += 1
+                share = min(done / OBJECTS, 1.0)
+                self.progress(BEFORE_MAKE + share * (0.98 - BEFORE_MAKE))
+
+        self.log.run(
+            ["make", *ARCH, f"-j{self.jobs}", *targets],
+            "the kernel's build",
+            folder=self.tree,
+            environment=FIXED,
+            each_line=count if targets == ("linux",) else None,
+        )
+
+    def keep(self, about: dict[str, object]) -> Path:
+        """Puts the finished kernel where it is looked for."""
+        if recipe(self.recipe.hz) != self.recipe:
+            raise EtalonError("the kernel's sources changed while it was built: build it again")
+        images = places.images()
+        images.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=".part-", dir=images))
+        try:
+            self.log.run(
+                ["strip", "-o", draft / cache.IMAGE, "linux"], "strip", folder=self.tree
+            )
+            cache.write_about(draft, about)
+            draft.chmod(0o755)
+            folder = images / self.recipe.image
+            cache.remove(folder)
+            os.replace(draft, folder)
+        finally:
+            cache.remove(draft)
+        self.forget()
+        return folder / cache.IMAGE
+
+    def forget(self) -> None:
+        """Removes trees of other recipes with the same HZ, and unfinished ones."""
+        for folder in places.trees().iterdir():
+            about = cache.read_about(folder)
+            if folder != self.tree and (about is None or about["hz"] == self.recipe.hz):
+                cache.remove(folder)
+
+
+def _put(new: Path, place: Path) -> None:
+    """Replaces a file if its content is another; otherwise it keeps its time, and make has nothing to do."""
+    if _content(place) == new.read_bytes():
+        new.unlink()
+    else:
+        os.replace(new, place)
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _check_disk(folder: Path) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < NEEDED:
+        raise EtalonError(
+            f"{folder}: {free / 1e9:.1f} GB are free and a build takes {NEEDED / 1e9:.1f} GB; "
+            "make room, or set XDG_CACHE_HOME to a folder with more"
+        )

@@ -1,0 +1,108 @@
+"""What is kept in the cache: finished kernels, the trees they were linked in, fetched sources; one build at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from etalon.errors import EtalonError
+from etalon.kernel import places
+from etalon.kernel.recipe import DEFAULT_HZ, recipe
+
+IMAGE = "linux"
+ABOUT = "etalon.json"
+"""In the folder of an image or tree: what it is. A folder without it is unfinished."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A finished kernel in the cache."""
+
+    path: Path
+    hz: int
+    version: str
+    """Of Linux."""
+    current: bool
+    """Whether it is what the source tree would give now."""
+
+
+def find(hz: int = DEFAULT_HZ) -> Path | None:
+    """The kernel with this timer frequency, if it is built and nothing that it is made from has changed since."""
+    path = places.images() / recipe(hz).image / IMAGE
+    return path if path.is_file() else None
+
+
+def kept() -> list[Kept]:
+    """All finished kernels."""
+    listed = []
+    for folder in sorted(places.images().glob("*")):
+        about = read_about(folder)
+        if about is not None and (folder / IMAGE).is_file():
+            current = recipe(about["hz"]).image == folder.name
+            listed.append(Kept(folder / IMAGE, about["hz"], about["version"], current))
+    return sorted(listed, key=lambda one: (one.hz, not one.current, one.path))
+
+
+def read_about(folder: Path) -> dict[str, Any] | None:
+    """What an image or tree is; None if it is unfinished."""
+    try:
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return about if isinstance(about, dict) else None
+
+
+def write_about(folder: Path, about: dict[str, Any]) -> None:
+    """Says what an image or tree is, all of it or nothing."""
+    part = folder / f".{ABOUT}.part"
+    part.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    os.replace(part, folder / ABOUT)
+
+
+@contextmanager
+def lock(told: Callable[[str], None]) -> Iterator[None]:
+    """Only one build works in the cache at a time; says so, and waits, if there is another."""
+    folder = places.cache()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / "lock").open("a+", encoding="utf-8")
+    except OSError as error:
+        raise EtalonError(
+            f"{folder}: the cache cannot be written: {error.strerror}; XDG_CACHE_HOME names another"
+        ) from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            told(f"waiting for another build of the kernel (process {file.read().strip() or '?'})")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        file.truncate()
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
+
+
+def remove(folder: Path) -> int:
+    """Removes a folder; gives the bytes that it took."""
+    freed = size(folder)
+    if folder.exists():
+        shutil.rmtree(folder)
+    return freed
+
+
+def size(folder: Path) -> int:
+    """The bytes on the disk of everything in a folder."""
+    total = 0
+    for at, _, names in os.walk(folder):
+        for name in names:
+            total += os.lstat(os.path.join(at, name)).st_blocks * 512
+    return total

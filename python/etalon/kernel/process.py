@@ -1,0 +1,109 @@
+"""Runs the tools of a build: their output goes to the log, and none outlives an interruption."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from etalon.errors import EtalonError
+
+SHOWN = 12
+"""Lines of the log that an error shows."""
+HEEDED = ("MAKE", "MFLAGS", "CFLAGS", "LDFLAGS", "KC", "KBUILD", "ARCH", "SUBARCH", "CROSS_", "LOCALVERSION")
+"""Beginnings of environment variables that a kernel's build would heed."""
+
+
+class Failed(EtalonError):
+    """A tool that ended with an error; the message shows the end of the log and says where all of it is."""
+
+
+class Log:
+    """A log file and the commands that write to it. It is removed if the block ends well."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.last: deque[str] = deque(maxlen=SHOWN)
+        self.file: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.file = self.path.open("w", encoding="utf-8")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self.file is not None
+        self.file.close()
+        if not isinstance(error, Failed):
+            self.path.unlink(missing_ok=True)
+
+    def run(
+        self,
+        command: Sequence[str | Path],
+        what: str,
+        *,
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+        each_line: Callable[[str], None] | None = None,
+    ) -> None:
+        """Runs a command to its end; raises `Failed`, saying that `what` failed, if it ends with an error."""
+        assert self.file is not None
+        self.last.clear()
+        print("$", *command, file=self.file, flush=True)
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=clean_environment() | dict(environment or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                self.file.write(line)
+                if line.strip():
+                    self.last.append(line.rstrip())
+                if each_line is not None:
+                    each_line(line)
+            process.wait()
+        finally:
+            _end(process)
+        if process.returncode != 0:
+            self.file.flush()
+            shown = "".join(f"\n  {line}" for line in self.last)
+            raise Failed(f"{what} failed:{shown}\nthe whole log: {self.path}")
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Ends a command with everything that it started."""
+    if process.poll() is not None:
+        return
+    for number, patience in ((signal.SIGTERM, 3.0), (signal.SIGKILL, None)):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(patience)
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue
+        return
+
+
+def clean_environment() -> dict[str, str]:
+    """The environment without what would make one user's kernel another than the next one's."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(HEEDED)}
+    return kept | {"LC_ALL": "C"}

@@ -1,0 +1,167 @@
+"""The kernel's source: where it is found, how it is fetched, and which parts of it are unpacked."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from etalon.errors import EtalonError, PlanError
+from etalon.kernel import places
+from etalon.kernel.process import Failed, Log
+
+SERIES = "6.1"
+"""The patches are for this series of kernels; made for 6.1.192."""
+PACKAGE = f"linux-source-{SERIES}"
+INSTALLED = Path(f"/usr/src/{PACKAGE}.tar.xz")
+"""Where Debian's package puts it."""
+
+ELSEWHERE = (
+    f"download linux-{SERIES}.x.tar.xz from https://kernel.org and say "
+    f"`etalon kernel build --source linux-{SERIES}.x.tar.xz`"
+)
+
+_FOREIGN = (
+    "alpha arc arm arm64 csky hexagon ia64 loongarch m68k microblaze mips nios2 openrisc parisc powerpc riscv s390 "
+    "sh sparc xtensa"
+).split()
+_UNUSED = [
+    *(f"arch/{name}" for name in _FOREIGN),
+    *(f"tools/{name}" for name in ("perf", "testing", "power", "bpf", "lib/bpf")),
+    *(f"drivers/net/{name}" for name in ("ethernet", "wireless", "dsa", "usb", "phy", "can")),
+    *(
+        f"drivers/{name}"
+        for name in (
+            "accessibility acpi ata atm bluetooth clk comedi crypto cxl dma edac extcon firmware fpga fsi gpio gpu "
+            "greybus hid hv hwmon hwtracing i2c i3c iio infiniband input iommu isdn leds macintosh mailbox md media "
+            "memory memstick mfd misc mmc most mtd mux nfc ntb nvme nvmem parport pci pcmcia perf phy pinctrl platform "
+            "power powercap ras rapidio regulator remoteproc reset rpmsg rtc s390 scsi soc soundwire spi spmi staging "
+            "target tee thermal thunderbolt ufs usb vdpa vfio video w1 watchdog xen"
+        ).split()
+    ),
+    *(f"fs/{name}" for name in "bcachefs btrfs ceph cifs ext4 f2fs gfs2 jfs ksmbd nfs nfsd nilfs2 ntfs3 ocfs2 xfs".split()),
+    *(f"net/{name}" for name in ("bluetooth", "mac80211", "netfilter", "sctp", "sunrpc", "tipc", "wireless")),
+    "sound",
+    "samples",
+]
+LEFT_OUT = [
+    *(f"*/{folder}/*.[chS]" for folder in _UNUSED),
+    *("*.rst", "*.dts", "*.dtsi", "*.yaml", "*.json", "*/Documentation/*.txt"),
+]
+"""What is not unpacked: code that our configuration never compiles. Kconfig and make files all stay."""
+BUILT = ["*.o", "*.a", "*.cmd", ".git", ".config", "*/include/generated", "*/include/config", "vmlinux*"]
+"""What a build leaves in a folder of sources."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A tar archive of a kernel, or the folder of one."""
+
+    path: Path
+
+    @property
+    def identity(self) -> str:
+        """Digest of the archive's content; of names, sizes and times of change if it is a folder."""
+        whole = hashlib.sha256()
+        if self.path.is_dir():
+            for folder, folders, names in os.walk(self.path):
+                folders[:] = sorted(name for name in folders if name != ".git")
+                for name in sorted(names):
+                    state = os.lstat(os.path.join(folder, name))
+                    whole.update(f"{folder}/{name} {state.st_size} {state.st_mtime_ns}\n".encode())
+        else:
+            with self.path.open("rb") as file:
+                while block := file.read(1 << 20):
+                    whole.update(block)
+        return whole.hexdigest()[:16]
+
+    def unpack(self, to: Path, log: Log) -> None:
+        """Puts the kernel's source into an empty folder."""
+        without = [f"--exclude={pattern}" for pattern in LEFT_OUT]
+        if self.path.is_dir():
+            pack = ["tar", *without, *(f"--exclude={pattern}" for pattern in BUILT), "-c", "."]
+            command = ["sh", "-c", f'{_quoted(pack)} | tar -x -C "$1"', "sh", str(to)]
+            log.run(command, f"copying {self.path}", folder=self.path)
+            return
+        threads = ["--use-compress-program=xz -T0"] if self.path.suffix == ".xz" else []
+        command = ["tar", *threads, *without, "--strip-components=1", "-xf", str(self.path)]
+        try:
+            log.run(command, f"unpacking {self.path}", folder=to)
+        except Failed as error:
+            raise EtalonError(
+                f"{self.path}: is not a whole archive of a kernel ({log.last[-1] if log.last else error}); "
+                "get it again, or give another one with --source"
+            ) from None
+
+
+def _quoted(command: list[str]) -> str:
+    return " ".join("'" + word.replace("'", "'\\''") + "'" for word in command)
+
+
+def given(path: Path) -> Source:
+    """The source that the user named."""
+    if not path.exists():
+        raise PlanError(f"--source {path}: there is no such file or folder")
+    if path.is_dir() and not (path / "Kconfig").is_file():
+        raise PlanError(f"--source {path}: is not the folder of a kernel's source: it has no Kconfig")
+    return Source(path.absolute())
+
+
+def found() -> Source | None:
+    """A source that is on this machine already."""
+    if INSTALLED.is_file():
+        return Source(INSTALLED)
+    fetched = places.downloads() / INSTALLED.name
+    return Source(fetched) if fetched.is_file() else None
+
+
+def obtain(told: Callable[[str], None], log: Log) -> Source:
+    """The source on this machine, or else fetched with the package manager, as an ordinary user, into the cache."""
+    there = found()
+    if there is not None:
+        return there
+    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+        raise EtalonError(f"the kernel's source is missing; {ELSEWHERE}")
+    told(f"fetching {PACKAGE} (140 MB)")
+    downloads = places.downloads()
+    part = downloads / "part"
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    try:
+        log.run(["apt-get", "-q", "download", PACKAGE], f"apt-get download {PACKAGE}", folder=part)
+        (package,) = part.glob(f"{PACKAGE}_*.deb")
+        inside = f".{INSTALLED}"
+        script = 'dpkg-deb --fsys-tarfile "$1" | tar -xO "$2" > archive'
+        command = ["sh", "-c", script, "sh", package.name, inside]
+        log.run(command, f"unpacking {package.name}", folder=part)
+        if (part / "archive").stat().st_size == 0:
+            raise EtalonError(f"{package.name}: has no {INSTALLED}; {ELSEWHERE}")
+        fetched = downloads / INSTALLED.name
+        os.replace(part / "archive", fetched)
+    except Failed as error:
+        raise Failed(
+            f"{error}\nthe kernel's source could not be fetched: `sudo apt-get update` may help, or "
+            f"`sudo apt-get install {PACKAGE}`, or else {ELSEWHERE}"
+        ) from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return Source(fetched)
+
+
+def version(tree: Path, name: Path) -> str:
+    """The version of an unpacked kernel, which must be of the series that the patches are for."""
+    try:
+        head = (tree / "Makefile").read_text(encoding="utf-8")[:400]
+    except OSError:
+        raise EtalonError(f"{name}: holds no kernel: there is no Makefile in it") from None
+    parts = [re.search(rf"^{key} = (\d+)$", head, re.M) for key in ("VERSION", "PATCHLEVEL", "SUBLEVEL")]
+    if not all(parts):
+        raise EtalonError(f"{name}: holds no kernel: its Makefile states no version")
+    stated = ".".join(part[1] for part in parts if part)
+    if not stated.startswith(f"{SERIES}."):
+        raise EtalonError(f"{name}: is Linux {stated}; Etalon's patches are for {SERIES}.x")
+    return stated

@@ -1,0 +1,89 @@
+"""The tools that a kernel's build needs, and the command that installs what is missing."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+from etalon.errors import EtalonError
+
+MANAGERS = {"apt-get": "apt-get install", "dnf": "dnf install", "pacman": "pacman -S"}
+"""Package managers by the program that is there, and how each installs."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program of the build, and the packages that have it by package manager."""
+
+    name: str
+    purpose: str
+    packages: dict[str, str]
+
+
+def _same(name: str, purpose: str, package: str | None = None) -> Tool:
+    return Tool(name, purpose, dict.fromkeys(MANAGERS, package or name))
+
+
+TOOLS = (
+    _same("gcc", "compiles the kernel"),
+    _same("make", "runs the build"),
+    _same("flex", "reads the kernel's configuration"),
+    _same("bison", "reads the kernel's configuration"),
+    _same("bc", "computes the kernel's time constants"),
+    _same("patch", "applies Etalon's patches"),
+    _same("tar", "unpacks the kernel's source"),
+    Tool(
+        "xz", "unpacks the kernel's source", {"apt-get": "xz-utils", "dnf": "xz", "pacman": "xz"}
+    ),
+    _same("ld", "links the kernel", "binutils"),
+    _same("perl", "generates some of the kernel's source"),
+)
+CARGO = "install Rust with rustup (https://rustup.rs)"
+
+
+def static_libc() -> bool:
+    """Whether programs can be linked with a static C library, as the kernel and its init are."""
+    if shutil.which("gcc") is None:
+        return False
+    found = subprocess.run(
+        ["gcc", "-print-file-name=libc.a"], capture_output=True, text=True, check=False
+    )
+    return "/" in found.stdout  # the name alone says that it is not there
+
+
+def missing() -> list[str]:
+    """The names of what is missing."""
+    names = [tool.name for tool in TOOLS if shutil.which(tool.name) is None]
+    if "gcc" not in names and not static_libc():
+        names.append("static libc")
+    if shutil.which("cargo") is None:
+        names.append("cargo")
+    return names
+
+
+def remedy(names: list[str]) -> str:
+    """What to do about missing tools."""
+    manager = next((name for name in MANAGERS if shutil.which(name)), None)
+    steps = []
+    system = [name for name in names if name != "cargo"]
+    if system and manager is None:
+        steps.append(f"install {', '.join(system)} with your system's package manager")
+    elif system:
+        libc = {"apt-get": "libc6-dev", "dnf": "glibc-static", "pacman": "glibc"}
+        known = {tool.name: tool.packages for tool in TOOLS}
+        packages = [known.get(name, libc)[manager] for name in system] if manager else []
+        steps.append(f"sudo {MANAGERS[manager or '']} {' '.join(dict.fromkeys(packages))}")
+    if "cargo" in names:
+        steps.append(CARGO)
+    return "; ".join(steps)
+
+
+def check() -> None:
+    """Refuses a build for which a tool is missing."""
+    names = missing()
+    if names:
+        verb = "is" if len(names) == 1 else "are"
+        raise EtalonError(
+            f"the kernel cannot be built: {', '.join(names)} {verb} missing\n  {remedy(names)}"
+        )
