@@ -115,7 +115,7 @@ struct net *etalon_host_net(u32 host);
 int etalon_start(void);
 /* Logs the end and writes out the log. 0, or -EALREADY. */
 int etalon_finish(void);
-/* Virtual time now, 0 before the start. */
+/* Virtual time now, 0 before the start: for a record that comes next. */
 u64 etalon_now(void);
 /* The kernel's time at a virtual time, once started. */
 u64 etalon_clock(u64 virtual_ns);
@@ -174,6 +174,8 @@ bool etalon_core_send(struct etalon_core *core, u64 kernel, u32 host,
 /* When to call etalon_core_advance(), U64_MAX for never. */
 u64 etalon_core_next(const struct etalon_core *core);
 void etalon_core_advance(struct etalon_core *core, u64 kernel);
+/* Brings the log up to date, before something else is written to it. */
+void etalon_core_log_up_to(struct etalon_core *core, u64 kernel);
 void etalon_core_finish(struct etalon_core *core, u64 kernel);
 
 /* What the core calls; none of these may call the core. */

@@ -40,6 +40,8 @@ static struct hrtimer timer;
 /* What the timer is set to, or U64_MAX. */
 static u64 armed = U64_MAX;
 static bool started, finished;
+/* The core is at work: it cannot be called. */
+static bool busy;
 
 /* What the core calls. */
 
@@ -143,7 +145,9 @@ void etalon_milestone(u32 which)
 
 static enum hrtimer_restart timer_expired(struct hrtimer *unused)
 {
+	busy = true;
 	etalon_core_advance(core, ktime_get_ns());
+	busy = false;
 	armed = etalon_core_next(core);
 	if (armed > KTIME_MAX)
 		return HRTIMER_NORESTART;
@@ -365,7 +369,9 @@ int etalon_finish(void)
 		return -EALREADY;
 	finished = true;
 	local_irq_save(flags);
+	busy = true;
 	etalon_core_finish(core, ktime_get_ns());
+	busy = false;
 	etalon_log_flush();
 	local_irq_restore(flags);
 	return 0;
@@ -374,13 +380,16 @@ int etalon_finish(void)
 u64 etalon_now(void)
 {
 	unsigned long flags;
-	u64 now;
+	u64 kernel, now;
 
 	if (!core)
 		return 0;
 	/* Reading the clock takes time unless interrupts are off. */
 	local_irq_save(flags);
-	now = etalon_core_now(core, ktime_get_ns());
+	kernel = ktime_get_ns();
+	now = etalon_core_now(core, kernel);
+	if (!busy)
+		etalon_core_log_up_to(core, kernel);
 	local_irq_restore(flags);
 	return now;
 }

@@ -39,6 +39,8 @@ pub struct Driver {
     /// When a host's NIC is done with a packet.
     nics: BinaryHeap<Reverse<(Time, u32, u64)>>,
     edge: Edge,
+    /// Packets between hosts of one rack that have not reached its ToR switch.
+    in_rack: u32,
     /// What was last logged of each flow's sender.
     sockets: Vec<Socket>,
     /// The kernel's time at virtual time 0.
@@ -109,6 +111,7 @@ impl Driver {
             arrivals: BinaryHeap::with_capacity(count as usize),
             nics: BinaryHeap::with_capacity(count as usize),
             edge: Edge::new(setup.capture),
+            in_rack: 0,
             sockets: alloc::vec![Socket::default(); setup.flows.len()],
             epoch: 0,
             phase: Phase::Idle,
@@ -145,14 +148,26 @@ impl Driver {
             .saturating_add(self.epoch)
     }
 
-    /// When the driver next has something to do, in the kernel's time; [`u64::MAX`] for never.
+    /// When the kernel next may hear of something, in its time; [`u64::MAX`] for never. Events that stay inside the
+    /// network wait until then: a timer of the kernel costs more than most of them.
     #[must_use]
     #[inline]
     pub fn next(&self) -> u64 {
-        match self.milestone() {
-            None => u64::MAX,
-            Some(milestone) => self.kernel_time(self.next_event().min(milestone)),
-        }
+        let Some(milestone) = self.milestone() else {
+            return u64::MAX;
+        };
+        let nic = self.nics.peek().map_or(Time::MAX, |first| first.0.0);
+        let arrival = self.arrivals.peek().map_or(Time::MAX, |first| first.0.0);
+        let passage = if self.in_rack > 0 {
+            Span::ZERO
+        } else {
+            self.between.shortest_passage()
+        };
+        let next = nic
+            .min(arrival.saturating_add(passage))
+            .min(self.between.next_departure())
+            .min(milestone);
+        self.kernel_time(next)
     }
 
     /// A host gives a packet to its NIC. Returns false, and has not taken the packet, if it has nowhere to go: before the
@@ -168,6 +183,7 @@ impl Driver {
         }
         // The packet is not sent before the kernel sends it.
         let now = Time((kernel - self.epoch).div_ceil(self.setup.tdf));
+        self.catch_up(now, env);
         let flow = if sent.tcp {
             self.flow(host, sent)
         } else {
@@ -177,15 +193,17 @@ impl Driver {
             self.follow(now, flow, socket, env);
         }
         let rack = |host: u32| (host / u32::from(self.setup.hosts)) as u16;
+        let pair = Pair {
+            src: rack(host),
+            dst: rack(sent.dst),
+        };
+        self.in_rack += u32::from(pair.src == pair.dst);
         let slot = self.edge.insert(InFlight {
             handle: sent.handle,
             dst: sent.dst,
             tcp: sent.tcp,
             packet: Packet {
-                pair: Pair {
-                    src: rack(host),
-                    dst: rack(sent.dst),
-                },
+                pair,
                 flow: flow.map(|(flow, _)| flow),
                 to_server: flow.is_some_and(|(_, to_server)| to_server),
                 ect: sent.ect,
@@ -207,10 +225,25 @@ impl Driver {
 
     /// Does all that is due at or before `kernel`.
     pub fn advance<E: Environment>(&mut self, kernel: u64, env: &E) {
-        if kernel < self.epoch {
-            return;
+        if kernel >= self.epoch {
+            self.advance_to(self.now(kernel), env);
         }
-        let now = self.now(kernel);
+    }
+
+    /// Does all that is due before `kernel`, so that what the kernel now logs comes after it. None of it concerns the
+    /// kernel if that has called at each [`next`](Driver::next).
+    pub fn log_up_to<E: Environment>(&mut self, kernel: u64, env: &E) {
+        self.catch_up(self.now(kernel), env);
+    }
+
+    #[inline]
+    fn catch_up<E: Environment>(&mut self, now: Time, env: &E) {
+        if now > Time::ZERO {
+            self.advance_to(Time(now.0 - 1), env);
+        }
+    }
+
+    fn advance_to<E: Environment>(&mut self, now: Time, env: &E) {
         while let Some(milestone) = self.milestone() {
             let next = self.next_event();
             if next.min(milestone) > now {
@@ -226,6 +259,7 @@ impl Driver {
 
     /// The run is over: logs its end, whether it is the experiment's or an early one. Nothing is taken any more.
     pub fn finish<E: Environment>(&mut self, kernel: u64, env: &E) {
+        self.log_up_to(kernel, env);
         let complete = self.phase == Phase::Over;
         let now = self.now(kernel).min(self.setup.end);
         if self.phase == Phase::Idle {
@@ -298,6 +332,7 @@ impl Driver {
             let entering = edge.enter(now, slot, env);
             let mut outside = Outside { edge, env };
             if entering.pair.src == entering.pair.dst {
+                self.in_rack -= 1;
                 outside.deliver(within_rack(now, entering));
             } else {
                 self.between.enqueue(now, entering, &mut outside, &mut log);
@@ -380,6 +415,22 @@ impl Fabric<Slot> for Between {
         match self {
             Between::Hybrid(hybrid) => hybrid.next_event(),
             Between::Chain(chain) => chain.next_event(),
+        }
+    }
+
+    #[inline]
+    fn next_departure(&self) -> Time {
+        match self {
+            Between::Hybrid(hybrid) => hybrid.next_departure(),
+            Between::Chain(chain) => chain.next_departure(),
+        }
+    }
+
+    #[inline]
+    fn shortest_passage(&self) -> Span {
+        match self {
+            Between::Hybrid(hybrid) => hybrid.shortest_passage(),
+            Between::Chain(chain) => chain.shortest_passage(),
         }
     }
 

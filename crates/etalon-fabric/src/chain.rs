@@ -129,6 +129,17 @@ impl<H: Copy> Chain<H> {
         }
     }
 
+    /// The delays between the end of `stage` and the end of its direction.
+    fn delays_after(&self, stage: usize) -> Span {
+        let end = if stage < self.back {
+            self.back
+        } else {
+            self.stages.len()
+        };
+        let later = &self.stages[stage + 1..end];
+        later.iter().fold(Span::ZERO, |sum, s| sum + s.delay)
+    }
+
     fn pair(&self, stage: usize) -> Pair {
         let src = u16::from(stage >= self.back);
         Pair { src, dst: 1 - src }
@@ -186,6 +197,21 @@ impl<H: Copy> Fabric<H> for Chain<H> {
     #[inline]
     fn next_event(&self) -> Time {
         self.next
+    }
+
+    #[inline]
+    fn next_departure(&self) -> Time {
+        // Of stages that follow, only the delays are certain. The usual dumbbell has none that follow.
+        let mut first = Time::MAX;
+        for (stage, &due) in self.due.iter().enumerate() {
+            first = first.min(due.saturating_add(self.delays_after(stage)));
+        }
+        first
+    }
+
+    fn shortest_passage(&self) -> Span {
+        let passage = |first: usize| self.stages[first].delay + self.delays_after(first);
+        passage(0).min(passage(self.back))
     }
 
     #[inline]

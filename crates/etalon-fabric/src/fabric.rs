@@ -34,6 +34,12 @@ pub trait Fabric<H> {
     /// The next instant at which something happens inside, [`Time::MAX`] if nothing will.
     fn next_event(&self) -> Time;
 
+    /// No packet is delivered before this, unless one enters; not before [`Fabric::next_event`].
+    fn next_departure(&self) -> Time;
+
+    /// No packet is delivered sooner than this after it entered.
+    fn shortest_passage(&self) -> Span;
+
     /// Does all that is due at `now`.
     fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P);
 }
@@ -85,6 +91,18 @@ impl<H: Copy> Fabric<H> for Hybrid<H> {
     fn next_event(&self) -> Time {
         let around = self.around.front().map_or(Time::MAX, |entry| entry.0);
         self.switch.next_event().min(around)
+    }
+
+    #[inline]
+    fn next_departure(&self) -> Time {
+        let around = self.around.front().map_or(Time::MAX, |entry| entry.0);
+        self.switch.next_departure().min(around)
+    }
+
+    #[inline]
+    fn shortest_passage(&self) -> Span {
+        let through = self.switch.shortest_passage();
+        self.bypass.map_or(through, |around| around.min(through))
     }
 
     #[inline]

@@ -83,6 +83,13 @@ impl Agenda {
         time_of(self.nodes[1])
     }
 
+    /// The time of the first event of `kind`, [`Time::MAX`] if there is none.
+    #[inline]
+    pub(crate) fn next_of(&self, kind: Kind) -> Time {
+        // Eight kinds have room, so a kind is a node of the fourth level with all below it.
+        time_of(self.nodes[8 + kind as usize])
+    }
+
     /// The first event if it is due at or before `now`. It stays until its source sets another time.
     #[inline]
     pub(crate) fn first(&self, now: Time) -> Option<Event> {
@@ -144,6 +151,10 @@ mod tests {
                 }
             }
             expected.sort();
+            for kind in KINDS {
+                let first = expected.iter().find(|event| event.1 == kind);
+                assert_eq!(Some(agenda.next_of(kind)), first.map(|event| event.0));
+            }
             for (time, kind, rack) in expected {
                 assert_eq!(agenda.next_time(), time);
                 assert_eq!(agenda.first(Time(7)), Some(Event { time, kind, rack }));

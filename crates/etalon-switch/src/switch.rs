@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use etalon_units::Time;
+use etalon_units::{Span, Time};
 
 use crate::agenda::{Agenda, Event, Kind};
 use crate::circuit_network::CircuitFabric;
@@ -65,6 +65,15 @@ pub struct Switch<H> {
     executor: Executor,
     leads: Leads,
     racks: u16,
+    delays: Delays,
+}
+
+/// Propagation delays, for what cannot happen before.
+#[derive(Clone, Copy, Debug)]
+struct Delays {
+    circuit: Span,
+    up: Span,
+    down: Span,
 }
 
 impl<H: Copy> Switch<H> {
@@ -90,6 +99,11 @@ impl<H: Copy> Switch<H> {
             executor: Executor::new(Week::compile(&schedule, leads), start),
             leads,
             racks: config.racks,
+            delays: Delays {
+                circuit: config.circuit.delay,
+                up: config.packet.up_delay,
+                down: config.packet.down_delay,
+            },
         };
         switch.core.agenda.set(Kind::Schedule, 0, start);
         Ok(switch)
@@ -113,6 +127,29 @@ impl<H: Copy> Switch<H> {
     #[inline]
     pub fn next_event(&self) -> Time {
         self.core.agenda.next_time()
+    }
+
+    /// No packet is [delivered](Sink::deliver) before this, unless one enters: whoever waits for deliveries only, and not
+    /// for events inside, need not [`advance`](Switch::advance) until then. Not before [`next_event`](Switch::next_event).
+    #[must_use]
+    #[inline]
+    pub fn next_departure(&self) -> Time {
+        let after = |kind, delay| self.core.agenda.next_of(kind).saturating_add(delay);
+        let Delays { circuit, down, .. } = self.delays;
+        after(Kind::CircuitArrival, Span::ZERO)
+            .min(after(Kind::DownlinkArrival, Span::ZERO))
+            .min(after(Kind::CircuitFree, circuit))
+            .min(after(Kind::DownlinkFree, down))
+            .min(after(Kind::UplinkArrival, down))
+            .min(after(Kind::UplinkFree, self.delays.up + down))
+            .min(after(Kind::Schedule, self.shortest_passage()))
+    }
+
+    /// No packet takes less time than this from entering the switch to leaving it.
+    #[must_use]
+    #[inline]
+    pub fn shortest_passage(&self) -> Span {
+        self.delays.circuit.min(self.delays.up + self.delays.down)
     }
 
     /// A packet enters the switch.

@@ -26,6 +26,13 @@ impl Time {
         self.0
     }
 
+    /// `self + span`, [`Time::MAX`] if that is later.
+    #[must_use]
+    #[inline]
+    pub const fn saturating_add(self, span: Span) -> Time {
+        Time(self.0.saturating_add(span.0))
+    }
+
     /// The time from `earlier` to `self`, zero if `earlier` is in fact later.
     #[must_use]
     pub const fn saturating_since(self, earlier: Time) -> Span {

@@ -204,6 +204,12 @@ pub extern "C" fn etalon_core_advance(core: &mut Core, kernel: u64) {
     core.driver.advance(kernel, &Kernel);
 }
 
+/// Does what is due before.
+#[unsafe(no_mangle)]
+pub extern "C" fn etalon_core_log_up_to(core: &mut Core, kernel: u64) {
+    core.driver.log_up_to(kernel, &Kernel);
+}
+
 /// The run is over.
 #[unsafe(no_mangle)]
 pub extern "C" fn etalon_core_finish(core: &mut Core, kernel: u64) {
