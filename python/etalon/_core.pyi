@@ -1,6 +1,6 @@
 """Types of the Rust core (crates/etalon-py)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 __all__ = [
@@ -55,18 +55,21 @@ def run_linux(
     hz: int,
     control: Control | None = None,
     *,
-    programs: Sequence[tuple[int, int, Sequence[str], int]] = (),
-    until_programs_end: bool = False,
+    programs: Sequence[tuple[int, int, Sequence[str], int]] | None = None,
+    mode: str = "run",
     folder: str | None = None,
     trace: tuple[int, int, str | None] | None = None,
     memory_mib: int | None = None,
     patience_s: float | None = None,
     cpu: int | None = None,
+    output: Callable[[int, int, bytes], None] | None = None,
 ) -> dict[str, Any]:
     """Runs a resolved plan on the kernel `image`, built for `hz`. Releases the GIL.
 
-    `programs` are rack, host, arguments and start in ns; `trace` is start and end in ns, and the pcapng's path. Returns
-    what `run` does, and `programs`, `console` and with `trace` `events`. ValueError for a plan that Linux cannot run.
+    `programs` (rack, host, arguments, start in ns) run before the plan's. In mode "exec" the end of the first program ends
+    the run, in mode "shell" it also has the terminal. `trace` is start and end in ns, and the pcapng's path. `output` is
+    told program, stream (1 or 2) and bytes of what programs write. Returns what `run` does, and `programs`, `console` and
+    with `trace` `events`. ValueError for a plan that Linux cannot run.
     """
 
 def congestion_controls() -> list[dict[str, Any]]:

@@ -52,7 +52,7 @@ class Engine(Protocol):
 
 
 ENGINES: dict[str, Engine] = {
-    one.NAME: one for one in (engine_sim.Simulator(), engine_linux.Linux())
+    one.NAME: one for one in (engine_sim.Simulator(), engine_linux.LINUX)
 }
 """The engines by name."""
 

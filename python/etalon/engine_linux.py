@@ -107,7 +107,8 @@ class Linux:
             raise PlanError(f"{plan.name}: Linux cannot run this plan: {error}") from error
         except _core.KernelError as error:
             message, console, partial = error.args
-            run = None if partial is None else self.finish(plan, partial)
+            reached = partial is not None and partial["meta"]["simulated_ns"] > 0
+            run = self.finish(plan, partial) if reached else None
             raise EngineFailed(f"{plan.name}: {message}", console, run) from error
 
     def finish(self, plan: Plan, answer: Mapping[str, Any]) -> Run:
@@ -117,6 +118,10 @@ class Linux:
         run = Run.from_core(plan, answer, self.NAME, self.digest(plan))
         run.meta.update(kernel=image.version, kernel_image=image.digest, hz=image.hz)
         return run
+
+
+LINUX = Linux()
+"""The Linux engine of this process."""
 
 
 def image_of(hz: int) -> Image | None:

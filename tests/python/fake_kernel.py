@@ -28,6 +28,8 @@ class FakeKernel:
     """Options of each run."""
     programs: Callable[[Sequence[str]], dict[str, Any]] | None = None
     """What becomes of a program with these arguments."""
+    reached: int = 1_000_000
+    """How far in ns a run comes that fails."""
     failure: tuple[str, str, bool] | None = None
     """Sentence, console and whether a part was measured, of runs that fail."""
 
@@ -54,21 +56,29 @@ class FakeKernel:
     ) -> dict[str, Any]:
         self.calls.append({"image": image, "hz": hz, **options})
         plan = json.loads(plan_json)
-        programs = plan.pop("programs", [])
+        given = options.get("programs", ())
+        programs = [{"command": argv} for _, _, argv, _ in given] + plan.pop("programs", [])
+        self.calls[-1]["plan"] = json.loads(plan_json)
+        if options.get("mode", "run") != "run":
+            plan["duration_ns"] = 1_000_000
         plan_json = json.dumps(plan)
-        self.calls[-1]["programs"] = programs
         answer: dict[str, Any] = _core.run(plan_json, control)
         ending = self.programs or (lambda _: {"status": 0, "stdout": b"", "stderr": b""})
         answer["programs"] = [
             {"end_ns": 1_000_000, **ending(program["command"])} for program in programs
         ]
         answer["console"] = ""
+        if options.get("output") is not None:
+            for index, one in enumerate(answer["programs"]):
+                for stream, name in ((1, "stdout"), (2, "stderr")):
+                    options["output"](index, stream, one[name])
         if options.get("trace") is not None:
             start, end, path = options["trace"]
             return _core.trace(plan_json, path, start, end, control)
         if self.failure is not None:
             sentence, console, measured = self.failure
             answer["meta"]["partial"] = True
+            answer["meta"]["simulated_ns"] = self.reached
             raise _core.KernelError(sentence, console, answer if measured else None)
         return answer
 

@@ -134,7 +134,7 @@ def test_programs_leave_output_and_exit_status(
     assert "nothing was delivered" not in answer.err
     assert "cut off by the end" in answer.out
     assert "goodput" not in answer.out
-    assert fake.calls[0]["programs"] == [
+    assert fake.calls[0]["plan"]["programs"] == [
         {"rack": 1, "host": 1, "command": ["iperf3", "-s"], "start_ns": 0},
         {"rack": 0, "host": 1, "command": ["ping", "-c", "3", "r1h1"], "start_ns": 1_000_000},
     ]
@@ -300,3 +300,87 @@ def test_a_plan_of_programs_is_written_and_read_back() -> None:
     plan = Plan.from_toml(PROGRAMS)
     assert Plan.from_toml(plan.to_toml()) == plan
     assert Plan.from_toml(SMALL).resolve().get("programs") is None
+
+
+def test_exec_passes_output_and_exit_status_on(
+    etalon: Command, fake: FakeKernel, small_file: Path
+) -> None:
+    fake.programs = lambda argv: {
+        "status": 3 if argv[0] == "ping" else None,
+        "stdout": f"{argv[0]} said\nthis".encode(),
+        "stderr": b"",
+    }
+    command = (
+        "exec",
+        small_file,
+        "--host",
+        "r0h1",
+        "--server",
+        "r1h1:iperf3 -s",
+        "--",
+        "ping",
+        "-c",
+        "3",
+        "r1h1",
+    )
+    answer = etalon(*command)
+    assert answer.code == 3
+    assert answer.out == "ping said\nthis"
+    assert "[r1h1] iperf3 said\n[r1h1] this\n" in answer.err
+    (call,) = fake.calls
+    assert call["mode"] == "exec"
+    assert call["programs"] == [
+        (0, 1, ["ping", "-c", "3", "r1h1"], 1_000_000),
+        (1, 1, ["iperf3", "-s"], 0),
+    ]
+    assert call["plan"]["duration_ns"] == 3600 * 10**9, "it ends with the command"
+    assert not (small_file.parent / "runs").exists()
+
+
+def test_exec_tells_of_a_command_that_was_cut_off(
+    etalon: Command, fake: FakeKernel, small_file: Path
+) -> None:
+    fake.programs = lambda _: {"status": None, "stdout": b"", "stderr": b""}
+    answer = etalon("exec", small_file, "--duration", "2ms", "--", "ping", "r1h1")
+    assert answer.code == 124
+    assert "ping was cut off by the end of the experiment" in answer.err
+    assert fake.calls[0]["plan"]["duration_ns"] == 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["exec", "small.toml"], "Missing argument"),
+        (
+            ["exec", "small.toml", "--host", "r7h0", "--", "true"],
+            "--host: there is no host r7h0",
+        ),
+        (
+            ["exec", "small.toml", "--server", "r1h1", "--", "true"],
+            'is written like "r1h3:iperf3 -s"',
+        ),
+        (["exec", "small.toml", "--server", "r1h9:true", "--", "true"], "there is no host r1h9"),
+        (
+            ["exec", "small.toml", "--start", "2s", "--duration", "1s", "--", "true"],
+            "is not before the end",
+        ),
+        (["shell", "small.toml"], "a shell needs a terminal"),
+    ],
+)
+def test_bad_input_of_exec_and_shell(
+    etalon: Command, fake: FakeKernel, small_file: Path, arguments: list[str], sentence: str
+) -> None:
+    answer = etalon(*arguments)
+    assert answer.code == 2
+    assert sentence in answer.err
+    assert not fake.calls
+
+
+def test_a_failure_that_came_before_the_experiment_leaves_no_run(
+    etalon: Command, fake: FakeKernel, small_file: Path
+) -> None:
+    fake.failure = (*PANIC, True)
+    fake.reached = 0
+    answer = etalon("run", small_file, "--engine", "linux", "--out", "out")
+    assert answer.code == 1
+    assert not (small_file.parent / "out").exists()

@@ -1,9 +1,11 @@
 //! Bindings of the Linux engine.
 
 use std::path::PathBuf;
+use std::sync::mpsc::channel;
+use std::thread;
 use std::time::Duration;
 
-use etalon_linux::{Cause, Image, LinuxError, Mode, Options, Program};
+use etalon_linux::{Cause, Image, LinuxError, Mode, Options, Output, Program};
 use etalon_sim::{Plan, TraceRequest};
 use etalon_units::Time;
 use pyo3::create_exception;
@@ -27,8 +29,8 @@ type TraceGiven = (u64, u64, Option<PathBuf>);
 
 /// Runs a resolved plan on real Linux hosts: the kernel `image`, built for `hz`.
 #[pyfunction]
-#[pyo3(signature = (plan_json, image, hz, control=None, *, programs=vec![], until_programs_end=false, folder=None,
-                    trace=None, memory_mib=None, patience_s=None, cpu=None))]
+#[pyo3(signature = (plan_json, image, hz, control=None, *, programs=None, mode="run", folder=None,
+                    trace=None, memory_mib=None, patience_s=None, cpu=None, output=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn run_linux<'py>(
     py: Python<'py>,
@@ -36,13 +38,14 @@ pub(crate) fn run_linux<'py>(
     image: PathBuf,
     hz: u32,
     control: Option<PyRef<'py, Control>>,
-    programs: Vec<ProgramGiven>,
-    until_programs_end: bool,
+    programs: Option<Vec<ProgramGiven>>,
+    mode: &str,
     folder: Option<PathBuf>,
     trace: Option<TraceGiven>,
     memory_mib: Option<u32>,
     patience_s: Option<f64>,
     cpu: Option<usize>,
+    output: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let plan = Plan::from_json(plan_json).map_err(value_error)?;
     let control = control_of(control);
@@ -53,6 +56,7 @@ pub(crate) fn run_linux<'py>(
     };
     let options = Options {
         programs: programs
+            .unwrap_or_default()
             .into_iter()
             .map(|(rack, host, argv, start_ns)| Program {
                 host: (rack, host),
@@ -60,9 +64,11 @@ pub(crate) fn run_linux<'py>(
                 start_ns,
             })
             .collect(),
-        mode: match until_programs_end {
-            true => Mode::Exec,
-            false => Mode::Run,
+        mode: match mode {
+            "run" => Mode::Run,
+            "exec" => Mode::Exec,
+            "shell" => Mode::Shell,
+            _ => return Err(value_error(format!("there is no mode {mode}"))),
         },
         folder,
         trace: trace.map(|(start_ns, end_ns, pcapng)| TraceRequest {
@@ -76,10 +82,42 @@ pub(crate) fn run_linux<'py>(
         ..defaults
     };
     let image = Image { path: image, hz };
-    match py.detach(|| etalon_linux::run(&plan, &image, &control, &options)) {
+    let work = |options| etalon_linux::run(&plan, &image, &control, &options);
+    match py.detach(|| told(options, output, work)) {
         Ok(run) => answer(py, run),
         Err(error) => Err(refusal(py, error)?),
     }
+}
+
+/// Does `work` with options that tell what programs write to the Python function `listener(program, stream, bytes)`.
+fn told<R>(
+    mut options: Options,
+    listener: Option<Py<PyAny>>,
+    work: impl FnOnce(Options) -> R,
+) -> R {
+    let Some(listener) = listener else {
+        return work(options);
+    };
+    let (sender, receiver) = channel();
+    options.output = Some(sender);
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            for Output {
+                program,
+                stream,
+                bytes,
+            } in receiver
+            {
+                Python::attach(|py| {
+                    let bytes = PyBytes::new(py, &bytes);
+                    if let Err(error) = listener.call1(py, (program, stream, bytes)) {
+                        error.write_unraisable(py, None);
+                    }
+                });
+            }
+        });
+        work(options) // and with it the sender: the listener's thread ends
+    })
 }
 
 fn answer(py: Python<'_>, run: etalon_linux::Run) -> PyResult<Bound<'_, PyDict>> {

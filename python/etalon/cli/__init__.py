@@ -1,4 +1,4 @@
-"""The command line: `etalon run | sweep | trace | report | reproduce | list | examples | bench`.
+"""The command line: `etalon run | sweep | trace | report | reproduce | exec | shell | list | examples | bench`.
 
 One file a command. What is slow to import is imported by the command that needs it.
 """
@@ -12,7 +12,7 @@ from typing import Annotated, TextIO
 import typer
 from typer._click.exceptions import ClickException
 
-from etalon.cli import bench, common, examples, lists, report, reproduce, run, sweep, trace
+from etalon.cli import bench, common, examples, hosts, lists, report, reproduce, run, sweep, trace
 from etalon.cli.common import BAD_INPUT, FAILURE, INTERRUPTED, OK
 from etalon.errors import EngineFailed, EtalonError, Occupied, PlanError, PlanWarning
 
@@ -25,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (run, sweep, trace, report, reproduce, lists, examples, bench):
+for command in (run, sweep, trace, report, reproduce, hosts, lists, examples, bench):
     command.register(app)
 
 

@@ -61,12 +61,12 @@ PATIENCE_S = 2.0
 def prepare(engine: str, plans: Sequence[Plan], patience: str | None = None) -> None:
     """Refuses plans that the engine cannot run; builds what it needs for them, with a sentence and a bar."""
     from etalon import engine as engines
-    from etalon import engine_linux
+    from etalon.engine_linux import LINUX
 
     engines.check(plans, engine)
     chosen = engines.named(engine)
-    if patience is not None and isinstance(chosen, engine_linux.Linux):
-        chosen.patience_s = span("--patience", patience) / 1e9
+    if patience is not None:
+        LINUX.patience_s = span("--patience", patience) / 1e9
     missing = chosen.needs(plans)
     if missing:
         note(engines.building(missing))

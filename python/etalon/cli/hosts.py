@@ -1,0 +1,236 @@
+"""`etalon shell` and `etalon exec`: the hosts of a plan, by hand."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from etalon.cli import common
+from etalon.errors import PlanError
+
+if TYPE_CHECKING:
+    from etalon.plan import Plan
+    from etalon.plan_program import Program
+
+CUT_OFF = 124
+"""Exit code for a command that the end of the experiment cut off, as timeout(1) has it."""
+
+Host = Annotated[str, typer.Option("--host", help="Rack and number of the host, like r0h3.")]
+PlanFile = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="Plan file (TOML).", show_default=False)
+]
+Servers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--server",
+        metavar="HOST:COMMAND",
+        help="A command on another host that runs beside it; may be repeated.",
+        show_default=False,
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command(
+        "exec",
+        epilog="Example:  etalon exec strobe.toml --host r0h3 --server 'r1h3:iperf3 -s' -- iperf3 -c r1h3",
+    )(execute)
+    app.command(epilog="Example:  etalon shell strobe.toml --host r0h0")(shell)
+
+
+def execute(
+    plan_file: PlanFile,
+    command: Annotated[
+        list[str],
+        typer.Argument(metavar="-- COMMAND...", help="Program and arguments.", show_default=False),
+    ],
+    host: Host = "r0h0",
+    servers: Servers = None,
+    start: Annotated[
+        str, typer.Option("--start", help="When the command starts, in network time.")
+    ] = "1ms",
+    duration: Annotated[
+        str | None,
+        typer.Option(
+            "--duration",
+            help="Network time after which it is cut off (default: when it ends).",
+            show_default=False,
+        ),
+    ] = None,
+    seed: common.Seed = None,
+    patience: common.Patience = "60s",
+) -> int:
+    """Run a command on an emulated host, on real Linux TCP; the plan's flows run beside it.
+
+    Its output appears as it comes, that of servers with the host's name before it. Exits as the command does.
+    """
+    from etalon.plan import Plan
+
+    plan = _endless(Plan.load(plan_file), duration, seed)
+    programs = [_program(plan, "--host", host, command, start), *_servers(plan, servers)]
+    common.prepare("linux", [plan], patience)
+
+    writers = [_Writer(None), *(_Writer(name) for name in _names(programs[1:]))]
+
+    def output(program: int, stream: int, text: bytes) -> None:
+        if program < len(writers):  # and not one of the plan's
+            writers[program].write(stream, text)
+
+    status, stopped = _run(plan, programs, mode="exec", output=output)
+    for writer in writers:
+        writer.close()
+    if stopped:
+        return common.INTERRUPTED
+    if status is None:
+        common.note(
+            f"{command[0]} was cut off by the end of the experiment; --duration sets another"
+        )
+        return CUT_OFF
+    return status
+
+
+def shell(
+    plan_file: PlanFile,
+    host: Host = "r0h0",
+    servers: Servers = None,
+    seed: common.Seed = None,
+) -> int:
+    """Open a shell on an emulated host; the plan's flows run beside it. `on HOST COMMAND` reaches other hosts."""
+    from etalon.plan import Plan
+
+    plan = _endless(Plan.load(plan_file), None, seed)
+    if not sys.stdin.isatty() or not sys.stdout.isatty():
+        raise PlanError("a shell needs a terminal; `etalon exec` runs a command without one")
+    found = shutil.which("bash")
+    words = [found, "--norc", "--noprofile"] if found else ["/bin/sh"]
+    command = ["/usr/bin/env", rf"PS1={host}:\w# ", *words]
+    programs = [_program(plan, "--host", host, command, "0s"), *_servers(plan, servers)]
+    common.prepare("linux", [plan])
+    common.note(
+        f"a shell on {host} of {plan.name}; `on` lists the hosts, `on r1h0 COMMAND` runs a command on another; exit ends it"
+    )
+    with _terminal_kept():
+        status, _ = _run(plan, programs, mode="shell", patience_s=FOREVER_S)
+    return status or 0
+
+
+FOREVER_S = 1e9
+"""A shell may wait for its user as long as it likes."""
+
+
+def _endless(plan: Plan, duration: str | None, seed: int | None) -> Plan:
+    """The plan with as much time as there can be, or as was asked for."""
+    from etalon.plan_check import LONGEST_HOST_TIME
+    from etalon.units import TIME
+
+    longest = min(TIME.parse(TIME.largest), LONGEST_HOST_TIME // plan.tdf)
+    changes: dict[str, Any] = {"duration": duration or TIME.format(longest), "warmup": 0}
+    if seed is not None:
+        changes["seed"] = seed
+    return plan.replace(changes)
+
+
+def _servers(plan: Plan, servers: list[str] | None) -> Iterator[Program]:
+    """The programs of `--server`."""
+    for text in servers or ():
+        host, colon, command = text.partition(":")
+        if not colon:
+            raise PlanError(f'--server "{text}": is written like "r1h3:iperf3 -s"')
+        yield _program(plan, "--server", host, command, "0s")
+
+
+def _program(plan: Plan, option: str, host: str, command: Any, start: str) -> Program:
+    """A program that an option describes."""
+    from etalon.plan_errors import build, gather
+    from etalon.plan_program import Program
+
+    try:
+        program = build(Program, {"host": host, "command": command, "start": start})
+        network = plan.network
+        found = [
+            *program.problems("", network.racks, network.hosts),
+            *program.late("", plan.duration),
+        ]
+        if found:
+            raise gather(found)
+    except PlanError as error:
+        raise PlanError(error.expected, key=option, value=error.value) from None
+    return program
+
+
+def _names(programs: list[Program]) -> list[str]:
+    from etalon.plan_workload import write_host
+
+    return [write_host(program.host) for program in programs]
+
+
+def _run(plan: Plan, programs: list[Program], **options: Any) -> tuple[int | None, bool]:
+    """Exit status of the first program, if it came to its end; and whether Ctrl-C came."""
+    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import wait as wait_for
+
+    from etalon import _core
+    from etalon.engine_linux import LINUX
+
+    control = _core.Control()
+    given = [(*p.host, list(p.command), p.start) for p in programs]
+    stopped = False
+    with ThreadPoolExecutor(1, thread_name_prefix="etalon-hosts") as pool:
+        future = pool.submit(LINUX.call, plan, control, programs=given, **options)
+        while not future.done():
+            try:
+                wait_for([future], timeout=0.1)
+            except KeyboardInterrupt:
+                stopped = True
+                control.stop()
+    status: int | None = future.result()["programs"][0]["status"]
+    return status, stopped
+
+
+@dataclass
+class _Writer:
+    """Passes a program's output on: as it is, or line by line to standard error behind the name of a host."""
+
+    host: str | None
+    rest: dict[int, bytes] = field(default_factory=lambda: {1: b"", 2: b""})
+    """The beginning of a line of each stream."""
+
+    def write(self, stream: int, text: bytes) -> None:
+        """A piece of the output."""
+        if self.host is None:
+            out = sys.stdout if stream == 1 else sys.stderr
+            out.buffer.write(text)
+            out.flush()
+            return
+        *lines, self.rest[stream] = (self.rest[stream] + text).split(b"\n")
+        for line in lines:
+            self._line(line)
+
+    def close(self) -> None:
+        """What is left without an end of line."""
+        for rest in filter(None, self.rest.values()):
+            self._line(rest)
+
+    def _line(self, line: bytes) -> None:
+        sys.stderr.buffer.write(f"[{self.host}] ".encode() + line + b"\n")
+        sys.stderr.flush()
+
+
+@contextmanager
+def _terminal_kept() -> Iterator[None]:
+    """Gives the terminal back as it was, however the kernel leaves it."""
+    import termios
+
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
