@@ -190,7 +190,7 @@ impl Driver {
             None
         };
         if let (Some((flow, true)), Some(socket)) = (flow, sent.socket) {
-            self.follow(now, flow, socket, env);
+            self.follow(self.now(kernel), flow, socket, env);
         }
         let rack = |host: u32| (host / u32::from(self.setup.hosts)) as u16;
         let pair = Pair {

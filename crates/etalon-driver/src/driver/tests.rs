@@ -494,7 +494,7 @@ fn flows_are_known_by_ports_and_hosts() {
 #[test]
 fn a_sender_s_window_is_logged_when_it_changes() {
     let env = Listener::default();
-    let mut driver = Driver::new(setup()).unwrap();
+    let mut driver = Driver::new(Setup { tdf: 2, ..setup() }).unwrap();
     driver.start(EPOCH);
     for (i, cwnd) in [10, 10, 11].into_iter().enumerate() {
         let sent = Sent {
@@ -507,7 +507,7 @@ fn a_sender_s_window_is_logged_when_it_changes() {
             }),
             ..packet(i as u64, 2, 100)
         };
-        driver.send(EPOCH + i as u64 * 1000, 0, &sent, &env);
+        driver.send(EPOCH + i as u64 * 2001, 0, &sent, &env);
     }
     let cwnd = |time, cwnd| {
         let event = Event::Cwnd {
@@ -520,7 +520,7 @@ fn a_sender_s_window_is_logged_when_it_changes() {
     };
     let mut events = env.events();
     events.retain(|(_, event)| matches!(event, Event::Cwnd { .. }));
-    assert_eq!(events, [cwnd(0, 10), cwnd(2000, 11)]);
+    assert_eq!(events, [cwnd(0, 10), cwnd(2001, 11)]);
 }
 
 /// ECE is for TCP only, CE for whoever said that he understands it; both are set before the packet is captured.
