@@ -61,14 +61,13 @@ static struct listener *listeners;	/* by host; without sock: no flow comes here 
 static struct kthread_worker *worker;
 static struct page *block;
 
-static void log_flow(u8 kind, u8 which, u32 index, u64 value)
+static void log_event(u8 kind, u32 index, u64 bytes)
 {
 	struct etalon_record record = {
 		.time = etalon_now(),
 		.kind = kind,
-		.a = which,
 		.c = index,
-		.e = value,
+		.e = bytes,
 	};
 
 	etalon_log(&record);
@@ -113,7 +112,7 @@ static void server_run(struct kthread_work *work)
 		sk->sk_user_data = NULL;
 	release_sock(sk);
 	if (!done && flow->received >= flow->plan.bytes)
-		log_flow(ETALON_DONE, 0, flow->index, flow->received);
+		log_event(ETALON_DONE, flow->index, flow->received);
 	if (ends) {
 		flow->server = NULL;
 		sock_release(sock);
@@ -350,7 +349,7 @@ static void client_run(struct kthread_work *work)
 	switch (flow->state) {
 	case WAITING:
 		flow->state = CONNECTING;
-		log_flow(ETALON_STARTED, 0, flow->index, 0);
+		log_event(ETALON_STARTED, flow->index, 0);
 		ret = client_open(flow);
 		if (ret)
 			etalon_log_failure("flow %u cannot connect from host %u to host %u: error %d",
@@ -458,24 +457,35 @@ int etalon_traffic_start(void)
 	return 0;
 }
 
+static void log_counter(struct etalon_record *record, u8 which, u64 value)
+{
+	record->a = which;
+	record->e = value;
+	etalon_log(record);
+}
+
 void etalon_traffic_milestone(int which)
 {
+	struct etalon_record record = {
+		.time = which ? etalon_info()->end : etalon_info()->warmup,
+		.kind = ETALON_COUNTER,
+	};
 	u32 i;
 
 	for (i = 0; i < flow_count; i++) {
 		struct flow *flow = &flows[i];
-		struct meter_counts *counts = &flow->counts;
 
 		if (flow->client)
 			client_snapshot(flow);
-		log_flow(ETALON_COUNTER, ETALON_RECEIVED, i, flow->received);
-		log_flow(ETALON_COUNTER, ETALON_RETRANSMITS, i, flow->retransmits);
-		log_flow(ETALON_COUNTER, ETALON_RTOS, i, counts->rtos);
-		log_flow(ETALON_COUNTER, ETALON_TLPS, i, counts->tlps);
-		log_flow(ETALON_COUNTER, ETALON_RECOVERIES, i, counts->recoveries);
-		log_flow(ETALON_COUNTER, ETALON_UNDOS, i, counts->undos);
-		log_flow(ETALON_COUNTER, ETALON_CWND, i, flow->cwnd);
-		log_flow(ETALON_COUNTER, ETALON_SSTHRESH, i, flow->ssthresh);
-		log_flow(ETALON_COUNTER, ETALON_SRTT_US, i, flow->srtt_us);
+		record.c = i;
+		log_counter(&record, ETALON_RECEIVED, flow->received);
+		log_counter(&record, ETALON_RETRANSMITS, flow->retransmits);
+		log_counter(&record, ETALON_RTOS, flow->counts.rtos);
+		log_counter(&record, ETALON_TLPS, flow->counts.tlps);
+		log_counter(&record, ETALON_RECOVERIES, flow->counts.recoveries);
+		log_counter(&record, ETALON_UNDOS, flow->counts.undos);
+		log_counter(&record, ETALON_CWND, flow->cwnd);
+		log_counter(&record, ETALON_SSTHRESH, flow->ssthresh);
+		log_counter(&record, ETALON_SRTT_US, flow->srtt_us);
 	}
 }
