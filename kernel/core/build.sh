@@ -7,7 +7,7 @@ set -eu
 out=$1
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-target=${CARGO_TARGET_DIR:-$here/target}
+target=${CARGO_TARGET_DIR:-$root/target/kernel-core}
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 
 # Nothing of the user's configuration gets in, and no path of this machine gets out.
