@@ -22,7 +22,8 @@ import org.apache.hadoop.net.NodeBase;
 
 /**
  * HDFS's default placement, except that the remote rack of a block is a function of the rack of its
- * first replica instead of random: reHDFS, section 6.1 of Etalon (CoNEXT 2018).
+ * first replica instead of random. This is reHDFS of section 6.1 of "Overcoming End-to-End
+ * Challenges in Reconfigurable Datacenter Networks" (Mukerjee, Kim and Seshan, 2018).
  *
  * <ul>
  *   <li>Replica 1: the writer's data node (default policy); where that cannot be, a node of its
@@ -137,6 +138,7 @@ public class BlockPlacementPolicyReHDFS extends BlockPlacementPolicyDefault
         flags);
   }
 
+  /** The excluded nodes, and all of the racks of which several are excluded. */
   private Set<Node> withSuspectRacks(Set<Node> excludedNodes, Node writer) {
     Map<String, Integer> excludedOfRack = new HashMap<>();
     for (Node node : excludedNodes) {

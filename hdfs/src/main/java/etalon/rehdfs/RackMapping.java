@@ -12,7 +12,8 @@ import org.apache.hadoop.conf.Configuration;
  *
  * <p>The shift is 1 ({@code next}), or goes through 1 .. N-1, one step a period ({@code rotating}).
  * It depends on the wall clock only, so that NameNodes of a federation, or before and after a
- * failover, agree as well as their clocks do. Section 6.1 of Etalon (CoNEXT 2018) describes both.
+ * failover, agree as well as their clocks do. Both are in section 6.1 of Mukerjee, Kim and Seshan,
+ * "Overcoming End-to-End Challenges in Reconfigurable Datacenter Networks" (2018).
  */
 final class RackMapping {
   /** {@code next} or {@code rotating}. */
