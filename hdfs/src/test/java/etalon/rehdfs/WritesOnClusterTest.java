@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Files written through real pipelines to a cluster in which nothing fails: 4 racks of 3 nodes. */
+/** Files written through real pipelines to a cluster in which nothing fails: 4 racks of 2 nodes. */
 class WritesOnClusterTest {
   private static final int RACKS = 4;
   private static RackedCluster cluster;
@@ -37,7 +37,7 @@ class WritesOnClusterTest {
   static void start() throws Exception {
     cluster =
         new RackedCluster(
-            new RackedCluster.Layout(RACKS, 3),
+            new RackedCluster.Layout(RACKS, 2),
             RackMapping.MAPPING_KEY,
             RackMapping.ROTATING,
             RackMapping.PERIOD_KEY,
@@ -66,7 +66,7 @@ class WritesOnClusterTest {
       List<Integer> ring =
           List.of(rack, after(rack, 1), after(rack, 1), after(rack, 2), after(rack, 3));
       Integer[] expected = ring.stream().limit(replicas).sorted().toArray(Integer[]::new);
-      for (int node = 1; node <= 3; node++) {
+      for (int node = 1; node <= 2; node++) {
         Path path = cluster.write(rack, node, replicas, 2);
         cluster.assertPlaced(path, host(rack, node), expected);
       }
@@ -137,7 +137,7 @@ class WritesOnClusterTest {
   @Test
   void favouredNodesComeFirst() throws Exception {
     InetSocketAddress[] favoured = {
-      cluster.dataNode(host(4, 1)).getXferAddress(), cluster.dataNode(host(1, 3)).getXferAddress()
+      cluster.dataNode(host(4, 1)).getXferAddress(), cluster.dataNode(host(1, 2)).getXferAddress()
     };
     Path path = new Path("/from/" + host(2, 1) + "/favoured");
     try (FSDataOutputStream out =
@@ -154,7 +154,7 @@ class WritesOnClusterTest {
     }
     DFSTestUtil.waitReplication(cluster.fs, path, (short) 3);
     for (LocatedBlock block : cluster.blocks(path)) {
-      Set<String> expected = Set.of(host(4, 1), host(1, 3), host(2, 1));
+      Set<String> expected = Set.of(host(4, 1), host(1, 2), host(2, 1));
       assertEquals(expected, new HashSet<>(hostsOf(block)));
     }
   }
