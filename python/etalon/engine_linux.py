@@ -93,11 +93,7 @@ class Linux:
 
     def call(self, plan: Plan, control: _core.Control, **options: Any) -> dict[str, Any]:
         """Calls the core. Raises `EngineFailed`, with what was measured, if the kernel does not come to the end."""
-        image = image_of(plan.tcp.hz)
-        if image is None:
-            raise EtalonError(
-                f"{plan.name}: there is no kernel with HZ {plan.tcp.hz}; `etalon kernel build` makes it"
-            )
+        image = self.image(plan)
         options = {"folder": str(Path.cwd()), "patience_s": self.patience_s, **options}
         try:
             return _core.run_linux(
@@ -111,10 +107,18 @@ class Linux:
             run = self.finish(plan, partial) if reached else None
             raise EngineFailed(f"{plan.name}: {message}", console, run) from error
 
+    def image(self, plan: Plan) -> Image:
+        """The kernel that the plan takes."""
+        image = image_of(plan.tcp.hz)
+        if image is None:
+            raise EtalonError(
+                f"{plan.name}: there is no kernel with HZ {plan.tcp.hz}; `etalon kernel build` makes it"
+            )
+        return image
+
     def finish(self, plan: Plan, answer: Mapping[str, Any]) -> Run:
         """The run that the core's answer tells of, which says which kernel it was."""
-        image = image_of(plan.tcp.hz)
-        assert image is not None  # or nothing would have run
+        image = self.image(plan)
         run = Run.from_core(plan, answer, self.NAME, self.digest(plan))
         run.meta.update(kernel=image.version, kernel_image=image.digest, hz=image.hz)
         return run

@@ -1,4 +1,5 @@
-"""The command line: `etalon run | sweep | trace | report | reproduce | exec | shell | list | examples | bench`.
+"""The command line: `etalon run | sweep | trace | report | reproduce | exec | shell | list | examples | bench |
+kernel | doctor`.
 
 One file a command. What is slow to import is imported by the command that needs it.
 """
@@ -12,7 +13,20 @@ from typing import Annotated, TextIO
 import typer
 from typer._click.exceptions import ClickException
 
-from etalon.cli import bench, common, examples, hosts, lists, report, reproduce, run, sweep, trace
+from etalon.cli import (
+    bench,
+    common,
+    doctor,
+    examples,
+    hosts,
+    kernel,
+    lists,
+    report,
+    reproduce,
+    run,
+    sweep,
+    trace,
+)
 from etalon.cli.common import BAD_INPUT, FAILURE, INTERRUPTED, OK
 from etalon.errors import EngineFailed, EtalonError, Occupied, PlanError, PlanWarning
 
@@ -25,7 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (run, sweep, trace, report, reproduce, hosts, lists, examples, bench):
+for command in (run, sweep, trace, report, reproduce, hosts, lists, examples, bench, kernel, doctor):
     command.register(app)
 
 

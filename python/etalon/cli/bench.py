@@ -1,4 +1,4 @@
-"""`etalon bench`: how fast the simulator is on this machine."""
+"""`etalon bench`: how fast the engines are on this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from etalon.errors import EtalonError, PlanError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COLUMNS = ("bench", "packets per CPU-second", "packets", "CPU time", "peak memory")
+COLUMNS = (
+    "bench",
+    "packets per CPU-second",
+    "time a packet",
+    "packets",
+    "CPU time",
+    "peak memory",
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -37,12 +44,15 @@ def bench(
     """Measure data packets delivered per CPU-second on one core."""
     from etalon import bench as benches
 
-    chosen = names or benches.names()
+    chosen = _known(names or benches.names(), benches.names())
     if out is not None:
         _check(out)
+    for engine in ("sim", "linux"):
+        plans = [benches.load(name) for name in chosen if benches.engine_of(name) == engine]
+        common.prepare(engine, plans)
     results = []
     with common.progress_bar("bench") as progress:
-        for done, name in enumerate(_known(chosen, benches.names())):
+        for done, name in enumerate(chosen):
             if progress is not None:
                 progress(done / len(chosen))
             results.append(_measure(name))
@@ -94,6 +104,7 @@ def _row(result: dict[str, Any]) -> tuple[str, ...]:
     return (
         result["name"],
         f"{result['packets_per_cpu_second'] / 1e6:.2f} M",
+        f"{result['us_per_packet']:.2f} us",
         f"{result['packets'] / 1e6:.1f} M",
         f"{result['cpu_seconds']:.2f} s",
         f"{result['peak_rss_bytes'] / 1e6:.0f} MB",

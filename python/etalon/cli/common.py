@@ -8,7 +8,7 @@ import math
 import sys
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -193,8 +193,15 @@ def plain_table(*columns: str, title: str | None = None) -> Table:
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress | None]:
     """A bar with the time left on standard error, if that is a terminal and the work takes over two seconds."""
+    with progress_of_steps(label) as (progress, _):
+        yield progress
+
+
+@contextmanager
+def progress_of_steps(label: str) -> Iterator[tuple[Progress | None, Callable[[str], None]]]:
+    """The same bar, and what to call with each step; without a terminal each step is a line."""
     if not sys.stderr.isatty():
-        yield None
+        yield None, note
         return
     from rich.console import Console
     from rich.progress import (
@@ -225,8 +232,11 @@ def progress_bar(label: str) -> Iterator[Progress | None]:
             shown = True
         bar.update(task, completed=share)
 
+    def describe(step: str) -> None:
+        bar.update(task, description=step)
+
     try:
-        yield show
+        yield show, describe
     finally:
         if shown:
             bar.stop()
