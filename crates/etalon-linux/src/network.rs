@@ -3,7 +3,7 @@
 use etalon_driver::setup::{NetworkSetup, Setup, StageSetup};
 use etalon_fabric::{Chain, Entering, Fabric, Hybrid, Stage};
 use etalon_switch::{Probe, Sink, Switch};
-use etalon_units::{Serializer, Time};
+use etalon_units::{Serializer, Span, Time};
 
 /// The network of a setup.
 #[derive(Debug)]
@@ -71,6 +71,20 @@ impl<H: Copy> Fabric<H> for Network<H> {
         match self {
             Network::Rdcn(network) => network.advance(now, sink, probe),
             Network::Dumbbell(network) => network.advance(now, sink, probe),
+        }
+    }
+
+    fn next_departure(&self) -> Time {
+        match self {
+            Network::Rdcn(network) => network.next_departure(),
+            Network::Dumbbell(network) => network.next_departure(),
+        }
+    }
+
+    fn shortest_passage(&self) -> Span {
+        match self {
+            Network::Rdcn(network) => network.shortest_passage(),
+            Network::Dumbbell(network) => network.shortest_passage(),
         }
     }
 }
