@@ -247,11 +247,9 @@ static void client_state_change(struct sock *sk)
 
 	if (!flow)
 		return;
-	if (sk->sk_state == TCP_ESTABLISHED) {
-		/* Here as TCP_BPF_IW does it: before the first data. */
-		tcp_snd_cwnd_set(tcp_sk(sk), etalon_info()->initial_cwnd);
+	/* DCTCP without ECN has replaced itself by now. */
+	if (sk->sk_state == TCP_ESTABLISHED)
 		meter_attach(sk, &flow->counts);
-	}
 	client_ask(flow);
 }
 
