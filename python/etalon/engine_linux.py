@@ -103,8 +103,11 @@ class Linux:
             raise PlanError(f"{plan.name}: Linux cannot run this plan: {error}") from error
         except _core.KernelError as error:
             message, console, partial = error.args
-            reached = partial is not None and partial["meta"]["simulated_ns"] > 0
-            run = self.finish(plan, partial) if reached else None
+            run = None
+            if partial is not None and partial["meta"]["simulated_ns"] > 0:
+                beside = len(options.get("programs") or ())  # those that are not the plan's
+                partial["programs"] = partial["programs"][beside:]
+                run = self.finish(plan, partial)
             raise EngineFailed(f"{plan.name}: {message}", console, run) from error
 
     def image(self, plan: Plan) -> Image:

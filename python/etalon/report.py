@@ -82,7 +82,9 @@ def sections_of_run(
         sections.append(Section("Programs", _programs(run)))
     sections.append(Section("Tables", [table for table in _tables(run) if table.rows]))
     sections.append(Section("Plan", [Code(run.plan.to_toml())]))
-    facts = provenance(run.meta, command=command or "etalon run plan.toml")
+    engine = run.meta.get("engine", "sim")
+    option = "" if engine == "sim" else f" --engine {engine}"
+    facts = provenance(run.meta, command=command or f"etalon run plan.toml{option}")
     sections.append(Section("Where this comes from", [facts]))
     return sections
 

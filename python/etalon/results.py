@@ -124,8 +124,8 @@ class Run:
 
     @property
     def goodput(self) -> float | None:
-        """Payload delivered in order in the measured time, all flows, in bit/s."""
-        if self.measured_ns == 0:
+        """Payload delivered in order in the measured time, all flows, in bit/s; None without flows."""
+        if self.measured_ns == 0 or not self.plan.workloads:
             return None
         return self.total("flows", "bytes_delivered") * 8e9 / self.measured_ns
 
@@ -274,6 +274,8 @@ def _programs(
         stem = f"programs/{index}-{host}-{program.label}"
         for suffix, content in (("out", answer["stdout"]), ("err", answer["stderr"])):
             outputs[f"{stem}.{suffix}"] = content
+        # At the end hosts are shut down, and programs with them: how those end says nothing.
+        cut_off = answer["end_ns"] is None or answer["end_ns"] >= plan.duration
         rows.append(
             {
                 "program": index,
@@ -281,8 +283,8 @@ def _programs(
                 "host": host,
                 "command": shlex.join(program.command),
                 "start_ns": program.start,
-                "end_ns": answer["end_ns"],
-                "status": answer["status"],
+                "end_ns": None if cut_off else answer["end_ns"],
+                "status": None if cut_off else answer["status"],
                 "out": f"{stem}.out",
                 "err": f"{stem}.err",
             }

@@ -16,6 +16,7 @@ from etalon.cli import common
 from etalon.errors import PlanError
 
 if TYPE_CHECKING:
+    from etalon import _core
     from etalon.plan import Plan
     from etalon.plan_program import Program
 
@@ -72,6 +73,7 @@ def execute(
 
     Its output appears as it comes, that of servers with the host's name before it. Exits as the command does.
     """
+    from etalon import _core
     from etalon.plan import Plan
 
     plan = _endless(Plan.load(plan_file), duration, seed)
@@ -80,11 +82,23 @@ def execute(
 
     writers = [_Writer(None), *(_Writer(name) for name in _names(programs[1:]))]
 
-    def output(program: int, stream: int, text: bytes) -> None:
-        if program < len(writers):  # and not one of the plan's
-            writers[program].write(stream, text)
+    control = _core.Control()
+    gone: list[BrokenPipeError] = []
 
-    status, stopped = _run(plan, programs, mode="exec", output=output)
+    def output(program: int, stream: int, text: bytes) -> None:
+        if gone or program >= len(writers):  # one of the plan's own
+            return
+        try:
+            writers[program].write(stream, text)
+        except (
+            BrokenPipeError
+        ) as error:  # the reader of our output, such as `head`, has what it wants
+            gone.append(error)
+            control.stop()
+
+    status, stopped = _run(plan, programs, control, mode="exec", output=output)
+    if gone:
+        raise gone[0]
     for writer in writers:
         writer.close()
     if stopped:
@@ -104,6 +118,7 @@ def shell(
     seed: common.Seed = None,
 ) -> int:
     """Open a shell on an emulated host; the plan's flows run beside it. `on HOST COMMAND` reaches other hosts."""
+    from etalon import _core
     from etalon.plan import Plan
 
     plan = _endless(Plan.load(plan_file), None, seed)
@@ -118,7 +133,7 @@ def shell(
         f"a shell on {host} of {plan.name}; `on` lists the hosts, `on r1h0 COMMAND` runs a command on another; exit ends it"
     )
     with _terminal_kept():
-        status, _ = _run(plan, programs, mode="shell", patience_s=FOREVER_S)
+        status, _ = _run(plan, programs, _core.Control(), mode="shell", patience_s=FOREVER_S)
     return status or 0
 
 
@@ -172,15 +187,15 @@ def _names(programs: list[Program]) -> list[str]:
     return [write_host(program.host) for program in programs]
 
 
-def _run(plan: Plan, programs: list[Program], **options: Any) -> tuple[int | None, bool]:
+def _run(
+    plan: Plan, programs: list[Program], control: _core.Control, **options: Any
+) -> tuple[int | None, bool]:
     """Exit status of the first program, if it came to its end; and whether Ctrl-C came."""
     from concurrent.futures import ThreadPoolExecutor
     from concurrent.futures import wait as wait_for
 
-    from etalon import _core
     from etalon.engine_linux import LINUX
 
-    control = _core.Control()
     given = [(*p.host, list(p.command), p.start) for p in programs]
     stopped = False
     with ThreadPoolExecutor(1, thread_name_prefix="etalon-hosts") as pool:

@@ -1,0 +1,202 @@
+"""The Linux engine with its real kernel. `make test` builds it once; without one these tests are skipped."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import etalon as et
+from conftest import ROOT, Answer
+from etalon import kernel
+from etalon.controls import controls
+from etalon.plan import Plan
+from etalon.trace import count
+
+IMAGE = kernel.find(250)
+pytestmark = pytest.mark.skipif(
+    IMAGE is None, reason="the kernel is not built: `etalon kernel build` builds it"
+)
+
+Command = Callable[..., Answer]
+LINUX = ("--engine", "linux")
+
+
+def kernels() -> list[int]:
+    """Processes of kernels that run."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if command.startswith(str(IMAGE).encode() + b"\0"):
+                found.append(int(entry.name))
+    return found
+
+
+def gone(before: list[int]) -> bool:
+    """Whether no kernel is left that was not there before, within five seconds."""
+    for _ in range(100):
+        if set(kernels()) <= set(before):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def started(*arguments: object, cwd: Path, **more: object) -> subprocess.Popen[str]:
+    """The command line in a process of its own."""
+    command = [sys.executable, "-m", "etalon", *map(str, arguments)]
+    path = os.pathsep.join(sys.path)
+    return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
+        command,
+        cwd=cwd,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+        **more,
+    )
+
+
+def test_the_same_bytes_every_time_on_any_number_of_workers(small: Plan) -> None:
+    plans = [small, small.replace({"seed": 2})]
+    alone = [run.meta["digest"] for run in et.run_many(plans, jobs=1, engine="linux")]
+    together = [run.meta["digest"] for run in et.run_many(plans, jobs=2, engine="linux")]
+    assert alone == together
+    assert alone[0] != alone[1]
+
+
+def test_linux_is_where_the_simulator_says_it_is() -> None:
+    plan = Plan.load(ROOT / "examples" / "strobe.toml").replace({"duration": "480ms"})
+    linux, sim = et.run(plan, engine="linux"), et.run(plan)
+    assert linux.circuit_utilization == pytest.approx(sim.circuit_utilization, abs=0.05)
+    assert linux.latency(99) == pytest.approx(sim.latency(99), rel=0.1)
+    assert linux.meta["kernel"].startswith("6.1.")
+
+
+@pytest.mark.parametrize("cc", [name for name, c in controls().items() if "linux" in c.engines])
+def test_every_congestion_control_delivers(small: Plan, cc: str) -> None:
+    run = et.run(small.replace({"bulk.cc": cc}), engine="linux")
+    assert run.goodput is not None
+    assert run.goodput > 1e9
+    assert run.flows["cc"].unique().to_list() == [cc]
+
+
+def test_flows_complete(small: Plan) -> None:
+    flow = {"from": "r0h1", "to": "r1h0", "size": "1MB", "start": "1ms"}
+    run = et.run(small.replace({"bulk": [], "flow": [flow]}), engine="linux")
+    (done,) = run.fct()["fct_us"]
+    assert 800 < done < 5000, "1 MB takes 0.8 ms at 10 Gb/s"
+    assert run.flows["bytes_delivered"].to_list() == [1_000_000] or run.plan.warmup > 0
+
+
+@pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
+def test_programs_run_on_a_network_of_the_plans_speed(tmp_path: Path, etalon: Command) -> None:
+    answer = etalon("run", ROOT / "examples" / "programs.toml", *LINUX, "--no-figures", "--json")
+    assert answer.code == 0, answer.err
+    server, client, ping = answer.json["programs"]
+    assert (server["status"], client["status"], ping["status"]) == (None, 0, 0)
+    folder = tmp_path / answer.json["folder"]
+    report = (folder / client["out"]).read_text()
+    rate = float(report[: report.index("receiver")].split()[-2])
+    assert 400 < rate < 700, "10 Gb/s and a circuit, 20 times slower on the hosts' clocks"
+    assert "10 packets transmitted, 10 received" in (folder / ping["out"]).read_text()
+
+
+def test_a_failing_program_is_told_of(small_file: Path, etalon: Command) -> None:
+    with small_file.open("a") as file:
+        file.write('[[program]]\nhost = "r0h0"\ncommand = "sh -c \'echo sorry >&2; exit 3\'"\n')
+        file.write('[[program]]\nhost = "r0h1"\ncommand = "no-such-program"\n')
+    answer = etalon("run", small_file, *LINUX, "--no-figures")
+    assert answer.code == 1
+    assert "on r0h0 failed with exit status 3: sorry" in answer.err
+    assert "no-such-program on r0h1 was not found" in answer.err
+
+
+def test_exec_gives_output_and_exit_status(small_file: Path, etalon: Command) -> None:
+    answer = etalon("exec", small_file, "--host", "r1h1", "--", "sh", "-c", "hostname; exit 5")
+    assert (answer.code, answer.out) == (5, "r1h1\n")
+    answer = etalon("exec", small_file, "--", "ping", "-c", "2", "-i", "0.2", "r1h1")
+    assert answer.code == 0
+    assert "2 packets transmitted, 2 received" in answer.out
+
+
+def test_shell_has_the_terminal(small_file: Path) -> None:
+    before = kernels()
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "etalon", "shell", str(small_file), "--host", "r0h1"]
+    path = os.pathsep.join(sys.path)
+    child = subprocess.Popen(
+        command,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "PYTHONPATH": path},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    os.write(ours, b"echo $(hostname)-$((6*7))\nping -c 1 r1h1\nexit 4\n")
+    said = b""
+    try:
+        while piece := os.read(ours, 4096):
+            said += piece
+    except OSError:  # the other end is closed
+        pass
+    assert child.wait(timeout=60) == 4
+    assert b"r0h1-42" in said
+    assert b"1 packets transmitted, 1 received" in said
+    assert gone(before)
+
+
+def test_traces_have_the_kernels_packets(small_file: Path, tmp_path: Path, etalon: Command) -> None:
+    answer = etalon("trace", small_file, *LINUX, "--start", "5ms", "--end", "8ms", "--json")
+    assert answer.code == 0
+    assert sum(count(Path(answer.json[0])).values()) > 1000
+
+
+def test_ctrl_c_keeps_what_was_measured(small_file: Path, tmp_path: Path) -> None:
+    before = kernels()
+    arguments = ("run", small_file, *LINUX, "--set", "duration=60min", "--out", "out", "--json")
+    child = started(*arguments, cwd=tmp_path)
+    while not set(kernels()) - set(before):
+        time.sleep(0.05)
+    time.sleep(2)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 130, err
+    assert json.loads(out)["partial"] is True
+    assert et.Run.load(tmp_path / "out").meta["simulated_ns"] > 0
+    assert gone(before)
+
+
+@pytest.mark.parametrize("after_s", [0.3, 0.9, 1.7])
+def test_a_killed_command_leaves_no_process(
+    small_file: Path, tmp_path: Path, after_s: float
+) -> None:
+    before = kernels()
+    child = started("run", small_file, *LINUX, "--set", "duration=60min", cwd=tmp_path)
+    time.sleep(after_s)
+    child.kill()
+    child.communicate(timeout=60)
+    assert gone(before)
+
+
+def test_a_kernel_that_hangs_is_given_up(small_file: Path, etalon: Command) -> None:
+    before = kernels()
+    with small_file.open("a") as file:
+        file.write('[[program]]\nhost = "r0h0"\ncommand = "sh -c \'while :; do :; done\'"\n')
+    answer = etalon("run", small_file, *LINUX, "--patience", "3s", "--out", "out")
+    assert answer.code == 1
+    assert "3 s" in answer.err
+    assert gone(before)
