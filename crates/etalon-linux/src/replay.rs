@@ -74,6 +74,7 @@ pub(crate) struct Replay<'a, O> {
     packets: Packets,
     programs: Programs,
     verifier: Option<Verifier>,
+    end: Time,
     now: Time,
     /// Measurement has begun, and the counters of that instant are coming.
     beginning: bool,
@@ -121,6 +122,7 @@ impl<'a, O: Observer> Replay<'a, O> {
                 options.output.clone(),
             ),
             verifier,
+            end: setup.end,
             now: Time::ZERO,
             beginning: false,
             begun: false,
@@ -137,12 +139,16 @@ impl<'a, O: Observer> Replay<'a, O> {
     fn tell(&mut self, record: &Record, data: &[u8]) -> Result<(), String> {
         let event = Event::of(record).map_err(|e| e.to_string())?;
         self.records += 1;
-        if record.time < self.now && of_network(event) {
-            return Err(format!("time goes back to {} ns", record.time.0));
+        // What sockets and programs say comes from threads, perhaps a little late: it does not move the clock.
+        let mut now = record.time.min(self.end);
+        if of_network(event) {
+            if now < self.now {
+                return Err(format!("time goes back to {} ns", now.0));
+            }
+            self.now = now;
+        } else if matches!(event, Event::Cwnd { .. }) {
+            now = now.max(self.now);
         }
-        // What sockets and programs say is told by threads, which may come a little late.
-        let now = record.time.max(self.now);
-        self.now = now;
         if self.beginning && !matches!(event, Event::Counter { .. }) {
             self.begin();
         }

@@ -1,0 +1,400 @@
+//! Runs on a real kernel: `ETALON_KERNEL=<image of HZ 250> cargo test -p etalon-linux --test kernel -- --ignored`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use etalon_linux::{Image, Options, Program, Run, run};
+use etalon_measure::plan::{MarkingPlan, ProgramPlan, ResizePlan};
+use etalon_measure::results::{Column, Table};
+use etalon_measure::{Control, Plan, TraceRequest};
+use etalon_units::Time;
+use serde_json::{Value, json};
+
+fn image() -> Image {
+    let path = std::env::var("ETALON_KERNEL").expect("ETALON_KERNEL names a kernel's image");
+    Image {
+        path: path.into(),
+        hz: 250,
+    }
+}
+
+fn tcp() -> Value {
+    json!({"hz": 250, "min_rto_ns": 200_000_000u64, "initial_cwnd": 10, "min_delayed_ack_ns": 40_000_000,
+        "max_delayed_ack_ns": 200_000_000, "receive_buffer_bytes": 65_536, "max_receive_buffer_bytes": 3 << 20,
+        "sack": true, "timestamps": true, "ecn": false, "pacing": false})
+}
+
+fn bulk(cc: &str, flows: u16) -> Value {
+    (0..flows)
+        .map(|i| {
+            json!({"src_rack": 0, "src_host": i, "dst_rack": 1, "dst_host": i, "cc": cc, "start_ns": 0})
+        })
+        .collect()
+}
+
+/// The mimicked strobe of NSDI'20.
+fn strobe(weeks: u64, cc: &str) -> Plan {
+    let day =
+        |sources: [i32; 3]| json!({"sources": sources, "day_ns": 180_000, "night_ns": 20_000});
+    let mut days = vec![day([1, 2, 0]); 23];
+    days.push(day([2, 0, 1]));
+    plan(
+        &json!({"seed": 1, "tdf": 20, "duration_ns": weeks * 4_800_000, "warmup_ns": 9_600_000,
+        "network": {"kind": "rdcn", "racks": 3, "hosts": 16, "mtu": 9000,
+            "packet": {"rate_bps": 10_000_000_000u64, "up_delay_ns": 5000, "down_delay_ns": 5000,
+                "internal_queue": 3, "hold_queue": 5},
+            "circuit": {"rate_bps": 80_000_000_000u64, "delay_ns": 30_000},
+            "voq": {"packets": 16},
+            "host": {"rate_bps": 40_000_000_000u64, "delay_ns": 2000, "jitter_ns": 1000}},
+        "schedule": {"configurations": days},
+        "tcp": tcp(), "flows": bulk(cc, 16), "measure": {"pair": [0, 1], "weeks_per_run": 3}}),
+    )
+}
+
+/// One queue of 100 packets at 10 Gb/s, RTT 60 us.
+fn dumbbell(flows: &Value) -> Plan {
+    plan(
+        &json!({"seed": 1, "tdf": 1, "duration_ns": 50_000_000, "warmup_ns": 0,
+        "network": {"kind": "dumbbell", "hosts": 4, "mtu": 9000,
+            "host": {"rate_bps": 40_000_000_000u64, "delay_ns": 0, "jitter_ns": 1000},
+            "stages": [{"rate_bps": 10_000_000_000u64, "queue_packets": 100, "delay_ns": 30_000}],
+            "return_stages": [{"rate_bps": null, "queue_packets": null, "delay_ns": 30_000}]},
+        "tcp": tcp(), "flows": flows, "measure": {"pair": [0, 1], "weeks_per_run": 3}}),
+    )
+}
+
+fn plan(value: &Value) -> Plan {
+    Plan::from_json(&value.to_string()).expect("a good plan")
+}
+
+fn ran(plan: &Plan, options: &Options) -> Run {
+    match run(plan, &image(), &Control::default(), options) {
+        Ok(run) => run,
+        Err(e) => panic!("{e}\n{}", e.console),
+    }
+}
+
+fn integers<'a>(table: &'a Table, name: &str) -> &'a [i64] {
+    match table.iter().find(|(n, _)| *n == name) {
+        Some((_, Column::Integers(values))) => values,
+        _ => panic!("no column {name}"),
+    }
+}
+
+#[test]
+#[ignore = "needs a kernel"]
+fn the_same_plan_is_the_same_run_also_beside_another() {
+    let plan = strobe(12, "cubic");
+    let digest = || ran(&plan, &Options::default()).results.meta.digest;
+    let alone = digest();
+    assert_eq!(digest(), alone);
+    let together: Vec<String> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3).map(|_| scope.spawn(digest)).collect();
+        threads
+            .into_iter()
+            .map(|t| t.join().expect("a run"))
+            .collect()
+    });
+    assert!(
+        together.iter().all(|d| *d == alone),
+        "{alone}: {together:?}"
+    );
+    let mut other = plan.clone();
+    other.seed = 2;
+    assert_ne!(ran(&other, &Options::default()).results.meta.digest, alone);
+}
+
+#[test]
+#[ignore = "needs a kernel"]
+fn the_network_in_the_kernel_is_the_network_outside() {
+    let mut marked = strobe(10, "dctcp");
+    let mut dynamic = strobe(10, "retcp");
+    let mut bypass = strobe(10, "cubic");
+    for plan in [&mut marked, &mut dynamic, &mut bypass] {
+        let etalon_measure::plan::NetworkPlan::Rdcn(network) = &mut plan.network else {
+            panic!("a reconfigurable network")
+        };
+        match &plan.flows[0].cc[..] {
+            "dctcp" => {
+                network.marking = Some(MarkingPlan {
+                    threshold: 5,
+                    threshold_big: 10,
+                });
+            }
+            "retcp" => {
+                network.ece_in_advance_ns = Some(150_000);
+                network.voq.resize = Some(ResizePlan {
+                    packets: 50,
+                    in_advance_ns: 150_000,
+                });
+            }
+            _ => network.ack_bypass_ns = Some(20_000),
+        }
+    }
+    let options = Options {
+        verify: true,
+        ..Options::default()
+    };
+    for (plan, least) in [
+        (&strobe(10, "cubic"), 5000),
+        (&marked, 5000),
+        (&dynamic, 5000),
+        (&bypass, 5000),
+        (&dumbbell(&bulk("bbr", 4)), 5000),
+    ] {
+        let run = ran(plan, &options);
+        assert!(
+            run.verified.is_some_and(|packets| packets > least),
+            "{:?}",
+            run.verified
+        );
+    }
+    let run = ran(&marked, &options);
+    assert!(integers(&run.results.pairs, "marked")[0] > 0);
+}
+
+#[test]
+#[ignore = "needs a kernel"]
+fn flows_of_some_bytes_end() {
+    let flows: Value = (0..40)
+        .map(|i| {
+            json!({"src_rack": i % 2, "src_host": i % 4, "dst_rack": 1 - i % 2, "dst_host": (i + 1) % 4,
+                "cc": "cubic", "start_ns": i * 100_000, "bytes": 1 + 20_000 * i})
+        })
+        .collect();
+    let mut plan = dumbbell(&flows);
+    // Long enough for what only a timeout of 200 ms repairs.
+    plan.duration_ns = 2_000_000_000;
+    let run = ran(&plan, &Options::default());
+    let flows = &run.results.flows;
+    let ends = integers(flows, "end_ns");
+    let starts = integers(flows, "start_ns");
+    assert!(
+        ends.iter().zip(starts).all(|(end, start)| end > start),
+        "{ends:?}"
+    );
+    assert_eq!(integers(flows, "bytes"), integers(flows, "bytes_delivered"));
+}
+
+#[test]
+#[ignore = "needs a kernel"]
+fn a_stopped_run_keeps_what_it_has_and_leaves_nothing() {
+    let folder = Folder::new("stopped");
+    let image = folder.image();
+    let control = Arc::new(Control::default());
+    let stopper = control.clone();
+    let thread = std::thread::spawn(move || {
+        while stopper.progress() < 0.02 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        stopper.stop();
+    });
+    let run = run(
+        &strobe(2000, "cubic"),
+        &image,
+        &control,
+        &Options::default(),
+    )
+    .expect("a part");
+    thread.join().expect("stopped");
+    assert!(run.results.meta.partial);
+    assert!(run.results.meta.packets_delivered > 0);
+    assert_eq!(processes(&image.path), Vec::<String>::new());
+    assert_eq!(folder.files(), ["kernel"]);
+}
+
+#[test]
+#[ignore = "needs a kernel"]
+fn a_kernel_that_is_killed_is_said_so() {
+    let folder = Folder::new("killed");
+    let image = folder.image();
+    let path = image.path.clone();
+    let killer = std::thread::spawn(move || {
+        loop {
+            if let Some(pid) = processes(&path).first() {
+                std::thread::sleep(Duration::from_millis(700));
+                return Command::new("kill")
+                    .args(["-KILL", pid])
+                    .status()
+                    .expect("kill");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let plan = strobe(2000, "cubic");
+    let error = run(&plan, &image, &Control::default(), &Options::default()).expect_err("killed");
+    killer.join().expect("killed");
+    assert!(error.message.contains("The kernel was killed"), "{error}");
+    assert!(error.partial.is_some());
+    assert_eq!(processes(&image.path), Vec::<String>::new());
+}
+
+/// Not a test: what the next one kills.
+#[test]
+#[ignore = "run by a_parent_that_is_killed_leaves_nothing"]
+fn child_that_is_killed() {
+    let Ok(path) = std::env::var("ETALON_CHILD_KERNEL") else {
+        return;
+    };
+    let image = Image {
+        path: path.into(),
+        hz: 250,
+    };
+    let mut plan = strobe(5000, "cubic");
+    plan.programs = vec![ProgramPlan {
+        rack: 2,
+        host: 3,
+        command: ["sh", "-c", "while true; do sleep 0.01; done"]
+            .map(String::from)
+            .to_vec(),
+        start_ns: 1,
+    }];
+    let _ = run(&plan, &image, &Control::default(), &Options::default());
+}
+
+#[test]
+#[ignore = "needs a kernel"]
+fn a_parent_that_is_killed_leaves_nothing() {
+    let folder = Folder::new("orphan");
+    let image = folder.image();
+    // From before the kernel's first instruction to the middle of its experiment.
+    for wait in [
+        1, 3, 10, 20, 40, 80, 120, 160, 200, 250, 300, 400, 600, 1000, 1500,
+    ] {
+        let mut child = Command::new(std::env::current_exe().expect("this program"))
+            .args(["--ignored", "--exact", "child_that_is_killed"])
+            .env("ETALON_CHILD_KERNEL", &image.path)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("a child");
+        std::thread::sleep(Duration::from_millis(wait));
+        child.kill().expect("killed");
+        child.wait().expect("dead");
+        let mut left = processes(&image.path);
+        for _ in 0..100 {
+            if left.is_empty() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+            left = processes(&image.path);
+        }
+        assert_eq!(left, Vec::<String>::new(), "after {wait} ms");
+    }
+    assert_eq!(folder.files(), ["kernel"]);
+}
+
+#[test]
+#[ignore = "needs a kernel"]
+fn programs_run_on_hosts_in_virtual_time() {
+    let program = |host, start_ns, command: &str| Program {
+        host,
+        argv: ["sh", "-c", command].map(String::from).to_vec(),
+        start_ns,
+    };
+    let options = Options {
+        programs: vec![
+            program((0, 1), 0, "hostname; sleep 0.02; echo late >&2; exit 3"),
+            program(
+                (1, 0),
+                5_000_000,
+                "cat /etc/debian_version > /dev/null; pwd; kill -9 $$",
+            ),
+            program((1, 2), 0, "sleep 1000"),
+            program((1, 3), 0, "not-a-command"),
+        ],
+        folder: Some("/usr".into()),
+        verify: true,
+        ..Options::default()
+    };
+    let run = ran(&dumbbell(&json!([])), &options);
+    let [one, two, three, four] = &run.programs[..] else {
+        panic!("four programs")
+    };
+    assert_eq!((one.status, &one.stdout[..]), (Some(3), &b"r0h1\n"[..]));
+    assert_eq!(&one.stderr[..], b"late\n");
+    assert!(
+        one.end_ns
+            .is_some_and(|t| (20_000_000..30_000_000).contains(&t)),
+        "{one:?}"
+    );
+    assert_eq!((two.status, &two.stdout[..]), (Some(137), &b"/usr\n"[..]));
+    assert!(two.end_ns >= Some(5_000_000));
+    assert_eq!(three.stdout, b"");
+    assert_eq!(four.status, Some(127));
+}
+
+#[test]
+#[ignore = "needs a kernel"]
+fn a_trace_has_the_packets_and_ends_the_run() {
+    let folder = Folder::new("trace");
+    let path = folder.0.join("a.pcapng");
+    let options = Options {
+        trace: Some(TraceRequest {
+            start: Time(20_000_000),
+            end: Time(20_400_000),
+            pcapng: Some(path.clone()),
+        }),
+        ..Options::default()
+    };
+    let run = ran(&strobe(10, "cubic"), &options);
+    assert_eq!(run.results.meta.simulated_ns, 20_400_000);
+    let events = run.events.expect("events");
+    let times = integers(&events, "t_ns");
+    assert!(times.len() > 50);
+    assert!(times.iter().all(|t| (20_000_000..20_400_000).contains(t)));
+    let bytes = fs::read(&path).expect("a capture");
+    // Every packet's Ethernet type and its IPv4 header without options.
+    let packets = bytes.windows(4).filter(|w| *w == [8, 0, 0x45, 0]).count();
+    assert!(packets > 50, "{packets}");
+}
+
+/// A folder that goes when it is dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("kernel-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("a folder");
+        Folder(path)
+    }
+
+    /// A copy of the kernel, whose processes can be told from others.
+    fn image(&self) -> Image {
+        let path = self.0.join("kernel");
+        fs::copy(image().path, &path).expect("a copy");
+        Image { path, hz: 250 }
+    }
+
+    fn files(&self) -> Vec<String> {
+        let all = fs::read_dir(&self.0).expect("a folder");
+        all.map(|e| {
+            e.expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Processes of this program, and of what was started by it.
+fn processes(path: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").expect("/proc").flatten() {
+        if fs::read_link(entry.path().join("exe")).is_ok_and(|exe| exe == path) {
+            found.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    found.sort_by_key(|pid| pid.parse::<u32>().unwrap_or(u32::MAX));
+    found
+}
