@@ -70,6 +70,13 @@ pub(crate) fn compile(
     Ok((setup, text(plan, options)?))
 }
 
+/// The kernel's memory in MiB: for so many hosts and flows several times what was seen to be used.
+pub(crate) fn memory_mib(plan: &Plan) -> u32 {
+    let hosts = u32::from(plan.racks()) * u32::from(plan.hosts());
+    let flows = plan.flows.len() as u32;
+    (256 + hosts + flows / 32).next_multiple_of(256)
+}
+
 /// What Linux cannot do.
 fn check(plan: &Plan, image: &Image) -> Result<(), LinuxError> {
     let refuse = |why: String| Err(LinuxError::plan(why));
@@ -169,6 +176,12 @@ fn text(plan: &Plan, options: &Options) -> Result<String, LinuxError> {
     for (path, value) in module_parameters(&plan.flows)? {
         line(format_args!("global {path} {value}"));
     }
+    // The kernel's limit depends on its memory.
+    let hosts = u32::from(plan.racks()) * u32::from(plan.hosts());
+    line(format_args!(
+        "global /proc/sys/user/max_net_namespaces {}",
+        hosts + 1
+    ));
     let route = route(&plan.tcp);
     if !route.is_empty() {
         line(format_args!("route{route}"));

@@ -26,7 +26,6 @@ use etalon_measure::results::Table;
 use etalon_measure::{Control, Metrics, Plan, Recorder, Results, TraceRequest};
 
 use boot::{Machine, Start};
-use compile::compile;
 use replay::{Observer, Replay};
 use watch::{Ending, watch};
 
@@ -77,8 +76,9 @@ pub struct Options {
     pub trace: Option<TraceRequest>,
     /// Sends every packet through the network a second time, outside the kernel, and compares all events.
     pub verify: bool,
-    /// The kernel's memory in MiB.
-    pub memory_mib: u32,
+    /// The kernel's memory in MiB, of which it takes what it uses; none for as much as the plan's size calls for. It is
+    /// part of the experiment: sizes of tables and random numbers in the kernel depend on it.
+    pub memory_mib: Option<u32>,
     /// The run is given up when the kernel has written nothing for so long (wall-clock time).
     pub patience: Duration,
     /// The processor that the kernel stays on; none leaves the choice to the system.
@@ -95,7 +95,7 @@ impl Default for Options {
             folder: None,
             trace: None,
             verify: false,
-            memory_mib: 512,
+            memory_mib: None,
             patience: Duration::from_secs(60),
             cpu: None,
             output: None,
@@ -171,15 +171,21 @@ fn observed<O: Observer>(
     options: &Options,
     observer: O,
 ) -> Result<Run, LinuxError> {
-    let (setup, text) = compile(plan, image, options)?;
+    let (setup, text) = compile::compile(plan, image, options)?;
     let mut replay = Replay::new(plan, control, options, &setup, observer)?;
     let start = Start {
-        memory_mib: options.memory_mib,
+        memory_mib: options
+            .memory_mib
+            .unwrap_or_else(|| compile::memory_mib(plan)),
         cpu: options.cpu,
         terminal: options.mode == Mode::Shell,
     };
     let machine = Machine::boot(image, &setup.encode(&text), start)?;
-    let (ending, console) = watch(machine, &mut replay, options.patience);
+    let patience = match options.mode {
+        Mode::Shell => Duration::MAX, // who thinks is silent
+        Mode::Run | Mode::Exec => options.patience,
+    };
+    let (ending, console) = watch(machine, &mut replay, patience);
     let console = console.text();
     let silent = replay.is_empty();
     let measured = replay.finish(ending == Ending::Complete).map(|told| Run {

@@ -76,7 +76,7 @@ pub(crate) fn run_linux<'py>(
             end: Time(end_ns),
             pcapng,
         }),
-        memory_mib: memory_mib.unwrap_or(defaults.memory_mib),
+        memory_mib,
         patience,
         cpu,
         ..defaults
