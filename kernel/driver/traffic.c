@@ -12,12 +12,9 @@
  * copy.
  *
  * Data could be read without a thread, in the softirq that brought it. That
- * saves a twentieth of the cost of a packet, but the reader then comes before
- * TCP's decision to acknowledge instead of after it: ACKs advertise another
- * window. (Of the ACKs that the sender gets in NSDI'20's static 16-packet
- * experiment 33 instead of 48 in 100 then update the window, with a thread for
- * each socket in recvmsg() as with this one; their number, the delayed ones
- * among them and the utilisation are the same within the noise.)
+ * would save a tenth of a packet's cost, but such a reader comes before TCP's
+ * decision to acknowledge instead of after it, and ACKs advertise other windows:
+ * kernel/README.md has numbers.
  */
 
 #include <linux/hrtimer.h>
@@ -350,7 +347,7 @@ static void client_run(struct kthread_work *work)
 		log_event(ETALON_STARTED, flow->index, 0);
 		ret = client_open(flow);
 		if (ret)
-			etalon_log_failure("flow %u cannot connect from host %u to host %u: error %d",
+			etalon_log_failure("flow %u cannot connect from host %u to %u: error %d",
 					   flow->index, flow->plan.src, flow->plan.dst, -ret);
 		return;
 	case CONNECTING:
