@@ -39,7 +39,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (run, sweep, trace, report, reproduce, hosts, lists, examples, bench, kernel, doctor):
+for command in (
+    *(run, sweep, trace, report, reproduce, hosts),
+    *(lists, examples, bench, kernel, doctor),
+):
     command.register(app)
 
 

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from etalon.errors import EtalonError
-from etalon.kernel import cache, places, source, tools
+from etalon.kernel import cache, patches, places, source, tools
+from etalon.kernel.cache import About
 from etalon.kernel.process import Failed, Log
 from etalon.kernel.recipe import DEFAULT_HZ, FIXED, INITRAMFS, Recipe, recipe
 
@@ -73,13 +74,15 @@ class _Build:
         self.progress = progress
         self.told = told
         self.jobs = jobs or len(os.sched_getaffinity(0))
-        self.tree = places.trees() / recipe.tree
+        self.tree = places.trees() / f"hz{recipe.hz}"
 
     def run(self, given: source.Source | None, force: bool) -> Path:
         about = cache.read_about(self.tree)
         origin = None if given is None else given.identity
         if about is None or force or origin not in (None, about["origin"]):
-            about = self.prepare(given)
+            about = self.unpack(given)
+        if about["recipe"] != self.recipe.tree:
+            about = self.prepare(about)
         self.told("building the Rust core")
         self.add()
         self.told(f"compiling Linux {about['version']}")
@@ -87,8 +90,8 @@ class _Build:
         self.progress(0.99)
         return self.keep(about)
 
-    def prepare(self, given: source.Source | None) -> dict[str, object]:
-        """A new tree: unpacked, patched and configured."""
+    def unpack(self, given: source.Source | None) -> About:
+        """A new tree."""
         self.progress(0.0)
         cache.remove(self.tree)
         _check_disk(places.cache())
@@ -97,35 +100,39 @@ class _Build:
         self.progress(0.02)
         self.tree.mkdir(parents=True)
         at.unpack(self.tree, self.log)
-        version = source.version(self.tree, at.path)
-        self.progress(0.07)
-        for patch in self.recipe.patches:
-            self.patch(patch, version)
-        self.told("configuring")
-        self.configure(version)
-        self.progress(0.1)
-        about = {
+        about: About = {
             "hz": self.recipe.hz,
-            "version": version,
+            "version": source.version(self.tree, at.path),
             "source": str(at.path),
             "origin": at.identity,
+            "recipe": "",
         }
         cache.write_about(self.tree, about)
         return about
 
-    def patch(self, patch: Path, version: str) -> None:
-        command = ["patch", "-p1", "--batch", "--forward", "--no-backup-if-mismatch", "-i", patch]
+    def prepare(self, about: About) -> About:
+        """Patches and configures a tree."""
+        self.progress(0.07)
+        self.told("patching and configuring")
+        cache.write_about(self.tree, {**about, "recipe": ""})  # until it is done
         try:
-            self.log.run(command, f"patch {patch.name}", folder=self.tree)
+            patches.apply(self.tree, self.recipe.patches, self.log)
         except Failed as error:
-            raise Failed(f"Linux {version} does not take Etalon's patches: {error}") from None
+            raise Failed(
+                f"Linux {about['version']} does not take Etalon's patches: {error}"
+            ) from None
+        self.configure(about["version"])
+        self.progress(0.1)
+        about = {**about, "recipe": self.recipe.tree}
+        cache.write_about(self.tree, about)
+        return about
 
     def configure(self, version: str) -> None:
         """Writes .config, and checks that this kernel has everything that was asked for."""
         self.copy("driver", DRIVER)
-        wanted = self.tree / ".etalon.config"
+        wanted = self.tree / ".etalon" / "config"
         wanted.write_text(self.recipe.config, encoding="utf-8")
-        self.make(f"KCONFIG_ALLCONFIG={wanted.name}", "allnoconfig")
+        self.make(f"KCONFIG_ALLCONFIG={wanted}", "allnoconfig")
         got = set((self.tree / ".config").read_text(encoding="utf-8").splitlines())
         lost = [
             line
@@ -147,14 +154,16 @@ class _Build:
             folder=self.recipe.root,
             environment={"CARGO_TARGET_DIR": str(places.cargo())},
         )
-        _put(core, self.tree / CORE)
+        patches.put(core, self.tree / CORE)
         self.progress(BEFORE_MAKE)
         initramfs = self.tree / Path(INITRAMFS).parent
-        before = _content(initramfs / "init")
+        before = patches.content(initramfs / "init")
         self.log.run(
             ["sh", kernel / "init" / "build.sh", initramfs], "building init", folder=self.tree
         )
-        if _content(initramfs / "init") != before:  # make cannot tell: its time is always the same
+        if (
+            patches.content(initramfs / "init") != before
+        ):  # make cannot tell: its time is always the same
             for old in (self.tree / "usr").glob("*initramfs_data.cpio*"):
                 old.unlink()
 
@@ -162,7 +171,7 @@ class _Build:
         """Copies the files of a folder of kernel/ that have changed."""
         (self.tree / to).mkdir(parents=True, exist_ok=True)
         for file in (self.recipe.root / "kernel" / name).iterdir():
-            if file.is_file() and _content(self.tree / to / file.name) != file.read_bytes():
+            if file.is_file() and patches.content(self.tree / to / file.name) != file.read_bytes():
                 shutil.copyfile(file, self.tree / to / file.name)
 
     def make(self, *targets: str) -> None:
@@ -184,7 +193,7 @@ class _Build:
             each_line=count if targets == ("linux",) else None,
         )
 
-    def keep(self, about: dict[str, object]) -> Path:
+    def keep(self, about: About) -> Path:
         """Puts the finished kernel where it is looked for."""
         if recipe(self.recipe.hz) != self.recipe:
             raise EtalonError("the kernel's sources changed while it was built: build it again")
@@ -192,9 +201,7 @@ class _Build:
         images.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=".part-", dir=images))
         try:
-            self.log.run(
-                ["strip", "-o", draft / cache.IMAGE, "linux"], "strip", folder=self.tree
-            )
+            self.log.run(["strip", "-o", draft / cache.IMAGE, "linux"], "strip", folder=self.tree)
             cache.write_about(draft, about)
             draft.chmod(0o755)
             folder = images / self.recipe.image
@@ -202,30 +209,7 @@ class _Build:
             os.replace(draft, folder)
         finally:
             cache.remove(draft)
-        self.forget()
         return folder / cache.IMAGE
-
-    def forget(self) -> None:
-        """Removes trees of other recipes with the same HZ, and unfinished ones."""
-        for folder in places.trees().iterdir():
-            about = cache.read_about(folder)
-            if folder != self.tree and (about is None or about["hz"] == self.recipe.hz):
-                cache.remove(folder)
-
-
-def _put(new: Path, place: Path) -> None:
-    """Replaces a file if its content is another; otherwise it keeps its time, and make has nothing to do."""
-    if _content(place) == new.read_bytes():
-        new.unlink()
-    else:
-        os.replace(new, place)
-
-
-def _content(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
 
 
 def _check_disk(folder: Path) -> None:

@@ -17,6 +17,9 @@ from etalon.kernel import places
 from etalon.kernel.recipe import DEFAULT_HZ, recipe
 
 IMAGE = "linux"
+About = dict[str, Any]
+"""`hz`, `version` of Linux, the path of its `source` and the identity of that as `origin`; of a tree also which `recipe`
+it is patched and configured for."""
 ABOUT = "etalon.json"
 """In the folder of an image or tree: what it is. A folder without it is unfinished."""
 
@@ -50,7 +53,7 @@ def kept() -> list[Kept]:
     return sorted(listed, key=lambda one: (one.hz, not one.current, one.path))
 
 
-def read_about(folder: Path) -> dict[str, Any] | None:
+def read_about(folder: Path) -> About | None:
     """What an image or tree is; None if it is unfinished."""
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
@@ -59,11 +62,19 @@ def read_about(folder: Path) -> dict[str, Any] | None:
     return about if isinstance(about, dict) else None
 
 
-def write_about(folder: Path, about: dict[str, Any]) -> None:
+def write_about(folder: Path, about: About) -> None:
     """Says what an image or tree is, all of it or nothing."""
     part = folder / f".{ABOUT}.part"
     part.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     os.replace(part, folder / ABOUT)
+
+
+def outdated() -> list[Path]:
+    """Images that the source tree would not give now, and trees of other timer frequencies than the others'."""
+    images = [image for image in kept() if not image.current]
+    used = {image.hz for image in kept() if image.current}
+    trees = [tree for tree in places.trees().glob("hz*") if int(tree.name[2:]) not in used]
+    return [*(image.path.parent for image in images), *trees]
 
 
 @contextmanager

@@ -18,7 +18,9 @@ def checkout() -> Path:
     if (root / "kernel" / "patches").is_dir():
         return root
     if given:
-        raise EtalonError(f"{VARIABLE}={given}: is not Etalon's source tree: it has no kernel/patches")
+        raise EtalonError(
+            f"{VARIABLE}={given}: is not Etalon's source tree: it has no kernel/patches"
+        )
     raise EtalonError(
         "the Linux engine is built from Etalon's source tree, which this installation does not have: "
         f"clone the repository and set {VARIABLE} to its folder"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections import deque
@@ -13,9 +14,22 @@ from typing import IO, Self
 
 from etalon.errors import EtalonError
 
-SHOWN = 12
+SHOWN = 10
 """Lines of the log that an error shows."""
-HEEDED = ("MAKE", "MFLAGS", "CFLAGS", "LDFLAGS", "KC", "KBUILD", "ARCH", "SUBARCH", "CROSS_", "LOCALVERSION")
+TELLING = re.compile(r"\berror\b|undefined reference|No such file|No space left|Unable to", re.I)
+"""Lines that say why, which need not be the last ones where several compilers run at once."""
+HEEDED = (
+    "MAKE",
+    "MFLAGS",
+    "CFLAGS",
+    "LDFLAGS",
+    "KC",
+    "KBUILD",
+    "ARCH",
+    "SUBARCH",
+    "CROSS_",
+    "LOCALVERSION",
+)
 """Beginnings of environment variables that a kernel's build would heed."""
 
 
@@ -29,6 +43,7 @@ class Log:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.last: deque[str] = deque(maxlen=SHOWN)
+        self.telling: list[str] = []
         self.file: IO[str] | None = None
 
     def __enter__(self) -> Self:
@@ -59,8 +74,9 @@ class Log:
         """Runs a command to its end; raises `Failed`, saying that `what` failed, if it ends with an error."""
         assert self.file is not None
         self.last.clear()
+        self.telling.clear()
         print("$", *command, file=self.file, flush=True)
-        process = subprocess.Popen(
+        with subprocess.Popen(
             command,
             cwd=folder,
             env=clean_environment() | dict(environment or {}),
@@ -70,22 +86,29 @@ class Log:
             text=True,
             errors="replace",
             start_new_session=True,
-        )
-        assert process.stdout is not None
-        try:
-            for line in process.stdout:
-                self.file.write(line)
-                if line.strip():
-                    self.last.append(line.rstrip())
-                if each_line is not None:
-                    each_line(line)
-            process.wait()
-        finally:
-            _end(process)
+        ) as process:
+            assert process.stdout is not None
+            try:
+                for line in process.stdout:
+                    self.heed(line)
+                    if each_line is not None:
+                        each_line(line)
+                process.wait()
+            finally:
+                _end(process)
         if process.returncode != 0:
             self.file.flush()
-            shown = "".join(f"\n  {line}" for line in self.last)
+            shown = "".join(f"\n  {line}" for line in self.telling or self.last)
             raise Failed(f"{what} failed:{shown}\nthe whole log: {self.path}")
+
+    def heed(self, line: str) -> None:
+        """Takes a line of a tool's output."""
+        assert self.file is not None
+        self.file.write(line)
+        if line.strip():
+            self.last.append(line.rstrip())
+        if len(self.telling) < SHOWN and TELLING.search(line):
+            self.telling.append(line.rstrip())
 
 
 def _end(process: subprocess.Popen[str]) -> None:

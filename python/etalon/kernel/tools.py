@@ -33,9 +33,7 @@ TOOLS = (
     _same("bc", "computes the kernel's time constants"),
     _same("patch", "applies Etalon's patches"),
     _same("tar", "unpacks the kernel's source"),
-    Tool(
-        "xz", "unpacks the kernel's source", {"apt-get": "xz-utils", "dnf": "xz", "pacman": "xz"}
-    ),
+    Tool("xz", "unpacks the kernel's source", {"apt-get": "xz-utils", "dnf": "xz", "pacman": "xz"}),
     _same("ld", "links the kernel", "binutils"),
     _same("perl", "generates some of the kernel's source"),
 )

@@ -1,0 +1,141 @@
+"""`etalon kernel`: builds the kernel of the Linux engine, and looks after those that are built."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from etalon.cli import common
+from etalon.errors import EtalonError
+
+if TYPE_CHECKING:
+    from etalon.kernel import Progress, Told
+
+Hz = Annotated[int, typer.Option("--hz", help="Timer frequency; the papers' kernels had 250.")]
+
+app = typer.Typer(
+    help="Build and keep the kernel of the Linux engine.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def register(parent: typer.Typer) -> None:
+    """Adds the commands."""
+    parent.add_typer(app, name="kernel")
+
+
+@app.command(epilog="Example:  etalon kernel build --hz 1000")
+def build(
+    hz: Hz = 250,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--source",
+            metavar="DIR|TARBALL",
+            help="Source of Linux 6.1.x (default: Debian's, fetched if need be).",
+            show_default=False,
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Default: one a processor.", show_default=False),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Build everything anew.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+) -> None:
+    """Build the kernel, unless it is there already; print its path."""
+    from etalon import kernel
+
+    began = time.monotonic()
+    there = kernel.find(hz)
+    with _reports(quiet) as (progress, told):
+        path = kernel.image(hz, progress, told, given=source, jobs=jobs, force=force)
+    if not quiet:
+        seconds = time.monotonic() - began
+        known = there == path and source is None and not force
+        common.note("is up to date" if known else f"built in {seconds:.0f} s")
+    typer.echo(path)
+
+
+@app.command()
+def path(hz: Hz = 250) -> None:
+    """Print where the kernel is."""
+    from etalon import kernel
+
+    found = kernel.find(hz)
+    if found is None:
+        option = "" if hz == kernel.DEFAULT_HZ else f" --hz {hz}"
+        raise EtalonError(
+            f"it is not built, or not from these sources: etalon kernel build{option}"
+        )
+    typer.echo(found)
+
+
+@app.command("list")
+def show(json: common.Json = False) -> None:
+    """List the kernels that are built, and what the cache takes on the disk."""
+    from etalon.kernel import cache, places
+
+    kept = cache.kept()
+    taken = {
+        what: cache.size(folder)
+        for what, folder in (
+            ("images", places.images()),
+            ("trees", places.trees()),
+            ("sources", places.downloads()),
+            ("cargo", places.cargo()),
+        )
+    }
+    if json:
+        kernels = [
+            {"hz": one.hz, "linux": one.version, "current": one.current, "path": str(one.path)}
+            for one in kept
+        ]
+        common.print_json({"kernels": kernels, "folder": str(places.cache()), "bytes": taken})
+        return
+    table = common.plain_table(">HZ", "Linux", "", "path")
+    for one in kept:
+        state = "up to date" if one.current else "of other sources"
+        table.add_row(str(one.hz), one.version, state, str(one.path))
+    if kept:
+        common.print_table(table)
+    else:
+        typer.echo("no kernel is built yet: etalon kernel build")
+    parts = ", ".join(f"{what} {size / 1e6:.0f} MB" for what, size in taken.items())
+    typer.echo(f"{places.cache()}: {parts}")
+
+
+@app.command()
+def clean(
+    old: Annotated[
+        bool, typer.Option("--old", help="Keep what the sources as they are now would give.")
+    ] = False,
+) -> None:
+    """Remove all kernels and what was kept to build them."""
+    from etalon.kernel import cache, places
+
+    with cache.lock(common.note):
+        if old:
+            freed = sum(cache.remove(folder) for folder in cache.outdated())
+        else:
+            freed = sum(
+                cache.remove(folder)
+                for folder in (places.images(), places.trees(), places.downloads(), places.cargo())
+            )
+    typer.echo(f"{freed / 1e6:.0f} MB freed in {places.cache()}")
+
+
+@contextmanager
+def _reports(quiet: bool) -> Iterator[tuple[Progress | None, Told | None]]:
+    """Progress and steps, or nothing if `quiet`."""
+    if quiet:
+        yield None, None
+    else:
+        with common.progress_of_steps("kernel") as reports:
+            yield reports

@@ -1,0 +1,229 @@
+"""What the Linux engine needs of a machine, found out by trying it: nothing is changed, nothing needs root."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from etalon.errors import EtalonError
+from etalon.kernel import cache, places, source, tools
+from etalon.kernel.build import NEEDED
+from etalon.kernel.recipe import DEFAULT_HZ
+
+MEMORY = 1_000_000_000
+"""Bytes of memory for a run: its kernel may use as much, and usually takes a tenth."""
+PROGRAMS = {
+    "iperf3": "iperf3",
+    "ping": "iputils-ping",
+    "flowgrind": "flowgrind",
+    "sockperf": "sockperf",
+}
+"""Programs that emulated hosts are often asked to run, and Debian's packages of them."""
+TINY = """
+name = "doctor"
+duration = "1ms"
+warmup = "0s"
+[network]
+racks = 2
+hosts = 1
+[schedule]
+day = "180us"
+night = "20us"
+[[bulk]]
+from = 0
+to = 1
+"""
+"""An experiment that takes no time."""
+MFD_EXEC = 0x10
+"""memfd_create's flag for memory that may be executed; since Linux 6.3."""
+
+
+class State(StrEnum):
+    """How a check ended."""
+
+    OK = "ok"
+    MISSING = "missing"
+    OPTIONAL = "optional"
+    """Missing, but only some plans need it."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that is needed: what was found, and what to do if it is missing."""
+
+    name: str
+    state: State
+    found: str
+    remedy: str = ""
+
+
+def examine() -> Iterator[Check]:
+    """All checks, in the order in which they matter."""
+    yield from (_python(), _core(), _processor(), _sources(), _tools(), _source())
+    yield from (_ptrace(), _memory_file(), _layout(), _disk(), _memory())
+    yield from _image()
+    yield from (_program(name, package) for name, package in PROGRAMS.items())
+
+
+def _state(good: bool, otherwise: State = State.MISSING) -> State:
+    return State.OK if good else otherwise
+
+
+def _python() -> Check:
+    good = sys.version_info >= (3, 11)
+    return Check(
+        "Python", _state(good), platform.python_version(), "" if good else "use 3.11 or newer"
+    )
+
+
+def _core() -> Check:
+    from etalon import _core
+
+    good = hasattr(_core, "run_linux")
+    return Check("core", _state(good), _core.__version__, "" if good else "make setup")
+
+
+def _processor() -> Check:
+    found = f"{platform.system()} {platform.machine()}"
+    good = found == "Linux x86_64"
+    remedy = "" if good else "the Linux engine runs on x86-64 Linux; the simulator runs here"
+    return Check("machine", _state(good), found, remedy)
+
+
+def _sources() -> Check:
+    try:
+        return Check("source tree", State.OK, str(places.checkout()))
+    except EtalonError as error:
+        return Check("source tree", State.MISSING, "none", str(error))
+
+
+def _tools() -> Check:
+    missing = tools.missing()
+    if missing:
+        return Check(
+            "build tools", State.MISSING, f"no {', '.join(missing)}", tools.remedy(missing)
+        )
+    return Check(
+        "build tools", State.OK, ", ".join([*(tool.name for tool in tools.TOOLS), "cargo"])
+    )
+
+
+def _source() -> Check:
+    found = source.found()
+    if found is not None:
+        return Check("kernel source", State.OK, str(found.path))
+    if shutil.which("apt-get"):
+        return Check("kernel source", State.OK, f"the build fetches {source.PACKAGE}")
+    return Check("kernel source", State.MISSING, "none", source.ELSEWHERE)
+
+
+def _ptrace() -> Check:
+    good = _tried("libc.ptrace(0, 0, 0, 0) == 0")
+    remedy = (
+        "" if good else "allow ptrace: sysctl kernel.yama.ptrace_scope=1, or --cap-add SYS_PTRACE"
+    )
+    return Check("ptrace", _state(good), "allowed" if good else "refused", remedy)
+
+
+def _layout() -> Check:
+    good = _tried("libc.personality(libc.personality(0xffffffff) | 0x40000) >= 0")
+    found = "fixed" if good else "cannot be fixed: runs may differ in how much memory they see"
+    remedy = "" if good else "in a container: --security-opt seccomp=unconfined"
+    return Check("address space", _state(good, State.OPTIONAL), found, remedy)
+
+
+def _tried(expression: str) -> bool:
+    """Whether an expression with the C library holds, in a process of its own."""
+    script = f"import ctypes, os; libc = ctypes.CDLL(None); os._exit(not ({expression}))"
+    return subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def _memory_file() -> Check:
+    try:
+        try:
+            file = os.memfd_create("etalon", os.MFD_CLOEXEC | MFD_EXEC)
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            file = os.memfd_create("etalon", os.MFD_CLOEXEC)
+        try:
+            os.ftruncate(file, mmap.PAGESIZE)
+            access = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
+            mmap.mmap(file, mmap.PAGESIZE, prot=access).close()
+        finally:
+            os.close(file)
+    except OSError as error:
+        remedy = "sudo sysctl vm.memfd_noexec=1"
+        return Check("executable memory", State.MISSING, f"refused: {error.strerror}", remedy)
+    return Check("executable memory", State.OK, "allowed")
+
+
+def _disk() -> Check:
+    folder = places.cache()
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    free = shutil.disk_usage(there).free
+    found = f"{free / 1e9:.1f} GB free in {there}"
+    if os.statvfs(there).f_flag & os.ST_NOEXEC:
+        remedy = "set XDG_CACHE_HOME to a folder that is not mounted noexec"
+        return Check("disk", State.MISSING, f"{there} is mounted noexec", remedy)
+    built = cache.kept() != [] if _sources().state is State.OK else False
+    good = built or free >= NEEDED
+    remedy = (
+        "" if good else f"a build takes {NEEDED / 1e9:.1f} GB: make room, or set XDG_CACHE_HOME"
+    )
+    return Check("disk", _state(good), found, remedy)
+
+
+def _memory() -> Check:
+    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    values = {name: text for name, _, text in (line.partition(":") for line in lines)}
+    free = int(values["MemAvailable"].split()[0]) * 1024
+    good = free >= MEMORY
+    remedy = "" if good else "end other programs, or run fewer at a time with --jobs"
+    return Check("memory", _state(good, State.OPTIONAL), f"{free / 1e9:.1f} GB available", remedy)
+
+
+def _image() -> Iterator[Check]:
+    try:
+        image = cache.find(DEFAULT_HZ)
+    except EtalonError:
+        return  # there is no source tree, which has been said
+    if image is None:
+        yield Check(
+            "kernel", State.MISSING, "not built, or of other sources", "etalon kernel build"
+        )
+        return
+    yield Check("kernel", State.OK, str(image))
+    yield _run()
+
+
+def _run() -> Check:
+    """Boots the kernel and runs an experiment of a millisecond on it."""
+    from etalon import _core, engine_linux
+    from etalon.plan import Plan
+
+    began = time.monotonic()
+    try:
+        engine_linux.Linux().run(Plan.from_toml(TINY), _core.Control())
+    except EtalonError as error:
+        remedy = "what is said above, or else: etalon kernel build --force"
+        return Check("run", State.MISSING, " ".join(str(error).split()), remedy)
+    return Check("run", State.OK, f"two hosts booted and ran in {time.monotonic() - began:.2f} s")
+
+
+def _program(name: str, package: str) -> Check:
+    path = shutil.which(name)
+    if path is not None:
+        return Check(name, State.OK, path)
+    remedy = f"sudo apt-get install {package}" if shutil.which("apt-get") else f"install {package}"
+    return Check(name, State.OPTIONAL, "not installed", remedy)

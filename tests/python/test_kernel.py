@@ -1,0 +1,378 @@
+"""How the kernel of the Linux engine is built and kept: with a kernel of one file, and the real tools."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import tiny_kernel
+from conftest import ROOT, Answer
+from etalon import kernel
+from etalon.errors import EtalonError
+from etalon.kernel import cache, places, source, tools
+from etalon.kernel.recipe import recipe
+from tiny_kernel import edit
+
+Command = Callable[..., Answer]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A source tree of Etalon, an empty cache, and no kernel source on the machine."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("ETALON_SOURCE", str(tmp_path / "etalon"))
+    monkeypatch.setattr(source, "INSTALLED", tmp_path / "none" / source.INSTALLED.name)
+    return tiny_kernel.write(tmp_path / "etalon", tiny_kernel.FILES)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    folder = tiny_kernel.write(tmp_path / "linux-6.1.7", tiny_kernel.KERNEL)
+    return tiny_kernel.pack(folder, tmp_path / "linux-6.1.7.tar.xz")
+
+
+def says(image: Path) -> str:
+    return subprocess.run([image], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def steps_of(archive: Path | None, hz: int = 250) -> tuple[Path, list[str]]:
+    steps: list[str] = []
+    return kernel.image(hz, None, steps.append, given=archive), steps
+
+
+def test_a_kernel_is_built_once(checkout: Path, archive: Path) -> None:
+    assert kernel.find() is None
+    shares: list[float] = []
+    image = kernel.image(250, shares.append, given=archive)
+    assert says(image) == "250 patched"
+    assert kernel.find() == image
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] <= shares[-1] <= 1
+    assert steps_of(None) == (image, [])
+    assert not places.log().exists()
+    assert not (places.trees() / "hz250" / "Documentation" / "index.rst").exists()
+
+
+def test_kernels_of_several_hz_lie_side_by_side(checkout: Path, archive: Path) -> None:
+    first, second = (kernel.image(hz, given=archive) for hz in (250, 1000))
+    assert [says(first), says(second)] == ["250 patched", "1000 patched"]
+    assert [one.hz for one in cache.kept()] == [250, 1000]
+    with pytest.raises(EtalonError, match="HZ 2000: a kernel's timer frequency is between 24 and"):
+        kernel.find(2000)
+
+
+@pytest.mark.parametrize(
+    ("name", "tree_stays"),
+    [
+        ("kernel/patches/0001-words.patch", False),
+        ("kernel/config", False),
+        ("kernel/driver/Kconfig", False),
+        ("kernel/driver/netdev.c", True),
+        ("kernel/tcp/tcp_retcp.c", True),
+        ("kernel/init/init.c", True),
+        ("kernel/core/build.sh", True),
+        ("crates/part/src/lib.rs", True),
+    ],
+)
+def test_everything_a_kernel_is_made_from_counts(
+    checkout: Path, name: str, tree_stays: bool
+) -> None:
+    before = recipe()
+    with (checkout / name).open("a") as file:
+        file.write("\n")
+    after = recipe()
+    assert after.image != before.image
+    assert (after.tree == before.tree) == tree_stays
+
+
+def test_what_builds_and_tests_leave_does_not_count(checkout: Path) -> None:
+    before = recipe()
+    tiny_kernel.write(checkout, {"kernel/core/target/x": "", "crates/part/tests/y.rs": ""})
+    tiny_kernel.write(checkout, {"kernel/driver/.netdev.c.swp": ""})
+    assert recipe() == before
+
+
+def test_only_what_changed_is_built_again(checkout: Path, archive: Path) -> None:
+    old = kernel.image(given=archive)
+    tree = places.trees() / "hz250"
+    time_of_config = (tree / ".config").stat().st_mtime_ns
+    (checkout / "kernel/tcp/tcp_retcp.c").write_text("int reno;\n")
+    assert kernel.find() is None
+    image, steps = steps_of(None)
+    assert image != old
+    assert steps == ["building the Rust core", "compiling Linux 6.1.7"]
+    assert (tree / ".config").stat().st_mtime_ns == time_of_config
+
+
+def test_other_patches_replace_those_of_a_tree(checkout: Path, archive: Path) -> None:
+    kernel.image(given=archive)
+    makefile = places.trees() / "hz250" / "Makefile"
+    before = makefile.stat().st_mtime_ns
+    patch = checkout / "kernel/patches/0001-words.patch"
+    edit(patch, '"patched"', '"more"')
+    more = "--- /dev/null\n+++ b/init/more.h\n@@ -0,0 +1 @@\n+int more;\n"
+    (checkout / "kernel/patches/0002-more.patch").write_text(more)
+    image, steps = steps_of(None)
+    assert says(image) == "250 more"
+    assert not any("unpacking" in step for step in steps)
+    assert makefile.stat().st_mtime_ns == before
+    added = places.trees() / "hz250" / "init" / "more.h"
+    assert added.read_text() == "int more;\n"
+    (checkout / "kernel/patches/0002-more.patch").unlink()
+    assert says(kernel.image()) == "250 more"
+    assert not added.exists()
+
+
+def test_another_source_is_built_anew(checkout: Path, archive: Path, tmp_path: Path) -> None:
+    kernel.image(given=archive)
+    assert steps_of(archive)[1] == ["building the Rust core", "compiling Linux 6.1.7"]
+    folder = tiny_kernel.write(tmp_path / "other", tiny_kernel.KERNEL)
+    edit(folder / "Makefile", "SUBLEVEL = 7", "SUBLEVEL = 8")
+    (folder / "left.o").write_text("of a build")
+    steps = steps_of(folder)[1]
+    assert steps[0] == "unpacking other"
+    assert steps[-1] == "compiling Linux 6.1.8"
+    assert not (places.trees() / "hz250" / "left.o").exists()
+    assert [one.version for one in cache.kept()] == ["6.1.8"]
+
+
+def test_a_broken_archive(checkout: Path, archive: Path) -> None:
+    whole = archive.read_bytes()
+    archive.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(EtalonError, match=r"linux-6\.1\.7\.tar\.xz: is not a whole archive"):
+        kernel.image(given=archive)
+    assert kernel.find() is None
+    archive.write_bytes(whole)
+    assert says(kernel.image(given=archive)) == "250 patched"
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (("Makefile", "PATCHLEVEL = 1", "PATCHLEVEL = 6"), r"is Linux 6\.6\.7; .* for 6\.1\.x"),
+        (("Makefile", "VERSION = 6", "VERSION = x"), "its Makefile states no version"),
+        (("init/main.c", "plain", "other"), r"Linux 6\.1\.7 does not take .* 0001-words\.patch"),
+        (("init/main.c", "return 0;", "return x;"), r"error: .*x.* undeclared(?s:.)*the whole log"),
+    ],
+)
+def test_a_source_that_does_not_do(
+    checkout: Path, tmp_path: Path, change: tuple[str, str, str], sentence: str
+) -> None:
+    folder = tiny_kernel.write(tmp_path / "linux", tiny_kernel.KERNEL)
+    name, old, new = change
+    edit(folder / name, old, new)
+    if "return x" in new:
+        edit(checkout / "kernel/patches/0001-words.patch", "return 0;", "return x;")
+    with pytest.raises(EtalonError, match=sentence) as caught:
+        kernel.image(given=folder)
+    assert kernel.find() is None
+    assert places.log().exists() == ("log" in str(caught.value))
+
+
+def test_sources_that_are_none(checkout: Path, tmp_path: Path) -> None:
+    with pytest.raises(EtalonError, match="--source gone: there is no such file or folder"):
+        source.given(Path("gone"))
+    with pytest.raises(EtalonError, match="not the folder of a kernel's source: it has no Kconfig"):
+        source.given(tmp_path)
+
+
+def test_an_installed_source_comes_before_a_fetched_one(
+    checkout: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert source.found() is None
+    places.downloads().mkdir(parents=True)
+    fetched = archive.rename(places.downloads() / source.INSTALLED.name)
+    found = source.found()
+    assert found is not None
+    assert found.path == fetched
+    source.INSTALLED.parent.mkdir()
+    source.INSTALLED.write_bytes(fetched.read_bytes())
+    found = source.found()
+    assert found is not None
+    assert found.path == source.INSTALLED
+    assert says(kernel.image()) == "250 patched"
+
+
+def test_without_a_package_manager_it_says_where_the_source_is(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", tiny_kernel.without(tmp_path, "apt-get"))
+    with pytest.raises(EtalonError, match=r"download linux-6\.1\.x\.tar\.xz from .* --source"):
+        kernel.image()
+
+
+def test_a_package_that_cannot_be_fetched(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tiny_kernel.without(tmp_path, "apt-get", "dpkg-deb")
+    for name in ("apt-get", "dpkg-deb"):
+        program = Path(path) / name
+        program.write_text("#!/bin/sh\necho 'E: Unable to locate package'\nexit 100\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", path)
+    with pytest.raises(EtalonError, match=r"Unable to locate(?s:.)*`sudo apt-get update` may help"):
+        kernel.image()
+    assert not (places.downloads() / "part").exists()
+
+
+def test_a_missing_tool(
+    checkout: Path, archive: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tiny_kernel.without(tmp_path, "flex", "xz", "cargo", "apt-get", "dnf", "pacman")
+    (Path(path) / "apt-get").symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", path)
+    assert tools.missing() == ["flex", "xz", "cargo"]
+    with pytest.raises(EtalonError) as caught:
+        kernel.image(given=archive)
+    assert str(caught.value) == (
+        "the kernel cannot be built: flex, xz, cargo are missing\n"
+        "  sudo apt-get install flex xz-utils; install Rust with rustup (https://rustup.rs)"
+    )
+
+
+def test_an_option_that_this_kernel_does_not_have(checkout: Path, archive: Path) -> None:
+    with (checkout / "kernel/config").open("a") as file:
+        file.write("CONFIG_NOSUCH=y\n")
+    with pytest.raises(
+        EtalonError, match=r"Linux 6\.1\.7 cannot be configured with CONFIG_NOSUCH=y"
+    ):
+        kernel.image(given=archive)
+
+
+def test_a_full_disk_is_seen_before_the_work(
+    checkout: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("etalon.kernel.build.NEEDED", 10**18)
+    with pytest.raises(EtalonError, match=r"GB are free and a build takes 1000000000\.0 GB; make"):
+        kernel.image(given=archive)
+
+
+def test_sources_that_change_meanwhile_give_no_kernel(checkout: Path, archive: Path) -> None:
+    edit(
+        checkout / "kernel/init/build.sh",
+        "mkdir",
+        'echo "//" >> "$(dirname "$0")"/../driver/netdev.c\nmkdir',
+    )
+    with pytest.raises(EtalonError, match="changed while it was built"):
+        kernel.image(given=archive)
+    assert cache.kept() == []
+
+
+def child(archive: Path, *extra: str) -> subprocess.Popen[str]:
+    """A build in a process of its own."""
+    script = (
+        "import sys; from pathlib import Path; from etalon import kernel; "
+        "kernel.image(told=lambda step: print(step, flush=True), given=Path(sys.argv[1]))"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", script, str(archive), *extra],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "python")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_an_interrupted_build_leaves_nothing_that_looks_whole(
+    checkout: Path, tmp_path: Path
+) -> None:
+    folder = tiny_kernel.write(tmp_path / "linux", tiny_kernel.KERNEL)
+    edit(folder / "Makefile", "\tgcc", "\t@touch begun; test -e go || sleep 1234.5\n\tgcc")
+    with child(folder) as build:
+        begun = places.trees() / "hz250" / "begun"
+        wait_for(begun.exists)
+        assert sleepers() != []
+        build.send_signal(signal.SIGINT)
+        _, errors = build.communicate(timeout=30)
+    assert "KeyboardInterrupt" in errors
+    assert sleepers() == []
+    assert kernel.find() is None
+    assert cache.kept() == []
+    assert not list(places.images().glob("*"))
+    (places.trees() / "hz250" / "go").touch()
+    assert says(kernel.image()) == "250 patched"
+
+
+def sleepers() -> list[str]:
+    lines = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in lines.splitlines() if line == "sleep 1234.5"]
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_second_build_waits_for_the_first(checkout: Path, archive: Path) -> None:
+    with ExitStack() as waiting:
+        with cache.lock(print):
+            build = waiting.enter_context(child(archive))
+            assert build.stdout is not None
+            first = build.stdout.readline()
+        assert first == f"waiting for another build of the kernel (process {os.getpid()})\n"
+        _, errors = build.communicate(timeout=60)
+        assert build.returncode == 0, errors
+    assert kernel.find() is not None
+
+
+def test_the_command_line(checkout: Path, archive: Path, etalon: Command) -> None:
+    missing = etalon("kernel", "path")
+    assert missing.code == 1
+    assert missing.err == (
+        "error: it is not built, or not from these sources: etalon kernel build\n"
+    )
+    built = etalon("kernel", "build", "--source", archive)
+    assert built.code == 0
+    assert Path(built.out.strip()) == kernel.find()
+    assert "unpacking linux-6.1.7.tar.xz\npatching and configuring\n" in built.err
+    assert etalon("kernel", "build").err == "is up to date\n"
+    assert etalon("kernel", "build", "--quiet", "--force", "--source", archive).err == ""
+    assert etalon("kernel", "path").out == built.out
+    (only,) = etalon("kernel", "list", "--json").json["kernels"]
+    assert (only["hz"], only["linux"], only["current"]) == (250, "6.1.7", True)
+    edit(checkout / "kernel/config", "NET", "INET")
+    assert "of other sources" in etalon("kernel", "list").out
+    assert etalon("kernel", "clean", "--old").code == 0
+    assert etalon("kernel", "list", "--json").json["kernels"] == []
+    assert etalon("kernel", "clean").code == 0
+    assert sorted(path.name for path in places.cache().iterdir()) == ["lock"]
+
+
+def test_an_installation_without_sources(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, etalon: Command
+) -> None:
+    monkeypatch.setenv("ETALON_SOURCE", str(tmp_path))
+    answer = etalon("kernel", "path")
+    assert answer.code == 1
+    assert "is not Etalon's source tree: it has no kernel/patches" in answer.err
+    monkeypatch.delenv("ETALON_SOURCE")
+    monkeypatch.setattr(places, "__file__", str(tmp_path / "a" / "b" / "c" / "places.py"))
+    assert "set ETALON_SOURCE to its folder" in etalon("kernel", "path").err
+
+
+def test_doctor_says_what_is_missing(
+    checkout: Path, etalon: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tiny_kernel.without(tmp_path, "bison", "iperf3", "apt-get", "dnf", "pacman")
+    (Path(path) / "apt-get").symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", path)
+    answer = etalon("doctor", "--json")
+    assert answer.code == 1
+    assert not answer.json["ok"]
+    checks = {check["name"]: check for check in answer.json["checks"]}
+    assert checks["build tools"]["state"] == "missing"
+    assert checks["build tools"]["remedy"] == "sudo apt-get install bison"
+    assert checks["kernel"]["remedy"] == "etalon kernel build"
+    assert checks["iperf3"]["state"] == "optional"
+    assert checks["Python"]["state"] == "ok"
+    assert "sudo apt-get install bison" in etalon("doctor").out
