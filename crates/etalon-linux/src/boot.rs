@@ -4,11 +4,9 @@ use std::fs::File;
 use std::io::{PipeReader, Seek, Write, pipe};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
 
 use command_fds::{CommandFdExt, FdMapping};
 use nix::fcntl::{FcntlArg, fcntl};
-use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -38,8 +36,6 @@ pub(crate) struct Machine {
 pub(crate) struct Start {
     /// Its physical memory in MiB.
     pub(crate) memory_mib: u32,
-    /// The processor that it stays on.
-    pub(crate) cpu: Option<usize>,
     /// Its console is this process's terminal.
     pub(crate) terminal: bool,
 }
@@ -95,9 +91,6 @@ impl Machine {
             })
         })?;
         drop(command); // and with it our copies of the descriptors: the log ends when the kernel does
-        if let Some(cpu) = start.cpu {
-            pin(&child, cpu);
-        }
         Ok(Machine {
             child,
             log,
@@ -108,19 +101,6 @@ impl Machine {
     /// How it ended, if it has.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
-    }
-
-    /// Waits up to `patience` for its end, then kills it.
-    pub(crate) fn finish(&mut self, patience: Duration) -> Option<ExitStatus> {
-        let start = Instant::now();
-        while start.elapsed() < patience {
-            if let Some(status) = self.ended() {
-                return Some(status);
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        self.kill();
-        None
     }
 
     /// Kills it and the processes in it.
@@ -147,12 +127,4 @@ fn in_memory(bytes: &[u8]) -> std::io::Result<File> {
     file.write_all(bytes)?;
     file.rewind()?;
     Ok(file)
-}
-
-/// Keeps the kernel on one processor. It gains nothing but speed, so that failure is no error.
-fn pin(child: &Child, cpu: usize) {
-    let mut cpus = CpuSet::new();
-    if cpus.set(cpu).is_ok() {
-        let _ = sched_setaffinity(Pid::from_raw(child.id() as i32), &cpus);
-    }
 }

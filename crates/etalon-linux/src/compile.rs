@@ -176,7 +176,12 @@ fn text(plan: &Plan, options: &Options) -> Result<String, LinuxError> {
     for (path, value) in module_parameters(&plan.flows)? {
         line(format_args!("global {path} {value}"));
     }
-    // The kernel's limit depends on its memory.
+    // The kernel's limits depend on its memory. Hosts share that of TCP, as machines of their own do not: near it, buffers
+    // stop to grow.
+    line(format_args!(
+        "global /proc/sys/net/ipv4/tcp_mem {0} {0} {0}",
+        i32::MAX
+    ));
     let hosts = u32::from(plan.racks()) * u32::from(plan.hosts());
     line(format_args!(
         "global /proc/sys/user/max_net_namespaces {}",

@@ -81,8 +81,6 @@ pub struct Options {
     pub memory_mib: Option<u32>,
     /// The run is given up when the kernel has written nothing for so long (wall-clock time).
     pub patience: Duration,
-    /// The processor that the kernel stays on; none leaves the choice to the system.
-    pub cpu: Option<usize>,
     /// Told what programs write, as soon as it is known here.
     pub output: Option<Sender<Output>>,
 }
@@ -97,7 +95,6 @@ impl Default for Options {
             verify: false,
             memory_mib: None,
             patience: Duration::from_secs(60),
-            cpu: None,
             output: None,
         }
     }
@@ -177,7 +174,6 @@ fn observed<O: Observer>(
         memory_mib: options
             .memory_mib
             .unwrap_or_else(|| compile::memory_mib(plan)),
-        cpu: options.cpu,
         terminal: options.mode == Mode::Shell,
     };
     let machine = Machine::boot(image, &setup.encode(&text), start)?;

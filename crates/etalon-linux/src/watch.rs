@@ -16,6 +16,8 @@ use crate::log::Log;
 const TICK: Duration = Duration::from_millis(50);
 /// How long a kernel that has said its last may take to power off.
 const GRACE: Duration = Duration::from_secs(5);
+/// Between two looks at whether it has.
+const SHORT: Duration = Duration::from_millis(1);
 /// Console bytes taken at once.
 const CONSOLE_READ: usize = 16 << 10;
 
@@ -100,7 +102,7 @@ fn attend(
         }
         match listener.farewell() {
             Some(Farewell::Complete) => {
-                machine.finish(GRACE);
+                end(machine, console, console_open);
                 return Ending::Complete;
             }
             Some(Farewell::Failure(why)) => return Ending::Failed(why),
@@ -108,9 +110,13 @@ fn attend(
         }
         // Its descriptors may outlive it in processes that it left behind: both ways to see its end.
         let ended = match (log_open, log_ready) {
-            (false, _) => Some(machine.finish(GRACE)),
-            (true, false) => machine.ended().map(Some),
+            (false, _) => Some(end(machine, console, console_open)),
             (true, true) => None,
+            // What it wrote just before it ended is still to be read.
+            (true, false) => machine
+                .ended()
+                .filter(|_| !ready(&machine.log, Duration::ZERO))
+                .map(Some),
         };
         if let Some(status) = ended {
             while console_open && ready(&machine.console, Duration::ZERO) {
@@ -130,6 +136,24 @@ fn attend(
             ));
         }
     }
+}
+
+/// Lets a kernel that has nothing more to say power off, and says how it ended; kills it if it does not end.
+fn end(machine: &mut Machine, console: &mut Console, mut console_open: bool) -> Option<ExitStatus> {
+    let start = Instant::now();
+    while start.elapsed() < GRACE {
+        if let Some(status) = machine.ended() {
+            return Some(status);
+        }
+        // A full console would keep it from ending.
+        if console_open && ready(&machine.console, SHORT) {
+            console_open = take_console(machine, console);
+        } else if !console_open {
+            std::thread::sleep(SHORT);
+        }
+    }
+    machine.kill();
+    None
 }
 
 /// Waits for something to read: from the log, from the console.

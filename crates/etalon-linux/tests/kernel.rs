@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use etalon_linux::{Image, Options, Program, Run, run};
-use etalon_measure::plan::{MarkingPlan, ProgramPlan, ResizePlan};
+use etalon_measure::plan::{MarkingPlan, ResizePlan};
 use etalon_measure::results::{Column, Table};
 use etalon_measure::{Control, Plan, TraceRequest};
 use etalon_units::Time;
@@ -37,12 +37,15 @@ fn bulk(cc: &str, flows: u16) -> Value {
 
 /// The mimicked strobe of NSDI'20.
 fn strobe(weeks: u64, cc: &str) -> Plan {
+    plan(&strobe_json(weeks, cc))
+}
+
+fn strobe_json(weeks: u64, cc: &str) -> Value {
     let day =
         |sources: [i32; 3]| json!({"sources": sources, "day_ns": 180_000, "night_ns": 20_000});
     let mut days = vec![day([1, 2, 0]); 23];
     days.push(day([2, 0, 1]));
-    plan(
-        &json!({"seed": 1, "tdf": 20, "duration_ns": weeks * 4_800_000, "warmup_ns": 9_600_000,
+    json!({"seed": 1, "tdf": 20, "duration_ns": weeks * 4_800_000, "warmup_ns": 9_600_000,
         "network": {"kind": "rdcn", "racks": 3, "hosts": 16, "mtu": 9000,
             "packet": {"rate_bps": 10_000_000_000u64, "up_delay_ns": 5000, "down_delay_ns": 5000,
                 "internal_queue": 3, "hold_queue": 5},
@@ -50,8 +53,7 @@ fn strobe(weeks: u64, cc: &str) -> Plan {
             "voq": {"packets": 16},
             "host": {"rate_bps": 40_000_000_000u64, "delay_ns": 2000, "jitter_ns": 1000}},
         "schedule": {"configurations": days},
-        "tcp": tcp(), "flows": bulk(cc, 16), "measure": {"pair": [0, 1], "weeks_per_run": 3}}),
-    )
+        "tcp": tcp(), "flows": bulk(cc, 16), "measure": {"pair": [0, 1], "weeks_per_run": 3}})
 }
 
 /// One queue of 100 packets at 10 Gb/s, RTT 60 us.
@@ -232,47 +234,38 @@ fn a_kernel_that_is_killed_is_said_so() {
     assert_eq!(processes(&image.path), Vec::<String>::new());
 }
 
-/// Not a test: what the next one kills.
-#[test]
-#[ignore = "run by a_parent_that_is_killed_leaves_nothing"]
-fn child_that_is_killed() {
-    let Ok(path) = std::env::var("ETALON_CHILD_KERNEL") else {
-        return;
-    };
-    let image = Image {
-        path: path.into(),
-        hz: 250,
-    };
-    let mut plan = strobe(5000, "cubic");
-    plan.programs = vec![ProgramPlan {
-        rack: 2,
-        host: 3,
-        command: ["sh", "-c", "while true; do sleep 0.01; done"]
-            .map(String::from)
-            .to_vec(),
-        start_ns: 1,
-    }];
-    let _ = run(&plan, &image, &Control::default(), &Options::default());
-}
-
 #[test]
 #[ignore = "needs a kernel"]
 fn a_parent_that_is_killed_leaves_nothing() {
     let folder = Folder::new("orphan");
     let image = folder.image();
+    let plan = folder.0.join("plan.json");
+    let mut value = strobe_json(5000, "cubic");
+    value["programs"] = json!([{"rack": 2, "host": 3, "start_ns": 1,
+        "command": ["sh", "-c", "while true; do sleep 0.01; done"]}]);
+    fs::write(&plan, value.to_string()).expect("a plan");
+    // Cargo builds examples beside the folder of tests.
+    let test = std::env::current_exe().expect("this program");
+    let build = test
+        .parent()
+        .and_then(Path::parent)
+        .expect("a build folder");
     // From before the kernel's first instruction to the middle of its experiment.
     for wait in [
         1, 3, 10, 20, 40, 80, 120, 160, 200, 250, 300, 400, 600, 1000, 1500,
     ] {
-        let mut child = Command::new(std::env::current_exe().expect("this program"))
-            .args(["--ignored", "--exact", "child_that_is_killed"])
-            .env("ETALON_CHILD_KERNEL", &image.path)
-            .stdout(Stdio::null())
+        let mut parent = Command::new(build.join("examples/run"))
+            .args([&image.path, &plan])
             .spawn()
-            .expect("a child");
+            .expect("a parent");
         std::thread::sleep(Duration::from_millis(wait));
-        child.kill().expect("killed");
-        child.wait().expect("dead");
+        parent.kill().expect("killed");
+        let status = parent.wait().expect("dead");
+        assert_eq!(
+            status.code(),
+            None,
+            "the experiment was over before the kill"
+        );
         let mut left = processes(&image.path);
         for _ in 0..100 {
             if left.is_empty() {
@@ -283,7 +276,7 @@ fn a_parent_that_is_killed_leaves_nothing() {
         }
         assert_eq!(left, Vec::<String>::new(), "after {wait} ms");
     }
-    assert_eq!(folder.files(), ["kernel"]);
+    assert_eq!(folder.files(), ["kernel", "plan.json"]);
 }
 
 #[test]

@@ -30,7 +30,7 @@ type TraceGiven = (u64, u64, Option<PathBuf>);
 /// Runs a resolved plan on real Linux hosts: the kernel `image`, built for `hz`.
 #[pyfunction]
 #[pyo3(signature = (plan_json, image, hz, control=None, *, programs=None, mode="run", folder=None,
-                    trace=None, memory_mib=None, patience_s=None, cpu=None, output=None))]
+                    trace=None, memory_mib=None, patience_s=None, output=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn run_linux<'py>(
     py: Python<'py>,
@@ -44,7 +44,6 @@ pub(crate) fn run_linux<'py>(
     trace: Option<TraceGiven>,
     memory_mib: Option<u32>,
     patience_s: Option<f64>,
-    cpu: Option<usize>,
     output: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let plan = Plan::from_json(plan_json).map_err(value_error)?;
@@ -78,7 +77,6 @@ pub(crate) fn run_linux<'py>(
         }),
         memory_mib,
         patience,
-        cpu,
         ..defaults
     };
     let image = Image { path: image, hz };

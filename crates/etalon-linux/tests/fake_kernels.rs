@@ -1,4 +1,4 @@
-//! The ways in which a kernel ends, and what is said of them.
+//! What is made of a kernel's log, the ways in which it ends, and what is said of them: with kernels that are none.
 
 mod common;
 
@@ -169,11 +169,11 @@ fn a_failure_that_the_kernel_tells_is_the_message() {
 
 #[test]
 fn nonsense_in_the_log_is_a_defect_and_not_a_panic() {
-    let no_flow = Event::Started { flow: 0 };
+    let day = Event::Day { day: 0 };
     let done = |flow| Event::Done { flow, bytes: 1 };
     for (name, log, message) in [
         ("kind", vec![255; 64], "no known kind"),
-        ("back", half().say(1, no_flow).0, "time goes back"),
+        ("back", half().say(1, day).0, "time goes back"),
         (
             "flow",
             half().say(4_000_001, done(9)).0,
@@ -346,6 +346,49 @@ fn programs_come_back_with_status_and_output() {
         "{}",
         run.console
     );
+}
+
+#[test]
+fn hosts_are_told_how_their_tcp_is_set() {
+    let fake = Fake::new(
+        "tcp",
+        &whole().0,
+        "tail -c +25 <&3 | strings >&2; cat $LOG >&4",
+    );
+    let console = |plan: &etalon_measure::Plan| {
+        let run = run(plan, &fake.image, &Control::default(), &Options::default());
+        run.expect("a run").console
+    };
+    let mut plan = plan();
+    let defaults = console(&plan);
+    for line in [
+        "sysctl net.ipv4.tcp_rmem 4096 131072 6291456",
+        "sysctl net.ipv4.tcp_sack 1",
+        "sysctl net.ipv4.tcp_ecn 2",
+        "sysctl net.ipv4.tcp_moderate_rcvbuf 1",
+        "host 0 r0h0 10.0.0.1 9000",
+    ] {
+        assert!(defaults.lines().any(|l| l == line), "{line}: {defaults}");
+    }
+    assert!(!defaults.contains("route"), "{defaults}");
+
+    plan.tcp.initial_cwnd = 4;
+    plan.tcp.min_rto_ns = 10_000_000;
+    plan.tcp.sack = false;
+    plan.tcp.ecn = true;
+    plan.tcp.max_receive_buffer_bytes = plan.tcp.receive_buffer_bytes;
+    plan.flows[0].cc_params.insert("beta".into(), 0.5);
+    let changed = console(&plan);
+    for line in [
+        "sysctl net.ipv4.tcp_rmem 4096 131072 131072",
+        "sysctl net.ipv4.tcp_sack 0",
+        "sysctl net.ipv4.tcp_ecn 1",
+        "sysctl net.ipv4.tcp_moderate_rcvbuf 0",
+        "global /sys/module/tcp_cubic/parameters/beta 512",
+        "route initcwnd 4 rto_min 10",
+    ] {
+        assert!(changed.lines().any(|l| l == line), "{line}: {changed}");
+    }
 }
 
 #[test]
