@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{PipeReader, Seek, Write, pipe};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use command_fds::{CommandFdExt, FdMapping};
 use nix::fcntl::{FcntlArg, fcntl};
@@ -22,6 +23,9 @@ const PIPE: i32 = 1 << 20;
 
 /// Virtual time before the experiment is 2023-11-14, for programs that ask for the date.
 const EPOCH: &str = "time-travel-start=1700000000000000000";
+
+/// How long a kill waits for the kernel's other processes to be gone.
+const BURIAL: Duration = Duration::from_millis(200);
 
 /// A running kernel. It dies with this value.
 #[derive(Debug)]
@@ -110,6 +114,11 @@ impl Machine {
         let _ = killpg(group, Signal::SIGKILL);
         let _ = self.child.kill();
         let _ = self.child.wait();
+        // The others are gone a moment later; who should bury them may not.
+        let start = Instant::now();
+        while killpg(group, None).is_ok() && start.elapsed() < BURIAL {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 

@@ -364,13 +364,12 @@ impl Folder {
 
     fn files(&self) -> Vec<String> {
         let all = fs::read_dir(&self.0).expect("a folder");
-        all.map(|e| {
-            e.expect("an entry")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect()
+        let name = |e: std::io::Result<fs::DirEntry>| e.expect("an entry").file_name();
+        let mut names: Vec<String> = all
+            .map(|e| name(e).to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
     }
 }
 
