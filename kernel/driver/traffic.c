@@ -300,7 +300,6 @@ static int client_open(struct flow *flow)
 	ret = tcp_set_congestion_control(sk, flow->plan.cc, false, true);
 	if (!ret)
 		ret = meter_attach(sk, &flow->counts);
-	inet_csk(sk)->icsk_rto_min = usecs_to_jiffies(div_u64(etalon_info()->min_rto, 1000));
 	if (etalon_info()->pacing)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	sk->sk_write_space = client_write_space;

@@ -114,6 +114,8 @@ static void route_add(struct request *request, int index,
 	metric(request, RTAX_INITCWND, route->initcwnd);
 	metric(request, RTAX_INITRWND, route->initrwnd);
 	metric(request, RTAX_RTO_MIN, route->rto_min_ms);
+	/* TCP looks at it only if it is locked. */
+	metric(request, RTAX_LOCK, route->rto_min_ms ? 1 << RTAX_RTO_MIN : 0);
 	metric(request, RTAX_QUICKACK, route->quickack);
 	metrics->rta_len = request->bytes + request->length - (char *)metrics;
 }
