@@ -1,5 +1,5 @@
-"""The command line: `etalon run | sweep | trace | report | reproduce | exec | shell | list | examples | bench |
-kernel | doctor`.
+"""The command line: `etalon run | sweep | trace | report | reproduce | validate | exec | shell | list | examples |
+bench | kernel | doctor`.
 
 One file a command. What is slow to import is imported by the command that needs it.
 """
@@ -26,6 +26,7 @@ from etalon.cli import (
     run,
     sweep,
     trace,
+    validate,
 )
 from etalon.cli.common import BAD_INPUT, FAILURE, INTERRUPTED, OK
 from etalon.errors import EngineFailed, EtalonError, Occupied, PlanError, PlanWarning
@@ -40,7 +41,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    *(run, sweep, trace, report, reproduce, hosts),
+    *(run, sweep, trace, report, reproduce, validate, hosts),
     *(lists, examples, bench, kernel, doctor),
 ):
     command.register(app)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from etalon import api
+from etalon.controls import controls
 from etalon.plan import Plan
-from etalon.plan_workload import controls
 
 WEEK_US = 4800
 """24 days of 180 us with nights of 20 us."""
@@ -52,7 +52,7 @@ def _resize(cc: str, tau_us: int, **more: Any) -> Experiment:
 
 
 def _all() -> Iterator[Experiment]:
-    for cc in (name for name, control in controls().items() if "sim" in control["engines"]):
+    for cc in (name for name, control in controls().items() if "sim" in control.engines):
         if cc == "retcp":
             continue
         yield from (_static(cc, packets) for packets in (16, 64))

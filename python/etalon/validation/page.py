@@ -9,7 +9,7 @@ from pathlib import Path
 
 from etalon.errors import PlanError
 from etalon.results import Run
-from etalon.validation.compare import (
+from etalon.validation.comparison import (
     PERCENT,
     POINTS,
     Comparison,
@@ -43,29 +43,24 @@ def write(rows: Sequence[Comparison], page: Path) -> list[Path]:
 
     A page without the marks is refused; one that does not exist is made. Returns what was written.
     """
-    head, tail = check(page)
     images = page.parent / "images"
     drawn = {name: images / f"{page.stem}-{name}.png" for name in PANELS}
-    text = "\n".join(
-        [
-            BEGIN,
-            "",
-            *summary(rows),
-            "",
-            *table(rows),
-            "",
-            *(
-                f"![{PANELS[name][2]}, simulator and Linux](images/{path.name})\n"
-                for name, path in drawn.items()
-            ),
-            END,
-        ]
-    )
+    pictures = [
+        f"![{PANELS[name][2]}, simulator and Linux](images/{path.name})\n"
+        for name, path in drawn.items()
+    ]
+    text = replace_measured(page, "\n".join([*summary(rows), "", *table(rows), "", *pictures]))
     images.mkdir(parents=True, exist_ok=True)
     for name, path in drawn.items():
-        _put(path, figure(rows, name))
-    _put(page, f"{head}{text}{tail}".encode())
+        put(path, figure(rows, name))
+    put(page, text.encode())
     return [page, *drawn.values()]
+
+
+def replace_measured(page: Path, text: str) -> str:
+    """The page with `text` between its two marks; a new one if there is none. A page without marks is refused."""
+    head, tail = check(page)
+    return f"{head}{BEGIN}\n\n{text}\n{END}{tail}"
 
 
 def summary(rows: Sequence[Comparison]) -> list[str]:
@@ -167,7 +162,7 @@ def check(page: Path) -> tuple[str, str]:
     return head, tail
 
 
-def _put(path: Path, content: bytes) -> None:
+def put(path: Path, content: bytes) -> None:
     """Writes a file whole or not at all."""
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

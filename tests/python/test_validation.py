@@ -1,0 +1,98 @@
+"""The comparison of engines: what is compared, the numbers of a row, and the page."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+import etalon as et
+from etalon import controls, validation
+from etalon.errors import PlanError
+from etalon.validation import Comparison, Experiment, page
+from etalon.validation.comparison import retransmissions, utilization
+
+NET = et.network(voq=16)
+SHORT = et.experiment(
+    NET, et.strobe(NET, mimic=25), et.bulk(0, 1), duration="96ms", warmup="9.6ms", name="short"
+)
+
+
+@pytest.fixture(scope="module")
+def row() -> Comparison:
+    """One experiment; another seed of the simulator stands for Linux."""
+    sim, other = et.run_many([SHORT, SHORT.replace(seed=2)])
+    return Comparison(Experiment("short, <16>", SHORT), sim, other)
+
+
+def test_every_control_of_the_simulator_is_compared_everywhere() -> None:
+    names = [experiment.name for experiment in validation.EXPERIMENTS]
+    simulated = [name for name, control in controls.controls().items() if "sim" in control.engines]
+    assert {"reno", "cubic", "dctcp", "retcp"} <= set(simulated)
+    for cc, voq in product(simulated, ("static 16", "static 64")):
+        assert f"{cc}, {voq}" in names
+    for cc, tau in product(set(simulated) - {"retcp"}, ("tau 600", "tau 1800")):
+        assert f"{cc}, {tau}" in names
+    assert sum(name.startswith("retcp, tau") for name in names) >= 3
+    assert any("dumbbell" in name for name in names)
+    assert len(set(names)) == len(names)
+
+
+def test_a_row_says_how_far_the_simulator_is_off(row: Comparison) -> None:
+    sim, linux = row.sim, row.linux
+    assert sim.circuit_utilization and linux.circuit_utilization
+    assert sim.meta["digest"] != linux.meta["digest"]
+    expected = 100 * (sim.circuit_utilization - linux.circuit_utilization)
+    assert row.utilization_error == pytest.approx(expected)
+    assert row.latency_error(99) == pytest.approx(100 * (sim.latency(99) / linux.latency(99) - 1))
+    pairs = sim.pairs
+    packets = int(pairs["circuit_packets"].sum() + pairs["packet_packets"].sum())
+    assert retransmissions(sim) == pytest.approx(
+        1000 * int(sim.flows["retransmits"].sum()) / packets
+    )
+    assert row.as_dict()["utilization"]["sim"] == utilization(sim)
+
+
+def test_a_row_holds_within_the_bounds_only(
+    row: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert row.holds
+    monkeypatch.setattr("etalon.validation.comparison.POINTS", abs(row.utilization_error) / 2)
+    assert not row.holds
+
+
+def test_a_dumbbell_is_judged_by_its_packet_network() -> None:
+    plan = validation.experiments.dumbbell().plan.replace(duration="40ms", warmup="10ms")
+    run = et.run(plan)
+    assert run.packet_utilization
+    assert utilization(run) == pytest.approx(100 * run.packet_utilization)
+
+
+def test_the_page_keeps_what_people_wrote(row: Comparison, tmp_path: Path) -> None:
+    path = tmp_path / "validation.md"
+    path.write_text(f"# Title\n\nBefore.\n\n{page.BEGIN}\nold\n{page.END}\n\nBehind.\n")
+    written = page.write([row], path)
+    text = path.read_text()
+    assert text.startswith("# Title\n\nBefore.\n\n") and text.endswith("\n\nBehind.\n")
+    assert "old" not in text and "| short, <16> |" in text
+    assert [p.name for p in written[1:]] == ["validation-sequence.png", "validation-cwnd.png"]
+    assert all(p.read_bytes().startswith(b"\x89PNG") for p in written[1:])
+    again = text
+    page.write([row], path)
+    assert path.read_text() == again
+
+
+def test_a_new_page_is_whole(row: Comparison, tmp_path: Path) -> None:
+    path = tmp_path / "new.md"
+    page.write([row], path)
+    assert path.read_text().count("| short, <16> |") == 1
+
+
+def test_a_page_without_marks_is_left_alone(row: Comparison, tmp_path: Path) -> None:
+    path = tmp_path / "README.md"
+    path.write_text("mine\n")
+    with pytest.raises(PlanError, match="has no line"):
+        page.write([row], path)
+    assert path.read_text() == "mine\n"
+    assert not (tmp_path / "images").exists()
