@@ -120,7 +120,7 @@ def clean(
     """Remove all kernels and what was kept to build them."""
     from etalon.kernel import cache, places
 
-    with cache.lock(common.note):
+    with cache.all_locks(common.note):
         if old:
             freed = sum(cache.remove(folder) for folder in cache.outdated())
         else:

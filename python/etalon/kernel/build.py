@@ -51,12 +51,13 @@ def image(
     if path is not None and given is None and not force:
         return path
     tools.check()
-    build = _Build(recipe(hz), progress or (lambda share: None), told or (lambda step: None), jobs)
-    with cache.lock(build.told):
+    told = told or (lambda step: None)
+    with cache.lock(f"hz{hz}", told):
         path = cache.find(hz)  # another build may have made it while this one waited
         if path is not None and given is None and not force:
             return path
-        with Log(places.log()) as build.log:
+        with Log(places.log(hz)) as log:
+            build = _Build(recipe(hz), log, progress or (lambda share: None), told, jobs)
             try:
                 return build.run(None if given is None else source.given(given), force)
             except OSError as error:
@@ -67,10 +68,11 @@ def image(
 class _Build:
     """One build, from what there is to the image."""
 
-    log: Log
-
-    def __init__(self, recipe: Recipe, progress: Progress, told: Told, jobs: int | None) -> None:
+    def __init__(
+        self, recipe: Recipe, log: Log, progress: Progress, told: Told, jobs: int | None
+    ) -> None:
         self.recipe = recipe
+        self.log = log
         self.progress = progress
         self.told = told
         self.jobs = jobs or len(os.sched_getaffinity(0))
@@ -85,6 +87,8 @@ class _Build:
             about = self.prepare(about)
         self.told("building the Rust core")
         self.add()
+        if recipe(self.recipe.hz) != self.recipe:  # from here on only the tree counts
+            raise EtalonError("the kernel's sources changed while they were read: build it again")
         self.told(f"compiling Linux {about['version']}")
         self.make("linux")
         self.progress(0.99)
@@ -95,7 +99,10 @@ class _Build:
         self.progress(0.0)
         cache.remove(self.tree)
         _check_disk(places.cache())
-        at = given or source.obtain(self.told, self.log)
+        at = given
+        if at is None:
+            with cache.lock("source", self.told):
+                at = source.obtain(self.told, self.log)
         self.told(f"unpacking {at.path.name}")
         self.progress(0.02)
         self.tree.mkdir(parents=True)
@@ -195,8 +202,6 @@ class _Build:
 
     def keep(self, about: About) -> Path:
         """Puts the finished kernel where it is looked for."""
-        if recipe(self.recipe.hz) != self.recipe:
-            raise EtalonError("the kernel's sources changed while it was built: build it again")
         images = places.images()
         images.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=".part-", dir=images))

@@ -1,4 +1,4 @@
-"""What is kept in the cache: finished kernels, the trees they were linked in, fetched sources; one build at a time."""
+"""What is kept in the cache: finished kernels, the trees they were linked in, fetched sources; one build of each at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,12 +78,12 @@ def outdated() -> list[Path]:
 
 
 @contextmanager
-def lock(told: Callable[[str], None]) -> Iterator[None]:
-    """Only one build works in the cache at a time; says so, and waits, if there is another."""
+def lock(name: str, told: Callable[[str], None]) -> Iterator[None]:
+    """Only one process at a time does what this name stands for; says so, and waits, if another does."""
     folder = places.cache()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / "lock").open("a+", encoding="utf-8")
+        file = (folder / f"{name}.lock").open("a+", encoding="utf-8")
     except OSError as error:
         raise EtalonError(
             f"{folder}: the cache cannot be written: {error.strerror}; XDG_CACHE_HOME names another"
@@ -99,6 +99,15 @@ def lock(told: Callable[[str], None]) -> Iterator[None]:
         file.truncate()
         file.write(f"{os.getpid()}\n")
         file.flush()
+        yield
+
+
+@contextmanager
+def all_locks(told: Callable[[str], None]) -> Iterator[None]:
+    """No build is going on."""
+    with ExitStack() as locks:
+        for file in sorted(places.cache().glob("*.lock")):
+            locks.enter_context(lock(file.stem, told))
         yield
 
 

@@ -53,6 +53,6 @@ def cargo() -> Path:
     return cache() / "cargo"
 
 
-def log() -> Path:
+def log(hz: int) -> Path:
     """What the tools said during the last build that failed."""
-    return cache() / "build.log"
+    return cache() / f"hz{hz}.log"
