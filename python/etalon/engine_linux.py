@@ -47,6 +47,8 @@ class Linux:
 
     def __init__(self) -> None:
         self.patience_s = PATIENCE_S
+        self._paths: dict[int, Path] = {}
+        """Kernels by HZ, as `prepare` found them: to look for one means to look at all that it is made from."""
 
     def problems(self, plan: Plan) -> list[PlanError]:
         """What real hosts cannot do."""
@@ -72,10 +74,14 @@ class Linux:
                     progress((done + share) / len(missing))
 
             kernel.image(hz, overall)
+        for hz in _ticks(plans):
+            path = kernel.find(hz)
+            if path is not None:
+                self._paths[hz] = path
 
     def digest(self, plan: Plan) -> str:
         """Digest of the core and of the kernel that the plan takes; empty if that is not built."""
-        image = image_of(plan.tcp.hz)
+        image = self._image_of(plan.tcp.hz)
         if image is None:
             return ""
         return hashlib.sha256(f"{build.digest()} {image.digest}".encode()).hexdigest()[:16]
@@ -112,12 +118,21 @@ class Linux:
 
     def image(self, plan: Plan) -> Image:
         """The kernel that the plan takes."""
-        image = image_of(plan.tcp.hz)
+        image = self._image_of(plan.tcp.hz)
         if image is None:
             raise EtalonError(
                 f"{plan.name}: there is no kernel with HZ {plan.tcp.hz}; `etalon kernel build` makes it"
             )
         return image
+
+    def _image_of(self, hz: int) -> Image | None:
+        """The kernel of this HZ; None if it is not built."""
+        from etalon import kernel
+
+        path = self._paths.get(hz)
+        if path is None or not path.exists():
+            path = kernel.find(hz)
+        return None if path is None else _described(path, hz, path.stat().st_mtime_ns)
 
     def finish(self, plan: Plan, answer: Mapping[str, Any]) -> Run:
         """The run that the core's answer tells of, which says which kernel it was."""
@@ -129,14 +144,6 @@ class Linux:
 
 LINUX = Linux()
 """The Linux engine of this process."""
-
-
-def image_of(hz: int) -> Image | None:
-    """The kernel of this HZ; None if it is not built."""
-    from etalon import kernel
-
-    path = kernel.find(hz)
-    return None if path is None else _described(path, hz, path.stat().st_mtime_ns)
 
 
 @cache

@@ -87,7 +87,8 @@ def test_linux_is_where_the_simulator_says_it_is() -> None:
 
 @pytest.mark.parametrize("cc", [name for name, c in controls().items() if "linux" in c.engines])
 def test_every_congestion_control_delivers(small: Plan, cc: str) -> None:
-    run = et.run(small.replace({"bulk.cc": cc}), engine="linux")
+    signals = {"network.marking": {}, "network.ece": {}}  # for those that need them
+    run = et.run(small.replace({"bulk.cc": cc, **signals}), engine="linux")
     assert run.goodput is not None
     assert run.goodput > 1e9
     assert run.flows["cc"].unique().to_list() == [cc]
@@ -95,10 +96,10 @@ def test_every_congestion_control_delivers(small: Plan, cc: str) -> None:
 
 def test_flows_complete(small: Plan) -> None:
     flow = {"from": "r0h1", "to": "r1h0", "size": "1MB", "start": "1ms"}
-    run = et.run(small.replace({"bulk": [], "flow": [flow]}), engine="linux")
+    run = et.run(small.replace({"bulk": [], "flow": [flow], "warmup": 0}), engine="linux")
     (done,) = run.fct()["fct_us"]
-    assert 800 < done < 5000, "1 MB takes 0.8 ms at 10 Gb/s"
-    assert run.flows["bytes_delivered"].to_list() == [1_000_000] or run.plan.warmup > 0
+    assert 100 < done < 5000, "1 MB takes 0.1 ms on the circuit, 0.8 ms on the packet network"
+    assert run.flows["bytes_delivered"].to_list() == [1_000_000]
 
 
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
@@ -127,7 +128,7 @@ def test_a_failing_program_is_told_of(small_file: Path, etalon: Command) -> None
 def test_exec_gives_output_and_exit_status(small_file: Path, etalon: Command) -> None:
     answer = etalon("exec", small_file, "--host", "r1h1", "--", "sh", "-c", "hostname; exit 5")
     assert (answer.code, answer.out) == (5, "r1h1\n")
-    answer = etalon("exec", small_file, "--", "ping", "-c", "2", "-i", "0.2", "r1h1")
+    answer = etalon("exec", small_file, "--", "ping", "-c", "2", "-i", "0.2", "r2h1")
     assert answer.code == 0
     assert "2 packets transmitted, 2 received" in answer.out
 
