@@ -58,8 +58,6 @@ struct plan {
 	size_t sysctl_count;
 	struct setting *globals;
 	size_t global_count;
-	char **env;		/* ends with NULL */
-	size_t env_count;
 };
 
 /* init.c */

@@ -199,13 +199,6 @@ static void read_route(struct route *route, struct reader *reader)
 	}
 }
 
-static void read_env(struct plan *plan, struct reader *reader)
-{
-	plan->env = grow(plan->env, plan->env_count + 1, sizeof(char *));
-	plan->env[plan->env_count++] = decode(rest(reader));
-	plan->env[plan->env_count] = NULL;
-}
-
 static enum mode read_mode(struct reader *reader)
 {
 	static const char *const names[] = {
@@ -240,8 +233,6 @@ void plan_read(struct plan *plan, int device)
 			read_setting(&plan->globals, &plan->global_count, &reader);
 		else if (!strcmp(directive, "route"))
 			read_route(&plan->route, &reader);
-		else if (!strcmp(directive, "env"))
-			read_env(plan, &reader);
 		else if (!strcmp(directive, "mode"))
 			plan->mode = read_mode(&reader);
 		else if (!strcmp(directive, "cwd"))

@@ -24,7 +24,7 @@
 
 static int children = -1;	/* a signalfd of SIGCHLD */
 
-static void set_environment(const struct plan *plan)
+static void set_environment(void)
 {
 	/* The kernel left what it did not know of its command line. */
 	clearenv();
@@ -34,8 +34,6 @@ static void set_environment(const struct plan *plan)
 	setenv("SHELL", "/bin/sh", 1);
 	setenv("USER", "root", 1);
 	setenv("LOGNAME", "root", 1);
-	for (size_t i = 0; i < plan->env_count; i++)
-		putenv(plan->env[i]);
 }
 
 /* The message of a program that cannot start is part of its output. */
@@ -128,7 +126,7 @@ void programs_start(struct plan *plan, int device)
 	children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (children < 0)
 		fail("init cannot watch its programs: %s", strerror(errno));
-	set_environment(plan);
+	set_environment();
 	if (plan->mode == MODE_SHELL && ioctl(device, ETALON_PACE) < 0)
 		fail("the kernel cannot keep to the wall clock: %s",
 		     strerror(errno));

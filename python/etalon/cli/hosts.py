@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -126,7 +127,8 @@ def shell(
         raise PlanError("a shell needs a terminal; `etalon exec` runs a command without one")
     found = shutil.which("bash")
     words = [found, "--norc", "--noprofile"] if found else ["/bin/sh"]
-    command = ["/usr/bin/env", rf"PS1={host}:\w# ", *words]
+    terminal = os.environ.get("TERM", "linux")
+    command = ["/usr/bin/env", f"TERM={terminal}", rf"PS1={host}:\w# ", *words]
     programs = [_program(plan, "--host", host, command, "0s"), *_servers(plan, servers)]
     common.prepare("linux", [plan])
     common.note(
