@@ -144,7 +144,7 @@ def _figures_of(run: Run) -> dict[str, str]:
     """Name and caption of each figure that the run has data for."""
     resolved = run.plan.resolve()
     chosen = {}
-    if run.sequence.height:
+    if run.sequence.height and run.flows.height:
         chosen["sequence"] = (
             "Bytes that a flow has sent (mean over flows and weeks) and length of the VOQ, "
             "from the end of a circuit on. Circuit days are shaded."

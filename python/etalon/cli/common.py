@@ -34,6 +34,16 @@ Jobs = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        "-s",
+        metavar="KEY=VALUE",
+        help="Another value for a key of the plan.",
+        show_default=False,
+    ),
+]
 Seed = Annotated[
     int | None,
     typer.Option("--seed", min=0, help="Seed, instead of the plan's.", show_default=False),
@@ -111,6 +121,20 @@ def parse_setting(text: str) -> tuple[str, Any]:
     if not equals or not key or not value.strip():
         raise PlanError(f'--set "{text}": a setting is written like network.voq=16')
     return key, _value(value.strip())
+
+
+def changed_plan(path: Path, settings: Sequence[str] | None, seed: int | None) -> Plan:
+    """A plan file with the values of `--set` and `--seed`."""
+    from etalon.plan import Plan
+
+    changes = dict(parse_setting(text) for text in settings or ())
+    if seed is not None:
+        changes["seed"] = seed
+    plan = Plan.load(path)
+    try:
+        return plan.replace(changes) if changes else plan
+    except PlanError as error:
+        raise error.in_file(f"{path} with --set") from None
 
 
 def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:

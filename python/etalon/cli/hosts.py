@@ -67,6 +67,7 @@ def execute(
             show_default=False,
         ),
     ] = None,
+    settings: common.Settings = None,
     seed: common.Seed = None,
     patience: common.Patience = "60s",
 ) -> int:
@@ -75,9 +76,8 @@ def execute(
     Its output appears as it comes, that of servers with the host's name before it. Exits as the command does.
     """
     from etalon import _core
-    from etalon.plan import Plan
 
-    plan = _endless(Plan.load(plan_file), duration, seed)
+    plan = _endless(common.changed_plan(plan_file, settings, seed), duration)
     programs = [_program(plan, "--host", host, command, start), *_servers(plan, servers)]
     common.prepare("linux", [plan], patience)
 
@@ -116,13 +116,13 @@ def shell(
     plan_file: PlanFile,
     host: Host = "r0h0",
     servers: Servers = None,
+    settings: common.Settings = None,
     seed: common.Seed = None,
 ) -> int:
     """Open a shell on an emulated host; the plan's flows run beside it. `on HOST COMMAND` reaches other hosts."""
     from etalon import _core
-    from etalon.plan import Plan
 
-    plan = _endless(Plan.load(plan_file), None, seed)
+    plan = _endless(common.changed_plan(plan_file, settings, seed), None)
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         raise PlanError("a shell needs a terminal; `etalon exec` runs a command without one")
     found = shutil.which("bash")
@@ -143,16 +143,13 @@ FOREVER_S = 1e9
 """A shell may wait for its user as long as it likes."""
 
 
-def _endless(plan: Plan, duration: str | None, seed: int | None) -> Plan:
+def _endless(plan: Plan, duration: str | None) -> Plan:
     """The plan with as much time as there can be, or as was asked for."""
     from etalon.plan_check import LONGEST_HOST_TIME
     from etalon.units import TIME
 
     longest = min(TIME.parse(TIME.largest), LONGEST_HOST_TIME // plan.tdf)
-    changes: dict[str, Any] = {"duration": duration or TIME.format(longest), "warmup": 0}
-    if seed is not None:
-        changes["seed"] = seed
-    return plan.replace(changes)
+    return plan.replace({"duration": duration or TIME.format(longest), "warmup": 0})
 
 
 def _servers(plan: Plan, servers: list[str] | None) -> Iterator[Program]:

@@ -33,16 +33,7 @@ def run(
     out: common.Out = None,
     force: common.Force = False,
     seed: common.Seed = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            "-s",
-            metavar="KEY=VALUE",
-            help="Another value for a key of the plan.",
-            show_default=False,
-        ),
-    ] = None,
+    settings: common.Settings = None,
     engine: common.Engine = "sim",
     patience: common.Patience = "60s",
     jobs: common.Jobs = None,
@@ -52,12 +43,8 @@ def run(
     """Run an experiment and show its results."""
     from etalon import store
     from etalon.engine import execute
-    from etalon.plan import Plan
 
-    changes = dict(common.parse_setting(text) for text in settings or ())
-    if seed is not None:
-        changes["seed"] = seed
-    chosen = [_changed(Plan.load(path), changes, path) for path in plans]
+    chosen = [common.changed_plan(path, settings, seed) for path in plans]
     if out is not None and len(chosen) > 1:
         folders = [out / default_folder(plan, engine).name for plan in chosen]
     else:
@@ -153,15 +140,6 @@ def _keep(failure: EngineFailed, folders: dict[str, Path]) -> None:
     store.save_run(replace(run, console=failure.console), folder, force=True)
     failure.log = folder / store.CONSOLE
     common.note(f"{folder} holds what was measured up to the failure, marked as partial")
-
-
-def _changed(plan: Plan, changes: dict[str, Any], path: Path) -> Plan:
-    if not changes:
-        return plan
-    try:
-        return plan.replace(changes)
-    except PlanError as error:
-        raise error.in_file(f"{path} with --set") from None
 
 
 def document(run: Run, folder: Path) -> dict[str, Any]:
