@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test test-rust test-python lint format bench clean
+.PHONY: setup kernel demo test test-rust test-kernel test-python test-hdfs lint format bench clean
 
 setup: $(VENV)/.stamp-extension
 
@@ -24,13 +24,25 @@ $(VENV)/.stamp-extension: $(VENV)/.stamp-packages $(RUST)
 	@PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --quiet
 	@touch $@
 
+# Linux for the Linux engine: minutes the first time, then kept with the other builds.
+kernel: setup
+	$(BIN)/etalon kernel build
+
 demo: setup
 	$(BIN)/etalon reproduce nsdi20 --figure 9 --figure 11 --out runs/demo --force
 
-test: setup test-rust test-python
+test: setup kernel test-rust test-kernel test-python
 
 test-rust:
 	cargo test --workspace --quiet
+
+test-kernel: kernel
+	ETALON_KERNEL=$$($(BIN)/etalon kernel path) cargo test --quiet -p etalon-linux --test kernel -- --include-ignored
+
+# The block placement policy for Hadoop; needs Java 17 and Maven.
+test-hdfs:
+	@command -v mvn >/dev/null || { echo "reHDFS needs Java 17 and Maven: apt-get install maven openjdk-17-jdk-headless"; exit 1; }
+	MAVEN_OPTS="-Xmx384m -XX:+UseSerialGC" mvn -q -B -f hdfs/pom.xml -Dmaven.repo.local=$(CACHE)/m2 verify
 
 test-python: setup
 	$(BIN)/pytest
@@ -51,4 +63,4 @@ bench: setup
 	$(BIN)/etalon bench --out benches/RESULTS.md
 
 clean:
-	rm -rf $(VENV) runs
+	rm -rf $(VENV) runs hdfs/target
