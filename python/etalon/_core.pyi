@@ -61,7 +61,6 @@ def run_linux(
     trace: tuple[int, int, str | None] | None = None,
     memory_mib: int | None = None,
     patience_s: float | None = None,
-    cpu: int | None = None,
     output: Callable[[int, int, bytes], None] | None = None,
 ) -> dict[str, Any]:
     """Runs a resolved plan on the kernel `image`, built for `hz`. Releases the GIL.

@@ -135,12 +135,8 @@ def shell(
         f"a shell on {host} of {plan.name}; `on` lists the hosts, `on r1h0 COMMAND` runs a command on another; exit ends it"
     )
     with _terminal_kept():
-        status, _ = _run(plan, programs, _core.Control(), mode="shell", patience_s=FOREVER_S)
+        status, _ = _run(plan, programs, _core.Control(), mode="shell")
     return status or 0
-
-
-FOREVER_S = 1e9
-"""A shell may wait for its user as long as it likes."""
 
 
 def _endless(plan: Plan, duration: str | None) -> Plan:
