@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -91,6 +92,12 @@ def test_everything_a_kernel_is_made_from_counts(
     after = recipe()
     assert after.image != before.image
     assert (after.tree == before.tree) == tree_stays
+
+
+def test_the_docs_say_what_every_patch_does() -> None:
+    text = (ROOT / "docs" / "kernel.md").read_text()
+    numbers = [patch.name[:4] for patch in sorted((ROOT / "kernel" / "patches").iterdir())]
+    assert re.findall(r"^\| `(\d{4})` \|", text, re.M) == numbers
 
 
 def test_what_builds_and_tests_leave_does_not_count(checkout: Path) -> None:
