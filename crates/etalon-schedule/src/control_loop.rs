@@ -68,16 +68,18 @@ impl ControlLoop {
         self.next + period * skipped
     }
 
+    /// Whether a [`step`](ControlLoop::step) that is due now looks at demand: it does not where it ends a computation.
+    #[must_use]
+    pub fn looks_at_demand(&self) -> bool {
+        self.computing.is_none()
+    }
+
     /// Starts the computation that is due at `now`, of the `demand` at this instant, or ends it: then returns the week to
     /// be adopted.
     ///
     /// # Errors
     /// [`CannotSchedule`] of the scheduler.
-    pub fn step(
-        &mut self,
-        now: Time,
-        demand: impl FnOnce() -> Demand,
-    ) -> Result<Option<Schedule>, CannotSchedule> {
+    pub fn step(&mut self, now: Time, demand: &Demand) -> Result<Option<Schedule>, CannotSchedule> {
         if let Some((done, week)) = self.computing.take() {
             if done > now {
                 self.computing = Some((done, week));
@@ -85,7 +87,7 @@ impl ControlLoop {
             }
             return Ok(Some(week));
         }
-        let week = self.scheduler.schedule(&demand(), &self.params)?;
+        let week = self.scheduler.schedule(demand, &self.params)?;
         self.next = now + self.period();
         if self.pace.compute == Span::ZERO {
             return Ok(Some(week));
@@ -136,10 +138,10 @@ mod tests {
                 roll_over = roll_over + Span(WEEK);
                 continue;
             }
-            let week = control.step(due, || {
+            if control.looks_at_demand() {
                 looks.push(due.0);
-                Demand::none(2).unwrap()
-            });
+            }
+            let week = control.step(due, &Demand::none(2).unwrap());
             if week.unwrap().is_some() {
                 weeks_done.push(due.0);
             }
@@ -186,10 +188,10 @@ mod tests {
             interval: Span::ZERO,
         };
         let mut control = ControlLoop::new(Box::new(MaxWeight), params(2000), pace, Time(5));
-        let none = || Demand::none(2).unwrap();
-        assert_eq!(control.step(Time(5), none), Ok(None));
-        assert_eq!(control.step(Time(104), none), Ok(None));
+        let none = Demand::none(2).unwrap();
+        assert_eq!(control.step(Time(5), &none), Ok(None));
+        assert_eq!(control.step(Time(104), &none), Ok(None));
         assert_eq!(control.next_event(Time(WEEK)), Time(105));
-        assert!(control.step(Time(105), none).unwrap().is_some());
+        assert!(control.step(Time(105), &none).unwrap().is_some());
     }
 }

@@ -40,6 +40,7 @@ mod hopcroft_karp;
 mod ledger;
 mod matrix;
 mod max_weight;
+mod original;
 mod params;
 #[cfg(test)]
 mod properties;
@@ -64,6 +65,7 @@ pub use fixed::{Fixed, WeekError, format_week, parse_week};
 pub use hopcroft_karp::{Bipartite, Pairing, extend_to_maximum};
 pub use ledger::Ledger;
 pub use max_weight::MaxWeight;
+pub use original::parse_original;
 pub use params::{Params, ParamsError};
 pub use registry::{Options, Registered, SCHEDULERS, SchedulerError, scheduler};
 pub use scheduler::{CannotSchedule, Scheduler};

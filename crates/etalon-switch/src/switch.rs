@@ -204,6 +204,12 @@ impl<H: Copy> Switch<H> {
         self.core.voqs.get(pair).len()
     }
 
+    /// Number of racks.
+    #[must_use]
+    pub fn racks(&self) -> u16 {
+        self.racks
+    }
+
     /// Bytes of the packets in the VOQ of `pair` and in its hold.
     #[must_use]
     pub fn voq_bytes(&self, pair: Pair) -> u64 {
