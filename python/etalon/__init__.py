@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         run,
         run_many,
         strobe,
+        workload,
     )
     from etalon.errors import EngineFailed, EtalonError, Interrupted, PlanError, PlanWarning
     from etalon.plan import Plan
@@ -53,6 +54,7 @@ __all__ = [
     "run_many",
     "strobe",
     "sweep",
+    "workload",
 ]
 
 _HOME = {
@@ -68,6 +70,7 @@ _HOME = {
         "run",
         "run_many",
         "strobe",
+        "workload",
     ),
     "errors": ("EngineFailed", "EtalonError", "Interrupted", "PlanError", "PlanWarning"),
     "plan": ("Plan",),

@@ -1,4 +1,4 @@
-"""Distribution of flow completion times."""
+"""Distribution of flow completion times, by class of flows."""
 
 from __future__ import annotations
 
@@ -18,17 +18,43 @@ if TYPE_CHECKING:
     from etalon.figures._types import WebFigure
 
 
-def cdf(run: RunLike) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+def cdf(
+    run: RunLike, flow_class: str | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Completion time in milliseconds and the share of finite flows done by then, or None if no flow was.
 
-    Flows that were cut off by the end of the run count as not done: the curve then stays below 1.
+    Of one class of flows, or of all. Flows that were cut off by the end of the run, or killed, count as not done: the
+    curve then stays below 1.
     """
     finite = run.flows.filter(pl.col("bytes") >= 0)
+    if flow_class is not None:
+        finite = finite.filter(pl.col("class") == flow_class)
     done = finite.filter(pl.col("end_ns") >= 0)
     if done.height == 0:
         return None
     times = np.sort((done["end_ns"] - done["start_ns"]).to_numpy()) / 1e6
     return np.concatenate((times[:1], times)), np.arange(len(times) + 1) / finite.height
+
+
+def curves(
+    runs: Runs,
+) -> list[tuple[str, tuple[NDArray[np.float64], NDArray[np.float64]]]]:
+    """A curve for each run, or for each class of its flows if they have classes, with its name."""
+    found = []
+    for name, run in by_name(runs).items():
+        for flow_class in _classes(run):
+            curve = cdf(run, flow_class)
+            if curve is not None:
+                found.append((" ".join(filter(None, (name, flow_class))), curve))
+    return found
+
+
+def _classes(run: RunLike) -> list[str | None]:
+    """The classes of finite flows; only None if they have none."""
+    if "class" not in run.flows.columns:
+        return [None]
+    names = run.flows.filter(pl.col("bytes") >= 0)["class"].unique().sort().to_list()
+    return [None] if names in ([], [""]) else list(names)
 
 
 def draw(runs: Runs, ax: Axes | None = None) -> Figure:
@@ -39,10 +65,9 @@ def draw(runs: Runs, ax: Axes | None = None) -> Figure:
         ax: axes to draw on; a new figure without.
     """
     ax = style.axes(ax)
-    named = by_name(runs)
-    for index, (name, run) in enumerate(named.items()):
-        if (curve := cdf(run)) is not None:
-            ax.step(*curve, where="post", color=style.colour(index), label=name)
+    named = curves(runs)
+    for index, (name, curve) in enumerate(named):
+        ax.step(*curve, where="post", color=style.colour(index), label=name)
     ax.set_xscale("log")
     low, high = ax.get_xlim()
     ax.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if high < 100 * low else (1,)))
@@ -61,9 +86,8 @@ def interactive(runs: Runs) -> WebFigure:
     from etalon.figures import web
 
     figure = web.panels()
-    for index, (name, run) in enumerate(by_name(runs).items()):
-        if (curve := cdf(run)) is not None:
-            web.line(figure, *curve, name or "flows", colour=web.colour(index), step=True)
+    for index, (name, curve) in enumerate(curves(runs)):
+        web.line(figure, *curve, name or "flows", colour=web.colour(index), step=True)
     web.label(figure, x="flow completion time (ms)", y="share of flows")
     figure.update_xaxes(type="log")
     return figure

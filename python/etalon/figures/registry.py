@@ -51,7 +51,7 @@ FIGURES: Final = (
     Entry("utilization", "circuit utilisation over a parameter", of_a_run=False),
     Entry("latency", "latency percentiles over a parameter", of_a_run=False),
     Entry("latency_cdf", "distribution of latency through the switch, by network"),
-    Entry("fct_cdf", "distribution of flow completion times"),
+    Entry("fct_cdf", "distribution of flow completion times, by class"),
     Entry(
         "fct_uptime",
         "completion time of a transfer over the length of a day, by queue size",
