@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from etalon._core import __version__ as __version__
     from etalon.api import (
         bulk,
+        computed,
         dumbbell,
         experiment,
         fixed,
         flow,
+        known,
         network,
         packet_only,
         program,
@@ -43,10 +45,12 @@ __all__ = [
     "Run",
     "Sweep",
     "bulk",
+    "computed",
     "dumbbell",
     "experiment",
     "fixed",
     "flow",
+    "known",
     "network",
     "packet_only",
     "program",
@@ -60,10 +64,12 @@ __all__ = [
 _HOME = {
     "api": (
         "bulk",
+        "computed",
         "dumbbell",
         "experiment",
         "fixed",
         "flow",
+        "known",
         "network",
         "packet_only",
         "program",
@@ -81,7 +87,7 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 
-_MODULES = ("figures", "report", "reproduce", "trace")
+_MODULES = ("figures", "report", "reproduce", "schedulers", "trace")
 
 
 def __getattr__(name: str) -> Any:

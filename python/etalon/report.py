@@ -160,7 +160,11 @@ def _figures_of(run: Run) -> dict[str, str]:
         chosen["fct_cdf"] = (
             "Completion times of finite flows; flows cut off by the end of the run count as not done."
         )
-    if resolved.get("schedule") is not None:
+    if "demand" in run.meta.get("schedule", {}):
+        chosen["demand"] = (
+            "The largest demand that a week was computed for, and this week: when racks' circuits have something to send."
+        )
+    elif resolved.get("schedule") is not None:
         chosen["schedule"] = (
             f"One week of circuits, and when the packet network is open to packets from rack {src} to rack {dst}."
         )

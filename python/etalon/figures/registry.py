@@ -59,6 +59,7 @@ FIGURES: Final = (
     ),
     Entry("congestion_controls", "circuit utilisation by congestion control", of_a_run=False),
     Entry("schedule", "circuits of a week and the packet gate of the measured pair"),
+    Entry("demand", "a demand matrix beside the week computed for it, with idle time"),
     Entry("goodput", "goodput of each flow and its fairness"),
     Entry("repairs", "fast recoveries, tail loss probes and timeouts of each flow"),
 )
