@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import pairwise
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class FlowSizes:
         """The mean in bytes."""
         return sum(
             (high - low) * (before + after) / 2
-            for (before, low), (after, high) in zip(self.points, self.points[1:], strict=False)
+            for (before, low), (after, high) in pairwise(self.points)
         )
 
     def at(self, share: float) -> int:
@@ -32,7 +33,7 @@ class FlowSizes:
         after = max(bisect_left(self.points, share, key=lambda point: point[1]), 1)
         (low, from_share), (high, to_share) = self.points[after - 1], self.points[after]
         part = (share - from_share) / (to_share - from_share)
-        return max(int(low + part * (high - low)), 1)
+        return max(round(low + part * (high - low)), 1)
 
 
 FLOW_SIZES: dict[str, FlowSizes] = {

@@ -10,7 +10,7 @@ from pydantic import Field
 from etalon.errors import PlanError
 from etalon.plan_base import Table
 from etalon.plan_workload_base import Setting, Workload
-from etalon.units import KB, MB, SIZE, Duration, Rate, S, Size
+from etalon.units import SIZE, Duration, Rate, S, Size
 
 
 class Sizes(Table):
@@ -28,9 +28,9 @@ class Rings(Workload):
 
     rings: Annotated[int, Field(strict=True, ge=1, le=1000)] = 1
     """Ring k joins rack r to rack r + k with big flows."""
-    big: Sizes = Sizes(least=9 * MB, most=90 * MB)
+    big: Sizes = Sizes.model_validate(["9MB", "90MB"])
     """Sizes of big flows: by default 1,000 to 10,000 packets of 9000 bytes."""
-    small: Sizes = Sizes(least=90 * KB, most=900 * KB)
+    small: Sizes = Sizes.model_validate(["90kB", "900kB"])
     """Sizes of small flows: by default 10 to 100 packets."""
     big_rate: Rate | None = None
     """What a rack offers in big flows, all rings together; without it, a third of a circuit's rate."""

@@ -6,7 +6,7 @@
 use etalon_measure::plan::{FlowPlan, Plan, PlanError};
 use etalon_measure::{Counters, FlowFacts};
 use etalon_switch::Pair;
-use etalon_tcp::{Connection, ConnectionState, cc};
+use etalon_tcp::{Config, Connection, ConnectionState, cc};
 use etalon_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -138,7 +138,12 @@ impl Flows {
             self.plan.host_index(wanted.src_rack, wanted.src_host),
             self.plan.host_index(wanted.dst_rack, wanted.dst_host),
         ];
-        let config = |seq| stack::config(&self.plan, seq);
+        // HDFS turns Nagle's algorithm off at both ends (dfs.data.transfer.client.tcpnodelay, .server.tcpnodelay).
+        let nagle = flow < self.planned();
+        let config = |seq| Config {
+            nagle,
+            ..stack::config(&self.plan, seq)
+        };
         let client = Connection::client(config(initial[0]), control.clone());
         let server = Connection::server(config(initial[1]), control);
         let ends = [
