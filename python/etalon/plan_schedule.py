@@ -25,7 +25,9 @@ KINDS = {
     "tournament": "every rack meets every other rack once a week, both ways at once (the circle method)",
     "fixed": "the configurations that the plan lists, from a file, or computed once for a known demand",
     "none": "no circuits: the packet network alone",
-    **{name: f"computed from demand, week after week: {about}" for name, about in _COMPUTED.items()},
+    **{
+        name: f"computed from demand, week after week: {about}" for name, about in _COMPUTED.items()
+    },
 }
 """The kinds of schedule, for `etalon list schedulers`."""
 
@@ -182,7 +184,9 @@ class Schedule(Table):
             case "tournament":
                 return (racks - 1 + racks % 2) * (self.day + self.night)
             case "fixed":
-                return sum(sum(self.lengths(configuration)) for configuration in self.configurations)
+                return sum(
+                    sum(self.lengths(configuration)) for configuration in self.configurations
+                )
             case _:
                 return 0
 
@@ -242,7 +246,9 @@ class Schedule(Table):
             if not given or self.kind in kinds:
                 continue
             what = "configurations" if key == "configurations" else "it"
-            one = f"of kind {shown(kinds[0])}" if len(kinds) == 1 else "that is computed from demand"
+            one = (
+                f"of kind {shown(kinds[0])}" if len(kinds) == 1 else "that is computed from demand"
+            )
             yield PlanError(
                 f"only a schedule {one} has {what}, not {shown(self.kind)}", key=f"schedule.{key}"
             )

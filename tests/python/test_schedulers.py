@@ -58,7 +58,9 @@ def test_one_configuration_serves_a_ring(name: str) -> None:
 
 
 def test_tms_gives_a_ring_most_of_the_week() -> None:
-    week = schedulers.compute("tms", RING)  # and all other pairs a little, without which it could not be scaled
+    week = schedulers.compute(
+        "tms", RING
+    )  # and all other pairs a little, without which it could not be scaled
     longest = max(week.configurations, key=lambda c: c["day_ns"])
     assert longest["sources"] == [3, 0, 1, 2]
     assert longest["day_ns"] > week.length_ns / 2
@@ -160,13 +162,25 @@ def test_a_week_from_a_file(tmp_path: Path) -> None:
     ("table", "said"),
     [
         ('kind = "solstice"\nwindow = "190us"', "schedule.window: .*no room for one day of 180us"),
-        ('kind = "strobe"\nestimator = "adu"', "schedule.estimator: only a schedule that is computed"),
+        (
+            'kind = "strobe"\nestimator = "adu"',
+            "schedule.estimator: only a schedule that is computed",
+        ),
         ('kind = "solstice"\nreport = "1ms"', 'schedule.report: only the estimator "adu"'),
-        ('kind = "solstice"\nmimic = 25', 'schedule.mimic: only a schedule of kind "strobe" has it'),
+        (
+            'kind = "solstice"\nmimic = 25',
+            'schedule.mimic: only a schedule of kind "strobe" has it',
+        ),
         ('kind = "fixed"\ndemand = [[0, 1], [1, 0]]', "is for 2 racks, but the network has 3"),
         ('kind = "fixed"\ndemand = [[0, 1, 0], [1, 0], [0, 0, 0]]', "rows differ in length"),
-        ('kind = "fixed"\ndemand = "nothing.txt"', "schedule.demand: there is no file .*nothing.txt"),
-        ('kind = "fixed"\nfile = "bad"', "schedule.file: bad: line 1 of the schedule: there is no night"),
+        (
+            'kind = "fixed"\ndemand = "nothing.txt"',
+            "schedule.demand: there is no file .*nothing.txt",
+        ),
+        (
+            'kind = "fixed"\nfile = "bad"',
+            "schedule.file: bad: line 1 of the schedule: there is no night",
+        ),
         ('kind = "strobe"\nfile = "bad"', "schedule.file: only a schedule of kind"),
         ('kind = "solstise"', 'did you mean "solstice"'),
     ],
@@ -183,6 +197,8 @@ def test_the_figure_of_a_week_tells_idle_time() -> None:
     week = schedulers.compute("solstice", RING)
     assert demand_figure._of(week).idle == pytest.approx(week.idle)
     draw("demand", week)
-    run = et.run(et.experiment(et.network(), et.strobe(et.network()), et.bulk(0, 1), duration="2ms"))
+    run = et.run(
+        et.experiment(et.network(), et.strobe(et.network()), et.bulk(0, 1), duration="2ms")
+    )
     with pytest.raises(et.EtalonError, match="not computed from demand"):
         draw("demand", run)

@@ -42,7 +42,7 @@ fn demand_gets_its_circuit_from_the_second_week_on() {
         let plan = computed(20, &bulk("reno", 4), &json!({"scheduler": scheduler}));
         let results = run(&plan);
         let computed = results.meta.computed.as_ref().unwrap();
-        assert_eq!(computed.weeks, 19, "{scheduler}"); // one at the end of each week that has a successor
+        assert_eq!(computed.weeks, 20, "{scheduler}"); // each when the one before ends
         let circuit: i64 = integers(&results.flows, "circuit_bytes").iter().sum();
         let packet: i64 = integers(&results.flows, "packet_bytes").iter().sum();
         assert!(circuit > packet, "{scheduler}: {circuit} over circuits, {packet} by packets");
@@ -119,9 +119,11 @@ fn a_slow_computation_comes_a_week_late() {
         times[up] as u64
     };
     assert_eq!(first_day(0), WEEK);
-    assert_eq!(first_day(1_900_000), WEEK);
-    // What is looked at before 3 ms is done before the second week's end.
-    assert_eq!(first_day(2_500_000), 2 * WEEK);
+    // From 900 us to 1800 us.
+    assert_eq!(first_day(900_000), WEEK);
+    // At 0 there is no demand yet; the next computation starts at 1900 us, or at 2500 us, when the first is done.
+    assert_eq!(first_day(1_900_000), 2 * WEEK);
+    assert_eq!(first_day(2_500_000), 3 * WEEK);
 }
 
 #[test]

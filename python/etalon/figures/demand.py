@@ -1,3 +1,4 @@
+# mypy: disable-error-code="import-untyped"
 """A demand matrix beside the week of circuits that it gets, with the time in which circuits have nothing to send."""
 
 from __future__ import annotations
@@ -199,9 +200,7 @@ def interactive(source: RunLike | Week) -> WebFigure:
         figure.update_yaxes(autorange="reversed", dtick=max(1, -(-racks // 8)), row=1, col=column)
     figure.update_xaxes(title="to rack", row=1, col=1)
     figure.update_yaxes(title="from rack", row=1, col=1)
-    figure.update_xaxes(
-        title="time in the week (µs)", range=[0, shown.week_us], row=1, col=2
-    )
+    figure.update_xaxes(title="time in the week (µs)", range=[0, shown.week_us], row=1, col=2)
     figure.update_layout(
         barmode="overlay",
         bargap=0.2,
