@@ -101,6 +101,12 @@ def _quantity(metadata: Any) -> Quantity | None:
     return next((reader for reader in readers if isinstance(reader, Quantity)), None)
 
 
+def _all_metadata(field: FieldInfo) -> list[Any]:
+    """What is attached to a field's type, or to one of its alternatives."""
+    parts = (part for part in get_args(field.annotation) if get_origin(part) is Annotated)
+    return [*field.metadata, *(entry for part in parts for entry in get_args(part)[1:])]
+
+
 def _type(annotation: Any, metadata: Any = ()) -> str:
     """A type in words."""
     if get_origin(annotation) is Annotated:
@@ -155,7 +161,7 @@ def _default(field: FieldInfo) -> str:
         return ""
     if isinstance(field.default, BaseModel):
         return ""
-    if quantity := _quantity(field.metadata):
+    if quantity := _quantity(_all_metadata(field)):
         return shown(quantity.format(field.default))
     if isinstance(field.default, tuple):
         tables = (entry.model_dump(mode="json") for entry in field.default)

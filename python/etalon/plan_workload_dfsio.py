@@ -12,11 +12,6 @@ from etalon.plan_base import Count
 from etalon.plan_workload_base import FlowClass, Setting, Workload
 from etalon.units import KIB, MB, MIB, Duration, Size
 
-PLACEMENTS = {
-    "hdfs": "second and third replica in any other rack than the writer's, at random",
-    "rehdfs": "in rack i + 1 for writers of rack i (Etalon'18, section 6.1)",
-}
-
 
 class Dfsio(Workload):
     """Tasks that each write a file to HDFS, all at once: the write test of the DFSIO benchmark (simulator only).
@@ -29,9 +24,9 @@ class Dfsio(Workload):
     size: Size = 400 * MB
     """Length of each file."""
     block: Size = 128 * MIB
-    """Length of a block: each is placed anew, over connections of its own."""
+    """Length of a block, by default 128 MiB: each is placed anew, over connections of its own."""
     packet: Size = 64 * KIB
-    """Length of the packets that hosts of a pipeline pass on."""
+    """Length of the packets that hosts of a pipeline pass on, by default 64 KiB."""
     window: Count = 80
     """Packets that a writer sends ahead of their acknowledgements (dfs.client.write.max-packets-in-flight)."""
     placement: Literal["hdfs", "rehdfs"] = "hdfs"

@@ -29,9 +29,9 @@ class Rings(Workload):
     rings: Annotated[int, Field(strict=True, ge=1, le=1000)] = 1
     """Ring k joins rack r to rack r + k with big flows."""
     big: Sizes = Sizes.model_validate(["9MB", "90MB"])
-    """Sizes of big flows: by default 1,000 to 10,000 packets of 9000 bytes."""
+    """Sizes of big flows: by default ["9MB", "90MB"], 1,000 to 10,000 packets of 9000 bytes."""
     small: Sizes = Sizes.model_validate(["90kB", "900kB"])
-    """Sizes of small flows: by default 10 to 100 packets."""
+    """Sizes of small flows: by default ["90kB", "900kB"], 10 to 100 packets."""
     big_rate: Rate | None = None
     """What a rack offers in big flows, all rings together; without it, a third of a circuit's rate."""
     small_rate: Rate | None = None

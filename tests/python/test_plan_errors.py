@@ -179,7 +179,8 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         ({"bulk.to": 9}, "bulk.to: there is no rack 9 (racks 0..2)"),
         (
             {"bulk": []},
-            "bulk: the plan sends nothing: give at least one [[bulk]], [[flow]] or [[program]]",
+            "bulk: the plan sends nothing: give at least one workload, like [[bulk]] or [[flow]] "
+            "(`etalon list workloads`)",
         ),
         ({"bulk.flows": 200_000}, "bulk: the plan has 200000 flows; at most 100000 are run"),
         # Congestion controls
