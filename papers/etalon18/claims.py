@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from statistics import fmean
 
-from etalon.reproduce import Results
+from etalon.reproduce import Missing, Results
 
 SIZES = (4, 8, 16, 32, 64, 128)
 
@@ -92,7 +92,7 @@ def _big_and_small(
     return measure
 
 
-def _gain(
+def _fct_gain(
     series: str, point: str, over: str, flow_class: str, percentile: float
 ) -> Callable[[Results], float]:
     """How many times as long completion takes with `over` as with `point`."""
@@ -101,20 +101,20 @@ def _gain(
     return lambda results: long(results) / short(results)
 
 
-one_ring_small_p99 = _gain("one-ring", "adu", "voq", "small", 99)
-one_ring_big_p50 = _gain("one-ring", "adu", "voq", "big", 50)
-one_ring_big_p99 = _gain("one-ring", "adu", "voq", "big", 99)
-one_ring_fixed = _gain("one-ring", "adu", "fixed", "big", 50)
-packet_40_p50 = _gain("two-rings", "packet-40", "adu-retcp", "big", 50)
-packet_40_p99 = _gain("two-rings", "packet-40", "adu-retcp", "big", 99)
+one_ring_small_p99 = _fct_gain("one-ring", "adu", "voq", "small", 99)
+one_ring_big_p50 = _fct_gain("one-ring", "adu", "voq", "big", 50)
+one_ring_big_p99 = _fct_gain("one-ring", "adu", "voq", "big", 99)
+one_ring_fixed = _fct_gain("one-ring", "adu", "fixed", "big", 50)
+packet_40_p50 = _fct_gain("two-rings", "packet-40", "adu-retcp", "big", 50)
+packet_40_p99 = _fct_gain("two-rings", "packet-40", "adu-retcp", "big", 99)
 
 TABLE_2 = ("voq", "voq-resize", "voq-retcp", "adu", "adu-resize", "adu-retcp", "fixed",
            "packet-10", "packet-20", "packet-40", "packet-80")  # fmt: skip
 for _point in TABLE_2:
     _name = _point.replace("-", "_")
     globals()[f"small_p50_{_name}"] = _big_and_small("two-rings", _point, "small", 50)
-    globals()[f"big_p50_{_name}"] = _gain("two-rings", _point, "voq", "big", 50)
-    globals()[f"big_p99_{_name}"] = _gain("two-rings", _point, "voq", "big", 99)
+    globals()[f"big_p50_{_name}"] = _fct_gain("two-rings", _point, "voq", "big", 50)
+    globals()[f"big_p99_{_name}"] = _fct_gain("two-rings", _point, "voq", "big", 99)
 
 
 def packet_10_unfinished(results: Results) -> float:

@@ -35,7 +35,7 @@ impl PairMetrics {
     /// The circuit goes down, or is no longer looked at.
     fn circuit_down(&mut self, now: Time, measured_from: Time) {
         if let Some(since) = self.up_since.take() {
-            self.up = self.up + now.saturating_since(since.max(measured_from));
+            self.up += now.saturating_since(since.max(measured_from));
         }
     }
 }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COLUMNS = ("bench", "packets per CPU-second", "packets", "CPU time", "peak memory")
-SCHEDULERS = ("scheduler", "demand", "racks", "median", "best", "days", "served")
+SCHEDULERS = ("scheduler", "demand", "racks", "window", "median", "best", "days", "served")
 
 
 def register(app: typer.Typer) -> None:
@@ -116,6 +116,7 @@ def _week(week: dict[str, Any]) -> tuple[str, ...]:
         week["scheduler"],
         week["demand"],
         str(week["racks"]),
+        f"{week['window_us'] / 1e3:g} ms",
         f"{week['median_ms']:.3g} ms",
         f"{week['best_ms']:.3g} ms",
         str(week["days"]),
@@ -141,8 +142,9 @@ def _markdown(
     if weeks:
         lines += [
             "",
-            "The time that a scheduler takes to compute a week of 2 ms, with days of 180 us or more and nights of 20 us, for",
-            "circuits of 80 Gb/s: median and best of some computations, one core. Served is the share of the demand.",
+            "The time that a scheduler takes to compute a week, with days of 180 us or more and nights of 20 us, for",
+            "circuits of 80 Gb/s: median and best of some computations, one core. Demand fills the window; served is its",
+            "share on circuits.",
             "",
             f"| {' | '.join(SCHEDULERS)} |",
             f"|---|---|{'---:|' * (len(SCHEDULERS) - 2)}",
