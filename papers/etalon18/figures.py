@@ -57,6 +57,34 @@ def _delays(results: Results) -> Drawing:
     return Drawing("latency", series, xlabel=DELAY, percentiles=(50,))
 
 
+def _completion(flow_class: str) -> Callable[[Results], Drawing]:
+    labels = {"voq": "ToR VOQ", "adu": "ADU", "fixed": "fixed schedule"}
+
+    def drawing(results: Results) -> Drawing:
+        runs = {labels[x]: run for x, run in results.series("one-ring").items()}
+        return Drawing("fct_cdf", runs, flow_class=flow_class)
+
+    return drawing
+
+
+def _writes(results: Results) -> Drawing:
+    runs = {"HDFS": results.run("hdfs", "static"), "reHDFS": results.run("rehdfs", "static")}
+    return Drawing("write_cdf", runs)
+
+
+def _bytes_of_rings(results: Results) -> Drawing:
+    return Drawing("network_bytes", results.series("two-rings"))
+
+
+def _bytes_of_dfsio(results: Results) -> Drawing:
+    runs = {
+        f"{name} {x}": run
+        for name, series in (("HDFS", "hdfs"), ("reHDFS", "rehdfs"))
+        for x, run in results.series(series).items()
+    }
+    return Drawing("network_bytes", runs)
+
+
 DRAWINGS: dict[str, Callable[[Results], Drawing | list[Drawing]]] = {
     "5a": _weeks("static", (4, 8, 16, 32, 64, 128), "{} packets"),
     "5b": _weeks("resize", (0, 400, 1000, 1400), "{} µs"),
@@ -67,4 +95,9 @@ DRAWINGS: dict[str, Callable[[Results], Drawing | list[Drawing]]] = {
     "8": _with_retcp(50),
     "9": _with_retcp(99),
     "10": _delays,
+    "12": _completion("small"),
+    "13": _completion("big"),
+    "16": _bytes_of_rings,
+    "19": _writes,
+    "22": _bytes_of_dfsio,
 }

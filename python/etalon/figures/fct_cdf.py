@@ -37,15 +37,16 @@ def cdf(
 
 
 def curves(
-    runs: Runs,
+    runs: Runs, flow_class: str | None = None
 ) -> list[tuple[str, tuple[NDArray[np.float64], NDArray[np.float64]]]]:
-    """A curve for each run, or for each class of its flows if they have classes, with its name."""
+    """A curve for each run, of one class of its flows, or for each class if they have classes; with its name."""
     found = []
     for name, run in by_name(runs).items():
-        for flow_class in _classes(run):
-            curve = cdf(run, flow_class)
+        for chosen in _classes(run) if flow_class is None else [flow_class]:
+            curve = cdf(run, chosen)
             if curve is not None:
-                found.append((" ".join(filter(None, (name, flow_class))), curve))
+                shown = chosen if flow_class is None else None
+                found.append((" ".join(filter(None, (name, shown))), curve))
     return found
 
 
@@ -57,15 +58,16 @@ def _classes(run: RunLike) -> list[str | None]:
     return [None] if names in ([], [""]) else list(names)
 
 
-def draw(runs: Runs, ax: Axes | None = None) -> Figure:
+def draw(runs: Runs, ax: Axes | None = None, *, flow_class: str | None = None) -> Figure:
     """Draws the distribution of flow completion times.
 
     Args:
         runs: a run, or several by the name for the legend.
         ax: axes to draw on; a new figure without.
+        flow_class: flows of this class only; without it, a curve for each class.
     """
     ax = style.axes(ax)
-    named = curves(runs)
+    named = curves(runs, flow_class)
     for index, (name, curve) in enumerate(named):
         ax.step(*curve, where="post", color=style.colour(index), label=name)
     ax.set_xscale("log")
@@ -81,12 +83,12 @@ def draw(runs: Runs, ax: Axes | None = None) -> Figure:
     return style.figure_of(ax)
 
 
-def interactive(runs: Runs) -> WebFigure:
+def interactive(runs: Runs, *, flow_class: str | None = None) -> WebFigure:
     """The same figure for a browser."""
     from etalon.figures import web
 
     figure = web.panels()
-    for index, (name, curve) in enumerate(curves(runs)):
+    for index, (name, curve) in enumerate(curves(runs, flow_class)):
         web.line(figure, *curve, name or "flows", colour=web.colour(index), step=True)
     web.label(figure, x="flow completion time (ms)", y="share of flows")
     figure.update_xaxes(type="log")
