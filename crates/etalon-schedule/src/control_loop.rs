@@ -140,7 +140,7 @@ mod tests {
         while roll_over <= Time(weeks * WEEK) {
             let due = control.next_event(roll_over);
             if due > roll_over {
-                roll_over = roll_over + Span(WEEK);
+                roll_over += Span(WEEK);
                 continue;
             }
             if control.looks_at_demand() {

@@ -84,7 +84,7 @@ def _shown(
     return _Shown(demand, tuple(bars), now / 1e3)
 
 
-def draw(source: RunLike | Week, axes: Sequence[Axes] | None = None) -> Figure:
+def draw(source: RunLike | Week, ax: Axes | None = None) -> Figure:
     """Draws a demand matrix, and beside it the week that a scheduler computed for it.
 
     `source` is what `etalon.schedulers.compute` returned, or a run whose weeks were computed: then the week of most demand
@@ -95,19 +95,17 @@ def draw(source: RunLike | Week, axes: Sequence[Axes] | None = None) -> Figure:
     """
     shown = _of(source)
     racks = len(shown.demand)
-    if axes is None:
-        figure = style.figure_of(style.axes(None, height=2.6))
-        figure.clear()
-        left, right = figure.subplots(1, 2, width_ratios=(1, 1.6))
-    else:
-        left, right = axes
-        figure = style.figure_of(left)
+    ax = style.axes(ax, width=2 * style.COLUMN, height=2.7)
+    figure = style.figure_of(ax)
+    ax.set_axis_off()
+    left, right = ax.inset_axes((0.0, 0.0, 0.34, 0.85)), ax.inset_axes((0.54, 0.0, 0.46, 0.85))
+    scale_of = ax.inset_axes((0.36, 0.1, 0.015, 0.65))
     megabytes = np.ma.masked_less_equal(shown.demand / 1e6, 0)
     scale = {}
     if megabytes.count() and megabytes.max() > 20 * megabytes.min():
         scale = {"norm": LogNorm(megabytes.min(), megabytes.max())}
     cells = left.imshow(megabytes, cmap=mpl.colormaps["viridis"], aspect="equal", **scale)
-    bar = figure.colorbar(cells, ax=left, label="demand (MB)", shrink=0.75)
+    bar = figure.colorbar(cells, cax=scale_of, label="demand (MB)")
     bar.outline.set_visible(False)
     every = max(1, -(-racks // 8))
     for axis in (left.xaxis, left.yaxis, right.yaxis):
@@ -145,10 +143,10 @@ def draw(source: RunLike | Week, axes: Sequence[Axes] | None = None) -> Figure:
     right.set_xlabel("time in the week (µs)")
     right.legend(
         handles=[
-            Patch(color=BUSY, label="circuit in use"),
-            Patch(color=IDLE, label="circuit with nothing to send"),
+            Patch(color=BUSY, label="in use"),
+            Patch(color=IDLE, label="nothing to send"),
         ],
-        title=f"idle, nights included: {100 * shown.idle:.0f} %",
+        title=f"circuits (idle, nights included: {100 * shown.idle:.0f} %)",
         ncols=2, loc="lower left", bbox_to_anchor=(0, 1.0), title_fontsize=7, alignment="left",
         handlelength=0.9, handletextpad=0.4, columnspacing=0.9,
     )  # fmt: skip
