@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -88,34 +89,50 @@ def draw(source: RunLike | Week, ax: Axes | None = None) -> Figure:
     """Draws a demand matrix, and beside it the week that a scheduler computed for it.
 
     `source` is what `etalon.schedulers.compute` returned, or a run whose weeks were computed: then the week of most demand
-    is shown. In the week, time in which a circuit is up and has something to send is told from time in which it has not.
+    is shown. On given axes the week is drawn alone.
+
+    In the week, time in which a circuit is up and has something to send is told from time in which it has not.
 
     Raises:
         EtalonError: if the run's weeks were not computed from demand, or there was none.
     """
     shown = _of(source)
-    racks = len(shown.demand)
-    ax = style.axes(ax, width=2 * style.COLUMN, height=2.7)
-    figure = style.figure_of(ax)
-    ax.set_axis_off()
-    left, right = ax.inset_axes((0.0, 0.0, 0.34, 0.85)), ax.inset_axes((0.54, 0.0, 0.46, 0.85))
-    scale_of = ax.inset_axes((0.36, 0.1, 0.015, 0.65))
-    megabytes = np.ma.masked_less_equal(shown.demand / 1e6, 0)
+    if ax is None:
+        figure = Figure(figsize=(2 * style.COLUMN, 2.7), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(1, 1.4))
+        _draw_demand(shown.demand, left)
+    else:
+        right = ax
+    _draw_week(shown, right)
+    return style.figure_of(right)
+
+
+def _draw_demand(demand: NDArray[np.float64], ax: Axes) -> None:
+    megabytes = np.ma.masked_less_equal(demand / 1e6, 0)
     scale = {}
     if megabytes.count() and megabytes.max() > 20 * megabytes.min():
         scale = {"norm": LogNorm(megabytes.min(), megabytes.max())}
-    cells = left.imshow(megabytes, cmap=mpl.colormaps["viridis"], aspect="equal", **scale)
-    bar = figure.colorbar(cells, cax=scale_of, label="demand (MB)")
+    cells = ax.imshow(megabytes, cmap=mpl.colormaps["viridis"], aspect="equal", **scale)
+    bar = style.figure_of(ax).colorbar(cells, ax=ax, label="demand (MB)", shrink=0.75)
     bar.outline.set_visible(False)
-    every = max(1, -(-racks // 8))
-    for axis in (left.xaxis, left.yaxis, right.yaxis):
-        axis.set_ticks(range(0, racks, every))
-        axis.set_tick_params(length=0)
-    left.grid(visible=False)
-    left.set_xlabel("to rack")
-    left.set_ylabel("from rack")
-    for spine in left.spines.values():
+    _racks(len(demand), ax.xaxis, ax.yaxis)
+    ax.grid(visible=False)
+    ax.set_xlabel("to rack")
+    ax.set_ylabel("from rack")
+    for spine in ax.spines.values():
         spine.set_visible(False)
+
+
+def _racks(racks: int, *axes: Axis) -> None:
+    """Ticks for at most eight racks."""
+    for axis in axes:
+        axis.set_ticks(range(0, racks, max(1, -(-racks // 8))))
+        axis.set_tick_params(length=0)
+
+
+def _draw_week(shown: _Shown, right: Axes) -> None:
+    racks = len(shown.demand)
+    _racks(racks, right.yaxis)
     for src in range(racks):
         mine = [one for one in shown.bars if one.src == src]
         right.broken_barh(
@@ -141,6 +158,7 @@ def draw(source: RunLike | Week, ax: Axes | None = None) -> Figure:
     right.set_xlim(0, shown.week_us)
     right.grid(visible=False)
     right.set_xlabel("time in the week (µs)")
+    right.set_ylabel("from rack")
     right.legend(
         handles=[
             Patch(color=BUSY, label="in use"),
@@ -150,7 +168,6 @@ def draw(source: RunLike | Week, ax: Axes | None = None) -> Figure:
         ncols=2, loc="lower left", bbox_to_anchor=(0, 1.0), title_fontsize=7, alignment="left",
         handlelength=0.9, handletextpad=0.4, columnspacing=0.9,
     )  # fmt: skip
-    return figure
 
 
 def interactive(source: RunLike | Week) -> WebFigure:
