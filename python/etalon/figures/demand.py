@@ -109,10 +109,10 @@ def draw(source: RunLike | Week, ax: Axes | None = None) -> Figure:
 
 def _draw_demand(demand: NDArray[np.float64], ax: Axes) -> None:
     megabytes = np.ma.masked_less_equal(demand / 1e6, 0)
-    scale = {}
+    scale = None
     if megabytes.count() and megabytes.max() > 20 * megabytes.min():
-        scale = {"norm": LogNorm(megabytes.min(), megabytes.max())}
-    cells = ax.imshow(megabytes, cmap=mpl.colormaps["viridis"], aspect="equal", **scale)
+        scale = LogNorm(megabytes.min(), megabytes.max())
+    cells = ax.imshow(megabytes, cmap=mpl.colormaps["viridis"], aspect="equal", norm=scale)
     bar = style.figure_of(ax).colorbar(cells, ax=ax, label="demand (MB)", shrink=0.75)
     bar.outline.set_visible(False)
     _racks(len(demand), ax.xaxis, ax.yaxis)
