@@ -54,7 +54,12 @@ pub(crate) fn run_tapped<T: Tap, O: Observer>(
     let meter = Meter::new(plan, &metrics);
     let observer = observer(metrics);
     match HostDemand::of(plan) {
-        Some(demand) => run_announced(plan, control, World::new(plan, meter, tap, demand)?, observer),
+        Some(demand) => run_announced(
+            plan,
+            control,
+            World::new(plan, meter, tap, demand)?,
+            observer,
+        ),
         None => run_announced(plan, control, World::new(plan, meter, tap, ())?, observer),
     }
 }
@@ -78,9 +83,7 @@ fn run_announced<T: Tap, A: Announce + KnowsDemand, O: Observer>(
                 }
             }
         }
-        NetworkPlan::Dumbbell(network) => {
-            drive(plan, control, chain(network), (), world, observer)
-        }
+        NetworkPlan::Dumbbell(network) => drive(plan, control, chain(network), (), world, observer),
     }
 }
 

@@ -269,7 +269,6 @@ impl Flows {
     pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
-
 }
 
 /// The numbers of the plan's flows in the order of their starts.

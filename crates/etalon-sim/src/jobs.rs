@@ -72,13 +72,7 @@ pub(crate) struct Owned<'a, S> {
 }
 
 impl<S: Sockets> Network for Owned<'_, S> {
-    fn connect(
-        &mut self,
-        now: Time,
-        job: u32,
-        role: Role,
-        flow: FlowPlan,
-    ) -> u32 {
+    fn connect(&mut self, now: Time, job: u32, role: Role, flow: FlowPlan) -> u32 {
         self.owners.push((job, role));
         self.sockets.connect(now, job, flow)
     }

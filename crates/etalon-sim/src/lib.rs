@@ -3,8 +3,8 @@
 //! Everything is deterministic: one seed, one ChaCha stream for each named component, a total order of events. The same
 //! plan and seed give the same [digest](results::Meta::digest) on any machine and any number of workers.
 
-mod demand;
 mod announce;
+mod demand;
 mod endpoint;
 mod engine;
 mod flows;

@@ -37,13 +37,7 @@ impl<F, A> Steering<F, A> for () {
         Time::MAX
     }
 
-    fn step(
-        &mut self,
-        _: Time,
-        _: &mut F,
-        _: &mut A,
-        _: &mut Metrics,
-    ) -> Result<(), PlanError> {
+    fn step(&mut self, _: Time, _: &mut F, _: &mut A, _: &mut Metrics) -> Result<(), PlanError> {
         Ok(())
     }
 }

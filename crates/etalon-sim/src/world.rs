@@ -135,7 +135,9 @@ impl<T: Tap, A: Announce> World<T, A> {
 
     /// The files that jobs write.
     pub(crate) fn writes(&self) -> Vec<Write> {
-        self.jobs.as_ref().map_or_else(Vec::new, |jobs| jobs.writes())
+        self.jobs
+            .as_ref()
+            .map_or_else(Vec::new, |jobs| jobs.writes())
     }
 
     /// Whether every flow is over, killed ones included, and every job.

@@ -341,7 +341,11 @@ fn results_outlive_the_endpoints() {
         .collect();
     let results = run(&until_done(flows.into()));
     assert_eq!(integers(&results.flows, "bytes_delivered"), [20_000; 50]);
-    assert!(integers(&results.flows, "srtt_ns").iter().all(|&s| s > 60_000));
+    assert!(
+        integers(&results.flows, "srtt_ns")
+            .iter()
+            .all(|&s| s > 60_000)
+    );
     assert!(integers(&results.flows, "cwnd").iter().all(|&c| c >= 10));
     assert_eq!(texts(&results.flows, "class")[49], "c49");
 }
@@ -364,13 +368,22 @@ fn hdfs_writes_every_file_once_and_twice_more() {
     assert_eq!(delivered.len(), 24);
     assert_eq!(delivered.iter().sum::<i64>(), 12_000_000 + 24 * 512);
     // What stays in its rack does not pass the switch.
-    let racks = integers(&results.flows, "src_rack").iter().zip(integers(&results.flows, "dst_rack"));
-    let crossing: i64 = racks.zip(delivered).filter(|((a, b), _)| a != b).map(|(_, d)| d).sum();
+    let racks = integers(&results.flows, "src_rack")
+        .iter()
+        .zip(integers(&results.flows, "dst_rack"));
+    let crossing: i64 = racks
+        .zip(delivered)
+        .filter(|((a, b), _)| a != b)
+        .map(|(_, d)| d)
+        .sum();
     let left: i64 = ["circuit_payload_bytes", "packet_payload_bytes"]
         .iter()
         .flat_map(|name| integers(&results.pairs, name))
         .sum();
     assert_eq!(crossing, 6_000_000 + 12 * 512);
     // Answers, acknowledgements and packets that were sent again come on top.
-    assert!(left > crossing && left < crossing * 3 / 2, "{left} of {crossing}");
+    assert!(
+        left > crossing && left < crossing * 3 / 2,
+        "{left} of {crossing}"
+    );
 }

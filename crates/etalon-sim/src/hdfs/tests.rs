@@ -71,7 +71,10 @@ fn a_block_goes_down_the_pipeline_and_acknowledgements_come_back() {
     assert_eq!(net.taken(), [(0, REQUEST)]);
     job.data_received(now, (HOPS[0], 0), REQUEST, &mut net);
     let second = &net.flows[1].1;
-    assert_eq!((second.src_rack, second.src_host), (1, net.flows[0].1.dst_host));
+    assert_eq!(
+        (second.src_rack, second.src_host),
+        (1, net.flows[0].1.dst_host)
+    );
     assert_eq!(second.dst_rack, 1);
     assert_ne!(second.dst_host, second.src_host);
     assert_eq!(net.taken(), [(2, REQUEST)]);
@@ -127,7 +130,10 @@ fn the_last_packet_of_the_last_block_ends_the_file() {
     }
     assert!(job.is_done());
     let write = job.writes().next().unwrap();
-    assert_eq!((write.end, write.written, write.bytes), (Some(Time(2_000)), 5 * MB, 5 * MB));
+    assert_eq!(
+        (write.end, write.written, write.bytes),
+        (Some(Time(2_000)), 5 * MB, 5 * MB)
+    );
     assert_eq!(net.flows.len(), 2);
 }
 
@@ -138,13 +144,25 @@ fn writers_are_spread_and_replicas_lie_where_the_placement_says() {
         let (mut job, mut net) = (job(&plan), Notes::default());
         job.start(Time(now), &mut net);
         assert_eq!(net.flows.len(), 64);
-        net.flows.iter().map(|(_, f)| (f.src_rack, f.dst_rack)).collect()
+        net.flows
+            .iter()
+            .map(|(_, f)| (f.src_rack, f.dst_rack))
+            .collect()
     };
     let next = |by: u16| move |&(src, dst): &(u16, u16)| dst == (src + by) % 8;
     assert!(racks(json!({"kind": "rehdfs"}), 0).iter().all(next(1)));
     let rotating = json!({"kind": "rehdfs", "rotate_ns": 1_000_000_000u64});
-    for (now, by) in [(0, 1), (999_999_999, 1), (1_000_000_000, 2), (6_500_000_000, 7), (7_000_000_000, 1)] {
-        assert!(racks(rotating.clone(), now).iter().all(next(by)), "at {now}");
+    for (now, by) in [
+        (0, 1),
+        (999_999_999, 1),
+        (1_000_000_000, 2),
+        (6_500_000_000, 7),
+        (7_000_000_000, 1),
+    ] {
+        assert!(
+            racks(rotating.clone(), now).iter().all(next(by)),
+            "at {now}"
+        );
     }
     let random = racks(json!({"kind": "hdfs"}), 0);
     assert!(random.iter().all(|(src, dst)| src != dst));
