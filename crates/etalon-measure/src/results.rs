@@ -206,10 +206,7 @@ fn flows(outcome: &Outcome<'_>) -> Table {
         ),
         ("bytes", all(|r| r.plan.bytes.map_or(-1, |b| b as i64))),
         ("start_ns", all(|r| r.plan.start_ns as i64)),
-        (
-            "stop_ns",
-            all(|r| r.plan.stop_ns.map_or(-1, |t| t as i64)),
-        ),
+        ("stop_ns", all(|r| r.plan.stop_ns.map_or(-1, |t| t as i64))),
         ("end_ns", all(|r| r.meter.end.map_or(-1, |t| t.0 as i64))),
         ("bytes_delivered", all(|r| r.counters.received as i64)),
         ("circuit_bytes", all(|r| r.meter.payload[1] as i64)),
@@ -234,12 +231,7 @@ fn all_pairs(plan: &Plan) -> impl Iterator<Item = Pair> {
     (0..racks).flat_map(move |src| (0..racks).map(move |dst| Pair { src, dst }))
 }
 
-fn pairs(
-    plan: &Plan,
-    meter: &Meter,
-    metrics: &Metrics,
-    end: Time,
-) -> Result<Table, PlanError> {
+fn pairs(plan: &Plan, meter: &Meter, metrics: &Metrics, end: Time) -> Result<Table, PlanError> {
     let schedule = plan.schedule()?;
     let (packet_rate, circuit_rate) = match &plan.network {
         NetworkPlan::Rdcn(n) => (n.packet.rate_bps, n.circuit.rate_bps),
