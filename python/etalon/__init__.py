@@ -16,16 +16,19 @@ if TYPE_CHECKING:
     from etalon._core import __version__ as __version__
     from etalon.api import (
         bulk,
+        computed,
         dumbbell,
         experiment,
         fixed,
         flow,
+        known,
         network,
         packet_only,
         program,
         run,
         run_many,
         strobe,
+        workload,
     )
     from etalon.errors import EngineFailed, EtalonError, Interrupted, PlanError, PlanWarning
     from etalon.plan import Plan
@@ -42,10 +45,12 @@ __all__ = [
     "Run",
     "Sweep",
     "bulk",
+    "computed",
     "dumbbell",
     "experiment",
     "fixed",
     "flow",
+    "known",
     "network",
     "packet_only",
     "program",
@@ -53,21 +58,25 @@ __all__ = [
     "run_many",
     "strobe",
     "sweep",
+    "workload",
 ]
 
 _HOME = {
     "api": (
         "bulk",
+        "computed",
         "dumbbell",
         "experiment",
         "fixed",
         "flow",
+        "known",
         "network",
         "packet_only",
         "program",
         "run",
         "run_many",
         "strobe",
+        "workload",
     ),
     "errors": ("EngineFailed", "EtalonError", "Interrupted", "PlanError", "PlanWarning"),
     "plan": ("Plan",),
@@ -78,7 +87,7 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 
-_MODULES = ("figures", "report", "reproduce", "trace")
+_MODULES = ("figures", "report", "reproduce", "schedulers", "trace")
 
 
 def __getattr__(name: str) -> Any:

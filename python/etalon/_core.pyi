@@ -3,20 +3,30 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 __all__ = [
     "Control",
     "KernelError",
     "__version__",
+    "compute_week",
     "congestion_controls",
     "format_bytes",
     "format_rate",
     "format_span",
+    "heaviest_matching",
+    "maximum_matching",
     "parse_bytes",
     "parse_rate",
     "parse_span",
+    "read_demand",
+    "read_week",
     "run",
     "run_linux",
+    "schedulers",
     "strobe",
+    "tournament",
     "trace",
 ]
 
@@ -78,6 +88,39 @@ def strobe(
     racks: int, day_ns: int, night_ns: int, mimicked: int | None = None
 ) -> list[dict[str, Any]]:
     """The configurations of a strobe schedule: per destination its source rack, day and night in ns."""
+
+def tournament(racks: int, day_ns: int, night_ns: int) -> list[dict[str, Any]]:
+    """The configurations of a tournament schedule, like those of `strobe`."""
+
+def schedulers() -> list[tuple[str, str]]:
+    """Name and description of each scheduler."""
+
+def compute_week(
+    name: str,
+    demand: NDArray[np.uint64],
+    *,
+    window_ns: int,
+    min_day_ns: int,
+    night_ns: int,
+    circuit_bps: int,
+    packet_bps: int,
+    threshold_bytes: int,
+    only_big: bool,
+    seed: int,
+) -> dict[str, Any]:
+    """Configurations, bytes served, idle time and the time taken. ValueError if there is no such week."""
+
+def read_week(text: str, racks: int, dilation: int) -> list[dict[str, Any]]:
+    """The configurations that a file holds. ValueError if it is none."""
+
+def read_demand(text: str) -> list[list[int]]:
+    """The demand matrix that a file holds. ValueError if it is none."""
+
+def maximum_matching(matrix: NDArray[np.uint64], threshold: int) -> list[int]:
+    """The column of each row in a matching of the most entries of `threshold` or more, -1 for none."""
+
+def heaviest_matching(matrix: NDArray[np.uint64]) -> list[int]:
+    """The column of each row in the assignment of largest sum."""
 
 def parse_span(text: str) -> int:
     """Nanoseconds of "180us"."""

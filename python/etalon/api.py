@@ -5,22 +5,27 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
 from etalon import engine as engines
+from etalon import schedulers
 from etalon.errors import PlanError, PlanWarning
 from etalon.plan import Plan
 from etalon.plan_errors import build
 from etalon.plan_network import Dumbbell, Network
 from etalon.plan_program import Program
-from etalon.plan_schedule import Schedule
-from etalon.plan_workload import Bulk, Flow
+from etalon.plan_schedule import Schedule, with_files
+from etalon.plan_workload import WORKLOADS, Bulk, Flow
+from etalon.plan_workload import Workload as _Workload
 from etalon.results import Run
 
 Link = tuple[str, str] | Mapping[str, Any]
-Workload = Bulk | Flow | Program
+Workload = _Workload | Program
+
+_KINDS: dict[str, type[Workload]] = {**WORKLOADS, "program": Program}
 
 
 def network(
@@ -74,18 +79,33 @@ def fixed(
     return _checked(net, {"kind": "fixed", "day": day, "night": night, "configurations": week})
 
 
+def known(net: Network, demand: Any, scheduler: str = "solstice", **more: Any) -> Schedule:
+    """The week that `scheduler` computes once for `demand`: a matrix of bytes, or the name of a file with one.
+
+    >>> known(net, [[0, 9_000_000, 0], [0, 0, 9_000_000], [9_000_000, 0, 0]], window="2ms")
+    """
+    rows = demand if isinstance(demand, str) else schedulers.checked(demand).tolist()
+    return _checked(net, {"kind": "fixed", "demand": rows, "scheduler": scheduler, **more})
+
+
+def computed(net: Network, scheduler: str = "solstice", **more: Any) -> Schedule:
+    """Weeks that `scheduler` computes from demand, one after the other.
+
+    >>> computed(net, "solstice", window="2ms", estimator="adu", compute="100us")
+    """
+    return _checked(net, {"kind": scheduler, **more})
+
+
 def packet_only(net: Network) -> Schedule:
     """No circuits: the packet network alone."""
     return _checked(net, {"kind": "none"})
 
 
 def _checked(net: Network, values: dict[str, Any]) -> Schedule:
-    week = build(
-        Schedule,
-        {key: value for key, value in values.items() if value is not None},
-        under="schedule",
-    )
-    for found in week.problems(net.racks):
+    given = {key: value for key, value in values.items() if value is not None}
+    around = {"schedule": given, "network": {"racks": net.racks}}
+    week = build(Schedule, with_files(around, Path())["schedule"], under="schedule")
+    for found in week.problems(net):
         raise found
     return week
 
@@ -122,6 +142,18 @@ def flow(
     return build(Flow, given, under="flow")
 
 
+def workload(kind: str, **keys: Any) -> _Workload:
+    """A workload of any kind of `etalon list workloads`, by the keys of its table in a plan.
+
+    >>> workload("incast", to="r0h0", size="100kB")
+    >>> workload("poisson", sizes="websearch", load=0.3)
+    """
+    if kind not in WORKLOADS:
+        known = ", ".join(f'"{name}"' for name in WORKLOADS)
+        raise PlanError(f'there is no workload "{kind}"; there are {known}')
+    return build(WORKLOADS[kind], keys, under=kind)
+
+
 def program(
     host: str, command: str | Sequence[str], start: str = "0s", name: str | None = None
 ) -> Program:
@@ -142,15 +174,15 @@ def experiment(
 
     Without a `week` a network has its strobe schedule; a dumbbell has none.
     """
-    if isinstance(week, (Bulk, Flow, Program)):
+    if isinstance(week, (_Workload, Program)):
         workloads = (week, *workloads)
         week = None
-    if not workloads and not {"bulk", "flow", "program"} & settings.keys():
+    if not workloads and not _KINDS.keys() & settings.keys():
         raise PlanError("nothing is sent: give at least one workload, like etalon.bulk(0, 1)")
     values: dict[str, Any] = {"network": net, **settings}
     if week is not None:
         values["schedule"] = week
-    for name, kind in (("bulk", Bulk), ("flow", Flow), ("program", Program)):
+    for name, kind in _KINDS.items():
         chosen = tuple(workload for workload in workloads if isinstance(workload, kind))
         if chosen:
             values[name] = chosen

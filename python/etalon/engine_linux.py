@@ -52,7 +52,7 @@ class Linux:
 
     def problems(self, plan: Plan) -> list[PlanError]:
         """What real hosts cannot do."""
-        return [*controls.problems_of_linux(plan), *_sizes(plan), *_fixed(plan)]
+        return [*controls.problems_of_linux(plan), *_sizes(plan), *_fixed(plan), *_models(plan)]
 
     def needs(self, plans: Sequence[Plan]) -> list[int]:
         """The HZ of kernels that these plans need and that are not built."""
@@ -180,6 +180,28 @@ def _sizes(plan: Plan) -> list[PlanError]:
                     f"{number} {what}; with --engine linux at most {most}", key=key, value=number
                 )
             )
+    return found
+
+
+def _models(plan: Plan) -> list[PlanError]:
+    """Keys of what only the simulator has."""
+    found = []
+    if plan.dfsio:
+        found.append(
+            PlanError(
+                "the model of HDFS is the simulator's; on Linux run Hadoop itself", key="dfsio"
+            )
+        )
+    if plan.schedule.computed:
+        found.append(
+            PlanError(
+                'weeks are computed from demand in the simulator only; give Linux a week of kind "fixed"',
+                key="schedule.kind",
+                value=plan.schedule.kind,
+            )
+        )
+    if plan.end_when_done:
+        found.append(PlanError("only the simulator ends early", key="end_when_done"))
     return found
 
 

@@ -108,6 +108,48 @@ METRICS: dict[str, Metric] = {
             "us",
             lambda run: run.fct_percentile(99),
         ),
+        Metric(
+            "fct_p999",
+            "99.9th percentile of the completion time of the finite flows that finished",
+            "us",
+            lambda run: run.fct_percentile(99.9),
+        ),
+        Metric(
+            "slowdown_p50",
+            "median of completion time over the time on an empty network",
+            "1",
+            lambda run: run.slowdown(50),
+        ),
+        Metric(
+            "slowdown_p99",
+            "99th percentile of completion time over the time on an empty network",
+            "1",
+            lambda run: run.slowdown(99),
+        ),
+        Metric(
+            "bytes_unfinished",
+            "bytes that finite flows had still to deliver at their end",
+            "B",
+            lambda run: run.bytes_unfinished,
+        ),
+        Metric(
+            "write_p50", "median time to write a file to HDFS", "ms", lambda run: run.write_time(50)
+        ),
+        Metric(
+            "write_p99",
+            "99th percentile of the time to write a file to HDFS",
+            "ms",
+            lambda run: run.write_time(99),
+        ),
+        Metric(
+            "job_time", "time until all files were written to HDFS", "ms", lambda run: run.job_time
+        ),
+        Metric(
+            "write_throughput",
+            "bytes of files written to HDFS over the job's time, all tasks",
+            "bit/s",
+            lambda run: run.write_throughput,
+        ),
     )
 }
 

@@ -21,9 +21,21 @@ from etalon.plan_errors import build, gather
 from etalon.plan_network import Dumbbell, Network, network_kind
 from etalon.plan_program import Program
 from etalon.plan_resolve import resolve
-from etalon.plan_schedule import Schedule
+from etalon.plan_schedule import Schedule, with_files
 from etalon.plan_tcp import Tcp
-from etalon.plan_workload import Bulk, Flow
+from etalon.plan_workload import (
+    WORKLOADS,
+    Bulk,
+    Dfsio,
+    Flow,
+    Incast,
+    Poisson,
+    Rings,
+    Setting,
+    Shuffle,
+    Trace,
+    Workload,
+)
 from etalon.units import MS, Duration, Time, shown
 
 AnyNetwork = Annotated[
@@ -59,12 +71,20 @@ class Plan(Table):
     """Measurement covers [warmup, duration). Default: a twentieth of the duration."""
     tdf: int = Field(default=20, strict=True, ge=1, le=10_000)
     """Time dilation factor: how many times as fast as the network's the clocks of the end hosts run."""
+    end_when_done: bool = Field(default=False, strict=True)
+    """The experiment ends early once every flow and every job is over (simulator only)."""
     network: AnyNetwork = Network()
     schedule: Schedule = Schedule()
     tcp: Tcp = Tcp()
     measure: Measure = Measure()
     bulk: tuple[Bulk, ...] = ()
     flow: tuple[Flow, ...] = ()
+    rings: tuple[Rings, ...] = ()
+    shuffle: tuple[Shuffle, ...] = ()
+    incast: tuple[Incast, ...] = ()
+    poisson: tuple[Poisson, ...] = ()
+    trace: tuple[Trace, ...] = ()
+    dfsio: tuple[Dfsio, ...] = ()
     program: tuple[Program, ...] = ()
 
     @model_validator(mode="after")
@@ -98,12 +118,18 @@ class Plan(Table):
             raise _syntax_error(error, file or "plan") from None
         if name is not None:
             values.setdefault("name", name)
+        if file is not None:
+            _place(values, Path(file).parent)
         return cls.from_dict(values, file=file)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], *, file: str | None = None) -> Plan:
         """The plan with these keys, as in a plan file."""
-        return build(cls, values, file=file)
+        try:
+            complete = with_files(values, Path(file).parent if file else Path())
+        except PlanError as error:
+            raise error.in_file(file) if file else error from None
+        return build(cls, complete, file=file)
 
     def to_toml(self) -> str:
         """The plan with every value written out, defaults too. Reading it back gives an equal plan."""
@@ -112,9 +138,10 @@ class Plan(Table):
     def to_dict(self, *, defaults: bool = True) -> dict[str, Any]:
         """The plan as in a plan file: quantities as text. Without `defaults`, only what was given."""
         values = self.model_dump(mode="json", exclude_none=True, exclude_unset=not defaults)
-        for workload in (*values.get("bulk", ()), *values.get("flow", ())):
-            if not workload.get("params"):
-                workload.pop("params", None)
+        for workload in (one for kind in WORKLOADS for one in values.get(kind, ())):
+            for name in ("params", "class"):
+                if not workload.get(name):
+                    workload.pop(name, None)
         if isinstance(self.network, Dumbbell):
             values.pop("schedule", None)
         return _without_empty(values)
@@ -136,16 +163,36 @@ class Plan(Table):
         return resolve(self)
 
     @property
-    def workloads(self) -> tuple[Bulk | Flow, ...]:
+    def workloads(self) -> tuple[Workload, ...]:
         """All that the engine sends."""
-        return (*self.bulk, *self.flow)
+        return tuple(workload for kind in WORKLOADS for workload in getattr(self, kind))
 
-    def named_workloads(self) -> Iterator[tuple[str, Bulk | Flow]]:
+    def named_workloads(self) -> Iterator[tuple[str, Workload]]:
         """Each workload with its dotted key; a number only where there are several."""
-        kinds: dict[str, tuple[Bulk | Flow, ...]] = {"bulk": self.bulk, "flow": self.flow}
-        for name, workloads in kinds.items():
+        for kind in WORKLOADS:
+            workloads: tuple[Workload, ...] = getattr(self, kind)
             for index, workload in enumerate(workloads):
-                yield f"{name}.{index}" if len(workloads) > 1 else name, workload
+                yield f"{kind}.{index}" if len(workloads) > 1 else kind, workload
+
+    def setting(self, key: str = "") -> Setting:
+        """What the workload at `key` needs to know of this experiment."""
+        network = self.network
+        if isinstance(network, Dumbbell):
+            rate = min(stage.rate for stage in network.path if stage.rate is not None)
+            rates = rate, rate
+        else:
+            rates = network.packet.rate, network.circuit.rate
+        return Setting(network.racks, network.hosts, self.duration, self.seed, *rates, key)
+
+    @cached_property
+    def flows(self) -> list[dict[str, Any]]:
+        """Every flow as the core takes it, in the order of `WORKLOADS`."""
+        return [
+            flow
+            for kind in WORKLOADS
+            for index, workload in enumerate(getattr(self, kind))
+            for flow in workload.resolve(self.setting(f"{kind}.{index}"))
+        ]
 
     @cached_property
     def digest(self) -> str:
@@ -170,6 +217,14 @@ class Plan(Table):
     def warnings(self) -> list[str]:
         """Sentences about what the plan probably does not mean."""
         return list(plan_check.warnings(self))
+
+
+def _place(values: dict[str, Any], folder: Path) -> None:
+    """Takes the paths of files in a plan as seen from the plan's folder."""
+    traces = values.get("trace", ())
+    for table in traces if isinstance(traces, list) else ():
+        if isinstance(table, dict) and isinstance(table.get("file"), str):
+            table["file"] = str((folder / table["file"]).absolute())
 
 
 def _without_empty(values: dict[str, Any]) -> dict[str, Any]:

@@ -38,10 +38,10 @@ def problems(plan: Plan) -> Iterator[PlanError]:
         yield from _dumbbell(plan, network)
     else:
         yield from _queues(network)
-        yield from plan.schedule.problems(network.racks)
+        yield from plan.schedule.problems(network)
     if not plan.workloads and not plan.program:
         yield PlanError(
-            "the plan sends nothing: give at least one [[bulk]], [[flow]] or [[program]]",
+            "the plan sends nothing: give at least one workload, like [[bulk]] or [[flow]] (`etalon list workloads`)",
             key="bulk",
         )
     for index, program in enumerate(plan.program):
@@ -57,11 +57,15 @@ def problems(plan: Plan) -> Iterator[PlanError]:
                 key=f"{key}.start",
                 value=workload.start,
             )
-    flows = sum(network.hosts if b.flows is None else b.flows for b in plan.bulk) + len(plan.flow)
-    if flows > MOST_FLOWS:
-        yield PlanError(
-            f"the plan has {flows} flows; at most {MOST_FLOWS} are run", key="bulk", value=flows
-        )
+        period = getattr(workload, "period", None)
+        if period is not None and workload.start + period > plan.duration:
+            yield PlanError(
+                f"flows would begin up to {TIME.format(workload.start + period)}, after the end of the experiment at "
+                f"{TIME.format(plan.duration)}",
+                key=f"{key}.period",
+                value=TIME.format(period),
+            )
+    yield from _too_many(plan)
     if plan.tcp.max_delayed_ack < plan.tcp.min_delayed_ack:
         yield PlanError(
             f"{shown(TIME.format(plan.tcp.max_delayed_ack))} must be at least tcp.min_delayed_ack, which is "
@@ -70,6 +74,21 @@ def problems(plan: Plan) -> Iterator[PlanError]:
             value=plan.tcp.max_delayed_ack,
         )
     yield from _measured_pair(plan)
+
+
+def _too_many(plan: Plan) -> Iterator[PlanError]:
+    """That there are more flows than are run, found without listing them."""
+    try:
+        counts = {key: work.expected(plan.setting()) for key, work in plan.named_workloads()}
+    except PlanError:
+        return  # a file that cannot be read, which is reported as such
+    total = sum(counts.values())
+    if total > MOST_FLOWS:
+        yield PlanError(
+            f"the plan has {total:.0f} flows; at most {MOST_FLOWS} are run",
+            key=max(counts, key=lambda key: counts[key]),
+            value=round(total),
+        )
 
 
 def _measured_pair(plan: Plan) -> Iterator[PlanError]:
@@ -141,13 +160,13 @@ def warnings(plan: Plan) -> Iterator[str]:
 def _without_circuit(plan: Plan) -> Iterator[str]:
     """Pairs that send but never meet, in a plan that has circuits."""
     week = plan.resolve()["schedule"]
-    if week is None:
+    if week is None or plan.schedule.computed:
         return
     met = {
         (src, dst)
         for configuration in week["configurations"]
         for dst, src in enumerate(configuration["sources"])
     }
-    sending = dict.fromkeys(workload.racks for workload in plan.workloads)
+    sending = dict.fromkeys(workload.racks for workload in (*plan.bulk, *plan.flow))
     for src, dst in (pair for pair in sending if pair not in met):
         yield f"rack {src} sends to rack {dst}, but the schedule never joins them: no circuit, only packets"

@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 from etalon.errors import PlanError
 from etalon.plan_base import Table
 from etalon.plan_network import NETWORK_KINDS
+from etalon.plan_workload import WORKLOADS
 from etalon.units import shown
 
 M = TypeVar("M", bound=BaseModel)
@@ -156,7 +157,7 @@ def _must(text: str) -> Callable[[ErrorDetails], str]:
 
 
 _NO_TABLE = ("model_type", "model_attributes_type", "dict_type")
-_LISTS = (("bulk",), ("flow",), ("program",))
+_LISTS = tuple((name,) for name in (*WORKLOADS, "program"))
 
 _CONSEQUENCES = ("default_factory_not_called",)
 """Errors that only say that another key has one."""
@@ -166,6 +167,9 @@ _SENTENCES: dict[str, Callable[[ErrorDetails], str]] = {
     "missing": lambda _: "must be given",
     "greater_than_equal": _must("be at least {ge}"),
     "less_than_equal": _must("be at most {le}"),
+    "greater_than": _must("be more than {gt:g}"),
+    "float_type": _must("be a number"),
+    "float_parsing": _must("be a number"),
     "bool_type": _must("be true or false"),
     "string_type": _must("be text in quotes"),
     "literal_error": _literal,

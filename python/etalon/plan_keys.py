@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Gt, Le
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -37,7 +37,7 @@ def all_keys() -> list[Key]:
     listed = [_key(at_top, name, Plan.model_fields[name]) for name in top]
     for name, field in Plan.model_fields.items():
         for model in _tables(field.annotation):
-            several = name in ("bulk", "flow", "program")
+            several = get_origin(field.annotation) is tuple
             title = f"`[[{name}]]`" if several else f"`[{name}]`"
             if model in (Network, Dumbbell):
                 title += f" of kind `{shown(model.model_fields['kind'].default)}`"
@@ -101,6 +101,12 @@ def _quantity(metadata: Any) -> Quantity | None:
     return next((reader for reader in readers if isinstance(reader, Quantity)), None)
 
 
+def _all_metadata(field: FieldInfo) -> list[Any]:
+    """What is attached to a field's type, or to one of its alternatives."""
+    parts = (part for part in get_args(field.annotation) if get_origin(part) is Annotated)
+    return [*field.metadata, *(entry for part in parts for entry in get_args(part)[1:])]
+
+
 def _type(annotation: Any, metadata: Any = ()) -> str:
     """A type in words."""
     if get_origin(annotation) is Annotated:
@@ -124,6 +130,8 @@ def _type(annotation: Any, metadata: Any = ()) -> str:
         return "list of tables" if _tables(first) else f"list of {_type(first)}"
     if annotation is int:
         return f"whole number{_range(metadata)}"
+    if annotation is float:
+        return f"number{_above(metadata)}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "table"
     return {bool: "true or false", str: "text"}[annotation]
@@ -138,6 +146,13 @@ def _range(metadata: Any) -> str:
     return f", {low} to {high}"
 
 
+def _above(metadata: Any) -> str:
+    flat = [part for entry in metadata for part in getattr(entry, "metadata", [entry])]
+    low = next((entry.gt for entry in flat if isinstance(entry, Gt)), None)
+    high = next((entry.le for entry in flat if isinstance(entry, Le)), None)
+    return f" above {low:g}, up to {high:g}" if low is not None and high is not None else ""
+
+
 def _default(field: FieldInfo) -> str:
     """The default as it would stand in a plan file; empty if the description has to say what comes without the key."""
     if field.is_required():
@@ -146,7 +161,7 @@ def _default(field: FieldInfo) -> str:
         return ""
     if isinstance(field.default, BaseModel):
         return ""
-    if quantity := _quantity(field.metadata):
+    if quantity := _quantity(_all_metadata(field)):
         return shown(quantity.format(field.default))
     if isinstance(field.default, tuple):
         tables = (entry.model_dump(mode="json") for entry in field.default)

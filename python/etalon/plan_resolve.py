@@ -22,18 +22,22 @@ def resolve(plan: Plan) -> dict[str, Any]:
         "network": _rdcn(network) if isinstance(network, Network) else _dumbbell(network),
         "schedule": _week(plan),
         "tcp": _tcp(plan.tcp),
-        "flows": [flow for workload in plan.workloads for flow in workload.resolve(network.hosts)],
+        "flows": plan.flows,
         "measure": {"pair": list(plan.measured_pair), "weeks_per_run": plan.measure.weeks_per_run},
     }
+    if plan.end_when_done:
+        resolved["end_when_done"] = True
+    if plan.dfsio:
+        resolved["dfsio"] = [job.job() for job in plan.dfsio]
     if plan.program:  # which the simulator does not know
         resolved["programs"] = [program.resolve() for program in plan.program]
     return resolved
 
 
 def _week(plan: Plan) -> dict[str, Any] | None:
-    if isinstance(plan.network, Dumbbell) or plan.schedule.kind == "none":
+    if isinstance(plan.network, Dumbbell):
         return None
-    return {"configurations": plan.schedule.expand(plan.network.racks)}
+    return plan.schedule.resolve(plan.network, plan.seed)
 
 
 def _rdcn(network: Network) -> dict[str, Any]:

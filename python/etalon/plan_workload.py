@@ -1,64 +1,69 @@
-"""The `[[bulk]]` and `[[flow]]` tables: who sends what to whom, with which congestion control."""
+"""The workloads of plans: who sends what to whom, with which congestion control. Here `[[bulk]]` and `[[flow]]`.
+
+A workload of another kind is a file of its own, a line in `KINDS` and one in `WORKLOADS` below, and a field of `Plan`.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic import Field
 
 from etalon import controls as registry
 from etalon.errors import PlanError
-from etalon.plan_base import Count, Rack, Table
-from etalon.units import TIME, Size, Time, problem, shown
+from etalon.plan_base import Count, Rack
+from etalon.plan_workload_base import Host, Setting, Workload, missing_host, write_host
+from etalon.plan_workload_dfsio import Dfsio
+from etalon.plan_workload_incast import Incast
+from etalon.plan_workload_poisson import Poisson
+from etalon.plan_workload_rings import Rings
+from etalon.plan_workload_shuffle import Shuffle
+from etalon.plan_workload_trace import Trace
+from etalon.units import TIME, Size, Time, shown
+
+__all__ = [
+    "KINDS",
+    "WORKLOADS",
+    "Bulk",
+    "Dfsio",
+    "Flow",
+    "Host",
+    "Incast",
+    "Poisson",
+    "Rings",
+    "Setting",
+    "Shuffle",
+    "Trace",
+    "Workload",
+    "controls",
+    "write_host",
+]
 
 KINDS = {
     "bulk": "flows without end between two racks: host i to host i",
     "flow": "one flow of a given size between two hosts, with its completion time",
+    "rings": "rings of big flows among small ones (Etalon'18, section 5.3)",
+    "shuffle": "every host sends to every host of other racks",
+    "incast": "many hosts send to one at the same time",
+    "poisson": "flows that begin at random, with sizes as published of web search or data mining",
+    "trace": "flows from a file: source, destination, bytes, start",
+    "dfsio": "tasks that write files to HDFS, placed by HDFS or by reHDFS (simulator only)",
     "program": "a program on a host, such as iperf3 or ping (Linux engine only)",
 }
 """The kinds of workload, for `etalon list workloads`."""
 
 
-def _read_host(value: Any) -> tuple[int, int]:
-    if isinstance(value, tuple) and len(value) == 2:
-        return value
-    found = re.fullmatch(r"r(\d+)h(\d+)", value) if isinstance(value, str) else None
-    if found is None:
-        raise problem(
-            f'{shown(value)} is not a host: a host is written like "r0h3" (rack 0, host 3)'
-        )
-    return int(found[1]), int(found[2])
-
-
-def write_host(host: tuple[int, int]) -> str:
-    """A host as plans name it."""
-    return f"r{host[0]}h{host[1]}"
-
-
-Host = Annotated[
-    tuple[int, int], BeforeValidator(_read_host), PlainSerializer(write_host, return_type=str)
-]
-"""Rack and host, written "r0h3"."""
-
-
-class Bulk(Table):
+class Bulk(Workload):
     """Flows without end from one rack to another."""
 
     src: Rack = Field(alias="from")
     """Source rack."""
     dst: Rack = Field(alias="to")
     """Destination rack."""
-    cc: str = "cubic"
-    """Congestion control: see `etalon list cc`."""
-    params: dict[str, int | float] = Field(default_factory=dict)
-    """Parameters of the congestion control."""
     flows: Count | None = None
     """How many; flow i runs from host i to host i, beginning again after the last. Without it, one for each host."""
-    start: Time = 0
-    """When the senders begin."""
     stop: Time | None = None
     """When the flows are killed (reset); without it they last to the end of the experiment."""
 
@@ -67,11 +72,15 @@ class Bulk(Table):
         """Source and destination rack."""
         return self.src, self.dst
 
-    def resolve(self, hosts: int) -> Iterator[dict[str, Any]]:
+    def resolve(self, setting: Setting) -> Iterator[dict[str, Any]]:
         """The flows as the core takes them."""
-        for index in range(hosts if self.flows is None else self.flows):
-            host = index % hosts
-            yield _resolved(self, (self.src, host), (self.dst, host), stop=self.stop, size=None)
+        for index in range(int(self.expected(setting))):
+            host = index % setting.hosts
+            yield self.one((self.src, host), (self.dst, host), None, stop=self.stop)
+
+    def expected(self, setting: Setting) -> float:
+        """How many flows that is."""
+        return setting.hosts if self.flows is None else self.flows
 
     def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
         """What is wrong with these flows in a network of this size."""
@@ -92,10 +101,10 @@ class Bulk(Table):
                 key=f"{key}.stop",
                 value=self.stop,
             )
-        yield from registry.problems(key, self.cc, self.params)
+        yield from super().problems(key, racks, hosts)
 
 
-class Flow(Table):
+class Flow(Workload):
     """One flow of a given size."""
 
     src: Host = Field(alias="from")
@@ -104,31 +113,24 @@ class Flow(Table):
     """Receiving host, in another rack."""
     size: Size
     """Payload to send."""
-    start: Time = 0
-    """When the sender begins."""
-    cc: str = "cubic"
-    """Congestion control: see `etalon list cc`."""
-    params: dict[str, int | float] = Field(default_factory=dict)
-    """Parameters of the congestion control."""
 
     @property
     def racks(self) -> tuple[int, int]:
         """Source and destination rack."""
         return self.src[0], self.dst[0]
 
-    def resolve(self, hosts: int) -> Iterator[dict[str, Any]]:
+    def resolve(self, setting: Setting) -> Iterator[dict[str, Any]]:
         """The flow as the core takes it."""
-        yield _resolved(self, self.src, self.dst, stop=None, size=self.size)
+        yield self.one(self.src, self.dst, self.size)
+
+    def expected(self, setting: Setting) -> float:
+        """One."""
+        return 1
 
     def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
         """What is wrong with this flow in a network of this size."""
-        for end, (rack, host) in (("from", self.src), ("to", self.dst)):
-            if rack >= racks or host >= hosts:
-                yield PlanError(
-                    f"there is no host r{rack}h{host} (racks 0..{racks - 1}, hosts 0..{hosts - 1})",
-                    key=f"{key}.{end}",
-                    value=f"r{rack}h{host}",
-                )
+        yield from missing_host(self.src, f"{key}.from", racks, hosts)
+        yield from missing_host(self.dst, f"{key}.to", racks, hosts)
         if self.src == self.dst:
             yield PlanError(f"host {write_host(self.src)} would send to itself", key=f"{key}.to")
         elif self.src[0] == self.dst[0]:
@@ -136,28 +138,20 @@ class Flow(Table):
                 f"both hosts are in rack {self.src[0]}; traffic within a rack does not pass the switch",
                 key=f"{key}.to",
             )
-        yield from registry.problems(key, self.cc, self.params)
+        yield from super().problems(key, racks, hosts)
 
 
-def _resolved(
-    workload: Bulk | Flow,
-    src: tuple[int, int],
-    dst: tuple[int, int],
-    *,
-    stop: int | None,
-    size: int | None,
-) -> dict[str, Any]:
-    return {
-        "src_rack": src[0],
-        "src_host": src[1],
-        "dst_rack": dst[0],
-        "dst_host": dst[1],
-        "cc": workload.cc,
-        "cc_params": dict(workload.params),
-        "start_ns": workload.start,
-        "stop_ns": stop,
-        "bytes": size,
-    }
+WORKLOADS: dict[str, type[Workload]] = {
+    "bulk": Bulk,
+    "flow": Flow,
+    "rings": Rings,
+    "shuffle": Shuffle,
+    "incast": Incast,
+    "poisson": Poisson,
+    "trace": Trace,
+    "dfsio": Dfsio,
+}
+"""The tables that flows come from, in the order of the flows."""
 
 
 @cache

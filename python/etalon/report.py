@@ -140,6 +140,10 @@ def _summary(run: Run) -> Table:
     return Table(("quantity", "value", "unit", "name"), rows)
 
 
+MOST_BARS = 1000
+"""Flows that have a bar each."""
+
+
 def _figures_of(run: Run) -> dict[str, str]:
     """Name and caption of each figure that the run has data for."""
     resolved = run.plan.resolve()
@@ -156,13 +160,20 @@ def _figures_of(run: Run) -> dict[str, str]:
             f"Time in the switch of packets over 1000 B from rack {src} to rack {dst}, "
             "by the network that carried them."
         )
-    if run.flows.height:
+    if 0 < run.flows.height <= MOST_BARS:
         chosen["goodput"] = "Goodput of each flow over the measured time."
     if not run.flows.filter((pl.col("bytes") >= 0) & (pl.col("end_ns") >= 0)).is_empty():
         chosen["fct_cdf"] = (
             "Completion times of finite flows; flows cut off by the end of the run count as not done."
         )
-    if resolved.get("schedule") is not None:
+        chosen["network_bytes"] = "Payload that each network carried, all rack pairs."
+    if not run.writes.filter(pl.col("end_ns") >= 0).is_empty():
+        chosen["write_cdf"] = "Times in which files were written to HDFS."
+    if "demand" in run.meta.get("schedule", {}):
+        chosen["demand"] = (
+            "The largest demand that a week was computed for, and this week: when racks' circuits have something to send."
+        )
+    elif resolved.get("schedule") is not None:
         chosen["schedule"] = (
             f"One week of circuits, and when the packet network is open to packets from rack {src} to rack {dst}."
         )
@@ -199,6 +210,7 @@ def _tables(run: Run) -> list[Table]:
     return [
         _days(run),
         _pairs(run),
+        _classes(run),
         _flows(run),
     ]
 
@@ -236,6 +248,19 @@ def _pairs(run: Run) -> Table:
     columns = ["", *(f"{src} → {dst}" for src, dst in run.pairs.select("src", "dst").iter_rows())]
     rows = [(name, *run.pairs[name].to_list()) for name in quantities] if run.pairs.height else []
     return Table(columns, rows, "Rack pairs")
+
+
+def _classes(run: Run) -> Table:
+    """Classes of finite flows, a column each."""
+    classes = run.by_class()
+    columns = ["", *(name or "flows" for name in classes["class"])]
+    quantities = [name for name in classes.columns if name != "class"]
+    rows = [(name, *classes[name].to_list()) for name in quantities] if classes.height else []
+    caption = (
+        "Finite flows by class. *fct* is of flows that finished, *lasted* of all, with the time that they had; "
+        "*slowdown* is over the time on an empty network."
+    )
+    return Table(columns, rows, caption)
 
 
 def _flows(run: Run) -> Table:

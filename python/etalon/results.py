@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from etalon import metrics
+from etalon import completion, metrics
 from etalon.errors import EtalonError
 from etalon.plan import Plan
 from etalon.plan_workload import write_host
@@ -41,6 +41,12 @@ PROGRAMS = {
 `out` and `err` name the files with its output, in the run's folder."""
 
 
+WRITES = dict.fromkeys(
+    ("job", "writer", "rack", "host", "bytes", "bytes_written", "start_ns", "end_ns"), pl.Int64
+)
+"""Columns of the table of files."""
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """One run of a plan. Times in the tables are virtual, in the unit that the column's name says."""
@@ -58,6 +64,8 @@ class Run:
     """Expected-sequence graph, VOQ length and cwnd of the measured pair over `weeks_per_run` weeks, in steps of 1 us."""
     days: pl.DataFrame
     """Lengths of days and weeks and the rates in them, as they came out."""
+    writes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=WRITES))
+    """One row a file that a job wrote to HDFS; `end_ns` is -1 if it was not finished."""
     programs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PROGRAMS))
     """One row a program of the plan, with its exit status (128 + n if signal n ended it)."""
     outputs: Mapping[str, bytes] = field(default_factory=dict)
@@ -81,6 +89,8 @@ class Run:
             "plan_digest": plan.digest,
             "build": engine_build,
         }
+        if plan.dfsio:
+            tables["writes"] = pl.DataFrame(dict(answer["writes"]))
         programs, outputs = _programs(plan, answer.get("programs", ()))
         return cls(plan=plan, meta=meta, programs=programs, outputs=outputs, **tables)
 
@@ -179,30 +189,73 @@ class Run:
 
     def fct(self) -> pl.DataFrame:
         """Completion times of the finite flows in microseconds (null: not finished), one row a flow."""
-        finished = pl.col("end_ns") >= 0
-        return (
-            self.flows.filter(pl.col("bytes") >= 0)
-            .with_columns(
-                fct_us=pl.when(finished).then((pl.col("end_ns") - pl.col("start_ns")) / 1000)
-            )
-            .select(
-                "flow",
-                "src_rack",
-                "src_host",
-                "dst_rack",
-                "dst_host",
-                "cc",
-                "bytes",
-                "start_ns",
-                "fct_us",
-            )
+        return completion.completions(self).select(
+            "flow",
+            "src_rack",
+            "src_host",
+            "dst_rack",
+            "dst_host",
+            "cc",
+            "class",
+            "bytes",
+            "start_ns",
+            "fct_us",
+            "lasted_us",
+            "ideal_us",
+            "slowdown",
         )
 
-    def fct_percentile(self, percentile: float) -> float | None:
-        """A percentile of the completion times, in microseconds; None if no flow finished."""
-        done = self.fct()["fct_us"].drop_nulls()
-        quantile = done.quantile(percentile / 100, "nearest") if len(done) else None
+    def fct_percentile(
+        self, percentile: float, flow_class: str | None = None, *, unfinished: bool = False
+    ) -> float | None:
+        """A percentile of the completion times, in microseconds; None if no flow finished.
+
+        Of one class of flows, or of all. With `unfinished`, flows that did not finish count too, with the time that they had.
+        """
+        column = "lasted_us" if unfinished else "fct_us"
+        return completion.percentile(self, percentile, flow_class, column)
+
+    def slowdown(self, percentile: float, flow_class: str | None = None) -> float | None:
+        """A percentile of completion time over the time on an empty network; None if no flow finished."""
+        return completion.percentile(self, percentile, flow_class, "slowdown")
+
+    def by_class(self) -> pl.DataFrame:
+        """Completion times, slowdown, throughput and bytes of the finite flows, one row a class."""
+        return completion.by_class(self)
+
+    @property
+    def bytes_unfinished(self) -> int:
+        """Bytes that finite flows had still to deliver when they were killed or the run ended."""
+        return int(self.by_class()["bytes_unfinished"].sum())
+
+    def write_time(self, percentile: float) -> float | None:
+        """A percentile of the time in which a file was written to HDFS, in milliseconds; None if none was."""
+        done = self.writes.filter(pl.col("end_ns") >= 0)
+        times = (done["end_ns"] - done["start_ns"]) / 1e6
+        quantile = times.quantile(percentile / 100, "nearest") if len(times) else None
         return None if quantile is None else float(quantile)
+
+    @property
+    def job_time(self) -> float | None:
+        """Time from the start of the first job that writes to HDFS to the end of the last, in milliseconds; None if one
+        did not end, or there is none."""
+        if self.writes.is_empty() or not (self.writes["end_ns"] >= 0).all():
+            return None
+        first, last = (
+            self.writes["start_ns"].to_numpy().min(),
+            self.writes["end_ns"].to_numpy().max(),
+        )
+        return float(last - first) / 1e6
+
+    @property
+    def write_throughput(self) -> float | None:
+        """Bytes of files written to HDFS, replicas not counted, over the time from first start to last end, in bit/s."""
+        if self.writes.is_empty():
+            return None
+        ends = self.writes["end_ns"].to_numpy()
+        end = int(ends.max()) if (ends >= 0).all() else int(self.meta["simulated_ns"])
+        time = end - int(self.writes["start_ns"].to_numpy().min())
+        return int(self.writes["bytes_written"].sum()) * 8e9 / time if time > 0 else None
 
     def total(self, table: Literal["flows", "pairs"], column: str) -> int:
         """Sum of a column."""

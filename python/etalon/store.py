@@ -20,12 +20,13 @@ import polars as pl
 
 from etalon.errors import EtalonError, Occupied, PlanError
 from etalon.plan import Plan
-from etalon.results import PROGRAMS, TABLES, Run
+from etalon.results import PROGRAMS, TABLES, WRITES, Run
 
 RUN = "run.json"
 PLAN = "plan.toml"
 SWEEP = "sweep.json"
 PROGRAM_TABLE = "programs.parquet"
+WRITE_TABLE = "writes.parquet"
 CONSOLE = "console.log"
 """Of the kernel, in the folder of a run that it did not finish."""
 
@@ -110,6 +111,8 @@ def write_run(run: Run, draft: Path) -> None:
     write_text(draft / PLAN, run.plan.to_toml())
     for name in TABLES:
         write_table(draft / f"{name}.parquet", getattr(run, name))
+    if len(run.writes):
+        write_table(draft / WRITE_TABLE, run.writes)
     if len(run.programs):
         write_table(draft / PROGRAM_TABLE, run.programs)
         (draft / "programs").mkdir()
@@ -151,11 +154,13 @@ def load_run(folder: Path) -> Run:
     programs = pl.DataFrame(schema=PROGRAMS)
     if plan.program:
         programs = _read_table(folder / PROGRAM_TABLE)
+    writes = _read_table(folder / WRITE_TABLE) if plan.dfsio else pl.DataFrame(schema=WRITES)
     outputs = {name: _read(folder / name) for suffix in ("out", "err") for name in programs[suffix]}
     console = folder / CONSOLE
     return Run(
         plan=plan,
         meta=meta,
+        writes=writes,
         programs=programs,
         outputs=outputs,
         console=_read(console).decode(errors="replace") if console.exists() else "",

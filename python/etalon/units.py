@@ -20,6 +20,10 @@ US = 1_000
 MS = 1_000_000
 S = 1_000_000_000
 
+MB = 1_000_000
+KIB = 1 << 10
+MIB = 1 << 20
+
 
 @dataclass(frozen=True)
 class Quantity:

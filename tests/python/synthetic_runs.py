@@ -126,9 +126,17 @@ class Run:
                 "dst": [1, 0],
                 "circuit_utilization": [self.utilization, 0.01],
                 "packet_utilization": [0.93, 0.02],
+                "packet_payload_bytes": [2_000_000_000, 0],
+                "circuit_payload_bytes": [6_000_000_000, 1_000_000_000],
                 "dropped_voq": [4242, 0],
                 "voq_mean": [12.5, 0.1],
             }
+        )
+
+    @property
+    def writes(self) -> pl.DataFrame:
+        return pl.DataFrame(
+            {"start_ns": [0, 0, 0, 0], "end_ns": [3_000_000, 1_000_000, -1, 2_000_000]}
         )
 
     @property

@@ -11,15 +11,17 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from etalon import figures
+from etalon import figures, schedulers
 from etalon.errors import EtalonError
 from etalon.figures import Tolerance, _sweep, _week, style
 from etalon.figures.fct_cdf import cdf as fct_cdf
 from etalon.figures.fct_uptime import seconds
 from etalon.figures.goodput import gigabits, jain
 from etalon.figures.latency_cdf import cdf as latency_cdf
+from etalon.figures.network_bytes import gigabytes
 from etalon.figures.schedule import _open
 from etalon.figures.sequence import baselines
+from etalon.figures.write_cdf import cdf as write_cdf
 from synthetic_runs import DAY, NIGHT, PUBLISHED_8A, VOQ_SWEEP, WEEK, Plan, Run, resolved, run
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "latency_cdf": ({"16": SWEEP[16], "64": SWEEP[64]}, {}),
     "fct_cdf": ({"VOQ": run(fct_ms=200), "ADU": run(fct_ms=40)}, {}),
+    "write_cdf": ({"HDFS": run(), "reHDFS": run()}, {}),
+    "network_bytes": ({"ADU": run(), "VOQ": run()}, {}),
     "fct_uptime": (UPTIMES, {}),
     "congestion_controls": (
         {"cubic": 49.0, "reno": run()},
@@ -47,7 +51,21 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "schedule": (SWEEP[16], {}),
     "goodput": (SWEEP[16], {}),
     "repairs": (SWEEP[16], {}),
+    "demand": (
+        schedulers.compute("solstice", [[0, 9_000_000, 0], [0, 0, 4_000_000], [2_000_000, 0, 0]]),
+        {},
+    ),
 }
+
+
+def test_files_that_were_not_written_keep_the_curve_below_one() -> None:
+    times, shares = write_cdf(run())
+    assert times.tolist() == [1, 1, 2, 3]
+    assert shares.tolist() == [0, 0.25, 0.5, 0.75]
+
+
+def test_bytes_are_summed_over_all_pairs() -> None:
+    assert gigabytes(run()) == {"packet": 2.0, "circuit": 7.0}
 
 
 def lines(figure: Figure) -> dict[str, Line2D]:

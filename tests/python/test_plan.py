@@ -124,7 +124,7 @@ def test_the_week_of_the_paper_has_4800_us(small: Plan) -> None:
 def test_fixed_circuits_become_sources_by_destination() -> None:
     net = et.network(racks=3)
     week = et.fixed(net, [[(0, 1), (1, 2)], {"circuits": [(2, 0)], "day": "90us", "night": 0}])
-    assert week.expand(3) == [
+    assert week.expand(net) == [
         {"sources": [-1, 0, 1], "day_ns": 180_000, "night_ns": 20_000},
         {"sources": [2, -1, -1], "day_ns": 90_000, "night_ns": 0},
     ]

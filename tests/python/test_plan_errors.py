@@ -31,7 +31,8 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         ({"bulk.frm": 1}, 'bulk.0.frm: unknown key; did you mean "from"?'),
         (
             {"schedule.zebra": 1},
-            "schedule.zebra: unknown key; known are kind, day, night, mimic, configurations",
+            "schedule.zebra: unknown key; known are kind, day, night, mimic, configurations, window, threshold, "
+            "estimator, compute, interval, report, demand, scheduler, file",
         ),
         # Units
         (
@@ -79,7 +80,8 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         ),
         (
             {"schedule.kind": "strob"},
-            'schedule.kind: "strob" must be one of "strobe", "fixed", "none"; did you mean "strobe"?',
+            'schedule.kind: "strob" must be one of "strobe", "tournament", "fixed", "none", "bvn", "eclipse", '
+            '"max-weight", "solstice", "solstice-published", "tms"; did you mean "strobe"?',
         ),
         # Times that do not fit together
         (
@@ -123,7 +125,7 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         (
             {"schedule": {"kind": "fixed"}},
             'schedule.configurations: kind = "fixed" needs at least one configuration, '
-            "for instance [{ circuits = [[0, 1], [1, 0]] }]",
+            "for instance [{ circuits = [[0, 1], [1, 0]] }], or a file, or a demand",
         ),
         (
             {"schedule.mimic": 25, "network.racks": 8},
@@ -179,7 +181,8 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         ({"bulk.to": 9}, "bulk.to: there is no rack 9 (racks 0..2)"),
         (
             {"bulk": []},
-            "bulk: the plan sends nothing: give at least one [[bulk]], [[flow]] or [[program]]",
+            "bulk: the plan sends nothing: give at least one workload, like [[bulk]] or [[flow]] "
+            "(`etalon list workloads`)",
         ),
         ({"bulk.flows": 200_000}, "bulk: the plan has 200000 flows; at most 100000 are run"),
         # Congestion controls

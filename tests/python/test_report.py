@@ -117,7 +117,7 @@ def test_a_run_is_reported_in_full(run: et.Run, folder: Path) -> None:
 
 def test_every_figure_is_printed_and_interactive(folder: Path) -> None:
     page = Page((folder / "report.html").read_text())
-    names = ["fct_cdf", "goodput", "latency_cdf", "schedule", "sequence"]
+    names = ["fct_cdf", "goodput", "latency_cdf", "network_bytes", "schedule", "sequence"]
     assert sorted(path.name for path in (folder / "figures").iterdir()) == sorted(
         f"{name}.{suffix}" for name in names for suffix in ("png", "pdf")
     )

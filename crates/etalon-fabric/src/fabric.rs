@@ -53,6 +53,17 @@ pub struct Hybrid<H> {
 }
 
 impl<H: Copy> Hybrid<H> {
+    /// The switch.
+    #[must_use]
+    pub fn switch(&self) -> &Switch<H> {
+        &self.switch
+    }
+
+    /// The switch, to adopt a schedule.
+    pub fn switch_mut(&mut self) -> &mut Switch<H> {
+        &mut self.switch
+    }
+
     /// Around `switch`, packets without payload take `bypass` instead of entering it, and no queue; if none, they enter it as
     /// others do. They are marked with ECE all the same.
     #[must_use]

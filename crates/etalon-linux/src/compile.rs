@@ -80,6 +80,12 @@ pub(crate) fn memory_mib(plan: &Plan) -> u32 {
 /// What Linux cannot do.
 fn check(plan: &Plan, image: &Image) -> Result<(), LinuxError> {
     let refuse = |why: String| Err(LinuxError::plan(why));
+    if plan.control().is_some() {
+        return refuse(
+            "Schedules are computed from demand in the simulator only: give the week with schedule.kind = \"fixed\"."
+                .to_owned(),
+        );
+    }
     let tcp = &plan.tcp;
     if tcp.hz != image.hz {
         return refuse(format!(

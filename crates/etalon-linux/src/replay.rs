@@ -394,6 +394,8 @@ impl<'a, O: Observer> Replay<'a, O> {
             metrics: self.observer.metrics(),
             meter: &self.meter,
             flows: &facts,
+            opened: &[],
+            writes: &[],
             end,
             partial: !whole,
             events: self.records,

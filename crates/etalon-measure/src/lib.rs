@@ -14,6 +14,7 @@
 
 pub mod address;
 mod capture;
+mod computed;
 mod control;
 mod digest;
 mod histogram;
@@ -27,6 +28,7 @@ mod sequence;
 mod trace;
 
 pub use capture::{Capture, HEADERS};
+pub use computed::{Computed, Example};
 pub use control::Control;
 pub use meter::{Counters, FlowFacts, Meter};
 pub use pcapng::{Interface, IpPacket, PcapNg};

@@ -3,7 +3,7 @@
 use etalon_switch::{Network, Pair};
 use etalon_units::Time;
 
-use crate::plan::Plan;
+use crate::plan::{FlowPlan, Plan};
 use crate::probe::Metrics;
 use crate::sequence::{Curve, Follower, Runs};
 
@@ -75,6 +75,24 @@ pub(crate) struct FlowMeter {
 }
 
 impl FlowMeter {
+    fn new(flow: &FlowPlan, measured: Pair) -> FlowMeter {
+        FlowMeter {
+            pair: flow.pair(),
+            measured: flow.pair() == measured,
+            bytes: flow.bytes.unwrap_or(u64::MAX),
+            first_byte: 0,
+            end: None,
+            payload: [0; 2],
+            highest: 0,
+            sequence: Follower::default(),
+            baseline: Counters::default(),
+            cwnd_time: 0,
+            cwnd: 0,
+            cwnd_since: Time::ZERO,
+            cwnd_curve: Follower::default(),
+        }
+    }
+
     /// A segment of the stream that ends at `end` left the network. Returns the highest byte that did.
     #[inline]
     fn reach(&mut self, end: u32) -> u64 {
@@ -95,6 +113,7 @@ pub struct Meter {
     /// Payload of packets that belong to no flow, by rack pair and network.
     others: Vec<[u64; 2]>,
     racks: usize,
+    measured: Pair,
     pub(crate) sequence: Curve,
     pub(crate) cwnd: Curve,
     /// A copy of the metrics', for who sees packets need not have access to the probe at that time.
@@ -108,30 +127,23 @@ impl Meter {
     #[must_use]
     pub fn new(plan: &Plan, metrics: &Metrics) -> Meter {
         let racks = usize::from(plan.racks());
-        let flow = |flow: &crate::plan::FlowPlan| FlowMeter {
-            pair: flow.pair(),
-            measured: flow.pair() == plan.measured_pair(),
-            bytes: flow.bytes.unwrap_or(u64::MAX),
-            first_byte: 0,
-            end: None,
-            payload: [0; 2],
-            highest: 0,
-            sequence: Follower::default(),
-            baseline: Counters::default(),
-            cwnd_time: 0,
-            cwnd: 0,
-            cwnd_since: Time::ZERO,
-            cwnd_curve: Follower::default(),
-        };
+        let measured = plan.measured_pair();
+        let flow = |flow: &FlowPlan| FlowMeter::new(flow, measured);
         Meter {
             flows: plan.flows.iter().map(flow).collect(),
             others: vec![[0; 2]; racks * racks],
             racks,
+            measured,
             sequence: Curve::new(&metrics.runs),
             cwnd: Curve::new(&metrics.runs),
             runs: metrics.runs.clone(),
             delivered: 0,
         }
+    }
+
+    /// Follows one more flow, which begins now. Flows are numbered in the order of these calls, after the plan's.
+    pub fn add_flow(&mut self, flow: &FlowPlan) {
+        self.flows.push(FlowMeter::new(flow, self.measured));
     }
 
     /// The stream of `flow` starts with sequence number `seq`: one above that of the client's SYN. To be called before the
@@ -169,13 +181,23 @@ impl Meter {
         self.delivered += 1;
     }
 
-    /// The server of `flow` has received `total` bytes since the flow started. When these are all, it has ended.
+    /// The server of `flow` has received `total` bytes since the flow started. When these are all, it has ended; returns
+    /// whether it did so now.
     #[inline]
-    pub fn received(&mut self, now: Time, flow: usize, total: u64) {
+    pub fn received(&mut self, now: Time, flow: usize, total: u64) -> bool {
         let flow = &mut self.flows[flow];
-        if flow.end.is_none() && total >= flow.bytes {
+        let ends = flow.end.is_none() && total >= flow.bytes;
+        if ends {
             flow.end = Some(now);
         }
+        ends
+    }
+
+    /// `flow` is killed: unless it has ended, it never will. Returns whether it had not.
+    pub fn kill(&mut self, flow: usize) -> bool {
+        let flow = &mut self.flows[flow];
+        flow.bytes = u64::MAX;
+        flow.end.is_none()
     }
 
     /// The congestion window of `flow` is `cwnd` segments from now on.
@@ -233,12 +255,15 @@ impl Meter {
         self.flows.iter().filter(|flow| flow.measured).count()
     }
 
-    /// Payload of `pair` that left the network, by network, whoever sent it.
-    pub(crate) fn payload(&self, pair: Pair) -> [u64; 2] {
-        let others = self.others[usize::from(pair.src) * self.racks + usize::from(pair.dst)];
-        let flows = self.flows.iter().filter(|flow| flow.pair == pair);
-        flows.fold(others, |sum, flow| {
-            [sum[0] + flow.payload[0], sum[1] + flow.payload[1]]
-        })
+    /// Payload that left the network, by rack pair (source first) and network, whoever sent it.
+    pub(crate) fn payload(&self) -> Vec<[u64; 2]> {
+        let mut sums = self.others.clone();
+        for flow in &self.flows {
+            let sum =
+                &mut sums[usize::from(flow.pair.src) * self.racks + usize::from(flow.pair.dst)];
+            sum[0] += flow.payload[0];
+            sum[1] += flow.payload[1];
+        }
+        sums
     }
 }

@@ -33,6 +33,12 @@ pub struct Plan {
     /// Programs that run on hosts.
     #[serde(default)]
     pub programs: Vec<ProgramPlan>,
+    /// Jobs that write files to HDFS.
+    #[serde(default)]
+    pub dfsio: Vec<DfsioPlan>,
+    /// The run ends as soon as every flow and every job is over.
+    #[serde(default)]
+    pub end_when_done: bool,
     /// What is measured beyond the usual.
     pub measure: MeasurePlan,
 }
@@ -181,8 +187,49 @@ pub struct StagePlan {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SchedulePlan {
-    /// The configurations in order.
+    /// The configurations in order; where weeks are computed, those of the first.
     pub configurations: Vec<ConfigurationPlan>,
+    /// How the weeks after the first are computed; none if they are all the same.
+    #[serde(default)]
+    pub control: Option<ControlPlan>,
+}
+
+/// Weeks that are computed from demand.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControlPlan {
+    /// The scheduler by name.
+    pub scheduler: String,
+    /// Where demand is known from.
+    pub estimator: EstimatorPlan,
+    /// Length of a week.
+    pub window_ns: u64,
+    /// Shortest day.
+    pub min_day_ns: u64,
+    /// The time after each day in which circuits are rearranged.
+    pub night_ns: u64,
+    /// Demand below this is small.
+    pub threshold_bytes: u64,
+    /// Small demand is always left to the packet network, not only where there is big demand.
+    pub only_big: bool,
+    /// The time that a computation takes.
+    pub compute_ns: u64,
+    /// Between the starts of computations at least.
+    pub interval_ns: u64,
+    /// The time that announcements of hosts take to the estimator.
+    pub report_ns: u64,
+}
+
+/// Where demand is known from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EstimatorPlan {
+    /// Bytes in each VOQ.
+    Voq,
+    /// What applications handed to their stacks, less what left the VOQs.
+    Adu,
+    /// What applications handed to their stacks, less what left the network, known at once.
+    Oracle,
 }
 
 /// One day and its night.
@@ -240,6 +287,51 @@ pub struct FlowPlan {
     /// Bytes to send; none for a bulk flow without end.
     #[serde(default)]
     pub bytes: Option<u64>,
+    /// Results are given by class.
+    #[serde(default)]
+    pub class: String,
+}
+
+/// A job of tasks that each write a file to HDFS, all at once: the write test of DFSIO.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DfsioPlan {
+    /// When the tasks begin.
+    pub start_ns: u64,
+    /// Number of tasks. Task i runs in rack i modulo the number of racks, on the hosts of each rack in turn.
+    pub writers: u32,
+    /// Length of each file.
+    pub file_bytes: u64,
+    /// Length of a block of a file, but for the last.
+    pub block_bytes: u64,
+    /// Length of a packet of a block, but for the last.
+    pub packet_bytes: u64,
+    /// Packets that a writer sends ahead of their acknowledgements.
+    pub window_packets: u32,
+    /// How the rack of a block's second and third replica is chosen.
+    pub placement: Placement,
+    /// Congestion control by name.
+    pub cc: String,
+    /// The congestion control's parameters.
+    #[serde(default)]
+    pub cc_params: std::collections::BTreeMap<String, f64>,
+    /// Class of the connections.
+    #[serde(default)]
+    pub class: String,
+}
+
+/// How HDFS chooses the rack of the second and third replica of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Placement {
+    /// Any other rack than the writer's, at random.
+    Hdfs,
+    /// Rack i + 1 for writers of rack i (Etalon'18, section 6.1).
+    Rehdfs {
+        /// After each such time the next rack is taken: i + 2, and so on. Without it, never.
+        #[serde(default)]
+        rotate_ns: Option<u64>,
+    },
 }
 
 /// A program that runs on a host.
@@ -315,6 +407,9 @@ impl Plan {
                 return error("the rate of a stage must be positive");
             }
         }
+        if self.control().is_some() && !matches!(self.network, NetworkPlan::Rdcn(_)) {
+            return error("schedules are computed for networks with circuits only");
+        }
         if self.tcp.hz == 0 || self.tcp.hz > 1_000_000 {
             return error("tcp.hz must lie between 1 and 1000000");
         }
@@ -335,6 +430,17 @@ impl Plan {
             }
             if flow.bytes == Some(0) {
                 return error(format!("flow {index} has nothing to send"));
+            }
+        }
+        for (index, job) in self.dfsio.iter().enumerate() {
+            if [job.file_bytes, job.block_bytes, job.packet_bytes].contains(&0)
+                || job.writers == 0
+                || job.window_packets == 0
+            {
+                return error(format!("job {index} writes nothing"));
+            }
+            if job.placement == (Placement::Rehdfs { rotate_ns: Some(0) }) {
+                return error(format!("job {index}: the mapping of racks needs some time"));
             }
         }
         for (index, program) in self.programs.iter().enumerate() {
@@ -408,7 +514,13 @@ impl Plan {
         Time(self.duration_ns)
     }
 
-    /// The circuit schedule: one idle day a millisecond if the plan has none.
+    /// How weeks are computed from demand, if they are.
+    #[must_use]
+    pub fn control(&self) -> Option<&ControlPlan> {
+        self.schedule.as_ref()?.control.as_ref()
+    }
+
+    /// The circuit schedule, of the first week if weeks are computed: one idle day a millisecond if the plan has none.
     ///
     /// # Errors
     /// [`PlanError`] if a configuration is not a matching.

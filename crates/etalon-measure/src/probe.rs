@@ -1,8 +1,9 @@
 //! Streaming measurements of what the network does.
 
-use etalon_switch::{DropReason, Network, Pair, Probe};
+use etalon_switch::{DropReason, Network, Pair, Probe, Schedule};
 use etalon_units::{Span, Time};
 
+use crate::computed::Computed;
 use crate::digest::Digest;
 use crate::histogram::Histogram;
 use crate::plan::{Plan, PlanError};
@@ -24,7 +25,19 @@ pub(crate) struct PairMetrics {
     pub(crate) voq_sum: u64,
     pub(crate) days: u64,
     pub(crate) voq_at_day_start: u64,
+    /// Measured time in which there was a circuit.
+    pub(crate) up: Span,
+    up_since: Option<Time>,
     voq: u32,
+}
+
+impl PairMetrics {
+    /// The circuit goes down, or is no longer looked at.
+    fn circuit_down(&mut self, now: Time, measured_from: Time) {
+        if let Some(since) = self.up_since.take() {
+            self.up += now.saturating_since(since.max(measured_from));
+        }
+    }
 }
 
 /// Mean and standard deviation of a stream of numbers (Welford).
@@ -98,6 +111,10 @@ pub struct Metrics {
     pairs: Vec<Option<Box<PairMetrics>>>,
     pub(crate) measured: Pair,
     measuring: bool,
+    /// The end of the warm-up.
+    measured_from: Time,
+    /// Weeks computed from demand; none if they are not.
+    pub(crate) computed: Option<Computed>,
     data_bytes: u32,
     pub(crate) days: DayMetrics,
     pub(crate) runs: Runs,
@@ -122,6 +139,8 @@ impl Metrics {
             pairs: (0..racks * racks).map(|_| None).collect(),
             measured: plan.measured_pair(),
             measuring: false,
+            measured_from: Time(plan.warmup_ns),
+            computed: plan.control().map(|_| Computed::default()),
             data_bytes: DATA_BYTES.min(u32::from(plan.mtu()) / 2),
             days: DayMetrics::default(),
             runs,
@@ -135,9 +154,13 @@ impl Metrics {
     pub fn begin(&mut self) {
         self.measuring = true;
         self.days = DayMetrics::default();
+        if let Some(computed) = &mut self.computed {
+            computed.begin();
+        }
         for pair in self.pairs.iter_mut().flatten() {
             **pair = PairMetrics {
                 voq: pair.voq,
+                up_since: pair.up_since,
                 ..PairMetrics::default()
             };
         }
@@ -147,6 +170,17 @@ impl Metrics {
     pub fn finish(&mut self, now: Time) {
         let len = self.pair_mut(self.measured).voq;
         self.follow_voq(now, len);
+        let from = self.measured_from;
+        for pair in self.pairs.iter_mut().flatten() {
+            pair.circuit_down(now, from);
+        }
+    }
+
+    /// A week was computed for the `demand` (bytes by source and then by destination rack) at `time`.
+    pub fn computed(&mut self, time: Time, demand: &[u64], week: &Schedule) {
+        if let Some(computed) = &mut self.computed {
+            computed.note(time, demand, week);
+        }
     }
 
     pub(crate) fn pair(&self, pair: Pair) -> Option<&PairMetrics> {
@@ -239,10 +273,14 @@ impl Probe for Metrics {
 
     fn circuit(&mut self, now: Time, pair: Pair, up: bool) {
         self.note(6, now, pair, u64::from(up));
+        let from = self.measured_from;
+        let p = self.pair_mut(pair);
         if up {
-            let p = self.pair_mut(pair);
             p.days += 1;
             p.voq_at_day_start += u64::from(p.voq);
+            p.up_since = Some(now);
+        } else {
+            p.circuit_down(now, from);
         }
         if pair != self.measured {
             return;

@@ -3,6 +3,7 @@
 use etalon_switch::{Network, Pair};
 use etalon_units::Time;
 
+use crate::computed::Computed;
 use crate::meter::{Counters, FlowFacts, FlowMeter, Meter};
 use crate::plan::{FlowPlan, NetworkPlan, Plan, PlanError};
 use crate::probe::{Metrics, Moments, PairMetrics};
@@ -38,6 +39,8 @@ pub struct Meta {
     pub sequence_runs: usize,
     /// Largest number of packets that were in flight together.
     pub peak_in_network: usize,
+    /// Schedules that were computed from demand; none if they were not.
+    pub computed: Option<Computed>,
 }
 
 /// Everything that a run measures.
@@ -55,6 +58,29 @@ pub struct Results {
     pub sequence: Table,
     /// Timing and rates of the measured pair's days.
     pub days: Table,
+    /// One row a file that a job wrote to HDFS.
+    pub writes: Table,
+}
+
+/// A file that a task of a job writes to HDFS.
+#[derive(Clone, Copy, Debug)]
+pub struct Write {
+    /// Number of the job.
+    pub job: u32,
+    /// Number of the task in its job.
+    pub writer: u32,
+    /// Rack of the task.
+    pub rack: u16,
+    /// Host of the task in its rack.
+    pub host: u16,
+    /// Length of the file.
+    pub bytes: u64,
+    /// Bytes that were acknowledged by all replicas.
+    pub written: u64,
+    /// When the task began.
+    pub start: Time,
+    /// When the whole file was acknowledged.
+    pub end: Option<Time>,
 }
 
 const NETWORKS: [Network; 2] = [Network::Packet, Network::Circuit];
@@ -75,8 +101,12 @@ pub struct Outcome<'a> {
     pub metrics: &'a Metrics,
     /// What was seen of flows, [finished](Meter::finish).
     pub meter: &'a Meter,
-    /// What the engine knows of each flow, in the plan's order.
+    /// What the engine knows of each flow, in the plan's order, and of those opened since.
     pub flows: &'a [FlowFacts],
+    /// Flows that were opened in the course of the run.
+    pub opened: &'a [FlowPlan],
+    /// Files that jobs wrote.
+    pub writes: &'a [Write],
     /// Virtual time of the end.
     pub end: Time,
     /// The run was stopped before the plan's end.
@@ -102,7 +132,8 @@ pub fn collect(outcome: &Outcome<'_>) -> Result<Results, PlanError> {
         end,
         ..
     } = *outcome;
-    assert_eq!(outcome.flows.len(), plan.flows.len(), "facts of each flow");
+    let flow_count = plan.flows.len() + outcome.opened.len();
+    assert_eq!(outcome.flows.len(), flow_count, "facts of each flow");
     let mut digest = metrics.digest;
     for (facts, flow) in outcome.flows.iter().zip(&meter.flows) {
         digest.mix(facts.counters.received);
@@ -117,12 +148,14 @@ pub fn collect(outcome: &Outcome<'_>) -> Result<Results, PlanError> {
             partial: outcome.partial,
             sequence_runs: metrics.runs.count(),
             peak_in_network: outcome.peak_in_network,
+            computed: metrics.computed.clone(),
         },
         flows: flows(outcome),
-        pairs: pairs(plan, meter, metrics)?,
+        pairs: pairs(plan, meter, metrics, end)?,
         latency: latency(plan, metrics),
         sequence: sequence(meter, metrics, end),
         days: days(metrics),
+        writes: writes(outcome.writes),
     })
 }
 
@@ -141,8 +174,9 @@ struct FlowRow<'a> {
 }
 
 fn flows(outcome: &Outcome<'_>) -> Table {
-    let meters = outcome.plan.flows.iter().zip(&outcome.meter.flows);
-    let rows: Vec<FlowRow<'_>> = meters
+    let plans = outcome.plan.flows.iter().chain(outcome.opened);
+    let rows: Vec<FlowRow<'_>> = plans
+        .zip(&outcome.meter.flows)
         .zip(outcome.flows)
         .enumerate()
         .map(|(index, ((plan, meter), facts))| FlowRow {
@@ -166,8 +200,13 @@ fn flows(outcome: &Outcome<'_>) -> Table {
             "cc",
             Column::Text(rows.iter().map(|r| r.plan.cc.clone()).collect()),
         ),
+        (
+            "class",
+            Column::Text(rows.iter().map(|r| r.plan.class.clone()).collect()),
+        ),
         ("bytes", all(|r| r.plan.bytes.map_or(-1, |b| b as i64))),
         ("start_ns", all(|r| r.plan.start_ns as i64)),
+        ("stop_ns", all(|r| r.plan.stop_ns.map_or(-1, |t| t as i64))),
         ("end_ns", all(|r| r.meter.end.map_or(-1, |t| t.0 as i64))),
         ("bytes_delivered", all(|r| r.counters.received as i64)),
         ("circuit_bytes", all(|r| r.meter.payload[1] as i64)),
@@ -192,7 +231,7 @@ fn all_pairs(plan: &Plan) -> impl Iterator<Item = Pair> {
     (0..racks).flat_map(move |src| (0..racks).map(move |dst| Pair { src, dst }))
 }
 
-fn pairs(plan: &Plan, meter: &Meter, metrics: &Metrics) -> Result<Table, PlanError> {
+fn pairs(plan: &Plan, meter: &Meter, metrics: &Metrics, end: Time) -> Result<Table, PlanError> {
     let schedule = plan.schedule()?;
     let (packet_rate, circuit_rate) = match &plan.network {
         NetworkPlan::Rdcn(n) => (n.packet.rate_bps, n.circuit.rate_bps),
@@ -208,21 +247,28 @@ fn pairs(plan: &Plan, meter: &Meter, metrics: &Metrics) -> Result<Table, PlanErr
         span_s: f64,
     }
     let mut rows = Vec::new();
-    for pair in all_pairs(plan) {
+    for (pair, payload) in all_pairs(plan).zip(meter.payload()) {
         let Some(m) = metrics.pair(pair) else {
             continue;
         };
-        let payload = meter.payload(pair);
-        if payload != [0, 0] {
-            rows.push(Row {
-                pair,
-                payload,
-                day_share: schedule.day_time(pair).0 as f64 / schedule.week().0 as f64,
-                span_s: m
-                    .first
-                    .map_or(0.0, |first| m.last.saturating_since(first).as_secs_f64()),
-            });
+        if payload == [0, 0] {
+            continue;
         }
+        let (day_share, span_s) = if plan.control().is_some() {
+            // Weeks differ: what counts is when there were circuits, in all of the measured time.
+            let measured = end.saturating_since(Time(plan.warmup_ns)).as_secs_f64();
+            (m.up.as_secs_f64() / measured, measured)
+        } else {
+            let share = schedule.day_time(pair).0 as f64 / schedule.week().0 as f64;
+            let first = m.first.unwrap_or(m.last);
+            (share, m.last.saturating_since(first).as_secs_f64())
+        };
+        rows.push(Row {
+            pair,
+            payload,
+            day_share,
+            span_s,
+        });
     }
     let metric = |f: &dyn Fn(&PairMetrics) -> i64| {
         integers(&rows, |r: &Row| metrics.pair(r.pair).map_or(0, f))
@@ -328,6 +374,22 @@ fn sequence(meter: &Meter, metrics: &Metrics, end: Time) -> Table {
         ("bytes", Column::Floats(meter.sequence.mean(&flows))),
         ("voq_packets", Column::Floats(metrics.voq_curve.mean(&voq))),
         ("cwnd_packets", Column::Floats(meter.cwnd.mean(&flows))),
+    ]
+}
+
+fn writes(rows: &[Write]) -> Table {
+    vec![
+        ("job", integers(rows, |w| w.job.into())),
+        ("writer", integers(rows, |w| w.writer.into())),
+        ("rack", integers(rows, |w| w.rack.into())),
+        ("host", integers(rows, |w| w.host.into())),
+        ("bytes", integers(rows, |w| w.bytes as i64)),
+        ("bytes_written", integers(rows, |w| w.written as i64)),
+        ("start_ns", integers(rows, |w| w.start.0 as i64)),
+        (
+            "end_ns",
+            integers(rows, |w| w.end.map_or(-1, |t| t.0 as i64)),
+        ),
     ]
 }
 

@@ -111,6 +111,8 @@ fn run(plan: &Plan) -> Results {
         metrics: &metrics,
         meter: &meter,
         flows: &[facts(counters(984_280, 5)), facts(counters(10_000, 0))],
+        opened: &[],
+        writes: &[],
         end,
         partial: false,
         events: 110,

@@ -1,6 +1,7 @@
 //! Python bindings of the engines. Everything here converts; nothing decides.
 
 mod linux;
+mod schedulers;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -72,6 +73,7 @@ fn results(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>> {
         ("latency", results.latency),
         ("sequence", results.sequence),
         ("days", results.days),
+        ("writes", results.writes),
     ] {
         out.set_item(name, table(py, rows)?)?;
     }
@@ -121,6 +123,9 @@ fn meta<'py>(py: Python<'py>, meta: &Meta) -> PyResult<Bound<'py, PyDict>> {
     out.set_item("sequence_runs", meta.sequence_runs)?;
     out.set_item("peak_in_network", meta.peak_in_network)?;
     out.set_item("version", env!("CARGO_PKG_VERSION"))?;
+    if let Some(weeks) = &meta.computed {
+        out.set_item("schedule", schedulers::computed(py, weeks)?)?;
+    }
     Ok(out)
 }
 
@@ -155,34 +160,6 @@ fn congestion_controls(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         one.set_item("name", info.name)?;
         one.set_item("description", info.description)?;
         one.set_item("parameters", parameters)?;
-        all.append(one)?;
-    }
-    Ok(all)
-}
-
-/// The configurations of a strobe schedule, of real racks or of racks that stand for more.
-#[pyfunction]
-#[pyo3(signature = (racks, day_ns, night_ns, mimicked=None))]
-fn strobe(
-    py: Python<'_>,
-    racks: u16,
-    day_ns: u64,
-    night_ns: u64,
-    mimicked: Option<u16>,
-) -> PyResult<Bound<'_, PyList>> {
-    let (day, night) = (Span(day_ns), Span(night_ns));
-    let schedule = match mimicked {
-        Some(mimicked) => etalon_schedule::mimicked_strobe(racks, mimicked, day, night),
-        None => etalon_schedule::strobe(racks, day, night),
-    }
-    .map_err(value_error)?;
-    let all = PyList::empty(py);
-    for c in schedule.configurations() {
-        let sources = (0..racks).map(|dst| c.matching.source_of(dst).map_or(-1, i32::from));
-        let one = PyDict::new(py);
-        one.set_item("sources", sources.collect::<Vec<_>>())?;
-        one.set_item("day_ns", c.day.0)?;
-        one.set_item("night_ns", c.night.0)?;
         all.append(one)?;
     }
     Ok(all)
@@ -234,7 +211,14 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(linux::run_linux, m)?)?;
     m.add("KernelError", m.py().get_type::<linux::KernelError>())?;
     m.add_function(wrap_pyfunction!(congestion_controls, m)?)?;
-    m.add_function(wrap_pyfunction!(strobe, m)?)?;
+    m.add_function(wrap_pyfunction!(schedulers::schedulers, m)?)?;
+    m.add_function(wrap_pyfunction!(schedulers::compute_week, m)?)?;
+    m.add_function(wrap_pyfunction!(schedulers::heaviest_matching, m)?)?;
+    m.add_function(wrap_pyfunction!(schedulers::maximum_matching, m)?)?;
+    m.add_function(wrap_pyfunction!(schedulers::read_demand, m)?)?;
+    m.add_function(wrap_pyfunction!(schedulers::read_week, m)?)?;
+    m.add_function(wrap_pyfunction!(schedulers::strobe_week, m)?)?;
+    m.add_function(wrap_pyfunction!(schedulers::tournament_week, m)?)?;
     m.add_function(wrap_pyfunction!(parse_span, m)?)?;
     m.add_function(wrap_pyfunction!(parse_rate, m)?)?;
     m.add_function(wrap_pyfunction!(parse_bytes, m)?)?;

@@ -75,6 +75,26 @@ impl Demand {
         })
     }
 
+    /// The demand of each pair of `racks` racks in bytes; `bytes` is not asked about a rack and itself.
+    ///
+    /// # Errors
+    /// [`DemandError`] for fewer than two racks, or a sum of 2^62 bytes and more.
+    pub fn gather(racks: u16, mut bytes: impl FnMut(Pair) -> u64) -> Result<Demand, DemandError> {
+        let mut demand = Demand::none(racks)?;
+        let mut total = 0u64;
+        for src in 0..racks {
+            for dst in (0..racks).filter(|&dst| dst != src) {
+                let entry = bytes(Pair { src, dst });
+                total = total.saturating_add(entry);
+                demand.bytes[cell_of(racks, src, dst)] = entry;
+            }
+        }
+        if total >= TOTAL_LIMIT {
+            return Err(DemandError::TooLarge);
+        }
+        Ok(demand)
+    }
+
     /// Number of racks.
     #[must_use]
     pub fn racks(&self) -> u16 {

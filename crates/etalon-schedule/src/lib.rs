@@ -1,7 +1,8 @@
 //! Circuit schedules: pure functions that return a [`Schedule`](etalon_switch::Schedule).
 //!
 //! A [`Scheduler`] computes a week from a [`Demand`] matrix and [`Params`]; [`SCHEDULERS`] lists all that there are, and
-//! [`scheduler`] makes one by its name. [`served`] tells what a week carries.
+//! [`scheduler`] makes one by its name. [`served`] tells what a week carries. A [`ControlLoop`] computes week after week
+//! while a network runs, and a [`Ledger`] keeps the demand that end hosts announce.
 //!
 //! ```
 //! use etalon_schedule::{Demand, Options, Params, scheduler, served};
@@ -29,14 +30,17 @@ extern crate alloc;
 
 mod assignment;
 mod bvn;
+mod control_loop;
 mod decompose;
 mod demand;
 mod eclipse;
 mod fit;
 mod fixed;
 mod hopcroft_karp;
+mod ledger;
 mod matrix;
 mod max_weight;
+mod original;
 mod params;
 #[cfg(test)]
 mod properties;
@@ -54,11 +58,14 @@ mod tournament;
 
 pub use assignment::largest_assignment;
 pub use bvn::BirkhoffVonNeumann;
+pub use control_loop::{ControlLoop, Pace};
 pub use demand::{Demand, DemandError};
 pub use eclipse::Eclipse;
 pub use fixed::{Fixed, WeekError, format_week, parse_week};
 pub use hopcroft_karp::{Bipartite, Pairing, extend_to_maximum};
+pub use ledger::Ledger;
 pub use max_weight::MaxWeight;
+pub use original::parse_original;
 pub use params::{Params, ParamsError};
 pub use registry::{Options, Registered, SCHEDULERS, SchedulerError, scheduler};
 pub use scheduler::{CannotSchedule, Scheduler};

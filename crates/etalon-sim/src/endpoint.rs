@@ -5,7 +5,7 @@ use etalon_switch::Pair;
 use etalon_tcp::{Connection, cc};
 use etalon_units::Time;
 
-/// One end of a flow. Endpoint 2n is the client of flow n, which sends data; endpoint 2n + 1 its server.
+/// One end of a flow. Endpoint 2n is the client of flow n, which opens it; endpoint 2n + 1 its server.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) connection: Connection<cc::Any>,
@@ -23,6 +23,18 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
+    /// An endpoint with nothing pending.
+    pub(crate) fn new(connection: Connection<cc::Any>, host: u32, pair: Pair) -> Endpoint {
+        Endpoint {
+            connection,
+            host,
+            pair,
+            armed: Time::MAX,
+            below: Fifo::default(),
+            waits: false,
+        }
+    }
+
     /// Its earliest timer may be due before its pending event. Divides nothing: it is asked with every packet.
     #[inline]
     pub(crate) fn lacks_timer(&self, tdf: u64) -> bool {

@@ -7,8 +7,11 @@ use etalon_measure::{Control, Meter, Metrics, Plan, PlanError, Results};
 use etalon_switch::{Probe, Switch};
 use etalon_units::{Rate, Serializer, Span, Time};
 
+use crate::announce::Announce;
+use crate::demand::{HostDemand, KnowsDemand};
 use crate::packet::PacketId;
 use crate::queue::Source;
+use crate::steering::{Computing, Steering};
 use crate::world::{Tap, World};
 
 /// Events between looks at the [`Control`], a power of two.
@@ -48,16 +51,39 @@ pub(crate) fn run_tapped<T: Tap, O: Observer>(
         ));
     }
     let metrics = Metrics::new(plan)?;
-    let world = World::new(plan, Meter::new(plan, &metrics), tap)?;
+    let meter = Meter::new(plan, &metrics);
     let observer = observer(metrics);
+    match HostDemand::of(plan) {
+        Some(demand) => run_announced(
+            plan,
+            control,
+            World::new(plan, meter, tap, demand)?,
+            observer,
+        ),
+        None => run_announced(plan, control, World::new(plan, meter, tap, ())?, observer),
+    }
+}
+
+fn run_announced<T: Tap, A: Announce + KnowsDemand, O: Observer>(
+    plan: &Plan,
+    control: &Control,
+    world: World<T, A>,
+    observer: O,
+) -> Result<(Results, (T, O)), PlanError> {
     match &plan.network {
         NetworkPlan::Rdcn(network) => {
             let switch = Switch::new(network.switch_config(), plan.schedule()?, Time::ZERO)
                 .map_err(|e| PlanError(e.to_string()))?;
             let fabric = Hybrid::new(switch, network.ack_bypass_ns.map(Span));
-            drive(plan, control, fabric, world, observer)
+            match plan.control() {
+                None => drive(plan, control, fabric, (), world, observer),
+                Some(computed) => {
+                    let steering = Computing::new(plan, network, computed)?;
+                    drive(plan, control, fabric, steering, world, observer)
+                }
+            }
         }
-        NetworkPlan::Dumbbell(network) => drive(plan, control, chain(network), world, observer),
+        NetworkPlan::Dumbbell(network) => drive(plan, control, chain(network), (), world, observer),
     }
 }
 
@@ -75,11 +101,12 @@ fn chain(plan: &DumbbellPlan) -> Chain<PacketId> {
     )
 }
 
-fn drive<F: Fabric<PacketId>, T: Tap, O: Observer>(
+fn drive<F: Fabric<PacketId>, R: Steering<F, A>, T: Tap, A: Announce, O: Observer>(
     plan: &Plan,
     control: &Control,
     mut fabric: F,
-    mut world: World<T>,
+    mut steering: R,
+    mut world: World<T, A>,
     mut observer: O,
 ) -> Result<(Results, (T, O)), PlanError> {
     let end = plan.end();
@@ -88,10 +115,16 @@ fn drive<F: Fabric<PacketId>, T: Tap, O: Observer>(
     let mut now = Time::ZERO;
     let mut events: u64 = 0;
     let mut partial = false;
+    let mut done = false;
     loop {
+        if plan.end_when_done && world.is_done() {
+            done = true;
+            break;
+        }
         let inside = fabric.next_event();
         let outside = world.queue.next_time();
-        let next = inside.min(outside);
+        let steered = steering.next_event(&fabric);
+        let next = inside.min(outside).min(steered);
         if next >= milestone {
             if next >= end {
                 break;
@@ -105,6 +138,11 @@ fn drive<F: Fabric<PacketId>, T: Tap, O: Observer>(
         if events & (REPORT_EVERY - 1) == 0 && !control.report(now.0, end.0) {
             partial = true;
             break;
+        }
+        if steered <= now {
+            let hosts = &mut world.announce;
+            steering.step(now, &mut fabric, hosts, observer.metrics())?;
+            continue;
         }
         if inside <= outside {
             fabric.advance(now, &mut world, &mut observer);
@@ -121,6 +159,10 @@ fn drive<F: Fabric<PacketId>, T: Tap, O: Observer>(
             };
             world.queue.move_host(host, pipe.next());
             let packet = world.pool.get_mut(id);
+            if packet.pair.src == packet.pair.dst {
+                world.deliver_within_rack(now, id);
+                continue;
+            }
             world.tap.entered(now, packet);
             let packet = packet.entering(id);
             fabric.enqueue(now, packet, &mut world, &mut observer);
@@ -128,7 +170,7 @@ fn drive<F: Fabric<PacketId>, T: Tap, O: Observer>(
             world.wake(now, source);
         }
     }
-    let stopped_at = if partial { now } else { end };
+    let stopped_at = if partial || done { now } else { end };
     control.report(stopped_at.0, end.0);
     if stopped_at < Time(plan.warmup_ns) {
         // Nothing of the warm-up is a result.
@@ -142,6 +184,8 @@ fn drive<F: Fabric<PacketId>, T: Tap, O: Observer>(
         metrics: observer.metrics(),
         meter: &world.meter,
         flows: &world.facts(),
+        opened: world.flows.opened(),
+        writes: &world.writes(),
         end: stopped_at,
         partial,
         events,

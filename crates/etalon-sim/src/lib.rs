@@ -3,17 +3,23 @@
 //! Everything is deterministic: one seed, one ChaCha stream for each named component, a total order of events. The same
 //! plan and seed give the same [digest](results::Meta::digest) on any machine and any number of workers.
 
+mod announce;
+mod demand;
 mod endpoint;
 mod engine;
+mod flows;
 mod frame;
+mod hdfs;
+mod jobs;
 mod packet;
 mod queue;
 mod stack;
+mod steering;
 mod trace;
 mod world;
 
 pub use engine::run;
 pub use etalon_measure::{
-    Control, Plan, PlanError, Results, TraceError, TraceRequest, plan, results,
+    Computed, Control, Plan, PlanError, Results, TraceError, TraceRequest, plan, results,
 };
 pub use trace::trace;

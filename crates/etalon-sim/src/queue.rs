@@ -18,6 +18,8 @@ pub(crate) enum Source {
     Timer(u32),
     /// A packet of a throttled endpoint has left its host.
     Departed(u32),
+    /// A job of an application starts.
+    Job(u32),
 }
 
 impl Source {
@@ -30,6 +32,7 @@ impl Source {
             Source::Stop(i) => (2, i),
             Source::Timer(i) => (3, i),
             Source::Departed(i) => (4, i),
+            Source::Job(i) => (5, i),
         };
         kind << 32 | u64::from(index)
     }
@@ -42,7 +45,8 @@ impl Source {
             1 => Source::Start(index),
             2 => Source::Stop(index),
             3 => Source::Timer(index),
-            _ => Source::Departed(index),
+            4 => Source::Departed(index),
+            _ => Source::Job(index),
         }
     }
 }
@@ -150,7 +154,7 @@ mod tests {
         #[test]
         fn events_come_by_time_then_kind_then_number(
             hosts in 1usize..70,
-            events in prop::collection::vec((0u64..20, 0u32..5, any::<u32>()), 1..200),
+            events in prop::collection::vec((0u64..20, 0u32..6, any::<u32>()), 1..200),
         ) {
             let mut queue = EventQueue::new(hosts);
             let mut expected = Vec::new();
@@ -160,7 +164,8 @@ mod tests {
                     1 => Source::Start(index),
                     2 => Source::Stop(index),
                     3 => Source::Timer(index),
-                    _ => Source::Departed(index),
+                    4 => Source::Departed(index),
+                    _ => Source::Job(index),
                 };
                 if let Source::Host(host) = source {
                     if expected.iter().any(|&(_, code)| code == source.code()) {

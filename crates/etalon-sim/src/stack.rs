@@ -1,5 +1,7 @@
 //! The plan's TCP as the simulator's.
 
+use std::collections::BTreeMap;
+
 use etalon_measure::plan::{FlowPlan, Plan, PlanError};
 use etalon_tcp::{Config, Ecn, cc};
 
@@ -27,10 +29,17 @@ pub(crate) fn config(plan: &Plan, initial_seq: u32) -> Config {
 
 /// The congestion control of `flow`, number `index` of the plan.
 pub(crate) fn congestion_control(index: usize, flow: &FlowPlan) -> Result<cc::Any, PlanError> {
-    let params: Vec<(&str, f64)> = flow
-        .cc_params
+    by_name(&flow.cc, &flow.cc_params).map_err(|e| PlanError(format!("flow {index}: {e}")))
+}
+
+/// The congestion control of this name, with these parameters.
+pub(crate) fn by_name(
+    name: &str,
+    params: &BTreeMap<String, f64>,
+) -> Result<cc::Any, impl std::fmt::Display + use<>> {
+    let params: Vec<(&str, f64)> = params
         .iter()
         .map(|(name, value)| (name.as_str(), *value))
         .collect();
-    cc::Any::by_name(&flow.cc, &params).map_err(|e| PlanError(format!("flow {index}: {e}")))
+    cc::Any::by_name(name, &params)
 }

@@ -117,6 +117,11 @@ impl Headers {
 }
 
 impl Tap for Headers {
+    fn opened(&mut self, flow: &FlowPlan) {
+        self.flows.push(ends(flow));
+        self.ids.extend([0, 0]);
+    }
+
     fn entered(&mut self, now: Time, packet: &mut Packet) {
         let counter = &mut self.ids[(packet.to ^ 1) as usize];
         *counter = counter.wrapping_add(1);

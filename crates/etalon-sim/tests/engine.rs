@@ -296,3 +296,94 @@ fn queues_of_a_dumbbell_have_no_lengths() {
             .all(|v| v.is_nan())
     );
 }
+
+/// A dumbbell of a second whose run ends with its flows.
+fn until_done(flows: serde_json::Value) -> serde_json::Value {
+    let mut value = dumbbell(1_000_000_000, flows);
+    value["end_when_done"] = json!(true);
+    value
+}
+
+#[test]
+fn a_run_ends_with_its_last_flow_if_told() {
+    let flow = |bytes, start: u64| {
+        json!({"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": 0, "cc": "reno",
+        "start_ns": start, "bytes": bytes})
+    };
+    let results = run(&until_done(json!([
+        flow(10_000, 0),
+        flow(20_000, 50_000_000)
+    ])));
+    let ends = integers(&results.flows, "end_ns");
+    assert!(ends[0] > 0 && ends[1] > 50_000_000, "{ends:?}");
+    assert_eq!(results.meta.simulated_ns, ends[1] as u64);
+    assert!(!results.meta.partial);
+}
+
+#[test]
+fn a_killed_flow_never_ends_but_counts_as_over() {
+    // 5 ms at 10 Gb/s are killed after 1 ms, and the kill is the end.
+    let flow = json!([{"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": 0, "cc": "reno",
+        "start_ns": 0, "stop_ns": 1_000_000, "bytes": 6_250_000}]);
+    let results = run(&until_done(flow));
+    assert_eq!(integers(&results.flows, "end_ns"), [-1]);
+    assert_eq!(results.meta.simulated_ns, 1_000_000);
+}
+
+#[test]
+fn results_outlive_the_endpoints() {
+    // One flow after the other: each is over, and its endpoints given up, when the next begins.
+    let flows: Vec<_> = (0..50u64)
+        .map(|i| {
+            json!({"src_rack": 0, "src_host": i % 16, "dst_rack": 1, "dst_host": 0, "cc": "reno",
+            "start_ns": i * 1_000_000, "bytes": 20_000, "class": format!("c{i}")})
+        })
+        .collect();
+    let results = run(&until_done(flows.into()));
+    assert_eq!(integers(&results.flows, "bytes_delivered"), [20_000; 50]);
+    assert!(
+        integers(&results.flows, "srtt_ns")
+            .iter()
+            .all(|&s| s > 60_000)
+    );
+    assert!(integers(&results.flows, "cwnd").iter().all(|&c| c >= 10));
+    assert_eq!(texts(&results.flows, "class")[49], "c49");
+}
+
+#[test]
+fn hdfs_writes_every_file_once_and_twice_more() {
+    let mut value = strobe(1000, 16);
+    value["tdf"] = json!(1);
+    value["flows"] = json!([]);
+    value["end_when_done"] = json!(true);
+    value["dfsio"] = json!([{"start_ns": 0, "writers": 6, "file_bytes": 1_000_000, "block_bytes": 600_000,
+        "packet_bytes": 65_536, "window_packets": 4, "placement": {"kind": "hdfs"}, "cc": "cubic", "class": "hdfs"}]);
+    let results = run(&value);
+    assert_eq!(results.meta.digest, run(&value).meta.digest);
+    assert_eq!(integers(&results.writes, "bytes_written"), [1_000_000; 6]);
+    let last = *integers(&results.writes, "end_ns").iter().max().unwrap();
+    assert_eq!(results.meta.simulated_ns, last as u64);
+    // 6 files of 2 blocks with 2 connections each; the requests come on top.
+    let delivered = integers(&results.flows, "bytes_delivered");
+    assert_eq!(delivered.len(), 24);
+    assert_eq!(delivered.iter().sum::<i64>(), 12_000_000 + 24 * 512);
+    // What stays in its rack does not pass the switch.
+    let racks = integers(&results.flows, "src_rack")
+        .iter()
+        .zip(integers(&results.flows, "dst_rack"));
+    let crossing: i64 = racks
+        .zip(delivered)
+        .filter(|((a, b), _)| a != b)
+        .map(|(_, d)| d)
+        .sum();
+    let left: i64 = ["circuit_payload_bytes", "packet_payload_bytes"]
+        .iter()
+        .flat_map(|name| integers(&results.pairs, name))
+        .sum();
+    assert_eq!(crossing, 6_000_000 + 12 * 512);
+    // Answers, acknowledgements and packets that were sent again come on top.
+    assert!(
+        left > crossing && left < crossing * 3 / 2,
+        "{left} of {crossing}"
+    );
+}

@@ -8,7 +8,7 @@ use crate::agenda::Kind;
 use crate::link::Link;
 use crate::pool::PacketId;
 use crate::switch::Core;
-use crate::{Config, Network, Pair, Probe};
+use crate::{Config, Network, Pair, Probe, Sink};
 
 /// For each rack the circuit that ends there.
 #[derive(Debug)]
@@ -55,11 +55,12 @@ impl CircuitFabric {
 
     /// Transmits the next packet of the circuit to `dst` if there are both, now or as soon as the circuit is free.
     #[inline]
-    pub(crate) fn serve<H: Copy, P: Probe>(
+    pub(crate) fn serve<H: Copy, S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
         dst: u16,
         core: &mut Core<H>,
+        sink: &mut S,
         probe: &mut P,
     ) {
         let link = &mut self.links[usize::from(dst)];
@@ -75,13 +76,9 @@ impl CircuitFabric {
             } else {
                 let voq = core.voqs.get_mut(pair);
                 if let Some(id) = voq.pop(&core.pool) {
-                    probe.dequeue(
-                        now,
-                        pair,
-                        voq.len(),
-                        core.pool.get(id).bytes,
-                        Network::Circuit,
-                    );
+                    let packet = core.pool.get(id);
+                    probe.dequeue(now, pair, voq.len(), packet.bytes, Network::Circuit);
+                    sink.dequeued(now, packet.handle);
                     let has_more = voq.has_backlog();
                     let end = link.send(now, id, &mut core.pool, &mut core.agenda);
                     *source_free_at = end;

@@ -210,6 +210,11 @@ impl Executor {
         self.week_start + offset.map_or(self.week.length, |&(offset, _)| offset)
     }
 
+    /// When the current week ends.
+    pub(crate) fn roll_over(&self) -> Time {
+        self.week_start + self.week.length
+    }
+
     /// The signals that are on when the current week starts, in order.
     pub(crate) fn initial(&self) -> &[(Pair, Signal)] {
         &self.week.initial

@@ -9,7 +9,7 @@ use crate::link::Link;
 use crate::pool::{PacketId, Queue};
 use crate::round_robin::RoundRobin;
 use crate::switch::Core;
-use crate::{Config, Network, Pair, Probe};
+use crate::{Config, Network, Pair, Probe, Sink};
 
 /// One switch with a link from and to each ToR.
 #[derive(Debug)]
@@ -73,11 +73,12 @@ impl PacketFabric {
 
     /// Transmits the next packet of `src` if there is one, now or as soon as the uplink is free.
     #[inline]
-    pub(crate) fn serve_uplink<H: Copy, P: Probe>(
+    pub(crate) fn serve_uplink<H: Copy, S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
         src: u16,
         core: &mut Core<H>,
+        sink: &mut S,
         probe: &mut P,
     ) {
         let uplink = &mut self.uplinks[usize::from(src)];
@@ -93,13 +94,9 @@ impl PacketFabric {
                 if !voq.has_backlog() {
                     open.remove(dst);
                 }
-                probe.dequeue(
-                    now,
-                    pair,
-                    voq.len(),
-                    core.pool.get(id).bytes,
-                    Network::Packet,
-                );
+                let packet = core.pool.get(id);
+                probe.dequeue(now, pair, voq.len(), packet.bytes, Network::Packet);
+                sink.dequeued(now, packet.handle);
                 let end = uplink.send(now, id, &mut core.pool, &mut core.agenda);
                 if !open.is_empty() {
                     next = end;

@@ -60,6 +60,13 @@ pub trait Sink<H> {
     /// A packet is dropped.
     fn discard(&mut self, now: Time, handle: H, pair: Pair, reason: DropReason);
 
+    /// A packet left its VOQ, or its hold, and its transmission starts: what a demand estimator counts down by. A packet that
+    /// was [held](Probe::held) is dequeued once more.
+    #[inline]
+    fn dequeued(&mut self, now: Time, handle: H) {
+        let _ = (now, handle);
+    }
+
     /// The network that new packets from `pair.src` to `pair.dst` will use changes (a day of the pair starts or ends):
     /// the place of TDTCP's notification.
     fn network_changed(&mut self, now: Time, pair: Pair, network: Network) {

@@ -200,7 +200,7 @@ impl<H: Copy> Switch<H> {
         if ce {
             probe.marked(now, pair, len);
         }
-        self.backlogged(now, pair, probe);
+        self.backlogged(now, pair, sink, probe);
     }
 
     /// Does everything that is due at or before `now`, in order.
@@ -218,9 +218,14 @@ impl<H: Copy> Switch<H> {
                         self.depart(time, id, Network::Packet, sink, probe);
                     }
                 }
-                Kind::CircuitFree => self.circuit.serve(time, rack, &mut self.core, probe),
+                Kind::CircuitFree => {
+                    self.circuit.serve(time, rack, &mut self.core, sink, probe);
+                }
                 Kind::DownlinkFree => self.packet.serve_downlink(time, rack, &mut self.core),
-                Kind::UplinkFree => self.packet.serve_uplink(time, rack, &mut self.core, probe),
+                Kind::UplinkFree => {
+                    self.packet
+                        .serve_uplink(time, rack, &mut self.core, sink, probe);
+                }
                 Kind::UplinkArrival => {
                     if let Some(id) = self.packet.arrive(time, rack, &mut self.core) {
                         self.hold(time, id, sink, probe);
@@ -234,6 +239,24 @@ impl<H: Copy> Switch<H> {
     #[must_use]
     pub fn voq_len(&self, pair: Pair) -> u32 {
         self.core.voqs.get(pair).len()
+    }
+
+    /// Number of racks.
+    #[must_use]
+    pub fn racks(&self) -> u16 {
+        self.racks
+    }
+
+    /// Bytes of the packets in the VOQ of `pair` and in its hold.
+    #[must_use]
+    pub fn voq_bytes(&self, pair: Pair) -> u64 {
+        self.core.voqs.get(pair).bytes()
+    }
+
+    /// When the current week ends, and a schedule that was [adopted](Switch::adopt) starts.
+    #[must_use]
+    pub fn roll_over(&self) -> Time {
+        self.executor.roll_over()
     }
 
     /// Capacity of the VOQ of `pair` in packets, at this moment.
@@ -263,14 +286,21 @@ impl<H: Copy> Switch<H> {
 
     /// The VOQ of `pair` has backlog: the network that is open to it, if any, serves it.
     #[inline]
-    fn backlogged<P: Probe>(&mut self, now: Time, pair: Pair, probe: &mut P) {
+    fn backlogged<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        pair: Pair,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
         let voq = self.core.voqs.get(pair);
         if voq.is_on(Signal::Circuit) {
-            self.circuit.serve(now, pair.dst, &mut self.core, probe);
+            self.circuit
+                .serve(now, pair.dst, &mut self.core, sink, probe);
         } else if !voq.is_on(Signal::GateClosed) {
             self.packet.open(pair);
             self.packet
-                .serve_uplink(now, pair.src, &mut self.core, probe);
+                .serve_uplink(now, pair.src, &mut self.core, sink, probe);
         }
     }
 
@@ -279,7 +309,7 @@ impl<H: Copy> Switch<H> {
         let Packet { pair, bytes, .. } = *self.core.pool.get(id);
         if self.core.voqs.hold(pair, &mut self.core.pool, id) {
             probe.held(now, pair, bytes);
-            self.backlogged(now, pair, probe);
+            self.backlogged(now, pair, sink, probe);
         } else {
             let len = self.core.voqs.get(pair).len();
             self.discard(now, id, len, DropReason::HoldFull, sink, probe);
@@ -433,6 +463,8 @@ impl<H: Copy> Switch<H> {
             return;
         };
         while let Some(id) = excess.pop(&self.core.pool) {
+            let bytes = self.core.pool.get(id).bytes;
+            self.core.voqs.get_mut(pair).lose(bytes);
             let len = self.voq_len(pair) + excess.len();
             self.discard(now, id, len, DropReason::Shrunk, sink, probe);
         }

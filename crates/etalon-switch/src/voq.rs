@@ -12,6 +12,8 @@ pub(crate) struct Voq {
     queue: Queue,
     /// Packets that came back because their internal queue was full. They go before all others.
     hold: Queue,
+    /// Bytes of the packets in both.
+    bytes: u64,
     /// The capacity outside the pair's windows.
     ordinary: u32,
     /// The capacity now.
@@ -25,6 +27,12 @@ impl Voq {
     #[inline]
     pub(crate) const fn len(&self) -> u32 {
         self.queue.len()
+    }
+
+    /// Bytes in the queue and in the hold.
+    #[inline]
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     #[inline]
@@ -60,18 +68,26 @@ impl Voq {
     }
 
     #[inline]
-    pub(crate) fn push<H>(&mut self, pool: &mut Pool<H>, id: PacketId) {
+    pub(crate) fn push<H: Copy>(&mut self, pool: &mut Pool<H>, id: PacketId) {
+        self.bytes += u64::from(pool.get(id).bytes);
         self.queue.push(pool, id);
     }
 
     /// The packet to send next: the oldest of the hold, else the oldest of the queue.
     #[inline]
-    pub(crate) fn pop<H>(&mut self, pool: &Pool<H>) -> Option<PacketId> {
-        if self.hold.is_empty() {
+    pub(crate) fn pop<H: Copy>(&mut self, pool: &Pool<H>) -> Option<PacketId> {
+        let first = if self.hold.is_empty() {
             self.queue.pop(pool)
         } else {
             self.hold.pop(pool)
-        }
+        };
+        self.bytes -= first.map_or(0, |id| u64::from(pool.get(id).bytes));
+        first
+    }
+
+    /// A packet that [shrinking](Voqs::shrink) found no room for is dropped.
+    pub(crate) fn lose(&mut self, bytes: u32) {
+        self.bytes -= u64::from(bytes);
     }
 }
 
@@ -92,6 +108,7 @@ impl Voqs {
         let voq = Voq {
             queue: Queue::new(),
             hold: Queue::new(),
+            bytes: 0,
             ordinary: config.voq.packets,
             capacity: config.voq.packets,
             signals: 0,
@@ -152,12 +169,13 @@ impl Voqs {
     }
 
     /// Takes a packet back that found its internal queue full; false if the hold is full too.
-    pub(crate) fn hold<H>(&mut self, pair: Pair, pool: &mut Pool<H>, id: PacketId) -> bool {
+    pub(crate) fn hold<H: Copy>(&mut self, pair: Pair, pool: &mut Pool<H>, id: PacketId) -> bool {
         let capacity = self.hold_capacity;
         let voq = self.get_mut(pair);
         if voq.hold.len() >= capacity {
             return false;
         }
+        voq.bytes += u64::from(pool.get(id).bytes);
         voq.hold.push(pool, id);
         true
     }

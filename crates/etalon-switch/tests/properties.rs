@@ -240,6 +240,41 @@ proptest! {
     }
 
     #[test]
+    fn bytes_in_voqs_are_those_that_came_and_have_not_left(case in case()) {
+        let bench = run(&case)?;
+        let mut queued = BTreeMap::<_, u64>::new();
+        for (_, out) in bench.pick(Some) {
+            match out {
+                Out::Enqueue { pair, bytes, .. } | Out::Held(pair, bytes) => {
+                    *queued.entry(pair).or_default() += u64::from(bytes);
+                }
+                Out::Dequeue { pair, bytes, .. }
+                | Out::Dropped { pair, bytes, reason: DropReason::Shrunk, .. } => {
+                    *queued.entry(pair).or_default() -= u64::from(bytes);
+                }
+                _ => {}
+            }
+        }
+        for (pair, bytes) in queued {
+            prop_assert_eq!(bench.switch.voq_bytes(pair), bytes);
+        }
+    }
+
+    #[test]
+    fn the_sink_hears_of_each_packet_that_leaves_a_voq(case in case()) {
+        let bench = run(&case)?;
+        let probe = bench.pick(|out| match out {
+            Out::Dequeue { bytes, .. } => Some(bytes - 200),
+            _ => None,
+        });
+        let sink = bench.pick(|out| match out {
+            Out::Dequeued(handle) => Some(handle),
+            _ => None,
+        });
+        prop_assert_eq!(sink, probe);
+    }
+
+    #[test]
     fn no_link_is_faster_than_its_rate(case in case()) {
         let bench = run(&case)?;
         // Transmissions by transmitter: uplinks and circuits by when they start, downlinks by when they end.

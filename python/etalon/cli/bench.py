@@ -1,4 +1,4 @@
-"""`etalon bench`: how fast the engines are on this machine."""
+"""`etalon bench`: how fast the engines and the schedulers are on this machine."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ COLUMNS = (
     "CPU time",
     "peak memory",
 )
+SCHEDULERS = ("scheduler", "demand", "racks", "window", "median", "best", "days", "served")
 
 
 def register(app: typer.Typer) -> None:
@@ -41,34 +42,50 @@ def bench(
     ] = None,
     json: common.Json = False,
 ) -> None:
-    """Measure data packets delivered per CPU-second on one core."""
+    """Measure data packets delivered per CPU-second on one core, and the time that Solstice takes ("schedulers")."""
     from etalon import bench as benches
+    from etalon import bench_schedulers
 
-    chosen = _known(names or benches.names(), benches.names())
+    there = [*benches.names(), bench_schedulers.NAME]
+    chosen = _known(names or there, there)
+    weeks: list[dict[str, Any]] = []
     if out is not None:
         _check(out)
     for engine in ("sim", "linux"):
-        plans = [benches.load(name) for name in chosen if benches.engine_of(name) == engine]
+        plans = [
+            benches.load(name)
+            for name in chosen
+            if name in benches.names() and benches.engine_of(name) == engine
+        ]
         common.prepare(engine, plans)
     results = []
     with common.progress_bar("bench") as progress:
         for done, name in enumerate(chosen):
             if progress is not None:
                 progress(done / len(chosen))
-            results.append(_measure(name))
+            if name == bench_schedulers.NAME:
+                weeks = list(bench_schedulers.measure())
+            else:
+                results.append(_measure(name))
     if out is not None:
-        text = _markdown(results, benches.machine())
+        text = _markdown(results, weeks, benches.machine())
         try:
             out.write_text(text, encoding="utf-8")
         except OSError as error:
             raise EtalonError(f"{out}: could not be written: {error.strerror}") from error
     if json:
-        common.print_json(results)
+        common.print_json([*results, *({"name": bench_schedulers.NAME, **week} for week in weeks)])
         return
-    table = common.plain_table(COLUMNS[0], *(f">{column}" for column in COLUMNS[1:]))
-    for result in results:
-        table.add_row(*_row(result))
-    common.print_table(table)
+    if results:
+        table = common.plain_table(COLUMNS[0], *(f">{column}" for column in COLUMNS[1:]))
+        for result in results:
+            table.add_row(*_row(result))
+        common.print_table(table)
+    if weeks:
+        table = common.plain_table(*SCHEDULERS[:2], *(f">{column}" for column in SCHEDULERS[2:]))
+        for week in weeks:
+            table.add_row(*_week(week))
+        common.print_table(table)
 
 
 def _check(out: Path) -> None:
@@ -80,8 +97,6 @@ def _check(out: Path) -> None:
 
 
 def _known(chosen: Sequence[str], names: Sequence[str]) -> Sequence[str]:
-    if not names:
-        raise EtalonError("the benches come with the source tree; this installation has none")
     for name in chosen:
         if name not in names:
             near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
@@ -111,16 +126,45 @@ def _row(result: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _markdown(results: Sequence[dict[str, Any]], machine: str) -> str:
+def _week(week: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        week["scheduler"],
+        week["demand"],
+        str(week["racks"]),
+        f"{week['window_us'] / 1e3:g} ms",
+        f"{week['median_ms']:.3g} ms",
+        f"{week['best_ms']:.3g} ms",
+        str(week["days"]),
+        f"{100 * week['served']:.0f} %",
+    )
+
+
+def _markdown(
+    results: Sequence[dict[str, Any]], weeks: Sequence[dict[str, Any]], machine: str
+) -> str:
     lines = [
         "# Results of `etalon bench`",
         "",
         f"Machine: {machine}. Commit: {_commit()}.",
-        "",
-        f"| {' | '.join(COLUMNS)} |",
-        f"|---|{'---:|' * (len(COLUMNS) - 1)}",
-        *(f"| {' | '.join(_row(result))} |" for result in results),
     ]
+    if results:
+        lines += [
+            "",
+            f"| {' | '.join(COLUMNS)} |",
+            f"|---|{'---:|' * (len(COLUMNS) - 1)}",
+            *(f"| {' | '.join(_row(result))} |" for result in results),
+        ]
+    if weeks:
+        lines += [
+            "",
+            "The time that a scheduler takes to compute a week, with days of 180 us or more and nights of 20 us, for",
+            "circuits of 80 Gb/s: median and best of some computations, one core. Demand fills the window; served is its",
+            "share on circuits.",
+            "",
+            f"| {' | '.join(SCHEDULERS)} |",
+            f"|---|---|{'---:|' * (len(SCHEDULERS) - 2)}",
+            *(f"| {' | '.join(_week(week))} |" for week in weeks),
+        ]
     return "\n".join(lines) + "\n"
 
 

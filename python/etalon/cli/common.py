@@ -191,7 +191,7 @@ def print_table(table: Table) -> None:
     if sys.stdout.isatty():
         Console(markup=False, highlight=False).print(table)
         return
-    console = Console(width=400, markup=False, highlight=False)
+    console = Console(width=1000, markup=False, highlight=False)
     with console.capture() as text:
         console.print(table)
     sys.stdout.writelines(f"{line.rstrip()}\n" for line in text.get().splitlines())

@@ -180,13 +180,7 @@ def show(run: Run, folder: Path, took_s: float | None) -> None:
         cells = [_microseconds(run.latency(percentile, name)) for name in columns]
         table.add_row(f"latency p{percentile}", *cells)
     common.print_table(table)
-    done = run.fct()
-    if len(done):
-        finished = len(done["fct_us"].drop_nulls())
-        times = (f"p{part} {_microseconds(run.fct_percentile(part))}" for part in (50, 99))
-        typer.echo(
-            f"completion time {', '.join(times)}; {finished} of {len(done)} finite flows done"
-        )
+    _show_flows(run)
     counts = {"drop": run.drops}
     what = f"over {rounded(run.measured_ns)}"
     if plan.workloads:
@@ -195,6 +189,13 @@ def show(run: Run, folder: Path, took_s: float | None) -> None:
         what = f"goodput {_gbps(run.goodput)} {what}"
     counted = (f"{number} {name}{'' if number == 1 else 's'}" for name, number in counts.items())
     typer.echo(f"all pairs: {what}, {', '.join(counted)}")
+    if len(run.writes):
+        done = int((run.writes["end_ns"] >= 0).sum())
+        times = (f"p{part} {_milliseconds(run.write_time(part))}" for part in (50, 99))
+        typer.echo(
+            f"HDFS: {done} of {len(run.writes)} files written, {', '.join(times)}; "
+            f"job {_milliseconds(run.job_time)}, {_gbps(run.write_throughput)}"
+        )
     if len(run.programs):
         _show_programs(run)
     span = rounded(min(plan.duration, int(run.meta["simulated_ns"])))
@@ -205,6 +206,34 @@ def show(run: Run, folder: Path, took_s: float | None) -> None:
     typer.echo(
         f"{plan.name}: {span} of network time{seconds}, seed {plan.seed}{engine}; results in {folder}"
     )
+
+
+def _show_flows(run: Run) -> None:
+    """Completion times of finite flows: a line, or a table if they have classes."""
+    from etalon.units import SIZE
+
+    classes = run.by_class()
+    if classes.is_empty():
+        return
+    if classes["class"].to_list() == [""]:
+        row = classes.row(0, named=True)
+        times = (f"p{part} {_microseconds(row[f'fct_us_p{part}'])}" for part in (50, 99))
+        typer.echo(
+            f"completion time {', '.join(times)}; {row['finished']} of {row['flows']} finite flows done"
+        )
+        return
+    names = (">flows", ">done", ">p50", ">p99", ">p99.9", ">slowdown p50", ">p99", ">unfinished")
+    table = common.plain_table("class", *names)
+    for row in classes.iter_rows(named=True):
+        table.add_row(
+            row["class"] or "-",
+            str(row["flows"]),
+            str(row["finished"]),
+            *(_microseconds(row[f"fct_us_p{part}"]) for part in ("50", "99", "99.9")),
+            *(_ratio(row[f"slowdown_p{part}"]) for part in ("50", "99")),
+            SIZE.format(row["bytes_unfinished"]),
+        )
+    common.print_table(table)
 
 
 def _show_programs(run: Run) -> None:
@@ -231,6 +260,14 @@ def _percent(share: float | None) -> str:
 
 def _microseconds(value: float | None) -> str:
     return "-" if value is None or value != value else f"{value:.0f} us"
+
+
+def _milliseconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f} ms"
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
 
 
 def _gbps(rate: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Distribution of flow completion times."""
+"""Distribution of flow completion times, by class of flows."""
 
 from __future__ import annotations
 
@@ -18,12 +18,17 @@ if TYPE_CHECKING:
     from etalon.figures._types import WebFigure
 
 
-def cdf(run: RunLike) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+def cdf(
+    run: RunLike, flow_class: str | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Completion time in milliseconds and the share of finite flows done by then, or None if no flow was.
 
-    Flows that were cut off by the end of the run count as not done: the curve then stays below 1.
+    Of one class of flows, or of all. Flows that were cut off by the end of the run, or killed, count as not done: the
+    curve then stays below 1.
     """
     finite = run.flows.filter(pl.col("bytes") >= 0)
+    if flow_class is not None:
+        finite = finite.filter(pl.col("class") == flow_class)
     done = finite.filter(pl.col("end_ns") >= 0)
     if done.height == 0:
         return None
@@ -31,18 +36,40 @@ def cdf(run: RunLike) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     return np.concatenate((times[:1], times)), np.arange(len(times) + 1) / finite.height
 
 
-def draw(runs: Runs, ax: Axes | None = None) -> Figure:
+def curves(
+    runs: Runs, flow_class: str | None = None
+) -> list[tuple[str, tuple[NDArray[np.float64], NDArray[np.float64]]]]:
+    """A curve for each run, of one class of its flows, or for each class if they have classes; with its name."""
+    found = []
+    for name, run in by_name(runs).items():
+        for chosen in _classes(run) if flow_class is None else [flow_class]:
+            curve = cdf(run, chosen)
+            if curve is not None:
+                shown = chosen if flow_class is None else None
+                found.append((" ".join(filter(None, (name, shown))), curve))
+    return found
+
+
+def _classes(run: RunLike) -> list[str | None]:
+    """The classes of finite flows; only None if they have none."""
+    if "class" not in run.flows.columns:
+        return [None]
+    names = run.flows.filter(pl.col("bytes") >= 0)["class"].unique().sort().to_list()
+    return [None] if names in ([], [""]) else list(names)
+
+
+def draw(runs: Runs, ax: Axes | None = None, *, flow_class: str | None = None) -> Figure:
     """Draws the distribution of flow completion times.
 
     Args:
         runs: a run, or several by the name for the legend.
         ax: axes to draw on; a new figure without.
+        flow_class: flows of this class only; without it, a curve for each class.
     """
     ax = style.axes(ax)
-    named = by_name(runs)
-    for index, (name, run) in enumerate(named.items()):
-        if (curve := cdf(run)) is not None:
-            ax.step(*curve, where="post", color=style.colour(index), label=name)
+    named = curves(runs, flow_class)
+    for index, (name, curve) in enumerate(named):
+        ax.step(*curve, where="post", color=style.colour(index), label=name)
     ax.set_xscale("log")
     low, high = ax.get_xlim()
     ax.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if high < 100 * low else (1,)))
@@ -56,14 +83,13 @@ def draw(runs: Runs, ax: Axes | None = None) -> Figure:
     return style.figure_of(ax)
 
 
-def interactive(runs: Runs) -> WebFigure:
+def interactive(runs: Runs, *, flow_class: str | None = None) -> WebFigure:
     """The same figure for a browser."""
     from etalon.figures import web
 
     figure = web.panels()
-    for index, (name, run) in enumerate(by_name(runs).items()):
-        if (curve := cdf(run)) is not None:
-            web.line(figure, *curve, name or "flows", colour=web.colour(index), step=True)
+    for index, (name, curve) in enumerate(curves(runs, flow_class)):
+        web.line(figure, *curve, name or "flows", colour=web.colour(index), step=True)
     web.label(figure, x="flow completion time (ms)", y="share of flows")
     figure.update_xaxes(type="log")
     return figure

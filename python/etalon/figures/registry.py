@@ -51,7 +51,9 @@ FIGURES: Final = (
     Entry("utilization", "circuit utilisation over a parameter", of_a_run=False),
     Entry("latency", "latency percentiles over a parameter", of_a_run=False),
     Entry("latency_cdf", "distribution of latency through the switch, by network"),
-    Entry("fct_cdf", "distribution of flow completion times"),
+    Entry("fct_cdf", "distribution of flow completion times, by class"),
+    Entry("write_cdf", "distribution of the times in which files were written to HDFS"),
+    Entry("network_bytes", "payload that each network carried"),
     Entry(
         "fct_uptime",
         "completion time of a transfer over the length of a day, by queue size",
@@ -59,6 +61,7 @@ FIGURES: Final = (
     ),
     Entry("congestion_controls", "circuit utilisation by congestion control", of_a_run=False),
     Entry("schedule", "circuits of a week and the packet gate of the measured pair"),
+    Entry("demand", "a demand matrix beside the week computed for it, with idle time"),
     Entry("goodput", "goodput of each flow and its fairness"),
     Entry("repairs", "fast recoveries, tail loss probes and timeouts of each flow"),
 )

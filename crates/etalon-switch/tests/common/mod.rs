@@ -20,6 +20,7 @@ pub enum Out {
     },
     Discard(u32, Pair, DropReason),
     Changed(Pair, Network),
+    Dequeued(u32),
     Enqueue {
         pair: Pair,
         len: u32,
@@ -73,6 +74,10 @@ impl Sink<u32> for Log {
 
     fn discard(&mut self, now: Time, handle: u32, pair: Pair, reason: DropReason) {
         self.add(now, Out::Discard(handle, pair, reason));
+    }
+
+    fn dequeued(&mut self, now: Time, handle: u32) {
+        self.add(now, Out::Dequeued(handle));
     }
 
     fn network_changed(&mut self, now: Time, pair: Pair, network: Network) {

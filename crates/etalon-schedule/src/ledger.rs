@@ -1,0 +1,307 @@
+//! What applications have handed to their hosts' stacks and the network has not carried yet: demand as end hosts know it
+//! (application data units, Etalon'18 section 5.2).
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use etalon_switch::Pair;
+use etalon_units::{Span, Time};
+
+use crate::demand::{Demand, DemandError};
+
+/// An account of the bytes outstanding of each flow, summed up by rack pair.
+///
+/// Hosts announce what applications write ([`announce`](Ledger::announce)) and that a flow is over
+/// ([`withdraw`](Ledger::withdraw)); the switch tells which bytes of the stream it has sent on
+/// ([`carry`](Ledger::carry)). A byte that is sent again counts once, however often it is. What hosts say arrives after
+/// the time that the control network takes.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    racks: u16,
+    delay: Span,
+    accounts: Vec<Account>,
+    /// Bytes outstanding, by source and then by destination rack.
+    outstanding: Vec<u64>,
+    /// What hosts have said and has not arrived yet, in order.
+    on_the_way: VecDeque<(Time, u32, Word)>,
+}
+
+/// What a host says of a flow.
+#[derive(Clone, Copy, Debug)]
+enum Word {
+    Announced(u64),
+    Over,
+}
+
+#[derive(Clone, Debug)]
+struct Account {
+    pair: Pair,
+    announced: u64,
+    /// Bytes of the stream that were carried, each counted once.
+    carried: u64,
+    /// All bytes of the stream below were carried.
+    whole: u64,
+    /// Parts of the stream above that were carried: disjoint, in order, apart.
+    parts: Vec<(u64, u64)>,
+    over: bool,
+}
+
+impl Account {
+    fn outstanding(&self) -> u64 {
+        if self.over {
+            return 0;
+        }
+        // What is carried before its announcement arrives is owed.
+        self.announced.saturating_sub(self.carried)
+    }
+
+    /// Notes that `[start, end)` of the stream was carried; how many of its bytes never were before.
+    fn carry(&mut self, start: u64, end: u64) -> u64 {
+        let start = start.max(self.whole);
+        if start >= end {
+            return 0;
+        }
+        let mut new = end - start;
+        // The parts that overlap [start, end) or touch it, which become one with it.
+        let first = self.parts.partition_point(|part| part.1 < start);
+        let after = self.parts.partition_point(|part| part.0 <= end);
+        let (mut low, mut high) = (start, end);
+        for &(from, to) in &self.parts[first..after] {
+            new -= to.min(end).saturating_sub(from.max(start));
+            (low, high) = (low.min(from), high.max(to));
+        }
+        if low == self.whole {
+            self.whole = high;
+            self.parts.drain(first..after);
+        } else {
+            self.parts.splice(first..after, [(low, high)]);
+        }
+        self.carried += new;
+        new
+    }
+}
+
+impl Ledger {
+    /// An empty ledger for `racks` racks; what hosts say arrives after `delay`.
+    #[must_use]
+    pub fn new(racks: u16, delay: Span) -> Ledger {
+        let side = usize::from(racks);
+        Ledger {
+            racks,
+            delay,
+            accounts: Vec::new(),
+            outstanding: alloc::vec![0; side * side],
+            on_the_way: VecDeque::new(),
+        }
+    }
+
+    /// An account for a flow of `pair`; flows are numbered from 0 in the order of these calls.
+    ///
+    /// # Panics
+    /// If there is no such rack.
+    pub fn open(&mut self, pair: Pair) -> u32 {
+        assert!(
+            pair.src < self.racks && pair.dst < self.racks,
+            "there is no such rack"
+        );
+        self.accounts.push(Account {
+            pair,
+            announced: 0,
+            carried: 0,
+            whole: 0,
+            parts: Vec::new(),
+            over: false,
+        });
+        (self.accounts.len() - 1) as u32
+    }
+
+    /// The application of `flow` hands `bytes` more to its stack. Times must not go back.
+    pub fn announce(&mut self, now: Time, flow: u32, bytes: u64) {
+        self.say(now, flow, Word::Announced(bytes));
+    }
+
+    /// The flow is over, whatever it has outstanding: its connection was closed, or its program died.
+    pub fn withdraw(&mut self, now: Time, flow: u32) {
+        self.say(now, flow, Word::Over);
+    }
+
+    fn say(&mut self, now: Time, flow: u32, word: Word) {
+        if self.delay == Span::ZERO {
+            self.hear(flow, word);
+        } else {
+            self.on_the_way.push_back((now + self.delay, flow, word));
+        }
+    }
+
+    fn hear(&mut self, flow: u32, word: Word) {
+        self.update(flow, |account| match word {
+            Word::Announced(bytes) => {
+                account.announced = account.announced.saturating_add(bytes);
+            }
+            Word::Over => {
+                account.over = true;
+                account.parts = Vec::new();
+            }
+        });
+    }
+
+    /// The switch sent `len` bytes of the stream of `flow` on, from `offset`: the sequence number counted from that of
+    /// the stream's first byte, modulo 2^32. Returns how many of them it had not sent before.
+    pub fn carry(&mut self, flow: u32, offset: u32, len: u32) -> u64 {
+        if self.accounts[flow as usize].over {
+            return 0;
+        }
+        self.update(flow, |account| {
+            // The 32-bit number is within 2^31 of what was carried as a whole.
+            let ahead = i64::from(offset.wrapping_sub(account.whole as u32) as i32);
+            let start = account.whole.saturating_add_signed(ahead);
+            let end = account.whole.saturating_add_signed(ahead + i64::from(len));
+            account.carry(start, end)
+        })
+    }
+
+    fn update<R>(&mut self, flow: u32, change: impl FnOnce(&mut Account) -> R) -> R {
+        let account = &mut self.accounts[flow as usize];
+        let before = account.outstanding();
+        let answer = change(account);
+        let Pair { src, dst } = account.pair;
+        let sum =
+            &mut self.outstanding[usize::from(src) * usize::from(self.racks) + usize::from(dst)];
+        *sum = *sum - before + account.outstanding();
+        answer
+    }
+
+    /// The bytes outstanding of `flow`, as known now.
+    #[must_use]
+    pub fn outstanding(&self, flow: u32) -> u64 {
+        self.accounts[flow as usize].outstanding()
+    }
+
+    /// Demand as it is known at `now`, racks' traffic to themselves left out.
+    ///
+    /// # Errors
+    /// [`DemandError`] for fewer than two racks, or a sum of 2^62 bytes and more.
+    pub fn demand(&mut self, now: Time) -> Result<Demand, DemandError> {
+        while let Some(&(time, flow, word)) = self.on_the_way.front() {
+            if time > now {
+                break;
+            }
+            self.on_the_way.pop_front();
+            self.hear(flow, word);
+        }
+        let side = usize::from(self.racks);
+        Demand::gather(self.racks, |pair| {
+            self.outstanding[usize::from(pair.src) * side + usize::from(pair.dst)]
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PAIR: Pair = Pair { src: 0, dst: 1 };
+
+    fn ledger(delay: u64) -> (Ledger, u32) {
+        let mut ledger = Ledger::new(2, Span(delay));
+        let flow = ledger.open(PAIR);
+        (ledger, flow)
+    }
+
+    fn demand(ledger: &mut Ledger, now: u64) -> u64 {
+        ledger.demand(Time(now)).unwrap().bytes(PAIR)
+    }
+
+    #[test]
+    fn what_was_written_less_what_was_carried() {
+        let (mut ledger, flow) = ledger(0);
+        ledger.announce(Time(0), flow, 1000);
+        assert_eq!(ledger.carry(flow, 0, 300), 300);
+        assert_eq!(demand(&mut ledger, 0), 700);
+        ledger.announce(Time(5), flow, 50);
+        assert_eq!(demand(&mut ledger, 5), 750);
+        // Two flows of a pair add up.
+        let other = ledger.open(PAIR);
+        ledger.announce(Time(6), other, 1);
+        assert_eq!(demand(&mut ledger, 6), 751);
+    }
+
+    #[test]
+    fn what_is_sent_again_counts_once() {
+        let (mut ledger, flow) = ledger(0);
+        ledger.announce(Time(0), flow, 1000);
+        assert_eq!(ledger.carry(flow, 100, 100), 100);
+        assert_eq!(ledger.carry(flow, 100, 100), 0);
+        // 200 to 300 was lost before the switch; its neighbours were not.
+        assert_eq!(ledger.carry(flow, 300, 100), 100);
+        assert_eq!(ledger.carry(flow, 0, 400), 200);
+        assert_eq!(ledger.carry(flow, 0, 400), 0);
+        assert_eq!(ledger.outstanding(flow), 600);
+        assert!(ledger.accounts[0].parts.is_empty());
+    }
+
+    #[test]
+    fn a_flow_that_is_over_has_nothing_outstanding() {
+        let (mut ledger, flow) = ledger(0);
+        ledger.announce(Time(0), flow, 1000);
+        ledger.withdraw(Time(1), flow);
+        assert_eq!(demand(&mut ledger, 1), 0);
+        // A write that was on its way, and packets that still were in a queue.
+        ledger.announce(Time(2), flow, 10);
+        assert_eq!(ledger.carry(flow, 0, 10), 0);
+        assert_eq!(demand(&mut ledger, 2), 0);
+    }
+
+    #[test]
+    fn the_control_network_takes_its_time() {
+        let (mut ledger, flow) = ledger(100);
+        ledger.announce(Time(0), flow, 1000);
+        assert_eq!(demand(&mut ledger, 99), 0);
+        // Carried before it was announced, it is not demanded later.
+        ledger.carry(flow, 0, 400);
+        assert_eq!(demand(&mut ledger, 99), 0);
+        assert_eq!(demand(&mut ledger, 100), 600);
+        ledger.withdraw(Time(150), flow);
+        assert_eq!(demand(&mut ledger, 249), 600);
+        assert_eq!(demand(&mut ledger, 250), 0);
+    }
+
+    #[test]
+    fn sequence_numbers_wrap() {
+        let (mut ledger, flow) = ledger(0);
+        let step = 1 << 30;
+        ledger.announce(Time(0), flow, 8 << 30);
+        for number in 0..6u32 {
+            assert_eq!(
+                ledger.carry(flow, number.wrapping_mul(step), step),
+                u64::from(step)
+            );
+        }
+        assert_eq!(ledger.outstanding(flow), 2 << 30);
+    }
+
+    proptest! {
+        /// Against a set of bytes.
+        #[test]
+        fn carried_bytes_are_a_set(
+            parts in proptest::collection::vec((0u32..200, 1u32..40), 1..40),
+        ) {
+            let (mut ledger, flow) = ledger(0);
+            ledger.announce(Time(0), flow, 1000);
+            let mut bytes = [false; 256];
+            for (start, len) in parts {
+                let range = start as usize..(start + len) as usize;
+                let new = bytes[range.clone()].iter().filter(|had| !**had).count();
+                bytes[range].fill(true);
+                prop_assert_eq!(ledger.carry(flow, start, len), new as u64);
+                let all = bytes.iter().filter(|had| **had).count();
+                prop_assert_eq!(ledger.outstanding(flow), 1000 - all as u64);
+                let parts = &ledger.accounts[0].parts;
+                prop_assert!(parts.windows(2).all(|two| two[0].1 < two[1].0));
+                prop_assert!(parts.iter().all(|part| ledger.accounts[0].whole < part.0));
+            }
+        }
+    }
+}

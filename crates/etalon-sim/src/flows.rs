@@ -1,0 +1,297 @@
+//! The flows of a run: which there are, and the endpoints of those that are open.
+//!
+//! Endpoints exist from a flow's start until nothing can happen in it any more, so that memory holds the flows that are
+//! open at a time and not all that a plan has.
+
+use etalon_measure::plan::{FlowPlan, Plan, PlanError};
+use etalon_measure::{Counters, FlowFacts};
+use etalon_switch::Pair;
+use etalon_tcp::{Config, Connection, ConnectionState, cc};
+use etalon_units::Time;
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+
+use crate::endpoint::Endpoint;
+use crate::stack;
+
+/// Random streams beyond those of the hosts (which are numbered from 0).
+const STREAM_INITIAL_SEQ: u64 = 1 << 32;
+
+/// No place: the flow has no endpoints.
+const NOWHERE: u32 = u32::MAX;
+
+/// A flow's place among the open ones, and its packets that are under way.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    slot: u32,
+    in_flight: u32,
+}
+
+/// All flows by number: those of the plan, then those that applications opened.
+#[derive(Debug)]
+pub(crate) struct Flows {
+    plan: Plan,
+    opened: Vec<FlowPlan>,
+    /// Congestion controls in their first state, and which of them each flow has.
+    controls: Vec<cc::Any>,
+    control_of: Vec<u32>,
+    control_of_job: Vec<u32>,
+    places: Vec<Place>,
+    /// Endpoints of open flows: two for each slot.
+    endpoints: Vec<Endpoint>,
+    vacant: Vec<u32>,
+    /// What is known of flows that have no endpoints any more.
+    facts: Vec<Option<Box<FlowFacts>>>,
+    rng: ChaCha8Rng,
+}
+
+impl Flows {
+    /// The flows of `plan`, none of them open.
+    pub(crate) fn new(plan: &Plan) -> Result<Flows, PlanError> {
+        let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
+        rng.set_stream(STREAM_INITIAL_SEQ);
+        let mut flows = Flows {
+            plan: plan.clone(),
+            opened: Vec::new(),
+            controls: Vec::new(),
+            control_of: Vec::new(),
+            control_of_job: Vec::new(),
+            places: Vec::new(),
+            endpoints: Vec::new(),
+            vacant: Vec::new(),
+            facts: Vec::new(),
+            rng,
+        };
+        for (index, flow) in plan.flows.iter().enumerate() {
+            let same = index.checked_sub(1).filter(|&before| {
+                let before = &plan.flows[before];
+                before.cc == flow.cc && before.cc_params == flow.cc_params
+            });
+            let control = match same {
+                Some(before) => flows.control_of[before],
+                None => flows.add_control(stack::congestion_control(index, flow)?),
+            };
+            flows.add(control);
+        }
+        for (index, job) in plan.dfsio.iter().enumerate() {
+            let control = stack::by_name(&job.cc, &job.cc_params)
+                .map_err(|e| PlanError(format!("job {index}: {e}")))?;
+            let control = flows.add_control(control);
+            flows.control_of_job.push(control);
+        }
+        Ok(flows)
+    }
+
+    fn add_control(&mut self, control: cc::Any) -> u32 {
+        self.controls.push(control);
+        (self.controls.len() - 1) as u32
+    }
+
+    fn add(&mut self, control: u32) -> u32 {
+        self.control_of.push(control);
+        self.places.push(Place {
+            slot: NOWHERE,
+            in_flight: 0,
+        });
+        self.facts.push(None);
+        (self.places.len() - 1) as u32
+    }
+
+    /// One more flow, that of a job of the plan. Returns its number.
+    pub(crate) fn push(&mut self, flow: FlowPlan, job: u32) -> u32 {
+        self.opened.push(flow);
+        self.add(self.control_of_job[job as usize])
+    }
+
+    /// What a flow was asked to be.
+    pub(crate) fn plan(&self, flow: u32) -> &FlowPlan {
+        let (flow, planned) = (flow as usize, self.plan.flows.len());
+        if flow < planned {
+            &self.plan.flows[flow]
+        } else {
+            &self.opened[flow - planned]
+        }
+    }
+
+    /// Flows beyond those of the plan.
+    pub(crate) fn opened(&self) -> &[FlowPlan] {
+        &self.opened
+    }
+
+    /// Number of the plan's flows.
+    pub(crate) fn planned(&self) -> u32 {
+        self.plan.flows.len() as u32
+    }
+
+    /// Makes the endpoints of a flow that never had any. Returns the sequence number of the client's first byte.
+    pub(crate) fn open(&mut self, flow: u32) -> u32 {
+        self.rng.set_word_pos(2 * u128::from(flow));
+        let initial = [self.rng.next_u32(), self.rng.next_u32()];
+        let control = self.controls[self.control_of[flow as usize] as usize].clone();
+        let wanted = self.plan(flow);
+        let pair = wanted.pair();
+        let back = Pair {
+            src: pair.dst,
+            dst: pair.src,
+        };
+        let hosts = [
+            self.plan.host_index(wanted.src_rack, wanted.src_host),
+            self.plan.host_index(wanted.dst_rack, wanted.dst_host),
+        ];
+        // HDFS turns Nagle's algorithm off at both ends (dfs.data.transfer.client.tcpnodelay, .server.tcpnodelay).
+        let nagle = flow < self.planned();
+        let config = |seq| Config {
+            nagle,
+            ..stack::config(&self.plan, seq)
+        };
+        let client = Connection::client(config(initial[0]), control.clone());
+        let server = Connection::server(config(initial[1]), control);
+        let ends = [
+            Endpoint::new(client, hosts[0], pair),
+            Endpoint::new(server, hosts[1], back),
+        ];
+        let slot = match self.vacant.pop() {
+            Some(slot) => {
+                for (place, end) in self.endpoints[2 * slot as usize..].iter_mut().zip(ends) {
+                    *place = end;
+                }
+                slot
+            }
+            None => {
+                self.endpoints.extend(ends);
+                (self.endpoints.len() / 2 - 1) as u32
+            }
+        };
+        self.places[flow as usize].slot = slot;
+        initial[0].wrapping_add(1)
+    }
+
+    /// Whether the flow has endpoints now.
+    pub(crate) fn is_open(&self, flow: u32) -> bool {
+        self.places[flow as usize].slot != NOWHERE
+    }
+
+    /// Whether the flow had endpoints before.
+    pub(crate) fn is_over(&self, flow: u32) -> bool {
+        self.facts[flow as usize].is_some()
+    }
+
+    /// An endpoint of a flow that is open.
+    #[inline]
+    pub(crate) fn end(&mut self, index: u32) -> &mut Endpoint {
+        let slot = self.places[(index >> 1) as usize].slot;
+        &mut self.endpoints[(2 * slot + (index & 1)) as usize]
+    }
+
+    /// An endpoint, if its flow is open.
+    #[inline]
+    pub(crate) fn end_if_open(&mut self, index: u32) -> Option<&mut Endpoint> {
+        self.is_open(index >> 1).then(|| self.end(index))
+    }
+
+    /// Sequence number of the first byte of a stream, that is of what an endpoint of an open flow sends.
+    pub(crate) fn first_byte(&mut self, stream: u32) -> u32 {
+        let config = self.end(stream).connection.config();
+        config.initial_seq.wrapping_add(1)
+    }
+
+    /// An endpoint of the flow has sent so many packets.
+    #[inline]
+    pub(crate) fn sent(&mut self, flow: u32, packets: u32) {
+        self.places[flow as usize].in_flight += packets;
+    }
+
+    /// A packet of the flow is no longer under way. Returns whether it was the last.
+    #[inline]
+    pub(crate) fn landed(&mut self, flow: u32) -> bool {
+        let place = &mut self.places[flow as usize];
+        place.in_flight -= 1;
+        place.in_flight == 0
+    }
+
+    /// Gives up the endpoints of an open flow if nothing can happen in it any more: its client is done, no packet is under
+    /// way and no timer runs.
+    pub(crate) fn settle(&mut self, flow: u32) {
+        let place = self.places[flow as usize];
+        if place.in_flight > 0 || place.slot == NOWHERE {
+            return;
+        }
+        let first = 2 * place.slot as usize;
+        let ends = &self.endpoints[first..first + 2];
+        let done = matches!(
+            ends[0].connection.state(),
+            ConnectionState::Closed | ConnectionState::FinWait2
+        );
+        if done && ends.iter().all(|e| e.connection.next_timer() == u64::MAX) {
+            self.facts[flow as usize] = Some(Box::new(self.facts_at(first)));
+            self.places[flow as usize].slot = NOWHERE;
+            self.vacant.push(place.slot);
+        }
+    }
+
+    /// Counters of a flow.
+    pub(crate) fn counters(&self, flow: usize) -> Counters {
+        self.facts(flow).counters
+    }
+
+    /// What is known of a flow.
+    pub(crate) fn facts(&self, flow: usize) -> FlowFacts {
+        match (&self.facts[flow], self.places[flow].slot) {
+            (Some(facts), _) => **facts,
+            (None, NOWHERE) => FlowFacts {
+                cwnd: self.plan.tcp.initial_cwnd,
+                ..FlowFacts::default()
+            },
+            (None, slot) => self.facts_at(2 * slot as usize),
+        }
+    }
+
+    fn facts_at(&self, first: usize) -> FlowFacts {
+        let [client, server] = [first, first + 1].map(|i| &self.endpoints[i].connection);
+        let (stats, path) = (client.stats(), client.path());
+        let window = path.window();
+        FlowFacts {
+            counters: Counters {
+                received: server.bytes_received(),
+                retransmits: stats.retransmits,
+                rtos: stats.rtos,
+                tlps: stats.tlps,
+                recoveries: stats.recoveries,
+                undos: stats.undos,
+            },
+            cwnd: window.cwnd,
+            ssthresh: (window.ssthresh != u32::MAX).then_some(window.ssthresh),
+            srtt_ns: path.srtt() / self.plan.tdf,
+        }
+    }
+
+    /// Number of all flows.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+}
+
+/// The numbers of the plan's flows in the order of their starts.
+#[derive(Debug)]
+pub(crate) struct Starts {
+    order: Vec<(Time, u32)>,
+    next: usize,
+}
+
+impl Starts {
+    pub(crate) fn new(plan: &Plan) -> Starts {
+        let flows = plan.flows.iter().enumerate();
+        let mut order: Vec<(Time, u32)> = flows
+            .map(|(index, flow)| (Time(flow.start_ns), index as u32))
+            .collect();
+        order.sort_unstable();
+        Starts { order, next: 0 }
+    }
+
+    /// The next flow to start, and when.
+    pub(crate) fn take(&mut self) -> Option<(Time, u32)> {
+        let first = self.order.get(self.next).copied();
+        self.next += 1;
+        first
+    }
+}

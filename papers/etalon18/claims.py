@@ -1,0 +1,178 @@
+"""What the paper claims about more than one number. Each function takes the results and gives the measured value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import fmean
+
+from etalon.reproduce import Missing, Results
+
+SIZES = (4, 8, 16, 32, 64, 128)
+
+
+def resize_gain(results: Results) -> float:
+    """Utilisation of resizing over that of static VOQs of 16 packets."""
+    return _utilization(results, "resize", 1000) / _utilization(results, "static", 16)
+
+
+def resize_latency(results: Results) -> float:
+    """Median latency of resizing over that of static VOQs of 16 packets."""
+    return _median(results, "resize", 1000) / _median(results, "static", 16)
+
+
+def resize_latency_against_64(results: Results) -> float:
+    """Median latency of resizing over that of static VOQs of 64 packets."""
+    return _median(results, "resize", 1000) / _median(results, "static", 64)
+
+
+def retcp_gain(results: Results) -> float:
+    """Mean gain of reTCP with resizing over resizing alone, in points."""
+    taus = [tau for tau in results.whole("retcp") if tau >= 200]
+    return fmean(
+        _utilization(results, "retcp", tau) - _utilization(results, "resize", tau) for tau in taus
+    )
+
+
+def retcp_alone_gain(results: Results) -> float:
+    """How much lower the median latency of reTCP on static VOQs is than Reno's at a like utilisation: mean, in %."""
+    static = [("static", size) for size in SIZES]
+    return fmean(_gain(results, ("retcp-static", size), static) for size in (4, 8, 16))
+
+
+def delay_gain(results: Results) -> float:
+    """Gain in median latency at 30 us less that at 10 us, in points."""
+    return latency_gain(results, 30) - latency_gain(results, 10)
+
+
+def delay_gain_long(results: Results) -> float:
+    """Gain in median latency at 180 us, in %."""
+    return latency_gain(results, 180)
+
+
+def latency_gain(results: Results, delay_us: int) -> float:
+    """How much lower the median latency of resizing is than that of a static VOQ of like utilisation, in %."""
+    static = [(f"delay-{size}", delay_us) for size in SIZES]
+    return _gain(results, ("delay-resize", delay_us), static)
+
+
+def _gain(results: Results, point: tuple[str, int], static: list[tuple[str, int]]) -> float:
+    """How much lower the median latency at `point` is than at the static VOQ of the nearest utilisation, in %.
+
+    As the paper compares tau 1000 us with 64 packets. Once the circuit is full, longer VOQs differ in latency only: of those
+    within a point of the nearest, the shortest counts.
+    """
+    wanted = _utilization(results, *point)
+    off = {other: abs(_utilization(results, *other) - wanted) for other in static}
+    like = next(other for other in static if off[other] <= min(off.values()) + 1)
+    return 100 * (1 - _median(results, *point) / _median(results, *like))
+
+
+def _utilization(results: Results, series: str, x: int) -> float:
+    """Circuit utilisation in %."""
+    return results.metric(series, x, "circuit_utilization")
+
+
+def _median(results: Results, series: str, x: int) -> float:
+    """Median latency of all packets in us."""
+    return results.metric(series, x, "latency_p50")
+
+
+def _big_and_small(
+    series: str, point: str, flow_class: str, percentile: float
+) -> Callable[[Results], float]:
+    """Completion time in ms; a flow that was killed counts with the time that it had."""
+
+    def measure(results: Results) -> float:
+        run = results.run(series, point)
+        time = run.fct_percentile(percentile, flow_class, unfinished=True)
+        if time is None:
+            raise Missing(f"{series} at {point}: there is no {flow_class} flow")
+        return time / 1000
+
+    return measure
+
+
+def _fct_gain(
+    series: str, point: str, over: str, flow_class: str, percentile: float
+) -> Callable[[Results], float]:
+    """How many times as long completion takes with `over` as with `point`."""
+    long = _big_and_small(series, over, flow_class, percentile)
+    short = _big_and_small(series, point, flow_class, percentile)
+    return lambda results: long(results) / short(results)
+
+
+one_ring_small_p99 = _fct_gain("one-ring", "adu", "voq", "small", 99)
+one_ring_big_p50 = _fct_gain("one-ring", "adu", "voq", "big", 50)
+one_ring_big_p99 = _fct_gain("one-ring", "adu", "voq", "big", 99)
+one_ring_fixed = _fct_gain("one-ring", "adu", "fixed", "big", 50)
+packet_40_p50 = _fct_gain("two-rings", "packet-40", "adu-retcp", "big", 50)
+packet_40_p99 = _fct_gain("two-rings", "packet-40", "adu-retcp", "big", 99)
+
+TABLE_2 = ("voq", "voq-resize", "voq-retcp", "adu", "adu-resize", "adu-retcp", "fixed",
+           "packet-10", "packet-20", "packet-40", "packet-80")  # fmt: skip
+for _point in TABLE_2:
+    _name = _point.replace("-", "_")
+    globals()[f"small_p50_{_name}"] = _big_and_small("two-rings", _point, "small", 50)
+    globals()[f"big_p50_{_name}"] = _fct_gain("two-rings", _point, "voq", "big", 50)
+    globals()[f"big_p99_{_name}"] = _fct_gain("two-rings", _point, "voq", "big", 99)
+
+
+def packet_10_unfinished(results: Results) -> float:
+    """Bytes in GB that flows still had to deliver when they were killed."""
+    return results.run("two-rings", "packet-10").bytes_unfinished / 1e9
+
+
+def rehdfs_p50(results: Results) -> float:
+    """Median time to write with HDFS over that with reHDFS."""
+    return _write(results, "hdfs", 50) / _write(results, "rehdfs", 50)
+
+
+def rehdfs_p99(results: Results) -> float:
+    """The same for the 99th percentile."""
+    return _write(results, "hdfs", 99) / _write(results, "rehdfs", 99)
+
+
+def rehdfs_max(results: Results) -> float:
+    """The same for the longest."""
+    return _write(results, "hdfs", 100) / _write(results, "rehdfs", 100)
+
+
+def rehdfs_job(results: Results) -> float:
+    """Share of the job's time that reHDFS saves, in %."""
+    times = [results.metric(series, "static", "job_time") for series in ("hdfs", "rehdfs")]
+    return 100 * (1 - times[1] / times[0])
+
+
+def hdfs_resize_saves(results: Results) -> float:
+    """Share of the 99th percentile that resizing saves with HDFS, in %."""
+    return 100 * (1 - _write(results, "hdfs", 99, "resize") / _write(results, "hdfs", 99))
+
+
+def rehdfs_saves(results: Results) -> float:
+    """Share of the 99th percentile that reHDFS saves, in %."""
+    return 100 * (1 - _write(results, "rehdfs", 99) / _write(results, "hdfs", 99))
+
+
+def rehdfs_saves_on_resize(results: Results) -> float:
+    """The same over HDFS with resizing."""
+    return 100 * (1 - _write(results, "rehdfs", 99) / _write(results, "hdfs", 99, "resize"))
+
+
+def rehdfs_throughput(results: Results) -> float:
+    """Aggregate throughput with reHDFS over that with HDFS."""
+    rates = [results.metric(series, "static", "write_throughput") for series in ("hdfs", "rehdfs")]
+    return rates[1] / rates[0]
+
+
+def hdfs_resize_throughput(results: Results) -> float:
+    """Aggregate throughput with resizing over that without, HDFS."""
+    rates = [results.metric("hdfs", point, "write_throughput") for point in ("static", "resize")]
+    return rates[1] / rates[0]
+
+
+def _write(results: Results, series: str, percentile: float, point: str = "static") -> float:
+    """A percentile of the time to write a file, in ms."""
+    time = results.run(series, point).write_time(percentile)
+    if time is None:
+        raise Missing(f"{series} at {point}: no file was written")
+    return time
