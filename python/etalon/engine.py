@@ -51,9 +51,7 @@ class Engine(Protocol):
         """Runs a plan up to `end_ns`; gives the events of [start_ns, end_ns) and writes its packets to `pcapng`."""
 
 
-ENGINES: dict[str, Engine] = {
-    one.NAME: one for one in (engine_sim.Simulator(), engine_linux.LINUX)
-}
+ENGINES: dict[str, Engine] = {one.NAME: one for one in (engine_sim.Simulator(), engine_linux.LINUX)}
 """The engines by name."""
 
 
