@@ -161,5 +161,7 @@ def test_payload_and_utilisation_are_over_the_same_time(run: Run) -> None:
 
 def test_figures_are_at_hand(run: Run) -> None:
     assert "sequence" in dir(run.plot)
-    for name in dir(run.plot):
+    for name in set(dir(run.plot)) - {"demand"}:
         assert getattr(run.plot, name)().get_axes(), name
+    with pytest.raises(EtalonError, match="not computed from demand"):
+        run.plot.demand()
