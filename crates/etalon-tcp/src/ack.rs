@@ -333,12 +333,21 @@ impl<C: CongestionControl> Connection<C> {
             }
             return;
         }
-        let ticks = match self.timer.purpose {
-            Purpose::Reordering | Purpose::LossProbe => {
-                self.clock.ticks_for_us(self.us_until_rto().unwrap_or(1))
-            }
-            _ => self.path.rtt.rto_ticks,
-        };
+        if matches!(self.timer.purpose, Purpose::Reordering | Purpose::LossProbe) {
+            self.resume_rto();
+        } else {
+            self.timer
+                .set(&self.clock, Purpose::Rto, self.path.rtt.rto_ticks);
+        }
+    }
+
+    /// Sets the retransmission timer to what is left of the timeout since the front was sent: the timer served another
+    /// purpose meanwhile, which is no news of the network.
+    pub(crate) fn resume_rto(&mut self) {
+        if self.path.pipe.outstanding == 0 {
+            return;
+        }
+        let ticks = self.clock.ticks_for_us(self.us_until_rto().unwrap_or(1));
         self.timer.set(&self.clock, Purpose::Rto, ticks);
     }
 }

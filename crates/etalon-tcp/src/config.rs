@@ -25,8 +25,8 @@ pub struct Config {
     pub max_rto: u64,
     /// Retransmission timeout before the first RTT sample (RFC 6298: 1 s).
     pub initial_rto: u64,
-    /// Margin that the reordering and loss-probe timers add before they are rounded up to ticks. Linux: two ticks, which is
-    /// 8 ms at HZ 250, in 4.15 to 6.6; 2 ms since (and in later stable releases of those).
+    /// Margin that the reordering and loss-probe timers add before they are rounded up to ticks. Linux: 2 ms since 6.7 and
+    /// in later releases of older series, 6.1 among them; before, two ticks, which is 8 ms at HZ 250.
     pub timer_margin: u64,
     /// Shortest delayed-ACK timer (Linux: 40 ms).
     pub min_delayed_ack: u64,
@@ -70,7 +70,7 @@ impl Default for Config {
             min_rto: 200_000_000,
             max_rto: 120_000_000_000,
             initial_rto: 1_000_000_000,
-            timer_margin: 8_000_000,
+            timer_margin: 2_000_000,
             min_delayed_ack: 40_000_000,
             max_delayed_ack: 200_000_000,
             receive_buffer: 64 << 10,

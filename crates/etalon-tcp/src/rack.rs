@@ -174,7 +174,7 @@ impl<C: CongestionControl> Connection<C> {
             self.snd.retransmit = Retransmit::Lost;
         }
         if self.timer.purpose == Purpose::None {
-            self.rearm_rto();
+            self.resume_rto();
         }
     }
 
@@ -213,7 +213,7 @@ impl<C: CongestionControl> Connection<C> {
         if self.snd.probe_end.is_none() && !self.snd.board.is_empty() {
             self.snd.forced = Some(Forced::Probe);
         } else {
-            self.rearm_rto();
+            self.resume_rto();
         }
     }
 

@@ -325,9 +325,7 @@ impl<C: CongestionControl> Connection<C> {
             }
             State::Loss => {
                 self.recover_from_timeout(news);
-                if self.path.state != State::Loss {
-                    self.identify_losses(news);
-                }
+                self.identify_losses(news);
                 if self.path.state != State::Open && !news.lost_retransmit {
                     return;
                 }
