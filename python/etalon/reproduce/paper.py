@@ -51,6 +51,8 @@ class Series(_Entry):
     x: tuple[X, ...]
     seeds: int = 1
     """How many, from the plan's on."""
+    seeds_on: dict[str, int] = {}
+    """Other numbers of seeds, by engine."""
     also: dict[str, dict[str, Any]] = {}
     """Further values at the point of this x."""
 
@@ -223,7 +225,8 @@ class Paper:
             for workload in plan.workloads:
                 if self.engine not in controls()[workload.cc].engines:
                     return Point(name, x, (), f"the engine {self.engine} has no {workload.cc}")
-            seeds = range(plan.seed, plan.seed + series.seeds)
+            count = series.seeds_on.get(self.engine, series.seeds)
+            seeds = range(plan.seed, plan.seed + count)
             return Point(name, x, tuple(plan.replace(seed=seed) for seed in seeds))
         except PlanError as error:
             if (
