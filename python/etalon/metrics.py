@@ -79,13 +79,13 @@ METRICS: dict[str, Metric] = {
             "retransmits",
             "segments sent again, all flows",
             "segments",
-            lambda run: run.total("flows", "retransmits") if run.plan.workloads else None,
+            lambda run: run.counted("retransmits"),
         ),
         Metric(
             "rtos",
             "retransmission timeouts, all flows",
             "timeouts",
-            lambda run: run.total("flows", "rtos") if run.plan.workloads else None,
+            lambda run: run.counted("rtos"),
         ),
         Metric(
             "drops", "packets dropped in the switch, all pairs", "packets", lambda run: run.drops

@@ -160,7 +160,7 @@ def _figures_of(run: Run) -> dict[str, str]:
             f"Time in the switch of packets over 1000 B from rack {src} to rack {dst}, "
             "by the network that carried them."
         )
-    if 0 < run.flows.height <= MOST_BARS:
+    if run.goodput is not None and run.flows.height <= MOST_BARS:
         chosen["goodput"] = "Goodput of each flow over the measured time."
     if not run.flows.filter((pl.col("bytes") >= 0) & (pl.col("end_ns") >= 0)).is_empty():
         chosen["fct_cdf"] = (

@@ -26,6 +26,9 @@ TABLES = ("flows", "pairs", "latency_histogram", "sequence", "days")
 """The tables of a run, each a Parquet file of its folder."""
 
 
+COUNTERS = ("bytes_delivered", "retransmits", "rtos", "tlps", "recoveries", "undos")
+"""Columns of flows that the hosts count: null if a run on Linux stopped before they could tell, -1 from the core."""
+
 PROGRAMS = {
     "program": pl.Int64,
     "name": pl.String,
@@ -89,6 +92,9 @@ class Run:
             "plan_digest": plan.digest,
             "build": engine_build,
         }
+        tables["flows"] = tables["flows"].with_columns(
+            pl.when(pl.col(name) >= 0).then(pl.col(name)) for name in COUNTERS
+        )
         if plan.dfsio:
             tables["writes"] = pl.DataFrame(dict(answer["writes"]))
         programs, outputs = _programs(plan, answer.get("programs", ()))
@@ -134,10 +140,13 @@ class Run:
 
     @property
     def goodput(self) -> float | None:
-        """Payload delivered in order in the measured time, all flows, in bit/s; None without flows."""
-        if self.measured_ns == 0 or not self.plan.workloads:
-            return None
-        return self.total("flows", "bytes_delivered") * 8e9 / self.measured_ns
+        """Payload delivered in order in the measured time, all flows, in bit/s; None if that is not known."""
+        delivered = self.counted("bytes_delivered")
+        return (
+            None
+            if delivered is None or not self.measured_ns
+            else delivered * 8e9 / self.measured_ns
+        )
 
     def payload(self, network: str | None = None) -> float | None:
         """Payload that left the network "packet" or "circuit" (or both), from the measured pair's first packet to its
@@ -257,6 +266,11 @@ class Run:
         time = end - int(self.writes["start_ns"].to_numpy().min())
         return int(self.writes["bytes_written"].sum()) * 8e9 / time if time > 0 else None
 
+    def counted(self, counter: str) -> int | None:
+        """Sum of one of `COUNTERS` over the flows; None if there are none, or if one of them could not tell."""
+        values = self.flows[counter]
+        return None if values.is_empty() or values.null_count() else int(values.sum())
+
     def total(self, table: Literal["flows", "pairs"], column: str) -> int:
         """Sum of a column."""
         frame: pl.DataFrame = getattr(self, table)
@@ -283,8 +297,7 @@ class Run:
     @property
     def warnings(self) -> list[str]:
         """Sentences about results that do not say what was probably asked."""
-        flows = bool(self.plan.workloads)
-        if self.partial or not flows or self.total("flows", "bytes_delivered") > 0:
+        if self.partial or self.counted("bytes_delivered") != 0:
             return []
         return [f"{self.plan.name}: nothing was delivered in the measured time"]
 

@@ -11,7 +11,7 @@ import pytest
 
 import etalon as et
 from conftest import SMALL, Answer
-from etalon import engine, store
+from etalon import _core, engine, store
 from etalon.controls import controls
 from etalon.errors import EngineFailed, PlanError
 from etalon.plan import Plan
@@ -384,3 +384,21 @@ def test_a_failure_that_came_before_the_experiment_leaves_no_run(
     answer = etalon("run", small_file, "--engine", "linux", "--out", "out")
     assert answer.code == 1
     assert not (small_file.parent / "out").exists()
+
+
+def test_counters_that_the_kernel_could_not_tell_are_not_known(
+    fake: FakeKernel, small: Plan, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def stopped(*arguments: Any, **options: Any) -> dict[str, Any]:
+        answer = fake.run(*arguments, **options)
+        answer["flows"]["bytes_delivered"][:] = -1
+        answer["flows"]["retransmits"][1] = -1
+        return answer
+
+    monkeypatch.setattr(_core, "run_linux", stopped)
+    run = et.run(small, engine="linux")
+    assert (run.goodput, run.counted("retransmits")) == (None, None)
+    assert run.counted("rtos") is not None
+    assert run.summary()["retransmits"] is None
+    again = et.Run.load(run.save(tmp_path / "run"))
+    assert again.flows["retransmits"].null_count() == 1

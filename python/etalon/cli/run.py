@@ -181,13 +181,19 @@ def show(run: Run, folder: Path, took_s: float | None) -> None:
         table.add_row(f"latency p{percentile}", *cells)
     common.print_table(table)
     _show_flows(run)
-    counts = {"drop": run.drops}
+    counts = {
+        "retransmission": run.counted("retransmits"),
+        "timeout": run.counted("rtos"),
+        "drop": run.drops,
+    }
     what = f"over {rounded(run.measured_ns)}"
-    if plan.workloads:
-        retransmits, timeouts = run.total("flows", "retransmits"), run.total("flows", "rtos")
-        counts = {"retransmission": retransmits, "timeout": timeouts, **counts}
+    if run.goodput is not None:
         what = f"goodput {_gbps(run.goodput)} {what}"
-    counted = (f"{number} {name}{'' if number == 1 else 's'}" for name, number in counts.items())
+    counted = (
+        f"{number} {name}{'' if number == 1 else 's'}"
+        for name, number in counts.items()
+        if number is not None
+    )
     typer.echo(f"all pairs: {what}, {', '.join(counted)}")
     if len(run.writes):
         done = int((run.writes["end_ns"] >= 0).sum())
