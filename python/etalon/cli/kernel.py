@@ -48,19 +48,24 @@ def build(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Build everything anew.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
-) -> None:
+) -> int:
     """Build the kernel, unless it is there already; print its path."""
     from etalon import kernel
 
     began = time.monotonic()
     there = kernel.find(hz)
-    with _reports(quiet) as (progress, told):
-        path = kernel.image(hz, progress, told, given=source, jobs=jobs, force=force)
+    try:
+        with _reports(quiet) as (progress, told):
+            path = kernel.image(hz, progress, told, given=source, jobs=jobs, force=force)
+    except KeyboardInterrupt:
+        common.note("interrupted; the next build goes on from here")
+        return common.INTERRUPTED
     if not quiet:
         seconds = time.monotonic() - began
         known = there == path and source is None and not force
         common.note("is up to date" if known else f"built in {seconds:.0f} s")
     typer.echo(path)
+    return common.OK
 
 
 @app.command()
