@@ -468,6 +468,10 @@ impl Receiver {
                 }
                 self.marked = ce;
                 self.force_ack();
+                // When marks begin Linux hastens two ACKs, this one and the next: the peer's window may be small.
+                if ce {
+                    self.enter_quick_ack(2);
+                }
             }
             self.prior_nxt = self.nxt;
             self.echo = ce;

@@ -444,13 +444,17 @@ fn dctcp_acknowledges_a_change_of_ce_at_once_with_the_state_before() {
         .map(|a| (a.ack - PEER, a.flags.contains(Flags::ECE)))
         .collect();
     assert_eq!(seen, [(6 * MSS, false), (7 * MSS, true)]);
-    assert!(b.data(7 * MSS, 8 * MSS, true).is_empty());
-    let acks = b.data(8 * MSS, 9 * MSS, false);
+    // Linux then acknowledges one more segment at once, and delays again.
+    assert_eq!(b.data(7 * MSS, 8 * MSS, true).len(), 1);
+    assert!(b.data(8 * MSS, 9 * MSS, true).is_empty());
+    let acks = b.data(9 * MSS, 10 * MSS, false);
     let seen: Vec<_> = acks
         .iter()
         .map(|a| (a.ack - PEER, a.flags.contains(Flags::ECE)))
         .collect();
-    assert_eq!(seen, [(8 * MSS, true), (9 * MSS, false)]);
+    assert_eq!(seen, [(9 * MSS, true), (10 * MSS, false)]);
+    // Not so when the marks stop.
+    assert!(b.data(10 * MSS, 11 * MSS, false).is_empty());
 }
 
 /// Records the ECE flags that reach it.
