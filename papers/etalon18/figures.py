@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from etalon.reproduce import Drawing, Results
+from etalon.results import Run
 
 PACKETS = "VOQ (packets)"
 TAU = "tau (µs)"
@@ -57,12 +58,12 @@ def _delays(results: Results) -> Drawing:
     return Drawing("latency", series, xlabel=DELAY, percentiles=(50,))
 
 
-def _completion(flow_class: str) -> Callable[[Results], Drawing]:
+def _one_ring(name: str, flow_class: str) -> Callable[[Results], Drawing]:
     labels = {"voq": "ToR VOQ", "adu": "ADU", "fixed": "fixed schedule"}
 
     def drawing(results: Results) -> Drawing:
         runs = {labels[x]: run for x, run in results.series("one-ring").items()}
-        return Drawing("fct_cdf", runs, flow_class=flow_class)
+        return Drawing(name, runs, flow_class=flow_class)
 
     return drawing
 
@@ -76,13 +77,28 @@ def _bytes_of_rings(results: Results) -> Drawing:
     return Drawing("network_bytes", results.series("two-rings"))
 
 
+def _write_tails(results: Results) -> Drawing:
+    times = {name: run.write_time(99) for name, run in _dfsio(results).items()}
+    values = {name: time / 1000 for name, time in times.items() if time is not None}
+    return Drawing("bars", values, ylabel="99th percentile of the time to write (s)")
+
+
+def _write_throughput(results: Results) -> Drawing:
+    rates = {name: run.write_throughput for name, run in _dfsio(results).items()}
+    values = {name: rate / 1e9 for name, rate in rates.items() if rate is not None}
+    return Drawing("bars", values, ylabel="aggregate throughput (Gb/s)")
+
+
 def _bytes_of_dfsio(results: Results) -> Drawing:
-    runs = {
+    return Drawing("network_bytes", _dfsio(results))
+
+
+def _dfsio(results: Results) -> dict[str, Run]:
+    return {
         f"{name} {x}": run
         for name, series in (("HDFS", "hdfs"), ("reHDFS", "rehdfs"))
         for x, run in results.series(series).items()
     }
-    return Drawing("network_bytes", runs)
 
 
 DRAWINGS: dict[str, Callable[[Results], Drawing | list[Drawing]]] = {
@@ -95,9 +111,13 @@ DRAWINGS: dict[str, Callable[[Results], Drawing | list[Drawing]]] = {
     "8": _with_retcp(50),
     "9": _with_retcp(99),
     "10": _delays,
-    "12": _completion("small"),
-    "13": _completion("big"),
+    "12": _one_ring("fct_cdf", "small"),
+    "13": _one_ring("fct_cdf", "big"),
+    "14": _one_ring("throughput_cdf", "small"),
+    "15": _one_ring("throughput_cdf", "big"),
     "16": _bytes_of_rings,
     "19": _writes,
+    "20": _write_tails,
+    "21": _write_throughput,
     "22": _bytes_of_dfsio,
 }

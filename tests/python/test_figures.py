@@ -21,6 +21,7 @@ from etalon.figures.latency_cdf import cdf as latency_cdf
 from etalon.figures.network_bytes import gigabytes
 from etalon.figures.schedule import _open
 from etalon.figures.sequence import baselines
+from etalon.figures.throughput_cdf import cdf as throughput_cdf
 from etalon.figures.write_cdf import cdf as write_cdf
 from synthetic_runs import DAY, NIGHT, PUBLISHED_8A, VOQ_SWEEP, WEEK, Plan, Run, resolved, run
 
@@ -41,6 +42,8 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "latency_cdf": ({"16": SWEEP[16], "64": SWEEP[64]}, {}),
     "fct_cdf": ({"VOQ": run(fct_ms=200), "ADU": run(fct_ms=40)}, {}),
+    "throughput_cdf": ({"VOQ": run(fct_ms=200), "ADU": run(fct_ms=40)}, {}),
+    "bars": ({"HDFS": 20.0, "reHDFS": 4.0}, {"ylabel": "time to write (s)"}),
     "write_cdf": ({"HDFS": run(), "reHDFS": run()}, {}),
     "network_bytes": ({"ADU": run(), "VOQ": run()}, {}),
     "fct_uptime": (UPTIMES, {}),
@@ -252,8 +255,23 @@ def test_unfinished_flows_keep_the_distribution_below_one() -> None:
     curve = fct_cdf(cut)
     assert curve is not None
     assert curve[1][-1] == 12 / 16
+    rates = throughput_cdf(cut)
+    assert rates is not None
+    assert (rates[1][0], rates[1][-1]) == (4 / 16, 1)
     assert seconds(cut) is None
+    assert throughput_cdf(run()) is None
     assert fct_cdf(run()) is None  # bulk flows have no completion time
+
+
+def test_throughput_is_payload_over_completion_time() -> None:
+    done = run(fct_ms=100)
+    curve = throughput_cdf(done)
+    assert curve is not None
+    expected = sorted(
+        row["bytes"] * 8 / (row["end_ns"] - row["start_ns"])
+        for row in done.flows.iter_rows(named=True)
+    )
+    assert curve[0][1:].tolist() == pytest.approx(expected)
 
 
 def test_jains_index() -> None:

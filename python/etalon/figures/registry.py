@@ -52,8 +52,10 @@ FIGURES: Final = (
     Entry("latency", "latency percentiles over a parameter", of_a_run=False),
     Entry("latency_cdf", "distribution of latency through the switch, by network"),
     Entry("fct_cdf", "distribution of flow completion times, by class"),
+    Entry("throughput_cdf", "distribution of the throughput of finite flows"),
     Entry("write_cdf", "distribution of the times in which files were written to HDFS"),
     Entry("network_bytes", "payload that each network carried"),
+    Entry("bars", "one number of each run", of_a_run=False),
     Entry(
         "fct_uptime",
         "completion time of a transfer over the length of a day, by queue size",
