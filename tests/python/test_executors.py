@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ POINTS = 6
 @pytest.fixture
 def longer(small: Plan) -> Plan:
     """Long enough that a worker is found at work."""
-    return small.replace({"duration": "1s", "warmup": "10ms"})
+    return small.replace({"duration": "2s", "warmup": "10ms"})
 
 
 @pytest.fixture
@@ -94,29 +94,47 @@ def use(monkeypatch: pytest.MonkeyPatch, executor: Any) -> None:
     monkeypatch.setitem(executors.EXECUTORS, executor.NAME, executor)
 
 
-def kill_once(pid_of: Callable[[], int]) -> Callable[[float], None]:
-    """A progress that kills a worker once a run is complete."""
-    killed = []
-
-    def progress(share: float) -> None:
-        if share > 0 and not killed:
-            killed.append(pid_of())
-            os.kill(killed[0], signal.SIGKILL)
-
-    return progress
-
-
-def count_submissions(monkeypatch: pytest.MonkeyPatch, pool: Any) -> list[Any]:
-    """The handles that a pool gives."""
+def kill_one(
+    monkeypatch: pytest.MonkeyPatch, pool: Any, pid_of: Callable[[], int | None]
+) -> list[Any]:
+    """Kills a worker that is at work once the first answer is there. Gives the handles of all that was submitted."""
     handles: list[Any] = []
-    submit = pool.submit
+    answered: list[Answer] = []
+    killed: list[int] = []
+    submit, answer = pool.submit, pool.answer
 
     def counting(self: Any, task: Task) -> Any:
         handles.append(submit(self, task))
         return handles[-1]
 
+    def killing(self: Any, handle: Any) -> Answer | None:
+        found: Answer | None = answer(self, handle)
+        if found is not None:
+            answered.append(found)
+        if answered and not killed and (pid := pid_of()) is not None:
+            killed.append(pid)
+            os.kill(pid, signal.SIGKILL)
+        return found
+
     monkeypatch.setattr(pool, "submit", counting)
+    monkeypatch.setattr(pool, "answer", killing)
     return handles
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started and that are there."""
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+        return [int(child) for one in threads for child in (one / "children").read_text().split()]
+    except OSError:
+        return []
+
+
+def descendants(pid: int) -> Iterator[int]:
+    """Those, and theirs."""
+    for child in children(pid):
+        yield child
+        yield from descendants(child)
 
 
 def test_a_run_survives_the_way_to_a_worker_and_back(small: Plan) -> None:
@@ -131,7 +149,7 @@ def test_a_run_survives_the_way_to_a_worker_and_back(small: Plan) -> None:
 def test_a_worker_needs_no_file_of_the_plan(small_file: Path, tmp_path: Path) -> None:
     import pickle
 
-    (tmp_path / "flows.txt").write_text("r0h0 r1h0 10000000 0\n")
+    (tmp_path / "flows.txt").write_text("r0h0 r1h0 100000 11000000\n")
     text = small_file.read_text().partition("[[bulk]]")[0]
     small_file.write_text(f'{text}[[trace]]\nfile = "flows.txt"\n')
     plan = Plan.load(small_file)
@@ -207,14 +225,13 @@ def test_dask_of_two_workers_one_of_them_killed(
 
     from etalon.executors.dask import DaskPool
 
-    handles = count_submissions(monkeypatch, DaskPool)
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as workers,
         dask.config.set({"scheduler-address": workers.scheduler_address}),
     ):
-        kill = kill_once(lambda: workers.workers[1].pid)
-        et.sweep(longer, GRID, folder=tmp_path / "dask", executor="dask", progress=kill)
+        handles = kill_one(monkeypatch, DaskPool, lambda: workers.workers[1].pid)
+        et.sweep(longer, GRID, folder=tmp_path / "dask", executor="dask")
     assert len(handles) > POINTS, "a plan was run again"
     assert files(tmp_path / "dask") == local
 
@@ -231,21 +248,18 @@ def test_ray_of_two_workers_one_of_them_killed(
     ray = pytest.importorskip("ray", reason="the extra etalon-rdcn[ray] is not installed")
     from etalon.executors.ray import RayPool
 
-    handles = count_submissions(monkeypatch, RayPool)
-    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-    try:
+    def busy() -> int | None:
+        """A worker at work, which Ray names after its task."""
+        for pid in descendants(os.getpid()):
+            with suppress(OSError):
+                if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::perform"):
+                    return pid
+        return None
 
-        def busy() -> int:
-            from ray.util import state
-
-            running = state.list_tasks(filters=[("state", "=", "RUNNING")], detail=True)
-            return next(int(task.worker_pid) for task in running if task.worker_pid)
-
-        kill = kill_once(busy)
-        et.sweep(longer, GRID, folder=tmp_path / "ray", executor="ray", progress=kill)
-    finally:
-        ray.shutdown()
-    assert len(handles) > POINTS, "a plan was run again"
+    handles = kill_one(monkeypatch, RayPool, busy)
+    et.sweep(longer, GRID, folder=tmp_path / "ray", executor="ray", jobs=2)
+    assert not ray.is_initialized()
+    assert len(handles) == POINTS + 1, "a plan was run again"
     assert files(tmp_path / "ray") == local
 
 
@@ -257,15 +271,14 @@ def test_slurm_jobs_one_of_them_killed(
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     use(monkeypatch, Slurm("local"))  # submitit's own: the same jobs as processes of this machine
-    handles = count_submissions(monkeypatch, SlurmPool)
 
-    def busy() -> int:
-        """The process that runs the first job that is not over: a child of the one that watches it."""
-        watcher = next(job.job_id for job in handles if not job.done())
-        return int(Path(f"/proc/{watcher}/task/{watcher}/children").read_text().split()[0])
+    def busy() -> int | None:
+        """The process of a job: the one that watches it has the job's number."""
+        at_work = (pid for job in handles if not job.done() for pid in children(int(job.job_id)))
+        return next(at_work, None)
 
-    kill = kill_once(busy)
-    et.sweep(longer, GRID, folder=tmp_path / "slurm", executor="slurm", jobs=2, progress=kill)
+    handles = kill_one(monkeypatch, SlurmPool, busy)
+    et.sweep(longer, GRID, folder=tmp_path / "slurm", executor="slurm", jobs=2)
     assert len(handles) == POINTS + 1, "a plan was run again"
     assert files(tmp_path / "slurm") == local
     assert not any((tmp_path / "cache/etalon/slurm").iterdir())
