@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -51,7 +52,12 @@ class Dask:
         settings = {"distributed.scheduler.allowed-failures": 0}
         with (
             dask.config.set(settings),
-            LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=None) as workers,
+            LocalCluster(
+                n_workers=jobs,
+                threads_per_worker=1,
+                dashboard_address=None,
+                silence_logs=logging.ERROR,
+            ) as workers,
             Client(workers, set_as_default=False) as client,
         ):
             yield DaskPool(client)
