@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from etalon import engine as engines
-from etalon import schedulers
+from etalon import executors, schedulers
 from etalon.errors import PlanError, PlanWarning
 from etalon.plan import Plan
 from etalon.plan_errors import build
@@ -222,15 +222,17 @@ def run_many(
     engine: str = "sim",
     progress: engines.Progress | None = None,
     done: engines.Done | None = None,
+    executor: str = "local",
 ) -> list[Run]:
-    """Runs plans, `jobs` at a time (default: one a processor). The results do not depend on `jobs`."""
+    """Runs plans, `jobs` at a time (default: one a processor). The results do not depend on `jobs` or `executor`."""
+    where = executors.named(executor)
     for sentence in dict.fromkeys(sentence for plan in plans for sentence in plan.warnings):
         warnings.warn(sentence, PlanWarning, stacklevel=2)
     engines.check(plans, engine)
     missing = engines.named(engine).needs(plans)
     if missing:
         print(engines.building(missing), file=sys.stderr)
-    runs = engines.execute(plans, engine=engine, jobs=jobs, progress=progress, done=done)
+    runs = where.execute(plans, engine=engine, jobs=jobs, progress=progress, done=done)
     for sentence in dict.fromkeys(sentence for run in runs for sentence in run.warnings):
         warnings.warn(sentence, PlanWarning, stacklevel=2)
     return runs

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from etalon import _core, api, store
+from etalon import _core, api, executors, store
 from etalon import engine as engines
 from etalon.engine import Progress
 from etalon.errors import EtalonError, Interrupted, Occupied, PlanError
@@ -152,6 +152,7 @@ def sweep(
     jobs: int | None = None,
     folder: str | Path | None = None,
     engine: str = "sim",
+    executor: str = "local",
     fresh: bool = False,
     progress: Progress | None = None,
 ) -> Sweep:
@@ -160,11 +161,19 @@ def sweep(
     With a `folder`, every run is kept in it as soon as it is complete, and those already there are not run again, so
     that a sweep that was interrupted goes on where it stopped, and a larger grid of the same keys runs what is new. With
     `fresh` all are run again, and another sweep that was in the folder is replaced.
+
+    `executor` says where they run, `jobs` at a time: "local", "ray", "dask" or "slurm" (`etalon list executors`). The
+    results are the same, and a sweep may go on with another executor.
     """
+    executors.named(executor)  # or a sentence, before anything is written
     points = points_of(plan, grid, seeds)
     if folder is None:
         runs = api.run_many(
-            [point.plan for point in points], jobs, engine=engine, progress=progress
+            [point.plan for point in points],
+            jobs,
+            engine=engine,
+            progress=progress,
+            executor=executor,
         )
         return Sweep(plan, points, runs)
     engines.prepare([point.plan for point in points], engine)  # and with it its digest
@@ -184,6 +193,7 @@ def sweep(
             engine=engine,
             progress=overall,
             done=lambda index, run: kept.add(missing[index], run),
+            executor=executor,
         )
     except Interrupted as stop:
         for run in stop.runs:

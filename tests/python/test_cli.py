@@ -154,7 +154,7 @@ def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> No
             "is not before the end of the experiment",
         ),
         (["trace", "small.toml", "--no-pcapng", "--no-timeline"], "leave nothing to write"),
-        (["list", "foo"], 'there is no list "foo"; there are cc, engines, schedulers'),
+        (["list", "foo"], 'there is no list "foo"; there are cc, engines, executors'),
         (["list", "metric"], 'there is no list "metric"; did you mean "metrics"?'),
         (["list", "cc", "--markdown"], "--markdown is for `etalon list keys`"),
         (["run"], "Missing argument"),

@@ -22,6 +22,7 @@ class Kind(StrEnum):
 
     CC = "cc"
     ENGINES = "engines"
+    EXECUTORS = "executors"
     SCHEDULERS = "schedulers"
     WORKLOADS = "workloads"
     FIGURES = "figures"
@@ -50,7 +51,7 @@ def show(
         bool, typer.Option("--markdown", help="Print the keys as docs/plan.md has them.")
     ] = False,
 ) -> None:
-    """List congestion controls, engines, schedulers, workloads, figures, papers, examples, metrics or the keys of a plan."""
+    """List what there is to choose from: congestion controls, engines, workloads, ..., or the keys of a plan."""
     kind = None if what is None else _kind(what)
     if markdown:
         if kind is not Kind.KEYS or json:
@@ -122,6 +123,12 @@ def _engines() -> list[dict[str, Any]]:
     return _entries({name: engine.DESCRIPTION for name, engine in ENGINES.items()})
 
 
+def _executors() -> list[dict[str, Any]]:
+    from etalon.executors import EXECUTORS
+
+    return _entries({name: executor.DESCRIPTION for name, executor in EXECUTORS.items()})
+
+
 def _schedulers() -> list[dict[str, Any]]:
     from etalon.plan_schedule import KINDS
 
@@ -180,6 +187,7 @@ def _entries(descriptions: Mapping[str, str]) -> list[dict[str, Any]]:
 _LISTS: dict[Kind, Callable[[], list[dict[str, Any]]]] = {
     Kind.CC: _controls,
     Kind.ENGINES: _engines,
+    Kind.EXECUTORS: _executors,
     Kind.SCHEDULERS: _schedulers,
     Kind.WORKLOADS: _workloads,
     Kind.FIGURES: _figures,

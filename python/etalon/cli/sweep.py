@@ -57,14 +57,18 @@ def sweep(
         bool, typer.Option("--force", help="Run every point again, also those that are there.")
     ] = False,
     engine: common.Engine = "sim",
+    executor: Annotated[
+        str, typer.Option("--executor", help="Where the runs are done: local, ray, dask or slurm.")
+    ] = "local",
     patience: common.Patience = "60s",
     json: common.Json = False,
     figures: common.Figures = True,
 ) -> int:
     """Run an experiment over a grid of values; continues a sweep that was interrupted."""
-    from etalon import sweeps
+    from etalon import executors, sweeps
     from etalon.plan import Plan
 
+    executors.named(executor)
     plan = Plan.load(plan_file)
     grid = common.parse_grid(settings or ())
     if not grid and seeds == 1:
@@ -84,6 +88,7 @@ def sweep(
                 jobs=jobs,
                 folder=folder,
                 engine=engine,
+                executor=executor,
                 fresh=force,
                 progress=progress,
             )

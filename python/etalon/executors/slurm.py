@@ -1,0 +1,104 @@
+"""Slurm, through submitit: every run is a job of the cluster that `sbatch` of this machine submits to."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from etalon.engine import Done, Progress
+from etalon.engine_linux import cache_folder
+from etalon.errors import EtalonError, PlanError
+from etalon.executors import base, cluster, worker
+from etalon.executors.base import WorkerLost
+from etalon.executors.worker import Answer, Task
+from etalon.plan import Plan
+from etalon.results import Run
+
+LIMIT_MINUTES = 60
+"""Time limit of a job; SBATCH_TIMELIMIT overrides it, as the other SBATCH_ variables do what they are for."""
+
+
+class Slurm:
+    """An executor over Slurm; `cluster` may be another of submitit's, such as "local" or "debug"."""
+
+    NAME = "slurm"
+    DESCRIPTION = (
+        "a job a run, by sbatch; partition and limits from SBATCH_PARTITION, SBATCH_TIMELIMIT, ..."
+    )
+    AT_ONCE: int | None = 100
+
+    def __init__(self, cluster: str = "slurm") -> None:
+        self.cluster = cluster
+
+    def check(self) -> None:
+        """Refuses if submitit or Slurm itself is not installed."""
+        base.require(self.NAME, "submitit")
+        if self.cluster == "slurm" and shutil.which("sbatch") is None:
+            raise PlanError(
+                "--executor slurm: there is no sbatch on this machine; run it where jobs are submitted"
+            )
+
+    def execute(
+        self,
+        plans: Sequence[Plan],
+        *,
+        engine: str,
+        jobs: int | None,
+        progress: Progress | None,
+        done: Done | None,
+    ) -> list[Run]:
+        """Runs plans."""
+        return cluster.execute(self, plans, engine=engine, jobs=jobs, progress=progress, done=done)
+
+    @contextmanager
+    def open(self, jobs: int) -> Iterator[SlurmPool]:
+        """A folder for what jobs and this process tell each other; all machines must see it."""
+        import submitit
+
+        try:
+            parent = cache_folder() / "slurm"
+            parent.mkdir(parents=True, exist_ok=True)
+            folder = Path(tempfile.mkdtemp(dir=parent))
+        except OSError as error:
+            raise EtalonError(f"{error.filename}: could not be made: {error.strerror}") from error
+        try:
+            executor = submitit.AutoExecutor(folder=folder, cluster=self.cluster)
+            executor.update_parameters(
+                name="etalon", timeout_min=LIMIT_MINUTES, cpus_per_task=1, tasks_per_node=1
+            )
+            yield SlurmPool(executor)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class SlurmPool:
+    """The jobs of one sweep; a handle is a job."""
+
+    def __init__(self, executor: Any) -> None:
+        self.executor = executor
+
+    def submit(self, task: Task) -> Any:
+        """Queues a job."""
+        return self.executor.submit(worker.perform, task)
+
+    def answer(self, handle: Any) -> Answer | None:
+        """What came of a job, None while it is not over."""
+        from submitit.core.utils import FailedJobError, UncompletedJobError
+
+        if not handle.done():
+            return None
+        try:
+            answer: Answer = handle.result()
+        except FailedJobError:
+            raise  # the function's own, which would fail again
+        except UncompletedJobError as error:
+            raise WorkerLost(f"job {handle.job_id} ended as {handle.state}") from error
+        return answer
+
+    def cancel(self, handle: Any) -> None:
+        """Drops a job, also one that runs."""
+        handle.cancel(check=False)
