@@ -44,7 +44,7 @@ test-hdfs:
 	@command -v mvn >/dev/null || { echo "reHDFS needs Java 17 and Maven: apt-get install maven openjdk-17-jdk-headless"; exit 1; }
 	MAVEN_OPTS="-Xmx384m -XX:+UseSerialGC" mvn -q -B -f hdfs/pom.xml -Dmaven.repo.local=$(CACHE)/m2 verify
 
-test-python: setup
+test-python: setup kernel
 	$(BIN)/pytest
 
 lint: setup

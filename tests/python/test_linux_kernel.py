@@ -135,6 +135,19 @@ def test_exec_gives_output_and_exit_status(small_file: Path, etalon: Command) ->
     assert "2 packets transmitted, 2 received" in answer.out
 
 
+def test_programs_cannot_write_to_the_host_machine(
+    small_file: Path, tmp_path: Path, etalon: Command
+) -> None:
+    script = (
+        f"mkdir /tmp/all; mount -t hostfs none /tmp/all && cat /tmp/all{small_file} >/dev/null && echo read;"
+        f"echo no > /tmp/all{tmp_path}/one; mount -o remount,rw /tmp/all; echo no > /tmp/all{tmp_path}/two;"
+        f"echo kept > {tmp_path}/three; cat {tmp_path}/three"
+    )
+    answer = etalon("exec", small_file, "--", "sh", "-c", script)
+    assert answer.out.split() == ["read", "kept"]
+    assert not {"one", "two", "three"} & {path.name for path in tmp_path.iterdir()}
+
+
 def test_shell_has_the_terminal(small_file: Path) -> None:
     before = kernels()
     ours, theirs = pty.openpty()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -51,6 +52,8 @@ def image(
     if path is not None and given is None and not force:
         return path
     tools.check()
+    # Libraries that are loaded by now may have had system calls go on after a signal: Ctrl-C would wait for the compiler.
+    signal.siginterrupt(signal.SIGINT, True)
     told = told or (lambda step: None)
     with cache.lock(f"hz{hz}", told):
         path = cache.find(hz)  # another build may have made it while this one waited
