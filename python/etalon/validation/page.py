@@ -138,7 +138,9 @@ def figure(rows: Sequence[Comparison], name: str) -> bytes:
             ax.set_ylim(bottom=0)
         drawing.supxlabel("time after the circuit (ms)", fontsize=8)
         drawing.supylabel(label, fontsize=8)
-        panels[0][0].legend(loc="upper left")
+        drawing.legend(
+            *panels[0][0].get_legend_handles_labels(), loc="outside upper right", ncols=2
+        )
         return style.png(drawing)
 
 
