@@ -30,14 +30,14 @@ pub(crate) fn last_words(console: &str) -> Option<String> {
         let reason = reason.lines().next().unwrap_or_default().trim();
         return Some(match reason.contains("memory") {
             true => format!(
-                "The kernel ran out of memory ({reason}); give it more (memory), or emulate fewer hosts or flows."
+                "The kernel ran out of memory ({reason}); emulate fewer hosts or flows, or let programs use less."
             ),
             false => format!("The kernel panicked: {reason}."),
         });
     }
     if console.contains("Out of memory: Killed process") || console.contains("oom-kill") {
         return Some(
-            "The kernel ran out of memory; give it more (memory), or emulate fewer hosts or flows."
+            "The kernel ran out of memory; emulate fewer hosts or flows, or let programs use less."
                 .to_owned(),
         );
     }
