@@ -185,6 +185,13 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, sentence: str) -> None:
     assert f"{tmp_path}/flows.txt:2" in str(error.value)
 
 
+def test_a_bad_line_is_named_by_its_own_file_not_by_the_plan_that_reads_it(tmp_path: Path) -> None:
+    write(tmp_path, "r0h0 r1h0 1000 0\nr0h0 r0h0 1000 0\n")
+    (tmp_path / "plan.toml").write_text('[network]\nracks = 2\n[[trace]]\nfile = "flows.txt"\n')
+    with pytest.raises(PlanError, match=r"flows.txt:2: host r0h0 would send to itself"):
+        Plan.load(tmp_path / "plan.toml")
+
+
 @pytest.mark.parametrize(
     ("tables", "sentence"),
     [
