@@ -468,7 +468,8 @@ impl Receiver {
                 }
                 self.marked = ce;
                 self.force_ack();
-                // When marks begin Linux hastens two ACKs, this one and the next: the peer's window may be small.
+                // When marks begin the next ACK is hastened too. RFC 8257 does not ask for it; Linux is seen to do it, but
+                // not always (DEVIATIONS.md).
                 if ce {
                     self.enter_quick_ack(2);
                 }
