@@ -184,19 +184,28 @@ fn what_happens_at_once_in_a_chain_happens_by_stage() {
             };
             let mut chain = Chain::new(stages(100), stages(100));
             let mut out = Out::default();
-            for pair in if back_first {
-                [BACK, FORTH]
-            } else {
-                [FORTH, BACK]
-            } {
+            // What comes before them makes the chain look for the next twice.
+            chain.enqueue(Time(0), packet(2, FORTH, 1000), &mut out, &mut ());
+            let pairs = [[FORTH, BACK], [BACK, FORTH]][usize::from(back_first)];
+            for pair in pairs {
                 let handle = u32::from(pair.src);
-                chain.enqueue(Time(0), packet(handle, pair, 1000), &mut out, &mut ());
+                let packet = packet(handle, pair, 1000);
+                chain.enqueue(Time(50), packet, &mut out, &mut ());
             }
             drain(&mut chain, &mut out, Time(1000));
             let end = 100 + 10 * more;
-            assert_eq!(out.times(), [(0, end), (1, end)]);
+            assert_eq!(out.times(), [(2, end), (0, 50 + end), (1, 50 + end)]);
         }
     }
+    // Three stages: what 2 does at 145 comes between the tie of 0 and 1 and its instant.
+    let mut chain = Chain::new(vec![wire(100)], vec![wire(90), wire(10)]);
+    let mut out = Out::default();
+    for (handle, pair, now) in [(0, FORTH, 50), (1, BACK, 50), (2, BACK, 55)] {
+        let packet = packet(handle, pair, 1000);
+        chain.enqueue(Time(now), packet, &mut out, &mut ());
+    }
+    drain(&mut chain, &mut out, Time(1000));
+    assert_eq!(out.times(), [(0, 150), (1, 150), (2, 155)]);
 }
 
 #[test]
