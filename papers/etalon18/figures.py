@@ -80,7 +80,7 @@ def _bytes_of_rings(results: Results) -> Drawing:
 def _write_tails(results: Results) -> Drawing:
     times = {name: run.fct_percentile(99, "hdfs") for name, run in _dfsio(results).items()}
     values = {name: time / 1000 for name, time in times.items() if time is not None}
-    return Drawing("bars", values, ylabel="p99 write time of a block (ms)")
+    return Drawing("bars", values, ylabel="p99 write time (ms)")
 
 
 def _write_throughput(results: Results) -> Drawing:
