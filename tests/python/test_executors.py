@@ -16,7 +16,7 @@ from conftest import Answer as Printed
 from etalon import engine_sim, executors
 from etalon.errors import EtalonError, Interrupted, PlanError
 from etalon.executors import base, cluster
-from etalon.executors.base import WorkerLost
+from etalon.executors.cluster import WorkerLost
 from etalon.executors.worker import Answer, Task, perform
 from etalon.plan import Plan
 
@@ -68,21 +68,16 @@ class FakePool:
         self.cancelled += 1
 
 
-class Fake:
+class Fake(cluster.Cluster):
     """An executor over such a pool."""
 
     NAME = "fake"
     DESCRIPTION = "a fake"
+    MODULES = ()
     AT_ONCE = 2
 
     def __init__(self, deaths: int = 0) -> None:
         self.pool = FakePool(deaths)
-
-    def check(self) -> None:
-        pass
-
-    def execute(self, plans: Any, **settings: Any) -> Any:
-        return cluster.execute(self, plans, **settings)
 
     @contextmanager
     def open(self, jobs: int) -> Iterator[FakePool]:
@@ -213,7 +208,7 @@ def test_programs_stay_on_this_machine(small: Plan, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(cluster.engines, "prepare", lambda *_: None)
     plan = et.experiment(small.network, et.program("r0h0", "true"), duration="30ms")
     with pytest.raises(PlanError, match="--executor local does"):
-        cluster.execute(Fake(), [plan], engine="linux", jobs=1, progress=None, done=None)
+        Fake().execute([plan], engine="linux", jobs=1, progress=None, done=None)
 
 
 def test_dask_of_two_workers_one_of_them_killed(
