@@ -18,6 +18,7 @@ from typing import Any
 
 import polars as pl
 
+from etalon import files
 from etalon.errors import EtalonError, Occupied, PlanError
 from etalon.plan import Plan
 from etalon.results import PROGRAMS, TABLES, WRITES, Run
@@ -108,39 +109,27 @@ def save_run(run: Run, folder: Path, force: bool = False) -> Path:
 
 def write_run(run: Run, draft: Path) -> None:
     """Writes a run's files into a folder that is being made."""
-    write_text(draft / PLAN, run.plan.to_toml())
+    files.put(draft / PLAN, run.plan.to_toml())
     for name in TABLES:
-        write_table(draft / f"{name}.parquet", getattr(run, name))
+        put_table(draft / f"{name}.parquet", getattr(run, name))
     if len(run.writes):
-        write_table(draft / WRITE_TABLE, run.writes)
+        put_table(draft / WRITE_TABLE, run.writes)
     if len(run.programs):
-        write_table(draft / PROGRAM_TABLE, run.programs)
+        put_table(draft / PROGRAM_TABLE, run.programs)
         (draft / "programs").mkdir()
         for name, content in run.outputs.items():
-            _write(draft / name, content)
+            files.put(draft / name, content)
     if run.console:
-        write_text(draft / CONSOLE, run.console)
+        files.put(draft / CONSOLE, run.console)
     document = {**run.meta, "summary": run.summary()}
-    write_text(draft / RUN, json.dumps(document, indent=2) + "\n")
+    files.put(draft / RUN, json.dumps(document, indent=2) + "\n")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes a text and waits until it is on the disk."""
-    _write(path, text.encode())
-
-
-def write_table(path: Path, table: pl.DataFrame) -> None:
+def put_table(path: Path, table: pl.DataFrame) -> None:
     """Writes a Parquet file. It is made in memory, so that what the disk has to say arrives as an `OSError`."""
     buffer = io.BytesIO()
     table.write_parquet(buffer)
-    _write(path, buffer.getvalue())
-
-
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    files.put(path, buffer.getvalue())
 
 
 def load_run(folder: Path) -> Run:

@@ -101,14 +101,14 @@ def with_console(failure: EngineFailed) -> str:
     if not failure.console:
         return str(failure)
     if failure.log is None:
-        from etalon import engine_linux
+        from etalon import engine_linux, files
 
         name = hashlib.sha256(failure.console.encode()).hexdigest()[:8]
         folder = engine_linux.cache_folder() / "console"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             failure.log = folder / f"{name}.log"
-            failure.log.write_text(failure.console, encoding="utf-8")
+            files.put(failure.log, failure.console)
         except OSError as error:
             return f"{failure}\nconsole log: could not be written to {folder}: {error.strerror}"
     return f"{failure}\nconsole log: {failure.log}"

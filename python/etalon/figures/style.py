@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,8 @@ import matplotlib as mpl
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from etalon import files
 
 COLUMN: Final = 3.3
 """Width of a figure in inches: one column."""
@@ -161,17 +162,6 @@ def save(figure: Figure, folder: str | os.PathLike[str], name: str) -> list[Path
     written = []
     for suffix in _METADATA:
         path = folder / f"{name}.{suffix}"
-        content = _render(figure, suffix)
-        descriptor, temporary = tempfile.mkstemp(
-            dir=folder, prefix=f".{name}.", suffix=f".{suffix}"
-        )
-        try:
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(content)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        files.put(path, _render(figure, suffix))
         written.append(path)
     return written

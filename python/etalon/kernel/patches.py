@@ -8,6 +8,7 @@ import re
 import shutil
 from pathlib import Path
 
+from etalon import files
 from etalon.kernel.process import Log
 
 ORIGINALS = ".etalon/originals"
@@ -72,6 +73,4 @@ def _files(folder: Path) -> set[Path]:
 
 def _copy(file: Path, to: Path) -> None:
     to.parent.mkdir(parents=True, exist_ok=True)
-    part = to.with_name(f".{to.name}.part")
-    shutil.copyfile(file, part)
-    os.replace(part, to)
+    files.put(to, file.read_bytes())
