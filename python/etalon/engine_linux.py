@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -218,9 +217,3 @@ def _fixed(plan: Plan) -> list[PlanError]:
                 )
             )
     return found
-
-
-def cache_folder() -> Path:
-    """Where Etalon keeps what it can make again."""
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "etalon"

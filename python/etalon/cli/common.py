@@ -101,10 +101,10 @@ def with_console(failure: EngineFailed) -> str:
     if not failure.console:
         return str(failure)
     if failure.log is None:
-        from etalon import engine_linux, files
+        from etalon import cache, files
 
         name = hashlib.sha256(failure.console.encode()).hexdigest()[:8]
-        folder = engine_linux.cache_folder() / "console"
+        folder = cache.folder("console")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             failure.log = folder / f"{name}.log"

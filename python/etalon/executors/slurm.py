@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from etalon.engine_linux import cache_folder
+from etalon import cache
 from etalon.errors import EtalonError, PlanError
 from etalon.executors import worker
 from etalon.executors.cluster import Cluster, WorkerLost
@@ -46,7 +46,7 @@ class Slurm(Cluster):
         import submitit
 
         try:
-            parent = cache_folder() / "slurm"
+            parent = cache.folder("slurm")
             parent.mkdir(parents=True, exist_ok=True)
             folder = Path(tempfile.mkdtemp(dir=parent))
         except OSError as error:
