@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from etalon.engine import Progress
     from etalon.plan import Plan
 
+PlanFile = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="Plan file (TOML).", show_default=False)
+]
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder for the results.", show_default=False)
 ]

@@ -112,9 +112,9 @@ def _kind(text: str) -> Kind:
 
 
 def _controls() -> list[dict[str, Any]]:
-    from etalon.plan_workload import controls
+    from etalon.controls import controls
 
-    return list(controls().values())
+    return [control.as_dict() for control in controls().values()]
 
 
 def _engines() -> list[dict[str, Any]]:
