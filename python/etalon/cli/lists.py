@@ -89,7 +89,7 @@ def _table(entries: Sequence[Mapping[str, Any]]) -> Table:
 
 def _controls_table(entries: Sequence[Mapping[str, Any]]) -> Table:
     """Congestion controls and their parameters, with the engines that have them."""
-    from etalon.engine import ENGINES
+    from etalon.controls import ENGINES
 
     table = common.plain_table("name", *ENGINES, "")
     for entry in entries:

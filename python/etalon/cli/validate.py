@@ -37,9 +37,10 @@ def validate(
     from etalon import store, validation
     from etalon.validation import page
 
-    chosen = [e for e in validation.EXPERIMENTS if only is None or only in e.name]
+    every = list(validation.all_experiments())
+    chosen = [experiment for experiment in every if only is None or only in experiment.name]
     if not chosen:
-        names = "; ".join(experiment.name for experiment in validation.EXPERIMENTS)
+        names = "; ".join(experiment.name for experiment in every)
         raise PlanError(f'--only "{only}": no experiment has this in its name; there are {names}')
     if out is not None:
         if only is not None:
