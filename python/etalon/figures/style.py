@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -121,6 +121,17 @@ def legend(ax: Axes, *, columns: int = 1, outside: bool = False, **kwargs: Any) 
     if outside:
         placement = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
     ax.legend(handles, labels, ncols=columns, **(placement | kwargs))
+
+
+def name_bars(ax: Axes, names: Sequence[str]) -> None:
+    """Names the bars, or groups of bars, at 0, 1, 2, ...; what would not fit side by side is turned."""
+    ax.set_xticks(range(len(names)), list(names))
+    if len(names) > 6 or sum(map(len, names)) > 36:
+        ax.tick_params(axis="x", rotation=45)
+        for label in ax.get_xticklabels():
+            label.set_horizontalalignment("right")
+            label.set_rotation_mode("anchor")
+    ax.tick_params(axis="x", length=0)
 
 
 def colour(index: int) -> str:
