@@ -5,24 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from statistics import fmean
 
-from etalon.reproduce import Missing, Results
+from etalon.reproduce import Missing, Results, ratio
 
 SIZES = (4, 8, 16, 32, 64, 128)
 
 
-def resize_gain(results: Results) -> float:
-    """Utilisation of resizing over that of static VOQs of 16 packets."""
-    return _utilization(results, "resize", 1000) / _utilization(results, "static", 16)
-
-
-def resize_latency(results: Results) -> float:
-    """Median latency of resizing over that of static VOQs of 16 packets."""
-    return _median(results, "resize", 1000) / _median(results, "static", 16)
-
-
-def resize_latency_against_64(results: Results) -> float:
-    """Median latency of resizing over that of static VOQs of 64 packets."""
-    return _median(results, "resize", 1000) / _median(results, "static", 64)
+resize_gain = ratio("circuit_utilization", ("resize", 1000), ("static", 16))
+resize_latency = ratio("latency_p50", ("resize", 1000), ("static", 16))
+resize_latency_against_64 = ratio("latency_p50", ("resize", 1000), ("static", 64))
 
 
 def retcp_gain(results: Results) -> float:
@@ -122,18 +112,12 @@ def packet_10_unfinished(results: Results) -> float:
     return results.run("two-rings", "packet-10").bytes_unfinished / 1e9
 
 
-def rehdfs_p50(results: Results) -> float:
-    """Median time to write with HDFS over that with reHDFS."""
-    return _write(results, "hdfs", 50) / _write(results, "rehdfs", 50)
-
-
-def rehdfs_p99(results: Results) -> float:
-    """The same for the 99th percentile."""
-    return _write(results, "hdfs", 99) / _write(results, "rehdfs", 99)
+rehdfs_p50 = ratio("write_p50", ("hdfs", "static"), ("rehdfs", "static"))
+rehdfs_p99 = ratio("write_p99", ("hdfs", "static"), ("rehdfs", "static"))
 
 
 def rehdfs_max(results: Results) -> float:
-    """The same for the longest."""
+    """The longest time to write with HDFS over that with reHDFS."""
     return _write(results, "hdfs", 100) / _write(results, "rehdfs", 100)
 
 
@@ -158,16 +142,8 @@ def rehdfs_saves_on_resize(results: Results) -> float:
     return 100 * (1 - _write(results, "rehdfs", 99) / _write(results, "hdfs", 99, "resize"))
 
 
-def rehdfs_throughput(results: Results) -> float:
-    """Aggregate throughput with reHDFS over that with HDFS."""
-    rates = [results.metric(series, "static", "write_throughput") for series in ("hdfs", "rehdfs")]
-    return rates[1] / rates[0]
-
-
-def hdfs_resize_throughput(results: Results) -> float:
-    """Aggregate throughput with resizing over that without, HDFS."""
-    rates = [results.metric("hdfs", point, "write_throughput") for point in ("static", "resize")]
-    return rates[1] / rates[0]
+rehdfs_throughput = ratio("write_throughput", ("rehdfs", "static"), ("hdfs", "static"))
+hdfs_resize_throughput = ratio("write_throughput", ("hdfs", "resize"), ("hdfs", "static"))
 
 
 def _write(results: Results, series: str, percentile: float, point: str = "static") -> float:
