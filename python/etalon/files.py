@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from etalon.errors import PlanError
+
 
 @contextmanager
 def draft(path: Path) -> Iterator[Path]:
@@ -34,3 +36,12 @@ def put(path: Path, content: bytes | str) -> None:
     """
     with draft(path) as beside:
         beside.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def check_writable(path: Path) -> None:
+    """Says before a long run, not after it, that a file or folder of this name cannot be made."""
+    place = next(parent for parent in path.absolute().parents if parent.exists())
+    if not place.is_dir():
+        raise PlanError(f"cannot be made: {place} is a file, not a folder", file=str(path))
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise PlanError(f"cannot be made: no permission to write in {place}", file=str(path))

@@ -39,7 +39,7 @@ def claim(folder: Path, force: bool = False) -> None:
     """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise PlanError("is a file, not a folder", file=str(folder))
-    check_writable(folder)
+    files.check_writable(folder)
     if not folder.is_dir() or not any(folder.iterdir()):
         return
     if not holds_results(folder):
@@ -49,15 +49,6 @@ def claim(folder: Path, force: bool = False) -> None:
     if not force:
         what = "a sweep" if (folder / SWEEP).is_file() else "a run"
         raise Occupied(what, file=str(folder))
-
-
-def check_writable(path: Path) -> None:
-    """Says before a long run, not after it, that a file or folder of this name cannot be made."""
-    place = next(parent for parent in path.absolute().parents if parent.exists())
-    if not place.is_dir():
-        raise PlanError(f"cannot be made: {place} is a file, not a folder", file=str(path))
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise PlanError(f"cannot be made: no permission to write in {place}", file=str(path))
 
 
 def holds_results(folder: Path) -> bool:

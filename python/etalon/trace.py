@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from etalon import _core, files, store
+from etalon import _core, files
 from etalon import engine as engines
 from etalon.errors import EtalonError, Interrupted, Occupied, PlanError
 
@@ -71,7 +71,7 @@ def write(
         _builder()  # a missing package should be told before the work, not after it
     folder = Path(folder)
     names = [name for name, wanted in ((PCAPNG, pcapng), (TIMELINE, timeline)) if wanted]
-    store.check_writable(folder / TIMELINE)
+    files.check_writable(folder / TIMELINE)
     if not force and any((folder / name).exists() for name in names):
         raise Occupied("a trace", file=str(folder))
     try:

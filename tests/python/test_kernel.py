@@ -241,8 +241,33 @@ def test_a_missing_tool(
         kernel.image(given=archive)
     assert str(caught.value) == (
         "the kernel cannot be built: flex, xz, cargo are missing\n"
-        "  sudo apt-get install flex xz-utils; install Rust with rustup (https://rustup.rs)"
+        "  sudo apt-get install flex xz-utils; "
+        "install Rust with rustup (https://rustup.rs): curl -sSf https://sh.rustup.rs | sh"
     )
+
+
+def test_a_rust_that_is_too_old(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    edit(
+        checkout / "Cargo.toml",
+        "[workspace.dep",
+        '[workspace.package]\nrust-version = "1.87"\n[workspace.dep',
+    )
+    path = Path(tiny_kernel.without(tmp_path, "cargo", "rustup"))
+    monkeypatch.setenv("PATH", str(path))
+    for said, missing in (
+        ("cargo 1.63.0 (fd9c4297c 2022-07-01)", ["cargo 1.87"]),
+        ("", ["cargo 1.87"]),  # of rustup without a toolchain
+        ("cargo 1.87.0", []),
+        ("cargo 2.0.0", []),
+    ):
+        (path / "cargo").write_text(f"#!/bin/sh\necho '{said}'\n")
+        (path / "cargo").chmod(0o755)
+        assert tools.missing() == missing
+    assert "too old, or does not run: install it with rustup" in tools.remedy(["cargo 1.87"])
+    (path / "rustup").symlink_to("/bin/true")
+    assert tools.remedy(["cargo 1.87"]).endswith(": rustup update stable")
 
 
 def test_an_option_that_this_kernel_does_not_have(checkout: Path, archive: Path) -> None:
@@ -380,3 +405,22 @@ def test_doctor_says_what_is_missing(
     assert checks["iperf3"]["state"] == "optional"
     assert checks["Python"]["state"] == "ok"
     assert "sudo apt-get install bison" in etalon("doctor").out
+
+
+def test_doctor_sees_a_cache_that_cannot_be_written(
+    checkout: Path, etalon: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "cache").touch()
+    disk = next(
+        check for check in etalon("doctor", "--json").json["checks"] if check["name"] == "disk"
+    )
+    assert disk["state"] == "missing"
+    assert "is a file, not a folder" in disk["found"]
+    assert "set XDG_CACHE_HOME" in disk["remedy"]
+    (tmp_path / "cache").unlink()
+    monkeypatch.setattr(os, "access", lambda *_: False)  # permissions do not bind root
+    disk = next(
+        check for check in etalon("doctor", "--json").json["checks"] if check["name"] == "disk"
+    )
+    assert disk["state"] == "missing"
+    assert f"no permission to write in {tmp_path}" in disk["found"]

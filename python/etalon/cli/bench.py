@@ -89,11 +89,11 @@ def bench(
 
 
 def _check(out: Path) -> None:
-    from etalon import store
+    from etalon import files
 
     if out.is_dir():
         raise PlanError("is a folder; the results are one Markdown file", file=str(out))
-    store.check_writable(out)
+    files.check_writable(out)
 
 
 def _known(chosen: Sequence[str], names: Sequence[str]) -> Sequence[str]:

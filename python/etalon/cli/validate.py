@@ -34,7 +34,7 @@ def validate(
     json: common.Json = False,
 ) -> None:
     """Run a fixed set of experiments on the simulator and on Linux, and compare."""
-    from etalon import store, validation
+    from etalon import files, validation
     from etalon.validation import page
 
     every = list(validation.all_experiments())
@@ -46,7 +46,7 @@ def validate(
         if only is not None:
             raise PlanError("--out takes the whole set; leave --only out")
         page.check(out)
-        store.check_writable(out)
+        files.check_writable(out)
     with common.progress_bar("validate") as progress:
         rows = validation.compare(chosen, jobs=jobs, progress=progress)
     if json:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from etalon import _core, figures, files, report, store
+from etalon import _core, figures, files, report
 from etalon.engine import Progress
 from etalon.errors import EtalonError, PlanError
 from etalon.reproduce import table
@@ -34,7 +34,7 @@ def claim(folder: Path, paper: Paper) -> None:
                 file=str(folder),
             )
         return
-    store.check_writable(folder)
+    files.check_writable(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         document = {"paper": paper.name, "engine": paper.engine, "claims": []}
