@@ -60,7 +60,10 @@ class Linux:
         return [hz for hz in _ticks(plans) if kernel.find(hz) is None]
 
     def prepare(
-        self, plans: Sequence[Plan], progress: Callable[[float], None] | None = None
+        self,
+        plans: Sequence[Plan],
+        progress: Callable[[float], None] | None = None,
+        told: Callable[[str], None] | None = None,
     ) -> None:
         """Builds the kernels that these plans need, one for each HZ."""
         from etalon import kernel
@@ -72,7 +75,7 @@ class Linux:
                 if progress is not None:
                     progress((done + share) / len(missing))
 
-            kernel.image(hz, overall)
+            kernel.image(hz, overall, told)
         for hz in _ticks(plans):
             path = kernel.find(hz)
             if path is not None:

@@ -67,12 +67,14 @@ Figures = Annotated[
 OK, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes; 130 is what shells expect after Ctrl-C."""
 
+BUILD_INTERRUPTED = "interrupted; the next build of the kernel goes on from here"
+
 PATIENCE_S = 2.0
 """Work that takes less than this shows no progress bar."""
 
 
 def prepare(engine: str, plans: Sequence[Plan], patience: str | None = None) -> None:
-    """Refuses plans that the engine cannot run; builds what it needs for them, with a sentence and a bar."""
+    """Refuses plans that the engine cannot run; builds what it needs for them, and says so, with a bar or each step."""
     from etalon import engine as engines
     from etalon.engine_linux import LINUX
 
@@ -83,8 +85,12 @@ def prepare(engine: str, plans: Sequence[Plan], patience: str | None = None) -> 
     missing = chosen.needs(plans)
     if missing:
         note(engines.building(missing))
-        with progress_bar("kernel") as progress:
-            chosen.prepare(plans, progress)
+        try:
+            with progress_of_steps("kernel") as (progress, told):
+                chosen.prepare(plans, progress, told)
+        except KeyboardInterrupt:
+            note(BUILD_INTERRUPTED)
+            raise typer.Exit(INTERRUPTED) from None
 
 
 def span(option: str, text: str) -> int:
