@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 import etalon as et
 from conftest import Answer as Printed
+from conftest import need
 from etalon import engine_sim, executors
 from etalon.errors import EtalonError, Interrupted, PlanError
 from etalon.executors import base, cluster
@@ -214,7 +216,7 @@ def test_programs_stay_on_this_machine(small: Plan, monkeypatch: pytest.MonkeyPa
 def test_dask_of_two_workers_one_of_them_killed(
     longer: Plan, local: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("distributed", reason="the extra etalon-rdcn[dask] is not installed")
+    need(find_spec("distributed"), "the extra etalon-rdcn[dask]")
     import dask
     from distributed import LocalCluster
 
@@ -232,7 +234,7 @@ def test_dask_of_two_workers_one_of_them_killed(
 
 
 def test_dask_on_this_machine(longer: Plan, local: dict[str, bytes], tmp_path: Path) -> None:
-    pytest.importorskip("distributed", reason="the extra etalon-rdcn[dask] is not installed")
+    need(find_spec("distributed"), "the extra etalon-rdcn[dask]")
     et.sweep(longer, GRID, folder=tmp_path / "dask", executor="dask", jobs=2)
     assert files(tmp_path / "dask") == local
 
@@ -261,7 +263,7 @@ def test_ray_of_two_workers_one_of_them_killed(
 def test_slurm_jobs_one_of_them_killed(
     longer: Plan, local: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("submitit", reason="the extra etalon-rdcn[slurm] is not installed")
+    need(find_spec("submitit"), "the extra etalon-rdcn[slurm]")
     from etalon.executors.slurm import Slurm, SlurmPool
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
