@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import tomli_w
 
 from etalon import files
 from etalon.errors import EtalonError, Occupied, PlanError
@@ -100,7 +101,10 @@ def save_run(run: Run, folder: Path, force: bool = False) -> Path:
 
 def write_run(run: Run, draft: Path) -> None:
     """Writes a run's files into a folder that is being made."""
-    files.put(draft / PLAN, run.plan.to_toml())
+    plan, copies = run.plan.to_files()
+    for name, content in copies.items():
+        files.put(draft / name, content)
+    files.put(draft / PLAN, tomli_w.dumps(plan))
     for name in TABLES:
         put_table(draft / f"{name}.parquet", getattr(run, name))
     if len(run.writes):
@@ -108,8 +112,8 @@ def write_run(run: Run, draft: Path) -> None:
     if len(run.programs):
         put_table(draft / PROGRAM_TABLE, run.programs)
         (draft / "programs").mkdir()
-        for name, content in run.outputs.items():
-            files.put(draft / name, content)
+        for name, output in run.outputs.items():
+            files.put(draft / name, output)
     if run.console:
         files.put(draft / CONSOLE, run.console)
     document = {**run.meta, "summary": run.summary()}

@@ -221,10 +221,11 @@ class _Folder:
         """Makes the folder, or finds that of an earlier sweep that this one goes on with."""
         if (self.path / store.RUN).exists():
             raise PlanError("holds a run; a sweep needs a folder of its own", file=str(self.path))
+        values, copies = plan.to_files()
         description: dict[str, Any] = {
             "version": _core.__version__,
             "engine": self.engine,
-            "plan": plan.to_dict(),
+            "plan": values,
             "grid": {key: list(values) for key, values in grid.items()},
             "seeds": sorted(set(seeds)),
         }
@@ -237,6 +238,8 @@ class _Folder:
             self._forget_table(TABLE, PARTIAL_TABLE)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            for name, content in copies.items():
+                files.put(self.path / name, content)
             files.put(self.path / store.SWEEP, text)
         except OSError as error:
             raise EtalonError(f"{self.path}: could not be written: {error.strerror}") from error
