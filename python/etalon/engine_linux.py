@@ -17,11 +17,6 @@ from etalon.plan import Plan
 from etalon.results import Run
 from etalon.units import TIME, shown
 
-MOST_FLOWS = 20_000
-"""Each has a port of its own."""
-MOST_RACKS, MOST_HOSTS = 256, 254
-"""Hosts have the addresses 10.RACK.HOST+1."""
-
 PATIENCE_S = 60.0
 """The watchdog: a kernel that has written nothing for so long is given up, in seconds of wall-clock time."""
 
@@ -171,9 +166,8 @@ def _sizes(plan: Plan) -> list[PlanError]:
     found = []
     flows = len(plan.resolve()["flows"])
     for key, number, most in (
-        ("bulk", flows, MOST_FLOWS),
-        ("network.racks", plan.network.racks, MOST_RACKS),
-        ("network.hosts", plan.network.hosts, MOST_HOSTS),
+        ("bulk", flows, _core.LINUX_MOST_FLOWS),
+        ("network.hosts", plan.network.hosts, _core.LINUX_MOST_HOSTS),
     ):
         if number > most:
             what = "flows" if key == "bulk" else key.rpartition(".")[2]
