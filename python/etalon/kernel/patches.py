@@ -68,7 +68,9 @@ def content(path: Path) -> bytes | None:
 
 
 def _files(folder: Path) -> set[Path]:
-    return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+    """The files in a folder; those that an interrupted build was writing are none."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder) for path in found if not path.match(".*.tmp")}
 
 
 def _copy(file: Path, to: Path) -> None:
