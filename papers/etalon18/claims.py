@@ -5,24 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from statistics import fmean
 
-from etalon.reproduce import Missing, Results
+from etalon.reproduce import Missing, Results, ratio
 
 SIZES = (4, 8, 16, 32, 64, 128)
 
 
-def resize_gain(results: Results) -> float:
-    """Utilisation of resizing over that of static VOQs of 16 packets."""
-    return _utilization(results, "resize", 1000) / _utilization(results, "static", 16)
-
-
-def resize_latency(results: Results) -> float:
-    """Median latency of resizing over that of static VOQs of 16 packets."""
-    return _median(results, "resize", 1000) / _median(results, "static", 16)
-
-
-def resize_latency_against_64(results: Results) -> float:
-    """Median latency of resizing over that of static VOQs of 64 packets."""
-    return _median(results, "resize", 1000) / _median(results, "static", 64)
+resize_gain = ratio("circuit_utilization", ("resize", 1000), ("static", 16))
+resize_latency = ratio("latency_p50", ("resize", 1000), ("static", 16))
+resize_latency_against_64 = ratio("latency_p50", ("resize", 1000), ("static", 64))
 
 
 def retcp_gain(results: Results) -> float:
@@ -132,7 +122,7 @@ def rehdfs_p99(results: Results) -> float:
 
 
 def rehdfs_max(results: Results) -> float:
-    """The same for the longest."""
+    """The longest time to write with HDFS over that with reHDFS."""
     return _write(results, "hdfs", 100) / _write(results, "rehdfs", 100)
 
 
