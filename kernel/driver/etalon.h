@@ -178,9 +178,10 @@ void etalon_core_advance(struct etalon_core *core, u64 kernel);
 void etalon_core_log_up_to(struct etalon_core *core, u64 kernel);
 void etalon_core_finish(struct etalon_core *core, u64 kernel);
 
-/* What the core calls; none of these may call the core. */
+/* What the core calls; none of these may call the core. The memory that is
+ * freed is given with the size that was asked for. */
 void *etalon_alloc(size_t len);
-void etalon_free(void *memory);
+void etalon_free(void *memory, size_t len);
 void __noreturn etalon_panic(const u8 *message, size_t len);
 void etalon_log_raw(const struct etalon_record *record);
 void etalon_capture(u64 time, u64 handle, u16 snap);
