@@ -20,7 +20,6 @@ struct net;
  * The log: crates/etalon-driver/src/record.rs says what the fields mean.
  */
 enum etalon_kind {
-	ETALON_WEEK	= 7,
 	ETALON_BYTES	= 15,
 	ETALON_STARTED	= 17,	/* c = flow */
 	ETALON_DONE	= 18,	/* c = flow, e = bytes received */
