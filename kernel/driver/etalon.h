@@ -154,8 +154,8 @@ struct etalon_packet {
 };
 
 /*
- * Process context, interrupts on. NULL with a sentence in @error (at most @cap
- * bytes, zero-terminated).
+ * Process context, interrupts on. NULL with a sentence in @error (cut to @cap
+ * bytes, zero-terminated; @cap is not 0).
  */
 struct etalon_core *etalon_core_new(const u8 *setup, size_t len, char *error,
 				    size_t cap);
