@@ -77,9 +77,7 @@ struct etalon_info {
 	__u32 hosts;		/* in each rack */
 	__u32 mtu;
 	__u32 flows;
-	__u32 initial_cwnd;
 	__u32 pacing;
-	__u64 min_rto;		/* ns of host time */
 };
 
 /* Flow n: client port 40001 + n on src, server port 5001 on dst. */

@@ -53,8 +53,6 @@ pub(crate) fn compile(
         network: network(plan)?,
         flows: plan.flows.iter().map(|f| flow(plan, f)).collect(),
         tcp: TcpSetup {
-            initial_cwnd: plan.tcp.initial_cwnd,
-            min_rto: Span(plan.tcp.min_rto_ns),
             pacing: plan.tcp.pacing,
         },
         capture: options

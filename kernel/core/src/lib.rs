@@ -38,9 +38,7 @@ pub struct Info {
     hosts: u32,
     mtu: u32,
     flows: u32,
-    initial_cwnd: u32,
     pacing: u32,
-    min_rto: u64,
 }
 
 /// `struct etalon_flow`.
@@ -123,9 +121,7 @@ pub extern "C" fn etalon_core_info(core: &Core, info: &mut Info) {
         hosts: setup.hosts.into(),
         mtu: setup.mtu.into(),
         flows: setup.flows.len() as u32,
-        initial_cwnd: setup.tcp.initial_cwnd,
         pacing: setup.tcp.pacing.into(),
-        min_rto: setup.tcp.min_rto.0,
     };
 }
 
