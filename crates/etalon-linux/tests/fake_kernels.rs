@@ -371,6 +371,7 @@ fn hosts_are_told_how_their_tcp_is_set() {
         assert!(defaults.lines().any(|l| l == line), "{line}: {defaults}");
     }
     assert!(!defaults.contains("route"), "{defaults}");
+    assert!(!defaults.contains("reserved_ports"), "{defaults}");
 
     plan.tcp.initial_cwnd = 4;
     plan.tcp.min_rto_ns = 10_000_000;

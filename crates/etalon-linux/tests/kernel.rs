@@ -319,6 +319,20 @@ fn programs_run_on_hosts_in_virtual_time() {
     assert_eq!(four.status, Some(127));
 }
 
+#[test]
+#[ignore = "needs a kernel"]
+fn programs_are_not_given_the_ports_of_flows() {
+    let options = Options {
+        programs: vec![bash(
+            (1, 1),
+            "cat /proc/sys/net/ipv4/ip_local_reserved_ports",
+        )],
+        ..Options::default()
+    };
+    let run = ran(&dumbbell(&bulk("cubic", 4)), &options);
+    assert_eq!(run.programs[0].stdout, b"5001,40001-40004\n");
+}
+
 /// The core's memory grows with interrupts off, here past the largest block of the kernel's allocator.
 #[test]
 #[ignore = "needs a kernel"]
