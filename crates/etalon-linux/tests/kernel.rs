@@ -250,14 +250,18 @@ fn a_parent_that_is_killed_leaves_nothing() {
         .parent()
         .and_then(Path::parent)
         .expect("a build folder");
-    // From before the kernel's first instruction to the middle of its experiment.
+    // From the kernel's first instructions to the middle of its experiment.
     for wait in [
-        1, 3, 10, 20, 40, 80, 120, 160, 200, 250, 300, 400, 600, 1000, 1500,
+        0, 1, 3, 10, 20, 40, 80, 120, 160, 200, 250, 300, 400, 600, 1000, 1500,
     ] {
         let mut parent = Command::new(build.join("examples/run"))
             .args([&image.path, &plan])
             .spawn()
             .expect("a parent");
+        let begun = Instant::now();
+        while processes(&image.path).is_empty() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "no kernel");
+        }
         std::thread::sleep(Duration::from_millis(wait));
         parent.kill().expect("killed");
         let status = parent.wait().expect("dead");
