@@ -17,7 +17,7 @@
 struct net;
 
 /*
- * The log: crates/etalon-driver/src/record.rs says what the fields mean.
+ * The log: crates/etalon-driver/src/record/ says what the fields mean.
  */
 enum etalon_kind {
 	ETALON_BYTES	= 15,
