@@ -72,7 +72,7 @@ pub(crate) struct Replay<'a, O> {
     meter: Meter,
     counts: Vec<Count>,
     packets: Packets,
-    programs: Programs,
+    programs: Programs<'a>,
     verifier: Option<Verifier>,
     end: Time,
     now: Time,
@@ -120,6 +120,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             programs: Programs::new(
                 options.programs.len() + plan.programs.len(),
                 options.output.clone(),
+                control,
             ),
             verifier,
             end: setup.end,

@@ -119,11 +119,11 @@ fn setup() -> impl Strategy<Value = Setup> {
         (1u64..u64::MAX, any::<u64>(), any::<u64>()),
         network(),
         prop::collection::vec(flow(), 0..4),
-        (any::<u32>(), any::<u64>(), any::<bool>()),
+        any::<bool>(),
         prop::option::of((any::<u64>(), any::<u64>(), any::<u16>())),
     )
         .prop_map(
-            |(seed, tdf, warmup, (hosts, mtu), host, network, flows, tcp, capture)| Setup {
+            |(seed, tdf, warmup, (hosts, mtu), host, network, flows, pacing, capture)| Setup {
                 seed,
                 tdf,
                 warmup: Time(warmup),
@@ -141,11 +141,7 @@ fn setup() -> impl Strategy<Value = Setup> {
                 },
                 network,
                 flows,
-                tcp: TcpSetup {
-                    initial_cwnd: tcp.0,
-                    min_rto: Span(tcp.1),
-                    pacing: tcp.2,
-                },
+                tcp: TcpSetup { pacing },
                 capture: capture.map(|(start, end, snap)| Capture {
                     start: Time(start),
                     end: Time(end),
@@ -220,11 +216,7 @@ fn a_flow_of_a_host_that_is_not_there_is_refused() {
             stop: None,
             bytes: None,
         }],
-        tcp: TcpSetup {
-            initial_cwnd: 10,
-            min_rto: Span(1),
-            pacing: false,
-        },
+        tcp: TcpSetup { pacing: false },
         capture: None,
     };
     assert!(Setup::decode(&setup.encode("")).is_ok());
