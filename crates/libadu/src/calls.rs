@@ -148,7 +148,7 @@ unsafe fn bytes_of_message(message: *const msghdr) -> u64 {
         return 0;
     }
     // SAFETY: here is a message, and it says where its parts are.
-    unsafe { bytes_of((*message).msg_iov, (*message).msg_iovlen as usize) }
+    unsafe { bytes_of((*message).msg_iov, (*message).msg_iovlen) }
 }
 
 /// sendfile(2).

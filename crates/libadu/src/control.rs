@@ -14,6 +14,7 @@
 //!   an address for one of AF_INET.
 //! - Unix sockets refuse the control message SO_TIMESTAMPING (EINVAL), here with nothing to stamp.
 
+use core::ffi::CStr;
 use core::mem;
 use core::net::SocketAddrV4;
 use core::sync::atomic::Ordering::Relaxed;
@@ -23,6 +24,9 @@ use etalon_adu::Report;
 use libc::{c_int, c_long, rlimit, sockaddr_in};
 
 use crate::socket;
+
+/// The environment variable with the estimator's address, as C has it.
+pub const ADDRESS_VARIABLE: &CStr = c"ETALON_ADU";
 
 /// The first number beyond those that `select` can watch.
 const BEYOND_SELECT: u64 = libc::FD_SETSIZE as u64;
@@ -133,8 +137,8 @@ struct NoStamps {
     flags: u32,
 }
 
-/// Sends a report. Whether it arrives nobody knows.
-pub fn send(report: &Report) {
+/// Sends a report. Whether it arrives nobody knows. The result, as of sendmsg, is for tests.
+pub fn send(report: &Report) -> c_long {
     let mut bytes = report.encode();
     let estimator = ESTIMATOR.load(Relaxed);
     // SAFETY: zeroes are a valid sockaddr_in; its family is AF_UNSPEC then.
@@ -167,5 +171,75 @@ pub fn send(report: &Report) {
             &raw const message,
             c_long::from(flags),
         )
-    };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::SocketAddr;
+
+    #[test]
+    fn the_variable_is_that_of_the_reports() {
+        assert_eq!(
+            ADDRESS_VARIABLE.to_bytes(),
+            etalon_adu::ADDRESS_VARIABLE.as_bytes()
+        );
+    }
+
+    #[test]
+    fn a_report_is_taken_by_udp_over_ipv4_only() {
+        use std::net::{TcpListener, TcpStream, UdpSocket};
+        use std::os::fd::AsRawFd;
+        use std::os::unix::net::{UnixDatagram, UnixStream};
+
+        let estimator = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        estimator.set_nonblocking(true).expect("set");
+        let SocketAddr::V4(address) = estimator.local_addr().expect("bound") else {
+            panic!("IPv4")
+        };
+        let (ip, port) = (address.ip().to_bits(), address.port());
+        ESTIMATOR.store(u64::from(ip) << 16 | u64::from(port), Relaxed);
+        let report = Report {
+            kind: etalon_adu::Kind::Written,
+            src: SocketAddrV4::new([10, 0, 0, 1].into(), 1),
+            dst: SocketAddrV4::new([10, 0, 0, 2].into(), 2),
+            writer: 3,
+            total: 4,
+        };
+        let listeners = ["127.0.0.1:0", "[::1]:0"].map(|at| TcpListener::bind(at).expect("a port"));
+        let streams = listeners.each_ref().map(|listener| {
+            TcpStream::connect(listener.local_addr().expect("bound")).expect("connects")
+        });
+        let stream = UnixStream::pair().expect("a pair");
+        let datagram = UnixDatagram::pair().expect("a pair");
+        let mut packet = [0; 2];
+        // SAFETY: `packet` has room for the pair.
+        let made = unsafe {
+            libc::socketpair(libc::AF_UNIX, libc::SOCK_SEQPACKET, 0, packet.as_mut_ptr())
+        };
+        assert_eq!(made, 0);
+        let udp = UdpSocket::bind("[::1]:0").expect("a port");
+        let mut bytes = [0; 100];
+        for fd in [
+            listeners[0].as_raw_fd(),
+            streams[0].as_raw_fd(),
+            streams[1].as_raw_fd(),
+            stream.0.as_raw_fd(),
+            datagram.0.as_raw_fd(),
+            packet[0],
+            udp.as_raw_fd(),
+            -1,
+        ] {
+            SOCKET.store(fd, Relaxed);
+            assert_eq!(send(&report), -1, "a socket of another kind took a report");
+            assert!(estimator.recv(&mut bytes).is_err());
+        }
+        packet.into_iter().for_each(socket::close);
+        let own = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        SOCKET.store(own.as_raw_fd(), Relaxed);
+        assert_eq!(send(&report), 36);
+        let len = estimator.recv(&mut bytes).expect("the report");
+        assert_eq!(Report::decode(&bytes[..len]), Ok(report));
+    }
 }

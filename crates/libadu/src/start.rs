@@ -16,9 +16,8 @@ static START: extern "C-unwind" fn() = {
             next::look_up();
             let Some(estimator) = estimator() else { return };
             let sockets = inherited::sockets();
-            if let Some(table) = table()
-                && control::open(estimator)
-            {
+            let Some(table) = table() else { return };
+            if control::open(estimator) {
                 handover::start(table, sockets);
             }
         });
@@ -28,7 +27,7 @@ static START: extern "C-unwind" fn() = {
 
 fn estimator() -> Option<SocketAddrV4> {
     // SAFETY: the name is a C string; no other thread runs yet that could change the environment.
-    let value = unsafe { libc::getenv(c"ETALON_ADU".as_ptr()) };
+    let value = unsafe { libc::getenv(control::ADDRESS_VARIABLE.as_ptr()) };
     if value.is_null() {
         return None;
     }

@@ -36,6 +36,7 @@ const GENERATION_ONE: u64 = 8 << TOTAL_BITS;
 const GENERATION: u64 = !(TOTAL | STATE);
 
 /// One descriptor's slot; alone on its cache line, since threads write on neighbouring descriptors.
+#[derive(Default)]
 #[repr(align(64))]
 pub struct Slot {
     word: AtomicU64,
@@ -242,8 +243,13 @@ impl<'a> Writer<'a> {
         (self.is_at(word) && (now.total, now.closed) != (self.total, self.closed)).then_some(now)
     }
 
+    /// Whether `word` is this writer's. Generations come round; names do not.
     fn is_at(&self, word: u64) -> bool {
-        word & GENERATION == self.generation && matches!(word & STATE, OPEN | CLOSED)
+        let same = word & GENERATION == self.generation
+            && matches!(word & STATE, OPEN | CLOSED)
+            && self.slot.name.load(Relaxed) == self.name;
+        fence(Acquire);
+        same
     }
 
     fn at(self, word: u64) -> Writer<'a> {
@@ -252,5 +258,228 @@ impl<'a> Writer<'a> {
             closed: word & STATE == CLOSED,
             ..self
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+
+    /// The connection of a cookie: every part of it says which.
+    fn connection(cookie: u64) -> Connection {
+        let end = |part: u64| {
+            let number = cookie as u32 * 10 + part as u32;
+            SocketAddrV4::new(Ipv4Addr::from(number), number as u16)
+        };
+        Connection {
+            src: end(1),
+            dst: end(2),
+        }
+    }
+
+    /// Adds, and takes the slot over if it must: as the library does.
+    fn add(
+        slot: &Slot,
+        cookie: u64,
+        bytes: u64,
+        name: u64,
+    ) -> (Option<Writer<'_>>, Option<Writer<'_>>) {
+        loop {
+            match slot.add(cookie, bytes) {
+                Entry::Counted(writer) => return (Some(writer), None),
+                Entry::Busy => return (None, None),
+                Entry::NotAccounted => panic!("all are accounted"),
+                Entry::Unknown(takeover) => {
+                    if let Some((writer, past)) =
+                        takeover.take(cookie, Some(connection(cookie)), name, bytes)
+                    {
+                        return (Some(writer), past);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_total_grows_and_falls() {
+        let slot = Slot::default();
+        assert!(!slot.is_open() && slot.close().is_none());
+        let (writer, past) = add(&slot, 7, 100, 1);
+        assert!(past.is_none());
+        let first = writer.expect("nobody else is there");
+        let second = add(&slot, 7, 50, 2).0.expect("nobody else is there");
+        assert_eq!(
+            (second.name, second.total, second.connection),
+            (1, 150, connection(7))
+        );
+        assert_eq!(first.changed().map(|writer| writer.total), Some(150));
+        assert!(second.changed().is_none());
+        assert_eq!(first.take_back(30).map(|writer| writer.total), Some(120));
+        let closed = slot.close().expect("open");
+        assert_eq!(
+            (closed.total, closed.closed, slot.is_open()),
+            (120, true, false)
+        );
+        let late = second.take_back(20).expect("still the same writer");
+        assert_eq!((late.total, late.closed), (100, true));
+    }
+
+    #[test]
+    fn another_socket_takes_the_slot_over() {
+        let slot = Slot::default();
+        let first = add(&slot, 7, 100, 1).0.expect("nobody else is there");
+        let (second, past) = add(&slot, 8, 5, 2);
+        let past = past.expect("the first was open");
+        assert_eq!(
+            (past.name, past.total, past.closed, past.connection),
+            (1, 100, true, connection(7))
+        );
+        assert_eq!(
+            second.map(|writer| (writer.name, writer.total)),
+            Some((2, 5))
+        );
+        assert!(first.take_back(100).is_none() && first.changed().is_none());
+        assert_eq!(
+            slot.close().map(|writer| writer.total),
+            Some(5),
+            "nothing was taken from the second"
+        );
+        let (third, past) = add(&slot, 8, 1, 3);
+        assert!(past.is_none(), "it was closed before");
+        assert_eq!(
+            third.map(|writer| (writer.name, writer.total)),
+            Some((3, 1)),
+            "the same socket after a close"
+        );
+    }
+
+    #[test]
+    fn a_late_correction_finds_another_name_when_generations_have_come_round() {
+        let slot = Slot::default();
+        let first = add(&slot, 1, 100, 1).0.expect("nobody else is there");
+        let generations = u64::MAX / GENERATION_ONE + 1;
+        for at in 1..=generations {
+            add(&slot, 1 + at % 2, 100, 1 + at);
+        }
+        assert!(first.take_back(50).is_none());
+        assert_eq!(slot.close().map(|writer| writer.total), Some(100));
+    }
+
+    #[test]
+    fn a_socket_that_is_not_accounted_is_remembered() {
+        let slot = Slot::default();
+        let Entry::Unknown(takeover) = slot.add(9, 10) else {
+            panic!("a new socket")
+        };
+        assert!(takeover.take(9, None, 0, 10).is_some());
+        assert!(matches!(slot.add(9, 10), Entry::NotAccounted));
+        assert!(!slot.is_open() && slot.close().is_none());
+        let (_, past) = add(&slot, 7, 1, 1);
+        assert!(past.is_none(), "it was no writer");
+    }
+
+    #[test]
+    fn a_total_beyond_its_bits_goes_on_under_another_name() {
+        let slot = Slot::default();
+        add(&slot, 7, TOTAL - 10, 1);
+        let (writer, past) = add(&slot, 7, 11, 2);
+        assert_eq!(
+            past.map(|writer| (writer.name, writer.total)),
+            Some((1, TOTAL - 10))
+        );
+        assert_eq!(
+            writer.map(|writer| (writer.name, writer.total)),
+            Some((2, 11))
+        );
+    }
+
+    #[test]
+    fn names_are_of_the_process_and_its_time() {
+        // SAFETY: zeroes are an empty table.
+        let table = unsafe {
+            let layout = std::alloc::Layout::new::<Table>();
+            Box::from_raw(std::alloc::alloc_zeroed(layout).cast::<Table>())
+        };
+        assert_eq!(table.process(), None);
+        let names = [0, 1].map(|_| table.name(|| 4_194_303, || u64::MAX));
+        assert_eq!(
+            names,
+            [
+                (4_194_303 << 42) + (1 << 41) - 1,
+                (4_194_303 << 42) + (1 << 41)
+            ]
+        );
+        assert_eq!(table.process(), Some(4_194_303));
+        assert!(std::ptr::eq(table.slot(5), table.slot(5 + SLOTS as i32)));
+    }
+
+    /// Threads write, correct, close and take over one slot at once. Whatever the order: of each connection, what its writers
+    /// had in the end is what was added and not taken back, and no writer is seen with parts of another.
+    #[test]
+    fn nothing_is_lost_between_threads() {
+        let slot = Slot::default();
+        let name = AtomicU64::new(1);
+        let sums = Mutex::new((BTreeMap::<u64, i64>::new(), BTreeMap::<u64, i64>::new()));
+        std::thread::scope(|scope| {
+            for thread in 0..4_u64 {
+                let (slot, name, sums) = (&slot, &name, &sums);
+                scope.spawn(move || {
+                    let mut random = thread + 1;
+                    let mut next = |below: u64| {
+                        random = random
+                            .wrapping_mul(6_364_136_223_846_793_005)
+                            .wrapping_add(1);
+                        (random >> 33) % below
+                    };
+                    let whole = |writer: &Writer<'_>| {
+                        let cookie = u64::from(writer.connection.src.port() / 10);
+                        assert_eq!(writer.connection, connection(cookie));
+                        cookie
+                    };
+                    let (mut added, mut ended) = (BTreeMap::new(), BTreeMap::new());
+                    for _ in 0..100_000 {
+                        let (cookie, bytes) = (1 + next(20) / 19, 2 + next(1000));
+                        let (writer, past) = add(slot, cookie, bytes, name.fetch_add(1, Relaxed));
+                        *added.entry(cookie).or_insert(0) += bytes as i64;
+                        if let Some(past) = past {
+                            *ended.entry(whole(&past)).or_insert(0) += past.total as i64;
+                        }
+                        let Some(writer) = writer else {
+                            *ended.entry(cookie).or_insert(0) += bytes as i64;
+                            continue;
+                        };
+                        assert_eq!(whole(&writer), cookie);
+                        let back = (next(3) == 0).then(|| writer.take_back(bytes / 2));
+                        if let Some(now) = back.flatten() {
+                            *added.entry(cookie).or_insert(0) -= (bytes / 2) as i64;
+                            if now.closed {
+                                *ended.entry(cookie).or_insert(0) -= (bytes / 2) as i64;
+                            }
+                        }
+                        if next(50) == 0
+                            && let Some(closed) = slot.close()
+                        {
+                            *ended.entry(whole(&closed)).or_insert(0) += closed.total as i64;
+                        }
+                    }
+                    let mut sums = sums.lock().expect("no thread failed");
+                    added
+                        .into_iter()
+                        .for_each(|(cookie, sum)| *sums.0.entry(cookie).or_insert(0) += sum);
+                    ended
+                        .into_iter()
+                        .for_each(|(cookie, sum)| *sums.1.entry(cookie).or_insert(0) += sum);
+                });
+            }
+        });
+        let (added, mut ended) = sums.into_inner().expect("no thread failed");
+        if let Some(last) = slot.close() {
+            *ended
+                .entry(u64::from(last.connection.src.port() / 10))
+                .or_insert(0) += last.total as i64;
+        }
+        assert_eq!(ended, added);
     }
 }

@@ -24,6 +24,8 @@ fn traced(mut command: Command) -> Vec<Vec<i64>> {
     };
     // SAFETY: the closure calls what may be called between fork and exec.
     unsafe { command.pre_exec(trace_me) };
+    // It is waited for by its number.
+    #[allow(clippy::zombie_processes)]
     let child = command
         .stdin(Stdio::null())
         .spawn()
