@@ -8,6 +8,8 @@ use libc::{c_int, c_void};
 use crate::blocking::set_nonblocking;
 use crate::{close, connect, connect_small, loopback, ok, tcp, write, write_all};
 
+static ONE: c_int = 1;
+
 /// Each call once or twice, with another number of bytes each, on a connection of its own.
 pub fn calls(port: u16) {
     let data = vec![b'c'; 5000];
@@ -35,6 +37,14 @@ pub fn calls(port: u16) {
             libc::send(fd, at, 1001, libc::MSG_NOSIGNAL) as i64
         });
         on_new(1002, &|fd| libc::send(fd, at, 1002, libc::MSG_MORE) as i64);
+        on_new(1004, &|fd| {
+            let yes = (&raw const ONE).cast();
+            assert_eq!(
+                libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_ZEROCOPY, yes, 4),
+                0
+            );
+            libc::send(fd, at, 1004, libc::MSG_ZEROCOPY) as i64
+        });
         on_new(1003, &|fd| {
             libc::sendto(fd, at, 1003, 0, std::ptr::null(), 0) as i64
         });
