@@ -476,9 +476,8 @@ mod tests {
                                 *ended.entry(cookie).or_insert(0) -= (bytes / 2) as i64;
                             }
                         }
-                        if next(50) == 0
-                            && let Some(closed) = slot.close()
-                        {
+                        let close = next(50) == 0;
+                        if let Some(closed) = close.then(|| slot.close()).flatten() {
                             *ended.entry(whole(&closed)).or_insert(0) += closed.total as i64;
                         }
                     }
