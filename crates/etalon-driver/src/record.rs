@@ -107,6 +107,10 @@ const END: u8 = 21;
 const EXITED: u8 = 22;
 const OUTPUT: u8 = 23;
 const FAILURE: u8 = 24;
+const DEMANDED: u8 = 25;
+const PLANNED_DAY: u8 = 26;
+const PLANNED_CIRCUIT: u8 = 27;
+const COMPUTED: u8 = 28;
 
 /// What the log knows of a packet at an edge of the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -276,6 +280,18 @@ pub enum Event {
     /// The run cannot go on; a sentence in UTF-8 that says why follows.
     #[allow(missing_docs)]
     Failure { len: u16 },
+    /// A pair's demand in the computation of a week, which follows.
+    #[allow(missing_docs)]
+    Demanded { pair: Pair, bytes: u64 },
+    /// The next day of a computed week, and its night; its circuits follow.
+    #[allow(missing_docs)]
+    PlannedDay { day: Span, night: Span },
+    /// A circuit of the planned day.
+    #[allow(missing_docs)]
+    PlannedCircuit { pair: Pair },
+    /// The week of the records before, computed of the demand at `time`, is given to the switch.
+    #[allow(missing_docs)]
+    Computed { time: Time },
 }
 
 /// A record that no build writes.
@@ -488,6 +504,21 @@ impl Event {
                 b: len,
                 ..of(FAILURE)
             },
+            Event::Demanded { pair, bytes } => Record {
+                e: bytes,
+                ..of_pair(DEMANDED, pair)
+            },
+            Event::PlannedDay { day, night } => Record {
+                c: night.0 as u32,
+                d: (night.0 >> 32) as u32,
+                e: day.0,
+                ..of(PLANNED_DAY)
+            },
+            Event::PlannedCircuit { pair } => of_pair(PLANNED_CIRCUIT, pair),
+            Event::Computed { time } => Record {
+                e: time.0,
+                ..of(COMPUTED)
+            },
         }
     }
 
@@ -559,6 +590,13 @@ impl Event {
                 len: b,
             },
             FAILURE => Event::Failure { len: b },
+            DEMANDED => Event::Demanded { pair, bytes: e },
+            PLANNED_DAY => Event::PlannedDay {
+                day: Span(e),
+                night: Span(u64::from(c) | u64::from(d) << 32),
+            },
+            PLANNED_CIRCUIT => Event::PlannedCircuit { pair },
+            COMPUTED => Event::Computed { time: Time(e) },
             _ => return Err(RecordError),
         })
     }
@@ -577,7 +615,7 @@ mod tests {
 
         /// What is read from a record makes a record that says the same, whatever else was in it.
         #[test]
-        fn every_kind_comes_back_as_it_was(bytes in any::<[u8; RECORD_BYTES]>(), kind in 1u8..=24) {
+        fn every_kind_comes_back_as_it_was(bytes in any::<[u8; RECORD_BYTES]>(), kind in 1u8..=28) {
             let mut record = Record::from_bytes(&bytes);
             record.kind = kind;
             record.a %= 3;

@@ -66,6 +66,7 @@ pub(crate) fn compile(
                 end: trace.end,
                 snap: SNAP,
             }),
+        end_when_done: plan.end_when_done,
     };
     Ok((setup, text(plan, options)?))
 }
@@ -80,12 +81,6 @@ pub(crate) fn memory_mib(plan: &Plan) -> u32 {
 /// What Linux cannot do.
 fn check(plan: &Plan, image: &Image) -> Result<(), LinuxError> {
     let refuse = |why: String| Err(LinuxError::plan(why));
-    if plan.control().is_some() {
-        return refuse(
-            "Schedules are computed from demand in the simulator only: give the week with schedule.kind = \"fixed\"."
-                .to_owned(),
-        );
-    }
     let tcp = &plan.tcp;
     if tcp.hz != image.hz {
         return refuse(format!(
@@ -141,6 +136,7 @@ fn network(plan: &Plan) -> Result<NetworkSetup, LinuxError> {
         NetworkPlan::Rdcn(network) => NetworkSetup::Rdcn {
             config: network.switch_config(),
             schedule: plan.schedule().map_err(|e| LinuxError::plan(e.0))?,
+            control: plan.control_config(),
             bypass: network.ack_bypass_ns.map(Span),
         },
         NetworkPlan::Dumbbell(network) => NetworkSetup::Dumbbell {
