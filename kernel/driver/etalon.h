@@ -17,10 +17,9 @@
 struct net;
 
 /*
- * The log: crates/etalon-driver/src/record.rs says what the fields mean.
+ * The log: crates/etalon-driver/src/record/ says what the fields mean.
  */
 enum etalon_kind {
-	ETALON_WEEK	= 7,
 	ETALON_BYTES	= 15,
 	ETALON_STARTED	= 17,	/* c = flow */
 	ETALON_DONE	= 18,	/* c = flow, e = bytes received */
@@ -78,9 +77,7 @@ struct etalon_info {
 	__u32 hosts;		/* in each rack */
 	__u32 mtu;
 	__u32 flows;
-	__u32 initial_cwnd;
 	__u32 pacing;
-	__u64 min_rto;		/* ns of host time */
 };
 
 /* Flow n: client port 40001 + n on src, server port 5001 on dst. */
@@ -155,8 +152,8 @@ struct etalon_packet {
 };
 
 /*
- * Process context, interrupts on. NULL with a sentence in @error (at most @cap
- * bytes, zero-terminated).
+ * Process context, interrupts on. NULL with a sentence in @error (cut to @cap
+ * bytes, zero-terminated; @cap is not 0).
  */
 struct etalon_core *etalon_core_new(const u8 *setup, size_t len, char *error,
 				    size_t cap);
@@ -178,9 +175,10 @@ void etalon_core_advance(struct etalon_core *core, u64 kernel);
 void etalon_core_log_up_to(struct etalon_core *core, u64 kernel);
 void etalon_core_finish(struct etalon_core *core, u64 kernel);
 
-/* What the core calls; none of these may call the core. */
+/* What the core calls; none of these may call the core. The memory that is
+ * freed is given with the size that was asked for. */
 void *etalon_alloc(size_t len);
-void etalon_free(void *memory);
+void etalon_free(void *memory, size_t len);
 void __noreturn etalon_panic(const u8 *message, size_t len);
 void etalon_log_raw(const struct etalon_record *record);
 void etalon_capture(u64 time, u64 handle, u16 snap);

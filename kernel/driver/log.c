@@ -21,10 +21,18 @@
 #define PROGRESS_NS	1000000000LL
 /* What programs print is not older than this, as long as they print. */
 #define OUTPUT_NS	50000000LL
+/*
+ * How old it is, is asked once in so many records or so much virtual time,
+ * whichever comes first: reading the host's clock costs more than a record.
+ */
+#define ASK_RECORDS	16
+#define ASK_NS		1000000
 
 static u8 buffer[BUFFER_BYTES] __aligned(PAGE_SIZE);
 static size_t filled;
 static long long flushed_at;
+static unsigned int unasked;
+static u64 asked_at;
 
 /* Nobody listens any more: nothing that happens from now on matters. */
 static void __noreturn log_lost(int error)
@@ -66,12 +74,21 @@ static void append(const void *data, size_t len)
 	filled += len;
 }
 
+/* A whole record is in the buffer: tells of progress, however slow it is. */
+static void appended(u64 time)
+{
+	if (++unasked < ASK_RECORDS && time - asked_at < ASK_NS)
+		return;
+	unasked = 0;
+	asked_at = time;
+	write_out_older_than(PROGRESS_NS);
+}
+
 /* The record of the core, interrupts being off. */
 void etalon_log_raw(const struct etalon_record *record)
 {
 	append(record, RECORD_BYTES);
-	if (record->kind == ETALON_WEEK)
-		write_out_older_than(PROGRESS_NS);
+	appended(record->time);
 }
 
 void etalon_log(const struct etalon_record *record)
@@ -79,7 +96,7 @@ void etalon_log(const struct etalon_record *record)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	append(record, RECORD_BYTES);
+	etalon_log_raw(record);
 	local_irq_restore(flags);
 }
 
@@ -93,6 +110,7 @@ void etalon_log_data(const struct etalon_record *record, const void *data)
 	append(record, RECORD_BYTES);
 	append(data, record->b);
 	append(zeros, padding);
+	appended(record->time);
 	local_irq_restore(flags);
 }
 

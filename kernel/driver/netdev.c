@@ -15,7 +15,6 @@
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
-#include <linux/vmalloc.h>
 #include <net/checksum.h>
 #include <net/inet_ecn.h>
 #include <net/sock.h>
@@ -44,21 +43,6 @@ static bool started, finished;
 static bool busy;
 
 /* What the core calls. */
-
-void *etalon_alloc(size_t len)
-{
-	if (irqs_disabled() || in_interrupt())
-		return kmalloc(len, GFP_ATOMIC);
-	return kvmalloc(len, GFP_KERNEL);
-}
-
-void etalon_free(void *memory)
-{
-	if (is_vmalloc_addr(memory))
-		vfree_atomic(memory);
-	else
-		kfree(memory);
-}
 
 void __noreturn etalon_panic(const u8 *message, size_t len)
 {

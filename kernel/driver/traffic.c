@@ -126,19 +126,35 @@ static int set_congestion_control(struct socket *sock, const char *name)
 	return ret;
 }
 
+/* The flow whose client this connection comes from; a program's has none. */
+static struct flow *server_flow(const struct sock *sk)
+{
+	u32 index = ntohs(inet_sk(sk)->inet_dport) - ETALON_CLIENT_PORT;
+
+	if (index >= flow_count ||
+	    inet_sk(sk)->inet_daddr != etalon_address(flows[index].plan.src) ||
+	    inet_sk(sk)->inet_rcv_saddr != etalon_address(flows[index].plan.dst))
+		return NULL;
+	return &flows[index];
+}
+
 static void server_adopt(struct socket *sock)
 {
-	u32 index = ntohs(inet_sk(sock->sk)->inet_dport) - ETALON_CLIENT_PORT;
-	struct flow *flow = &flows[index];
 	struct sock *sk = sock->sk;
+	struct flow *flow = server_flow(sk);
+	int ret;
 
-	if (index >= flow_count || flow->server) {
+	if (!flow || flow->server) {
 		sock_release(sock);
 		return;
 	}
-	if (strcmp(inet_csk(sk)->icsk_ca_ops->name, flow->plan.cc))
-		set_congestion_control(sock, flow->plan.cc);
 	flow->server = sock;
+	if (strcmp(inet_csk(sk)->icsk_ca_ops->name, flow->plan.cc)) {
+		ret = set_congestion_control(sock, flow->plan.cc);
+		if (ret)
+			etalon_log_failure("flow %u: host %u cannot accept it with %s: error %d",
+					   flow->index, flow->plan.dst, flow->plan.cc, -ret);
+	}
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_user_data = flow;
@@ -245,8 +261,8 @@ static void client_state_change(struct sock *sk)
 	if (!flow)
 		return;
 	/* DCTCP without ECN has replaced itself by now. */
-	if (sk->sk_state == TCP_ESTABLISHED)
-		meter_attach(sk, &flow->counts);
+	if (sk->sk_state == TCP_ESTABLISHED && meter_attach(sk, &flow->counts))
+		etalon_log_failure("flow %u: no memory to count its events", flow->index);
 	client_ask(flow);
 }
 

@@ -118,13 +118,9 @@ pub struct FlowSetup {
     pub bytes: Option<u64>,
 }
 
-/// The hosts' TCP, in host time, as far as it is set at sockets and routes rather than by sysctl.
+/// The hosts' TCP, as far as it is set at sockets rather than by sysctl and routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpSetup {
-    /// Initial congestion window in packets.
-    pub initial_cwnd: u32,
-    /// Smallest retransmission timeout.
-    pub min_rto: Span,
     /// Whether senders pace.
     pub pacing: bool,
 }
@@ -241,8 +237,6 @@ impl Setup {
         for flow in &self.flows {
             flow.write(w);
         }
-        w.word(self.tcp.initial_cwnd);
-        w.word(self.tcp.min_rto.0);
         w.word(self.tcp.pacing);
         w.word(self.capture.is_some());
         if let Some(capture) = &self.capture {
@@ -269,11 +263,7 @@ impl Setup {
             },
             network: NetworkSetup::read(r)?,
             flows: r.list(FlowSetup::read)?,
-            tcp: TcpSetup {
-                initial_cwnd: r.narrow()?,
-                min_rto: Span(r.word()?),
-                pacing: r.flag()?,
-            },
+            tcp: TcpSetup { pacing: r.flag()? },
             capture: match r.flag()? {
                 false => None,
                 true => Some(Capture {

@@ -53,8 +53,6 @@ pub(crate) fn compile(
         network: network(plan)?,
         flows: plan.flows.iter().map(|f| flow(plan, f)).collect(),
         tcp: TcpSetup {
-            initial_cwnd: plan.tcp.initial_cwnd,
-            min_rto: Span(plan.tcp.min_rto_ns),
             pacing: plan.tcp.pacing,
         },
         capture: options
@@ -175,6 +173,16 @@ fn text(plan: &Plan, options: &Options) -> Result<String, LinuxError> {
     for (key, value) in sysctls(&plan.tcp) {
         line(format_args!("sysctl {key} {value}"));
     }
+    let programs = programs(plan, options);
+    if !programs.is_empty() && !plan.flows.is_empty() {
+        // The ports of flows' clients are among those that Linux gives to programs.
+        line(format_args!(
+            "sysctl net.ipv4.ip_local_reserved_ports {},{}-{}",
+            address::SERVER_PORT,
+            address::client_port(0),
+            address::client_port(plan.flows.len() - 1)
+        ));
+    }
     for (path, value) in module_parameters(&plan.flows)? {
         line(format_args!("global {path} {value}"));
     }
@@ -205,7 +213,6 @@ fn text(plan: &Plan, options: &Options) -> Result<String, LinuxError> {
             ));
         }
     }
-    let programs = programs(plan, options);
     if !programs.is_empty() {
         line(format_args!("root"));
         if let Some(folder) = &options.folder {

@@ -18,7 +18,7 @@ mod verify;
 mod watch;
 
 use std::path::PathBuf;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use etalon_measure::results::Table;
@@ -80,8 +80,8 @@ pub struct Options {
     pub memory_mib: Option<u32>,
     /// The run is given up when the kernel has written nothing for so long (wall-clock time).
     pub patience: Duration,
-    /// Told what programs write, as soon as it is known here.
-    pub output: Option<Sender<Output>>,
+    /// Told what programs write, as soon as it is known here. A listener that is behind stops the kernel's time.
+    pub output: Option<SyncSender<Output>>,
 }
 
 impl Default for Options {

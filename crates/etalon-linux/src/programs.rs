@@ -1,7 +1,10 @@
 //! What the kernel's log says of programs: output and ends.
 
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::thread;
+use std::time::Duration;
 
+use etalon_measure::Control;
 use etalon_units::Time;
 
 use crate::{Output, ProgramResult};
@@ -9,18 +12,29 @@ use crate::{Output, ProgramResult};
 /// Bytes kept of each of a program's streams.
 const MOST_OUTPUT: usize = 64 << 20;
 const CUT: &[u8] = b"\n[etalon: what follows 64 MiB of output is left out]\n";
+/// Between two tries to tell a listener that is behind.
+const SHORT: Duration = Duration::from_millis(1);
 
 /// What became of each program so far.
 #[derive(Debug)]
-pub(crate) struct Programs {
+pub(crate) struct Programs<'a> {
     results: Vec<ProgramResult>,
-    told: Option<Sender<Output>>,
+    told: Option<SyncSender<Output>>,
+    control: &'a Control,
 }
 
-impl Programs {
-    pub(crate) fn new(count: usize, told: Option<Sender<Output>>) -> Programs {
-        let results = vec![ProgramResult::default(); count];
-        Programs { results, told }
+impl<'a> Programs<'a> {
+    /// So many programs, of which `told` hears as long as `control` lets the run go on.
+    pub(crate) fn new(
+        count: usize,
+        told: Option<SyncSender<Output>>,
+        control: &'a Control,
+    ) -> Programs<'a> {
+        Programs {
+            results: vec![ProgramResult::default(); count],
+            told,
+            control,
+        }
     }
 
     fn get(&mut self, program: u32) -> Result<&mut ProgramResult, String> {
@@ -55,16 +69,30 @@ impl Programs {
                 to.extend_from_slice(CUT);
             }
         }
-        if let Some(told) = &self.told {
-            let bytes = data.to_vec();
-            // Nobody listens any more: the output is kept nevertheless.
-            let _ = told.send(Output {
-                program,
-                stream,
-                bytes,
-            });
-        }
+        self.tell(program, stream, data);
         Ok(())
+    }
+
+    /// Tells the listener. If it is behind, the kernel waits for it with us, since nobody reads its log meanwhile.
+    fn tell(&mut self, program: u32, stream: u8, data: &[u8]) {
+        let Some(told) = &self.told else {
+            return;
+        };
+        let mut piece = Output {
+            program,
+            stream,
+            bytes: data.to_vec(),
+        };
+        loop {
+            match told.try_send(piece) {
+                Ok(()) => return,
+                Err(TrySendError::Full(back)) if !self.control.stopped() => piece = back,
+                // Nobody listens or waits any more: the output is kept nevertheless.
+                Err(_) => break,
+            }
+            thread::sleep(SHORT);
+        }
+        self.told = None;
     }
 
     pub(crate) fn into_results(self) -> Vec<ProgramResult> {
@@ -78,7 +106,8 @@ mod tests {
 
     #[test]
     fn a_program_ends_as_a_shell_would_say() {
-        let mut programs = Programs::new(2, None);
+        let control = Control::default();
+        let mut programs = Programs::new(2, None, &control);
         programs.output(0, 1, b"one ").expect("stream 1");
         programs.output(0, 1, b"two").expect("stream 1");
         programs.output(0, 2, b"oh").expect("stream 2");
@@ -99,7 +128,8 @@ mod tests {
 
     #[test]
     fn output_is_bounded() {
-        let mut programs = Programs::new(1, None);
+        let control = Control::default();
+        let mut programs = Programs::new(1, None, &control);
         for _ in 0..2 * MOST_OUTPUT / 65_536 {
             programs.output(0, 1, &[b'x'; 65_536]).expect("stream 1");
         }

@@ -73,7 +73,7 @@ pub(crate) struct Replay<'a, O> {
     meter: Meter,
     counts: Vec<Count>,
     packets: Packets,
-    programs: Programs,
+    programs: Programs<'a>,
     verifier: Option<Verifier>,
     weeks: WeekReader,
     end: Time,
@@ -122,6 +122,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             programs: Programs::new(
                 options.programs.len() + plan.programs.len(),
                 options.output.clone(),
+                control,
             ),
             verifier,
             weeks: WeekReader::new(plan.racks()),

@@ -288,11 +288,7 @@ mod tests {
             },
             network,
             flows: vec![],
-            tcp: TcpSetup {
-                initial_cwnd: 10,
-                min_rto: Span::from_millis(200),
-                pacing: false,
-            },
+            tcp: TcpSetup { pacing: false },
             capture: None,
             end_when_done: false,
         }

@@ -90,14 +90,17 @@ fn attend(
         }
         let mut log_open = true;
         if log_ready {
-            match log.read(&mut machine.log) {
-                Ok(0) => log_open = false,
-                Ok(_) => heard = Instant::now(),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            let read = match log.read(&mut machine.log) {
+                Ok(n) => n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) => return Ending::Failed(format!("The kernel's log cannot be read: {e}.")),
-            }
+            };
+            log_open = read > 0;
             if let Err(e) = listener.take(&mut log) {
                 return Ending::Garbled(e);
+            }
+            if log_open {
+                heard = Instant::now(); // not before: who takes may have to wait
             }
         }
         match listener.farewell() {

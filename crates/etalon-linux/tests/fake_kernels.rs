@@ -3,11 +3,12 @@
 mod common;
 
 use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use common::{Fake, Written, plan};
 use etalon_driver::record::{Counter, Event};
-use etalon_linux::{Cause, LinuxError, Options, Program, Run, run};
+use etalon_linux::{Cause, LinuxError, Options, Output, Program, Run, run};
 use etalon_measure::Control;
 use etalon_measure::results::Column;
 
@@ -346,6 +347,69 @@ fn programs_come_back_with_status_and_output() {
         "{}",
         run.console
     );
+    assert!(
+        run.console
+            .contains("sysctl net.ipv4.ip_local_reserved_ports 5001,40001-40001\n"),
+        "{}",
+        run.console
+    );
+}
+
+/// The log of a program that writes `pieces` pieces of text.
+fn talkative(pieces: u64) -> Written {
+    let output = Event::Output {
+        program: 0,
+        stream: 1,
+        len: 5,
+    };
+    let log = (0..pieces).fold(Written::default(), |log, i| {
+        log.say(i, output).data(b"hello")
+    });
+    log.say(10_000_000, Event::End { complete: true })
+}
+
+fn heard_by(output: SyncSender<Output>) -> Options {
+    Options {
+        programs: vec![Program {
+            host: (0, 0),
+            argv: vec!["echo".into()],
+            start_ns: 0,
+        }],
+        output: Some(output),
+        patience: Duration::from_millis(300),
+        ..Options::default()
+    }
+}
+
+#[test]
+fn a_listener_that_is_behind_is_waited_for() {
+    let fake = Fake::new("behind", &talkative(50).0, "cat $LOG >&4");
+    let (sender, receiver) = sync_channel(2);
+    let listener = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(1)); // longer than the kernel may be silent
+        receiver.iter().count()
+    });
+    let run = run(&plan(), &fake.image, &Control::default(), &heard_by(sender)).expect("a run");
+    assert_eq!(listener.join().expect("an end"), 50);
+    assert_eq!(run.programs[0].stdout.len(), 50 * 5);
+}
+
+#[test]
+fn a_stopped_run_does_not_wait_for_its_listener() {
+    let fake = Fake::new("deaf", &talkative(50).0, "cat $LOG >&4");
+    let (sender, receiver) = sync_channel(2);
+    let control = Control::default();
+    let begun = Instant::now();
+    let run = std::thread::scope(|scope| {
+        let run = scope.spawn(|| run(&plan(), &fake.image, &control, &heard_by(sender)));
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(!run.is_finished(), "nobody waited");
+        control.stop();
+        run.join().expect("an end").expect("a part")
+    });
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert_eq!(receiver.iter().count(), 2);
+    assert_eq!(run.programs[0].stdout.len(), 50 * 5);
 }
 
 #[test]
@@ -371,6 +435,7 @@ fn hosts_are_told_how_their_tcp_is_set() {
         assert!(defaults.lines().any(|l| l == line), "{line}: {defaults}");
     }
     assert!(!defaults.contains("route"), "{defaults}");
+    assert!(!defaults.contains("reserved_ports"), "{defaults}");
 
     plan.tcp.initial_cwnd = 4;
     plan.tcp.min_rto_ns = 10_000_000;

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use etalon_linux::{Image, Options, Program, Run, run};
+use etalon_linux::{Image, Mode, Options, Program, Run, run};
 use etalon_measure::plan::{MarkingPlan, ResizePlan};
 use etalon_measure::results::{Column, Table};
 use etalon_measure::{Control, Plan, TraceRequest};
@@ -250,14 +250,18 @@ fn a_parent_that_is_killed_leaves_nothing() {
         .parent()
         .and_then(Path::parent)
         .expect("a build folder");
-    // From before the kernel's first instruction to the middle of its experiment.
+    // From the kernel's first instructions to the middle of its experiment.
     for wait in [
-        1, 3, 10, 20, 40, 80, 120, 160, 200, 250, 300, 400, 600, 1000, 1500,
+        0, 1, 3, 10, 20, 40, 80, 120, 160, 200, 250, 300, 400, 600, 1000, 1500,
     ] {
         let mut parent = Command::new(build.join("examples/run"))
             .args([&image.path, &plan])
             .spawn()
             .expect("a parent");
+        let begun = Instant::now();
+        while processes(&image.path).is_empty() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "no kernel");
+        }
         std::thread::sleep(Duration::from_millis(wait));
         parent.kill().expect("killed");
         let status = parent.wait().expect("dead");
@@ -321,6 +325,66 @@ fn programs_run_on_hosts_in_virtual_time() {
 
 #[test]
 #[ignore = "needs a kernel"]
+fn programs_are_not_given_the_ports_of_flows() {
+    let options = Options {
+        programs: vec![bash(
+            (1, 1),
+            "cat /proc/sys/net/ipv4/ip_local_reserved_ports",
+        )],
+        ..Options::default()
+    };
+    let run = ran(&dumbbell(&bulk("cubic", 4)), &options);
+    assert_eq!(run.programs[0].stdout, b"5001,40001-40004\n");
+}
+
+/// The core's memory grows with interrupts off, here past the largest block of the kernel's allocator.
+#[test]
+#[ignore = "needs a kernel"]
+fn a_queue_may_hold_more_than_a_hundred_thousand_packets() {
+    let mut plan = dumbbell(&json!([]));
+    let etalon_measure::plan::NetworkPlan::Dumbbell(network) = &mut plan.network else {
+        panic!("a dumbbell")
+    };
+    network.stages[0].rate_bps = Some(1_000_000);
+    network.stages[0].queue_packets = None;
+    network.stages[0].delay_ns = 1_000_000_000; // so that nobody says that nobody listens
+    let flood = "dd if=/dev/zero bs=1 count=120000 status=none > /dev/udp/10.0.1.1/9";
+    let options = Options {
+        programs: vec![bash((0, 0), flood)],
+        memory_mib: Some(512),
+        verify: true,
+        ..Options::default()
+    };
+    let run = ran(&plan, &options);
+    assert_eq!(run.programs[0].status, Some(0), "{:?}", run.programs[0]);
+    // All but the few that the link has sent are in the queue.
+    assert!(run.verified > Some(119_000), "{:?}", run.verified);
+}
+
+/// Where there are no weeks, the watchdog hears of the packets that are.
+#[test]
+#[ignore = "needs a kernel"]
+fn a_program_that_computes_long_and_sends_little_is_not_taken_for_hung() {
+    let mut plan = dumbbell(&json!([]));
+    plan.duration_ns = 10_000_000_000;
+    let work = "for ((i = 0; i < 30; i++)); do
+        for ((j = 0; j < 50000; j++)); do :; done
+        echo > /dev/udp/10.0.1.1/9; sleep 0.002
+    done";
+    let options = Options {
+        programs: vec![bash((0, 0), work)],
+        patience: Duration::from_secs(3),
+        mode: Mode::Exec,
+        ..Options::default()
+    };
+    let begun = Instant::now();
+    let run = ran(&plan, &options);
+    assert_eq!(run.programs[0].status, Some(0), "{:?}", run.programs[0]);
+    assert!(begun.elapsed() > options.patience, "too short to tell");
+}
+
+#[test]
+#[ignore = "needs a kernel"]
 fn a_trace_has_the_packets_and_ends_the_run() {
     let folder = Folder::new("trace");
     let path = folder.0.join("a.pcapng");
@@ -342,6 +406,15 @@ fn a_trace_has_the_packets_and_ends_the_run() {
     // Every packet's Ethernet type and its IPv4 header without options.
     let packets = bytes.windows(4).filter(|w| *w == [8, 0, 0x45, 0]).count();
     assert!(packets > 50, "{packets}");
+}
+
+/// A script of bash, which can send UDP.
+fn bash(host: (u16, u16), script: &str) -> Program {
+    Program {
+        host,
+        argv: ["bash", "-c", script].map(String::from).to_vec(),
+        start_ns: 0,
+    }
 }
 
 /// A folder that goes when it is dropped.

@@ -16,6 +16,12 @@ impl Control {
         self.stop.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the run was asked to end.
+    #[must_use]
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
     /// The share of virtual time that is done, 0 to 1.
     #[must_use]
     pub fn progress(&self) -> f64 {
@@ -30,6 +36,6 @@ impl Control {
     pub fn report(&self, done: u64, total: u64) -> bool {
         self.total.store(total, Ordering::Relaxed);
         self.done.store(done.min(total), Ordering::Relaxed);
-        !self.stop.load(Ordering::Relaxed)
+        !self.stopped()
     }
 }

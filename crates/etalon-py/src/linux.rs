@@ -1,7 +1,7 @@
 //! Bindings of the Linux engine.
 
 use std::path::PathBuf;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
@@ -21,6 +21,9 @@ create_exception!(
     PyException,
     "A run that Linux gave no complete result of: (message, console, what was measured or None)."
 );
+
+/// Pieces of programs' output, of 4 KiB at most, that may wait for Python; then the kernel does.
+const PIECES: usize = 256;
 
 /// A program of a plan: rack, host, arguments, start in ns.
 type ProgramGiven = (u16, u16, Vec<String>, u64);
@@ -96,7 +99,7 @@ fn told<R>(
     let Some(listener) = listener else {
         return work(options);
     };
-    let (sender, receiver) = channel();
+    let (sender, receiver) = sync_channel(PIECES);
     options.output = Some(sender);
     thread::scope(|scope| {
         scope.spawn(move || {

@@ -11,7 +11,7 @@ use etalon_units::Time;
 
 unsafe extern "C" {
     safe fn etalon_alloc(len: usize) -> *mut u8;
-    fn etalon_free(memory: *mut u8);
+    fn etalon_free(memory: *mut u8, len: usize);
     fn etalon_panic(message: *const u8, len: usize) -> !;
     safe fn etalon_log_raw(record: &[u8; RECORD_BYTES]);
     safe fn etalon_capture(time: u64, handle: u64, snap: u16);
@@ -64,29 +64,34 @@ struct Allocator;
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-// SAFETY: the kernel's memory is aligned to 8 bytes at least, and to its size if that is a power of two.
+/// What is asked of the kernel, whose memory is aligned to 8 bytes at least, and to its size if that is a power of two.
+fn size_of(layout: Layout) -> usize {
+    if layout.align() <= 8 {
+        return layout.size();
+    }
+    layout.size().max(layout.align()).next_power_of_two()
+}
+
+// SAFETY: see size_of().
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if layout.align() <= 8 {
-            return etalon_alloc(layout.size());
-        }
-        etalon_alloc(layout.size().max(layout.align()).next_power_of_two())
+        etalon_alloc(size_of(layout))
     }
 
-    unsafe fn dealloc(&self, memory: *mut u8, _layout: Layout) {
-        // SAFETY: it comes from etalon_alloc().
-        unsafe { etalon_free(memory) }
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: it comes from etalon_alloc(), with the same layout.
+        unsafe { etalon_free(memory, size_of(layout)) }
     }
 }
 
 /// Text of limited length.
-pub(crate) struct Sentence<'a> {
+struct Sentence<'a> {
     room: &'a mut [u8],
     len: usize,
 }
 
 impl Sentence<'_> {
-    pub(crate) fn new(room: &mut [u8]) -> Sentence<'_> {
+    fn new(room: &mut [u8]) -> Sentence<'_> {
         Sentence { room, len: 0 }
     }
 }

@@ -10,15 +10,15 @@ extern crate alloc;
 mod kernel;
 
 use alloc::boxed::Box;
+use alloc::string::ToString;
 use core::ffi::c_char;
-use core::fmt::Write;
 use core::slice;
 
 use etalon_driver::setup::{CC_NAME_MAX, Setup};
 use etalon_driver::{Driver, Sent, Socket};
 use etalon_units::Time;
 
-use crate::kernel::{Kernel, Sentence};
+use crate::kernel::Kernel;
 
 /// What C knows as `struct etalon_core`.
 pub struct Core {
@@ -38,9 +38,7 @@ pub struct Info {
     hosts: u32,
     mtu: u32,
     flows: u32,
-    initial_cwnd: u32,
     pacing: u32,
-    min_rto: u64,
 }
 
 /// `struct etalon_flow`.
@@ -89,18 +87,26 @@ pub unsafe extern "C" fn etalon_core_new(
     let (setup, error) = unsafe {
         (
             slice::from_raw_parts(setup, len),
-            slice::from_raw_parts_mut(error.cast(), cap),
+            slice::from_raw_parts_mut(error.cast::<u8>(), cap),
         )
     };
-    let mut sentence = Sentence::new(error);
     let made = Setup::decode(setup)
-        .map_err(|e| write!(sentence, "{e}\0"))
+        .map_err(|e| e.to_string())
         .and_then(|(setup, text)| {
-            let driver = Driver::new(setup).map_err(|e| write!(sentence, "{e}\0"))?;
+            let driver = Driver::new(setup).map_err(|e| e.to_string())?;
             let text = len - text.len();
             Ok(Core { driver, text })
         });
-    made.map_or(core::ptr::null_mut(), |core| Box::into_raw(Box::new(core)))
+    match made {
+        Ok(core) => Box::into_raw(Box::new(core)),
+        Err(why) => {
+            // What is too long is cut.
+            let len = why.len().min(cap - 1);
+            error[..len].copy_from_slice(&why.as_bytes()[..len]);
+            error[len] = 0;
+            core::ptr::null_mut()
+        }
+    }
 }
 
 /// Fills in `info`.
@@ -115,9 +121,7 @@ pub extern "C" fn etalon_core_info(core: &Core, info: &mut Info) {
         hosts: setup.hosts.into(),
         mtu: setup.mtu.into(),
         flows: setup.flows.len() as u32,
-        initial_cwnd: setup.tcp.initial_cwnd,
         pacing: setup.tcp.pacing.into(),
-        min_rto: setup.tcp.min_rto.0,
     };
 }
 

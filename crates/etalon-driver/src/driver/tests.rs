@@ -150,11 +150,7 @@ fn setup() -> Setup {
             stop: None,
             bytes: None,
         }],
-        tcp: TcpSetup {
-            initial_cwnd: 10,
-            min_rto: Span::from_millis(200),
-            pacing: false,
-        },
+        tcp: TcpSetup { pacing: false },
         capture: None,
         end_when_done: false,
     }

@@ -164,7 +164,7 @@ fn setup() -> impl Strategy<Value = Setup> {
         (1u64..u64::MAX, any::<u64>(), any::<u64>()),
         network(),
         prop::collection::vec(flow(), 0..4),
-        (any::<u32>(), any::<u64>(), any::<bool>()),
+        any::<bool>(),
         (
             prop::option::of((any::<u64>(), any::<u64>(), any::<u16>())),
             any::<bool>(),
@@ -179,7 +179,7 @@ fn setup() -> impl Strategy<Value = Setup> {
                 host,
                 network,
                 flows,
-                tcp,
+                pacing,
                 (capture, end_when_done),
             )| Setup {
                 seed,
@@ -199,11 +199,7 @@ fn setup() -> impl Strategy<Value = Setup> {
                 },
                 network,
                 flows,
-                tcp: TcpSetup {
-                    initial_cwnd: tcp.0,
-                    min_rto: Span(tcp.1),
-                    pacing: tcp.2,
-                },
+                tcp: TcpSetup { pacing },
                 capture: capture.map(|(start, end, snap)| Capture {
                     start: Time(start),
                     end: Time(end),
@@ -279,11 +275,7 @@ fn a_flow_of_a_host_that_is_not_there_is_refused() {
             stop: None,
             bytes: None,
         }],
-        tcp: TcpSetup {
-            initial_cwnd: 10,
-            min_rto: Span(1),
-            pacing: false,
-        },
+        tcp: TcpSetup { pacing: false },
         capture: None,
         end_when_done: false,
     };
