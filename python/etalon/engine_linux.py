@@ -192,16 +192,10 @@ def _models(plan: Plan) -> list[PlanError]:
                 "the model of HDFS is the simulator's; on Linux run Hadoop itself", key="dfsio"
             )
         )
-    if plan.schedule.computed:
+    if plan.end_when_done and not plan.workloads:
         found.append(
-            PlanError(
-                'weeks are computed from demand in the simulator only; give Linux a week of kind "fixed"',
-                key="schedule.kind",
-                value=plan.schedule.kind,
-            )
+            PlanError("the run ends with its last flow, and it has only programs", key="end_when_done")
         )
-    if plan.end_when_done:
-        found.append(PlanError("only the simulator ends early", key="end_when_done"))
     return found
 
 

@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BinaryHeap;
-use alloc::format;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::fmt;
@@ -395,7 +394,10 @@ impl Driver {
             Err(error) => {
                 self.phase = Phase::Over;
                 let at = Span(now.0);
-                env.fail(now, &format!("No week can be computed at {at}: {error}."));
+                env.fail(
+                    now,
+                    format_args!("No week can be computed at {at}: {error}."),
+                );
             }
         }
     }

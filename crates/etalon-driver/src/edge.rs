@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::fmt;
 
 use etalon_fabric::Entering;
 use etalon_switch::{Departure, DropReason, Pair, Sink};
@@ -38,7 +39,7 @@ pub trait Environment {
 
     /// The run cannot go on: appends a [`Failure`](Event::Failure) record with a sentence that says why, and has the log
     /// written out.
-    fn fail(&self, now: Time, sentence: &str);
+    fn fail(&self, now: Time, sentence: fmt::Arguments<'_>);
 }
 
 /// Instants that the whole experiment hears of.

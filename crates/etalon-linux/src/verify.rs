@@ -190,7 +190,7 @@ mod tests {
         fn discard(&self, _: u64) {}
         fn nic_free(&self, _: u64, _: u32) {}
         fn milestone(&self, _: Time, _: Milestone) {}
-        fn fail(&self, _: Time, sentence: &str) {
+        fn fail(&self, _: Time, sentence: std::fmt::Arguments<'_>) {
             panic!("{sentence}");
         }
     }

@@ -85,7 +85,7 @@ impl Environment for Listener {
         self.say(Said::Milestone(milestone));
     }
 
-    fn fail(&self, _now: Time, sentence: &str) {
+    fn fail(&self, _now: Time, sentence: fmt::Arguments<'_>) {
         panic!("{sentence}");
     }
 }
