@@ -37,6 +37,7 @@ test-rust:
 	cargo test --workspace --quiet
 
 test-kernel: kernel
+	cargo build --quiet -p etalon-linux --example run
 	ETALON_KERNEL=$$($(BIN)/etalon kernel path) cargo test --quiet -p etalon-linux --test kernel -- --include-ignored
 
 # The block placement policy for Hadoop; needs Java 17 and Maven.

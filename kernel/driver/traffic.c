@@ -12,9 +12,8 @@
  * copy.
  *
  * Data could be read without a thread, in the softirq that brought it. That
- * would save a tenth of a packet's cost, but such a reader comes before TCP's
- * decision to acknowledge instead of after it, and ACKs advertise other windows:
- * kernel/README.md has numbers.
+ * would be cheaper, but such a reader comes before TCP's decision to acknowledge
+ * instead of after it, and ACKs advertise other windows: see kernel/README.md.
  */
 
 #include <linux/hrtimer.h>

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -35,7 +37,7 @@ duration = "1ms"
 warmup = "0s"
 [network]
 racks = 2
-hosts = 1
+hosts = 16
 [schedule]
 day = "180us"
 night = "20us"
@@ -204,21 +206,42 @@ def _image() -> Iterator[Check]:
         )
         return
     yield Check("kernel", State.OK, str(image))
-    yield _run()
+    yield _run(image)
 
 
-def _run() -> Check:
-    """Boots the kernel and runs an experiment of a millisecond on it."""
+def _run(image: Path) -> Check:
+    """Boots the kernel, runs an experiment of a millisecond on it, and says what time and memory that took."""
     from etalon import _core, engine_linux
     from etalon.plan import Plan
 
-    began = time.monotonic()
+    plan, most = Plan.from_toml(TINY), 0
+    with ThreadPoolExecutor(1) as pool:
+        began = time.monotonic()
+        running = pool.submit(engine_linux.Linux().run, plan, _core.Control())
+        while not running.done():
+            most = max(most, _peak_memory(image))
+            time.sleep(0.002)
+        took = time.monotonic() - began
     try:
-        engine_linux.Linux().run(Plan.from_toml(TINY), _core.Control())
+        running.result()
     except EtalonError as error:
         remedy = "what is said above, or else: etalon kernel build --force"
         return Check("run", State.MISSING, " ".join(str(error).split()), remedy)
-    return Check("run", State.OK, f"two hosts booted and ran in {time.monotonic() - began:.2f} s")
+    hosts = plan.network.racks * plan.network.hosts
+    found = f"{hosts} hosts booted and ran in {took:.2f} s, with {most / 1e6:.0f} MB of memory"
+    return Check("run", State.OK, found)
+
+
+def _peak_memory(image: Path) -> int:
+    """The most that a kernel which this process started has held in memory so far, in bytes; 0 if there is none."""
+    peak = 0
+    for children in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError, IndexError):  # a thread or a kernel that has just ended
+            for process in children.read_text(encoding="ascii").split():
+                if os.readlink(f"/proc/{process}/exe") == str(image.resolve()):
+                    status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
+                    peak = max(peak, int(status.partition("VmHWM:")[2].split()[0]) * 1024)
+    return peak
 
 
 def _program(name: str, package: str) -> Check:
