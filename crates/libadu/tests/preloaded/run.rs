@@ -1,0 +1,77 @@
+//! Programs, with the library preloaded.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use crate::estimator::{Estimator, Reports};
+use crate::sink::Sink;
+
+/// The library that was built together with this test.
+pub fn library() -> PathBuf {
+    built("deps/libadu.so")
+}
+
+fn built(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("the test's own path");
+    let target = test.ancestors().nth(2).expect("in a target directory");
+    let path = target.join(name);
+    assert!(
+        path.exists(),
+        "{} is not there: cargo test -p libadu builds it",
+        path.display()
+    );
+    path
+}
+
+/// A program that has to be installed.
+pub fn installed(program: &str, package: &str) -> PathBuf {
+    let path = std::env::var("PATH").expect("a PATH") + ":/usr/sbin:/usr/local/sbin";
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(program))
+        .find(|path| path.exists())
+        .unwrap_or_else(|| panic!("{program} is not installed: apt-get install {package}"))
+}
+
+/// A scene of `examples/writer.rs`, without libadu.
+pub fn bare(scene: &str, port: u16) -> Command {
+    let mut command = Command::new(built("examples/writer"));
+    command.args([scene, &port.to_string()]);
+    command
+}
+
+/// The command with libadu, which reports to `estimator`.
+pub fn preloaded(mut command: Command, estimator: &str) -> Command {
+    command
+        .env("LD_PRELOAD", library())
+        .env("ETALON_ADU", estimator);
+    command
+}
+
+/// Waits for the command's end, which has to be a good one, and without a word to stderr.
+pub fn run(mut command: Command) -> String {
+    let output = command.stdin(Stdio::null()).output().expect("starts");
+    good(&command, &output)
+}
+
+pub fn good(command: &Command, output: &Output) -> String {
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(
+        output.status.success() && err.is_empty(),
+        "{command:?}: {}\n{out}\n{err}",
+        output.status
+    );
+    out.into_owned()
+}
+
+/// Runs a scene, and holds what was reported to what arrived, connection by connection.
+pub fn exact(scene: &str) -> Reports {
+    let (sink, estimator) = (Sink::start(), Estimator::start());
+    run(preloaded(bare(scene, sink.port), &estimator.address));
+    let (received, reports) = (sink.stop(), estimator.stop());
+    assert!(!received.is_empty(), "nothing arrived");
+    assert_eq!(reports.totals(), received);
+    reports
+}
