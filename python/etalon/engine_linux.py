@@ -36,7 +36,7 @@ class Image:
     version: str
     """Of Linux."""
     digest: str
-    """Of its content, 16 hexadecimal digits."""
+    """Of its content and of libadu beside it, 16 hexadecimal digits."""
 
 
 class Linux:
@@ -149,10 +149,16 @@ LINUX = Linux()
 @cache
 def _described(path: Path, hz: int, _: int) -> Image:
     """Version and digest of a kernel, found out once for each state of its file."""
+    from etalon import kernel
+
     try:
         said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
         version = said.stdout.strip().rpartition("\n")[2]
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        whole = hashlib.sha256(path.read_bytes())
+        library = path.with_name(kernel.LIBRARY)
+        if library.exists():
+            whole.update(library.read_bytes())
+        digest = whole.hexdigest()[:16]
     except (OSError, subprocess.CalledProcessError) as error:
         raise EtalonError(
             f"{path}: the kernel cannot be run: {error}; `etalon doctor` says what is missing"
