@@ -294,10 +294,7 @@ impl Accounts {
             self.demand.close(now, number);
         }
     }
-
-    /// Connections beside the plan's flows that are followed.
-    #[cfg(test)]
-    pub(crate) fn others(&self) -> usize {
-        self.others.len()
-    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -288,7 +288,7 @@ impl Driver {
             };
             let way = Way { src, dst };
             self.announce(kernel, env, |now, accounts| {
-                accounts.reported(now, way, &report)
+                accounts.reported(now, way, &report);
             });
         }
     }

@@ -69,6 +69,7 @@ pub struct HostSetup {
 
 /// What lies between hosts.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // there is one
 pub enum NetworkSetup {
     /// The hybrid switch.
     Rdcn {

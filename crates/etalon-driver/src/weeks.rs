@@ -109,3 +109,88 @@ impl WeekReader {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use etalon_units::{Span, Time};
+
+    use super::*;
+
+    fn computed() -> ComputedWeek {
+        let day = |sources: [Option<u16>; 3], day| Configuration {
+            matching: Matching::new(sources.to_vec()).unwrap(),
+            day: Span(day),
+            night: Span(1 << 33),
+        };
+        ComputedWeek {
+            time: Time(77),
+            demand: Demand::new(&[
+                vec![0, 5, 0],
+                vec![0, 0, u64::from(u32::MAX) + 9],
+                vec![1, 0, 0],
+            ])
+            .unwrap(),
+            week: Schedule::new(vec![
+                day([Some(2), Some(0), Some(1)], 180),
+                day([None, None, Some(1)], 1 << 39),
+            ])
+            .unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_week_comes_back_from_its_records() {
+        let mut reader = WeekReader::new(3);
+        // The second time as the first: nothing is left over.
+        for _ in 0..2 {
+            let mut heard = Vec::new();
+            tell_week(&computed(), |event| {
+                let record = event.at(Time(100));
+                let back = Event::of(&record).unwrap();
+                heard.extend(reader.hear(back).unwrap());
+            });
+            assert_eq!(heard, [computed()]);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_week_is_said() {
+        let pair = |src, dst| Pair { src, dst };
+        let hear = |events: &[Event]| {
+            let mut reader = WeekReader::new(3);
+            let mut said = events.iter().map(|&event| reader.hear(event));
+            said.find_map(Result::err)
+        };
+        let day = Event::PlannedDay {
+            day: Span(1),
+            night: Span(0),
+        };
+        let bytes = 1;
+        let computed = Event::Computed { time: Time(0) };
+        let circuit = |src, dst| Event::PlannedCircuit {
+            pair: pair(src, dst),
+        };
+        assert!(
+            hear(&[Event::Demanded {
+                pair: pair(0, 3),
+                bytes
+            }])
+            .is_some()
+        );
+        assert!(
+            hear(&[Event::Demanded {
+                pair: pair(2, 3),
+                bytes
+            }])
+            .is_some()
+        );
+        assert!(hear(&[circuit(0, 1)]).is_some());
+        assert!(hear(&[day, circuit(0, 3)]).is_some());
+        assert!(hear(&[day, circuit(3, 0), computed]).is_some());
+        assert!(hear(&[day, circuit(0, 1), circuit(0, 2), computed]).is_some());
+        assert!(hear(&[computed]).is_some());
+        assert!(hear(&[day, circuit(0, 1), computed]).is_none());
+    }
+}

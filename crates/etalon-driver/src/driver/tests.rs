@@ -9,6 +9,8 @@ use etalon_switch::{
 use etalon_units::Rate;
 use proptest::prelude::*;
 
+mod weeks;
+
 use super::*;
 use crate::record::Record;
 use crate::setup::{Capture, FlowSetup, HostSetup, StageSetup, TcpSetup};
