@@ -200,7 +200,9 @@ def _models(plan: Plan) -> list[PlanError]:
         )
     if plan.end_when_done and not plan.workloads:
         found.append(
-            PlanError("the run ends with its last flow, and it has only programs", key="end_when_done")
+            PlanError(
+                "the run ends with its last flow, and it has only programs", key="end_when_done"
+            )
         )
     return found
 
