@@ -120,6 +120,8 @@ static long device_ioctl(struct file *file, unsigned int command,
 	switch (command) {
 	case ETALON_HOST:
 		return create_host(pointer);
+	case ETALON_CONTROL:
+		return etalon_control_create(current->nsproxy->net_ns);
 	case ETALON_START:
 		return etalon_start();
 	case ETALON_CLOCK:

@@ -38,6 +38,8 @@ struct etalon_exit {
 #define ETALON_FAIL	_IOW('E', 6, char *)
 /* Ends the experiment's record: everything is written after this. */
 #define ETALON_FINISH	_IO('E', 7)
+/* Creates ctl0, on the control network, in the caller's network namespace. */
+#define ETALON_CONTROL	_IO('E', 9)
 /* Keeps the kernel's clock from running ahead of the wall clock. */
 #define ETALON_PACE	_IO('E', 8)
 

@@ -70,9 +70,6 @@ __printf(1, 2) void etalon_log_failure(const char *format, ...);
 
 /* The setup, once it has been read; the machine does not come up without. */
 struct etalon_info {
-	__u64 tdf;
-	__u64 warmup;		/* virtual ns */
-	__u64 end;		/* virtual ns, U64_MAX for none */
 	__u32 racks;
 	__u32 hosts;		/* in each rack */
 	__u32 mtu;
@@ -117,6 +114,26 @@ u64 etalon_now(void);
 /* The kernel's time at a virtual time, once started. */
 u64 etalon_clock(u64 virtual_ns);
 
+/*
+ * What is said of demand, where it is known from hosts. Any context.
+ */
+/* The client of a flow is opened: its bytes are its stack's to send. */
+void etalon_flow_opened(u32 flow);
+void etalon_flow_killed(u32 flow);
+/* The estimator receives a datagram. */
+void etalon_report(const void *datagram, size_t len);
+
+/* All flows are over: the experiment ends, if it is one that ends so. */
+void etalon_flows_over(void);
+
+/*
+ * control.c: a host's device on the control network, ctl0. 0, or -ENODEV,
+ * -ENOMEM. The estimator's address is in crates/etalon-measure/src/address.rs.
+ */
+#define ETALON_ESTIMATOR	(172 << 24 | 31 << 16 | 255 << 8 | 254)
+#define ETALON_ESTIMATOR_PORT	5300
+int etalon_control_create(struct net *net);
+
 /* device.c: the experiment is over. Interrupts are off. */
 void etalon_device_end(void);
 
@@ -126,7 +143,7 @@ void etalon_device_end(void);
  * counted so far is to be logged.
  */
 int etalon_traffic_start(void);
-void etalon_traffic_milestone(int which);
+void etalon_traffic_milestone(u64 time, int which);
 
 /*
  * The Rust core (kernel/core). All calls with interrupts off.
@@ -149,6 +166,9 @@ struct etalon_packet {
 #define ETALON_PACKET_ECT	1
 #define ETALON_PACKET_TCP	2
 #define ETALON_PACKET_SOCKET	4
+#define ETALON_PACKET_SYN	8
+#define ETALON_PACKET_FIN	16
+#define ETALON_PACKET_RST	32
 };
 
 /*
@@ -168,6 +188,12 @@ u64 etalon_core_kernel_time(const struct etalon_core *core, u64 virtual_ns);
 /* False if the packet has nowhere to go; the caller frees it. */
 bool etalon_core_send(struct etalon_core *core, u64 kernel, u32 host,
 		      const struct etalon_packet *packet);
+/* May change etalon_core_next(), as the next ones may. */
+void etalon_core_flow_opened(struct etalon_core *core, u64 kernel, u32 flow);
+void etalon_core_flow_killed(struct etalon_core *core, u64 kernel, u32 flow);
+void etalon_core_report(struct etalon_core *core, u64 kernel,
+			const void *datagram, size_t len);
+void etalon_core_flows_over(struct etalon_core *core, u64 kernel);
 /* When to call etalon_core_advance(), U64_MAX for never. */
 u64 etalon_core_next(const struct etalon_core *core);
 void etalon_core_advance(struct etalon_core *core, u64 kernel);
@@ -186,6 +212,8 @@ void etalon_mark(u64 handle, bool ce, bool ece);
 void etalon_deliver(u64 handle, u32 host);
 void etalon_discard(u64 handle);
 void etalon_nic_free(u64 handle, u32 host);
-void etalon_milestone(u32 which);
+void etalon_milestone(u64 time, u32 which);
+/* The run cannot go on: a sentence, written out at once. */
+void etalon_fail(u64 time, const u8 *sentence, size_t len);
 
 #endif

@@ -118,11 +118,20 @@ void etalon_nic_free(u64 handle, u32 host)
 		netif_wake_queue(devices[host]);
 }
 
-void etalon_milestone(u32 which)
+void etalon_milestone(u64 time, u32 which)
 {
-	etalon_traffic_milestone(which);
+	etalon_traffic_milestone(time, which);
 	if (which)
 		etalon_device_end();
+}
+
+void etalon_fail(u64 time, const u8 *sentence, size_t len)
+{
+	struct etalon_record record = { .time = time, .kind = ETALON_FAILURE };
+
+	record.b = min_t(size_t, len, ETALON_DATA_MAX);
+	etalon_log_data(&record, sentence);
+	etalon_log_flush();
 }
 
 /* The timer. */
@@ -215,6 +224,9 @@ static bool describe(const struct sk_buff *skb, struct etalon_packet *packet)
 	packet->seq = ntohl(tcp->seq);
 	packet->ack = ntohl(tcp->ack_seq);
 	packet->payload = max(payload, 0);
+	packet->flags |= tcp->syn ? ETALON_PACKET_SYN : 0;
+	packet->flags |= tcp->fin ? ETALON_PACKET_FIN : 0;
+	packet->flags |= tcp->rst ? ETALON_PACKET_RST : 0;
 	describe_socket(skb->sk, packet);
 	return true;
 }
@@ -381,6 +393,48 @@ u64 etalon_now(void)
 u64 etalon_clock(u64 virtual_ns)
 {
 	return etalon_core_kernel_time(core, virtual_ns);
+}
+
+/* Demand. */
+
+void etalon_flow_opened(u32 flow)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	etalon_core_flow_opened(core, ktime_get_ns(), flow);
+	arm();
+	local_irq_restore(flags);
+}
+
+void etalon_flow_killed(u32 flow)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	etalon_core_flow_killed(core, ktime_get_ns(), flow);
+	arm();
+	local_irq_restore(flags);
+}
+
+void etalon_report(const void *datagram, size_t len)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	etalon_core_report(core, ktime_get_ns(), datagram, len);
+	arm();
+	local_irq_restore(flags);
+}
+
+void etalon_flows_over(void)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	etalon_core_flows_over(core, ktime_get_ns());
+	arm();
+	local_irq_restore(flags);
 }
 
 /* The setup. */

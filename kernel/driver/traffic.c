@@ -39,6 +39,7 @@ struct flow {
 	u64 written;
 	u64 received;			/* by the server's application */
 	bool begun, stop;		/* their times have come */
+	bool over;			/* all was received, or it was killed */
 	struct meter_counts counts;	/* of the client */
 	u32 retransmits, cwnd, ssthresh, srtt_us;
 	struct hrtimer timer;		/* the start, then the stop */
@@ -53,6 +54,7 @@ struct listener {
 
 static struct flow *flows;
 static u32 flow_count;
+static u32 unfinished;			/* flows that are not over */
 static struct listener *listeners;	/* by host; without sock: no flow comes here */
 static struct kthread_worker *worker;
 static struct page *block;
@@ -67,6 +69,15 @@ static void log_event(u8 kind, u32 index, u64 bytes)
 	};
 
 	etalon_log(&record);
+}
+
+static void flow_over(struct flow *flow)
+{
+	if (flow->over)
+		return;
+	flow->over = true;
+	if (!--unfinished)
+		etalon_flows_over();
 }
 
 /* ------------------------------------------------------------- servers -- */
@@ -107,8 +118,10 @@ static void server_run(struct kthread_work *work)
 	if (ends)
 		sk->sk_user_data = NULL;
 	release_sock(sk);
-	if (!done && flow->received >= flow->plan.bytes)
+	if (!done && flow->received >= flow->plan.bytes) {
 		log_event(ETALON_DONE, flow->index, flow->received);
+		flow_over(flow);
+	}
 	if (ends) {
 		flow->server = NULL;
 		sock_release(sock);
@@ -350,15 +363,21 @@ static void client_run(struct kthread_work *work)
 	int ret;
 
 	if (flow->stop && flow->state != CLOSED) {
-		if (flow->client)
+		if (flow->client) {
+			etalon_flow_killed(flow->index);
 			client_release(flow, true);
+		}
 		flow->state = CLOSED;
+	}
+	if (flow->stop) {
+		flow_over(flow);
 		return;
 	}
 	switch (flow->state) {
 	case WAITING:
 		flow->state = CONNECTING;
 		log_event(ETALON_STARTED, flow->index, 0);
+		etalon_flow_opened(flow->index);
 		ret = client_open(flow);
 		if (ret)
 			etalon_log_failure("flow %u cannot connect from host %u to %u: error %d",
@@ -437,6 +456,7 @@ int etalon_traffic_start(void)
 	int ret;
 
 	flow_count = etalon_info()->flows;
+	unfinished = flow_count;
 	if (!flow_count)
 		return 0;
 	flows = kvcalloc(flow_count, sizeof(*flows), GFP_KERNEL);
@@ -473,10 +493,10 @@ static void log_counter(struct etalon_record *record, u8 which, u64 value)
 	etalon_log(record);
 }
 
-void etalon_traffic_milestone(int which)
+void etalon_traffic_milestone(u64 time, int which)
 {
 	struct etalon_record record = {
-		.time = which ? etalon_info()->end : etalon_info()->warmup,
+		.time = time,
 		.kind = ETALON_COUNTER,
 	};
 	u32 i;

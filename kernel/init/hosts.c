@@ -21,6 +21,8 @@
 
 /* All hosts are on one link: any 10.x.y.z is a neighbour. */
 #define PREFIX_BITS	8
+/* The control network: 172.16.0.0 to 172.31.255.255. */
+#define CONTROL_PREFIX_BITS	12
 
 /* Messages to the kernel, sent at once; the last one asks for an answer. */
 struct request {
@@ -69,16 +71,15 @@ static void link_up(struct request *request, int index, uint32_t mtu)
 }
 
 static void address_add(struct request *request, int index,
-			struct in_addr address)
+			struct in_addr address, unsigned int prefix_bits,
+			uint32_t flags)
 {
-	/* The route comes with its metrics, thus not by itself. */
-	uint32_t flags = IFA_F_NOPREFIXROUTE;
 	struct ifaddrmsg *body = message(request, RTM_NEWADDR,
 					 NLM_F_CREATE | NLM_F_EXCL,
 					 sizeof(*body));
 
 	body->ifa_family = AF_INET;
-	body->ifa_prefixlen = PREFIX_BITS;
+	body->ifa_prefixlen = prefix_bits;
 	body->ifa_index = index;
 	attribute(request, IFA_LOCAL, &address, sizeof(address));
 	attribute(request, IFA_ADDRESS, &address, sizeof(address));
@@ -153,13 +154,34 @@ static void network_up(const struct plan *plan, const struct host *host)
 	if (!lo || !eth0)
 		fail("host %s has no network device", host->name);
 	link_up(&request, lo, 0);
-	address_add(&request, eth0, host->address);
+	/* The route comes with its metrics, thus not by itself. */
+	address_add(&request, eth0, host->address, PREFIX_BITS,
+		    IFA_F_NOPREFIXROUTE);
 	link_up(&request, eth0, host->mtu);
 	route_add(&request, eth0, host->address, &plan->route);
 	error = talk(&request);
 	if (error)
 		fail("the network of host %s (%s) cannot be set up: %s",
 		     host->name, inet_ntoa(host->address), strerror(error));
+}
+
+/* The device on which programs report to the estimator of demand. */
+static void control_up(const struct host *host, int device)
+{
+	struct request request = { 0 };
+	int ctl0, error;
+
+	if (ioctl(device, ETALON_CONTROL) < 0)
+		fail("host %s cannot have a device on the control network: %s",
+		     host->name, strerror(errno));
+	ctl0 = if_nametoindex("ctl0");
+	address_add(&request, ctl0, host->control, CONTROL_PREFIX_BITS, 0);
+	link_up(&request, ctl0, 0);
+	request.last->nlmsg_flags |= NLM_F_ACK;
+	error = talk(&request);
+	if (error)
+		fail("the control network of host %s (%s) cannot be set up: %s",
+		     host->name, inet_ntoa(host->control), strerror(error));
 }
 
 /* Sets a key as sysctl(8) writes it: net.ipv4.tcp_ecn. */
@@ -204,6 +226,8 @@ void hosts_create(const struct plan *plan, int device)
 			fail("host %s cannot have its network device: %s",
 			     host->name, strerror(errno));
 		network_up(plan, host);
+		if (host->control.s_addr)
+			control_up(host, device);
 		host->netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 		if (host->netns < 0)
 			fail("init cannot open the namespace of host %s: %s",

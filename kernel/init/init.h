@@ -12,6 +12,7 @@ struct host {
 	unsigned int index;
 	char *name;
 	struct in_addr address;
+	struct in_addr control;	/* on the control network; 0 without one */
 	unsigned int mtu;
 	int netns;
 };
@@ -49,6 +50,8 @@ struct plan {
 	enum mode mode;
 	int root;		/* programs see the host machine's files */
 	char *cwd;
+	char **environment;	/* of programs: NAME=VALUE */
+	size_t environment_count;
 	struct route route;
 	struct host *hosts;
 	size_t host_count;

@@ -122,7 +122,7 @@ static struct host *find_host(struct plan *plan, unsigned int index)
 	for (size_t i = 0; i < plan->host_count; i++)
 		if (plan->hosts[i].index == index)
 			return &plan->hosts[i];
-	fail("the setup has a program on host %u, which does not exist", index);
+	fail("the setup names host %u, which does not exist", index);
 }
 
 static void read_host(struct plan *plan, struct reader *reader)
@@ -139,6 +139,24 @@ static void read_host(struct plan *plan, struct reader *reader)
 		fail("host %s has the address '%s'", host->name, address);
 	host->mtu = number(reader, 65535);
 	host->netns = -1;
+}
+
+/* A host's address on the control network; comes after the host. */
+static void read_control(struct plan *plan, struct reader *reader)
+{
+	struct host *host = find_host(plan, number(reader, UINT_MAX));
+	char *address = word(reader);
+
+	if (!inet_aton(address, &host->control))
+		fail("host %s has the address '%s'", host->name, address);
+}
+
+/* NAME=VALUE for the environment of programs. */
+static void read_environment(struct plan *plan, struct reader *reader)
+{
+	plan->environment = grow(plan->environment, plan->environment_count,
+				 sizeof(*plan->environment));
+	plan->environment[plan->environment_count++] = decode(word(reader));
 }
 
 /* Programs come after the hosts. */
@@ -225,6 +243,10 @@ void plan_read(struct plan *plan, int device)
 		reader.directive = directive;
 		if (!strcmp(directive, "host"))
 			read_host(plan, &reader);
+		else if (!strcmp(directive, "control"))
+			read_control(plan, &reader);
+		else if (!strcmp(directive, "environment"))
+			read_environment(plan, &reader);
 		else if (!strcmp(directive, "program"))
 			read_program(plan, &reader);
 		else if (!strcmp(directive, "sysctl"))

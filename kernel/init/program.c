@@ -24,7 +24,7 @@
 
 static int children = -1;	/* a signalfd of SIGCHLD */
 
-static void set_environment(void)
+static void set_environment(const struct plan *plan)
 {
 	/* The kernel left what it did not know of its command line. */
 	clearenv();
@@ -34,6 +34,8 @@ static void set_environment(void)
 	setenv("SHELL", "/bin/sh", 1);
 	setenv("USER", "root", 1);
 	setenv("LOGNAME", "root", 1);
+	for (size_t i = 0; i < plan->environment_count; i++)
+		putenv(plan->environment[i]);
 }
 
 /* The message of a program that cannot start is part of its output. */
@@ -126,7 +128,7 @@ void programs_start(struct plan *plan, int device)
 	children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (children < 0)
 		fail("init cannot watch its programs: %s", strerror(errno));
-	set_environment();
+	set_environment(plan);
 	if (plan->mode == MODE_SHELL && ioctl(device, ETALON_PACE) < 0)
 		fail("the kernel cannot keep to the wall clock: %s",
 		     strerror(errno));

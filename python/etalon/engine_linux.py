@@ -30,7 +30,7 @@ class Image:
     version: str
     """Of Linux."""
     digest: str
-    """Of its content, 16 hexadecimal digits."""
+    """Of its content and of libadu beside it, 16 hexadecimal digits."""
 
 
 class Linux:
@@ -146,10 +146,16 @@ LINUX = Linux()
 @cache
 def _described(path: Path, hz: int, _: int) -> Image:
     """Version and digest of a kernel, found out once for each state of its file."""
+    from etalon import kernel
+
     try:
         said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
         version = said.stdout.strip().rpartition("\n")[2]
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        whole = hashlib.sha256(path.read_bytes())
+        library = path.with_name(kernel.LIBRARY)
+        if library.exists():
+            whole.update(library.read_bytes())
+        digest = whole.hexdigest()[:16]
     except (OSError, subprocess.CalledProcessError) as error:
         raise EtalonError(
             f"{path}: the kernel cannot be run: {error}; `etalon doctor` says what is missing"
@@ -188,16 +194,12 @@ def _models(plan: Plan) -> list[PlanError]:
                 "the model of HDFS is the simulator's; on Linux run Hadoop itself", key="dfsio"
             )
         )
-    if plan.schedule.computed:
+    if plan.end_when_done and not plan.workloads:
         found.append(
             PlanError(
-                'weeks are computed from demand in the simulator only; give Linux a week of kind "fixed"',
-                key="schedule.kind",
-                value=plan.schedule.kind,
+                "the run ends with its last flow, and it has only programs", key="end_when_done"
             )
         )
-    if plan.end_when_done:
-        found.append(PlanError("only the simulator ends early", key="end_when_done"))
     return found
 
 

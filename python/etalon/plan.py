@@ -72,7 +72,7 @@ class Plan(Table):
     tdf: int = Field(default=20, strict=True, ge=1, le=10_000)
     """Time dilation factor: how many times as fast as the network's the clocks of the end hosts run."""
     end_when_done: bool = Field(default=False, strict=True)
-    """The experiment ends early once every flow and every job is over (simulator only)."""
+    """The experiment ends early once every flow and every job is over; programs do not count."""
     network: AnyNetwork = Network()
     schedule: Schedule = Schedule()
     tcp: Tcp = Tcp()

@@ -62,6 +62,11 @@ def test_a_kernel_is_built_once(checkout: Path, archive: Path) -> None:
     assert not (places.trees() / "hz250" / "Documentation" / "index.rst").exists()
 
 
+def test_libadu_lies_beside_a_kernel(checkout: Path, archive: Path) -> None:
+    image = kernel.image(given=archive)
+    assert image.with_name(kernel.LIBRARY).read_text() == "// reports\n"
+
+
 def test_kernels_of_several_hz_lie_side_by_side(checkout: Path, archive: Path) -> None:
     first, second = (kernel.image(hz, given=archive) for hz in (250, 1000))
     assert [says(first), says(second)] == ["250 patched", "1000 patched"]
@@ -81,6 +86,8 @@ def test_kernels_of_several_hz_lie_side_by_side(checkout: Path, archive: Path) -
         ("kernel/init/init.c", True),
         ("kernel/core/build.sh", True),
         ("crates/part/src/lib.rs", True),
+        ("crates/libadu/src/lib.rs", True),
+        ("Cargo.lock", True),
     ],
 )
 def test_everything_a_kernel_is_made_from_counts(

@@ -248,6 +248,23 @@ def test_what_has_no_setting_in_linux_is_refused(small: Plan) -> None:
         engine.check([small.replace({"tcp.min_delayed_ack": "1ms"})], "linux")
 
 
+def test_what_only_the_simulator_has_is_refused(small: Plan) -> None:
+    job = {"writers": 2, "size": "1MB"}
+    with pytest.raises(PlanError, match=r"dfsio: the model of HDFS is the simulator's"):
+        engine.check([small.replace({"dfsio": [job]})], "linux")
+    ends = {"bulk": [], "program": [{"host": "r0h0", "command": "true"}], "end_when_done": True}
+    with pytest.raises(
+        PlanError, match=r"end_when_done: the run ends with its last flow, and it has"
+    ):
+        engine.check([small.replace(ends)], "linux")
+
+
+@pytest.mark.parametrize("estimator", ["voq", "adu", "oracle"])
+def test_computed_weeks_are_not_refused(small: Plan, estimator: str) -> None:
+    schedule = {"kind": "solstice", "estimator": estimator}
+    engine.check([small.replace({"schedule": schedule, "end_when_done": True})], "linux")
+
+
 PANIC = ("The kernel panicked: Attempted to kill init.", "[ 1.0] Kernel panic\n")
 
 

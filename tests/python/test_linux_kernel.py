@@ -22,6 +22,7 @@ from conftest import ROOT, Answer, need
 from etalon import kernel
 from etalon.controls import controls
 from etalon.plan import Plan
+from etalon.store import load_run
 from etalon.trace import count
 
 IMAGE = kernel.find(250)
@@ -116,6 +117,69 @@ def test_programs_run_on_a_network_of_the_plans_speed(tmp_path: Path, etalon: Co
     rate = float(report[: report.index("receiver")].split()[-2])
     assert 400 < rate < 700, "10 Gb/s and a circuit, 20 times slower on the hosts' clocks"
     assert "10 packets transmitted, 10 received" in (folder / ping["out"]).read_text()
+
+
+ANNOUNCED = """
+duration = "60ms"
+warmup = "0ms"
+tdf = 20
+
+[network]
+racks = 4
+hosts = 2
+
+[schedule]
+kind = "solstice"
+estimator = "adu"
+threshold = "100kB"
+"""
+
+
+def program(host: str, command: str, start: str = "0ns") -> str:
+    return f'\n[[program]]\nhost = "{host}"\ncommand = "{command}"\nstart = "{start}"\n'
+
+
+@pytest.mark.parametrize(
+    ("server", "client"),
+    [
+        ("iperf3 -s", "iperf3 -c r1h0 -n 60M"),
+        ("flowgrindd -d", "flowgrind -H s=r0h0,d=r1h0 -T s=0.4 -S s=65536"),
+    ],
+)
+def test_circuits_follow_what_unmodified_programs_write(
+    tmp_path: Path, etalon: Command, server: str, client: str
+) -> None:
+    tool = server.split()[0]
+    assert shutil.which(tool, path="/usr/sbin:/usr/bin:/sbin:/bin"), f"{tool} is not installed"
+    file = tmp_path / "announced.toml"
+    servers = [program(host, server) for host in ("r0h0", "r1h0")]
+    file.write_text(ANNOUNCED + "".join(servers) + program("r0h0", client, "2ms"))
+    answer = etalon("run", file, *LINUX, "--no-figures", "--json")
+    assert answer.code == 0, answer.err
+    assert answer.json["programs"][-1]["status"] == 0
+    run = load_run(tmp_path / answer.json["folder"])
+    demand = run.meta["schedule"]["demand"]
+    assert demand[0][1] == max(map(max, demand)) > 100_000
+    pairs = {(row["src"], row["dst"]): row for row in run.pairs.to_dicts()}
+    assert pairs[0, 1]["circuit_payload_bytes"] > 5 * pairs[0, 1]["packet_payload_bytes"]
+
+
+def test_rings_on_linux_end_with_their_last_flow_where_the_simulator_says(small: Plan) -> None:
+    changes = {
+        "bulk": [],
+        "network.racks": 8,
+        "schedule": {"kind": "solstice", "estimator": "adu", "compute": "100us"},
+        "rings": [{"period": "20ms", "big_rate": "20Gbps", "small_rate": "2Gbps", "cc": "reno"}],
+        "duration": "200ms",
+        "warmup": 0,
+        "end_when_done": True,
+    }
+    plan = small.replace(changes)
+    linux, sim = (et.run(plan, engine=engine) for engine in ("linux", "sim"))
+    ends = [run.meta["simulated_ns"] for run in (linux, sim)]
+    assert max(ends) < 150_000_000
+    for run in (linux, sim):
+        assert run.flows["end_ns"].min() > 0
 
 
 def test_a_failing_program_is_told_of(small_file: Path, etalon: Command) -> None:

@@ -36,12 +36,17 @@ Says something.
  int main(void) { printf("%d " WORDS "\\n", HZ); return 0; }
 """
 CORE = '#!/bin/sh\ncat "$(dirname "$0")"/../../crates/part/src/lib.rs > "$1"\n'
+ADU = '#!/bin/sh\ncat "$(dirname "$0")"/src/lib.rs > "$1"\n'
 INIT = '#!/bin/sh\nmkdir -p "$1"\ncp "$(dirname "$0")"/init.c "$1"/init\necho "file /init" > "$1"/initramfs.list\n'
 
 FILES = {
     "Cargo.toml": '[workspace.dependencies]\npart = { path = "crates/part" }\n',
     "crates/part/Cargo.toml": '[package]\nname = "part"\n',
     "crates/part/src/lib.rs": "// core\n",
+    "Cargo.lock": "",
+    "crates/libadu/Cargo.toml": '[package]\nname = "libadu"\n',
+    "crates/libadu/build.sh": ADU,
+    "crates/libadu/src/lib.rs": "// reports\n",
     "kernel/config": "CONFIG_NET=y\n",
     "kernel/unused": "*.rst\n",
     "kernel/patches/0001-words.patch": PATCH,

@@ -1,17 +1,25 @@
 //! Hosts, network and milestones around one timer.
 
+use alloc::boxed::Box;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::fmt;
+use core::net::SocketAddrV4;
 
-use etalon_fabric::{Chain, Entering, Fabric, Host, Hybrid, Stage};
-use etalon_switch::{ConfigError, Departure, Network, Pair, Probe, Sink, Switch};
+use etalon_adu::Report;
+use etalon_fabric::{Entering, Fabric, Host};
+use etalon_schedule::{ControlError, Controller, HostDemand};
+use etalon_switch::{ConfigError, Departure, Network as Carrier, Pair, Sink};
 use etalon_units::{Serializer, Span, Time};
 
-use crate::edge::{Edge, Environment, InFlight, Log, Milestone, Outside, Sent, Slot, Socket};
+use crate::accounts::{Accounts, Way};
+use crate::edge::{Edge, Environment, InFlight, Milestone, Outside, Sent, Slot, Socket};
+use crate::events::Events;
+use crate::network::Network;
 use crate::record::{Event, Packet};
-use crate::setup::{NetworkSetup, Setup, StageSetup};
+use crate::setup::{NetworkSetup, Setup};
+use crate::weeks::tell_week;
 
 /// Port of the servers of the experiment's flows.
 const SERVER_PORT: u16 = 5001;
@@ -26,13 +34,15 @@ const FIRST_CLIENT_PORT: u16 = 40_001;
 /// are nanoseconds of the kernel's clock; the log has virtual time.
 ///
 /// The caller calls [`advance`](Driver::advance) at [`next`](Driver::next), and [`send`](Driver::send) when a host's NIC
-/// is given a packet. What is due at one instant happens in this order: milestones, NICs that become free, the network,
-/// packets that reach the network by number of their host. But for NICs, which the simulator needs no events for, this
-/// is the simulator's order.
+/// is given a packet. What is due at one instant happens in this order: milestones, NICs that become free, the computing of
+/// weeks, the network, packets that reach the network by number of their host. But for NICs, which the simulator needs no
+/// events for, this is the simulator's order.
 #[derive(Debug)]
 pub struct Driver {
     setup: Setup,
-    between: Between,
+    between: Network<Slot>,
+    /// Computes weeks from demand; none if all are the same.
+    controller: Option<Box<Controller>>,
     hosts: Vec<Host<Slot>>,
     /// When the first packet of a host's pipe reaches the network; hosts without packets are not here.
     arrivals: BinaryHeap<Reverse<(Time, u32)>>,
@@ -59,46 +69,42 @@ enum Phase {
 }
 
 /// Why there is no driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NewError(ConfigError);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewError {
+    /// There is no such switch.
+    Switch(ConfigError),
+    /// Weeks cannot be computed.
+    Control(ControlError),
+}
 
 impl fmt::Display for NewError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        match self {
+            NewError::Switch(error) => error.fmt(f),
+            NewError::Control(error) => error.fmt(f),
+        }
     }
 }
 
 impl core::error::Error for NewError {}
 
-/// Either network.
-#[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // there is one
-enum Between {
-    Hybrid(Hybrid<Slot>),
-    Chain(Chain<Slot>),
-}
-
 impl Driver {
     /// A driver that waits to be [started](Driver::start).
     ///
     /// # Errors
-    /// [`NewError`] if there is no such switch.
+    /// [`NewError`] if there is no such switch, or if weeks cannot be computed.
     pub fn new(setup: Setup) -> Result<Driver, NewError> {
-        let stages = |setup: &[StageSetup]| setup.iter().map(stage).collect();
-        let between = match &setup.network {
-            NetworkSetup::Rdcn {
-                config,
-                schedule,
-                bypass,
-            } => {
-                let switch = Switch::new(config.clone(), schedule.clone(), Time::ZERO);
-                Between::Hybrid(Hybrid::new(switch.map_err(NewError)?, *bypass))
-            }
-            NetworkSetup::Dumbbell {
-                stages: forward,
-                back,
-            } => Between::Chain(Chain::new(stages(forward), stages(back))),
+        let between = Network::new(&setup.network).map_err(NewError::Switch)?;
+        let control = match &setup.network {
+            NetworkSetup::Rdcn { control, .. } => control.as_ref(),
+            NetworkSetup::Dumbbell { .. } => None,
         };
+        let controller = control
+            .map(|config| Controller::new(config, setup.seed).map(Box::new))
+            .transpose()
+            .map_err(NewError::Control)?;
+        let demand = control.and_then(|config| HostDemand::new(setup.racks, config.estimator));
+        let accounts = demand.map(|demand| Accounts::new(demand, &setup.flows, setup.hosts));
         let host = |index: u32| {
             let nic = Serializer::new(setup.host.rate);
             let (delay, jitter) = (setup.host.delay, setup.host.jitter);
@@ -107,10 +113,11 @@ impl Driver {
         let count = setup.host_count();
         Ok(Driver {
             between,
+            controller,
             hosts: (0..count).map(host).collect(),
             arrivals: BinaryHeap::with_capacity(count as usize),
             nics: BinaryHeap::with_capacity(count as usize),
-            edge: Edge::new(setup.capture),
+            edge: Edge::new(setup.capture, accounts),
             in_rack: 0,
             sockets: alloc::vec![Socket::default(); setup.flows.len()],
             epoch: 0,
@@ -215,6 +222,9 @@ impl Driver {
                 ack: sent.ack,
             },
         });
+        if let Some(accounts) = &mut self.edge.accounts {
+            accounts.sent(now, slot, (host, pair), sent, flow);
+        }
         let (done, first) = self.hosts[host as usize].send(now, sent.bytes, slot);
         self.nics.push(Reverse((done, host, sent.handle)));
         if let Some(time) = first {
@@ -257,6 +267,73 @@ impl Driver {
         }
     }
 
+    /// The client of one of the plan's flows is opened: all its bytes are its stack's to send.
+    pub fn flow_opened<E: Environment>(&mut self, kernel: u64, flow: u32, env: &E) {
+        self.announce(kernel, env, |now, accounts| accounts.flow_opened(now, flow));
+    }
+
+    /// One of the plan's flows is killed.
+    pub fn flow_killed<E: Environment>(&mut self, kernel: u64, flow: u32, env: &E) {
+        self.announce(kernel, env, |now, accounts| accounts.flow_killed(now, flow));
+    }
+
+    /// The estimator receives a datagram: [`Report`]s. What is none is left out, as by any server.
+    pub fn report<E: Environment>(&mut self, kernel: u64, datagram: &[u8], env: &E) {
+        for bytes in datagram.chunks(etalon_adu::LEN) {
+            let Ok(report) = Report::decode(bytes) else {
+                continue;
+            };
+            let (Some(src), Some(dst)) = (self.end_at(report.src), self.end_at(report.dst)) else {
+                continue;
+            };
+            let way = Way { src, dst };
+            self.announce(kernel, env, |now, accounts| {
+                accounts.reported(now, way, &report);
+            });
+        }
+    }
+
+    /// The host and port of an address, which is 10.rack.host+1.
+    fn end_at(&self, address: SocketAddrV4) -> Option<(u32, u16)> {
+        let [net, high, low, number] = address.ip().octets();
+        let host = u32::from(number.checked_sub(1)?);
+        let rack = u16::from_be_bytes([high, low]);
+        let hosts = u32::from(self.setup.hosts);
+        (net == 10 && rack < self.setup.racks && host < hosts)
+            .then(|| (u32::from(rack) * hosts + host, address.port()))
+    }
+
+    /// Something is said of demand. A week that is computed at this instant does not know it yet, as in the simulator.
+    fn announce<E: Environment>(
+        &mut self,
+        kernel: u64,
+        env: &E,
+        say: impl FnOnce(Time, &mut Accounts),
+    ) {
+        if self.edge.accounts.is_none() || kernel < self.epoch {
+            return;
+        }
+        let now = Time((kernel - self.epoch).div_ceil(self.setup.tdf));
+        self.catch_up(now, env);
+        while self.computes_at() <= now && self.milestone().is_some_and(|due| due > now) {
+            self.compute(now, env);
+        }
+        if let (Some(_), Some(accounts)) = (self.milestone(), &mut self.edge.accounts) {
+            say(now, accounts);
+        }
+    }
+
+    /// Every flow is over: the experiment ends now, if it is one that ends so. [`next`](Driver::next) has changed.
+    pub fn flows_are_over<E: Environment>(&mut self, kernel: u64, env: &E) {
+        if !self.setup.end_when_done || self.milestone().is_none() || kernel < self.epoch {
+            return;
+        }
+        let now = Time((kernel - self.epoch).div_ceil(self.setup.tdf));
+        self.catch_up(now, env);
+        self.setup.warmup = self.setup.warmup.min(now);
+        self.setup.end = self.setup.end.min(now);
+    }
+
     /// The run is over: logs its end, whether it is the experiment's or an early one. Nothing is taken any more.
     pub fn finish<E: Environment>(&mut self, kernel: u64, env: &E) {
         self.log_up_to(kernel, env);
@@ -286,10 +363,42 @@ impl Driver {
         if self.phase == Phase::Warmup {
             self.phase = Phase::Measuring;
             env.log(&Event::Begin.at(now));
-            env.milestone(Milestone::Begin);
+            env.milestone(now, Milestone::Begin);
         } else {
             self.phase = Phase::Over;
-            env.milestone(Milestone::End);
+            env.milestone(now, Milestone::End);
+        }
+    }
+
+    /// When a week is next to be computed, or is done.
+    #[inline]
+    fn computes_at(&self) -> Time {
+        match (&self.controller, &self.between) {
+            (Some(controller), Network::Rdcn(hybrid)) => controller.next_event(hybrid.switch()),
+            _ => Time::MAX,
+        }
+    }
+
+    /// Computes a week, or has the switch adopt one.
+    #[cold]
+    fn compute<E: Environment>(&mut self, now: Time, env: &E) {
+        let (Some(controller), Some(switch)) = (&mut self.controller, self.between.switch_mut())
+        else {
+            return;
+        };
+        let accounts = self.edge.accounts.as_mut();
+        let hosts = accounts.map(|accounts| accounts.demand());
+        match controller.step(now, switch, hosts) {
+            Ok(None) => {}
+            Ok(Some(week)) => tell_week(&week, |event| env.log(&event.at(now))),
+            Err(error) => {
+                self.phase = Phase::Over;
+                let at = Span(now.0);
+                env.fail(
+                    now,
+                    format_args!("No week can be computed at {at}: {error}."),
+                );
+            }
         }
     }
 
@@ -297,7 +406,8 @@ impl Driver {
     fn next_event(&self) -> Time {
         let nic = self.nics.peek().map_or(Time::MAX, |first| first.0.0);
         let arrival = self.arrivals.peek().map_or(Time::MAX, |first| first.0.0);
-        self.between.next_event().min(arrival).min(nic)
+        let inside = self.between.next_event().min(self.computes_at());
+        inside.min(arrival).min(nic)
     }
 
     /// Does what comes first of all that is due at `now`.
@@ -311,7 +421,12 @@ impl Driver {
                 return;
             }
         }
-        let (edge, mut log) = (&mut self.edge, Log(env));
+        if self.computes_at() == now {
+            self.compute(now, env);
+            return;
+        }
+        let edge = &mut self.edge;
+        let mut log = Events(|now, event: Event| env.log(&event.at(now)));
         if self.between.next_event() == now {
             let mut outside = Outside { edge, env };
             self.between.advance(now, &mut outside, &mut log);
@@ -383,63 +498,10 @@ fn within_rack(now: Time, packet: Entering<Slot>) -> Departure<Slot> {
         pair: packet.pair,
         time: now,
         latency: Span::ZERO,
-        network: Network::Packet,
+        network: Carrier::Packet,
         bytes: packet.bytes,
         ce: false,
         ece: false,
-    }
-}
-
-fn stage(setup: &StageSetup) -> Stage<Slot> {
-    let packets = setup.packets.unwrap_or(u32::MAX);
-    Stage::new(setup.rate.map(Serializer::new), packets, setup.delay)
-}
-
-impl Fabric<Slot> for Between {
-    #[inline]
-    fn enqueue<S: Sink<Slot>, P: Probe>(
-        &mut self,
-        now: Time,
-        packet: Entering<Slot>,
-        sink: &mut S,
-        probe: &mut P,
-    ) {
-        match self {
-            Between::Hybrid(hybrid) => hybrid.enqueue(now, packet, sink, probe),
-            Between::Chain(chain) => chain.enqueue(now, packet, sink, probe),
-        }
-    }
-
-    #[inline]
-    fn next_event(&self) -> Time {
-        match self {
-            Between::Hybrid(hybrid) => hybrid.next_event(),
-            Between::Chain(chain) => chain.next_event(),
-        }
-    }
-
-    #[inline]
-    fn next_departure(&self) -> Time {
-        match self {
-            Between::Hybrid(hybrid) => hybrid.next_departure(),
-            Between::Chain(chain) => chain.next_departure(),
-        }
-    }
-
-    #[inline]
-    fn shortest_passage(&self) -> Span {
-        match self {
-            Between::Hybrid(hybrid) => hybrid.shortest_passage(),
-            Between::Chain(chain) => chain.shortest_passage(),
-        }
-    }
-
-    #[inline]
-    fn advance<S: Sink<Slot>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
-        match self {
-            Between::Hybrid(hybrid) => hybrid.advance(now, sink, probe),
-            Between::Chain(chain) => chain.advance(now, sink, probe),
-        }
     }
 }
 

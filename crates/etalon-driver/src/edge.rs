@@ -1,11 +1,14 @@
 //! Where the network meets the kernel: packets on their way, and what becomes of them.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::fmt;
 
 use etalon_fabric::Entering;
-use etalon_switch::{Departure, DropReason, Network, Pair, Probe, Sink};
-use etalon_units::{Span, Time};
+use etalon_switch::{Departure, DropReason, Pair, Sink};
+use etalon_units::Time;
 
+use crate::accounts::Accounts;
 use crate::record::{Event, Packet, Record};
 use crate::setup::Capture;
 
@@ -32,7 +35,11 @@ pub trait Environment {
     fn nic_free(&self, handle: u64, host: u32);
 
     /// Measurement begins or ends.
-    fn milestone(&self, milestone: Milestone);
+    fn milestone(&self, now: Time, milestone: Milestone);
+
+    /// The run cannot go on: appends a [`Failure`](Event::Failure) record with a sentence that says why, and has the log
+    /// written out.
+    fn fail(&self, now: Time, sentence: fmt::Arguments<'_>);
 }
 
 /// Instants that the whole experiment hears of.
@@ -55,8 +62,14 @@ pub struct Sent {
     pub bytes: u32,
     /// The IP header allows CE.
     pub ect: bool,
-    /// It is a TCP segment. If not, ports, numbers and payload have no meaning.
+    /// It is a TCP segment. If not, what follows has no meaning.
     pub tcp: bool,
+    /// Flags of TCP.
+    pub syn: bool,
+    /// Flags of TCP.
+    pub fin: bool,
+    /// Flags of TCP.
+    pub rst: bool,
     /// TCP's source and destination port.
     pub ports: (u16, u16),
     /// TCP sequence number.
@@ -99,14 +112,17 @@ pub(crate) struct Edge {
     packets: Vec<InFlight>,
     free: Vec<Slot>,
     capture: Option<Capture>,
+    /// Where demand is known from hosts.
+    pub(crate) accounts: Option<Box<Accounts>>,
 }
 
 impl Edge {
-    pub(crate) fn new(capture: Option<Capture>) -> Edge {
+    pub(crate) fn new(capture: Option<Capture>, accounts: Option<Accounts>) -> Edge {
         Edge {
             packets: Vec::new(),
             free: Vec::new(),
             capture,
+            accounts: accounts.map(Box::new),
         }
     }
 
@@ -178,7 +194,17 @@ impl<E: Environment> Sink<Slot> for Outside<'_, E> {
         let event = Event::Left(packet, departure.network);
         self.edge.log(departure.time, handle, event, self.env);
         self.env.deliver(handle, dst);
+        if let Some(accounts) = &mut self.edge.accounts {
+            accounts.delivered(departure.time, slot);
+        }
         self.edge.free.push(slot);
+    }
+
+    #[inline]
+    fn dequeued(&mut self, now: Time, slot: Slot) {
+        if let Some(accounts) = &mut self.edge.accounts {
+            accounts.dequeued(now, slot);
+        }
     }
 
     fn discard(&mut self, now: Time, slot: Slot, _pair: Pair, reason: DropReason) {
@@ -186,83 +212,9 @@ impl<E: Environment> Sink<Slot> for Outside<'_, E> {
         self.edge
             .log(now, handle, Event::Lost(packet, reason), self.env);
         self.env.discard(handle);
+        if let Some(accounts) = &mut self.edge.accounts {
+            accounts.landed(now, slot);
+        }
         self.edge.free.push(slot);
-    }
-}
-
-/// Writes down what the network does.
-pub(crate) struct Log<'a, E>(pub(crate) &'a E);
-
-impl<E: Environment> Log<'_, E> {
-    #[inline]
-    fn write(&self, now: Time, event: Event) {
-        self.0.log(&event.at(now));
-    }
-}
-
-impl<E: Environment> Probe for Log<'_, E> {
-    #[inline]
-    fn enqueue(&mut self, now: Time, pair: Pair, len: u32, bytes: u32) {
-        self.write(now, Event::Enqueue { pair, len, bytes });
-    }
-
-    #[inline]
-    fn dequeue(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, network: Network) {
-        let event = Event::Dequeue {
-            pair,
-            len,
-            bytes,
-            network,
-        };
-        self.write(now, event);
-    }
-
-    fn held(&mut self, now: Time, pair: Pair, bytes: u32) {
-        self.write(now, Event::Held { pair, bytes });
-    }
-
-    fn dropped(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, reason: DropReason) {
-        let event = Event::Dropped {
-            pair,
-            len,
-            bytes,
-            reason,
-        };
-        self.write(now, event);
-    }
-
-    fn marked(&mut self, now: Time, pair: Pair, len: u32) {
-        self.write(now, Event::Marked { pair, len });
-    }
-
-    fn resized(&mut self, now: Time, pair: Pair, capacity: u32) {
-        self.write(now, Event::Resized { pair, capacity });
-    }
-
-    fn week(&mut self, now: Time, week: u64) {
-        self.write(now, Event::Week { week });
-    }
-
-    fn day(&mut self, now: Time, day: u32) {
-        self.write(now, Event::Day { day });
-    }
-
-    fn night(&mut self, now: Time, day: u32) {
-        self.write(now, Event::Night { day });
-    }
-
-    fn circuit(&mut self, now: Time, pair: Pair, up: bool) {
-        self.write(now, Event::Circuit { pair, up });
-    }
-
-    #[inline]
-    fn departed(&mut self, now: Time, pair: Pair, bytes: u32, latency: Span, network: Network) {
-        let event = Event::Departed {
-            pair,
-            bytes,
-            latency,
-            network,
-        };
-        self.write(now, event);
     }
 }

@@ -7,11 +7,12 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
+use etalon_schedule::{ControlConfig, Estimator, Pace};
 use etalon_switch::{
     CircuitNetwork, Config, Configuration, Marking, Matching, PacketNetwork, Pair, Resize,
     Schedule, VoqConfig,
 };
-use etalon_units::{Rate, Span, Time};
+use etalon_units::{Bytes, Rate, Span, Time};
 
 use crate::words::{Reader, Writer};
 
@@ -20,6 +21,9 @@ pub const MAGIC: &[u8; 8] = b"ETALON1\n";
 
 /// The longest name of a congestion control in bytes: Linux has room for 16, the last of which is zero.
 pub const CC_NAME_MAX: usize = 15;
+
+/// The longest name of a scheduler in bytes.
+const SCHEDULER_NAME_MAX: usize = 63;
 
 /// An experiment, as far as the kernel's driver and traffic generator know it.
 #[derive(Clone, Debug)]
@@ -48,6 +52,8 @@ pub struct Setup {
     pub tcp: TcpSetup,
     /// Packets' bytes to log; none for no bytes.
     pub capture: Option<Capture>,
+    /// The experiment ends early, once every flow is over.
+    pub end_when_done: bool,
 }
 
 /// A host below TCP.
@@ -63,13 +69,16 @@ pub struct HostSetup {
 
 /// What lies between hosts.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // there is one
 pub enum NetworkSetup {
     /// The hybrid switch.
     Rdcn {
         /// The switch.
         config: Config,
-        /// The week.
+        /// The week; the first one, if others are computed.
         schedule: Schedule,
+        /// How weeks are computed from demand; none if all are the same.
+        control: Option<ControlConfig>,
         /// Packets without payload go around the switch and take this long.
         bypass: Option<Span>,
     },
@@ -236,6 +245,7 @@ impl Setup {
             w.word(capture.end.0);
             w.word(capture.snap);
         }
+        w.word(self.end_when_done);
     }
 
     fn read(r: &mut Reader<'_>) -> Result<Setup, SetupError> {
@@ -263,6 +273,7 @@ impl Setup {
                     snap: r.narrow()?,
                 }),
             },
+            end_when_done: r.flag()?,
         };
         if setup.is_possible() {
             Ok(setup)
@@ -302,11 +313,16 @@ impl NetworkSetup {
             NetworkSetup::Rdcn {
                 config,
                 schedule,
+                control,
                 bypass,
             } => {
                 w.word(0u8);
                 write_config(config, w);
                 write_schedule(schedule, w);
+                w.word(control.is_some());
+                if let Some(control) = control {
+                    write_control(control, w);
+                }
                 w.option(bypass.map(|span| span.0));
             }
             NetworkSetup::Dumbbell { stages, back } => {
@@ -335,6 +351,10 @@ impl NetworkSetup {
             0 => Ok(NetworkSetup::Rdcn {
                 config: read_config(r)?,
                 schedule: read_schedule(r)?,
+                control: match r.flag()? {
+                    false => None,
+                    true => Some(read_control(r)?),
+                },
                 bypass: r.option()?.map(Span),
             }),
             1 => Ok(NetworkSetup::Dumbbell {
@@ -444,16 +464,54 @@ fn read_schedule(r: &mut Reader<'_>) -> Result<Schedule, SetupError> {
     Schedule::new(configurations).map_err(|_| SetupError::Schedule)
 }
 
+fn write_control(control: &ControlConfig, w: &mut Writer) {
+    write_name(&control.scheduler, w);
+    let (estimator, report) = match control.estimator {
+        Estimator::Voq => (0u8, Span::ZERO),
+        Estimator::Adu { report } => (1, report),
+        Estimator::Oracle => (2, Span::ZERO),
+    };
+    w.word(estimator);
+    w.word(report.0);
+    for span in [control.window, control.min_day, control.night] {
+        w.word(span.0);
+    }
+    w.word(control.circuit.0);
+    w.word(control.packet.0);
+    w.word(control.threshold.0);
+    w.word(control.only_big);
+    w.word(control.pace.compute.0);
+    w.word(control.pace.interval.0);
+}
+
+fn read_control(r: &mut Reader<'_>) -> Result<ControlConfig, SetupError> {
+    Ok(ControlConfig {
+        scheduler: read_name(r, SCHEDULER_NAME_MAX)?,
+        estimator: match (r.word()?, Span(r.word()?)) {
+            (0, _) => Estimator::Voq,
+            (1, report) => Estimator::Adu { report },
+            (2, _) => Estimator::Oracle,
+            _ => return Err(SetupError::Range),
+        },
+        window: Span(r.word()?),
+        min_day: Span(r.word()?),
+        night: Span(r.word()?),
+        circuit: Rate(r.word()?),
+        packet: Rate(r.word()?),
+        threshold: Bytes(r.word()?),
+        only_big: r.flag()?,
+        pace: Pace {
+            compute: Span(r.word()?),
+            interval: Span(r.word()?),
+        },
+    })
+}
+
 impl FlowSetup {
     fn write(&self, w: &mut Writer) {
         w.word(self.src);
         w.word(self.dst);
-        w.length(self.cc.len());
-        for chunk in self.cc.as_bytes().chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            w.word(u64::from_le_bytes(word));
-        }
+        write_name(&self.cc, w);
         w.word(self.start.0);
         w.option(self.stop.map(|time| time.0));
         w.option(self.bytes);
@@ -463,7 +521,7 @@ impl FlowSetup {
         Ok(FlowSetup {
             src: r.narrow()?,
             dst: r.narrow()?,
-            cc: read_name(r)?,
+            cc: read_name(r, CC_NAME_MAX)?,
             start: Time(r.word()?),
             stop: r.option()?.map(Time),
             bytes: r.option()?,
@@ -471,9 +529,18 @@ impl FlowSetup {
     }
 }
 
-fn read_name(r: &mut Reader<'_>) -> Result<String, SetupError> {
+fn write_name(name: &str, w: &mut Writer) {
+    w.length(name.len());
+    for chunk in name.as_bytes().chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        w.word(u64::from_le_bytes(word));
+    }
+}
+
+fn read_name(r: &mut Reader<'_>, most: usize) -> Result<String, SetupError> {
     let len = r.narrow::<usize>()?;
-    if len > CC_NAME_MAX {
+    if len > most {
         return Err(SetupError::Range);
     }
     let mut bytes = Vec::new();

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use etalon_driver::setup::{
     CC_NAME_MAX, Capture, FlowSetup, HostSetup, NetworkSetup, Setup, StageSetup, TcpSetup,
 };
 use etalon_measure::address::{self, MOST_HOSTS};
-use etalon_measure::plan::{FlowPlan, NetworkPlan, Plan, StagePlan, TcpPlan};
+use etalon_measure::plan::{EstimatorPlan, FlowPlan, NetworkPlan, Plan, StagePlan, TcpPlan};
+use etalon_schedule::Controller;
 use etalon_units::{Rate, Span, Time};
 
 use crate::parameters;
@@ -24,6 +26,8 @@ const MIN_RTO: Span = Span::from_millis(200);
 const DELAYED_ACK: [u64; 2] = [40_000_000, 200_000_000];
 /// What Linux lets a send buffer grow to.
 const SEND_BUFFER: u64 = 4 << 20;
+/// Beside the kernel's image: what tells the estimator of demand what programs write.
+const LIBRARY: &str = "libadu.so";
 /// Bytes of a captured packet: the longest IPv4 and TCP headers, in whole records.
 pub(crate) const SNAP: u16 = 128;
 
@@ -64,8 +68,9 @@ pub(crate) fn compile(
                 end: trace.end,
                 snap: SNAP,
             }),
+        end_when_done: plan.end_when_done,
     };
-    Ok((setup, text(plan, options)?))
+    Ok((setup, text(plan, image, options)?))
 }
 
 /// The kernel's memory in MiB: for so many hosts and flows several times what was seen to be used.
@@ -78,11 +83,8 @@ pub(crate) fn memory_mib(plan: &Plan) -> u32 {
 /// What Linux cannot do.
 fn check(plan: &Plan, image: &Image) -> Result<(), LinuxError> {
     let refuse = |why: String| Err(LinuxError::plan(why));
-    if plan.control().is_some() {
-        return refuse(
-            "Schedules are computed from demand in the simulator only: give the week with schedule.kind = \"fixed\"."
-                .to_owned(),
-        );
+    if let Some(control) = plan.control_config() {
+        Controller::new(&control, plan.seed).map_err(|e| LinuxError::plan(e.to_string()))?;
     }
     let tcp = &plan.tcp;
     if tcp.hz != image.hz {
@@ -139,6 +141,7 @@ fn network(plan: &Plan) -> Result<NetworkSetup, LinuxError> {
         NetworkPlan::Rdcn(network) => NetworkSetup::Rdcn {
             config: network.switch_config(),
             schedule: plan.schedule().map_err(|e| LinuxError::plan(e.0))?,
+            control: plan.control_config(),
             bypass: network.ack_bypass_ns.map(Span),
         },
         NetworkPlan::Dumbbell(network) => NetworkSetup::Dumbbell {
@@ -160,7 +163,7 @@ fn flow(plan: &Plan, flow: &FlowPlan) -> FlowSetup {
 }
 
 /// The text for the first process: one directive a line.
-fn text(plan: &Plan, options: &Options) -> Result<String, LinuxError> {
+fn text(plan: &Plan, image: &Image, options: &Options) -> Result<String, LinuxError> {
     let mut text = String::new();
     let mut line = |words: std::fmt::Arguments<'_>| {
         // Writing to a string does not fail.
@@ -217,6 +220,26 @@ fn text(plan: &Plan, options: &Options) -> Result<String, LinuxError> {
             ));
         }
     }
+    if !programs.is_empty() && knows_demand_from_hosts(plan) {
+        for rack in 0..plan.racks() {
+            for host in 0..plan.hosts() {
+                let address = address::control_ip(rack, host).ok_or_else(|| {
+                    LinuxError::plan(format!(
+                        "There is no address on the control network for host r{rack}h{host}."
+                    ))
+                })?;
+                let host = plan.host_index(rack, host);
+                line(format_args!("control {host} {address}"));
+            }
+        }
+        let library = encoded(library(image)?.as_os_str().as_bytes());
+        line(format_args!("environment LD_PRELOAD={library}"));
+        line(format_args!(
+            "environment {}={}",
+            etalon_adu::ADDRESS_VARIABLE,
+            address::ESTIMATOR
+        ));
+    }
     if !programs.is_empty() {
         line(format_args!("root"));
         if let Some(folder) = &options.folder {
@@ -245,6 +268,37 @@ fn text(plan: &Plan, options: &Options) -> Result<String, LinuxError> {
         }
     }
     Ok(text)
+}
+
+/// Whether programs are to report what they write.
+fn knows_demand_from_hosts(plan: &Plan) -> bool {
+    let estimator = plan.control().map(|control| control.estimator);
+    estimator.is_some_and(|estimator| estimator != EstimatorPlan::Voq)
+}
+
+/// The library that reports what programs write, which lies beside the kernel that it was built with.
+fn library(image: &Image) -> Result<PathBuf, LinuxError> {
+    let path = image.path.with_file_name(LIBRARY);
+    let path = std::path::absolute(path)
+        .map_err(|e| LinuxError::boot(format!("The path of {LIBRARY} is not known: {e}.")))?;
+    // What lies there is the emulated machine's own.
+    let hidden = ["/dev", "/proc", "/run", "/sys"]
+        .iter()
+        .any(|folder| path.starts_with(folder));
+    if hidden {
+        return Err(LinuxError::boot(format!(
+            "Programs on emulated hosts do not see {}: keep the kernel elsewhere, \
+             XDG_CACHE_HOME=<folder> etalon kernel build.",
+            path.display()
+        )));
+    }
+    if !path.is_file() {
+        return Err(LinuxError::boot(format!(
+            "There is no {}, which reports what programs write: build it and its kernel, etalon kernel build.",
+            path.display()
+        )));
+    }
+    Ok(path)
 }
 
 /// The options' programs, then the plan's.

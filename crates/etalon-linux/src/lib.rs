@@ -10,7 +10,6 @@ mod compile;
 mod console;
 mod error;
 mod log;
-mod network;
 mod parameters;
 mod programs;
 mod replay;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use etalon_driver::WeekReader;
 use etalon_driver::record::{Counter, Event, Packet, Record};
 use etalon_driver::setup::Setup;
 use etalon_measure::results::{Outcome, Table};
@@ -74,6 +75,7 @@ pub(crate) struct Replay<'a, O> {
     packets: Packets,
     programs: Programs<'a>,
     verifier: Option<Verifier>,
+    weeks: WeekReader,
     end: Time,
     now: Time,
     /// Measurement has begun, and the counters of that instant are coming.
@@ -123,6 +125,7 @@ impl<'a, O: Observer> Replay<'a, O> {
                 control,
             ),
             verifier,
+            weeks: WeekReader::new(plan.racks()),
             end: setup.end,
             now: Time::ZERO,
             beginning: false,
@@ -200,6 +203,10 @@ impl<'a, O: Observer> Replay<'a, O> {
             Event::Output {
                 program, stream, ..
             } => self.programs.output(program, stream, data)?,
+            Event::Demanded { .. }
+            | Event::PlannedDay { .. }
+            | Event::PlannedCircuit { .. }
+            | Event::Computed { .. } => self.computed(now, event)?,
             Event::Failure { .. } => {
                 let why = String::from_utf8_lossy(data).into_owned();
                 self.farewell = Some(Farewell::Failure(why));
@@ -264,6 +271,20 @@ impl<'a, O: Observer> Replay<'a, O> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// A piece of a week that was computed from demand.
+    #[cold]
+    fn computed(&mut self, now: Time, event: Event) -> Result<(), String> {
+        let Some(computed) = self.weeks.hear(event)? else {
+            return Ok(());
+        };
+        let metrics = self.observer.metrics();
+        metrics.computed(computed.time, computed.demand.entries(), &computed.week);
+        match &mut self.verifier {
+            Some(verifier) => verifier.adopt(now, computed.week),
+            None => Ok(()),
+        }
     }
 
     #[inline]
@@ -367,11 +388,7 @@ impl<'a, O: Observer> Replay<'a, O> {
 
     /// The end: results of what was told. `whole` says that the kernel came to the end it was to come to.
     pub(crate) fn finish(mut self, whole: bool) -> Result<Told, LinuxError> {
-        let end = match whole && self.complete {
-            true => self.plan.end(),
-            false => self.now,
-        };
-        self.now = end;
+        let end = self.now;
         if !self.begun {
             // Nothing of the warm-up is a result.
             self.observer.metrics().begin();

@@ -6,11 +6,10 @@ use std::collections::VecDeque;
 
 use etalon_driver::record::{Event, Packet};
 use etalon_driver::setup::Setup;
+use etalon_driver::{Events, Network};
 use etalon_fabric::{Entering, Fabric};
-use etalon_switch::{Departure, DropReason, Network as Carrier, Pair, Probe, Sink};
-use etalon_units::{Span, Time};
-
-use crate::network::Network;
+use etalon_switch::{Departure, DropReason, Network as Carrier, Pair, Schedule, Sink};
+use etalon_units::Time;
 
 /// The network outside the kernel, and what it has done that the kernel's has not yet said.
 #[derive(Debug)]
@@ -23,7 +22,7 @@ pub(crate) struct Verifier {
 impl Verifier {
     pub(crate) fn new(setup: &Setup) -> Result<Verifier, String> {
         Ok(Verifier {
-            network: Network::new(setup)?,
+            network: Network::new(&setup.network).map_err(|e| e.to_string())?,
             expected: RefCell::default(),
             packets: 0,
         })
@@ -41,7 +40,7 @@ impl Verifier {
                 // As the kernel does: what is due at one instant comes before what enters then.
                 self.advance(|next| next <= now);
                 self.packets += 1;
-                let (mut sink, mut probe) = (Said(&self.expected), Said(&self.expected));
+                let (mut sink, mut probe) = said(&self.expected);
                 if packet.pair.src == packet.pair.dst {
                     sink.say(now, Event::Left(packet, Carrier::Packet)); // its ToR switch returns it at once
                     return Ok(());
@@ -88,13 +87,22 @@ impl Verifier {
         }
     }
 
+    /// The kernel says that a week was computed: what is due at one instant comes after it.
+    pub(crate) fn adopt(&mut self, now: Time, week: Schedule) -> Result<(), String> {
+        self.advance(|next| next < now);
+        let Some(switch) = self.network.switch_mut() else {
+            return Err("there is no switch that could adopt a week".to_owned());
+        };
+        switch.adopt(week).map_err(|e| e.to_string())
+    }
+
     fn advance(&mut self, due: impl Fn(Time) -> bool) {
         loop {
             let next = self.network.next_event();
             if next == Time::MAX || !due(next) {
                 return;
             }
-            let (mut sink, mut probe) = (Said(&self.expected), Said(&self.expected));
+            let (mut sink, mut probe) = said(&self.expected);
             self.network.advance(next, &mut sink, &mut probe);
         }
     }
@@ -120,7 +128,15 @@ fn is_tcp(packet: &Packet) -> bool {
     packet.flow.is_some() || packet.seq != 0 || packet.ack != 0
 }
 
-/// Writes down what the network outside does.
+/// Write down what leaves the network outside, and what it does.
+fn said(
+    expected: &RefCell<VecDeque<(Time, Event)>>,
+) -> (Said<'_>, Events<impl FnMut(Time, Event) + '_>) {
+    let probe = Events(|now, event| expected.borrow_mut().push_back((now, event)));
+    (Said(expected), probe)
+}
+
+/// Writes down what leaves the network outside.
 struct Said<'a>(&'a RefCell<VecDeque<(Time, Event)>>);
 
 impl Said<'_> {
@@ -144,81 +160,18 @@ impl Sink<Packet> for Said<'_> {
     }
 }
 
-impl Probe for Said<'_> {
-    fn enqueue(&mut self, now: Time, pair: Pair, len: u32, bytes: u32) {
-        self.say(now, Event::Enqueue { pair, len, bytes });
-    }
-
-    fn dequeue(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, network: Carrier) {
-        let event = Event::Dequeue {
-            pair,
-            len,
-            bytes,
-            network,
-        };
-        self.say(now, event);
-    }
-
-    fn held(&mut self, now: Time, pair: Pair, bytes: u32) {
-        self.say(now, Event::Held { pair, bytes });
-    }
-
-    fn dropped(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, reason: DropReason) {
-        let event = Event::Dropped {
-            pair,
-            len,
-            bytes,
-            reason,
-        };
-        self.say(now, event);
-    }
-
-    fn marked(&mut self, now: Time, pair: Pair, len: u32) {
-        self.say(now, Event::Marked { pair, len });
-    }
-
-    fn resized(&mut self, now: Time, pair: Pair, capacity: u32) {
-        self.say(now, Event::Resized { pair, capacity });
-    }
-
-    fn week(&mut self, now: Time, week: u64) {
-        self.say(now, Event::Week { week });
-    }
-
-    fn day(&mut self, now: Time, day: u32) {
-        self.say(now, Event::Day { day });
-    }
-
-    fn night(&mut self, now: Time, day: u32) {
-        self.say(now, Event::Night { day });
-    }
-
-    fn circuit(&mut self, now: Time, pair: Pair, up: bool) {
-        self.say(now, Event::Circuit { pair, up });
-    }
-
-    fn departed(&mut self, now: Time, pair: Pair, bytes: u32, latency: Span, network: Carrier) {
-        let event = Event::Departed {
-            pair,
-            bytes,
-            latency,
-            network,
-        };
-        self.say(now, event);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use etalon_driver::record::Record;
     use etalon_driver::setup::{HostSetup, NetworkSetup, StageSetup, TcpSetup};
-    use etalon_driver::{Driver, Environment, Milestone, Sent};
+    use etalon_driver::{Driver, Environment, Milestone, Sent, WeekReader};
+    use etalon_schedule::{ControlConfig, Estimator, Pace};
     use etalon_switch::{
         CircuitNetwork, Config, Configuration, Marking, Matching, PacketNetwork, Resize, Schedule,
         VoqConfig,
     };
-    use etalon_units::Rate;
+    use etalon_units::{Bytes, Rate, Span};
     use proptest::prelude::*;
 
     const RACKS: u16 = 3;
@@ -236,10 +189,13 @@ mod tests {
         fn deliver(&self, _: u64, _: u32) {}
         fn discard(&self, _: u64) {}
         fn nic_free(&self, _: u64, _: u32) {}
-        fn milestone(&self, _: Milestone) {}
+        fn milestone(&self, _: Time, _: Milestone) {}
+        fn fail(&self, _: Time, sentence: std::fmt::Arguments<'_>) {
+            panic!("{sentence}");
+        }
     }
 
-    fn rdcn(bypass: Option<Span>) -> NetworkSetup {
+    fn rdcn(bypass: Option<Span>, control: Option<ControlConfig>) -> NetworkSetup {
         let day = |sources: [u16; 3]| Configuration {
             matching: Matching::new(sources.map(Some).to_vec()).expect("a matching"),
             day: Span(60_000),
@@ -274,7 +230,27 @@ mod tests {
                 ece_in_advance: Some(Span(20_000)),
             },
             schedule: Schedule::new(vec![day([1, 2, 0]), day([2, 0, 1])]).expect("a schedule"),
+            control,
             bypass,
+        }
+    }
+
+    /// Weeks of 100 us, computed as those of `rdcn` go on.
+    fn computed(estimator: Estimator) -> ControlConfig {
+        ControlConfig {
+            scheduler: "max-weight".to_owned(),
+            estimator,
+            window: Span(100_000),
+            min_day: Span(60_000),
+            night: Span(10_000),
+            circuit: Rate(80_000_000_000),
+            packet: Rate(10_000_000_000),
+            threshold: Bytes(1),
+            only_big: false,
+            pace: Pace {
+                compute: Span(10_000),
+                interval: Span::ZERO,
+            },
         }
     }
 
@@ -314,6 +290,7 @@ mod tests {
             flows: vec![],
             tcp: TcpSetup { pacing: false },
             capture: None,
+            end_when_done: false,
         }
     }
 
@@ -353,8 +330,13 @@ mod tests {
 
     fn verify(setup: &Setup, log: &[Record]) -> Result<u64, String> {
         let mut verifier = Verifier::new(setup).expect("a network");
+        let mut weeks = WeekReader::new(setup.racks);
         for record in log {
-            verifier.check(record.time, Event::of(record).expect("a record"))?;
+            let event = Event::of(record).expect("a record");
+            verifier.check(record.time, event)?;
+            if let Some(computed) = weeks.hear(event)? {
+                verifier.adopt(record.time, computed.week)?;
+            }
         }
         Ok(verifier.packets())
     }
@@ -363,12 +345,13 @@ mod tests {
         #[test]
         fn the_drivers_log_is_what_the_network_does(
             sends in prop::collection::vec((0u64..4000, 0u32..6, 0u32..6, 0u16..8948), 1..300),
-            which in 0..3,
+            which in 0..4,
             doctored in any::<prop::sample::Index>(),
         ) {
             let setup = setup(match which {
-                0 => rdcn(None),
-                1 => rdcn(Some(Span(2500))),
+                0 => rdcn(None, None),
+                1 => rdcn(Some(Span(2500)), None),
+                2 => rdcn(None, Some(computed(Estimator::Voq))),
                 _ => dumbbell(),
             });
             let mut log = log(&setup, &sends);
@@ -378,7 +361,13 @@ mod tests {
             // A record that is missing is a difference, unless the network says nothing by it.
             let index = doctored.index(log.len());
             let told = Event::of(&log[index]);
-            if !matches!(told, Ok(Event::Begin | Event::End { .. } | Event::Entered(_))) {
+            let is_of_a_week = matches!(
+                told,
+                Ok(Event::Demanded { .. } | Event::PlannedDay { .. } | Event::PlannedCircuit { .. } | Event::Computed { .. })
+            );
+            if !is_of_a_week
+                && !matches!(told, Ok(Event::Begin | Event::End { .. } | Event::Entered(_)))
+            {
                 log.remove(index);
                 prop_assert!(verify(&setup, &log).is_err(), "{:?}", told);
             }

@@ -1,6 +1,9 @@
 //! Runs on a real kernel: `cargo build -p etalon-linux --example run`, which a test starts, then
 //! `ETALON_KERNEL=<image of HZ 250> cargo test -p etalon-linux --test kernel -- --ignored`.
 
+#[path = "kernel/computed_weeks.rs"]
+mod computed_weeks;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

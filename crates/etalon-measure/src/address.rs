@@ -1,6 +1,6 @@
 //! Addresses of hosts, by rack and number within the rack.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// Hosts in a rack that have an address.
 pub const MOST_HOSTS: u16 = 254;
@@ -14,6 +14,20 @@ pub fn ip(rack: u16, host: u16) -> Option<Ipv4Addr> {
         Ok(number) if host < MOST_HOSTS => Some(Ipv4Addr::new(10, high, low, number + 1)),
         _ => None,
     }
+}
+
+/// Racks that have addresses on the control network.
+const MOST_CONTROLLED: u16 = 4095;
+
+/// The address of the estimator of demand on the control network, and its port: `ETALON_ESTIMATOR` of kernel/driver/etalon.h.
+pub const ESTIMATOR: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(172, 31, 255, 254), 5300);
+
+/// The address of a host on the control network: 172.16.0.0/12 with 12 bits of rack and the host's number plus 1. None for
+/// hosts that have no [`ip`], and for the rack of the [`ESTIMATOR`].
+#[must_use]
+pub fn control_ip(rack: u16, host: u16) -> Option<Ipv4Addr> {
+    let [_, high, low, number] = ip(rack, host)?.octets();
+    (rack < MOST_CONTROLLED).then(|| Ipv4Addr::new(172, 16 + high, low, number))
 }
 
 /// A locally administered unicast Ethernet address, 02:00:rack:rack:host:host.
@@ -42,6 +56,9 @@ mod tests {
         assert_eq!(ip(258, 253), Some(Ipv4Addr::new(10, 1, 2, 254)));
         assert_eq!(ip(0, 254), None);
         assert_eq!(ip(0, 256), None);
+        assert_eq!(control_ip(258, 253), Some(Ipv4Addr::new(172, 17, 2, 254)));
+        assert_eq!(control_ip(4094, 0), Some(Ipv4Addr::new(172, 31, 254, 1)));
+        assert_eq!(control_ip(4095, 0), None);
         assert_eq!(mac(258, 3), [0x02, 0, 1, 2, 0, 3]);
         assert_eq!((client_port(0), client_port(19_999)), (40_001, 60_000));
     }

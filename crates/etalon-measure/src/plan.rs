@@ -4,8 +4,9 @@ mod network;
 
 use std::fmt;
 
+use etalon_schedule::{ControlConfig, Estimator, Pace};
 use etalon_switch::{Configuration, Matching, Pair, Schedule};
-use etalon_units::{Span, Time};
+use etalon_units::{Bytes, Rate, Span, Time};
 use serde::Deserialize;
 
 pub use network::{
@@ -382,6 +383,35 @@ impl Plan {
     #[must_use]
     pub fn control(&self) -> Option<&ControlPlan> {
         self.schedule.as_ref()?.control.as_ref()
+    }
+
+    /// How weeks are computed from demand, if they are, as the core takes it.
+    #[must_use]
+    pub fn control_config(&self) -> Option<ControlConfig> {
+        let (control, NetworkPlan::Rdcn(network)) = (self.control()?, &self.network) else {
+            return None;
+        };
+        Some(ControlConfig {
+            scheduler: control.scheduler.clone(),
+            estimator: match control.estimator {
+                EstimatorPlan::Voq => Estimator::Voq,
+                EstimatorPlan::Adu => Estimator::Adu {
+                    report: Span(control.report_ns),
+                },
+                EstimatorPlan::Oracle => Estimator::Oracle,
+            },
+            window: Span(control.window_ns),
+            min_day: Span(control.min_day_ns),
+            night: Span(control.night_ns),
+            circuit: Rate(network.circuit.rate_bps),
+            packet: Rate(network.packet.rate_bps),
+            threshold: Bytes(control.threshold_bytes),
+            only_big: control.only_big,
+            pace: Pace {
+                compute: Span(control.compute_ns),
+                interval: Span(control.interval_ns),
+            },
+        })
     }
 
     /// The circuit schedule, of the first week if weeks are computed: one idle day a millisecond if the plan has none.

@@ -13,13 +13,15 @@ use crate::demand::{Demand, DemandError};
 ///
 /// Hosts announce what applications write ([`announce`](Ledger::announce)) and that a flow is over
 /// ([`withdraw`](Ledger::withdraw)); the switch tells which bytes of the stream it has sent on
-/// ([`carry`](Ledger::carry)). A byte that is sent again counts once, however often it is. What hosts say arrives after
-/// the time that the control network takes.
+/// ([`carry`](Ledger::carry)), and where the stream ends ([`end`](Ledger::end)). A byte that is sent again counts once,
+/// however often it is. What hosts say arrives after the time that the control network takes.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     racks: u16,
     delay: Span,
     accounts: Vec<Account>,
+    /// Accounts that were closed, to be used again.
+    vacant: Vec<u32>,
     /// Bytes outstanding, by source and then by destination rack.
     outstanding: Vec<u64>,
     /// What hosts have said and has not arrived yet, in order.
@@ -30,7 +32,9 @@ pub struct Ledger {
 #[derive(Clone, Copy, Debug)]
 enum Word {
     Announced(u64),
+    Retracted(u64),
     Over,
+    Closed,
 }
 
 #[derive(Clone, Debug)]
@@ -43,6 +47,8 @@ struct Account {
     whole: u64,
     /// Parts of the stream above that were carried: disjoint, in order, apart.
     parts: Vec<(u64, u64)>,
+    /// The stream's length, once its end was seen.
+    length: Option<u64>,
     over: bool,
 }
 
@@ -51,8 +57,18 @@ impl Account {
         if self.over {
             return 0;
         }
-        // What is carried before its announcement arrives is owed.
-        self.announced.saturating_sub(self.carried)
+        // What was announced and lies behind the end will never be sent. What is carried before its announcement
+        // arrives is owed.
+        let wanted = self
+            .length
+            .map_or(self.announced, |length| length.min(self.announced));
+        wanted.saturating_sub(self.carried)
+    }
+
+    /// The place in the stream of the byte whose number modulo 2^32 is `offset`: within 2^31 of what was carried as a whole.
+    fn place(&self, offset: u32) -> u64 {
+        let ahead = i64::from(offset.wrapping_sub(self.whole as u32) as i32);
+        self.whole.saturating_add_signed(ahead)
     }
 
     /// Notes that `[start, end)` of the stream was carried; how many of its bytes never were before.
@@ -90,12 +106,14 @@ impl Ledger {
             racks,
             delay,
             accounts: Vec::new(),
+            vacant: Vec::new(),
             outstanding: alloc::vec![0; side * side],
             on_the_way: VecDeque::new(),
         }
     }
 
-    /// An account for a flow of `pair`; flows are numbered from 0 in the order of these calls.
+    /// An account for a flow of `pair`; flows are numbered from 0 in the order of these calls, those of
+    /// [closed](Ledger::close) accounts being used again first.
     ///
     /// # Panics
     /// If there is no such rack.
@@ -104,14 +122,20 @@ impl Ledger {
             pair.src < self.racks && pair.dst < self.racks,
             "there is no such rack"
         );
-        self.accounts.push(Account {
+        let account = Account {
             pair,
             announced: 0,
             carried: 0,
             whole: 0,
             parts: Vec::new(),
+            length: None,
             over: false,
-        });
+        };
+        if let Some(flow) = self.vacant.pop() {
+            self.accounts[flow as usize] = account;
+            return flow;
+        }
+        self.accounts.push(account);
         (self.accounts.len() - 1) as u32
     }
 
@@ -120,9 +144,19 @@ impl Ledger {
         self.say(now, flow, Word::Announced(bytes));
     }
 
+    /// The stack of `flow` did not take `bytes` of what was announced.
+    pub fn retract(&mut self, now: Time, flow: u32, bytes: u64) {
+        self.say(now, flow, Word::Retracted(bytes));
+    }
+
     /// The flow is over, whatever it has outstanding: its connection was closed, or its program died.
     pub fn withdraw(&mut self, now: Time, flow: u32) {
         self.say(now, flow, Word::Over);
+    }
+
+    /// The flow is over, and nothing more is said of it: once that has arrived, its number may become another's.
+    pub fn close(&mut self, now: Time, flow: u32) {
+        self.say(now, flow, Word::Closed);
     }
 
     fn say(&mut self, now: Time, flow: u32, word: Word) {
@@ -138,11 +172,17 @@ impl Ledger {
             Word::Announced(bytes) => {
                 account.announced = account.announced.saturating_add(bytes);
             }
-            Word::Over => {
+            Word::Retracted(bytes) => {
+                account.announced = account.announced.saturating_sub(bytes);
+            }
+            Word::Over | Word::Closed => {
                 account.over = true;
                 account.parts = Vec::new();
             }
         });
+        if matches!(word, Word::Closed) {
+            self.vacant.push(flow);
+        }
     }
 
     /// The switch sent `len` bytes of the stream of `flow` on, from `offset`: the sequence number counted from that of
@@ -152,12 +192,23 @@ impl Ledger {
             return 0;
         }
         self.update(flow, |account| {
-            // The 32-bit number is within 2^31 of what was carried as a whole.
-            let ahead = i64::from(offset.wrapping_sub(account.whole as u32) as i32);
-            let start = account.whole.saturating_add_signed(ahead);
-            let end = account.whole.saturating_add_signed(ahead + i64::from(len));
+            let start = account.place(offset);
+            let end = account.place(offset.wrapping_add(len));
             account.carry(start, end)
         })
+    }
+
+    /// The switch saw the end of the stream of `flow`: its length is `offset`, counted as in [`carry`](Ledger::carry). What was
+    /// announced beyond it will never be sent.
+    pub fn end(&mut self, flow: u32, offset: u32) {
+        self.update(flow, |account| account.length = Some(account.place(offset)));
+    }
+
+    /// Whether `flow` is over, or its stream has ended and all of it was carried.
+    #[must_use]
+    pub fn is_over(&self, flow: u32) -> bool {
+        let account = &self.accounts[flow as usize];
+        account.over || account.length.is_some_and(|length| account.whole >= length)
     }
 
     fn update<R>(&mut self, flow: u32, change: impl FnOnce(&mut Account) -> R) -> R {
@@ -295,6 +346,45 @@ mod tests {
         ledger.withdraw(Time(150), flow);
         assert_eq!(demand(&mut ledger, 249), 600);
         assert_eq!(demand(&mut ledger, 250), 0);
+    }
+
+    #[test]
+    fn what_lies_behind_the_end_is_not_demanded() {
+        let (mut ledger, flow) = ledger(0);
+        ledger.announce(Time(0), flow, 1000);
+        ledger.carry(flow, 0, 200);
+        // 200 to 300 is lost before its first transmission, and the FIN comes before it is sent again.
+        ledger.carry(flow, 300, 100);
+        ledger.end(flow, 400);
+        assert_eq!(demand(&mut ledger, 1), 100);
+        assert!(!ledger.is_over(flow));
+        ledger.carry(flow, 200, 100);
+        assert_eq!(demand(&mut ledger, 2), 0);
+        assert!(ledger.is_over(flow));
+    }
+
+    #[test]
+    fn what_was_not_taken_is_retracted() {
+        let (mut ledger, flow) = ledger(100);
+        ledger.announce(Time(0), flow, 1000);
+        ledger.retract(Time(50), flow, 400);
+        assert_eq!(demand(&mut ledger, 100), 1000);
+        assert_eq!(demand(&mut ledger, 150), 600);
+    }
+
+    #[test]
+    fn a_closed_account_is_used_again_when_all_that_was_said_of_it_has_arrived() {
+        let (mut ledger, flow) = ledger(100);
+        ledger.announce(Time(0), flow, 1000);
+        ledger.close(Time(1), flow);
+        let other = ledger.open(PAIR);
+        assert_ne!(other, flow);
+        assert_eq!(demand(&mut ledger, 100), 1000);
+        assert_eq!(demand(&mut ledger, 101), 0);
+        let again = ledger.open(PAIR);
+        assert_eq!(again, flow);
+        assert_eq!(ledger.outstanding(again), 0);
+        assert!(!ledger.is_over(again));
     }
 
     #[test]

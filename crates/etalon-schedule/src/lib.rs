@@ -2,7 +2,8 @@
 //!
 //! A [`Scheduler`] computes a week from a [`Demand`] matrix and [`Params`]; [`SCHEDULERS`] lists all that there are, and
 //! [`scheduler`] makes one by its name. [`served`] tells what a week carries. A [`ControlLoop`] computes week after week
-//! while a network runs, and a [`Ledger`] keeps the demand that end hosts announce.
+//! while a network runs, and a [`Ledger`] keeps the demand that end hosts announce; a [`Controller`] and [`HostDemand`] are
+//! these as an engine uses them.
 //!
 //! ```
 //! use etalon_schedule::{Demand, Options, Params, scheduler, served};
@@ -31,12 +32,14 @@ extern crate alloc;
 mod assignment;
 mod bvn;
 mod control_loop;
+mod controller;
 mod decompose;
 mod demand;
 mod eclipse;
 mod fit;
 mod fixed;
 mod hopcroft_karp;
+mod host_demand;
 mod ledger;
 mod matrix;
 mod max_weight;
@@ -59,10 +62,12 @@ mod tournament;
 pub use assignment::largest_assignment;
 pub use bvn::BirkhoffVonNeumann;
 pub use control_loop::{ControlLoop, Pace};
+pub use controller::{ComputedWeek, ControlConfig, ControlError, Controller};
 pub use demand::{Demand, DemandError};
 pub use eclipse::Eclipse;
 pub use fixed::{Fixed, WeekError, format_week, parse_week};
 pub use hopcroft_karp::{Bipartite, Pairing, extend_to_maximum};
+pub use host_demand::{Estimator, HostDemand};
 pub use ledger::Ledger;
 pub use max_weight::MaxWeight;
 pub use original::parse_original;

@@ -1,5 +1,6 @@
 //! What applications tell of their sending: application data units (Etalon'18, section 5.2).
 
+use etalon_schedule::HostDemand;
 use etalon_switch::Pair;
 use etalon_units::Time;
 
@@ -40,8 +41,45 @@ pub(crate) trait Announce {
     fn delivered(&mut self, now: Time, stream: u32, offset: u32, len: u32) {
         let _ = (now, stream, offset, len);
     }
+
+    /// What it makes of it: demand, if it is known from hosts.
+    fn demand(&mut self) -> Option<&mut HostDemand> {
+        None
+    }
 }
 
+/// Demand is not known from hosts.
 impl Announce for () {
     const COUNTS: bool = false;
+}
+
+impl Announce for HostDemand {
+    fn opened(&mut self, _flow: u32, pair: Pair) {
+        self.open_flow(pair);
+    }
+
+    fn written(&mut self, now: Time, stream: u32, bytes: u64) {
+        HostDemand::written(self, now, stream, bytes);
+    }
+
+    fn closed(&mut self, now: Time, stream: u32, killed: bool) {
+        // What was written before an orderly close is sent all the same.
+        if killed {
+            self.killed(now, stream);
+        }
+    }
+
+    #[inline]
+    fn carried(&mut self, now: Time, stream: u32, offset: u32, len: u32) {
+        HostDemand::carried(self, now, stream, offset, len);
+    }
+
+    #[inline]
+    fn delivered(&mut self, now: Time, stream: u32, offset: u32, len: u32) {
+        HostDemand::delivered(self, now, stream, offset, len);
+    }
+
+    fn demand(&mut self) -> Option<&mut HostDemand> {
+        Some(self)
+    }
 }

@@ -4,14 +4,14 @@ use etalon_fabric::{Chain, Fabric, Hybrid, Stage};
 use etalon_measure::plan::{DumbbellPlan, NetworkPlan, StagePlan};
 use etalon_measure::results::{self, Outcome};
 use etalon_measure::{Control, Meter, Metrics, Plan, PlanError, Results};
+use etalon_schedule::{Controller, HostDemand};
 use etalon_switch::{Probe, Switch};
 use etalon_units::{Rate, Serializer, Span, Time};
 
 use crate::announce::Announce;
-use crate::demand::{HostDemand, KnowsDemand};
 use crate::packet::PacketId;
 use crate::queue::Source;
-use crate::steering::{Computing, Steering};
+use crate::steering::Steering;
 use crate::world::{Tap, World};
 
 /// Events between looks at the [`Control`], a power of two.
@@ -53,7 +53,8 @@ pub(crate) fn run_tapped<T: Tap, O: Observer>(
     let metrics = Metrics::new(plan)?;
     let meter = Meter::new(plan, &metrics);
     let observer = observer(metrics);
-    match HostDemand::of(plan) {
+    let config = plan.control_config();
+    match config.and_then(|config| HostDemand::new(plan.racks(), config.estimator)) {
         Some(demand) => run_announced(
             plan,
             control,
@@ -64,7 +65,7 @@ pub(crate) fn run_tapped<T: Tap, O: Observer>(
     }
 }
 
-fn run_announced<T: Tap, A: Announce + KnowsDemand, O: Observer>(
+fn run_announced<T: Tap, A: Announce, O: Observer>(
     plan: &Plan,
     control: &Control,
     world: World<T, A>,
@@ -75,11 +76,12 @@ fn run_announced<T: Tap, A: Announce + KnowsDemand, O: Observer>(
             let switch = Switch::new(network.switch_config(), plan.schedule()?, Time::ZERO)
                 .map_err(|e| PlanError(e.to_string()))?;
             let fabric = Hybrid::new(switch, network.ack_bypass_ns.map(Span));
-            match plan.control() {
+            match plan.control_config() {
                 None => drive(plan, control, fabric, (), world, observer),
-                Some(computed) => {
-                    let steering = Computing::new(plan, network, computed)?;
-                    drive(plan, control, fabric, steering, world, observer)
+                Some(config) => {
+                    let controller = Controller::new(&config, plan.seed)
+                        .map_err(|e| PlanError(e.to_string()))?;
+                    drive(plan, control, fabric, controller, world, observer)
                 }
             }
         }
@@ -101,7 +103,7 @@ fn chain(plan: &DumbbellPlan) -> Chain<PacketId> {
     )
 }
 
-fn drive<F: Fabric<PacketId>, R: Steering<F, A>, T: Tap, A: Announce, O: Observer>(
+fn drive<F: Fabric<PacketId>, R: Steering<F>, T: Tap, A: Announce, O: Observer>(
     plan: &Plan,
     control: &Control,
     mut fabric: F,
@@ -140,7 +142,7 @@ fn drive<F: Fabric<PacketId>, R: Steering<F, A>, T: Tap, A: Announce, O: Observe
             break;
         }
         if steered <= now {
-            let hosts = &mut world.announce;
+            let hosts = world.announce.demand();
             steering.step(now, &mut fabric, hosts, observer.metrics())?;
             continue;
         }

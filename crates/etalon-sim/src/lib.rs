@@ -4,7 +4,6 @@
 //! plan and seed give the same [digest](results::Meta::digest) on any machine and any number of workers.
 
 mod announce;
-mod demand;
 mod endpoint;
 mod engine;
 mod flows;

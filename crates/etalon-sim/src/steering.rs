@@ -1,123 +1,63 @@
 //! Who gives the network its next weeks.
 
 use etalon_fabric::Hybrid;
-use etalon_measure::plan::{ControlPlan, RdcnPlan};
-use etalon_measure::{Metrics, Plan, PlanError};
-use etalon_schedule::{ControlLoop, Demand, DemandError, Options, Pace, Params, scheduler};
-use etalon_switch::Schedule;
-use etalon_units::{Bytes, Rate, Span, Time};
-use rand_chacha::ChaCha8Rng;
-use rand_core::SeedableRng;
+use etalon_measure::{Metrics, PlanError};
+use etalon_schedule::{ComputedWeek, Controller, HostDemand};
+use etalon_units::Time;
 
-use crate::demand::KnowsDemand;
 use crate::packet::PacketId;
 
-/// The scheduler's random stream; those of hosts are numbered from 0, that of initial sequence numbers is 2^32.
-const STREAM_SCHEDULER: u64 = (1 << 32) + 1;
-
-/// Gives a network `F` its next weeks, whose hosts announce to `A`.
-pub(crate) trait Steering<F, A> {
+/// Gives a network `F` its next weeks.
+pub(crate) trait Steering<F> {
     /// When it is due next, before what the network does at that instant.
     fn next_event(&self, network: &F) -> Time;
 
-    /// Does what is due at `now`.
+    /// Does what is due at `now`; `hosts` know demand, if anybody but the switch does.
     fn step(
         &mut self,
         now: Time,
         network: &mut F,
-        hosts: &mut A,
+        hosts: Option<&mut HostDemand>,
         metrics: &mut Metrics,
     ) -> Result<(), PlanError>;
 }
 
 /// All weeks are the same.
-impl<F, A> Steering<F, A> for () {
+impl<F> Steering<F> for () {
     #[inline]
     fn next_event(&self, _: &F) -> Time {
         Time::MAX
     }
 
-    fn step(&mut self, _: Time, _: &mut F, _: &mut A, _: &mut Metrics) -> Result<(), PlanError> {
+    fn step(
+        &mut self,
+        _: Time,
+        _: &mut F,
+        _: Option<&mut HostDemand>,
+        _: &mut Metrics,
+    ) -> Result<(), PlanError> {
         Ok(())
     }
 }
 
 /// Weeks are computed from demand.
-#[derive(Debug)]
-pub(crate) struct Computing {
-    control: ControlLoop,
-    /// What is being computed, and of when: to be noted when it is handed over.
-    demand: Option<(Time, Demand)>,
-}
-
-impl Computing {
-    pub(crate) fn new(
-        plan: &Plan,
-        network: &RdcnPlan,
-        control: &ControlPlan,
-    ) -> Result<Computing, PlanError> {
-        let params = Params::new(
-            Span(control.window_ns),
-            Span(control.min_day_ns),
-            Span(control.night_ns),
-            Rate(network.circuit.rate_bps),
-            Rate(network.packet.rate_bps),
-        )
-        .map_err(refused)?;
-        let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
-        rng.set_stream(STREAM_SCHEDULER);
-        let options = Options {
-            big: Bytes(control.threshold_bytes),
-            only_big: control.only_big,
-            week: None,
-            rng,
-        };
-        let pace = Pace {
-            compute: Span(control.compute_ns),
-            interval: Span(control.interval_ns),
-        };
-        let scheduler = scheduler(&control.scheduler, options).map_err(refused)?;
-        Ok(Computing {
-            control: ControlLoop::new(scheduler, params, pace, Time::ZERO),
-            demand: None,
-        })
-    }
-}
-
-impl<A: KnowsDemand> Steering<Hybrid<PacketId>, A> for Computing {
+impl Steering<Hybrid<PacketId>> for Controller {
     fn next_event(&self, network: &Hybrid<PacketId>) -> Time {
-        self.control.next_event(network.switch().roll_over())
+        Controller::next_event(self, network.switch())
     }
 
     fn step(
         &mut self,
         now: Time,
         network: &mut Hybrid<PacketId>,
-        hosts: &mut A,
+        hosts: Option<&mut HostDemand>,
         metrics: &mut Metrics,
     ) -> Result<(), PlanError> {
-        if self.control.looks_at_demand() {
-            let demand = hosts.demand(now).unwrap_or_else(|| queued(network));
-            self.demand = Some((now, demand.map_err(refused)?));
-        }
-        let Some((time, demand)) = &self.demand else {
-            return Ok(());
-        };
-        let week: Option<Schedule> = self.control.step(now, demand).map_err(refused)?;
-        if let Some(week) = week {
-            metrics.computed(*time, demand.entries(), &week);
-            network.switch_mut().adopt(week).map_err(refused)?;
+        let computed = Controller::step(self, now, network.switch_mut(), hosts)
+            .map_err(|e| PlanError(e.to_string()))?;
+        if let Some(ComputedWeek { time, demand, week }) = computed {
+            metrics.computed(time, demand.entries(), &week);
         }
         Ok(())
     }
-}
-
-/// Demand as the ToRs see it: the bytes in each VOQ.
-fn queued(network: &Hybrid<PacketId>) -> Result<Demand, DemandError> {
-    let switch = network.switch();
-    Demand::gather(switch.racks(), |pair| switch.voq_bytes(pair))
-}
-
-fn refused(error: impl ToString) -> PlanError {
-    PlanError(error.to_string())
 }

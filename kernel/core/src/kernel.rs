@@ -19,7 +19,8 @@ unsafe extern "C" {
     safe fn etalon_deliver(handle: u64, host: u32);
     safe fn etalon_discard(handle: u64);
     safe fn etalon_nic_free(handle: u64, host: u32);
-    safe fn etalon_milestone(which: u32);
+    safe fn etalon_milestone(time: u64, which: u32);
+    fn etalon_fail(time: u64, sentence: *const u8, len: usize);
 }
 
 /// The kernel that this is part of.
@@ -51,11 +52,22 @@ impl Environment for Kernel {
         etalon_nic_free(handle, host);
     }
 
-    fn milestone(&self, milestone: Milestone) {
-        etalon_milestone(match milestone {
+    fn milestone(&self, now: Time, milestone: Milestone) {
+        let which = match milestone {
             Milestone::Begin => 0,
             Milestone::End => 1,
-        });
+        };
+        etalon_milestone(now.0, which);
+    }
+
+    fn fail(&self, now: Time, sentence: fmt::Arguments<'_>) {
+        let mut room = [0; 512];
+        let mut text = Sentence::new(&mut room);
+        // What is too long is cut.
+        let _ = text.write_fmt(sentence);
+        let len = text.len;
+        // SAFETY: the sentence has `len` bytes.
+        unsafe { etalon_fail(now.0, room.as_ptr(), len) }
     }
 }
 

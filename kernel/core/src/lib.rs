@@ -31,9 +31,6 @@ pub struct Core {
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct Info {
-    tdf: u64,
-    warmup: u64,
-    end: u64,
     racks: u32,
     hosts: u32,
     mtu: u32,
@@ -74,6 +71,9 @@ pub struct Packet {
 const ECT: u16 = 1;
 const TCP: u16 = 2;
 const SOCKET: u16 = 4;
+const SYN: u16 = 8;
+const FIN: u16 = 16;
+const RST: u16 = 32;
 
 /// Makes the core.
 #[unsafe(no_mangle)]
@@ -114,9 +114,6 @@ pub unsafe extern "C" fn etalon_core_new(
 pub extern "C" fn etalon_core_info(core: &Core, info: &mut Info) {
     let setup = core.driver.setup();
     *info = Info {
-        tdf: setup.tdf,
-        warmup: setup.warmup.0,
-        end: setup.end.0,
         racks: setup.racks.into(),
         hosts: setup.hosts.into(),
         mtu: setup.mtu.into(),
@@ -187,6 +184,9 @@ pub extern "C" fn etalon_core_send(
         bytes: packet.bytes,
         ect: packet.flags & ECT != 0,
         tcp: packet.flags & TCP != 0,
+        syn: packet.flags & SYN != 0,
+        fin: packet.flags & FIN != 0,
+        rst: packet.flags & RST != 0,
         ports: (packet.sport, packet.dport),
         seq: packet.seq,
         ack: packet.ack,
@@ -194,6 +194,37 @@ pub extern "C" fn etalon_core_send(
         socket: (packet.flags & SOCKET != 0).then_some(socket),
     };
     core.driver.send(kernel, host, &sent, &Kernel)
+}
+
+/// The client of a flow is opened.
+#[unsafe(no_mangle)]
+pub extern "C" fn etalon_core_flow_opened(core: &mut Core, kernel: u64, flow: u32) {
+    core.driver.flow_opened(kernel, flow, &Kernel);
+}
+
+/// A flow is killed.
+#[unsafe(no_mangle)]
+pub extern "C" fn etalon_core_flow_killed(core: &mut Core, kernel: u64, flow: u32) {
+    core.driver.flow_killed(kernel, flow, &Kernel);
+}
+
+/// The estimator receives a datagram.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn etalon_core_report(
+    core: &mut Core,
+    kernel: u64,
+    datagram: *const u8,
+    len: usize,
+) {
+    // SAFETY: the datagram has `len` bytes.
+    let datagram = unsafe { slice::from_raw_parts(datagram, len) };
+    core.driver.report(kernel, datagram, &Kernel);
+}
+
+/// All flows are over.
+#[unsafe(no_mangle)]
+pub extern "C" fn etalon_core_flows_over(core: &mut Core, kernel: u64) {
+    core.driver.flows_are_over(kernel, &Kernel);
 }
 
 /// The next deadline.

@@ -4,7 +4,7 @@
 """
 
 from etalon.kernel.build import Progress, Told, image
-from etalon.kernel.cache import find
+from etalon.kernel.cache import LIBRARY, find
 from etalon.kernel.recipe import DEFAULT_HZ
 
-__all__ = ["DEFAULT_HZ", "Progress", "Told", "find", "image"]
+__all__ = ["DEFAULT_HZ", "LIBRARY", "Progress", "Told", "find", "image"]

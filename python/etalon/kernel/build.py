@@ -1,4 +1,5 @@
 """Builds a kernel: source, patches and configuration give a tree that is kept; driver, core and init are linked into it.
+Beside it lies libadu, for the programs that run in it.
 
 An interrupted build goes on where it was. What looks like an image is one: it appears by a rename at the end.
 """
@@ -33,6 +34,7 @@ NEEDED = 1_200_000_000
 ARCH = ("ARCH=um", "SUBARCH=x86_64")
 DRIVER = "drivers/net/etalon"
 CORE = f"{DRIVER}/etalon_core.o_shipped"
+ADU = f".etalon/{cache.LIBRARY}"
 
 
 def image(
@@ -165,6 +167,12 @@ class _Build:
             environment={"CARGO_TARGET_DIR": str(places.cargo())},
         )
         patches.put(core, self.tree / CORE)
+        self.log.run(
+            ["sh", self.recipe.root / "crates" / "libadu" / "build.sh", self.tree / ADU],
+            "building libadu",
+            folder=self.recipe.root,
+            environment={"CARGO_TARGET_DIR": str(places.cargo())},
+        )
         self.progress(BEFORE_MAKE)
         initramfs = self.tree / Path(INITRAMFS).parent
         before = patches.content(initramfs / "init")
@@ -210,6 +218,7 @@ class _Build:
         draft = Path(tempfile.mkdtemp(prefix=".part-", dir=images))
         try:
             self.log.run(["strip", "-o", draft / cache.IMAGE, "linux"], "strip", folder=self.tree)
+            shutil.copyfile(self.tree / ADU, draft / cache.LIBRARY)
             cache.write_about(draft, about)
             draft.chmod(0o755)
             folder = images / self.recipe.image

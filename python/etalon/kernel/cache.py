@@ -18,6 +18,8 @@ from etalon.kernel import places
 from etalon.kernel.recipe import DEFAULT_HZ, recipe
 
 IMAGE = "linux"
+LIBRARY = "libadu.so"
+"""Beside the image: preloaded into programs on hosts whose demand is announced."""
 About = dict[str, Any]
 """`hz`, `version` of Linux, the path of its `source` and the identity of that as `origin`; of a tree also which `recipe`
 it is patched and configured for."""

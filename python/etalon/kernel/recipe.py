@@ -30,7 +30,7 @@ FIXED = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """`tree` names a tree built from sources, patches and configuration; `image` the kernel linked from it."""
+    """`tree` names a tree built from sources, patches and configuration; `image` the kernel linked from it, and libadu."""
 
     root: Path
     hz: int
@@ -58,9 +58,10 @@ def recipe(hz: int = DEFAULT_HZ) -> Recipe:
     tree.update(repr(sorted(FIXED.items())).encode())
     _add(tree, root, [*_files(kernel / "patches", "*.patch"), kernel / "driver" / "Kconfig"])
     image = tree.copy()
-    for folder in (kernel / "driver", kernel / "tcp", kernel / "init", *_crates(kernel / "core")):
+    crates = dict.fromkeys([*_crates(kernel / "core"), *_crates(root / "crates" / "libadu")])
+    for folder in (kernel / "driver", kernel / "tcp", kernel / "init", *crates):
         _add(image, root, _files(folder, "*"))
-    _add(image, root, [root / "Cargo.toml"])
+    _add(image, root, [root / "Cargo.toml", root / "Cargo.lock"])
     return Recipe(root, hz, tree.hexdigest()[:16], image.hexdigest()[:16])
 
 

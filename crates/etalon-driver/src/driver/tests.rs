@@ -4,14 +4,16 @@ use core::cell::{Cell, RefCell};
 
 use etalon_switch::{
     Arrival, CircuitNetwork, Config, Configuration, DropReason, Marking, Matching, PacketNetwork,
-    Resize, Schedule, VoqConfig,
+    Resize, Schedule, Switch, VoqConfig,
 };
 use etalon_units::Rate;
 use proptest::prelude::*;
 
+mod weeks;
+
 use super::*;
 use crate::record::Record;
-use crate::setup::{Capture, FlowSetup, HostSetup, TcpSetup};
+use crate::setup::{Capture, FlowSetup, HostSetup, StageSetup, TcpSetup};
 
 /// What the driver said, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,8 +83,12 @@ impl Environment for Listener {
         self.say(Said::Free(handle, host));
     }
 
-    fn milestone(&self, milestone: Milestone) {
+    fn milestone(&self, _now: Time, milestone: Milestone) {
         self.say(Said::Milestone(milestone));
+    }
+
+    fn fail(&self, _now: Time, sentence: fmt::Arguments<'_>) {
+        panic!("{sentence}");
     }
 }
 
@@ -135,6 +141,7 @@ fn setup() -> Setup {
                 ece_in_advance: Some(Span(20_000)),
             },
             schedule: Schedule::new(vec![day([None, Some(0)]), day([Some(1), None])]).unwrap(),
+            control: None,
             bypass: None,
         },
         flows: vec![FlowSetup {
@@ -147,6 +154,7 @@ fn setup() -> Setup {
         }],
         tcp: TcpSetup { pacing: false },
         capture: None,
+        end_when_done: false,
     }
 }
 
@@ -230,6 +238,7 @@ fn replay(setup: &Setup, log: &[(Time, Event)]) -> Vec<(Time, Event)> {
         panic!("there is no switch");
     };
     let env = Listener::default();
+    let mut probe = Events(|now, event: Event| env.log(&event.at(now)));
     let mut switch = Switch::new(config.clone(), schedule.clone(), Time::ZERO).unwrap();
     for (time, event) in log {
         let Event::Entered(packet) = event else {
@@ -238,16 +247,16 @@ fn replay(setup: &Setup, log: &[(Time, Event)]) -> Vec<(Time, Event)> {
         if packet.pair.src == packet.pair.dst {
             continue;
         }
-        switch.advance(*time, &mut Nowhere, &mut Log(&env));
+        switch.advance(*time, &mut Nowhere, &mut probe);
         let arrival = Arrival {
             handle: (),
             pair: packet.pair,
             bytes: packet.bytes,
             ect: packet.ect,
         };
-        switch.enqueue(*time, arrival, &mut Nowhere, &mut Log(&env));
+        switch.enqueue(*time, arrival, &mut Nowhere, &mut probe);
     }
-    switch.advance(Time(setup.end.0 - 1), &mut Nowhere, &mut Log(&env));
+    switch.advance(Time(setup.end.0 - 1), &mut Nowhere, &mut probe);
     env.events()
 }
 

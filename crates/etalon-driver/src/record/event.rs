@@ -150,6 +150,18 @@ pub enum Event {
     /// The run cannot go on; a sentence in UTF-8 that says why follows.
     #[allow(missing_docs)]
     Failure { len: u16 },
+    /// A pair's demand in the computation of a week, which follows.
+    #[allow(missing_docs)]
+    Demanded { pair: Pair, bytes: u64 },
+    /// The next day of a computed week, and its night; its circuits follow.
+    #[allow(missing_docs)]
+    PlannedDay { day: Span, night: Span },
+    /// A circuit of the planned day.
+    #[allow(missing_docs)]
+    PlannedCircuit { pair: Pair },
+    /// The week of the records before, computed of the demand at `time`, is given to the switch.
+    #[allow(missing_docs)]
+    Computed { time: Time },
 }
 
 /// A record that no build writes.
@@ -300,6 +312,21 @@ impl Event {
                 b: len,
                 ..of(FAILURE)
             },
+            Event::Demanded { pair, bytes } => Record {
+                e: bytes,
+                ..of_pair(DEMANDED, pair)
+            },
+            Event::PlannedDay { day, night } => Record {
+                c: night.0 as u32,
+                d: (night.0 >> 32) as u32,
+                e: day.0,
+                ..of(PLANNED_DAY)
+            },
+            Event::PlannedCircuit { pair } => of_pair(PLANNED_CIRCUIT, pair),
+            Event::Computed { time } => Record {
+                e: time.0,
+                ..of(COMPUTED)
+            },
         }
     }
 
@@ -371,6 +398,13 @@ impl Event {
                 len: b,
             },
             FAILURE => Event::Failure { len: b },
+            DEMANDED => Event::Demanded { pair, bytes: e },
+            PLANNED_DAY => Event::PlannedDay {
+                day: Span(e),
+                night: Span(u64::from(c) | u64::from(d) << 32),
+            },
+            PLANNED_CIRCUIT => Event::PlannedCircuit { pair },
+            COMPUTED => Event::Computed { time: Time(e) },
             _ => return Err(RecordError),
         })
     }

@@ -24,3 +24,7 @@ pub(super) const END: u8 = 21;
 pub(super) const EXITED: u8 = 22;
 pub(super) const OUTPUT: u8 = 23;
 pub(super) const FAILURE: u8 = 24;
+pub(super) const DEMANDED: u8 = 25;
+pub(super) const PLANNED_DAY: u8 = 26;
+pub(super) const PLANNED_CIRCUIT: u8 = 27;
+pub(super) const COMPUTED: u8 = 28;

@@ -65,6 +65,46 @@ fn schedule() -> impl Strategy<Value = Schedule> {
     })
 }
 
+fn control() -> impl Strategy<Value = ControlConfig> {
+    let estimator = prop_oneof![
+        Just(Estimator::Voq),
+        any::<u64>().prop_map(|report| Estimator::Adu {
+            report: Span(report),
+        }),
+        Just(Estimator::Oracle),
+    ];
+    let words = any::<[u64; 8]>();
+    ("[a-z-]{0,20}", estimator, words, any::<bool>()).prop_map(
+        |(scheduler, estimator, words, only_big)| {
+            let [
+                window,
+                day,
+                night,
+                circuit,
+                packet,
+                threshold,
+                compute,
+                interval,
+            ] = words;
+            ControlConfig {
+                scheduler,
+                estimator,
+                window: Span(window),
+                min_day: Span(day),
+                night: Span(night),
+                circuit: Rate(circuit),
+                packet: Rate(packet),
+                threshold: Bytes(threshold),
+                only_big,
+                pace: Pace {
+                    compute: Span(compute),
+                    interval: Span(interval),
+                },
+            }
+        },
+    )
+}
+
 fn network() -> impl Strategy<Value = NetworkSetup> {
     let stage = (
         prop::option::of(1u64..u64::MAX),
@@ -78,15 +118,20 @@ fn network() -> impl Strategy<Value = NetworkSetup> {
         });
     let stages = || prop::collection::vec(stage.clone(), 1..4);
     prop_oneof![
-        (config(), schedule(), prop::option::of(any::<u64>())).prop_map(
-            |(config, schedule, bypass)| {
+        (
+            config(),
+            schedule(),
+            prop::option::of(control()),
+            prop::option::of(any::<u64>())
+        )
+            .prop_map(|(config, schedule, control, bypass)| {
                 NetworkSetup::Rdcn {
                     config,
                     schedule,
+                    control,
                     bypass: bypass.map(Span),
                 }
-            }
-        ),
+            }),
         (stages(), stages()).prop_map(|(stages, back)| NetworkSetup::Dumbbell { stages, back }),
     ]
 }
@@ -120,10 +165,23 @@ fn setup() -> impl Strategy<Value = Setup> {
         network(),
         prop::collection::vec(flow(), 0..4),
         any::<bool>(),
-        prop::option::of((any::<u64>(), any::<u64>(), any::<u16>())),
+        (
+            prop::option::of((any::<u64>(), any::<u64>(), any::<u16>())),
+            any::<bool>(),
+        ),
     )
         .prop_map(
-            |(seed, tdf, warmup, (hosts, mtu), host, network, flows, pacing, capture)| Setup {
+            |(
+                seed,
+                tdf,
+                warmup,
+                (hosts, mtu),
+                host,
+                network,
+                flows,
+                pacing,
+                (capture, end_when_done),
+            )| Setup {
                 seed,
                 tdf,
                 warmup: Time(warmup),
@@ -147,6 +205,7 @@ fn setup() -> impl Strategy<Value = Setup> {
                     end: Time(end),
                     snap,
                 }),
+                end_when_done,
             },
         )
 }
@@ -218,6 +277,7 @@ fn a_flow_of_a_host_that_is_not_there_is_refused() {
         }],
         tcp: TcpSetup { pacing: false },
         capture: None,
+        end_when_done: false,
     };
     assert!(Setup::decode(&setup.encode("")).is_ok());
     setup.flows[0].dst = 2;

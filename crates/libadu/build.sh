@@ -1,0 +1,17 @@
+#!/bin/sh
+# build.sh OUT: builds libadu.so into OUT, for programs on emulated hosts. The same sources and tools give the same bytes.
+# CARGO_TARGET_DIR says where cargo works.
+set -eu
+
+out=$1
+root=$(cd "$(dirname "$0")/../.." && pwd)
+target=${CARGO_TARGET_DIR:-$root/target/libadu}
+cargo_home=${CARGO_HOME:-$HOME/.cargo}
+
+# Nothing of the user's configuration gets in, and no path of this machine gets out.
+unset RUSTFLAGS CARGO_BUILD_TARGET CARGO_BUILD_RUSTFLAGS
+unit=$(printf '\037')
+flags="--remap-path-prefix=$root=/etalon${unit}--remap-path-prefix=$cargo_home=/cargo"
+CARGO_ENCODED_RUSTFLAGS=$flags CARGO_TARGET_DIR=$target \
+	cargo build --quiet --release --locked --manifest-path "$root/Cargo.toml" -p libadu
+strip --strip-unneeded -o "$out" "$target/release/libadu.so"
