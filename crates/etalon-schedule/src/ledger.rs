@@ -22,8 +22,8 @@ pub struct Ledger {
     accounts: Vec<Account>,
     /// Accounts that were closed, to be used again.
     vacant: Vec<u32>,
-    /// Bytes outstanding, by source and then by destination rack.
-    outstanding: Vec<u64>,
+    /// Bytes outstanding, by source and then by destination rack: sums of what anybody may have announced.
+    outstanding: Vec<u128>,
     /// What hosts have said and has not arrived yet, in order.
     on_the_way: VecDeque<(Time, u32, Word)>,
 }
@@ -218,7 +218,7 @@ impl Ledger {
         let Pair { src, dst } = account.pair;
         let sum =
             &mut self.outstanding[usize::from(src) * usize::from(self.racks) + usize::from(dst)];
-        *sum = *sum - before + account.outstanding();
+        *sum = *sum - u128::from(before) + u128::from(account.outstanding());
         answer
     }
 
@@ -242,7 +242,8 @@ impl Ledger {
         }
         let side = usize::from(self.racks);
         Demand::gather(self.racks, |pair| {
-            self.outstanding[usize::from(pair.src) * side + usize::from(pair.dst)]
+            let sum = self.outstanding[usize::from(pair.src) * side + usize::from(pair.dst)];
+            u64::try_from(sum).unwrap_or(u64::MAX)
         })
     }
 }
@@ -326,6 +327,18 @@ mod tests {
         ledger.announce(Time(0), flow, u64::MAX);
         ledger.announce(Time(0), flow, 1);
         assert_eq!(ledger.outstanding(flow), u64::MAX);
+    }
+
+    #[test]
+    fn more_than_can_be_demanded_is_an_error_and_can_be_taken_back() {
+        let (mut ledger, flow) = ledger(0);
+        let other = ledger.open(PAIR);
+        ledger.announce(Time(0), flow, u64::MAX);
+        ledger.announce(Time(0), other, u64::MAX);
+        assert_eq!(ledger.demand(Time(0)), Err(DemandError::TooLarge));
+        ledger.withdraw(Time(1), flow);
+        ledger.retract(Time(1), other, u64::MAX - 5);
+        assert_eq!(demand(&mut ledger, 1), 5);
     }
 
     #[test]
