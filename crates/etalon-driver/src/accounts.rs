@@ -18,7 +18,7 @@ use crate::setup::FlowSetup;
 /// No stream: what nobody counts.
 const NONE: u32 = u32::MAX;
 
-/// No writer hands over more in an experiment: 256 TB. A report that says so is none of libadu's.
+/// No total of libadu's is larger: 281 TB. A report of more is not believed.
 const MOST_BYTES: u64 = 1 << 48;
 
 /// Where a stream comes from and goes to: hosts and ports.
@@ -137,7 +137,8 @@ impl Accounts {
             writers.len() - 1
         });
         let writer = &mut writers[index];
-        if writer.closed {
+        // Who has closed writes no more, but may still take back what a write that the close cut off had announced.
+        if writer.closed && report.kind == Kind::Written {
             return;
         }
         let before = core::mem::replace(&mut writer.total, report.total);

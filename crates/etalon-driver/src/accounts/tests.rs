@@ -198,13 +198,16 @@ fn reports_are_running_totals() {
     // A child writes into the same connection.
     world.written(8, 300);
     assert_eq!(world.demand(), 7300);
-    // What a writer says when it closes is final; it does not speak for the other.
+    // Who has closed writes no more; it does not speak for the other.
     world.report(7, 8000, Kind::Closed);
     assert_eq!(world.demand(), 6300);
     world.written(7, 20_000);
     assert_eq!(world.demand(), 6300);
     world.written(8, 400);
     assert_eq!(world.demand(), 6400);
+    // The close cut a write of another thread off, which takes back what it had announced.
+    world.report(7, 7800, Kind::Closed);
+    assert_eq!(world.demand(), 6200);
 }
 
 #[test]
