@@ -292,6 +292,19 @@ fn library(image: &Image) -> Result<PathBuf, LinuxError> {
             path.display()
         )));
     }
+    // LD_PRELOAD is a list, and the loader would skip the pieces of such a path.
+    if path
+        .as_os_str()
+        .as_bytes()
+        .iter()
+        .any(|b| b" :".contains(b))
+    {
+        return Err(LinuxError::boot(format!(
+            "Programs on emulated hosts cannot preload {}, whose path has a space or a colon: keep the kernel elsewhere, \
+             XDG_CACHE_HOME=<folder> etalon kernel build.",
+            path.display()
+        )));
+    }
     if !path.is_file() {
         return Err(LinuxError::boot(format!(
             "There is no {}, which reports what programs write: build it and its kernel, etalon kernel build.",

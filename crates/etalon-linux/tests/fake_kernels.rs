@@ -355,6 +355,51 @@ fn programs_come_back_with_status_and_output() {
     );
 }
 
+#[test]
+fn programs_report_where_demand_is_known_from_hosts() {
+    let mut plan = plan();
+    let control = serde_json::json!({"scheduler": "solstice", "estimator": "adu", "window_ns": 2_000_000,
+        "min_day_ns": 180_000, "night_ns": 20_000, "threshold_bytes": 1_000_000, "only_big": true,
+        "compute_ns": 0, "interval_ns": 0, "report_ns": 0});
+    let schedule = plan.schedule.as_mut().expect("a schedule");
+    schedule.control = serde_json::from_value(control).expect("a control loop");
+    let options = Options {
+        programs: vec![Program {
+            host: (1, 0),
+            argv: vec!["echo".into()],
+            start_ns: 0,
+        }],
+        ..Options::default()
+    };
+    let log = Written::default().say(10_000_000, Event::End { complete: true });
+    let script = "tail -c +25 <&3 | strings >&2; cat $LOG >&4";
+    let start = |fake: &Fake| run(&plan, &fake.image, &Control::default(), &options);
+
+    let fake = Fake::new("reporting", &log.0, script);
+    let library = fake.image.path.with_file_name("libadu.so");
+    let refused = start(&fake).expect_err("no library").message;
+    assert!(
+        refused.starts_with(&format!("There is no {}, which", library.display())),
+        "{refused}"
+    );
+    std::fs::write(&library, "").expect("a library");
+    let console = start(&fake).expect("a run").console;
+    for line in [
+        "control 1 172.16.1.1".to_owned(),
+        format!("environment LD_PRELOAD={}", library.display()),
+        "environment ETALON_ADU=172.31.255.254:5300".to_owned(),
+    ] {
+        assert!(console.lines().any(|l| l == line), "{line}: {console}");
+    }
+
+    for name in ["a space", "a:colon"] {
+        let fake = Fake::new(name, &log.0, script);
+        std::fs::write(fake.image.path.with_file_name("libadu.so"), "").expect("a library");
+        let refused = start(&fake).expect_err("a list").message;
+        assert!(refused.contains("a space or a colon"), "{refused}");
+    }
+}
+
 /// The log of a program that writes `pieces` pieces of text.
 fn talkative(pieces: u64) -> Written {
     let output = Event::Output {
