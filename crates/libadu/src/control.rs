@@ -1,8 +1,8 @@
 //! The way to the estimator: one UDP socket, opened when the library is loaded.
 //!
 //! Its descriptor is out of the program's way: the first free one from 1024 on, beyond what `select` can watch; and beyond
-//! the limit of open files (RLIMIT_NOFILE) if that is lower, so that the program still can have all that it may. Who
-//! may not raise a limit gets the last number below it; under a limit of [`SMALL`] nothing is reported.
+//! the limit of open files (RLIMIT_NOFILE) if that is not higher, so that the program still can have all that it may. Who
+//! may not raise such a limit gets the last number below it; under one of less than [`SMALL`] nothing is reported.
 //!
 //! It is closed by `exec`. Where the program closes it through libc, it is spared ([`is`]). Other ways (system calls of
 //! their own, `dup2` onto it) take it away, and then nothing is reported any more: to open another would for an instant take

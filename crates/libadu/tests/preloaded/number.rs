@@ -46,6 +46,13 @@ fn with_limits(soft: u64, hard: u64, privileged: bool) -> (String, String, Repor
     (without, with, estimator.stop())
 }
 
+/// The numbers that a scene has printed.
+fn numbers(text: &str) -> Vec<u64> {
+    text.split_whitespace()
+        .map(|number| number.parse().expect("a number"))
+        .collect()
+}
+
 /// Whether this process may raise hard limits, and so its children.
 fn may_raise() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").expect("/proc is mounted");
@@ -92,6 +99,14 @@ fn a_program_has_all_descriptors_that_it_may_have() {
 }
 
 #[test]
+fn beyond_1024_a_program_has_one_descriptor_less() {
+    let (without, with, reports) = with_limits(2048, 4096, false);
+    let (without, with) = (numbers(&without), numbers(&with));
+    assert_eq!((without[1], with[1], with[0]), (2047, 2047, without[0] - 1));
+    assert_eq!(reports.totals().into_values().collect::<Vec<_>>(), [99]);
+}
+
+#[test]
 fn a_program_under_a_hard_limit_of_eight() {
     let (without, with, reports) = with_limits(8, 8, may_raise());
     assert_eq!(with, without);
@@ -110,11 +125,6 @@ fn without_privileges_under_a_hard_limit() {
     );
     // One less: the last one is the library's.
     let (without, with, reports) = with_limits(512, 512, false);
-    let numbers = |text: &str| -> Vec<u64> {
-        text.split_whitespace()
-            .map(|number| number.parse().expect("a number"))
-            .collect()
-    };
     let (without, with) = (numbers(&without), numbers(&with));
     assert_eq!((without[1], with[1], with[0]), (511, 510, without[0] - 1));
     assert_eq!(reports.totals().into_values().collect::<Vec<_>>(), [99]);
