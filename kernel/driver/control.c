@@ -74,6 +74,9 @@ int etalon_control_create(struct net *net)
 	struct net_device *dev;
 	int ret;
 
+	/* Without a setup there is no core that could hear a report. */
+	if (!etalon_info()->hosts)
+		return -ENODEV;
 	dev = alloc_netdev(0, "ctl0", NET_NAME_PREDICTABLE, control_setup);
 	if (!dev)
 		return -ENOMEM;

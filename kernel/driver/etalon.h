@@ -127,8 +127,9 @@ void etalon_report(const void *datagram, size_t len);
 void etalon_flows_over(void);
 
 /*
- * control.c: a host's device on the control network, ctl0. 0, or -ENODEV,
- * -ENOMEM. The estimator's address is in crates/etalon-measure/src/address.rs.
+ * control.c: a host's device on the control network, ctl0. 0, or -ENODEV
+ * without a setup, -EEXIST, -ENOMEM. The estimator's address is in
+ * crates/etalon-measure/src/address.rs.
  */
 #define ETALON_ESTIMATOR	(172 << 24 | 31 << 16 | 255 << 8 | 254)
 #define ETALON_ESTIMATOR_PORT	5300
