@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ import pytest
 import etalon as et
 from conftest import SMALL, Answer
 from etalon import _core, engine, store
+from etalon.cli import hosts
 from etalon.controls import controls
 from etalon.errors import EngineFailed, PlanError
 from etalon.plan import Plan
@@ -362,6 +366,21 @@ def test_exec_passes_output_and_exit_status_on(
     ]
     assert call["plan"]["duration_ns"] == 3600 * 10**9, "it ends with the command"
     assert not (small_file.parent / "runs").exists()
+
+
+def test_output_that_nobody_reads_does_not_hold_up_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb"), os.fdopen(writer, "w", encoding="utf-8") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        stop = threading.Event()
+        output = hosts._Writer(None, stop)
+        thread = threading.Thread(target=output.write, args=(1, bytes(1 << 20)), daemon=True)
+        thread.start()
+        thread.join(0.5)
+        assert thread.is_alive(), "a pipe has less room"
+        stop.set()
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 def test_exec_tells_of_a_command_that_was_cut_off(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 CUT_OFF = 124
 """Exit code for a command that the end of the experiment cut off, as timeout(1) has it."""
+
+TICK_MS = 100
+"""Between two looks at whether to stop."""
 
 Host = Annotated[str, typer.Option("--host", help="Rack and number of the host, like r0h3.")]
 Servers = Annotated[
@@ -77,7 +82,9 @@ def execute(
     programs = [_program(plan, "--host", host, command, start), *_servers(plan, servers)]
     common.prepare("linux", [plan], patience)
 
-    writers = [_Writer(None), *(_Writer(name) for name in _names(programs[1:]))]
+    stop = threading.Event()
+    names = [None, *_names(programs[1:])]
+    writers = [_Writer(name, stop) for name in names]
 
     control = _core.Control()
     gone: list[BrokenPipeError] = []
@@ -93,12 +100,12 @@ def execute(
             gone.append(error)
             control.stop()
 
-    status, stopped = _run(plan, programs, control, mode="exec", output=output)
+    status = _run(plan, programs, control, stop, mode="exec", output=output)
     if gone:
         raise gone[0]
     for writer in writers:
         writer.close()
-    if stopped:
+    if stop.is_set():
         return common.INTERRUPTED
     if status is None:
         common.note(
@@ -131,7 +138,7 @@ def shell(
         f"a shell on {host} of {plan.name}; `on` lists the hosts, `on r1h0 COMMAND` runs a command on another; exit ends it"
     )
     with _terminal_kept():
-        status, _ = _run(plan, programs, _core.Control(), mode="shell")
+        status = _run(plan, programs, _core.Control(), threading.Event(), mode="shell")
     return status or 0
 
 
@@ -179,26 +186,29 @@ def _names(programs: list[Program]) -> list[str]:
 
 
 def _run(
-    plan: Plan, programs: list[Program], control: _core.Control, **options: Any
-) -> tuple[int | None, bool]:
-    """Exit status of the first program, if it came to its end; and whether Ctrl-C came."""
+    plan: Plan,
+    programs: list[Program],
+    control: _core.Control,
+    stop: threading.Event,
+    **options: Any,
+) -> int | None:
+    """Exit status of the first program, if it came to its end. Ctrl-C ends the run and sets `stop`."""
     from concurrent.futures import ThreadPoolExecutor
     from concurrent.futures import wait as wait_for
 
     from etalon.engine_linux import LINUX
 
     given = [(*p.host, list(p.command), p.start) for p in programs]
-    stopped = False
     with ThreadPoolExecutor(1, thread_name_prefix="etalon-hosts") as pool:
         future = pool.submit(LINUX.call, plan, control, programs=given, **options)
         while not future.done():
             try:
                 wait_for([future], timeout=0.1)
             except KeyboardInterrupt:
-                stopped = True
+                stop.set()
                 control.stop()
     status: int | None = future.result()["programs"][0]["status"]
-    return status, stopped
+    return status
 
 
 @dataclass
@@ -206,15 +216,15 @@ class _Writer:
     """Passes a program's output on: as it is, or line by line to standard error behind the name of a host."""
 
     host: str | None
+    stop: threading.Event
+    """When it is set, what the reader of our output has no room for is left out: it may never have."""
     rest: dict[int, bytes] = field(default_factory=lambda: {1: b"", 2: b""})
     """The beginning of a line of each stream."""
 
     def write(self, stream: int, text: bytes) -> None:
         """A piece of the output."""
         if self.host is None:
-            out = sys.stdout if stream == 1 else sys.stderr
-            out.buffer.write(text)
-            out.flush()
+            self._put(sys.stdout if stream == 1 else sys.stderr, text)
             return
         *lines, self.rest[stream] = (self.rest[stream] + text).split(b"\n")
         for line in lines:
@@ -226,8 +236,19 @@ class _Writer:
             self._line(rest)
 
     def _line(self, line: bytes) -> None:
-        sys.stderr.buffer.write(f"[{self.host}] ".encode() + line + b"\n")
-        sys.stderr.flush()
+        self._put(sys.stderr, f"[{self.host}] ".encode() + line + b"\n")
+
+    def _put(self, out: TextIO, text: bytes) -> None:
+        """Writes as the reader takes it; a write that blocks could not be interrupted."""
+        poll = select.poll()
+        poll.register(out.fileno(), select.POLLOUT)
+        for at in range(0, len(text), select.PIPE_BUF):
+            while not poll.poll(0 if self.stop.is_set() else TICK_MS):
+                if self.stop.is_set():
+                    return
+            # So much fits into what is ready.
+            out.buffer.write(text[at : at + select.PIPE_BUF])
+            out.flush()
 
 
 @contextmanager
