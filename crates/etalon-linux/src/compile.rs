@@ -77,7 +77,11 @@ pub(crate) fn compile(
 pub(crate) fn memory_mib(plan: &Plan) -> u32 {
     let hosts = u32::from(plan.racks()) * u32::from(plan.hosts());
     let flows = plan.flows.len() as u32;
-    (256 + hosts + flows / 32).next_multiple_of(256)
+    // The decomposition of dense demand takes a KiB for each pair of racks.
+    let computing = plan
+        .control()
+        .map_or(0, |_| u32::from(plan.racks()).pow(2) / 1024);
+    (256 + hosts + flows / 32 + computing).next_multiple_of(256)
 }
 
 /// What Linux cannot do.
