@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 # build.sh OUT: builds the Rust core of the driver into OUT, an object file that the kernel's build takes as it is
-# (etalon_core.o_shipped). The same sources and tools give the same bytes. CARGO_TARGET_DIR says where cargo works.
+# (etalon_core.o_shipped). The same sources in the same folder, with the same tools, give the same
+# bytes. CARGO_TARGET_DIR says where cargo works.
 set -eu
 
 out=$1

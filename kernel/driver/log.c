@@ -25,7 +25,7 @@
  * How old it is, is asked once in so many records or so much virtual time,
  * whichever comes first: reading the host's clock costs more than a record.
  */
-#define ASK_RECORDS	16
+#define ASK_RECORDS	64
 #define ASK_NS		1000000
 
 static u8 buffer[BUFFER_BYTES] __aligned(PAGE_SIZE);

@@ -5,24 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from statistics import fmean
 
-from etalon.reproduce import Missing, Results
+from etalon.reproduce import Missing, Results, ratio
 
 SIZES = (4, 8, 16, 32, 64, 128)
 
 
-def resize_gain(results: Results) -> float:
-    """Utilisation of resizing over that of static VOQs of 16 packets."""
-    return _utilization(results, "resize", 1000) / _utilization(results, "static", 16)
-
-
-def resize_latency(results: Results) -> float:
-    """Median latency of resizing over that of static VOQs of 16 packets."""
-    return _median(results, "resize", 1000) / _median(results, "static", 16)
-
-
-def resize_latency_against_64(results: Results) -> float:
-    """Median latency of resizing over that of static VOQs of 64 packets."""
-    return _median(results, "resize", 1000) / _median(results, "static", 64)
+resize_gain = ratio("circuit_utilization", ("resize", 1000), ("static", 16))
+resize_latency = ratio("latency_p50", ("resize", 1000), ("static", 16))
+resize_latency_against_64 = ratio("latency_p50", ("resize", 1000), ("static", 64))
 
 
 def retcp_gain(results: Results) -> float:
@@ -80,13 +70,12 @@ def _median(results: Results, series: str, x: int) -> float:
 def _big_and_small(
     series: str, point: str, flow_class: str, percentile: float
 ) -> Callable[[Results], float]:
-    """Completion time in ms; a flow that was killed counts with the time that it had."""
+    """Completion time in ms of the flows that finished; why these, the README says."""
 
     def measure(results: Results) -> float:
-        run = results.run(series, point)
-        time = run.fct_percentile(percentile, flow_class, unfinished=True)
+        time = results.run(series, point).fct_percentile(percentile, flow_class)
         if time is None:
-            raise Missing(f"{series} at {point}: there is no {flow_class} flow")
+            raise Missing(f"{series} at {point}: no {flow_class} flow finished")
         return time / 1000
 
     return measure
@@ -123,7 +112,7 @@ def packet_10_unfinished(results: Results) -> float:
 
 
 def rehdfs_p50(results: Results) -> float:
-    """Median time to write with HDFS over that with reHDFS."""
+    """Median time to write a block with HDFS over that with reHDFS."""
     return _write(results, "hdfs", 50) / _write(results, "rehdfs", 50)
 
 
@@ -133,7 +122,7 @@ def rehdfs_p99(results: Results) -> float:
 
 
 def rehdfs_max(results: Results) -> float:
-    """The same for the longest."""
+    """The longest time to write with HDFS over that with reHDFS."""
     return _write(results, "hdfs", 100) / _write(results, "rehdfs", 100)
 
 
@@ -160,19 +149,26 @@ def rehdfs_saves_on_resize(results: Results) -> float:
 
 def rehdfs_throughput(results: Results) -> float:
     """Aggregate throughput with reHDFS over that with HDFS."""
-    rates = [results.metric(series, "static", "write_throughput") for series in ("hdfs", "rehdfs")]
-    return rates[1] / rates[0]
+    return _write_rate(results, "rehdfs", "static") / _write_rate(results, "hdfs", "static")
 
 
 def hdfs_resize_throughput(results: Results) -> float:
     """Aggregate throughput with resizing over that without, HDFS."""
-    rates = [results.metric("hdfs", point, "write_throughput") for point in ("static", "resize")]
-    return rates[1] / rates[0]
+    return _write_rate(results, "hdfs", "resize") / _write_rate(results, "hdfs", "static")
 
 
 def _write(results: Results, series: str, percentile: float, point: str = "static") -> float:
-    """A percentile of the time to write a file, in ms."""
-    time = results.run(series, point).write_time(percentile)
+    """A percentile of the time to write a block to the other rack, in ms: each has a connection of its own."""
+    time = results.run(series, point).fct_percentile(percentile, "hdfs")
     if time is None:
-        raise Missing(f"{series} at {point}: no file was written")
-    return time
+        raise Missing(f"{series} at {point}: no block was written")
+    return time / 1000
+
+
+def _write_rate(results: Results, series: str, point: str) -> float:
+    """What a file's writer gets on average, in bit/s: bytes of all files over the sum of their times, as DFSIO prints it."""
+    writes = results.run(series, point).writes
+    if not (writes["end_ns"] >= 0).all():
+        raise Missing(f"{series} at {point}: not all files were written")
+    time_ns = (writes["end_ns"] - writes["start_ns"]).to_numpy().sum()
+    return float(writes["bytes_written"].to_numpy().sum() * 8e9 / time_ns)

@@ -70,7 +70,7 @@ def _one_ring(name: str, flow_class: str) -> Callable[[Results], Drawing]:
 
 def _writes(results: Results) -> Drawing:
     runs = {"HDFS": results.run("hdfs", "static"), "reHDFS": results.run("rehdfs", "static")}
-    return Drawing("write_cdf", runs)
+    return Drawing("fct_cdf", runs, flow_class="hdfs")
 
 
 def _bytes_of_rings(results: Results) -> Drawing:
@@ -78,14 +78,18 @@ def _bytes_of_rings(results: Results) -> Drawing:
 
 
 def _write_tails(results: Results) -> Drawing:
-    times = {name: run.write_time(99) for name, run in _dfsio(results).items()}
+    times = {name: run.fct_percentile(99, "hdfs") for name, run in _dfsio(results).items()}
     values = {name: time / 1000 for name, time in times.items() if time is not None}
-    return Drawing("bars", values, ylabel="99th percentile of the time to write (s)")
+    return Drawing("bars", values, ylabel="p99 write time (ms)")
 
 
 def _write_throughput(results: Results) -> Drawing:
-    rates = {name: run.write_throughput for name, run in _dfsio(results).items()}
-    values = {name: rate / 1e9 for name, rate in rates.items() if rate is not None}
+    """As DFSIO prints it: the number of files times the mean rate of a file's writer."""
+    values = {}
+    for name, run in _dfsio(results).items():
+        if (run.writes["end_ns"] >= 0).all():
+            time_ns = (run.writes["end_ns"] - run.writes["start_ns"]).to_numpy().mean()
+            values[name] = run.writes["bytes_written"].to_numpy().sum() * 8 / time_ns
     return Drawing("bars", values, ylabel="aggregate throughput (Gb/s)")
 
 

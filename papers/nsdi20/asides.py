@@ -10,6 +10,7 @@ import polars as pl
 import etalon as et
 
 PLANS = Path(__file__).parent / "plans"
+TAUS = (1200, 1500, 1800, 2100, 2400, 2700, 3000)
 
 
 def _seconds(run: et.Run) -> float:
@@ -42,29 +43,35 @@ def table1_16() -> None:
 
 
 def undilated() -> None:
-    """tdf = 1 with some of the host's clocks scaled after all."""
-    base = et.Plan.load(PLANS / "strobe.toml").replace({"tdf": 1})
-    resize: dict[str, Any] = {"network.voq.resize": {"packets": 50, "before": "2400us"}}
-    timers: dict[str, Any] = {
+    """tdf = 1, and tdf = 1 with some of the host's clocks scaled after all."""
+    base = et.Plan.load(PLANS / "strobe.toml")
+    scaled: dict[str, Any] = {
         "tcp.min_rto": "10ms",
         "tcp.min_delayed_ack": "2ms",
         "tcp.max_delayed_ack": "10ms",
+        "tcp.hz": 5000,
     }
-    retcp: dict[str, Any] = {
-        "network.voq.resize": {"packets": 50, "before": "150us"},
-        "network.ece.before": "150us",
-        "bulk.cc": "retcp",
-    }
+    static: dict[str, Any] = {"network.voq.packets": 16}
+    retcp = {**_resized(150), "network.ece.before": "150us", "bulk.cc": "retcp"}
     variations: dict[str, dict[str, Any]] = {
-        "reTCP, tau 150 us": retcp,
-        "reTCP, tau 150 us, timers and HZ scaled": {**retcp, **timers, "tcp.hz": 5000},
-        "CUBIC, tau 2400 us": resize,
-        "CUBIC, tau 2400 us, minimum RTO 10 ms": {**resize, "tcp.min_rto": "10ms"},
-        "CUBIC, tau 2400 us, HZ 5000": {**resize, "tcp.hz": 5000},
-    }
+        "tdf 20, static 16 packets": static,
+        "tdf 1, static 16 packets": {**static, "tdf": 1},
+        "tdf 20, reTCP, tau 150 us": retcp,
+        "tdf 1, reTCP, tau 150 us": {**retcp, "tdf": 1},
+        "tdf 1, reTCP, tau 150 us, timers and HZ scaled": {**retcp, **scaled, "tdf": 1},
+        **{f"tdf 1, CUBIC, tau {tau} us": {**_resized(tau), "tdf": 1} for tau in TAUS},
+        "tdf 1, CUBIC, tau 2400 us, minimum RTO 10 ms": {
+            **_resized(2400), "tdf": 1, "tcp.min_rto": "10ms"
+        },
+        "tdf 1, CUBIC, tau 2400 us, HZ 5000": {**_resized(2400), "tdf": 1, "tcp.hz": 5000},
+    }  # fmt: skip
     runs = et.run_many([base.replace(change) for change in variations.values()])
     for name, run in zip(variations, runs, strict=True):
-        print(f"tdf 1, {name}: {100 * (run.circuit_utilization or 0):.0f} %")
+        print(f"{name}: {100 * (run.circuit_utilization or 0):.1f} %")
+
+
+def _resized(tau_us: int) -> dict[str, Any]:
+    return {"network.voq.resize": {"packets": 50, "before": f"{tau_us}us"}}
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import polars as pl
 
 from etalon.figures import _week
 from etalon.figures.fct_uptime import seconds
-from etalon.reproduce import Missing, Results
+from etalon.reproduce import Missing, Results, ratio
 from etalon.results import Run
 
 SMALL_QUEUES = (8, 16, 32)
@@ -145,11 +145,7 @@ def resize_voq_at_day_start(results: Results) -> float:
     return float(row["voq_at_day_start"][0])
 
 
-def resize_median_ratio(results: Results) -> float:
-    """Median latency at tau 1800 us over that at 0."""
-    return results.metric("resize", 1800, "latency_p50") / results.metric(
-        "resize", 0, "latency_p50"
-    )
+resize_median_ratio = ratio("latency_p50", ("resize", 1800), ("resize", 0))
 
 
 def variants_below_bbr_and_nv(results: Results) -> float:
@@ -168,38 +164,13 @@ def mean_gain(results: Results) -> float:
     )
 
 
-def resize_utilization_gain(results: Results) -> float:
-    """Utilisation of resizing over that of static VOQs."""
-    return _utilization(results, "resize", 1800) / _utilization(results, "static", 16)
-
-
-def retcp_utilization_gain(results: Results) -> float:
-    """Utilisation of reTCP with resizing over that of static VOQs."""
-    return _utilization(results, "retcp", 150) / _utilization(results, "static", 16)
-
-
-def resize_utilization_against_32(results: Results) -> float:
-    """Utilisation of resizing over that of static VOQs with a like tail latency."""
-    return _utilization(results, "resize", 1800) / _utilization(results, "static", 32)
-
-
-def resize_latency_cost(results: Results) -> float:
-    """99th percentile latency of resizing over that of static VOQs."""
-    return results.metric("resize", 1800, "latency_p99") / results.metric(
-        "static", 16, "latency_p99"
-    )
-
-
-def retcp_latency_cost(results: Results) -> float:
-    """99th percentile latency of reTCP with resizing over that of static VOQs."""
-    return results.metric("retcp", 150, "latency_p99") / results.metric("static", 16, "latency_p99")
-
-
-def resize_latency_against_64(results: Results) -> float:
-    """99th percentile latency of resizing over that of static VOQs with a like utilisation."""
-    return results.metric("resize", 1800, "latency_p99") / results.metric(
-        "static", 64, "latency_p99"
-    )
+resize_utilization_gain = ratio("circuit_utilization", ("resize", 1800), ("static", 16))
+retcp_utilization_gain = ratio("circuit_utilization", ("retcp", 150), ("static", 16))
+# Static VOQs of 32 packets have a like tail latency, those of 64 a like utilisation.
+resize_utilization_against_32 = ratio("circuit_utilization", ("resize", 1800), ("static", 32))
+resize_latency_against_64 = ratio("latency_p99", ("resize", 1800), ("static", 64))
+resize_latency_cost = ratio("latency_p99", ("resize", 1800), ("static", 16))
+retcp_latency_cost = ratio("latency_p99", ("retcp", 150), ("static", 16))
 
 
 def tau_ratio(results: Results) -> float:

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "LINUX_MOST_FLOWS",
+    "LINUX_MOST_HOSTS",
     "Control",
     "KernelError",
     "__version__",
@@ -31,6 +33,11 @@ __all__ = [
 ]
 
 __version__: str
+
+LINUX_MOST_FLOWS: int
+"""Flows of a plan on the Linux engine; each has a port of its own."""
+LINUX_MOST_HOSTS: int
+"""Hosts of a rack that have an address."""
 
 class KernelError(Exception):
     """A run that Linux gave no complete result of. `args`: message, console, what was measured or None."""

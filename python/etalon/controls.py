@@ -19,7 +19,7 @@ from etalon.units import shown
 if TYPE_CHECKING:
     from etalon.plan import Plan
 
-SIM, LINUX = "sim", "linux"
+ENGINES = SIM, LINUX = "sim", "linux"
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,9 @@ Progress = Callable[[float], None]
 Done = Callable[[int, Run], None]
 """Told each run, with its place in the list of plans, as soon as it is complete."""
 
+Told = Callable[[str], None]
+"""Told each step of a preparation, in a few words."""
+
 TICK_S = 0.05
 
 
@@ -36,7 +39,9 @@ class Engine(Protocol):
     def needs(self, plans: Sequence[Plan]) -> list[int]:
         """What `prepare` would have to build, if anything: the HZ of each kernel."""
 
-    def prepare(self, plans: Sequence[Plan], progress: Progress | None = None) -> None:
+    def prepare(
+        self, plans: Sequence[Plan], progress: Progress | None = None, told: Told | None = None
+    ) -> None:
         """Gets what the engine needs for these plans, which may take minutes the first time."""
 
     def digest(self, plan: Plan) -> str:
@@ -71,10 +76,10 @@ def check(plans: Sequence[Plan], engine: str) -> None:
             raise gather(found, plan.name)
 
 
-def prepare(plans: Sequence[Plan], engine: str, progress: Progress | None = None) -> None:
+def prepare(plans: Sequence[Plan], engine: str) -> None:
     """Refuses plans that the engine cannot run, and gets what it needs for them."""
     check(plans, engine)
-    named(engine).prepare(plans, progress)
+    named(engine).prepare(plans)
 
 
 def building(missing: Sequence[int]) -> str:
@@ -82,7 +87,7 @@ def building(missing: Sequence[int]) -> str:
     which = " and ".join(f"HZ {hz}" for hz in missing)
     return (
         f"--engine linux needs a kernel with {which}, which is built now and kept: "
-        f"this takes up to {8 * len(missing)} minutes, once"
+        f"this takes up to {8 * len(missing)} minutes on two processors, once"
     )
 
 

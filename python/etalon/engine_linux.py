@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +16,6 @@ from etalon.errors import EngineFailed, EtalonError, PlanError
 from etalon.plan import Plan
 from etalon.results import Run
 from etalon.units import TIME, shown
-
-MOST_FLOWS = 20_000
-"""Each has a port of its own."""
-MOST_RACKS, MOST_HOSTS = 256, 254
-"""Hosts have the addresses 10.RACK.HOST+1."""
 
 PATIENCE_S = 60.0
 """The watchdog: a kernel that has written nothing for so long is given up, in seconds of wall-clock time."""
@@ -61,7 +55,10 @@ class Linux:
         return [hz for hz in _ticks(plans) if kernel.find(hz) is None]
 
     def prepare(
-        self, plans: Sequence[Plan], progress: Callable[[float], None] | None = None
+        self,
+        plans: Sequence[Plan],
+        progress: Callable[[float], None] | None = None,
+        told: Callable[[str], None] | None = None,
     ) -> None:
         """Builds the kernels that these plans need, one for each HZ."""
         from etalon import kernel
@@ -73,7 +70,7 @@ class Linux:
                 if progress is not None:
                     progress((done + share) / len(missing))
 
-            kernel.image(hz, overall)
+            kernel.image(hz, overall, told)
         for hz in _ticks(plans):
             path = kernel.find(hz)
             if path is not None:
@@ -175,9 +172,8 @@ def _sizes(plan: Plan) -> list[PlanError]:
     found = []
     flows = len(plan.resolve()["flows"])
     for key, number, most in (
-        ("bulk", flows, MOST_FLOWS),
-        ("network.racks", plan.network.racks, MOST_RACKS),
-        ("network.hosts", plan.network.hosts, MOST_HOSTS),
+        ("bulk", flows, _core.LINUX_MOST_FLOWS),
+        ("network.hosts", plan.network.hosts, _core.LINUX_MOST_HOSTS),
     ):
         if number > most:
             what = "flows" if key == "bulk" else key.rpartition(".")[2]
@@ -220,9 +216,3 @@ def _fixed(plan: Plan) -> list[PlanError]:
                 )
             )
     return found
-
-
-def cache_folder() -> Path:
-    """Where Etalon keeps what it can make again."""
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "etalon"

@@ -35,7 +35,10 @@ class Simulator:
         return []
 
     def prepare(
-        self, plans: Sequence[Plan], progress: Callable[[float], None] | None = None
+        self,
+        plans: Sequence[Plan],
+        progress: Callable[[float], None] | None = None,
+        told: Callable[[str], None] | None = None,
     ) -> None:
         """Nothing is needed."""
 

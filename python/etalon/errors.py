@@ -28,8 +28,8 @@ class PlanError(EtalonError):
         super().__init__(": ".join(part for part in (file, key, expected) if part))
 
     def in_file(self, file: str) -> PlanError:
-        """The same error, said of a file."""
-        moved = PlanError(self.expected, key=self.key, value=self.value, file=file)
+        """The same error, said of a file; one that names its file (a trace's line) keeps it."""
+        moved = PlanError(self.expected, key=self.key, value=self.value, file=self.file or file)
         moved.others = tuple(other.in_file(file) for other in self.others)
         return moved
 

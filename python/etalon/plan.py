@@ -118,17 +118,17 @@ class Plan(Table):
             raise _syntax_error(error, file or "plan") from None
         if name is not None:
             values.setdefault("name", name)
-        if file is not None:
-            _place(values, Path(file).parent)
         return cls.from_dict(values, file=file)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], *, file: str | None = None) -> Plan:
-        """The plan with these keys, as in a plan file."""
+        """The plan with these keys, as in a plan file. Without a `file`, paths start at the working folder."""
+        folder = Path(file).parent if file else Path()
         try:
-            complete = with_files(values, Path(file).parent if file else Path())
+            complete = with_files(values, folder)
         except PlanError as error:
             raise error.in_file(file) if file else error from None
+        _place(complete, folder)
         return build(cls, complete, file=file)
 
     def to_toml(self) -> str:
@@ -145,6 +145,14 @@ class Plan(Table):
         if isinstance(self.network, Dumbbell):
             values.pop("schedule", None)
         return _without_empty(values)
+
+    def to_files(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """The plan as in a plan file, and files by name: beside these it needs none of those that it was made from."""
+        values, copies = self.to_dict(), {}
+        for table, trace in zip(values.get("trace", ()), self.trace, strict=True):
+            name = f"trace-{hashlib.sha256(trace.text.encode()).hexdigest()[:8]}.txt"
+            table["file"], copies[name] = name, trace.text
+        return values, copies
 
     def replace(self, changes: Mapping[str, Any] | None = None, **more: Any) -> Plan:
         """The plan with other values at some dotted keys, as if they stood in the file: {"network.voq": 32}.
@@ -220,11 +228,15 @@ class Plan(Table):
 
 
 def _place(values: dict[str, Any], folder: Path) -> None:
-    """Takes the paths of files in a plan as seen from the plan's folder."""
-    traces = values.get("trace", ())
-    for table in traces if isinstance(traces, list) else ():
-        if isinstance(table, dict) and isinstance(table.get("file"), str):
-            table["file"] = str((folder / table["file"]).absolute())
+    """Takes the paths of traces in a plan as seen from the plan's folder."""
+    traces = values.get("trace")
+    if isinstance(traces, list):
+        values["trace"] = [
+            {**table, "file": str((folder / table["file"]).absolute())}
+            if isinstance(table, dict) and isinstance(table.get("file"), str)
+            else table
+            for table in traces
+        ]
 
 
 def _without_empty(values: dict[str, Any]) -> dict[str, Any]:

@@ -51,7 +51,8 @@ class Program(Table):
     command: Command
     """The program and its arguments, as a text that is split like a shell does it (`sh -c "..."` for more), or a list."""
     start: Time = 0
-    """When it starts. At the experiment's end it is killed."""
+    """When it starts, in the network's time; a client should start later than its server, 1 ms is enough. At the
+    experiment's end it is killed."""
     name: str | None = Field(
         default=None, min_length=1, max_length=40, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
     )

@@ -6,12 +6,10 @@ A workload of another kind is a file of its own, a line in `KINDS` and one in `W
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 from pydantic import Field
 
-from etalon import controls as registry
 from etalon.errors import PlanError
 from etalon.plan_base import Count, Rack
 from etalon.plan_workload_base import Host, Setting, Workload, missing_host, write_host
@@ -37,7 +35,6 @@ __all__ = [
     "Shuffle",
     "Trace",
     "Workload",
-    "controls",
     "write_host",
 ]
 
@@ -152,9 +149,3 @@ WORKLOADS: dict[str, type[Workload]] = {
     "dfsio": Dfsio,
 }
 """The tables that flows come from, in the order of the flows."""
-
-
-@cache
-def controls() -> dict[str, dict[str, Any]]:
-    """The congestion controls that plans may name: description, engines and parameters, by name."""
-    return {name: control.as_dict() for name, control in registry.controls().items()}

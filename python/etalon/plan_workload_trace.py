@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -32,11 +32,11 @@ class Trace(Workload):
     """
 
     file: Annotated[str, Field(min_length=1)]
-    """The file; a relative path starts at the folder of the plan."""
+    """The file; a relative path starts at the folder of the plan. The folder of a run has a copy."""
 
     def resolve(self, setting: Setting) -> Iterator[dict[str, Any]]:
         """The flows as the core takes them, in the order of the file. Their starts count from that of the workload."""
-        for line in self._lines():
+        for line in self.lines:
             src = _host(line.src, setting.racks, setting.hosts)
             dst = _host(line.dst, setting.racks, setting.hosts)
             start = self.start + line.start
@@ -44,9 +44,16 @@ class Trace(Workload):
 
     def expected(self, setting: Setting) -> float:
         """How many flows that is."""
-        return len(self._lines())
+        return len(self.lines)
 
-    def _lines(self) -> list[Line]:
+    @property
+    def text(self) -> str:
+        """The flows as a file says them."""
+        return "".join(" ".join(filter(None, map(str, line[1:]))) + "\n" for line in self.lines)
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        """The flows of the file, as it was when the plan was made. Raises `PlanError` if it cannot be read."""
         path = Path(self.file)
         try:
             return _read(path, path.stat().st_mtime_ns)
@@ -61,7 +68,7 @@ class Trace(Workload):
         """What is wrong with the file, with its line, for a network of this size."""
         yield from super().problems(key, racks, hosts)
         try:
-            lines = self._lines()
+            lines = self.lines
         except PlanError as error:
             yield error
             return

@@ -15,12 +15,13 @@ import io
 import json
 import os
 import re
-import tempfile
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.resources import files
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from etalon import files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -234,15 +235,7 @@ def write(
     path = Path(path)
     text = render(title, sections, subtitle=subtitle)
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    files.put(path, text)
     return path
 
 
@@ -291,7 +284,7 @@ def _encoder() -> type[json.JSONEncoder]:
 
 
 def _resource(name: str) -> str:
-    return files("etalon").joinpath(name).read_text(encoding="utf-8")
+    return resources.files("etalon").joinpath(name).read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import tomli_w
 
+from etalon import files
 from etalon.errors import EtalonError, Occupied, PlanError
 from etalon.plan import Plan
 from etalon.results import PROGRAMS, TABLES, WRITES, Run
@@ -38,7 +40,7 @@ def claim(folder: Path, force: bool = False) -> None:
     """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise PlanError("is a file, not a folder", file=str(folder))
-    check_writable(folder)
+    files.check_writable(folder)
     if not folder.is_dir() or not any(folder.iterdir()):
         return
     if not holds_results(folder):
@@ -48,15 +50,6 @@ def claim(folder: Path, force: bool = False) -> None:
     if not force:
         what = "a sweep" if (folder / SWEEP).is_file() else "a run"
         raise Occupied(what, file=str(folder))
-
-
-def check_writable(path: Path) -> None:
-    """Says before a long run, not after it, that a file or folder of this name cannot be made."""
-    place = next(parent for parent in path.absolute().parents if parent.exists())
-    if not place.is_dir():
-        raise PlanError(f"cannot be made: {place} is a file, not a folder", file=str(path))
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise PlanError(f"cannot be made: no permission to write in {place}", file=str(path))
 
 
 def holds_results(folder: Path) -> bool:
@@ -108,39 +101,30 @@ def save_run(run: Run, folder: Path, force: bool = False) -> Path:
 
 def write_run(run: Run, draft: Path) -> None:
     """Writes a run's files into a folder that is being made."""
-    write_text(draft / PLAN, run.plan.to_toml())
+    plan, copies = run.plan.to_files()
+    for name, content in copies.items():
+        files.put(draft / name, content)
+    files.put(draft / PLAN, tomli_w.dumps(plan))
     for name in TABLES:
-        write_table(draft / f"{name}.parquet", getattr(run, name))
+        put_table(draft / f"{name}.parquet", getattr(run, name))
     if len(run.writes):
-        write_table(draft / WRITE_TABLE, run.writes)
+        put_table(draft / WRITE_TABLE, run.writes)
     if len(run.programs):
-        write_table(draft / PROGRAM_TABLE, run.programs)
+        put_table(draft / PROGRAM_TABLE, run.programs)
         (draft / "programs").mkdir()
-        for name, content in run.outputs.items():
-            _write(draft / name, content)
+        for name, output in run.outputs.items():
+            files.put(draft / name, output)
     if run.console:
-        write_text(draft / CONSOLE, run.console)
+        files.put(draft / CONSOLE, run.console)
     document = {**run.meta, "summary": run.summary()}
-    write_text(draft / RUN, json.dumps(document, indent=2) + "\n")
+    files.put(draft / RUN, json.dumps(document, indent=2) + "\n")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes a text and waits until it is on the disk."""
-    _write(path, text.encode())
-
-
-def write_table(path: Path, table: pl.DataFrame) -> None:
+def put_table(path: Path, table: pl.DataFrame) -> None:
     """Writes a Parquet file. It is made in memory, so that what the disk has to say arrives as an `OSError`."""
     buffer = io.BytesIO()
     table.write_parquet(buffer)
-    _write(path, buffer.getvalue())
-
-
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    files.put(path, buffer.getvalue())
 
 
 def load_run(folder: Path) -> Run:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from etalon import _core, api, executors, store
+from etalon import _core, api, executors, files, store
 from etalon import engine as engines
 from etalon.engine import Progress
 from etalon.errors import EtalonError, Interrupted, Occupied, PlanError
@@ -222,10 +221,11 @@ class _Folder:
         """Makes the folder, or finds that of an earlier sweep that this one goes on with."""
         if (self.path / store.RUN).exists():
             raise PlanError("holds a run; a sweep needs a folder of its own", file=str(self.path))
+        values, copies = plan.to_files()
         description: dict[str, Any] = {
             "version": _core.__version__,
             "engine": self.engine,
-            "plan": plan.to_dict(),
+            "plan": values,
             "grid": {key: list(values) for key, values in grid.items()},
             "seeds": sorted(set(seeds)),
         }
@@ -238,7 +238,9 @@ class _Folder:
             self._forget_table(TABLE, PARTIAL_TABLE)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._replace(store.SWEEP, lambda path: store.write_text(path, text))
+            for name, content in copies.items():
+                files.put(self.path / name, content)
+            files.put(self.path / store.SWEEP, text)
         except OSError as error:
             raise EtalonError(f"{self.path}: could not be written: {error.strerror}") from error
 
@@ -258,8 +260,8 @@ class _Folder:
         """Writes the table; one that lacks points has a name that says so. No other table stays."""
         name, other = (PARTIAL_TABLE, TABLE) if partial else (TABLE, PARTIAL_TABLE)
         try:
-            self._replace(f"{name}.parquet", lambda path: store.write_table(path, table))
-            self._replace(f"{name}.csv", lambda path: store.write_text(path, table.write_csv()))
+            store.put_table(self.path / f"{name}.parquet", table)
+            files.put(self.path / f"{name}.csv", table.write_csv())
             self._forget_table(other)
         except OSError as error:
             raise EtalonError(f"{self.path}: could not be written: {error.strerror}") from error
@@ -268,14 +270,6 @@ class _Folder:
         for name in names:
             for suffix in ("parquet", "csv"):
                 (self.path / f"{name}.{suffix}").unlink(missing_ok=True)
-
-    def _replace(self, name: str, write: Callable[[Path], None]) -> None:
-        draft = self.path / f".{name}.tmp"
-        try:
-            write(draft)
-            os.replace(draft, self.path / name)
-        finally:
-            draft.unlink(missing_ok=True)
 
 
 def read_description(folder: Path) -> dict[str, Any]:

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import os
 import struct
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from etalon import _core, store
+from etalon import _core, files
 from etalon import engine as engines
 from etalon.errors import EtalonError, Interrupted, Occupied, PlanError
 
@@ -72,14 +71,14 @@ def write(
         _builder()  # a missing package should be told before the work, not after it
     folder = Path(folder)
     names = [name for name, wanted in ((PCAPNG, pcapng), (TIMELINE, timeline)) if wanted]
-    store.check_writable(folder / TIMELINE)
+    files.check_writable(folder / TIMELINE)
     if not force and any((folder / name).exists() for name in names):
         raise Occupied("a trace", file=str(folder))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _drafts(folder, names) as drafts:
-            draft = drafts.get(PCAPNG)
-            answer, stopped = _run(plan, engine, draft, start_ns, end_ns, progress)
+        with ExitStack() as stack:
+            drafts = {name: stack.enter_context(files.draft(folder / name)) for name in names}
+            answer, stopped = _run(plan, engine, drafts.get(PCAPNG), start_ns, end_ns, progress)
             if timeline:
                 with drafts[TIMELINE].open("wb") as stream:
                     write_timeline(
@@ -123,24 +122,6 @@ def _interface_name(body: bytes) -> str:
             return body[at + 4 : at + 4 + length].decode()
         at += 4 + length + -length % 4
     raise EtalonError("the capture has an interface without a name")
-
-
-@contextmanager
-def _drafts(folder: Path, names: Sequence[str]) -> Iterator[dict[str, Path]]:
-    """Files to fill by name, which get their names if the block ends without an exception, and else vanish."""
-    drafts: dict[str, Path] = {}
-    try:
-        for name in names:
-            descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
-            os.close(descriptor)
-            drafts[name] = Path(temporary)
-        yield drafts
-        for name, path in drafts.items():
-            path.chmod(0o644)
-            path.replace(folder / name)
-    finally:
-        for path in drafts.values():
-            path.unlink(missing_ok=True)
 
 
 def _run(

@@ -38,10 +38,17 @@ class FakeKernel:
         path = self.folder / f"linux-{hz}"
         return path if path.exists() else None
 
-    def image(self, hz: int, progress: Callable[[float], None] | None = None) -> Path:
+    def image(
+        self,
+        hz: int,
+        progress: Callable[[float], None] | None = None,
+        told: Callable[[str], None] | None = None,
+    ) -> Path:
         path = self.find(hz)
         if path is None:
             self.built.append(hz)
+            if told is not None:
+                told(f"making HZ {hz}")
             path = self.write(hz)
         return path
 

@@ -248,8 +248,33 @@ def test_a_missing_tool(
         kernel.image(given=archive)
     assert str(caught.value) == (
         "the kernel cannot be built: flex, xz, cargo are missing\n"
-        "  sudo apt-get install flex xz-utils; install Rust with rustup (https://rustup.rs)"
+        "  sudo apt-get install flex xz-utils; "
+        "install Rust with rustup (https://rustup.rs): curl -sSf https://sh.rustup.rs | sh"
     )
+
+
+def test_a_rust_that_is_too_old(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    edit(
+        checkout / "Cargo.toml",
+        "[workspace.dep",
+        '[workspace.package]\nrust-version = "1.87"\n[workspace.dep',
+    )
+    path = Path(tiny_kernel.without(tmp_path, "cargo", "rustup"))
+    monkeypatch.setenv("PATH", str(path))
+    for said, missing in (
+        ("cargo 1.63.0 (fd9c4297c 2022-07-01)", ["cargo 1.87"]),
+        ("", ["cargo 1.87"]),  # of rustup without a toolchain
+        ("cargo 1.87.0", []),
+        ("cargo 2.0.0", []),
+    ):
+        (path / "cargo").write_text(f"#!/bin/sh\necho '{said}'\n")
+        (path / "cargo").chmod(0o755)
+        assert tools.missing() == missing
+    assert "too old, or does not run: install it with rustup" in tools.remedy(["cargo 1.87"])
+    (path / "rustup").symlink_to("/bin/true")
+    assert tools.remedy(["cargo 1.87"]).endswith(": rustup update stable")
 
 
 def test_an_option_that_this_kernel_does_not_have(checkout: Path, archive: Path) -> None:
@@ -280,11 +305,14 @@ def test_sources_that_change_meanwhile_give_no_kernel(checkout: Path, archive: P
     assert cache.kept() == []
 
 
-def child(archive: Path) -> subprocess.Popen[str]:
-    """A build in a process of its own."""
-    script = "import sys; from etalon.cli import main; sys.exit(main(sys.argv[1:]))"
+def child(*arguments: object) -> subprocess.Popen[str]:
+    """A command in a process of its own, for which there is no kernel source on the machine either."""
+    script = (
+        "import sys; from pathlib import Path; from etalon.kernel import source; from etalon.cli import main\n"
+        "source.INSTALLED = Path(sys.argv[1]); sys.exit(main(sys.argv[2:]))"
+    )
     return subprocess.Popen(
-        [sys.executable, "-c", script, "kernel", "build", "--source", str(archive)],
+        [sys.executable, "-c", script, source.INSTALLED, *map(str, arguments)],
         env=os.environ | {"PYTHONPATH": str(ROOT / "python")},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -292,25 +320,82 @@ def child(archive: Path) -> subprocess.Popen[str]:
     )
 
 
-def test_an_interrupted_build_leaves_nothing_that_looks_whole(
-    checkout: Path, tmp_path: Path
-) -> None:
+@pytest.fixture
+def slow(checkout: Path, tmp_path: Path) -> Path:
+    """A source whose build sleeps if there is no file `go` in its tree."""
     folder = tiny_kernel.write(tmp_path / "linux", tiny_kernel.KERNEL)
     edit(folder / "Makefile", "\tgcc", "\t@touch begun; test -e go || sleep 1234.5\n\tgcc")
-    with child(folder) as build:
-        begun = places.trees() / "hz250" / "begun"
-        wait_for(begun.exists)
+    return folder
+
+
+def stopped(build: subprocess.Popen[str], number: signal.Signals) -> str:
+    """Signals a command while its build sleeps; gives what it said, once nothing of the build runs any more."""
+    with build:
+        wait_for((places.trees() / "hz250" / "begun").exists)
         assert sleepers() != []
-        build.send_signal(signal.SIGINT)
+        build.send_signal(number)
         _, errors = build.communicate(timeout=30)
-    assert build.returncode == 130
-    assert errors.endswith("\ninterrupted; the next build goes on from here\n")
-    assert sleepers() == []
+    wait_for(lambda: sleepers() == [])
     assert kernel.find() is None
     assert cache.kept() == []
     assert not list(places.images().glob("*"))
+    return errors
+
+
+def go_on() -> None:
+    """The next build goes on where one was stopped."""
     (places.trees() / "hz250" / "go").touch()
     assert says(kernel.image()) == "250 patched"
+
+
+def test_an_interrupted_build_leaves_nothing_that_looks_whole(slow: Path) -> None:
+    build = child("kernel", "build", "--source", slow)
+    errors = stopped(build, signal.SIGINT)
+    assert build.returncode == 130
+    assert errors.endswith("\ninterrupted; the next build of the kernel goes on from here\n")
+    go_on()
+
+
+def test_a_killed_build_leaves_no_process(slow: Path) -> None:
+    stopped(child("kernel", "build", "--source", slow), signal.SIGKILL)
+    go_on()
+
+
+def test_ctrl_c_during_the_build_that_a_run_starts(slow: Path, small_file: Path) -> None:
+    places.downloads().mkdir(parents=True)
+    tiny_kernel.pack(slow, places.downloads() / "linux-source-6.1.tar.xz")
+    run = child("run", small_file, "--engine", "linux", "--out", small_file.parent / "out")
+    errors = stopped(run, signal.SIGINT)
+    assert run.returncode == 130
+    assert errors.splitlines() == [
+        "--engine linux needs a kernel with HZ 250, which is built now and kept: "
+        "this takes up to 8 minutes on two processors, once",
+        "unpacking linux-source-6.1.tar.xz",
+        "patching and configuring",
+        "building the Rust core",
+        "compiling Linux 6.1.7",
+        "interrupted; the next build of the kernel goes on from here",
+    ]
+    assert not (small_file.parent / "out").exists()
+    go_on()
+
+
+def test_what_unpacks_dies_with_the_command(checkout: Path, tmp_path: Path) -> None:
+    """It says nothing, so that it would not notice otherwise."""
+    script = (
+        "import sys; from pathlib import Path; from etalon.kernel.process import Log\n"
+        "with Log(Path(sys.argv[1])) as log:\n"
+        "    log.run(['sh', '-c', 'touch begun; sleep 1234.5 | sleep 1234.5'], 'it', folder=Path.cwd())"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, tmp_path / "log"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "python")},
+    ) as process:
+        wait_for((tmp_path / "begun").exists)
+        wait_for(lambda: len(sleepers()) == 2)
+        process.kill()
+    wait_for(lambda: sleepers() == [])
 
 
 def sleepers() -> list[str]:
@@ -328,7 +413,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 def test_a_second_build_waits_for_the_first(checkout: Path, archive: Path) -> None:
     with ExitStack() as waiting:
         with cache.lock("hz250", print):
-            build = waiting.enter_context(child(archive))
+            build = waiting.enter_context(child("kernel", "build", "--source", archive))
             assert build.stderr is not None
             first = build.stderr.readline()
         assert first == f"waiting for another build of the kernel (process {os.getpid()})\n"
@@ -387,3 +472,22 @@ def test_doctor_says_what_is_missing(
     assert checks["iperf3"]["state"] == "optional"
     assert checks["Python"]["state"] == "ok"
     assert "sudo apt-get install bison" in etalon("doctor").out
+
+
+def test_doctor_sees_a_cache_that_cannot_be_written(
+    checkout: Path, etalon: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "cache").touch()
+    disk = next(
+        check for check in etalon("doctor", "--json").json["checks"] if check["name"] == "disk"
+    )
+    assert disk["state"] == "missing"
+    assert "is a file, not a folder" in disk["found"]
+    assert "set XDG_CACHE_HOME" in disk["remedy"]
+    (tmp_path / "cache").unlink()
+    monkeypatch.setattr(os, "access", lambda *_: False)  # permissions do not bind root
+    disk = next(
+        check for check in etalon("doctor", "--json").json["checks"] if check["name"] == "disk"
+    )
+    assert disk["state"] == "missing"
+    assert f"no permission to write in {tmp_path}" in disk["found"]

@@ -183,6 +183,16 @@ def test_bad_programs_get_a_sentence(small: Plan, program: dict[str, Any], sente
     assert sentence in str(error.value)
 
 
+def test_networks_that_have_no_addresses_or_ports_for_all(small: Plan) -> None:
+    linux = engine.named("linux")
+    assert linux.problems(small.replace({"network.hosts": 254, "bulk.flows": 20_000})) == []
+    for change, sentence in (
+        ({"network.hosts": 255}, "network.hosts: 255 hosts; with --engine linux at most 254"),
+        ({"bulk.flows": 20_001}, "bulk: 20001 flows; with --engine linux at most 20000"),
+    ):
+        assert [str(found) for found in linux.problems(small.replace(change))] == [sentence]
+
+
 def test_the_simulator_refuses_programs(small: Plan) -> None:
     plan = small.replace({"program": [{"host": "r0h0", "command": "true"}]})
     with pytest.raises(PlanError, match="programs run on real hosts only; --engine linux has them"):

@@ -1,4 +1,4 @@
-"""The Linux engine with its real kernel. `make test` builds it once; without one these tests are skipped."""
+"""The Linux engine with its real kernel, which `make test` builds once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import etalon as et
-from conftest import ROOT, Answer
+from conftest import ROOT, Answer, need
 from etalon import kernel
 from etalon.controls import controls
 from etalon.plan import Plan
@@ -26,12 +26,13 @@ from etalon.store import load_run
 from etalon.trace import count
 
 IMAGE = kernel.find(250)
-pytestmark = pytest.mark.skipif(
-    IMAGE is None, reason="the kernel is not built: `etalon kernel build` builds it"
-)
-
 Command = Callable[..., Answer]
 LINUX = ("--engine", "linux")
+
+
+@pytest.fixture(autouse=True)
+def _built() -> None:
+    need(IMAGE, "the kernel, which `etalon kernel build` builds,")
 
 
 def kernels() -> list[int]:

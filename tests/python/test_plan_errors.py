@@ -215,13 +215,15 @@ def test_the_sentence(small: Plan, changes: dict[str, Any], sentence: str) -> No
 
 
 def test_parameters_stay_within_what_the_congestion_control_allows(small: Plan) -> None:
-    from etalon.plan_workload import controls
+    from etalon.controls import controls
 
-    alpha = next(p for p in controls()["retcp"]["parameters"] if p["name"] == "alpha")
-    with pytest.raises(PlanError, match=f"must be at most {alpha['max']}"):
-        small.replace({"bulk.cc": "retcp", "bulk.params": {"alpha": alpha["max"] * 2}})
-    with pytest.raises(PlanError, match=f"must be at least {alpha['min']}"):
-        small.replace({"bulk.cc": "retcp", "bulk.params": {"alpha": alpha["min"] - 1}})
+    alpha = controls()["retcp"].parameters["sim"]["alpha"]
+    assert alpha.min is not None
+    assert alpha.max is not None
+    with pytest.raises(PlanError, match=f"must be at most {alpha.max}"):
+        small.replace({"bulk.cc": "retcp", "bulk.params": {"alpha": alpha.max * 2}})
+    with pytest.raises(PlanError, match=f"must be at least {alpha.min}"):
+        small.replace({"bulk.cc": "retcp", "bulk.params": {"alpha": alpha.min - 1}})
 
 
 def test_all_errors_are_said_at_once(small: Plan) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from conftest import ROOT
 from etalon import reproduce
-from etalon.reproduce.claims import Tolerance
 from etalon.reproduce.paper import Paper
 
 FOLDER = ROOT / "papers" / "etalon18"
@@ -35,24 +34,7 @@ def _shortened(folder: Path, replaced: dict[str, dict[str, str]]) -> Path:
 
 
 def test_every_point_is_run(etalon18: Paper) -> None:
-    points = etalon18.points(etalon18.choose(None))
-    assert all(point.plans for point in points)
-    assert len({point.series for point in points}) == len(etalon18.series)
-
-
-def test_every_claim_has_a_tolerance_and_a_function(etalon18: Paper) -> None:
-    for claim in etalon18.claims:
-        Tolerance.parse(claim.group.tolerance, claim.group.unit)
-        if claim.group.measure is not None:
-            assert callable(getattr(etalon18.measures, claim.group.measure)), claim.id
-
-
-def test_every_drawing_is_of_a_figure_and_every_figure_has_a_drawing_or_claims(
-    etalon18: Paper,
-) -> None:
-    figures = {figure.id for figure in etalon18.head.figure}
-    assert set(etalon18.drawings) <= figures
-    assert figures == set(etalon18.drawings) | {claim.group.figure for claim in etalon18.claims}
+    assert all(point.plans for point in etalon18.points(etalon18.choose(None)))
 
 
 def test_hosts_and_the_age_of_demand_are_the_same_within_a_section(etalon18: Paper) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import etalon as et
 from conftest import ROOT, SMALL
-from etalon import store
+from etalon import files, store
 from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
 from etalon.results import TABLES, Run
@@ -78,16 +78,16 @@ def test_what_is_not_ours_is_never_replaced(run: Run, tmp_path: Path) -> None:
 def test_a_full_disk_leaves_nothing(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
-    real, written = store._write, []
+    real, written = files.put, []
 
-    def write(path: Path, content: bytes) -> None:
+    def write(path: Path, content: bytes | str) -> None:
         if len(written) >= after:
-            path.write_bytes(content[: len(content) // 2])
+            path.with_name(f".{path.name}.tmp").touch()
             raise OSError(errno.ENOSPC, "No space left on device")
         written.append(path)
         real(path, content)
 
-    monkeypatch.setattr(store, "_write", write)
+    monkeypatch.setattr(files, "put", write)
     with pytest.raises(EtalonError) as error:
         run.save(tmp_path / "run")
     assert str(error.value) == (
@@ -101,10 +101,10 @@ def test_a_full_disk_keeps_the_results_that_were_there(
 ) -> None:
     folder = run.save(tmp_path / "run")
 
-    def full(path: Path, content: bytes) -> None:
+    def full(path: Path, content: bytes | str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(store, "_write", full)
+    monkeypatch.setattr(files, "put", full)
     with pytest.raises(EtalonError, match="No space left on device"):
         run.save(folder, force=True)
     assert Run.load(folder).meta == run.meta
@@ -113,13 +113,13 @@ def test_a_full_disk_keeps_the_results_that_were_there(
 def test_a_killed_process_leaves_nothing_that_looks_whole(tmp_path: Path) -> None:
     script = (
         "import sys, time, etalon as et\n"
-        "from etalon import store\n"
-        "real = store._write\n"
+        "from etalon import files\n"
+        "real = files.put\n"
         "def slow(path, content):\n"
         "    if path.name == 'run.json':\n"
         "        print('now', flush=True); time.sleep(60)\n"
         "    real(path, content)\n"
-        "store._write = slow\n"
+        "files.put = slow\n"
         "et.run(et.Plan.from_toml(sys.argv[1])).save(sys.argv[2])\n"
     )
     process = subprocess.Popen(

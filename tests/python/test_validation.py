@@ -27,7 +27,7 @@ def row() -> Comparison:
 
 
 def test_every_control_of_the_simulator_is_compared_everywhere() -> None:
-    names = [experiment.name for experiment in validation.EXPERIMENTS]
+    names = [experiment.name for experiment in validation.all_experiments()]
     simulated = [name for name, control in controls.controls().items() if "sim" in control.engines]
     assert {"reno", "cubic", "dctcp", "retcp"} <= set(simulated)
     for cc, voq in product(simulated, ("static 16", "static 64")):

@@ -164,6 +164,44 @@ def test_the_path_of_a_trace_starts_at_its_plan(tmp_path: Path) -> None:
     assert Plan.from_toml(loaded.to_toml()).digest == loaded.digest
 
 
+def test_results_of_a_trace_need_no_other_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither those of a run nor those of a sweep, wherever they are moved and whatever becomes of the trace."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    text = "# a comment\nr0h0 r1h0 1000 1000000\n\n0 1 2000 1000007 small\n"
+    trace = write(here, text) | {"start": "1us"}
+    kept = plan(racks=2, hosts=1, trace=trace).replace(duration="2ms", warmup="0s")
+    run = et.run(kept)
+    (here / "flows.txt").write_text("r0h0 r1h0 5 5\n")  # what was run counts, not what is there now
+    run.save(here / "run")
+    (here / "flows.txt").write_text(text)
+    swept = et.sweep(kept, {"network.voq": [4, 8]}, folder=here / "sweep")
+    (here / "flows.txt").unlink()
+    here.rename(there)
+    monkeypatch.chdir(there / "run")
+
+    again = Plan.load("plan.toml")
+    assert again.digest == kept.digest
+    assert et.run(again).meta["digest"] == run.meta["digest"]
+    assert et.Run.load(there / "run").flows.equals(run.flows)
+    loaded = et.Sweep.load(there / "sweep")
+    assert [one.meta for one in loaded.runs] == [one.meta for one in swept.runs]
+    assert str(here) not in "".join(path.read_text() for path in there.rglob("*.toml"))
+    assert et.sweep(loaded.plan, {"network.voq": [4, 8, 16]}, folder=there / "sweep").runs
+    with pytest.raises(PlanError, match="holds another sweep"):
+        et.sweep(
+            kept.replace({"trace.file": _other(tmp_path)}),
+            {"network.voq": [4, 8]},
+            folder=there / "sweep",
+        )
+
+
+def _other(folder: Path) -> str:
+    return write(folder, "r0h0 r1h0 7 7\n")["file"]
+
+
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
@@ -183,6 +221,13 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, sentence: str) -> None:
         plan(racks=2, hosts=4, trace=write(tmp_path, f"r0h0 r1h0 1 0\n{line}\n"))
     assert sentence in str(error.value)
     assert f"{tmp_path}/flows.txt:2" in str(error.value)
+
+
+def test_a_bad_line_is_named_by_its_own_file_not_by_the_plan_that_reads_it(tmp_path: Path) -> None:
+    write(tmp_path, "r0h0 r1h0 1000 0\nr0h0 r0h0 1000 0\n")
+    (tmp_path / "plan.toml").write_text('[network]\nracks = 2\n[[trace]]\nfile = "flows.txt"\n')
+    with pytest.raises(PlanError, match=r"flows.txt:2: host r0h0 would send to itself"):
+        Plan.load(tmp_path / "plan.toml")
 
 
 @pytest.mark.parametrize(

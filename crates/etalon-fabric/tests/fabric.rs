@@ -3,7 +3,7 @@
 use etalon_fabric::{Chain, Entering, Fabric, Host, Hybrid, Stage};
 use etalon_switch::{
     CircuitNetwork, Config, Configuration, Departure, DropReason, Matching, Network, PacketNetwork,
-    Pair, Schedule, Sink, Switch, VoqConfig,
+    Pair, Probe, Schedule, Sink, Switch, VoqConfig,
 };
 use etalon_units::{Rate, Serializer, Span, Time};
 
@@ -109,6 +109,128 @@ fn a_chain_queues_drops_and_delays() {
     assert_eq!(chain.next_event(), Time::MAX);
 }
 
+/// Records what a probe hears of a chain.
+#[derive(Default)]
+struct Heard {
+    departed: Vec<(Time, Span)>,
+    dropped: Vec<(Time, Pair, u32)>,
+}
+
+impl Probe for Heard {
+    fn departed(&mut self, now: Time, _: Pair, _: u32, latency: Span, _: Network) {
+        self.departed.push((now, latency));
+    }
+
+    fn dropped(&mut self, now: Time, pair: Pair, len: u32, _: u32, _: DropReason) {
+        self.dropped.push((now, pair, len));
+    }
+}
+
+/// A stage whose link takes 1 ns for a byte.
+fn stage(packets: u32, delay: u64) -> Stage<u32> {
+    let link = Serializer::new(Rate(8_000_000_000));
+    Stage::new(Some(link), packets, Span(delay))
+}
+
+fn wire(delay: u64) -> Stage<u32> {
+    Stage::new(None, u32::MAX, Span(delay))
+}
+
+#[test]
+fn a_packet_leaves_its_queue_with_its_last_bit() {
+    let mut chain = Chain::new(vec![stage(2, 5000)], vec![wire(50)]);
+    let (mut out, mut heard) = (Out::default(), Heard::default());
+    let mut send = |handle, now| {
+        chain.enqueue(Time(now), packet(handle, FORTH, 1000), &mut out, &mut heard);
+    };
+    send(0, 0);
+    send(1, 0);
+    send(2, 999);
+    // The first has left, though it is under way for long.
+    send(3, 1000);
+    // 1 and 3 are queued.
+    send(4, 1500);
+    drain(&mut chain, &mut out, Time(6000));
+    // Of three that are under way one has arrived: again there is room for one.
+    chain.enqueue(Time(6500), packet(5, FORTH, 1000), &mut out, &mut heard);
+    chain.enqueue(Time(6500), packet(6, FORTH, 1000), &mut out, &mut heard);
+    chain.enqueue(Time(6500), packet(7, FORTH, 1000), &mut out, &mut heard);
+    assert_eq!(
+        heard.dropped,
+        [
+            (Time(999), FORTH, 2),
+            (Time(1500), FORTH, 2),
+            (Time(6500), FORTH, 2)
+        ]
+    );
+    while chain.next_event() < Time::MAX {
+        chain.advance(chain.next_event(), &mut out, &mut heard);
+    }
+    let all = [(0, 6000), (1, 7000), (3, 8000), (5, 12_500), (6, 13_500)];
+    assert_eq!(out.times(), all);
+    // Latency counts from the entry: 3 entered at 1000.
+    assert_eq!(heard.departed[1], (Time(8000), Span(7000)));
+}
+
+#[test]
+fn what_happens_at_once_in_a_chain_happens_by_stage() {
+    for back_first in [false, true] {
+        // One stage each way, and two.
+        for more in [0, 1] {
+            let stages = |delay| {
+                let mut stages = vec![wire(delay)];
+                stages.extend((0..more).map(|_| wire(10)));
+                stages
+            };
+            let mut chain = Chain::new(stages(100), stages(100));
+            let mut out = Out::default();
+            // What comes before them makes the chain look for the next twice.
+            chain.enqueue(Time(0), packet(2, FORTH, 1000), &mut out, &mut ());
+            let pairs = [[FORTH, BACK], [BACK, FORTH]][usize::from(back_first)];
+            for pair in pairs {
+                let handle = u32::from(pair.src);
+                let packet = packet(handle, pair, 1000);
+                chain.enqueue(Time(50), packet, &mut out, &mut ());
+            }
+            drain(&mut chain, &mut out, Time(1000));
+            let end = 100 + 10 * more;
+            assert_eq!(out.times(), [(2, end), (0, 50 + end), (1, 50 + end)]);
+        }
+    }
+    // Three stages: what 2 does at 145 comes between the tie of 0 and 1 and its instant.
+    let mut chain = Chain::new(vec![wire(100)], vec![wire(90), wire(10)]);
+    let mut out = Out::default();
+    for (handle, pair, now) in [(0, FORTH, 50), (1, BACK, 50), (2, BACK, 55)] {
+        let packet = packet(handle, pair, 1000);
+        chain.enqueue(Time(now), packet, &mut out, &mut ());
+    }
+    drain(&mut chain, &mut out, Time(1000));
+    assert_eq!(out.times(), [(0, 150), (1, 150), (2, 155)]);
+}
+
+#[test]
+fn a_chain_knows_before_when_nothing_leaves_it() {
+    let mut chain = Chain::new(
+        vec![wire(100), wire(20), wire(3)],
+        vec![wire(200), wire(40)],
+    );
+    assert_eq!(chain.shortest_passage(), Span(123));
+    assert_eq!(chain.next_departure(), Time::MAX);
+    let mut out = Out::default();
+    chain.enqueue(Time(0), packet(0, FORTH, 1000), &mut out, &mut ());
+    assert_eq!(chain.next_event(), Time(100));
+    assert_eq!(chain.next_departure(), Time(123));
+    chain.advance(Time(100), &mut out, &mut ());
+    assert_eq!(chain.next_departure(), Time(123));
+    drain(&mut chain, &mut out, Time(123));
+    chain.enqueue(Time(200), packet(1, BACK, 1000), &mut out, &mut ());
+    assert_eq!(chain.next_departure(), Time(440));
+    drain(&mut chain, &mut out, Time(440));
+    assert_eq!(out.times(), [(0, 123), (1, 440)]);
+    let chain: Chain<u32> = Chain::new(vec![wire(50), wire(50)], vec![wire(30), wire(40)]);
+    assert_eq!(chain.shortest_passage(), Span(70));
+}
+
 #[test]
 fn acknowledgements_go_around_the_switch_and_are_told_of_circuits() {
     let switch = || {
@@ -145,7 +267,10 @@ fn acknowledgements_go_around_the_switch_and_are_told_of_circuits() {
     let mut hybrid = Hybrid::new(switch(), Some(Span(300)));
     let mut out = Out::default();
     drain(&mut hybrid, &mut out, Time(0));
+    // Through the switch: two delays of 1 us.
+    assert_eq!(hybrid.shortest_passage(), Span(300));
     hybrid.enqueue(Time(10), packet(0, BACK, 66), &mut out, &mut ());
+    assert_eq!(hybrid.next_departure(), Time(310));
     hybrid.enqueue(Time(10), packet(1, BACK, 1000), &mut out, &mut ());
     drain(&mut hybrid, &mut out, Time(100_000));
     hybrid.enqueue(Time(100_000), packet(2, BACK, 66), &mut out, &mut ());
@@ -154,6 +279,7 @@ fn acknowledgements_go_around_the_switch_and_are_told_of_circuits() {
     // While the circuit from rack 0 is up, whatever comes back to it says so.
     assert_eq!(ece, [(0, true), (1, true), (2, false)]);
     assert_eq!(out.times()[0], (0, 310));
+    assert_eq!(out.delivered[0].latency, Span(300));
     assert_eq!(out.times()[2], (2, 100_300));
     // Up and down link and both delays.
     assert_eq!(out.times()[1], (1, 10 + 2 * 1000 + 2 * 1000));

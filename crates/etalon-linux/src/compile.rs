@@ -16,8 +16,8 @@ use etalon_units::{Rate, Span, Time};
 use crate::parameters;
 use crate::{Image, LinuxError, Mode, Options, Program};
 
-/// Each flow has a port of its own.
-const MOST_FLOWS: usize = 20_000;
+/// Flows of a plan: each has a port of its own.
+pub const MOST_FLOWS: usize = 20_000;
 /// Linux's initial congestion window in segments (RFC 6928).
 const INITIAL_CWND: u32 = 10;
 /// Linux's smallest retransmission timeout.

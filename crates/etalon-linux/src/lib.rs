@@ -28,7 +28,9 @@ use boot::{Machine, Start};
 use replay::{Observer, Replay};
 use watch::{Ending, watch};
 
+pub use compile::MOST_FLOWS;
 pub use error::{Cause, LinuxError};
+pub use etalon_measure::address::MOST_HOSTS;
 
 /// A virtual-time kernel.
 #[derive(Clone, Debug)]

@@ -209,6 +209,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(trace, m)?)?;
     m.add_function(wrap_pyfunction!(linux::run_linux, m)?)?;
+    m.add("LINUX_MOST_FLOWS", etalon_linux::MOST_FLOWS)?;
+    m.add("LINUX_MOST_HOSTS", etalon_linux::MOST_HOSTS)?;
     m.add("KernelError", m.py().get_type::<linux::KernelError>())?;
     m.add_function(wrap_pyfunction!(congestion_controls, m)?)?;
     m.add_function(wrap_pyfunction!(schedulers::schedulers, m)?)?;

@@ -172,6 +172,14 @@ mod tests {
     }
 
     #[test]
+    fn the_first_is_for_the_first_week_that_ends_after_the_start() {
+        let start = Time(3 * WEEK + 1);
+        let pace = Pace::default();
+        let control = ControlLoop::new(Box::new(MaxWeight), params(2000), pace, start);
+        assert_eq!(control.next_event(Time(WEEK)), Time(4 * WEEK));
+    }
+
+    #[test]
     fn an_interval_spaces_them() {
         let (looks, done) = run(100_000, 700_000, 2);
         assert_eq!(looks, [1_400_000, 3_500_000]);

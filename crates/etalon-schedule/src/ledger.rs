@@ -303,6 +303,35 @@ mod tests {
         ledger.announce(Time(2), flow, 10);
         assert_eq!(ledger.carry(flow, 0, 10), 0);
         assert_eq!(demand(&mut ledger, 2), 0);
+        // Nothing is remembered of it.
+        let flow = ledger.open(PAIR);
+        ledger.carry(flow, 100, 100);
+        ledger.withdraw(Time(3), flow);
+        assert!(ledger.accounts[flow as usize].parts.is_empty());
+    }
+
+    #[test]
+    fn no_bytes_and_bytes_before_the_first_are_nothing() {
+        let (mut ledger, flow) = ledger(0);
+        assert_eq!(ledger.carry(flow, 500, 0), 0);
+        assert!(ledger.accounts[0].parts.is_empty());
+        // The SYN's place, alone and with two bytes behind it.
+        assert_eq!(ledger.carry(flow, u32::MAX, 1), 0);
+        assert_eq!(ledger.carry(flow, u32::MAX, 3), 2);
+    }
+
+    #[test]
+    fn announcements_saturate() {
+        let (mut ledger, flow) = ledger(0);
+        ledger.announce(Time(0), flow, u64::MAX);
+        ledger.announce(Time(0), flow, 1);
+        assert_eq!(ledger.outstanding(flow), u64::MAX);
+    }
+
+    #[test]
+    #[should_panic = "there is no such rack"]
+    fn the_last_rack_is_one_less_than_their_number() {
+        Ledger::new(2, Span::ZERO).open(Pair { src: 0, dst: 2 });
     }
 
     #[test]

@@ -12,42 +12,32 @@ use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader};
 use etherparse::{TcpOptionElement, TcpOptions};
 
-/// A segment on its way between two hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Frame {
-    /// Rack of the sender.
-    pub(crate) src_rack: u16,
-    /// The sender within its rack, from 0.
-    pub(crate) src_host: u16,
-    /// Rack of the receiver.
-    pub(crate) dst_rack: u16,
-    /// The receiver within its rack, from 0.
-    pub(crate) dst_host: u16,
-    /// TCP port of the sender.
-    pub(crate) src_port: u16,
-    /// TCP port of the receiver.
-    pub(crate) dst_port: u16,
-    /// Identification field of the IPv4 header.
-    pub(crate) ip_id: u16,
-    /// The packet is marked Congestion Experienced.
-    pub(crate) ce: bool,
-    /// The TCP segment.
-    pub(crate) segment: Segment,
+use crate::packet::Packet;
+
+/// A packet as its hosts see it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame<'a> {
+    /// Rack of the sender, and its number within the rack, from 0.
+    pub(crate) src: (u16, u16),
+    /// The same of the receiver.
+    pub(crate) dst: (u16, u16),
+    /// TCP ports of the sender and of the receiver.
+    pub(crate) ports: (u16, u16),
+    /// The packet.
+    pub(crate) packet: &'a Packet,
 }
 
-impl Frame {
+impl Frame<'_> {
     /// Leaves the headers in `data`, and returns the length of the whole IP packet.
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidInput`] for a host without an address and for a segment longer than an IPv4 packet.
     pub(crate) fn encode(&self, data: &mut Vec<u8>) -> io::Result<u32> {
-        let (source, destination) = (
-            ip_address(self.src_rack, self.src_host)?,
-            ip_address(self.dst_rack, self.dst_host)?,
-        );
-        let mut tcp = tcp_header(self)?;
+        let (source, destination) = (ip_address(self.src)?, ip_address(self.dst)?);
+        let segment = &self.packet.segment;
+        let mut tcp = tcp_header(self.ports, segment)?;
         let tcp_len =
-            u16::try_from(tcp.header_len() + usize::from(self.segment.len)).map_err(invalid)?;
+            u16::try_from(tcp.header_len() + usize::from(segment.len)).map_err(invalid)?;
         // Zeros add nothing to a ones' complement sum, so the payload itself is not needed.
         tcp.checksum = Sum16BitWords::new()
             .add_4bytes(source.octets())
@@ -57,15 +47,15 @@ impl Frame {
             .add_slice(&tcp.to_bytes())
             .ones_complement()
             .to_be();
-        let ip = ipv4_header(self, source, destination, tcp_len)?;
+        let ip = ipv4_header(self.packet, source, destination, tcp_len)?;
         data.clear();
         data.extend_from_slice(&ip.to_bytes());
         data.extend_from_slice(&tcp.to_bytes());
-        Ok(data.len() as u32 + u32::from(self.segment.len))
+        Ok(data.len() as u32 + u32::from(segment.len))
     }
 }
 
-fn ip_address(rack: u16, host: u16) -> io::Result<Ipv4Addr> {
+fn ip_address((rack, host): (u16, u16)) -> io::Result<Ipv4Addr> {
     address::ip(rack, host).ok_or_else(|| {
         let most = address::MOST_HOSTS;
         invalid(format!(
@@ -75,7 +65,7 @@ fn ip_address(rack: u16, host: u16) -> io::Result<Ipv4Addr> {
 }
 
 fn ipv4_header(
-    frame: &Frame,
+    packet: &Packet,
     source: Ipv4Addr,
     destination: Ipv4Addr,
     payload_len: u16,
@@ -88,22 +78,21 @@ fn ipv4_header(
         destination.octets(),
     )
     .map_err(invalid)?;
-    ip.ecn = match (frame.ce, frame.segment.ect) {
+    ip.ecn = match (packet.ce, packet.segment.ect) {
         (true, _) => IpEcn::CongestionExperienced,
         (false, true) => IpEcn::Ect0,
         (false, false) => IpEcn::NotEct,
     };
-    ip.identification = frame.ip_id;
+    ip.identification = packet.ip_id;
     ip.dont_fragment = true;
     ip.fragment_offset = IpFragOffset::ZERO;
     ip.header_checksum = ip.calc_header_checksum();
     Ok(ip)
 }
 
-/// The TCP header of `frame`, its checksum still zero.
-fn tcp_header(frame: &Frame) -> io::Result<TcpHeader> {
-    let segment = &frame.segment;
-    let mut tcp = TcpHeader::new(frame.src_port, frame.dst_port, segment.seq, segment.window);
+/// The TCP header of `segment`, its checksum still zero.
+fn tcp_header((source, destination): (u16, u16), segment: &Segment) -> io::Result<TcpHeader> {
+    let mut tcp = TcpHeader::new(source, destination, segment.seq, segment.window);
     tcp.fin = segment.flags.contains(Flags::FIN);
     tcp.syn = segment.flags.contains(Flags::SYN);
     tcp.rst = segment.flags.contains(Flags::RST);
@@ -159,24 +148,27 @@ mod tests {
     use super::*;
     use etalon_tcp::SackBlocks;
 
-    fn frame(segment: Segment) -> Frame {
-        Frame {
-            src_rack: 1,
-            src_host: 3,
-            dst_rack: 258,
-            dst_host: 0,
-            src_port: 40_000,
-            dst_port: 5001,
-            ip_id: 7,
-            ce: false,
+    fn packet(segment: Segment) -> Packet {
+        Packet {
             segment,
+            ip_id: 7,
+            ..Packet::default()
+        }
+    }
+
+    fn frame(packet: &Packet) -> Frame<'_> {
+        Frame {
+            src: (1, 3),
+            dst: (258, 0),
+            ports: (40_000, 5001),
+            packet,
         }
     }
 
     /// The headers of one packet, their length, and that of the packet.
-    fn round_trip(frame: &Frame) -> (Ipv4Header, TcpHeader, usize, u32) {
+    fn round_trip(packet: &Packet) -> (Ipv4Header, TcpHeader, usize, u32) {
         let mut data = Vec::new();
-        let len = frame.encode(&mut data).unwrap();
+        let len = frame(packet).encode(&mut data).unwrap();
         let (ip, rest) = Ipv4Header::from_slice(&data).unwrap();
         let (tcp, rest) = TcpHeader::from_slice(rest).unwrap();
         assert!(rest.is_empty(), "payload is stored");
@@ -201,7 +193,7 @@ mod tests {
             timestamps: Some((11, 12)),
             ..Segment::default()
         };
-        let (ip, tcp, stored, original) = round_trip(&frame(segment));
+        let (ip, tcp, stored, original) = round_trip(&packet(segment));
         assert_eq!((ip.source, ip.destination), ([10, 0, 1, 4], [10, 1, 2, 1]));
         assert_eq!(
             (ip.identification, ip.dont_fragment, ip.ecn),
@@ -234,7 +226,7 @@ mod tests {
                 flags: Flags::ACK,
                 ..Segment::default()
             };
-            let (ip, tcp, ..) = round_trip(&frame(segment));
+            let (ip, tcp, ..) = round_trip(&packet(segment));
             assert_eq!(
                 tcp.checksum,
                 tcp.calc_checksum_ipv4(&ip, &vec![0; usize::from(len)])
@@ -252,12 +244,12 @@ mod tests {
             len: 1,
             ..Segment::default()
         };
-        let (ip, ..) = round_trip(&Frame {
+        let (ip, ..) = round_trip(&Packet {
             ce: true,
-            ..frame(segment)
+            ..packet(segment)
         });
         assert_eq!(ip.ecn, IpEcn::CongestionExperienced);
-        let (ip, ..) = round_trip(&frame(Segment {
+        let (ip, ..) = round_trip(&packet(Segment {
             ect: false,
             ..segment
         }));
@@ -280,7 +272,7 @@ mod tests {
             timestamps: Some((1, 0)),
             ..syn
         };
-        let (_, tcp, ..) = round_trip(&frame(with_timestamps));
+        let (_, tcp, ..) = round_trip(&packet(with_timestamps));
         assert_eq!(
             elements(&tcp),
             [
@@ -291,7 +283,7 @@ mod tests {
                 WindowScale(7)
             ]
         );
-        let (_, tcp, ..) = round_trip(&frame(syn));
+        let (_, tcp, ..) = round_trip(&packet(syn));
         assert_eq!(
             elements(&tcp),
             [
@@ -326,7 +318,7 @@ mod tests {
                     sack,
                     ..Segment::default()
                 };
-                let (_, tcp, stored, _) = round_trip(&frame(segment));
+                let (_, tcp, stored, _) = round_trip(&packet(segment));
                 assert_eq!(tcp.header_len() as u32, segment.header_len(), "{segment:?}");
                 assert_eq!(stored as u32, 20 + segment.header_len());
                 let found: usize = elements(&tcp)
@@ -345,21 +337,23 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written_is_refused() {
-        let good = frame(Segment {
+        let ack = Segment {
             flags: Flags::ACK,
             ..Segment::default()
-        });
-        let kind = |frame: Frame| frame.encode(&mut Vec::new()).map_err(|e| e.kind());
-        assert_eq!(kind(good), Ok(40));
-        let src_host = 253;
-        assert_eq!(kind(Frame { src_host, ..good }), Ok(40));
-        let src_host = 254;
-        let refused = Err(io::ErrorKind::InvalidInput);
-        assert_eq!(kind(Frame { src_host, ..good }), refused);
-        let long = Segment {
-            len: u16::MAX,
-            ..good.segment
         };
-        assert_eq!(kind(frame(long)), refused);
+        let kind = |host: u16, segment: Segment| {
+            let packet = packet(segment);
+            let src = (1, host);
+            let frame = Frame {
+                src,
+                ..frame(&packet)
+            };
+            frame.encode(&mut Vec::new()).map_err(|e| e.kind())
+        };
+        assert_eq!(kind(253, ack), Ok(40));
+        let refused = Err(io::ErrorKind::InvalidInput);
+        assert_eq!(kind(254, ack), refused);
+        let len = u16::MAX;
+        assert_eq!(kind(3, Segment { len, ..ack }), refused);
     }
 }

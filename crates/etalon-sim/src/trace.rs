@@ -88,15 +88,10 @@ impl Headers {
         let ports = [address::client_port(flow), address::SERVER_PORT];
         let (src, dst) = (self.flows[flow][1 - to_server], self.flows[flow][to_server]);
         let frame = Frame {
-            src_rack: src.0,
-            src_host: src.1,
-            dst_rack: dst.0,
-            dst_host: dst.1,
-            src_port: ports[1 - to_server],
-            dst_port: ports[to_server],
-            ip_id: packet.ip_id,
-            ce: packet.ce,
-            segment: packet.segment,
+            src,
+            dst,
+            ports: (ports[1 - to_server], ports[to_server]),
+            packet,
         };
         match frame.encode(&mut self.data) {
             Ok(len) => {

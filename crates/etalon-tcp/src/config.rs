@@ -25,8 +25,9 @@ pub struct Config {
     pub max_rto: u64,
     /// Retransmission timeout before the first RTT sample (RFC 6298: 1 s).
     pub initial_rto: u64,
-    /// Margin that the reordering and loss-probe timers add before they are rounded up to ticks. Linux: 2 ms since 6.7 and
-    /// in later releases of older series, 6.1 among them; before, two ticks, which is 8 ms at HZ 250.
+    /// Margin that the reordering and loss-probe timers add before they are rounded up to ticks. Linux: 2 ms since October 2023
+    /// ("tcp: fix excessive TLP and RACK timeouts from HZ rounding", in 6.6 and in later releases of older series, 6.1 among
+    /// them); before, two ticks, which is 8 ms at HZ 250.
     pub timer_margin: u64,
     /// Shortest delayed-ACK timer (Linux: 40 ms).
     pub min_delayed_ack: u64,

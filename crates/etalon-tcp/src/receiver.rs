@@ -315,7 +315,9 @@ impl Receiver {
                 return false;
             }
             if after(seq, self.nxt) {
-                self.note_mark(marks);
+                if self.ecn {
+                    self.note_mark(marks);
+                }
                 self.scheduled = true;
                 self.insert(seq, end);
                 return false;
@@ -331,7 +333,9 @@ impl Receiver {
         self.nxt = end;
         if len > 0 {
             self.note_data(clock, len, rto_ticks);
-            self.note_mark(marks);
+            if self.ecn {
+                self.note_mark(marks);
+            }
         }
         if !self.ranges.is_empty() {
             self.fill();
@@ -451,12 +455,8 @@ impl Receiver {
         self.last_data = clock.jiffies;
     }
 
-    /// ECN: what to echo (RFC 3168, or RFC 8257's state machine).
-    #[inline]
+    /// ECN: what to echo (RFC 3168, or RFC 8257's state machine). To be asked for connections with ECN only.
     fn note_mark(&mut self, Marks { ce, ect, .. }: Marks) {
-        if !self.ecn {
-            return;
-        }
         if self.dctcp {
             if ce != self.marked {
                 // An ACK that was delayed goes out with the state before the change.
@@ -468,7 +468,8 @@ impl Receiver {
                 }
                 self.marked = ce;
                 self.force_ack();
-                // When marks begin Linux hastens two ACKs, this one and the next: the peer's window may be small.
+                // When marks begin the next ACK is hastened too. RFC 8257 does not ask for it; Linux is seen to do it, but
+                // not always (DEVIATIONS.md).
                 if ce {
                     self.enter_quick_ack(2);
                 }

@@ -444,7 +444,8 @@ fn dctcp_acknowledges_a_change_of_ce_at_once_with_the_state_before() {
         .map(|a| (a.ack - PEER, a.flags.contains(Flags::ECE)))
         .collect();
     assert_eq!(seen, [(6 * MSS, false), (7 * MSS, true)]);
-    // Linux then acknowledges one more segment at once, and delays again.
+    // One more is acknowledged at once, then ACKs are delayed again. That is our choice here: with an ACK pending at the
+    // mark, Linux was seen to do so 20 times of 53.
     assert_eq!(b.data(7 * MSS, 8 * MSS, true).len(), 1);
     assert!(b.data(8 * MSS, 9 * MSS, true).is_empty());
     let acks = b.data(9 * MSS, 10 * MSS, false);

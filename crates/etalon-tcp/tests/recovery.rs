@@ -463,7 +463,7 @@ fn probes_and_timeouts_come_when_linux_sends_them() {
 }
 
 /// Watched on Linux 6.1: of the segments resent after a timeout those that were dropped again were resent a round trip
-/// later, not after the next timeout.
+/// later, not after the next timeout. That this is a recovery of its own is RFC 5681's, section 4.3.
 #[test]
 fn a_retransmission_lost_after_a_timeout_is_found_by_time() {
     let mut b = after_timeout();

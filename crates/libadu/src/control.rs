@@ -80,31 +80,22 @@ fn moved_up(low: c_int) -> Option<c_int> {
         return copy(low, BEYOND_SELECT);
     }
     let first = limit.rlim_cur;
-    // Room for one, also where a descriptor was inherited that lies beyond the limit already.
+    // Room for one, also where descriptors were inherited that lie beyond the limit already.
     let room = BEYOND_SELECT + SMALL;
-    let raised = rlimit {
-        rlim_cur: room,
-        rlim_max: limit.rlim_max.max(room),
-    };
-    // SAFETY: `raised` lives through the call. No other thread runs yet that could see it.
-    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } == 0 {
-        let high = copy(low, first);
-        // SAFETY: `limit` lives through the call. To lower a limit is always allowed.
-        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
-        return high;
-    }
-    let within = limit.rlim_max.min(room);
-    if within > first {
-        let raised = rlimit {
-            rlim_cur: within,
-            rlim_max: limit.rlim_max,
-        };
-        // SAFETY: as above.
-        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) };
-        let high = copy(low, first);
-        // SAFETY: as above.
-        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
-        return high;
+    // Who may raise the hard limit, and who may not.
+    let hard = limit.rlim_max;
+    for (rlim_cur, rlim_max) in [(room, hard.max(room)), (room.min(hard), hard)] {
+        if rlim_cur <= first {
+            continue;
+        }
+        let raised = rlimit { rlim_cur, rlim_max };
+        // SAFETY: `raised` lives through the call. No other thread runs yet that could see it.
+        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } == 0 {
+            let high = copy(low, first);
+            // SAFETY: `limit` lives through the call. To lower a limit is always allowed.
+            unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+            return high;
+        }
     }
     (first >= SMALL).then(|| copy(low, first - 1))?
 }

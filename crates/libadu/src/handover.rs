@@ -204,3 +204,38 @@ fn send(kind: Kind, connection: Connection, writer: u64, total: u64) {
         total,
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table;
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn a_write_that_finds_its_slot_being_filled_has_a_writer_of_its_own() {
+        let table: &Table = Box::leak(table::empty());
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let stream = TcpStream::connect(listener.local_addr().expect("bound")).expect("connects");
+        let fd = stream.as_raw_fd();
+        table.slot(fd).fill();
+        let names = [100, 200].map(|bytes| match count(table, fd, bytes) {
+            HandedOver::Once(connection, name, counted) => {
+                assert_eq!(counted, bytes);
+                assert_eq!(
+                    connection.src.port(),
+                    stream.local_addr().expect("bound").port()
+                );
+                name
+            }
+            _ => panic!("the slot is busy"),
+        });
+        assert_ne!(names[0], names[1]);
+        let udp = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        table.slot(udp.as_raw_fd()).fill();
+        assert!(matches!(
+            count(table, udp.as_raw_fd(), 1),
+            HandedOver::Nothing
+        ));
+    }
+}

@@ -8,13 +8,13 @@
 //!   loaded), not system calls: so they remain cancellation points, and other preloaded libraries still see them. A call
 //!   that comes before the look-up, or for which there is no next function, is made as a system call.
 //! - **Async-signal-safe**: `write` is called in signal handlers and between `fork` and `exec`. Nothing is allocated,
-//!   locked or thread-local; what is shared is a table of atomics ([`table`]).
+//!   locked or thread-local; what is shared is a table of atomics (`table.rs`).
 //! - **fork**: the table lies in memory that the kernel wipes in a forked child (`MADV_WIPEONFORK`), by whatever call it
 //!   was forked: the child's totals begin at zero under names of its own. A child of `vfork` shares the memory, and so
 //!   counts for its parent, which is right: it writes for it.
 //! - **Which connection?** Descriptors change behind a library's back (`dup2`, `fclose`, `close_range`). A socket's
 //!   `SO_COOKIE`, which the kernel never gives twice, is asked before each write and compared with the table's.
-//! - **Its own socket** ([`control`]) has a number that is out of the program's way, is spared when the program closes all
+//! - **Its own socket** (`control.rs`) has a number that is out of the program's way, is spared when the program closes all
 //!   descriptors, and sends messages that the kernel takes on a UDP socket only: should its number ever come to be
 //!   another socket's, nothing gets into that one's stream.
 //! - **Errors** of reports are ignored. `errno` stays as the program's own calls leave it.

@@ -161,6 +161,12 @@ impl Slot {
         self.word.load(Relaxed) & STATE == OPEN
     }
 
+    /// Leaves the slot as one that is being filled.
+    #[cfg(test)]
+    pub fn fill(&self) {
+        self.word.store(FILLING, Release);
+    }
+
     fn swap(&self, from: u64, to: u64) -> bool {
         self.word
             .compare_exchange(from, to, AcqRel, Relaxed)
@@ -259,6 +265,14 @@ impl<'a> Writer<'a> {
             ..self
         }
     }
+}
+
+/// An empty table, for tests.
+#[cfg(test)]
+pub fn empty() -> Box<Table> {
+    let layout = std::alloc::Layout::new::<Table>();
+    // SAFETY: the memory is a box's, and zeroes are an empty table.
+    unsafe { Box::from_raw(std::alloc::alloc_zeroed(layout).cast()) }
 }
 
 #[cfg(test)]
@@ -368,6 +382,14 @@ mod tests {
     }
 
     #[test]
+    fn nobody_waits_for_a_slot_that_is_being_filled() {
+        let slot = Slot::default();
+        slot.fill();
+        assert!(matches!(slot.add(7, 1), Entry::Busy));
+        assert!(!slot.is_open() && slot.close().is_none());
+    }
+
+    #[test]
     fn a_socket_that_is_not_accounted_is_remembered() {
         let slot = Slot::default();
         let Entry::Unknown(takeover) = slot.add(9, 10) else {
@@ -397,11 +419,7 @@ mod tests {
 
     #[test]
     fn names_are_of_the_process_and_its_time() {
-        // SAFETY: zeroes are an empty table.
-        let table = unsafe {
-            let layout = std::alloc::Layout::new::<Table>();
-            Box::from_raw(std::alloc::alloc_zeroed(layout).cast::<Table>())
-        };
+        let table = empty();
         assert_eq!(table.process(), None);
         let names = [0, 1].map(|_| table.name(|| 4_194_303, || u64::MAX));
         assert_eq!(
@@ -458,9 +476,8 @@ mod tests {
                                 *ended.entry(cookie).or_insert(0) -= (bytes / 2) as i64;
                             }
                         }
-                        if next(50) == 0
-                            && let Some(closed) = slot.close()
-                        {
+                        let close = next(50) == 0;
+                        if let Some(closed) = close.then(|| slot.close()).flatten() {
                             *ended.entry(whole(&closed)).or_insert(0) += closed.total as i64;
                         }
                     }

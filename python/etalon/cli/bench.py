@@ -44,7 +44,7 @@ def bench(
 ) -> None:
     """Measure data packets delivered per CPU-second on one core, and the time that Solstice takes ("schedulers")."""
     from etalon import bench as benches
-    from etalon import bench_schedulers
+    from etalon import bench_schedulers, files
 
     there = [*benches.names(), bench_schedulers.NAME]
     chosen = _known(names or there, there)
@@ -70,7 +70,7 @@ def bench(
     if out is not None:
         text = _markdown(results, weeks, benches.machine())
         try:
-            out.write_text(text, encoding="utf-8")
+            files.put(out, text)
         except OSError as error:
             raise EtalonError(f"{out}: could not be written: {error.strerror}") from error
     if json:
@@ -89,11 +89,11 @@ def bench(
 
 
 def _check(out: Path) -> None:
-    from etalon import store
+    from etalon import files
 
     if out.is_dir():
         raise PlanError("is a folder; the results are one Markdown file", file=str(out))
-    store.check_writable(out)
+    files.check_writable(out)
 
 
 def _known(chosen: Sequence[str], names: Sequence[str]) -> Sequence[str]:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from etalon.engine import Progress
     from etalon.plan import Plan
 
+PlanFile = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="Plan file (TOML).", show_default=False)
+]
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder for the results.", show_default=False)
 ]
@@ -64,12 +67,14 @@ Figures = Annotated[
 OK, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes; 130 is what shells expect after Ctrl-C."""
 
+BUILD_INTERRUPTED = "interrupted; the next build of the kernel goes on from here"
+
 PATIENCE_S = 2.0
 """Work that takes less than this shows no progress bar."""
 
 
 def prepare(engine: str, plans: Sequence[Plan], patience: str | None = None) -> None:
-    """Refuses plans that the engine cannot run; builds what it needs for them, with a sentence and a bar."""
+    """Refuses plans that the engine cannot run; builds what it needs for them, and says so, with a bar or each step."""
     from etalon import engine as engines
     from etalon.engine_linux import LINUX
 
@@ -80,8 +85,12 @@ def prepare(engine: str, plans: Sequence[Plan], patience: str | None = None) -> 
     missing = chosen.needs(plans)
     if missing:
         note(engines.building(missing))
-        with progress_bar("kernel") as progress:
-            chosen.prepare(plans, progress)
+        try:
+            with progress_of_steps("kernel") as (progress, told):
+                chosen.prepare(plans, progress, told)
+        except KeyboardInterrupt:
+            note(BUILD_INTERRUPTED)
+            raise typer.Exit(INTERRUPTED) from None
 
 
 def span(option: str, text: str) -> int:
@@ -101,14 +110,14 @@ def with_console(failure: EngineFailed) -> str:
     if not failure.console:
         return str(failure)
     if failure.log is None:
-        from etalon import engine_linux
+        from etalon import cache, files
 
         name = hashlib.sha256(failure.console.encode()).hexdigest()[:8]
-        folder = engine_linux.cache_folder() / "console"
+        folder = cache.folder("console")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             failure.log = folder / f"{name}.log"
-            failure.log.write_text(failure.console, encoding="utf-8")
+            files.put(failure.log, failure.console)
         except OSError as error:
             return f"{failure}\nconsole log: could not be written to {folder}: {error.strerror}"
     return f"{failure}\nconsole log: {failure.log}"

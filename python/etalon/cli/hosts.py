@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,9 +24,6 @@ CUT_OFF = 124
 """Exit code for a command that the end of the experiment cut off, as timeout(1) has it."""
 
 Host = Annotated[str, typer.Option("--host", help="Rack and number of the host, like r0h3.")]
-PlanFile = Annotated[
-    Path, typer.Argument(metavar="PLAN", help="Plan file (TOML).", show_default=False)
-]
 Servers = Annotated[
     list[str] | None,
     typer.Option(
@@ -49,7 +45,7 @@ def register(app: typer.Typer) -> None:
 
 
 def execute(
-    plan_file: PlanFile,
+    plan_file: common.PlanFile,
     command: Annotated[
         list[str],
         typer.Argument(metavar="-- COMMAND...", help="Program and arguments.", show_default=False),
@@ -113,7 +109,7 @@ def execute(
 
 
 def shell(
-    plan_file: PlanFile,
+    plan_file: common.PlanFile,
     host: Host = "r0h0",
     servers: Servers = None,
     settings: common.Settings = None,

@@ -8,8 +8,6 @@ import typer
 
 from etalon.cli import common
 
-INTERRUPTED = 130
-
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
@@ -64,9 +62,9 @@ def reproduce(
         common.note(
             "interrupted: figures and report are incomplete; the same command without --force draws them"
         )
-        return INTERRUPTED
+        return common.INTERRUPTED
     if json:
         common.print_json(result.claims())
     else:
         result.print()
-    return INTERRUPTED if result.interrupted else 0
+    return common.INTERRUPTED if result.interrupted else common.OK

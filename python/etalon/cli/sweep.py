@@ -39,9 +39,7 @@ def register(app: typer.Typer) -> None:
 
 
 def sweep(
-    plan_file: Annotated[
-        Path, typer.Argument(metavar="PLAN", help="Plan file (TOML).", show_default=False)
-    ],
+    plan_file: common.PlanFile,
     settings: Annotated[
         list[str] | None,
         typer.Option(

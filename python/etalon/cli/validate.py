@@ -34,18 +34,19 @@ def validate(
     json: common.Json = False,
 ) -> None:
     """Run a fixed set of experiments on the simulator and on Linux, and compare."""
-    from etalon import store, validation
+    from etalon import files, validation
     from etalon.validation import page
 
-    chosen = [e for e in validation.EXPERIMENTS if only is None or only in e.name]
+    every = list(validation.all_experiments())
+    chosen = [experiment for experiment in every if only is None or only in experiment.name]
     if not chosen:
-        names = "; ".join(experiment.name for experiment in validation.EXPERIMENTS)
+        names = "; ".join(experiment.name for experiment in every)
         raise PlanError(f'--only "{only}": no experiment has this in its name; there are {names}')
     if out is not None:
         if only is not None:
             raise PlanError("--out takes the whole set; leave --only out")
         page.check(out)
-        store.check_writable(out)
+        files.check_writable(out)
     with common.progress_bar("validate") as progress:
         rows = validation.compare(chosen, jobs=jobs, progress=progress)
     if json:

@@ -1,18 +1,20 @@
-"""Runs plans on a cluster: one task a plan; a task whose worker died is submitted again, a few times."""
+"""Executors over a cluster: one task a plan; a task whose worker died is submitted again, a few times."""
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Protocol, Unpack
 
 from etalon import engine as engines
 from etalon.engine import Done, Progress
 from etalon.errors import EtalonError, Interrupted, PlanError
-from etalon.executors.base import Cluster, Pool, WorkerLost
-from etalon.executors.worker import Task
+from etalon.executors import base
+from etalon.executors.worker import Answer, Task
 from etalon.plan import Plan
 from etalon.results import Run
 
@@ -21,40 +23,69 @@ ATTEMPTS = 3
 TICK_S = 0.05
 
 
-def execute(
-    cluster: Cluster,
-    plans: Sequence[Plan],
-    *,
-    engine: str,
-    jobs: int | None,
-    progress: Progress | None,
-    done: Done | None,
-) -> list[Run]:
-    """Runs plans on a cluster; the results are in the order of the plans and those of a local run.
+class WorkerLost(Exception):
+    """The worker that ran a task died; says how the cluster put it."""
 
-    Ctrl-C gives up what runs and raises `Interrupted` with the runs that are complete. If one plan fails, all stop.
-    """
-    engines.prepare(plans, engine)
-    for plan in plans:
-        if plan.program:
-            raise PlanError(
-                f"programs run in a folder of this machine; --executor {cluster.NAME} would not find it, "
-                "--executor local does",
-                key="program",
-            )
-    if not plans:
-        return []
-    work = _Work([Task.of(plan, engine) for plan in plans], progress, done)
-    workers = min(jobs or engines.processors(), len(plans))
-    with cluster.open(workers) as pool:
-        try:
-            work.finish(pool, jobs or cluster.AT_ONCE or len(plans))
-        except KeyboardInterrupt:
-            raise Interrupted(work.complete()) from None
-        finally:
-            for handle in work.handles.values():
-                pool.cancel(handle)
-    return work.complete()
+
+class Pool(Protocol):
+    """The workers of a cluster. A handle stands for a task that was submitted."""
+
+    def submit(self, task: Task) -> Any:
+        """Queues a task; gives its handle."""
+
+    def answer(self, handle: Any) -> Answer | None:
+        """What came of a task, None while it is not over. Raises `WorkerLost` if its worker died."""
+
+    def cancel(self, handle: Any) -> None:
+        """Drops a task that is not over; one that a worker has begun may go on to its end there."""
+
+
+class Cluster(ABC):
+    """An executor over a cluster: it says what the cluster is, here is how plans are run on any."""
+
+    NAME: str
+    DESCRIPTION: str
+    MODULES: ClassVar[tuple[str, ...]]
+    """Packages that it needs."""
+    AT_ONCE: int | None = None
+    """Tasks that are queued at a time, unless the user says otherwise; None for all."""
+
+    def check(self) -> None:
+        """Refuses if what it needs is not installed."""
+        base.require(self.NAME, *self.MODULES)
+
+    @abstractmethod
+    def open(self, jobs: int) -> AbstractContextManager[Pool]:
+        """Joins the cluster that the environment names, or starts one of `jobs` workers on this machine."""
+
+    def execute(self, plans: Sequence[Plan], **options: Unpack[base.Options]) -> list[Run]:
+        """Runs plans; the results are in the order of the plans and those of a local run.
+
+        Ctrl-C gives up what runs and raises `Interrupted` with the runs that are complete. If one plan fails, all stop.
+        """
+        engine, jobs = options["engine"], options["jobs"]
+        engines.prepare(plans, engine)
+        for plan in plans:
+            if plan.program:
+                raise PlanError(
+                    f"programs run in a folder of this machine; --executor {self.NAME} would not find it, "
+                    "--executor local does",
+                    key="program",
+                )
+        if not plans:
+            return []
+        tasks = [Task.of(plan, engine) for plan in plans]
+        work = _Work(tasks, options["progress"], options["done"])
+        workers = min(jobs or engines.processors(), len(plans))
+        with self.open(workers) as pool:
+            try:
+                work.finish(pool, jobs or self.AT_ONCE or len(plans))
+            except KeyboardInterrupt:
+                raise Interrupted(work.complete()) from None
+            finally:
+                for handle in work.handles.values():
+                    pool.cancel(handle)
+        return work.complete()
 
 
 @dataclass

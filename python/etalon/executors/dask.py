@@ -3,40 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from etalon.engine import Done, Progress
-from etalon.executors import base, cluster, worker
-from etalon.executors.base import WorkerLost
+from etalon.executors import worker
+from etalon.executors.cluster import Cluster, WorkerLost
 from etalon.executors.worker import Answer, Task
-from etalon.plan import Plan
-from etalon.results import Run
 
 
-class Dask:
+class Dask(Cluster):
     """An executor over Dask's distributed scheduler."""
 
     NAME = "dask"
     DESCRIPTION = "the Dask cluster of DASK_SCHEDULER_ADDRESS, or worker processes on this machine"
-    AT_ONCE: int | None = None
-
-    def check(self) -> None:
-        """Refuses if Dask is not installed."""
-        base.require(self.NAME, "distributed")
-
-    def execute(
-        self,
-        plans: Sequence[Plan],
-        *,
-        engine: str,
-        jobs: int | None,
-        progress: Progress | None,
-        done: Done | None,
-    ) -> list[Run]:
-        """Runs plans."""
-        return cluster.execute(self, plans, engine=engine, jobs=jobs, progress=progress, done=done)
+    MODULES = ("distributed",)
 
     @contextmanager
     def open(self, jobs: int) -> Iterator[DaskPool]:

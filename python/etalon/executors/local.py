@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 from etalon import engine as engines
-from etalon.engine import Done, Progress
+from etalon.executors.base import Options
 from etalon.plan import Plan
 from etalon.results import Run
 
@@ -19,14 +20,6 @@ class Local:
     def check(self) -> None:
         """Nothing is needed."""
 
-    def execute(
-        self,
-        plans: Sequence[Plan],
-        *,
-        engine: str,
-        jobs: int | None,
-        progress: Progress | None,
-        done: Done | None,
-    ) -> list[Run]:
+    def execute(self, plans: Sequence[Plan], **options: Unpack[Options]) -> list[Run]:
         """Runs plans."""
-        return engines.execute(plans, engine=engine, jobs=jobs, progress=progress, done=done)
+        return engines.execute(plans, **options)

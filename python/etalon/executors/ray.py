@@ -4,40 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from etalon.engine import Done, Progress
-from etalon.executors import base, cluster, worker
-from etalon.executors.base import WorkerLost
+from etalon.executors import worker
+from etalon.executors.cluster import Cluster, WorkerLost
 from etalon.executors.worker import Answer, Task
-from etalon.plan import Plan
-from etalon.results import Run
 
 
-class Ray:
+class Ray(Cluster):
     """An executor over Ray's tasks."""
 
     NAME = "ray"
     DESCRIPTION = "the Ray cluster of RAY_ADDRESS, or worker processes on this machine"
-    AT_ONCE: int | None = None
-
-    def check(self) -> None:
-        """Refuses if Ray is not installed."""
-        base.require(self.NAME, "ray")
-
-    def execute(
-        self,
-        plans: Sequence[Plan],
-        *,
-        engine: str,
-        jobs: int | None,
-        progress: Progress | None,
-        done: Done | None,
-    ) -> list[Run]:
-        """Runs plans."""
-        return cluster.execute(self, plans, engine=engine, jobs=jobs, progress=progress, done=done)
+    MODULES = ("ray",)
 
     @contextmanager
     def open(self, jobs: int) -> Iterator[RayPool]:

@@ -4,55 +4,41 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from etalon.engine import Done, Progress
-from etalon.engine_linux import cache_folder
+from etalon import cache
 from etalon.errors import EtalonError, PlanError
-from etalon.executors import base, cluster, worker
-from etalon.executors.base import WorkerLost
+from etalon.executors import worker
+from etalon.executors.cluster import Cluster, WorkerLost
 from etalon.executors.worker import Answer, Task
-from etalon.plan import Plan
-from etalon.results import Run
 
 LIMIT_MINUTES = 60
 """Time limit of a job; SBATCH_TIMELIMIT overrides it, as the other SBATCH_ variables do what they are for."""
 
 
-class Slurm:
+class Slurm(Cluster):
     """An executor over Slurm; `cluster` may be another of submitit's, such as "local" or "debug"."""
 
     NAME = "slurm"
     DESCRIPTION = (
         "a job a run, by sbatch; partition and limits from SBATCH_PARTITION, SBATCH_TIMELIMIT, ..."
     )
-    AT_ONCE: int | None = 100
+    MODULES = ("submitit",)
+    AT_ONCE = 100
 
     def __init__(self, cluster: str = "slurm") -> None:
         self.cluster = cluster
 
     def check(self) -> None:
         """Refuses if submitit or Slurm itself is not installed."""
-        base.require(self.NAME, "submitit")
+        super().check()
         if self.cluster == "slurm" and shutil.which("sbatch") is None:
             raise PlanError(
                 "--executor slurm: there is no sbatch on this machine; run it where jobs are submitted"
             )
-
-    def execute(
-        self,
-        plans: Sequence[Plan],
-        *,
-        engine: str,
-        jobs: int | None,
-        progress: Progress | None,
-        done: Done | None,
-    ) -> list[Run]:
-        """Runs plans."""
-        return cluster.execute(self, plans, engine=engine, jobs=jobs, progress=progress, done=done)
 
     @contextmanager
     def open(self, jobs: int) -> Iterator[SlurmPool]:
@@ -60,7 +46,7 @@ class Slurm:
         import submitit
 
         try:
-            parent = cache_folder() / "slurm"
+            parent = cache.folder("slurm")
             parent.mkdir(parents=True, exist_ok=True)
             folder = Path(tempfile.mkdtemp(dir=parent))
         except OSError as error:

@@ -24,13 +24,7 @@ def draw(values: Mapping[str, float], ax: Axes | None = None, *, ylabel: str = "
     """
     ax = style.axes(ax)
     ax.bar(range(len(values)), list(values.values()), 0.7, color=style.colour(0))
-    ax.set_xticks(range(len(values)), list(values))
-    if sum(map(len, values)) > 36:
-        ax.tick_params(axis="x", rotation=45)
-        for label in ax.get_xticklabels():
-            label.set_horizontalalignment("right")
-            label.set_rotation_mode("anchor")
-    ax.tick_params(axis="x", length=0)
+    style.name_bars(ax, list(values))
     ax.set_ylim(bottom=0)
     ax.set_ylabel(ylabel)
     return style.figure_of(ax)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -85,13 +84,7 @@ def draw(
                 color=style.BASELINE,
             )
     ax.set_xlim(-0.6, len(order) - 0.4)
-    ax.set_xticks(np.arange(len(order)), order)
-    if len(order) > 6 or sum(map(len, order)) > 36:
-        ax.tick_params(axis="x", rotation=45)
-        for label in ax.get_xticklabels():
-            label.set_horizontalalignment("right")
-            label.set_rotation_mode("anchor")
-    ax.tick_params(axis="x", length=0)
+    style.name_bars(ax, order)
     ax.set_ylim(0, 105)
     ax.set_yticks(range(0, 101, 20))
     ax.set_ylabel("circuit utilisation (%)")

@@ -4,41 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-from numpy.typing import NDArray
 
-from etalon.figures import style
+from etalon.figures import _cdf, style
 from etalon.figures._types import RunLike, Runs, by_name
 
 if TYPE_CHECKING:
     from etalon.figures._types import WebFigure
 
+X, Y = "flow completion time (ms)", "share of flows"
 
-def cdf(
-    run: RunLike, flow_class: str | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+
+def cdf(run: RunLike, flow_class: str | None = None) -> _cdf.Curve | None:
     """Completion time in milliseconds and the share of finite flows done by then, or None if no flow was.
 
     Of one class of flows, or of all. Flows that were cut off by the end of the run, or killed, count as not done: the
     curve then stays below 1.
     """
-    finite = run.flows.filter(pl.col("bytes") >= 0)
-    if flow_class is not None:
-        finite = finite.filter(pl.col("class") == flow_class)
-    done = finite.filter(pl.col("end_ns") >= 0)
-    if done.height == 0:
-        return None
-    times = np.sort((done["end_ns"] - done["start_ns"]).to_numpy()) / 1e6
-    return np.concatenate((times[:1], times)), np.arange(len(times) + 1) / finite.height
+    done, total = _cdf.finite(run, flow_class)
+    return _cdf.curve(_cdf.milliseconds(done), total)
 
 
-def curves(
-    runs: Runs, flow_class: str | None = None
-) -> list[tuple[str, tuple[NDArray[np.float64], NDArray[np.float64]]]]:
+def curves(runs: Runs, flow_class: str | None) -> _cdf.Named:
     """A curve for each run, of one class of its flows, or for each class if they have classes; with its name."""
     found = []
     for name, run in by_name(runs).items():
@@ -66,30 +56,17 @@ def draw(runs: Runs, ax: Axes | None = None, *, flow_class: str | None = None) -
         ax: axes to draw on; a new figure without.
         flow_class: flows of this class only; without it, a curve for each class.
     """
-    ax = style.axes(ax)
-    named = curves(runs, flow_class)
-    for index, (name, curve) in enumerate(named):
-        ax.step(*curve, where="post", color=style.colour(index), label=name)
+    ax = _cdf.draw(curves(runs, flow_class), ax, x=X, y=Y, from_zero=False)
     ax.set_xscale("log")
     low, high = ax.get_xlim()
     ax.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if high < 100 * low else (1,)))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set_ylim(0, 1.02)
-    ax.set_xlabel("flow completion time (ms)")
-    ax.set_ylabel("share of flows")
-    if len(named) > 1:
-        style.legend(ax, loc="lower right")
     return style.figure_of(ax)
 
 
 def interactive(runs: Runs, *, flow_class: str | None = None) -> WebFigure:
     """The same figure for a browser."""
-    from etalon.figures import web
-
-    figure = web.panels()
-    for index, (name, curve) in enumerate(curves(runs, flow_class)):
-        web.line(figure, *curve, name or "flows", colour=web.colour(index), step=True)
-    web.label(figure, x="flow completion time (ms)", y="share of flows")
+    figure = _cdf.interactive(curves(runs, flow_class), x=X, y=Y, alone="flows")
     figure.update_xaxes(type="log")
     return figure

@@ -36,13 +36,7 @@ def draw(runs: Runs, ax: Axes | None = None) -> Figure:
         places = [place + (index - 0.5) * 0.4 for place in range(len(bars))]
         heights = [amounts[network] for amounts in bars.values()]
         ax.bar(places, heights, 0.38, color=style.colour(index), label=f"{network} network")
-    ax.set_xticks(range(len(bars)), list(bars))
-    if sum(map(len, bars)) > 36:
-        ax.tick_params(axis="x", rotation=45)
-        for label in ax.get_xticklabels():
-            label.set_horizontalalignment("right")
-            label.set_rotation_mode("anchor")
-    ax.tick_params(axis="x", length=0)
+    style.name_bars(ax, list(bars))
     ax.set_ylim(bottom=0)
     ax.set_ylabel("payload (GB)")
     style.legend(ax, columns=2, outside=True)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import io
 import os
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +18,8 @@ import matplotlib as mpl
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from etalon import files
 
 COLUMN: Final = 3.3
 """Width of a figure in inches: one column."""
@@ -122,6 +123,17 @@ def legend(ax: Axes, *, columns: int = 1, outside: bool = False, **kwargs: Any) 
     ax.legend(handles, labels, ncols=columns, **(placement | kwargs))
 
 
+def name_bars(ax: Axes, names: Sequence[str]) -> None:
+    """Names the bars, or groups of bars, at 0, 1, 2, ...; what would not fit side by side is turned."""
+    ax.set_xticks(range(len(names)), list(names))
+    if len(names) > 6 or sum(map(len, names)) > 36:
+        ax.tick_params(axis="x", rotation=45)
+        for label in ax.get_xticklabels():
+            label.set_horizontalalignment("right")
+            label.set_rotation_mode("anchor")
+    ax.tick_params(axis="x", length=0)
+
+
 def colour(index: int) -> str:
     """Colour of series number `index`."""
     return PALETTE[index % len(PALETTE)]
@@ -161,17 +173,6 @@ def save(figure: Figure, folder: str | os.PathLike[str], name: str) -> list[Path
     written = []
     for suffix in _METADATA:
         path = folder / f"{name}.{suffix}"
-        content = _render(figure, suffix)
-        descriptor, temporary = tempfile.mkstemp(
-            dir=folder, prefix=f".{name}.", suffix=f".{suffix}"
-        )
-        try:
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(content)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        files.put(path, _render(figure, suffix))
         written.append(path)
     return written

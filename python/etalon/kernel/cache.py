@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from etalon import files
 from etalon.errors import EtalonError
 from etalon.kernel import places
 from etalon.kernel.recipe import DEFAULT_HZ, recipe
@@ -66,9 +67,7 @@ def read_about(folder: Path) -> About | None:
 
 def write_about(folder: Path, about: About) -> None:
     """Says what an image or tree is, all of it or nothing."""
-    part = folder / f".{ABOUT}.part"
-    part.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-    os.replace(part, folder / ABOUT)
+    files.put(folder / ABOUT, json.dumps(about, indent=2) + "\n")
 
 
 def outdated() -> list[Path]:

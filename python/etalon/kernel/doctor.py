@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from etalon.errors import EtalonError
+from etalon import files
+from etalon.errors import EtalonError, PlanError
 from etalon.kernel import cache, places, source, tools
 from etalon.kernel.build import NEEDED
 from etalon.kernel.recipe import DEFAULT_HZ
@@ -172,6 +173,11 @@ def _memory_file() -> Check:
 
 def _disk() -> Check:
     folder = places.cache()
+    try:
+        files.check_writable(folder / "images")
+    except PlanError as error:
+        remedy = "set XDG_CACHE_HOME to a folder that you may write in"
+        return Check("disk", State.MISSING, str(error), remedy)
     there = next(path for path in (folder, *folder.parents) if path.exists())
     free = shutil.disk_usage(there).free
     found = f"{free / 1e9:.1f} GB free in {there}"

@@ -8,6 +8,7 @@ import re
 import shutil
 from pathlib import Path
 
+from etalon import files
 from etalon.kernel.process import Log
 
 ORIGINALS = ".etalon/originals"
@@ -67,11 +68,11 @@ def content(path: Path) -> bytes | None:
 
 
 def _files(folder: Path) -> set[Path]:
-    return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+    """The files in a folder; those that an interrupted build was writing are none."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder) for path in found if not path.match(".*.tmp")}
 
 
 def _copy(file: Path, to: Path) -> None:
     to.parent.mkdir(parents=True, exist_ok=True)
-    part = to.with_name(f".{to.name}.part")
-    shutil.copyfile(file, part)
-    os.replace(part, to)
+    files.put(to, file.read_bytes())

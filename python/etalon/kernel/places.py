@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from etalon import cache as user_cache
 from etalon.errors import EtalonError
 
 VARIABLE = "ETALON_SOURCE"
@@ -29,8 +30,7 @@ def checkout() -> Path:
 
 def cache() -> Path:
     """The user's cache folder for kernels; it need not exist."""
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "etalon" / "kernel"
+    return user_cache.folder("kernel")
 
 
 def images() -> Path:

@@ -31,6 +31,14 @@ HEEDED = (
     "LOCALVERSION",
 )
 """Beginnings of environment variables that a kernel's build would heed."""
+GUARDED = """\
+exec 3<&0 </dev/null
+{ read -r _ <&3; kill -TERM 0; } >/dev/null 2>&1 &
+exec 3<&-
+exec "$@"
+"""
+"""Runs a command beside a guard, which ends all of it once nobody holds the other end of its standard input any more:
+a tool that says nothing would not notice that this process was killed, nor would those that it has started."""
 
 
 class Failed(EtalonError):
@@ -77,10 +85,10 @@ class Log:
         self.telling.clear()
         print("$", *command, file=self.file, flush=True)
         with subprocess.Popen(
-            command,
+            ["sh", "-c", GUARDED, "sh", *command],
             cwd=folder,
             env=clean_environment() | dict(environment or {}),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

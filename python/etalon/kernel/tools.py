@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
+import tomllib
 from dataclasses import dataclass
 
 from etalon.errors import EtalonError
+from etalon.kernel import places
 
 MANAGERS = {"apt-get": "apt-get install", "dnf": "dnf install", "pacman": "pacman -S"}
 """Package managers by the program that is there, and how each installs."""
@@ -37,7 +40,29 @@ TOOLS = (
     _same("ld", "links the kernel", "binutils"),
     _same("perl", "generates some of the kernel's source"),
 )
-CARGO = "install Rust with rustup (https://rustup.rs)"
+RUSTUP = "with rustup (https://rustup.rs): curl -sSf https://sh.rustup.rs | sh"
+
+
+def cargo() -> str | None:
+    """What is missing of cargo: all of it, or a version that is new enough for the source tree; None if nothing is."""
+    if shutil.which("cargo") is None:
+        return "cargo"
+    said = subprocess.run(["cargo", "--version"], capture_output=True, text=True, check=False)
+    found = re.match(r"cargo (\d+)\.(\d+)", said.stdout)
+    least = _least_cargo()
+    if found and (int(found[1]), int(found[2])) >= tuple(map(int, least.split("."))):
+        return None
+    return f"cargo {least}"
+
+
+def _least_cargo() -> str:
+    """The version that the source tree asks for; any will do if it does not say, or if there is no source tree."""
+    try:
+        manifest = (places.checkout() / "Cargo.toml").read_text(encoding="utf-8")
+    except (EtalonError, OSError):
+        return "1.0"
+    package = tomllib.loads(manifest)["workspace"].get("package", {})
+    return str(package.get("rust-version", "1.0"))
 
 
 def static_libc() -> bool:
@@ -55,8 +80,8 @@ def missing() -> list[str]:
     names = [tool.name for tool in TOOLS if shutil.which(tool.name) is None]
     if "gcc" not in names and not static_libc():
         names.append("static libc")
-    if shutil.which("cargo") is None:
-        names.append("cargo")
+    if (lacking := cargo()) is not None:
+        names.append(lacking)
     return names
 
 
@@ -64,7 +89,7 @@ def remedy(names: list[str]) -> str:
     """What to do about missing tools."""
     manager = next((name for name in MANAGERS if shutil.which(name)), None)
     steps = []
-    system = [name for name in names if name != "cargo"]
+    system = [name for name in names if not name.startswith("cargo")]
     if system and manager is None:
         steps.append(f"install {', '.join(system)} with your system's package manager")
     elif system:
@@ -73,7 +98,10 @@ def remedy(names: list[str]) -> str:
         packages = [known.get(name, libc)[manager] for name in system] if manager else []
         steps.append(f"sudo {MANAGERS[manager or '']} {' '.join(dict.fromkeys(packages))}")
     if "cargo" in names:
-        steps.append(CARGO)
+        steps.append(f"install Rust {RUSTUP}")
+    elif len(system) < len(names):
+        newer = "rustup update stable" if shutil.which("rustup") else f"install it {RUSTUP}"
+        steps.append(f"the Rust here is too old, or does not run: {newer}")
     return "; ".join(steps)
 
 

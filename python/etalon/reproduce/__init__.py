@@ -12,7 +12,7 @@ from __future__ import annotations
 from etalon.reproduce.claims import Judged
 from etalon.reproduce.drawing import Drawing
 from etalon.reproduce.paper import Paper, papers
-from etalon.reproduce.results import Missing, Results
+from etalon.reproduce.results import Missing, Results, ratio
 from etalon.reproduce.run import Reproduction, plans, reproduce
 
 __all__ = [
@@ -24,5 +24,6 @@ __all__ = [
     "Results",
     "papers",
     "plans",
+    "ratio",
     "reproduce",
 ]

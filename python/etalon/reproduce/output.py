@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from etalon import _core, figures, report, store
+from etalon import _core, figures, files, report
 from etalon.engine import Progress
 from etalon.errors import EtalonError, PlanError
 from etalon.reproduce import table
@@ -35,13 +34,11 @@ def claim(folder: Path, paper: Paper) -> None:
                 file=str(folder),
             )
         return
-    store.check_writable(folder)
+    files.check_writable(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _replace(
-            folder / RESULTS,
-            json.dumps({"paper": paper.name, "engine": paper.engine, "claims": []}) + "\n",
-        )
+        document = {"paper": paper.name, "engine": paper.engine, "claims": []}
+        files.put(folder / RESULTS, json.dumps(document) + "\n")
     except FileExistsError:
         raise PlanError("is a file, not a folder", file=str(folder)) from None
     except OSError as error:
@@ -79,8 +76,8 @@ def write(
         "claims": [one.as_dict() for one in judged],
     }
     try:
-        _replace(folder / RESULTS, json.dumps(document, indent=2) + "\n")
-        _replace(folder / "claims.md", table.markdown(judged))
+        files.put(folder / RESULTS, json.dumps(document, indent=2) + "\n")
+        files.put(folder / "claims.md", table.markdown(judged))
         pictures = _pictures(folder, paper, results, covered, progress)
         report.write(
             folder / "report.html",
@@ -173,10 +170,3 @@ def _heading(figure: FigureEntry) -> str:
     """Figures 8a, 8b and 8c stand under one heading."""
     number = figure.id.rstrip("abcdefgh")
     return f"Figure {number}" if number.isdigit() else figure.title
-
-
-def _replace(path: Path, text: str) -> None:
-    """Writes a file whole or not at all."""
-    draft = path.with_name(f".{path.name}.tmp")
-    store.write_text(draft, text)
-    os.replace(draft, path)

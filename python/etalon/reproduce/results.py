@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from statistics import fmean
 from typing import Any
 
@@ -75,3 +75,8 @@ class Results:
         if not values:
             raise Missing(f"{series} at {x}: no packet to measure {name} on")
         return fmean(values) * (100 if metric.unit == "0..1" else 1)
+
+
+def ratio(metric: str, of: tuple[str, X], over: tuple[str, X]) -> Callable[[Results], float]:
+    """A claim about a metric at one point (series and x) over that at another."""
+    return lambda results: results.metric(*of, metric) / results.metric(*over, metric)

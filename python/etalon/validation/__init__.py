@@ -1,7 +1,7 @@
 """The same experiments on both engines: how far the simulator is from real Linux TCP."""
 
 from etalon.validation.comparison import Comparison, compare
-from etalon.validation.experiments import EXPERIMENTS, Experiment
+from etalon.validation.experiments import Experiment, all_experiments
 from etalon.validation.page import write
 
-__all__ = ["EXPERIMENTS", "Comparison", "Experiment", "compare", "write"]
+__all__ = ["Comparison", "Experiment", "all_experiments", "compare", "write"]

@@ -51,7 +51,8 @@ def _resize(cc: str, tau_us: int, **more: Any) -> Experiment:
     return _rdcn(cc, f"tau {tau_us}", voq, **more)
 
 
-def _all() -> Iterator[Experiment]:
+def all_experiments() -> Iterator[Experiment]:
+    """The experiments in the order of the table."""
     for cc in (name for name, control in controls().items() if "sim" in control.engines):
         if cc == "retcp":
             continue
@@ -70,7 +71,3 @@ def dumbbell() -> Experiment:
         net, api.bulk(0, 1), name="dumbbell", duration="2s", warmup="200ms", tdf=1
     )
     return Experiment("cubic, 10 Gb/s dumbbell", plan)
-
-
-EXPERIMENTS: tuple[Experiment, ...] = tuple(_all())
-"""In the order of the table."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from etalon import files
 from etalon.errors import PlanError
 from etalon.results import Run
 from etalon.validation.comparison import (
@@ -52,8 +51,8 @@ def write(rows: Sequence[Comparison], page: Path) -> list[Path]:
     text = replace_measured(page, "\n".join([*summary(rows), "", *table(rows), "", *pictures]))
     images.mkdir(parents=True, exist_ok=True)
     for name, path in drawn.items():
-        put(path, figure(rows, name))
-    put(page, text.encode())
+        files.put(path, figure(rows, name))
+    files.put(page, text)
     return [page, *drawn.values()]
 
 
@@ -162,16 +161,3 @@ def check(page: Path) -> tuple[str, str]:
             file=str(page),
         )
     return head, tail
-
-
-def put(path: Path, content: bytes) -> None:
-    """Writes a file whole or not at all."""
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-        os.chmod(draft, 0o644)
-        os.replace(draft, path)
-    except BaseException:
-        os.unlink(draft)
-        raise

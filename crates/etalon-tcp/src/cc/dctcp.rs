@@ -260,9 +260,9 @@ mod tests {
         cc.on_state(&mut window, State::Recovery, 0);
         assert_eq!(window.ssthresh, 20);
         // A timeout within that recovery takes no new threshold, and has cut the window already.
-        window.cwnd = 1;
+        (window.cwnd, window.ssthresh) = (1, 17);
         cc.on_state(&mut window, State::Loss, 0);
-        assert_eq!(window.ssthresh, 20);
+        assert_eq!(window.ssthresh, 17);
         assert_eq!(cc.undo(&window, 0), 40);
         // A timeout of its own does.
         window.cwnd = 30;
@@ -270,6 +270,20 @@ mod tests {
         window.cwnd = 1;
         cc.on_state(&mut window, State::Loss, 0);
         assert_eq!(window.ssthresh, 15);
+    }
+
+    #[test]
+    fn an_undo_returns_to_the_window_at_the_last_reduction() {
+        let mut cc = Dctcp::default();
+        let window = |cwnd| Window {
+            cwnd,
+            ssthresh: 2,
+            cwnd_count: 0,
+        };
+        cc.ssthresh(&window(40), 0);
+        cc.on_state(&mut window(40), State::Cwr, 0);
+        cc.on_state(&mut window(30), State::Recovery, 0);
+        assert_eq!(cc.undo(&window(20), 0), 30);
     }
 
     #[test]

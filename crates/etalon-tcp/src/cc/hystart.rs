@@ -158,26 +158,40 @@ mod tests {
         assert_eq!(train(1_000, 500), Some(6_000));
         // At 100000 segments a window the allowance is 262 x 10 ms / 200000 = 13 us.
         assert_eq!(train(100_000, 100), Some(5_100));
+        assert_eq!(train(1_000, 2_000), Some(6_000));
         assert_eq!(train(1_000, 2_001), None, "not a train");
+        assert_eq!(train(16, 100), Some(5_600));
         assert_eq!(train(15, 100), None, "below the low window");
     }
 
     #[test]
     fn a_delay_above_the_threshold() {
-        // The threshold is 10 ms + 4 ms. ACKs are too far apart for a train.
-        for (rtt, expected) in [(14_000, u32::MAX), (14_001, 20)] {
+        // An eighth, at least 4 and at most 16 ms. ACKs are too far apart for a train.
+        for (delay_min, rtt, expected) in [
+            (10_000, 14_000, u32::MAX),
+            (10_000, 14_001, 20),
+            (80_000, 90_000, u32::MAX),
+            (80_000, 90_001, 20),
+            (200_000, 216_000, u32::MAX),
+            (200_000, 216_001, 20),
+        ] {
             let (mut hystart, mut w) = (HyStart::default(), window(20));
             for i in 0..8u32 {
                 hystart.on_ack(
                     &mut w,
                     &ack(u64::from(i) * 3_000, 1_000 * (i + 1), 100_000),
                     rtt,
-                    10_000,
+                    delay_min,
                 );
                 assert_eq!(w.ssthresh, u32::MAX, "too few samples");
             }
-            hystart.on_ack(&mut w, &ack(24_000, 9_000, 100_000), rtt, 10_000);
+            let last = ack(24_000, 9_000, 100_000);
+            hystart.on_ack(&mut w, &last, rtt, delay_min);
             assert_eq!(w.ssthresh, expected);
+            // Once is enough.
+            w.ssthresh = u32::MAX;
+            hystart.on_ack(&mut w, &last, rtt, delay_min);
+            assert_eq!(w.ssthresh, u32::MAX);
         }
     }
 
@@ -202,5 +216,9 @@ mod tests {
             (hystart.round_end, hystart.round_start),
             (Some(9_000), 2_000)
         );
+        // Nearly half of the sequence numbers are beyond.
+        let far = 9_000 + (1 << 31) - 1;
+        hystart.on_ack(&mut w, &ack(3_000, far, far), 10_000, 10_000);
+        assert_eq!(hystart.round_end, Some(far));
     }
 }

@@ -135,5 +135,6 @@ mod tests {
         assert_eq!(Reno.ssthresh(&w(3), 0), 2);
         assert_eq!(Reno.ssthresh(&w(1), 0), 2);
         assert_eq!(Reno.undo(&w(10), 20), 20);
+        assert_eq!(Reno.undo(&w(30), 20), 30);
     }
 }

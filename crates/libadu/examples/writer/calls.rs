@@ -143,19 +143,36 @@ pub fn files(_: u16) {
     }
 }
 
-/// Ten writes to a connection between two calls of `getppid`; then ten that are refused, also between two.
+/// What the test counts between two calls of `getppid`: a first write; ten more; a `sendfile` with and one without an
+/// offset; a write to a Unix socket that is known; ten writes that are refused; a close.
 pub fn costs(port: u16) {
-    let fd = connect_small(port, Some(4096));
-    let data = vec![0_u8; 1000];
-    let ten = |bytes: usize| unsafe {
+    let counted = |calls: &dyn Fn()| unsafe {
         libc::getppid();
-        (0..10).for_each(|_| {
-            libc::write(fd, data.as_ptr().cast(), bytes);
-        });
+        calls();
         libc::getppid();
     };
-    write_all(fd, 1);
-    ten(1);
+    let ten_writes = |fd| {
+        for _ in 0..10 {
+            write(fd, 1);
+        }
+    };
+    let fd = connect_small(port, Some(4096));
+    counted(&|| write_all(fd, 1));
+    counted(&|| ten_writes(fd));
+    let file = unsafe { libc::open(c"/proc/self/exe".as_ptr(), libc::O_RDONLY) };
+    ok("open", i64::from(file));
+    counted(&|| {
+        let mut offset = 0;
+        unsafe { libc::sendfile(fd, file, &raw mut offset, 10) };
+    });
+    counted(&|| {
+        unsafe { libc::sendfile(fd, file, null_mut(), 10) };
+    });
+    let mut pair = [0; 2];
+    let made = unsafe { libc::socketpair(libc::AF_UNIX, libc::SOCK_STREAM, 0, pair.as_mut_ptr()) };
+    ok("socketpair", i64::from(made));
+    write_all(pair[0], 1);
+    counted(&|| write_all(pair[0], 1));
     set_nonblocking(fd);
     // Fill it: nobody reads. What arrives late at the receiver makes room in the buffer once more.
     let mut full = 0;
@@ -163,10 +180,6 @@ pub fn costs(port: u16) {
         full = if write(fd, 1000) < 0 { full + 1 } else { 0 };
         unsafe { libc::usleep(10_000) };
     }
-    ten(1);
-    unsafe {
-        libc::getppid();
-        libc::close(fd);
-        libc::getppid();
-    }
+    counted(&|| ten_writes(fd));
+    counted(&|| close(fd));
 }

@@ -86,6 +86,11 @@ fn closes_all(port: u16, close_all: impl Fn()) {
 
 /// All is closed by a system call, and every number up to 1100 is then a socket of the program's.
 pub fn number_taken(port: u16) {
+    let mut limit: libc::rlimit = unsafe { zeroed() };
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    limit.rlim_cur = limit.rlim_cur.max(limit.rlim_max.min(1100));
+    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    let last = limit.rlim_cur.min(1100) as c_int;
     ok("close_range", unsafe {
         libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0)
     });
@@ -96,11 +101,11 @@ pub fn number_taken(port: u16) {
         "socketpair",
         i64::from(unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, pair.as_mut_ptr()) }),
     );
-    for fd in 100..1100 {
+    for fd in 100..last {
         ok("dup2", i64::from(unsafe { libc::dup2(tcp, fd) }));
     }
     write_all(tcp, 1000);
-    for fd in 100..1100 {
+    for fd in 100..last {
         ok("dup2", i64::from(unsafe { libc::dup2(pair[0], fd) }));
     }
     write_all(tcp, 1000);
@@ -111,7 +116,7 @@ pub fn number_taken(port: u16) {
         (-1, libc::EAGAIN),
         "a report went to a socket of the program"
     );
-    (100..1100).for_each(close);
+    (100..last).for_each(close);
     close(tcp);
 }
 

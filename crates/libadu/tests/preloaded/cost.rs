@@ -90,26 +90,44 @@ fn a_program_without_sockets_makes_its_own_system_calls_only() {
 /// The numbers of docs/libadu.md.
 #[test]
 fn system_calls_of_a_write() {
+    use libc::{SYS_close as CLOSE, SYS_sendfile as SENDFILE, SYS_write as WRITE};
+    const ASKED: i64 = libc::SYS_getsockopt;
+    const TOLD: i64 = libc::SYS_sendmsg;
     let (sink, estimator) = (Sink::that_does_not_read(), Estimator::start());
-    let without = traced(bare("costs", sink.port));
     let ten = |calls: &[i64]| calls.repeat(10);
+    let without = traced(bare("costs", sink.port));
+    let one = vec![WRITE];
+    let file = vec![SENDFILE];
     assert_eq!(
         without,
         [
-            ten(&[libc::SYS_write]),
-            ten(&[libc::SYS_write]),
-            vec![libc::SYS_close]
+            one.clone(),
+            ten(&one),
+            file.clone(),
+            file,
+            one.clone(),
+            ten(&one),
+            vec![CLOSE]
         ]
     );
     let with = traced(preloaded(bare("costs", sink.port), &estimator.address));
-    let (asked, told) = (libc::SYS_getsockopt, libc::SYS_sendmsg);
-    assert_eq!(with[0], ten(&[asked, told, libc::SYS_write]));
+    // Which socket, whether TCP, and its two ends. The process's number is asked for once.
+    let (peer, local) = (libc::SYS_getpeername, libc::SYS_getsockname);
     assert_eq!(
-        with[1],
-        ten(&[asked, told, libc::SYS_write, told]),
+        with[0],
+        [ASKED, ASKED, peer, local, libc::SYS_getpid, TOLD, WRITE]
+    );
+    assert_eq!(with[1], ten(&[ASKED, TOLD, WRITE]));
+    let fstat = with[2][0];
+    assert_eq!(with[2], [fstat, ASKED, TOLD, SENDFILE]);
+    assert_eq!(with[3], [fstat, libc::SYS_lseek, ASKED, TOLD, SENDFILE]);
+    assert_eq!(with[4], [ASKED, WRITE], "a Unix socket");
+    assert_eq!(
+        with[5],
+        ten(&[ASKED, TOLD, WRITE, TOLD]),
         "a write that is refused"
     );
-    assert_eq!(with[2], [libc::SYS_getpid, told, libc::SYS_close]);
+    assert_eq!(with[6], [libc::SYS_getpid, TOLD, CLOSE]);
     sink.stop();
     estimator.stop();
 }

@@ -54,6 +54,10 @@ fn the_reduction_and_fast_convergence() {
     assert_eq!(cc.ssthresh(&window(50), 0), 35);
     assert_eq!(cc.epoch.w_max, 42, "50 x (1 + 0.7002) / 2 = 42.5");
     assert_eq!(cc.ssthresh(&window(1), 0), 2);
+    // The same window again is not less.
+    let (mut cc, _) = reduced(60);
+    cc.ssthresh(&window(60), 0);
+    assert_eq!(cc.epoch.w_max, 60);
 }
 
 #[test]
@@ -124,6 +128,9 @@ fn the_pace_by_hand() {
     // Above the plateau's start, nothing to gain: 100 windows for a segment.
     cc.epoch.update(&cc.settings, 60, 1, 1_600, HZ);
     assert_eq!(cc.epoch.pace, 6_000);
+    // A minute on the curve is far above: one segment for two acknowledged.
+    cc.epoch.update(&cc.settings, 61, 1, 16_000, HZ);
+    assert_eq!(cc.epoch.pace, 2);
 }
 
 #[test]
@@ -187,6 +194,14 @@ fn reno_friendly_by_hand() {
         (13, 3),
         "37 are two steps; 10 / 3"
     );
+    // One segment above the window is above: 15 / 1, where the curve is at its plateau of 15.
+    cc.epoch.w_est = 16;
+    cc.epoch.update(&cc.settings, 15, 0, 1_588, HZ);
+    assert_eq!((cc.epoch.w_est, cc.epoch.pace), (16, 15));
+    // What was acknowledged before a new epoch does not count in it.
+    cc.ssthresh(&window(12), 0);
+    cc.epoch.update(&cc.settings, 8, 3, 1_600, HZ);
+    assert_eq!((cc.epoch.w_est, cc.epoch.acked), (8, 3));
 }
 
 #[test]
@@ -217,8 +232,11 @@ fn rtt_samples_of_an_epochs_first_second_do_not_count() {
     assert_eq!(sample(&mut cc, &mut w, 1_249, 2 * MS), 3_000);
     assert_eq!(sample(&mut cc, &mut w, 1_250, 2 * MS), 2_000);
     assert_eq!(sample(&mut cc, &mut w, 1_251, 4 * MS), 2_000);
+    cc.hystart.on_ack(&mut w, &ack(1_251, 1), 4_000, 2_000);
+    assert_ne!(cc.hystart, HyStart::default());
     cc.on_state(&mut w, State::Loss, 0);
     assert_eq!(cc.epoch, Epoch::default());
+    assert_eq!(cc.hystart, HyStart::default());
 }
 
 #[test]

@@ -9,6 +9,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 import org.apache.hadoop.conf.Configurable;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
@@ -105,37 +106,30 @@ public class BlockPlacementPolicyReHDFS extends BlockPlacementPolicyDefault
       long blocksize,
       BlockStoragePolicy storagePolicy,
       EnumSet<AddBlockFlag> flags) {
-    // When the NameNode copies a block, it excludes nodes for its own reasons.
-    boolean clientExcludes = chosen.isEmpty() || returnChosenNodes;
-    if (clientExcludes && excludedNodes != null && excludedNodes.size() >= SUSPECT_NODES) {
-      Set<Node> excludedOrSuspect = withSuspectRacks(excludedNodes, writer);
-      if (excludedOrSuspect.size() > excludedNodes.size()) {
-        DatanodeStorageInfo[] targets =
+    Function<Set<Node>, DatanodeStorageInfo[]> chooseWithout =
+        nodes ->
             super.chooseTarget(
                 srcPath,
                 numOfReplicas,
                 writer,
                 chosen,
                 returnChosenNodes,
-                excludedOrSuspect,
+                nodes,
                 blocksize,
                 storagePolicy,
                 flags);
+    // When the NameNode copies a block, it excludes nodes for its own reasons.
+    boolean clientExcludes = chosen.isEmpty() || returnChosenNodes;
+    if (clientExcludes && excludedNodes != null && excludedNodes.size() >= SUSPECT_NODES) {
+      Set<Node> excludedOrSuspect = withSuspectRacks(excludedNodes, writer);
+      if (excludedOrSuspect.size() > excludedNodes.size()) {
+        DatanodeStorageInfo[] targets = chooseWithout.apply(excludedOrSuspect);
         if (targets.length == numOfReplicas + (returnChosenNodes ? chosen.size() : 0)) {
           return targets;
         }
       }
     }
-    return super.chooseTarget(
-        srcPath,
-        numOfReplicas,
-        writer,
-        chosen,
-        returnChosenNodes,
-        excludedNodes,
-        blocksize,
-        storagePolicy,
-        flags);
+    return chooseWithout.apply(excludedNodes);
   }
 
   /** The excluded nodes, and all of the racks of which several are excluded. */

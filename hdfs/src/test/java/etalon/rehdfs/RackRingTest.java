@@ -22,16 +22,19 @@ class RackRingTest {
     return node;
   }
 
+  /** Each rack maps to the one after it, and the last to the first. */
+  private static void assertRing(RackRing ring, String... racks) {
+    for (int i = 0; i < racks.length; i++) {
+      assertEquals(racks[(i + 1) % racks.length], ring.target(racks[i], NEXT));
+    }
+  }
+
   @Test
   void racksFollowEachOtherAsTheyAreNumbered() {
     for (int rack : new int[] {10, 2, 1, 3}) {
       add("n" + rack, "/rack" + rack);
     }
-    RackRing ring = RackRing.EMPTY.refreshed(topology, 1);
-    assertEquals("/rack2", ring.target("/rack1", NEXT));
-    assertEquals("/rack3", ring.target("/rack2", NEXT));
-    assertEquals("/rack10", ring.target("/rack3", NEXT));
-    assertEquals("/rack1", ring.target("/rack10", NEXT));
+    assertRing(RackRing.EMPTY.refreshed(topology, 1), "/rack1", "/rack2", "/rack3", "/rack10");
   }
 
   @Test
@@ -40,9 +43,7 @@ class RackRingTest {
     add("n2", "/east/r2");
     add("n3", "/west/r1");
     RackRing ring = RackRing.EMPTY.refreshed(topology, 2);
-    assertEquals("/east/r2", ring.target("/east/r1", NEXT));
-    assertEquals("/west/r1", ring.target("/east/r2", NEXT));
-    assertEquals("/east/r1", ring.target("/west/r1", NEXT));
+    assertRing(ring, "/east/r1", "/east/r2", "/west/r1");
     assertNull(ring.target("/east", NEXT));
   }
 
@@ -63,22 +64,20 @@ class RackRingTest {
     Node b2 = add("b2", "/b");
     add("c1", "/c");
     RackRing ring = RackRing.EMPTY.refreshed(topology, 1);
-    assertEquals("/b", ring.target("/a", NEXT));
+    assertRing(ring, "/a", "/b", "/c");
 
     topology.remove(b1);
     assertSame(ring, ring.refreshed(topology, 1), "one node of /b is left");
     topology.remove(b2);
     RackRing closed = ring.refreshed(topology, 1);
-    assertEquals("/c", closed.target("/a", NEXT));
+    assertRing(closed, "/a", "/c");
     assertNull(closed.target("/b", NEXT));
 
     topology.add(b1);
     add("aa1", "/aa");
     RackRing open = closed.refreshed(topology, 1);
     assertNotSame(closed, open);
-    assertEquals("/aa", open.target("/a", NEXT));
-    assertEquals("/b", open.target("/aa", NEXT));
-    assertEquals("/a", open.target("/c", NEXT));
+    assertRing(open, "/a", "/aa", "/b", "/c");
   }
 
   @Test

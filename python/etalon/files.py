@@ -1,0 +1,47 @@
+"""Files that are there whole or not at all: each is written beside its place, brought to the disk and renamed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from etalon.errors import PlanError
+
+
+@contextmanager
+def draft(path: Path) -> Iterator[Path]:
+    """A file to write in the folder of `path`, which becomes `path` if the block ends without an exception, and else vanishes.
+
+    Raises:
+        OSError: if the file cannot be written.
+    """
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        yield beside
+        with beside.open("rb") as stream:
+            os.fsync(stream.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def put(path: Path, content: bytes | str) -> None:
+    """Writes a file in the place of one that may be there. Text is UTF-8.
+
+    Raises:
+        OSError: if the file cannot be written.
+    """
+    with draft(path) as beside:
+        beside.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def check_writable(path: Path) -> None:
+    """Says before a long run, not after it, that a file or folder of this name cannot be made."""
+    place = next(parent for parent in path.absolute().parents if parent.exists())
+    if not place.is_dir():
+        raise PlanError(f"cannot be made: {place} is a file, not a folder", file=str(path))
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise PlanError(f"cannot be made: no permission to write in {place}", file=str(path))
