@@ -137,11 +137,12 @@ impl Accounts {
             writers.len() - 1
         });
         let writer = &mut writers[index];
-        if writer.closed {
+        // One that has closed writes no more. But a write of another thread, which that cut off, is taken back after it.
+        if writer.closed && report.total > writer.total {
             return;
         }
         let before = core::mem::replace(&mut writer.total, report.total);
-        writer.closed = report.kind == Kind::Closed;
+        writer.closed |= report.kind == Kind::Closed;
         if report.total > before {
             self.demand.written(now, number, report.total - before);
         } else if report.total < before {

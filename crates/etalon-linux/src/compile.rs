@@ -68,7 +68,8 @@ pub(crate) fn compile(
                 end: trace.end,
                 snap: SNAP,
             }),
-        end_when_done: plan.end_when_done,
+        // Programs that are tried out end by themselves, or when their user says so.
+        end_when_done: plan.end_when_done && options.mode == Mode::Run,
     };
     Ok((setup, text(plan, image, options)?))
 }

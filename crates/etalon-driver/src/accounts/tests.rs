@@ -205,6 +205,9 @@ fn reports_are_running_totals() {
     assert_eq!(world.demand(), 6300);
     world.written(8, 400);
     assert_eq!(world.demand(), 6400);
+    // Unless it takes back what its closing cut off.
+    world.written(7, 7000);
+    assert_eq!(world.demand(), 5400);
 }
 
 #[test]
