@@ -5,7 +5,9 @@ set -eu
 
 out=$1
 root=$(cd "$(dirname "$0")/../.." && pwd)
-target=${CARGO_TARGET_DIR:-$root/target/libadu}
+# In one folder cargo would take another checkout's build for this one's, if that is later.
+checkout=$(printf '%s' "$root" | cksum | cut -d ' ' -f 1)
+target=${CARGO_TARGET_DIR:-$root/target}/libadu-$checkout
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 
 # Nothing of the user's configuration gets in, and no path of this machine gets out.

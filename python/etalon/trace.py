@@ -224,6 +224,8 @@ class _Timeline:
                 self._count(
                     t_ns, self._track("VOQs", f"VOQ {pair} capacity", unit="packets"), value
                 )
+            case "hold":
+                self._instant(t_ns, self._track("holds", f"holds {pair}"), "held", bytes=size)
             case "drop":
                 self._instant(
                     t_ns, self._track("drops", f"drops {pair}"), "drop", bytes=size, voq=value

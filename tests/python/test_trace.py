@@ -115,6 +115,7 @@ def test_queues_count_and_losses_are_instants() -> None:
         (4, "dequeue", 0, 1, 0, 9000, "packet"),
         (5, "drop", 0, 1, 16, 9000, ""),
         (6, "depart", 0, 1, 12345, 9000, "packet"),
+        (7, "hold", 0, 1, 0, 9000, ""),
     ]
     assert timeline(rows, 10) == {
         "VOQ 0→1": [(1, COUNTER, 1), (4, COUNTER, 0), (5, COUNTER, 16)],
@@ -122,6 +123,7 @@ def test_queues_count_and_losses_are_instants() -> None:
         "VOQ 0→1 capacity": [(3, COUNTER, 50)],
         "drops 0→1": [(5, INSTANT, "drop")],
         "latency 0→1 packet": [(6, COUNTER, 12345)],
+        "holds 0→1": [(7, INSTANT, "held")],
     }
 
 

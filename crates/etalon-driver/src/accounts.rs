@@ -137,7 +137,8 @@ impl Accounts {
             writers.len() - 1
         });
         let writer = &mut writers[index];
-        // Who has closed writes no more, but may still take back what a write that the close cut off had announced.
+        // One that has closed writes no more: what says so comes late. But a write of another thread, which that cut off, is
+        // taken back after it, by a second 'closed'.
         if writer.closed && report.kind == Kind::Written {
             return;
         }

@@ -283,7 +283,8 @@ impl Driver {
             let Ok(report) = Report::decode(bytes) else {
                 continue;
             };
-            let (Some(src), Some(dst)) = (self.end_at(report.src), self.end_at(report.dst)) else {
+            let (Some(src), Some(dst)) = (self.endpoint(report.src), self.endpoint(report.dst))
+            else {
                 continue;
             };
             let way = Way { src, dst };
@@ -294,7 +295,7 @@ impl Driver {
     }
 
     /// The host and port of an address, which is 10.rack.host+1.
-    fn end_at(&self, address: SocketAddrV4) -> Option<(u32, u16)> {
+    fn endpoint(&self, address: SocketAddrV4) -> Option<(u32, u16)> {
         let [net, high, low, number] = address.ip().octets();
         let host = u32::from(number.checked_sub(1)?);
         let rack = u16::from_be_bytes([high, low]);

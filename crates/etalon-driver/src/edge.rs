@@ -64,11 +64,11 @@ pub struct Sent {
     pub ect: bool,
     /// It is a TCP segment. If not, what follows has no meaning.
     pub tcp: bool,
-    /// Flags of TCP.
+    /// TCP's SYN flag.
     pub syn: bool,
-    /// Flags of TCP.
+    /// TCP's FIN flag.
     pub fin: bool,
-    /// Flags of TCP.
+    /// TCP's RST flag.
     pub rst: bool,
     /// TCP's source and destination port.
     pub ports: (u16, u16),

@@ -68,7 +68,8 @@ pub(crate) fn compile(
                 end: trace.end,
                 snap: SNAP,
             }),
-        end_when_done: plan.end_when_done,
+        // Programs that are tried out end by themselves, or when their user says so.
+        end_when_done: plan.end_when_done && options.mode == Mode::Run,
     };
     Ok((setup, text(plan, image, options)?))
 }
@@ -77,7 +78,11 @@ pub(crate) fn compile(
 pub(crate) fn memory_mib(plan: &Plan) -> u32 {
     let hosts = u32::from(plan.racks()) * u32::from(plan.hosts());
     let flows = plan.flows.len() as u32;
-    (256 + hosts + flows / 32).next_multiple_of(256)
+    // The decomposition of dense demand takes a KiB for each pair of racks.
+    let computing = plan
+        .control()
+        .map_or(0, |_| u32::from(plan.racks()).pow(2) / 1024);
+    (256 + hosts + flows / 32 + computing).next_multiple_of(256)
 }
 
 /// What Linux cannot do.

@@ -275,6 +275,7 @@ impl<'a, O: Observer> Replay<'a, O> {
 
     /// A piece of a week that was computed from demand.
     #[cold]
+    #[inline(never)] // it would make the frame of what every record passes larger
     fn computed(&mut self, now: Time, event: Event) -> Result<(), String> {
         let Some(computed) = self.weeks.hear(event)? else {
             return Ok(());

@@ -205,7 +205,10 @@ fn reports_are_running_totals() {
     assert_eq!(world.demand(), 6300);
     world.written(8, 400);
     assert_eq!(world.demand(), 6400);
-    // The close cut a write of another thread off, which takes back what it had announced.
+    // A thread's word of before was overtaken.
+    world.written(7, 7900);
+    assert_eq!(world.demand(), 6400);
+    // What the closing cut off is taken back.
     world.report(7, 7800, Kind::Closed);
     assert_eq!(world.demand(), 6200);
 }
