@@ -140,8 +140,10 @@ impl Flows {
         ];
         // HDFS turns Nagle's algorithm off at both ends (dfs.data.transfer.client.tcpnodelay, .server.tcpnodelay).
         let nagle = flow < self.planned();
+        let pauses = wanted.connects() < Time(wanted.start_ns);
         let config = |seq| Config {
             nagle,
+            window_bounds_rtt: pauses,
             ..stack::config(&self.plan, seq)
         };
         let client = Connection::client(config(initial[0]), control.clone());
