@@ -270,7 +270,7 @@ impl Driver {
     /// One of the plan's flows starts: all its bytes are its stack's to send.
     pub fn flow_started<E: Environment>(&mut self, kernel: u64, flow: u32, env: &E) {
         self.announce(kernel, env, |now, accounts| {
-            accounts.flow_started(now, flow)
+            accounts.flow_started(now, flow);
         });
     }
 

@@ -143,6 +143,7 @@ impl Flows {
         let pauses = wanted.connects() < Time(wanted.start_ns);
         let config = |seq| Config {
             nagle,
+            // The first data echoes what was sent before the pause.
             window_bounds_rtt: pauses,
             ..stack::config(&self.plan, seq)
         };

@@ -38,8 +38,8 @@ pub struct Config {
     /// Largest receive buffer that autotuning goes to, in bytes of payload (Linux: half of 6 MiB); no autotuning if it is
     /// not larger than `receive_buffer`.
     pub max_receive_buffer: u32,
-    /// Autotuning bounds its round-trip time by the time that a whole window takes to arrive, as Linux does. Without it, an
-    /// echo from before a pause of the peer counts as a round trip.
+    /// Autotuning measures from the handshake on, and bounds its round-trip time by the time that a whole window takes to
+    /// arrive. Without it, an echo from before a pause of the peer counts as a round trip.
     pub window_bounds_rtt: bool,
     /// Explicit congestion notification.
     pub ecn: Ecn,

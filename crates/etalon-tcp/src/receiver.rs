@@ -52,6 +52,7 @@ pub(crate) struct Receiver {
     window_limit: u32,
     /// Grows the buffer with the flow.
     autotune: Option<Autotune>,
+    /// As [`Config::window_bounds_rtt`].
     bounds_rtt: bool,
     buffer: u32,
     /// In order and not yet read.

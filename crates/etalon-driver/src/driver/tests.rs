@@ -534,7 +534,6 @@ fn a_sender_s_window_is_logged_when_it_changes() {
 fn packets_are_marked_then_captured_then_delivered() {
     let setup = Setup {
         capture: Some(Capture {
-            connect: Time(0),
             start: Time(0),
             end: Time(1_000_000),
             snap: 96,
