@@ -84,8 +84,9 @@ struct etalon_info {
 struct etalon_flow {
 	__u32 src;		/* hosts: rack * hosts + host */
 	__u32 dst;
-	__u64 start;		/* virtual ns */
-	__u64 stop;		/* virtual ns, U64_MAX for never */
+	__u64 connect;		/* virtual ns, as all of these; not after the start */
+	__u64 start;
+	__u64 stop;		/* U64_MAX for never */
 	__u64 bytes;		/* U64_MAX for no end */
 	char cc[16];
 };
@@ -117,8 +118,8 @@ u64 etalon_clock(u64 virtual_ns);
 /*
  * What is said of demand, where it is known from hosts. Any context.
  */
-/* The client of a flow is opened: its bytes are its stack's to send. */
-void etalon_flow_opened(u32 flow);
+/* A flow starts: its bytes are its stack's to send. */
+void etalon_flow_started(u32 flow);
 void etalon_flow_killed(u32 flow);
 /* The estimator receives a datagram. */
 void etalon_report(const void *datagram, size_t len);
@@ -190,7 +191,7 @@ u64 etalon_core_kernel_time(const struct etalon_core *core, u64 virtual_ns);
 bool etalon_core_send(struct etalon_core *core, u64 kernel, u32 host,
 		      const struct etalon_packet *packet);
 /* May change etalon_core_next(), as the next ones may. */
-void etalon_core_flow_opened(struct etalon_core *core, u64 kernel, u32 flow);
+void etalon_core_flow_started(struct etalon_core *core, u64 kernel, u32 flow);
 void etalon_core_flow_killed(struct etalon_core *core, u64 kernel, u32 flow);
 void etalon_core_report(struct etalon_core *core, u64 kernel,
 			const void *datagram, size_t len);

@@ -397,12 +397,12 @@ u64 etalon_clock(u64 virtual_ns)
 
 /* Demand. */
 
-void etalon_flow_opened(u32 flow)
+void etalon_flow_started(u32 flow)
 {
 	unsigned long flags;
 
 	local_irq_save(flags);
-	etalon_core_flow_opened(core, ktime_get_ns(), flow);
+	etalon_core_flow_started(core, ktime_get_ns(), flow);
 	arm();
 	local_irq_restore(flags);
 }

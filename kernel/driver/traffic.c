@@ -3,13 +3,13 @@
  * traffic.c - the plan's TCP flows
  *
  * Each flow is an ordinary pair of TCP sockets: the client on the flow's source
- * host connects to port 5001 of the destination host, writes its bytes (or for
- * ever) in blocks of 128 KiB and closes; the server reads what arrives and
- * closes in turn. Nothing of TCP is bypassed; what is spared is the cost of
- * programs. One kernel thread serves all sockets without blocking, as a program
- * with an event loop does; its work takes no virtual time. What it writes are
- * the same zero pages again and again, by reference; what it reads it does not
- * copy.
+ * host connects to port 5001 of the destination host, at the flow's start or
+ * before. From the start on it writes its bytes (or for ever) in blocks of 128
+ * KiB, and closes; the server reads what arrives and closes in turn. Nothing of
+ * TCP is bypassed; what is spared is the cost of programs. One kernel thread
+ * serves all sockets without blocking, as a program with an event loop does; its
+ * work takes no virtual time. What it writes are the same zero pages again and
+ * again, by reference; what it reads it does not copy.
  *
  * Data could be read without a thread, in the softirq that brought it. That
  * would be cheaper, but such a reader comes before TCP's decision to acknowledge
@@ -38,11 +38,12 @@ struct flow {
 	struct socket *server;
 	u64 written;
 	u64 received;			/* by the server's application */
-	bool begun, stop;		/* their times have come */
+	bool connect, start, stop;	/* their times have come */
+	bool started;			/* and the start has been told */
 	bool over;			/* all was received, or it was killed */
 	struct meter_counts counts;	/* of the client */
 	u32 retransmits, cwnd, ssthresh, srtt_us;
-	struct hrtimer timer;		/* the start, then the stop */
+	struct hrtimer timer;		/* to connect, to start, to stop */
 	struct kthread_work client_work;
 	struct kthread_work server_work;
 };
@@ -373,11 +374,14 @@ static void client_run(struct kthread_work *work)
 		flow_over(flow);
 		return;
 	}
+	if (flow->start && !flow->started) {
+		flow->started = true;
+		log_event(ETALON_STARTED, flow->index, 0);
+		etalon_flow_started(flow->index);
+	}
 	switch (flow->state) {
 	case WAITING:
 		flow->state = CONNECTING;
-		log_event(ETALON_STARTED, flow->index, 0);
-		etalon_flow_opened(flow->index);
 		ret = client_open(flow);
 		if (ret)
 			etalon_log_failure("flow %u cannot connect from host %u to %u: error %d",
@@ -391,7 +395,7 @@ static void client_run(struct kthread_work *work)
 	case CLOSING:
 		if (flow->client->sk->sk_state == TCP_CLOSE)
 			client_release(flow, false);
-		else if (flow->state == SENDING)
+		else if (flow->state == SENDING && flow->start)
 			client_send(flow);
 		return;
 	case CLOSED:
@@ -402,18 +406,23 @@ static void client_run(struct kthread_work *work)
 static enum hrtimer_restart flow_timer(struct hrtimer *timer)
 {
 	struct flow *flow = container_of(timer, struct flow, timer);
+	u64 next = U64_MAX;
 
-	if (!flow->begun) {
-		flow->begun = true;
-		client_ask(flow);
-		if (flow->plan.stop == U64_MAX)
-			return HRTIMER_NORESTART;
-		hrtimer_set_expires(timer, etalon_clock(flow->plan.stop));
-		return HRTIMER_RESTART;
+	if (!flow->connect && flow->plan.connect < flow->plan.start) {
+		flow->connect = true;
+		next = flow->plan.start;
+	} else if (!flow->start) {
+		flow->connect = true;
+		flow->start = true;
+		next = flow->plan.stop;
+	} else {
+		flow->stop = true;
 	}
-	flow->stop = true;
 	client_ask(flow);
-	return HRTIMER_NORESTART;
+	if (next == U64_MAX)
+		return HRTIMER_NORESTART;
+	hrtimer_set_expires(timer, etalon_clock(next));
+	return HRTIMER_RESTART;
 }
 
 /* --------------------------------------------------------------- the run -- */
@@ -481,7 +490,7 @@ int etalon_traffic_start(void)
 		}
 	}
 	for (i = 0; i < flow_count; i++)
-		hrtimer_start(&flows[i].timer, etalon_clock(flows[i].plan.start),
+		hrtimer_start(&flows[i].timer, etalon_clock(flows[i].plan.connect),
 			      HRTIMER_MODE_ABS);
 	return 0;
 }

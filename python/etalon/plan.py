@@ -199,7 +199,7 @@ class Plan(Table):
             flow
             for kind in WORKLOADS
             for index, workload in enumerate(getattr(self, kind))
-            for flow in workload.resolve(self.setting(f"{kind}.{index}"))
+            for flow in workload.all_flows(self.setting(f"{kind}.{index}"))
         ]
 
     @cached_property

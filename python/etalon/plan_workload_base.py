@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints
 from etalon import controls as registry
 from etalon.errors import PlanError
 from etalon.plan_base import Table
-from etalon.units import Time, problem, shown
+from etalon.units import TIME, Time, problem, shown
 
 HostId = tuple[int, int]
 """Rack and host."""
@@ -82,14 +82,26 @@ class Workload(Table):
     """Completion times are given for each class of flows."""
     start: Time = 0
     """When the first sender begins."""
+    connect: Time | None = None
+    """If set, connections are made before `start`, one after the other and evenly from this time on, as flowgrind does;
+    leave each a round trip. Without it, each flow connects when it starts."""
 
     @property
     def racks(self) -> tuple[int, int]:
         """The rack pair that is measured if the plan names none."""
         return 0, 1
 
+    def all_flows(self, setting: Setting) -> list[dict[str, Any]]:
+        """The flows as the core takes them, in the order in which they connect if they do before they start."""
+        flows = list(self.resolve(setting))
+        if self.connect is not None:
+            for index, flow in enumerate(flows):
+                share = (self.start - self.connect) * index // len(flows)
+                flow["connect_ns"] = self.connect + share
+        return flows
+
     def resolve(self, setting: Setting) -> Iterator[dict[str, Any]]:
-        """The flows as the core takes them."""
+        """The flows, each of which connects when it starts."""
         raise NotImplementedError
 
     def expected(self, setting: Setting) -> float:
@@ -99,6 +111,13 @@ class Workload(Table):
     def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
         """What is wrong with this workload in a network of this size."""
         yield from registry.problems(key, self.cc, self.params)
+        if self.connect is not None and self.connect >= self.start:
+            yield PlanError(
+                f"{shown(TIME.format(self.connect))} must be earlier than the start at {TIME.format(self.start)}: "
+                "connections are made between the two",
+                key=f"{key}.connect",
+                value=self.connect,
+            )
 
     def one(
         self,

@@ -64,6 +64,10 @@ class Dfsio(Workload):
 
     def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
         """What is wrong with this job."""
+        if self.connect is not None:
+            yield PlanError(
+                "a job connects anew for each block; leave the key out", key=f"{key}.connect"
+            )
         if self.rotate is not None and self.placement != "rehdfs":
             yield PlanError(
                 'only the placement "rehdfs" has a mapping that changes', key=f"{key}.rotate"

@@ -73,6 +73,15 @@ def test_a_workload_draws_the_same_whatever_stands_beside_it() -> None:
     assert [flow["bytes"] for flow in other] != [flow["bytes"] for flow in alone]
 
 
+def test_connections_are_made_one_after_the_other_before_the_start() -> None:
+    table = {"size": "1MB", "hosts": 2, "start": "3ms"}
+    late = plan(racks=3, hosts=4, shuffle=table).flows
+    early = plan(racks=3, hosts=4, shuffle={**table, "connect": "600us"}).flows
+    # 24 flows within 2.4 ms.
+    assert [flow.pop("connect_ns") for flow in early] == [600_000 + 100_000 * n for n in range(24)]
+    assert early == late
+
+
 def test_a_shuffle_is_from_all_to_all_other_racks() -> None:
     flows = plan(racks=3, hosts=4, shuffle={"size": "1MB", "hosts": 2, "class": "all"})
     assert pairs(flows) == {(a, b): 4 for a in range(3) for b in range(3) if a != b}
@@ -246,6 +255,11 @@ def test_a_bad_line_is_named_by_its_own_file_not_by_the_plan_that_reads_it(tmp_p
         ({"poisson": {"load": 0.5, "sizes": "web"}}, 'must be one of "websearch", "datamining"'),
         ({"poisson": {"load": 9.0, "of": "10Tbps"}}, "flows; at most 100000 are run"),
         ({"poisson": {"load": 0.1, "period": "5s"}}, "flows would begin up to 5s, after the end"),
+        (
+            {"poisson": {"load": 0.5, "connect": "0s"}},
+            'poisson.connect: "0ns" must be earlier than',
+        ),
+        ({"dfsio": {"start": "1s", "connect": "0s"}}, "a job connects anew for each block"),
         ({"dfsio": {"rotate": "1s"}}, 'only the placement "rehdfs" has a mapping that changes'),
         ({"dfsio": {"placement": "near"}}, 'dfsio.0.placement: "near" must be one of'),
     ],

@@ -1,7 +1,7 @@
 //! What hosts say of their demand, and what the network does with it: application data units on real hosts (Etalon'18,
 //! section 5.2).
 //!
-//! The plan's flows are announced when they are opened. Other connections are followed from their SYN on, and announced by
+//! The plan's flows are announced when they start. Other connections are followed from their SYN on, and announced by
 //! the reports of their programs; the same 4-tuple names both.
 
 use alloc::collections::BTreeMap;
@@ -103,8 +103,8 @@ impl Accounts {
         &mut self.demand
     }
 
-    /// The client of one of the plan's flows is opened: it hands all its bytes to its stack.
-    pub(crate) fn flow_opened(&mut self, now: Time, flow: u32) {
+    /// One of the plan's flows starts: its client hands all its bytes to its stack.
+    pub(crate) fn flow_started(&mut self, now: Time, flow: u32) {
         if let Some(bytes) = self.flows.get(flow as usize) {
             self.demand
                 .written(now, 2 * flow, bytes.unwrap_or(u64::MAX));

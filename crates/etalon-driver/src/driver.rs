@@ -267,9 +267,11 @@ impl Driver {
         }
     }
 
-    /// The client of one of the plan's flows is opened: all its bytes are its stack's to send.
-    pub fn flow_opened<E: Environment>(&mut self, kernel: u64, flow: u32, env: &E) {
-        self.announce(kernel, env, |now, accounts| accounts.flow_opened(now, flow));
+    /// One of the plan's flows starts: all its bytes are its stack's to send.
+    pub fn flow_started<E: Environment>(&mut self, kernel: u64, flow: u32, env: &E) {
+        self.announce(kernel, env, |now, accounts| {
+            accounts.flow_started(now, flow);
+        });
     }
 
     /// One of the plan's flows is killed.

@@ -111,7 +111,9 @@ pub struct FlowSetup {
     pub dst: u32,
     /// The kernel's name of the congestion control, at most [`CC_NAME_MAX`] bytes.
     pub cc: String,
-    /// When it starts.
+    /// When its client connects, not after the start.
+    pub connect: Time,
+    /// When it starts: its client has all of its bytes to send from then on.
     pub start: Time,
     /// When it is killed, if ever.
     pub stop: Option<Time>,
@@ -303,7 +305,7 @@ impl Setup {
             && self
                 .flows
                 .iter()
-                .all(|flow| flow.src < hosts && flow.dst < hosts)
+                .all(|flow| flow.src < hosts && flow.dst < hosts && flow.connect <= flow.start)
     }
 }
 
@@ -512,6 +514,7 @@ impl FlowSetup {
         w.word(self.src);
         w.word(self.dst);
         write_name(&self.cc, w);
+        w.word(self.connect.0);
         w.word(self.start.0);
         w.option(self.stop.map(|time| time.0));
         w.option(self.bytes);
@@ -522,6 +525,7 @@ impl FlowSetup {
             src: r.narrow()?,
             dst: r.narrow()?,
             cc: read_name(r, CC_NAME_MAX)?,
+            connect: Time(r.word()?),
             start: Time(r.word()?),
             stop: r.option()?.map(Time),
             bytes: r.option()?,

@@ -161,6 +161,7 @@ fn flow(plan: &Plan, flow: &FlowPlan) -> FlowSetup {
         src: plan.host_index(flow.src_rack, flow.src_host),
         dst: plan.host_index(flow.dst_rack, flow.dst_host),
         cc: flow.cc.clone(),
+        connect: flow.connects(),
         start: Time(flow.start_ns),
         stop: flow.stop_ns.map(Time),
         bytes: flow.bytes,

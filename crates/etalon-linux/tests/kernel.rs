@@ -187,6 +187,38 @@ fn flows_of_some_bytes_end() {
 
 #[test]
 #[ignore = "needs a kernel"]
+fn a_flow_that_has_connected_sends_at_once() {
+    // Beyond a retransmission timeout: the first window is as after a handshake (RFC 2861 halves what has grown).
+    let flow = |connect: u64| {
+        json!([{"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": 1, "cc": "reno",
+            "connect_ns": connect, "start_ns": 300_000_000, "bytes": 44_740}])
+    };
+    let time = |connect: u64| {
+        let mut plan = dumbbell(&flow(connect));
+        plan.duration_ns = 310_000_000;
+        let linux = ran(&plan, &Options::default()).results;
+        let sim = etalon_sim::run(&plan, &Control::default()).expect("a run");
+        let [linux, sim] = [linux, sim].map(|r| integers(&r.flows, "end_ns")[0] - 300_000_000);
+        assert!((linux - sim).abs() < 1_000, "{linux} and {sim}");
+        linux
+    };
+    let handshake = time(300_000_000) - time(0);
+    // Two delays of 30 us, and little more.
+    assert!((60_000..64_000).contains(&handshake), "{handshake}");
+}
+
+#[test]
+#[ignore = "needs a kernel"]
+fn a_connection_that_is_killed_before_its_start_sends_nothing() {
+    let flow = json!([{"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": 1, "cc": "reno",
+        "connect_ns": 0, "start_ns": 1_000_000, "stop_ns": 900_000, "bytes": 44_740}]);
+    let run = ran(&dumbbell(&flow), &Options::default());
+    assert_eq!(integers(&run.results.flows, "bytes_delivered")[0], 0);
+    assert_eq!(integers(&run.results.flows, "end_ns")[0], -1);
+}
+
+#[test]
+#[ignore = "needs a kernel"]
 fn a_stopped_run_keeps_what_it_has_and_leaves_nothing() {
     let folder = Folder::new("stopped");
     let image = folder.image();

@@ -144,7 +144,10 @@ pub struct FlowPlan {
     /// The congestion control's parameters.
     #[serde(default)]
     pub cc_params: std::collections::BTreeMap<String, f64>,
-    /// When it starts.
+    /// When its client connects, not after the start; none for when it starts.
+    #[serde(default)]
+    pub connect_ns: Option<u64>,
+    /// When it starts: its client has all of its bytes to send from then on.
     pub start_ns: u64,
     /// When it is killed, if ever.
     #[serde(default)]
@@ -296,6 +299,9 @@ impl Plan {
             if flow.bytes == Some(0) {
                 return error(format!("flow {index} has nothing to send"));
             }
+            if flow.connects().0 > flow.start_ns {
+                return error(format!("flow {index} starts before it connects"));
+            }
         }
         for (index, job) in self.dfsio.iter().enumerate() {
             if [job.file_bytes, job.block_bytes, job.packet_bytes].contains(&0)
@@ -442,6 +448,12 @@ impl Plan {
 }
 
 impl FlowPlan {
+    /// When its client connects.
+    #[must_use]
+    pub fn connects(&self) -> Time {
+        Time(self.connect_ns.unwrap_or(self.start_ns))
+    }
+
     /// From the rack of the sender to that of the receiver.
     #[must_use]
     pub fn pair(&self) -> Pair {

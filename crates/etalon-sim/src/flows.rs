@@ -1,6 +1,6 @@
 //! The flows of a run: which there are, and the endpoints of those that are open.
 //!
-//! Endpoints exist from a flow's start until nothing can happen in it any more, so that memory holds the flows that are
+//! Endpoints exist from when a flow connects until nothing can happen in it any more, so that memory holds the flows that are
 //! open at a time and not all that a plan has.
 
 use etalon_measure::plan::{FlowPlan, Plan, PlanError};
@@ -140,8 +140,11 @@ impl Flows {
         ];
         // HDFS turns Nagle's algorithm off at both ends (dfs.data.transfer.client.tcpnodelay, .server.tcpnodelay).
         let nagle = flow < self.planned();
+        let pauses = wanted.connects() < Time(wanted.start_ns);
         let config = |seq| Config {
             nagle,
+            // The first data echoes what was sent before the pause.
+            window_bounds_rtt: pauses,
             ..stack::config(&self.plan, seq)
         };
         let client = Connection::client(config(initial[0]), control.clone());
@@ -271,7 +274,7 @@ impl Flows {
     }
 }
 
-/// The numbers of the plan's flows in the order of their starts.
+/// The numbers of the plan's flows in the order in which they connect and start: twice where these are two instants.
 #[derive(Debug)]
 pub(crate) struct Starts {
     order: Vec<(Time, u32)>,
@@ -280,15 +283,19 @@ pub(crate) struct Starts {
 
 impl Starts {
     pub(crate) fn new(plan: &Plan) -> Starts {
-        let flows = plan.flows.iter().enumerate();
-        let mut order: Vec<(Time, u32)> = flows
-            .map(|(index, flow)| (Time(flow.start_ns), index as u32))
-            .collect();
+        let mut order: Vec<(Time, u32)> = Vec::with_capacity(plan.flows.len());
+        for (index, flow) in plan.flows.iter().enumerate() {
+            let (connects, starts) = (flow.connects(), Time(flow.start_ns));
+            if connects < starts {
+                order.push((connects, index as u32));
+            }
+            order.push((starts, index as u32));
+        }
         order.sort_unstable();
         Starts { order, next: 0 }
     }
 
-    /// The next flow to start, and when.
+    /// The next flow to connect or to start, and when.
     pub(crate) fn take(&mut self) -> Option<(Time, u32)> {
         let first = self.order.get(self.next).copied();
         self.next += 1;

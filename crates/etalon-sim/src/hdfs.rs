@@ -229,6 +229,7 @@ impl Job {
             dst_host: to.1,
             cc: self.plan.cc.clone(),
             cc_params: self.plan.cc_params.clone(),
+            connect_ns: None,
             start_ns: now.0,
             stop_ns: None,
             bytes: Some(REQUEST + block.bytes),

@@ -10,7 +10,7 @@ use etalon_units::Time;
 pub(crate) enum Source {
     /// The head of a host's pipe reaches the fabric.
     Host(u32),
-    /// A flow starts.
+    /// A flow connects, or starts.
     Start(u32),
     /// A flow is stopped.
     Stop(u32),

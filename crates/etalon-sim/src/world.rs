@@ -113,7 +113,7 @@ impl<T: Tap, A: Announce> World<T, A> {
         Ok(world)
     }
 
-    /// Sets the event for the next flow to start. One is enough: the queue stays small.
+    /// Sets the event for the next flow to connect or to start. One is enough: the queue stays small.
     fn await_start(&mut self) {
         if let Some((time, flow)) = self.starts.take() {
             self.queue.push(time, Source::Start(flow));
@@ -183,11 +183,20 @@ impl<T: Tap, A: Announce> World<T, A> {
         }
     }
 
+    /// A flow connects, unless it has; at its start its client writes.
     fn start(&mut self, now: Time, flow: u32) {
         if self.flows.is_over(flow) {
             return; // killed before it began
         }
-        self.open(flow);
+        if !self.flows.is_open(flow) {
+            self.open(flow);
+        } else if self.flows.end(2 * flow).connection.is_closed() {
+            return; // killed before it began, and its reset is under way
+        }
+        if now < Time(self.flows.plan(flow).start_ns) {
+            self.transmit(now, 2 * flow);
+            return;
+        }
         match self.flows.plan(flow).bytes {
             None => {
                 self.announce.written(now, 2 * flow, u64::MAX);

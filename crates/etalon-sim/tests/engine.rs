@@ -145,6 +145,43 @@ fn flows_start_and_stop_when_told() {
 }
 
 #[test]
+fn a_flow_that_has_connected_sends_at_once() {
+    // As above without the handshake, after a pause of more than a retransmission timeout.
+    let flow = json!([{"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": 0, "cc": "reno",
+        "connect_ns": 1_000, "start_ns": 300_000_000, "bytes": 44_740}]);
+    let mut value = dumbbell(310_000_000, flow);
+    value["network"]["host"]["jitter_ns"] = json!(0);
+    let results = run(&value);
+    let end = integers(&results.flows, "end_ns")[0];
+    let expected = 300_000_000 + 1_803 + 5 * 7_211 + 2 + 30_000;
+    assert!((end - expected).abs() <= 80, "{end} instead of {expected}");
+    assert_eq!(integers(&results.flows, "retransmits")[0], 0);
+}
+
+#[test]
+fn a_pause_after_the_handshake_does_not_keep_the_window_small() {
+    let flow = json!([{"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": 0, "cc": "reno",
+        "connect_ns": 0, "start_ns": 500_000_000, "bytes": 10_000_000}]);
+    let mut value = dumbbell(1_000_000_000, flow);
+    value["network"]["stages"][0]["delay_ns"] = json!(2_000_000);
+    value["network"]["stages"][0]["queue_packets"] = json!(1_000);
+    let time = integers(&run(&value).flows, "end_ns")[0] - 500_000_000;
+    // 8 ms at the link's rate, and slow start; with 64 KB a round trip it would take 300 ms.
+    assert!((8_000_000..30_000_000).contains(&time), "{time}");
+}
+
+#[test]
+fn a_connection_that_is_killed_before_its_start_sends_nothing() {
+    for stop in [100_000, 999_000] {
+        let flow = json!([{"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": 0, "cc": "reno",
+            "connect_ns": 0, "start_ns": 1_000_000, "stop_ns": stop, "bytes": 44_740}]);
+        let results = run(&dumbbell(10_000_000, flow));
+        assert_eq!(integers(&results.flows, "bytes_delivered")[0], 0);
+        assert_eq!(integers(&results.flows, "end_ns")[0], -1);
+    }
+}
+
+#[test]
 fn warm_up_is_not_counted() {
     let whole = run(&strobe(40, 16));
     let mut value = strobe(40, 16);
@@ -204,6 +241,9 @@ fn plans_that_contradict_themselves_are_refused() {
     refused("/flows/0/dst_rack", json!(0), "does not leave");
     refused("/flows/0/src_host", json!(16), "no host r0h16");
     refused("/flows/0/cc", json!("cubik"), "cubik");
+    let mut late = bulk("cubic", 1);
+    late[0]["connect_ns"] = json!(1);
+    refused("/flows", late, "flow 0 starts before it connects");
     refused("/tcp/hz", json!(0), "hz");
     refused("/network/host/rate_bps", json!(0), "link rate");
     refused(

@@ -91,6 +91,15 @@ fn announcements_take_their_time() {
 }
 
 #[test]
+fn a_connection_demands_nothing_before_its_flow_starts() {
+    let mut early = flow(0, 1, 50_000_000, WEEK + 1);
+    early["connect_ns"] = json!(0);
+    let control = json!({"estimator": "adu", "only_big": true});
+    let results = run(&computed(6, &json!([early]), &control));
+    assert_eq!(largest(&results).1, 2 * WEEK);
+}
+
+#[test]
 fn a_killed_flow_demands_nothing() {
     let mut killed = flow(0, 1, 50_000_000, 0);
     killed["stop_ns"] = json!(WEEK + 1000);

@@ -5,6 +5,7 @@
 //! before. So a flow whose window stays small keeps a small offer, which bounds what it can have in flight while a hole
 //! waits to be filled: that alone is worth several points of circuit utilisation to reTCP.
 
+use crate::seq::before;
 use crate::timers::Clock;
 
 /// Segments that are offered beyond twice the last round trip's data.
@@ -23,6 +24,8 @@ pub(crate) struct Autotune {
     /// Most data that one round trip has brought.
     best: u64,
     max: u32,
+    /// When data last began a window, and where that window ends.
+    window: Option<(u64, u32)>,
 }
 
 impl Autotune {
@@ -35,7 +38,13 @@ impl Autotune {
             read: 0,
             best: u64::from(first.max(1)),
             max,
+            window: None,
         }
+    }
+
+    /// The connection is established: its first round trip begins.
+    pub fn begin(&mut self, clock: &Clock) {
+        self.since = clock.us;
     }
 
     /// A full-sized segment echoed our timestamp `echo`.
@@ -54,6 +63,19 @@ impl Autotune {
             0 => sample << 3,
             rtt8 => rtt8 - (rtt8 >> 3) + sample,
         };
+    }
+
+    /// Data has arrived in order up to `nxt`; the window offered last ends at `edge`. A whole window does not arrive in less
+    /// than a round trip, so that the time it took bounds the estimate (Fisk and Feng 2001). An echo alone may be much older
+    /// than a round trip: it is of our last segment, however long the peer then had nothing to send.
+    #[inline]
+    pub fn arrived(&mut self, clock: &Clock, nxt: u32, edge: u32) {
+        match self.window {
+            Some((_, end)) if before(nxt, end) => return,
+            Some((begun, _)) => self.rtt8 = self.rtt8.min((clock.us - begun).max(1) << 3),
+            None => {}
+        }
+        self.window = Some((clock.us, edge));
     }
 
     /// The application has read `total` bytes by now. Returns the buffer that this calls for, if a round trip is over
@@ -114,6 +136,20 @@ mod tests {
             "no more than before"
         );
         assert_eq!(tune.read(&clock_at(140), 1 << 30, 9_000), Some(3 << 20));
+    }
+
+    #[test]
+    fn a_window_bounds_an_echo_from_before_a_pause() {
+        let mut tune = Autotune::new(65_536, 3 << 20);
+        tune.arrived(&clock_at(500), 9_000, 65_536);
+        tune.echo(&clock_at(500), clock_at(100).timestamp());
+        assert_eq!(tune.rtt8, 8 * 400_000);
+        tune.arrived(&clock_at(502), 65_535, 131_072);
+        assert_eq!(tune.rtt8, 8 * 400_000, "not yet a window");
+        tune.arrived(&clock_at(503), 65_536, 131_072);
+        assert_eq!(tune.rtt8, 8 * 3_000);
+        tune.arrived(&clock_at(600), 131_072, 200_000);
+        assert_eq!(tune.rtt8, 8 * 3_000, "a bound from above");
     }
 
     #[test]

@@ -175,6 +175,7 @@ impl<C: CongestionControl> Connection<C> {
         self.snd.last_sent = self.clock.jiffies;
         self.snd.last_sent_ns = self.clock.now;
         self.path.used_stamp = self.clock.jiffies;
+        self.rcv.established(&self.clock);
         self.path
             .cc
             .on_established(&mut self.path.window, self.clock.now);

@@ -52,6 +52,8 @@ pub(crate) struct Receiver {
     window_limit: u32,
     /// Grows the buffer with the flow.
     autotune: Option<Autotune>,
+    /// As [`Config::window_bounds_rtt`].
+    bounds_rtt: bool,
     buffer: u32,
     /// In order and not yet read.
     unread: u32,
@@ -110,6 +112,7 @@ impl Receiver {
                         .min(config.initial_cwnd * u32::from(config.mss));
                     Autotune::new(first, config.max_receive_buffer)
                 }),
+            bounds_rtt: config.window_bounds_rtt,
             unread: 0,
             auto_read: config.auto_read,
             advertised_mss: u32::from(config.mss),
@@ -333,6 +336,9 @@ impl Receiver {
         self.nxt = end;
         if len > 0 {
             self.note_data(clock, len, rto_ticks);
+            if let (Some(tune), true) = (&mut self.autotune, self.bounds_rtt) {
+                tune.arrived(clock, end, self.edge);
+            }
             if self.ecn {
                 self.note_mark(marks);
             }
@@ -354,6 +360,13 @@ impl Receiver {
             self.tune(clock);
         }
         true
+    }
+
+    /// The handshake is complete.
+    pub fn established(&mut self, clock: &Clock) {
+        if let (Some(tune), true) = (&mut self.autotune, self.bounds_rtt) {
+            tune.begin(clock);
+        }
     }
 
     /// The segment echoed our timestamp `echo`.

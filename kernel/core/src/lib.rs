@@ -44,6 +44,7 @@ pub struct Info {
 pub struct Flow {
     src: u32,
     dst: u32,
+    connect: u64,
     start: u64,
     stop: u64,
     bytes: u64,
@@ -133,6 +134,7 @@ pub extern "C" fn etalon_core_flow(core: &Core, index: u32, flow: &mut Flow) -> 
     *flow = Flow {
         src: setup.src,
         dst: setup.dst,
+        connect: setup.connect.0,
         start: setup.start.0,
         stop: setup.stop.map_or(u64::MAX, |time| time.0),
         bytes: setup.bytes.unwrap_or(u64::MAX),
@@ -196,10 +198,10 @@ pub extern "C" fn etalon_core_send(
     core.driver.send(kernel, host, &sent, &Kernel)
 }
 
-/// The client of a flow is opened.
+/// A flow starts.
 #[unsafe(no_mangle)]
-pub extern "C" fn etalon_core_flow_opened(core: &mut Core, kernel: u64, flow: u32) {
-    core.driver.flow_opened(kernel, flow, &Kernel);
+pub extern "C" fn etalon_core_flow_started(core: &mut Core, kernel: u64, flow: u32) {
+    core.driver.flow_started(kernel, flow, &Kernel);
 }
 
 /// A flow is killed.

@@ -43,6 +43,7 @@ impl World {
             src: 0,
             dst: 2,
             cc: "reno".into(),
+            connect: Time(0),
             start: Time(0),
             stop: None,
             bytes: *bytes,
@@ -147,7 +148,7 @@ fn fin(seq: u32, payload: u16) -> Sent {
 fn a_flow_hands_over_all_its_bytes_when_it_is_opened() {
     let mut world = World::adu(&[Some(1000), None]);
     assert_eq!(world.demand(), 0);
-    world.accounts.flow_opened(Time(1), 0);
+    world.accounts.flow_started(Time(1), 0);
     assert_eq!(world.demand(), 1000);
     let flow = Some((0, true));
     let syn = world.send_of(SYN, flow);
@@ -163,7 +164,7 @@ fn a_flow_hands_over_all_its_bytes_when_it_is_opened() {
     assert_eq!(world.demand(), 400);
     // One without end keeps 4 MiB outstanding.
     let now = world.now();
-    world.accounts.flow_opened(now, 1);
+    world.accounts.flow_started(now, 1);
     assert_eq!(world.demand(), 400 + (4 << 20));
     let flow = Some((1, true));
     world.send_of(SYN, flow);
@@ -333,7 +334,7 @@ fn traffic_within_a_rack_is_nobodys_demand() {
 #[test]
 fn an_oracle_knows_what_is_still_in_the_network() {
     let mut world = World::new(Estimator::Oracle, &[Some(1000)]);
-    world.accounts.flow_opened(Time(1), 0);
+    world.accounts.flow_started(Time(1), 0);
     let flow = Some((0, true));
     let syn = world.send_of(SYN, flow);
     world.deliver(syn);

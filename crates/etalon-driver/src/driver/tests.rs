@@ -148,6 +148,7 @@ fn setup() -> Setup {
             src: 0,
             dst: 2,
             cc: "cubic".into(),
+            connect: Time(0),
             start: Time(0),
             stop: None,
             bytes: None,

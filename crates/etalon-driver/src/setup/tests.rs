@@ -141,15 +141,16 @@ fn flow() -> impl Strategy<Value = FlowSetup> {
         0u32..2,
         0u32..2,
         "[a-z0-9]{0,15}",
-        any::<u64>(),
+        any::<[u64; 2]>(),
         prop::option::of(any::<u64>()),
         prop::option::of(any::<u64>()),
     )
-        .prop_map(|(src, dst, cc, start, stop, bytes)| FlowSetup {
+        .prop_map(|(src, dst, cc, times, stop, bytes)| FlowSetup {
             src,
             dst,
             cc,
-            start: Time(start),
+            connect: Time(times[0].min(times[1])),
+            start: Time(times[0].max(times[1])),
             stop: stop.map(Time),
             bytes,
         })
@@ -271,6 +272,7 @@ fn a_flow_of_a_host_that_is_not_there_is_refused() {
             src: 0,
             dst: 1,
             cc: "cubic".into(),
+            connect: Time(0),
             start: Time(0),
             stop: None,
             bytes: None,
@@ -280,7 +282,11 @@ fn a_flow_of_a_host_that_is_not_there_is_refused() {
         end_when_done: false,
     };
     assert!(Setup::decode(&setup.encode("")).is_ok());
+    let mut late = setup.clone();
+    late.flows[0].connect = Time(1);
     setup.flows[0].dst = 2;
-    let refused = Setup::decode(&setup.encode("")).unwrap_err();
-    assert_eq!(refused, SetupError::Range);
+    for impossible in [setup, late] {
+        let refused = Setup::decode(&impossible.encode("")).unwrap_err();
+        assert_eq!(refused, SetupError::Range);
+    }
 }
