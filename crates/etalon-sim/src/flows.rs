@@ -140,11 +140,8 @@ impl Flows {
         ];
         // HDFS turns Nagle's algorithm off at both ends (dfs.data.transfer.client.tcpnodelay, .server.tcpnodelay).
         let nagle = flow < self.planned();
-        let pauses = wanted.connects() < Time(wanted.start_ns);
         let config = |seq| Config {
             nagle,
-            // The first data echoes what was sent before the pause.
-            window_bounds_rtt: pauses,
             ..stack::config(&self.plan, seq)
         };
         let client = Connection::client(config(initial[0]), control.clone());

@@ -38,9 +38,6 @@ pub struct Config {
     /// Largest receive buffer that autotuning goes to, in bytes of payload (Linux: half of 6 MiB); no autotuning if it is
     /// not larger than `receive_buffer`.
     pub max_receive_buffer: u32,
-    /// Autotuning measures from the handshake on, and bounds its round-trip time by the time that a whole window takes to
-    /// arrive. Without it, an echo from before a pause of the peer counts as a round trip.
-    pub window_bounds_rtt: bool,
     /// Explicit congestion notification.
     pub ecn: Ecn,
     /// SACK (RFC 2018), and with it RACK-TLP (RFC 8985).
@@ -79,7 +76,6 @@ impl Default for Config {
             max_delayed_ack: 200_000_000,
             receive_buffer: 64 << 10,
             max_receive_buffer: 3 << 20,
-            window_bounds_rtt: false,
             ecn: Ecn::Off,
             sack: true,
             timestamps: true,

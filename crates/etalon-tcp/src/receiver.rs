@@ -52,8 +52,6 @@ pub(crate) struct Receiver {
     window_limit: u32,
     /// Grows the buffer with the flow.
     autotune: Option<Autotune>,
-    /// As [`Config::window_bounds_rtt`].
-    bounds_rtt: bool,
     buffer: u32,
     /// In order and not yet read.
     unread: u32,
@@ -112,7 +110,6 @@ impl Receiver {
                         .min(config.initial_cwnd * u32::from(config.mss));
                     Autotune::new(first, config.max_receive_buffer)
                 }),
-            bounds_rtt: config.window_bounds_rtt,
             unread: 0,
             auto_read: config.auto_read,
             advertised_mss: u32::from(config.mss),
@@ -336,7 +333,7 @@ impl Receiver {
         self.nxt = end;
         if len > 0 {
             self.note_data(clock, len, rto_ticks);
-            if let (Some(tune), true) = (&mut self.autotune, self.bounds_rtt) {
+            if let Some(tune) = &mut self.autotune {
                 tune.arrived(clock, end, self.edge);
             }
             if self.ecn {
@@ -364,7 +361,7 @@ impl Receiver {
 
     /// The handshake is complete.
     pub fn established(&mut self, clock: &Clock) {
-        if let (Some(tune), true) = (&mut self.autotune, self.bounds_rtt) {
+        if let Some(tune) = &mut self.autotune {
             tune.begin(clock);
         }
     }
