@@ -1,7 +1,7 @@
 """Prints the numbers of this folder's README that no claim holds: what happens if one assumption is changed.
 
 python papers/etalon18/asides.py            # three minutes of processor time
-python papers/etalon18/asides.py --linux    # the same flows on hosts with real Linux TCP, where the weeks are given
+python papers/etalon18/asides.py --linux    # the same flows on hosts with real Linux TCP
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ AGES = ("0us", "10us", "20us", "50us", "100us", "200us", "500us", "1ms", "2ms")
 SIZES = (4, 8, 16, 32, 64, 128)
 AROUND = {"network.ack_bypass": "10us"}
 """ACKs do not enter the switch, and take the delay of the packet network."""
+LATE = {"rings.connect": None}
+"""Flows connect when they start."""
 
 
 def plan(series: str, x: Any, changes: Mapping[str, Any] | None = None) -> et.Plan:
@@ -56,8 +58,18 @@ def killed() -> None:
         print(f"two rings, {x}: {big.null_count()} of {len(big)} big flows killed")
 
 
+def late_connections() -> None:
+    """Rings whose flows connect when they begin: SYNs go through VOQs full of ACKs."""
+    points: list[tuple[str, Any]] = [("one-ring", x) for x in PAPER.series["one-ring"].x]
+    points += [("two-rings", x) for x in PAPER.series["two-rings"].x]
+    for when, changes in (("before", {}), ("late", LATE)):
+        runs = et.run_many([plan(series, x, changes) for series, x in points])
+        for (series, x), run in zip(points, runs, strict=True):
+            print(f"connected {when}, {series}, {x}: {_four(run)}")
+
+
 def small_flows() -> None:
-    """The slow small flows: those that share a VOQ with the ACKs of big flows, and of these, those whose SYN was lost."""
+    """The slow small flows: those that share a VOQ with the ACKs of big flows, and of these, those without a timeout of data."""
     for series, x in (("one-ring", "voq"), ("one-ring", "adu"), ("two-rings", "voq")):
         run = et.run(plan(series, x))
         print(f"{series}, {x}: {_with_and_without_acks(run, 2 if series == 'two-rings' else 1)}")
@@ -99,13 +111,23 @@ def _four(run: et.Run) -> str:
 
 
 def linux() -> None:
-    """Where weeks are given or there are none, real Linux TCP can do the same."""
-    length = {"end_when_done": False, "duration": "3s"}
-    for series, x in (("one-ring", "fixed"), ("two-rings", "fixed"), ("two-rings", "packet-10")):
+    """The same flows on hosts with real Linux TCP, and on the simulator's."""
+    for series, x, changes in (
+        ("one-ring", "voq", {}),
+        ("one-ring", "adu", {}),
+        ("one-ring", "fixed", {}),
+        ("two-rings", "voq", {}),
+        ("two-rings", "adu", {}),
+        ("two-rings", "adu-resize", {}),
+        ("two-rings", "adu-retcp", {}),
+        ("two-rings", "fixed", {}),
+        ("two-rings", "packet-10", {}),
+        ("two-rings", "fixed", LATE),
+    ):
+        when = ", connected late" if changes else ""
         for engine in ("sim", "linux"):
-            print(
-                f"{series}, {x}, {engine}: {_four(et.run(plan(series, x, length), engine=engine))}"
-            )
+            run = et.run(plan(series, x, {"end_when_done": False, **changes}), engine=engine)
+            print(f"{series}, {x}{when}, {engine}: {_four(run)}", flush=True)
 
 
 def marks() -> None:
@@ -189,6 +211,6 @@ if __name__ == "__main__":
         linux()
     else:
         for print_numbers in (
-            age_of_demand, killed, small_flows, acks_around_the_switch, marks, delays, hdfs,
+            age_of_demand, killed, late_connections, small_flows, acks_around_the_switch, marks, delays, hdfs,
         ):  # fmt: skip
             print_numbers()
