@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import etalon as et
+from etalon import files
 from etalon.cli.common import progress_bar
 from etalon.reproduce.paper import Paper, X
-from etalon.validation.page import put, replace_measured
+from etalon.validation.page import replace_measured
 
 PAGE = Path(__file__).with_suffix(".md")
 PICTURE = PAGE.parent / "images" / "dilation.png"
@@ -74,8 +75,8 @@ def main() -> None:
     print(text)
     if engine == "linux":
         PICTURE.parent.mkdir(exist_ok=True)
-        put(PICTURE, picture(measured))
-        put(PAGE, replace_measured(PAGE, text).encode())
+        files.put(PICTURE, picture(measured))
+        files.put(PAGE, replace_measured(PAGE, text))
 
 
 Measured = dict[tuple[str, X, str], tuple[float, float]]
