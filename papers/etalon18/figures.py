@@ -90,7 +90,7 @@ def _write_throughput(results: Results) -> Drawing:
         if (run.writes["end_ns"] >= 0).all():
             time_ns = (run.writes["end_ns"] - run.writes["start_ns"]).to_numpy().mean()
             values[name] = run.writes["bytes_written"].to_numpy().sum() * 8 / time_ns
-    return Drawing("bars", values, ylabel="aggregate throughput (Gb/s)")
+    return Drawing("bars", values, ylabel="throughput (Gb/s)")
 
 
 def _bytes_of_dfsio(results: Results) -> Drawing:

@@ -64,7 +64,7 @@ def test_every_figure_is_run_judged_and_drawn(tmp_path: Path) -> None:
         tmp_path / "etalon18",
         {
             "strobe": {"duration": "20ms", "warmup": "8ms"},
-            "rings": {"duration": "60ms", "period": "20ms", "limit": "40ms"},
+            "rings": {"duration": "600ms", "period": "20ms", "limit": "80ms"},
             "dfsio": {"size": "2MB"},
         },
     )
