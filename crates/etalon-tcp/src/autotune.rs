@@ -65,17 +65,17 @@ impl Autotune {
         };
     }
 
-    /// Data has arrived in order up to `nxt`; the window offered last ends at `edge`. A whole window does not arrive in less
-    /// than a round trip, so that the time it took bounds the estimate (Fisk and Feng 2001). An echo alone may be much older
+    /// Data has arrived in order up to `nxt`; the last acknowledgement offered `offered` bytes. So many do not arrive in less
+    /// than a round trip, so that the time they take bounds the estimate (Fisk and Feng 2001). An echo alone may be much older
     /// than a round trip: it is of our last segment, however long the peer then had nothing to send.
     #[inline]
-    pub fn arrived(&mut self, clock: &Clock, nxt: u32, edge: u32) {
+    pub fn arrived(&mut self, clock: &Clock, nxt: u32, offered: u32) {
         match self.window {
             Some((_, end)) if before(nxt, end) => return,
             Some((begun, _)) => self.rtt8 = self.rtt8.min((clock.us - begun).max(1) << 3),
             None => {}
         }
-        self.window = Some((clock.us, edge));
+        self.window = Some((clock.us, nxt.wrapping_add(offered)));
     }
 
     /// The application has read `total` bytes by now. Returns the buffer that this calls for, if a round trip is over
@@ -144,11 +144,11 @@ mod tests {
         tune.arrived(&clock_at(500), 9_000, 65_536);
         tune.echo(&clock_at(500), clock_at(100).timestamp());
         assert_eq!(tune.rtt8, 8 * 400_000);
-        tune.arrived(&clock_at(502), 65_535, 131_072);
+        tune.arrived(&clock_at(502), 9_000 + 65_535, 131_072);
         assert_eq!(tune.rtt8, 8 * 400_000, "not yet a window");
-        tune.arrived(&clock_at(503), 65_536, 131_072);
+        tune.arrived(&clock_at(503), 9_000 + 65_536, 131_072);
         assert_eq!(tune.rtt8, 8 * 3_000);
-        tune.arrived(&clock_at(600), 131_072, 200_000);
+        tune.arrived(&clock_at(600), 9_000 + 65_536 + 131_072, 200_000);
         assert_eq!(tune.rtt8, 8 * 3_000, "a bound from above");
     }
 

@@ -334,7 +334,8 @@ impl Receiver {
         if len > 0 {
             self.note_data(clock, len, rto_ticks);
             if let Some(tune) = &mut self.autotune {
-                tune.arrived(clock, end, self.edge);
+                let offered = self.edge.wrapping_sub(self.acked_up_to);
+                tune.arrived(clock, end, offered);
             }
             if self.ecn {
                 self.note_mark(marks);
