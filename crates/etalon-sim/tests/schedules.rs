@@ -66,7 +66,7 @@ fn voqs_hide_what_hosts_announce() {
     let flows = json!([flow(0, 1, 50_000_000, 0)]);
     // A packet at least; at most 16 of 9014 bytes, and what the hold takes.
     let (voq, _) = largest(&run(&computed(4, &flows, &json!({}))));
-    assert!(voq >= 9014 && voq <= 21 * 9014, "{voq}");
+    assert!((9014..=21 * 9014).contains(&voq), "{voq}");
     let adu = json!({"estimator": "adu", "only_big": true});
     let (announced, at) = largest(&run(&computed(4, &flows, &adu)));
     // All but what the packet network carried in the first week, at most 10 Gb/s x 2 ms.
