@@ -25,7 +25,7 @@ fn computed(weeks: u64, estimator: &str, flows: &Value) -> Value {
     plan
 }
 
-/// A ring of big flows, one after the other from each rack, and a small flow across it now and then.
+/// A ring of big flows, one after the other from each rack, and small flows across it.
 fn ring() -> Value {
     let flow = |from: u64, to: u64, host: u64, start_ns: u64, bytes: i64| {
         json!({"src_rack": from, "src_host": host, "dst_rack": to, "dst_host": host, "cc": "reno",
@@ -36,8 +36,11 @@ fn ring() -> Value {
         let (rack, round) = (n % 4, n / 4);
         let start = round * 12_000_000 + rack * 500_000;
         flows.push(flow(rack, (rack + 1) % 4, round % 2, start, BIG));
-        let start = round * 11_000_000 + rack * 3_000_000;
-        flows.push(flow(rack, (rack + 2) % 4, 0, start, SMALL));
+        // Many, because each finds its queue empty or not.
+        for k in 0..8 {
+            let start = round * 11_000_000 + rack * 3_000_000 + k * 430_000;
+            flows.push(flow(rack, (rack + 2) % 4, 0, start, SMALL));
+        }
     }
     Value::Array(flows)
 }
