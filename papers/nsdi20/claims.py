@@ -7,7 +7,7 @@ from statistics import fmean
 
 import polars as pl
 
-from etalon.figures import _week
+from etalon.figures import weeks
 from etalon.figures.fct_uptime import seconds
 from etalon.reproduce import Missing, Results, ratio
 from etalon.results import Run
@@ -55,10 +55,10 @@ def today_voq_late_in_day(results: Results) -> float:
 def _voq(run: Run, begin: float) -> float:
     """Mean VOQ length in the measured pair's day from this share of it on."""
     resolved = run.plan.resolve()
-    week = _week.of_plan(resolved)
+    week = weeks.of_plan(resolved)
     if week is None or run.sequence.is_empty():
         raise Missing("no week was measured")
-    ((start, end),) = week.days(*_week.measured_pair(resolved))
+    ((start, end),) = week.days(*weeks.measured_pair(resolved))
     start += round(begin * (end - start))
     # Time zero of the graph is the end of the day.
     at = pl.col("t_ns") % week.length_ns

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
         strobe,
         workload,
     )
+    from etalon.campaign.sweeps import Sweep, sweep
     from etalon.errors import EngineFailed, EtalonError, Interrupted, PlanError, PlanWarning
     from etalon.plan import Plan
     from etalon.results import Run
-    from etalon.sweeps import Sweep, sweep
 
 __all__ = [
     "EngineFailed",
@@ -81,7 +81,7 @@ _HOME = {
     "errors": ("EngineFailed", "EtalonError", "Interrupted", "PlanError", "PlanWarning"),
     "plan": ("Plan",),
     "results": ("Run",),
-    "sweeps": ("Sweep", "sweep"),
+    "campaign.sweeps": ("Sweep", "sweep"),
     "_core": ("__version__",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

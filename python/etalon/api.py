@@ -11,15 +11,16 @@ from typing import Any
 from pydantic import BaseModel
 
 from etalon import engine as engines
-from etalon import executors, schedulers
+from etalon import schedulers
+from etalon.campaign import executors
 from etalon.errors import PlanError, PlanWarning
 from etalon.plan import Plan
-from etalon.plan_errors import build
-from etalon.plan_network import Dumbbell, Network
-from etalon.plan_program import Program
-from etalon.plan_schedule import Schedule, with_files
-from etalon.plan_workload import WORKLOADS, Bulk, Flow
-from etalon.plan_workload import Workload as _Workload
+from etalon.plan.explain import build
+from etalon.plan.network import Dumbbell, Network
+from etalon.plan.program import Program
+from etalon.plan.schedule import Schedule, with_files
+from etalon.plan.workloads import WORKLOADS, Bulk, Flow
+from etalon.plan.workloads import Workload as _Workload
 from etalon.results import Run
 
 Link = tuple[str, str] | Mapping[str, Any]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from etalon import _core
-from etalon.engine_linux import LINUX
+from etalon.engine.linux import LINUX
 
 VERSION = "6.1.0-fake"
 

@@ -18,8 +18,8 @@ import etalon as et
 from conftest import ROOT, Answer
 from etalon.cli import common
 from etalon.errors import Interrupted, PlanError
-from etalon.metrics import METRICS
 from etalon.results import TABLES, Run
+from etalon.results.metrics import METRICS
 from etalon.trace import count
 
 Command = Callable[..., Answer]

@@ -10,7 +10,8 @@ import time
 import pytest
 
 import etalon as et
-from etalon import _core, engine_sim
+from etalon import _core
+from etalon.engine import sim
 from etalon.errors import EtalonError, Interrupted, PlanError
 from etalon.plan import Plan
 
@@ -70,7 +71,7 @@ def test_one_failure_stops_all(small: Plan, monkeypatch: pytest.MonkeyPatch) -> 
             raise ValueError("no such thing")
         return real(plan_json, control)
 
-    monkeypatch.setattr(engine_sim._core, "run", refuse_seed_2)
+    monkeypatch.setattr(sim._core, "run", refuse_seed_2)
     endless = small.replace({"duration": "60min", "warmup": 0})
     began = time.monotonic()
     with pytest.raises(EtalonError, match="small: the simulator refused the plan: no such thing"):

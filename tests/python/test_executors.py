@@ -15,11 +15,12 @@ import pytest
 import etalon as et
 from conftest import Answer as Printed
 from conftest import need
-from etalon import engine_sim, executors
+from etalon.campaign import executors
+from etalon.campaign.executors import base, cluster
+from etalon.campaign.executors.cluster import WorkerLost
+from etalon.campaign.executors.worker import Answer, Task, perform
+from etalon.engine import sim
 from etalon.errors import EtalonError, Interrupted, PlanError
-from etalon.executors import base, cluster
-from etalon.executors.cluster import WorkerLost
-from etalon.executors.worker import Answer, Task, perform
 from etalon.plan import Plan
 
 GRID = {"network.voq": [4, 8, 16], "bulk.cc": ["reno", "cubic"]}
@@ -168,7 +169,7 @@ def test_a_worker_needs_no_file_of_the_plan(small_file: Path, tmp_path: Path) ->
 
 def test_another_build_on_a_worker_is_refused(small: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     task = Task.of(small, "sim")
-    monkeypatch.setattr(engine_sim.build, "digest", lambda: "another")
+    monkeypatch.setattr(sim.build, "digest", lambda: "another")
     with pytest.raises(EtalonError, match="install the same Etalon on all machines"):
         perform(task).run(small)
 
@@ -230,7 +231,7 @@ def test_dask_of_two_workers_one_of_them_killed(
     import dask
     from distributed import LocalCluster
 
-    from etalon.executors.dask import DaskPool
+    from etalon.campaign.executors.dask import DaskPool
 
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
@@ -253,7 +254,7 @@ def test_ray_of_two_workers_one_of_them_killed(
     longer: Plan, local: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ray = pytest.importorskip("ray", reason="the extra etalon-rdcn[ray] is not installed")
-    from etalon.executors.ray import RayPool
+    from etalon.campaign.executors.ray import RayPool
 
     def busy() -> int | None:
         """A worker at work, which Ray names after its task."""
@@ -274,7 +275,7 @@ def test_slurm_jobs_one_of_them_killed(
     longer: Plan, local: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need(find_spec("submitit"), "the extra etalon-rdcn[slurm]")
-    from etalon.executors.slurm import Slurm, SlurmPool
+    from etalon.campaign.executors.slurm import Slurm, SlurmPool
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     use(monkeypatch, Slurm("local"))  # submitit's own: the same jobs as processes of this machine

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from etalon import figures, schedulers
 from etalon.errors import EtalonError
-from etalon.figures import Tolerance, _sweep, _week, style
+from etalon.figures import Tolerance, parameter, style, weeks
 from etalon.figures.fct_cdf import cdf as fct_cdf
 from etalon.figures.fct_uptime import seconds
 from etalon.figures.goodput import gigabits, jain
@@ -160,7 +160,7 @@ class TestWeek:
     """Days, nights and gates out of a resolved plan."""
 
     def test_fake_strobe(self) -> None:
-        week = _week.of_plan(resolved())
+        week = weeks.of_plan(resolved())
         assert week is not None
         assert week.length_ns == WEEK
         assert week.days(0, 1) == [(WEEK - DAY - NIGHT, WEEK - NIGHT)]
@@ -171,13 +171,13 @@ class TestWeek:
         plan = resolved(
             racks=4
         )  # pair 0 -> 3 has the first day, and the gate closes in the last night
-        week = _week.of_plan(plan)
+        week = weeks.of_plan(plan)
         assert week is not None
         assert week.packet_closed(0, 3) == [(-NIGHT, DAY)]
         assert _open(week, (0, 3)) == [(DAY, week.length_ns - NIGHT)]
 
     def test_no_circuits(self) -> None:
-        assert _week.of_plan({**resolved(), "schedule": None}) is None
+        assert weeks.of_plan({**resolved(), "schedule": None}) is None
         with pytest.raises(ValueError, match="no circuits"):
             figures.draw("schedule", Plan({**resolved(), "schedule": None}))
 
@@ -295,12 +295,12 @@ class TestSweep:
 
     def test_seeds_become_mean_and_whiskers(self) -> None:
         points: Any = {1: [10.0, 20.0], 0: 5.0}
-        line = _sweep.line_of(points, _nothing)
+        line = parameter.line_of(points, _nothing)
         assert (line.x, line.y) == ([0, 1], [5, 15])
         assert line.spread == [[0, 5], [0, 5]]
 
     def test_points_without_an_answer_are_left_out(self) -> None:
-        line = _sweep.line_of({1: run(), 2: 7.0}, _nothing)
+        line = parameter.line_of({1: run(), 2: 7.0}, _nothing)
         assert line.x == [2]
 
     def test_tolerance(self) -> None:
@@ -312,11 +312,11 @@ class TestSweep:
         [([4, 8, 16, 32], True), ([0, 300, 600], False), ([100, 200, 300], False)],
     )
     def test_logarithmic(self, values: list[int], expected: bool) -> None:
-        assert _sweep.looks_logarithmic(values) is expected
+        assert parameter.looks_logarithmic(values) is expected
 
     def test_published_values_belong_to_their_series(self) -> None:
         published = {"reTCP": {0: 79.7}, "CUBIC": {0: 49.0}}
-        found = _sweep.references(published, Tolerance(5), ["CUBIC", "reTCP"])
+        found = parameter.references(published, Tolerance(5), ["CUBIC", "reTCP"])
         assert [(reference.name, reference.index, reference.y) for reference in found] == [
             ("reTCP, published", 1, [79.7]),
             ("CUBIC, published", 0, [49.0]),

@@ -14,12 +14,12 @@ import pytest
 
 import etalon as et
 from conftest import SMALL, Answer
-from etalon import _core, engine, store
+from etalon import _core, engine
 from etalon.cli import hosts
-from etalon.controls import controls
 from etalon.errors import EngineFailed, PlanError
 from etalon.plan import Plan
-from etalon.results import Run
+from etalon.plan.controls import controls
+from etalon.results import Run, store
 from fake_kernel import VERSION, FakeKernel, fake
 
 __all__ = ["fake"]

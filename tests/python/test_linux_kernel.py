@@ -20,9 +20,9 @@ import pytest
 import etalon as et
 from conftest import ROOT, Answer, need
 from etalon import kernel
-from etalon.controls import controls
 from etalon.plan import Plan
-from etalon.store import load_run
+from etalon.plan.controls import controls
+from etalon.results.store import load_run
 from etalon.trace import count
 
 IMAGE = kernel.find(250)

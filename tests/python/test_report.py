@@ -13,7 +13,7 @@ import pytest
 
 import etalon as et
 from etalon import figures, report
-from etalon.report_page import number, render
+from etalon.report.page import number, render
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from conftest import SMALL, Answer
-from etalon import build, engine, reproduce
+from etalon import engine, reproduce
+from etalon.engine import build
 from etalon.errors import EtalonError, Interrupted, PlanError
 from etalon.plan import Plan
 from etalon.reproduce.claims import Tolerance

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import etalon as et
 from etalon.errors import EtalonError
-from etalon.metrics import METRICS
 from etalon.plan import Plan
 from etalon.results import TABLES, Run
+from etalon.results.metrics import METRICS
 
 
 @pytest.fixture(scope="module")

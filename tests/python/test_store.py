@@ -14,10 +14,10 @@ import pytest
 
 import etalon as et
 from conftest import ROOT, SMALL
-from etalon import files, store
+from etalon import files
 from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
-from etalon.results import TABLES, Run
+from etalon.results import TABLES, Run, store
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,9 @@ import polars as pl
 import pytest
 
 import etalon as et
-from etalon import engine, engine_sim, sweeps
+from etalon import engine
+from etalon.campaign import sweeps
+from etalon.engine import sim
 from etalon.errors import EtalonError, Interrupted, PlanError
 from etalon.plan import Plan
 
@@ -91,21 +93,21 @@ def test_a_sweep_goes_on_where_it_stopped(
 ) -> None:
     folder = tmp_path / "sweep"
     ran: list[str] = []
-    real = engine_sim._core.run
+    real = sim._core.run
 
-    def counting(plan_json: str, control: engine_sim._core.Control) -> object:
+    def counting(plan_json: str, control: sim._core.Control) -> object:
         if len(ran) == 2:
             raise KeyboardInterrupt
         ran.append(plan_json)
         return real(plan_json, control)
 
-    monkeypatch.setattr(engine_sim._core, "run", counting)
+    monkeypatch.setattr(sim._core, "run", counting)
     with pytest.raises(Interrupted) as stop:
         et.sweep(small, GRID, jobs=1, folder=folder)
     assert len(stop.value.runs) == 2
     assert len(pl.read_parquet(folder / "table.partial.parquet")) == 2
     assert not (folder / "table.parquet").exists()
-    monkeypatch.setattr(engine_sim._core, "run", real)
+    monkeypatch.setattr(sim._core, "run", real)
 
     shares: list[float] = []
     whole = et.sweep(small, GRID, folder=folder, progress=shares.append)
@@ -115,7 +117,7 @@ def test_a_sweep_goes_on_where_it_stopped(
     assert (folder / "table.csv").read_text().startswith("network.voq,bulk.cc,seed,")
     assert not list(folder.glob("table.partial.*"))
 
-    monkeypatch.setattr(engine_sim._core, "run", None)
+    monkeypatch.setattr(sim._core, "run", None)
     assert et.sweep(small, GRID, folder=folder).table.equals(whole.table), "nothing is run again"
 
 

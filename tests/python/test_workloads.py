@@ -11,8 +11,8 @@ import pytest
 
 import etalon as et
 from etalon.errors import PlanError
-from etalon.flow_sizes import FLOW_SIZES
 from etalon.plan import Plan
+from etalon.plan.workloads.flow_sizes import FLOW_SIZES
 
 S = 1_000_000_000
 

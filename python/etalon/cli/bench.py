@@ -44,9 +44,10 @@ def bench(
 ) -> None:
     """Measure data packets delivered per CPU-second on one core, and the time that Solstice takes ("schedulers")."""
     from etalon import bench as benches
-    from etalon import bench_schedulers, files
+    from etalon import files
+    from etalon.bench import schedulers
 
-    there = [*benches.names(), bench_schedulers.NAME]
+    there = [*benches.names(), schedulers.NAME]
     chosen = _known(names or there, there)
     weeks: list[dict[str, Any]] = []
     if out is not None:
@@ -63,8 +64,8 @@ def bench(
         for done, name in enumerate(chosen):
             if progress is not None:
                 progress(done / len(chosen))
-            if name == bench_schedulers.NAME:
-                weeks = list(bench_schedulers.measure())
+            if name == schedulers.NAME:
+                weeks = list(schedulers.measure())
             else:
                 results.append(_measure(name))
     if out is not None:
@@ -74,7 +75,7 @@ def bench(
         except OSError as error:
             raise EtalonError(f"{out}: could not be written: {error.strerror}") from error
     if json:
-        common.print_json([*results, *({"name": bench_schedulers.NAME, **week} for week in weeks)])
+        common.print_json([*results, *({"name": schedulers.NAME, **week} for week in weeks)])
         return
     if results:
         table = common.plain_table(COLUMNS[0], *(f">{column}" for column in COLUMNS[1:]))

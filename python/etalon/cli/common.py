@@ -76,7 +76,7 @@ PATIENCE_S = 2.0
 def prepare(engine: str, plans: Sequence[Plan], patience: str | None = None) -> None:
     """Refuses plans that the engine cannot run; builds what it needs for them, and says so, with a bar or each step."""
     from etalon import engine as engines
-    from etalon.engine_linux import LINUX
+    from etalon.engine.linux import LINUX
 
     engines.check(plans, engine)
     chosen = engines.named(engine)

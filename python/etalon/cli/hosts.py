@@ -20,7 +20,7 @@ from etalon.errors import PlanError
 if TYPE_CHECKING:
     from etalon import _core
     from etalon.plan import Plan
-    from etalon.plan_program import Program
+    from etalon.plan.program import Program
 
 CUT_OFF = 124
 """Exit code for a command that the end of the experiment cut off, as timeout(1) has it."""
@@ -144,7 +144,7 @@ def shell(
 
 def _endless(plan: Plan, duration: str | None) -> Plan:
     """The plan with as much time as there can be, or as was asked for."""
-    from etalon.plan_check import LONGEST_HOST_TIME
+    from etalon.plan.check import LONGEST_HOST_TIME
     from etalon.units import TIME
 
     longest = min(TIME.parse(TIME.largest), LONGEST_HOST_TIME // plan.tdf)
@@ -162,8 +162,8 @@ def _servers(plan: Plan, servers: list[str] | None) -> Iterator[Program]:
 
 def _program(plan: Plan, option: str, host: str, command: Any, start: str) -> Program:
     """A program that an option describes."""
-    from etalon.plan_errors import build, gather
-    from etalon.plan_program import Program
+    from etalon.plan.explain import build, gather
+    from etalon.plan.program import Program
 
     try:
         program = build(Program, {"host": host, "command": command, "start": start})
@@ -180,7 +180,7 @@ def _program(plan: Plan, option: str, host: str, command: Any, start: str) -> Pr
 
 
 def _names(programs: list[Program]) -> list[str]:
-    from etalon.plan_workload import write_host
+    from etalon.plan.workloads import write_host
 
     return [write_host(program.host) for program in programs]
 
@@ -196,7 +196,7 @@ def _run(
     from concurrent.futures import ThreadPoolExecutor
     from concurrent.futures import wait as wait_for
 
-    from etalon.engine_linux import LINUX
+    from etalon.engine.linux import LINUX
 
     given = [(*p.host, list(p.command), p.start) for p in programs]
     with ThreadPoolExecutor(1, thread_name_prefix="etalon-hosts") as pool:

@@ -56,9 +56,9 @@ def show(
     if markdown:
         if kind is not Kind.KEYS or json:
             raise PlanError("--markdown is for `etalon list keys`, without --json")
-        from etalon import plan_keys
+        from etalon.plan import keys
 
-        typer.echo(plan_keys.markdown(), nl=False)
+        typer.echo(keys.markdown(), nl=False)
         return
     kinds = [kind for kind in Kind if kind is not Kind.KEYS] if kind is None else [kind]
     listed = {kind.value: _LISTS[kind]() for kind in kinds}
@@ -89,7 +89,7 @@ def _table(entries: Sequence[Mapping[str, Any]]) -> Table:
 
 def _controls_table(entries: Sequence[Mapping[str, Any]]) -> Table:
     """Congestion controls and their parameters, with the engines that have them."""
-    from etalon.controls import ENGINES
+    from etalon.plan.controls import ENGINES
 
     table = common.plain_table("name", *ENGINES, "")
     for entry in entries:
@@ -112,7 +112,7 @@ def _kind(text: str) -> Kind:
 
 
 def _controls() -> list[dict[str, Any]]:
-    from etalon.controls import controls
+    from etalon.plan.controls import controls
 
     return [control.as_dict() for control in controls().values()]
 
@@ -124,19 +124,19 @@ def _engines() -> list[dict[str, Any]]:
 
 
 def _executors() -> list[dict[str, Any]]:
-    from etalon.executors import EXECUTORS
+    from etalon.campaign.executors import EXECUTORS
 
     return _entries({name: executor.DESCRIPTION for name, executor in EXECUTORS.items()})
 
 
 def _schedulers() -> list[dict[str, Any]]:
-    from etalon.plan_schedule import KINDS
+    from etalon.plan.schedule import KINDS
 
     return _entries(KINDS)
 
 
 def _workloads() -> list[dict[str, Any]]:
-    from etalon.plan_workload import KINDS
+    from etalon.plan.workloads import KINDS
 
     return _entries(KINDS)
 
@@ -160,7 +160,7 @@ def _examples() -> list[dict[str, Any]]:
 
 
 def _metrics() -> list[dict[str, Any]]:
-    from etalon.metrics import METRICS
+    from etalon.results.metrics import METRICS
 
     return [
         {
@@ -173,9 +173,9 @@ def _metrics() -> list[dict[str, Any]]:
 
 
 def _keys() -> list[dict[str, Any]]:
-    from etalon import plan_keys
+    from etalon.plan import keys
 
-    return [asdict(key) for key in plan_keys.all_keys()]
+    return [asdict(key) for key in keys.all_keys()]
 
 
 def _entries(descriptions: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -13,8 +13,8 @@ from etalon.cli import common
 from etalon.errors import EtalonError
 
 if TYPE_CHECKING:
+    from etalon.campaign.sweeps import Sweep
     from etalon.results import Run
-    from etalon.sweeps import Sweep
 
 
 def register(app: typer.Typer) -> None:
@@ -30,9 +30,8 @@ def report(
     json: common.Json = False,
 ) -> None:
     """Draw the figures of finished runs and sweeps again and write their reports."""
-    from etalon import store
-    from etalon.results import Run
-    from etalon.sweeps import Sweep
+    from etalon.campaign.sweeps import Sweep
+    from etalon.results import Run, store
 
     for folder in folders:
         if (folder / store.SWEEP).is_file():
@@ -56,10 +55,10 @@ def write(run: Run, folder: Path) -> None:
 
 def write_sweep(sweep: Sweep, folder: Path) -> None:
     """Draws the figures that suit the sweep, and the interactive page."""
-    from etalon import sweep_figures
+    from etalon.report import sweeps
 
     with _told(folder):
-        sweep_figures.write(sweep, folder)
+        sweeps.write(sweep, folder)
 
 
 @contextmanager

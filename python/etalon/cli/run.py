@@ -41,8 +41,8 @@ def run(
     figures: common.Figures = True,
 ) -> int:
     """Run an experiment and show its results."""
-    from etalon import store
     from etalon.engine import execute
+    from etalon.results import store
 
     chosen = [common.changed_plan(path, settings, seed) for path in plans]
     if out is not None and len(chosen) > 1:
@@ -131,7 +131,7 @@ def default_folder(plan: Plan, engine: str = "sim") -> Path:
 
 def _keep(failure: EngineFailed, folders: dict[str, Path]) -> None:
     """Keeps what was measured up to an engine's failure, with the kernel's console, unless it would cost a whole run."""
-    from etalon import store
+    from etalon.results import store
 
     run = failure.run
     if run is None or store.complete(folders[run.plan.digest]):

@@ -63,7 +63,7 @@ def sweep(
     figures: common.Figures = True,
 ) -> int:
     """Run an experiment over a grid of values; continues a sweep that was interrupted."""
-    from etalon import executors, sweeps
+    from etalon.campaign import executors, sweeps
     from etalon.plan import Plan
 
     executors.named(executor)

@@ -111,7 +111,7 @@ def _tell(counts: dict[str, int]) -> None:
 
 def _engine_of(source: Path) -> str:
     """The engine that made a run."""
-    from etalon import store
+    from etalon.results import store
 
     meta = store.read_meta(source) or {}
     return str(meta.get("engine", "sim"))

@@ -14,13 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from etalon.figures._types import Tolerance
 from etalon.figures.registry import FIGURES, Entry, get
+from etalon.figures.types import Tolerance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from etalon.figures._types import RunLike, WebFigure
+    from etalon.figures.types import RunLike, WebFigure
 
 __all__ = ["FIGURES", "Entry", "Plots", "Tolerance", "draw", "get", "interactive", "save"]
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from etalon.figures import style
 
 if TYPE_CHECKING:
-    from etalon.figures._types import WebFigure
+    from etalon.figures.types import WebFigure
 
 
 def draw(values: Mapping[str, float], ax: Axes | None = None, *, ylabel: str = "") -> Figure:

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from etalon.figures import _sweep, style
-from etalon.figures._sweep import Published
-from etalon.figures._types import Points, series_by_name
+from etalon.figures import parameter, style
+from etalon.figures.parameter import Published
+from etalon.figures.types import Points, series_by_name
 from etalon.figures.utilization import percent
 
 if TYPE_CHECKING:
-    from etalon.figures._types import Tolerance, WebFigure
+    from etalon.figures.types import Tolerance, WebFigure
 
 _HATCHES = (None, "//////", "......")
 
 
-def _order(lines: Sequence[_sweep.Line], references: Sequence[_sweep.Reference]) -> list[str]:
+def _order(lines: Sequence[parameter.Line], references: Sequence[parameter.Reference]) -> list[str]:
     """All congestion controls: those measured by the last series from low to high, then those only published."""
     height = {name: value for line in lines for name, value in zip(line.x, line.y, strict=True)}
     only = sorted({name for reference in references for name in reference.x} - set(height))
@@ -45,8 +45,10 @@ def draw(
         tolerance: of the published values, drawn as whiskers.
     """
     ax = style.axes(ax)
-    series = {name: _sweep.line_of(part, percent) for name, part in series_by_name(points).items()}
-    references = _sweep.references(published, tolerance, list(series))
+    series = {
+        name: parameter.line_of(part, percent) for name, part in series_by_name(points).items()
+    }
+    references = parameter.references(published, tolerance, list(series))
     order = _order(list(series.values()), references)
     place = {name: float(index) for index, name in enumerate(order)}
     width = 0.8 / max(len(series), 1)
@@ -64,7 +66,7 @@ def draw(
         )
         # In grey: on a bar of its own colour a marker would not be seen, and its place tells the series.
         grey = replace(reference, index=None, name="published" if number == 0 else "_")
-        _sweep.plot_reference(
+        parameter.plot_reference(
             ax, grey, x=[place[name] + offset for name in reference.x], marker="D"
         )
         for name, value, whisker in zip(
@@ -103,8 +105,10 @@ def interactive(
     from etalon.figures import web
 
     figure = web.panels()
-    series = {name: _sweep.line_of(part, percent) for name, part in series_by_name(points).items()}
-    references = _sweep.references(published, tolerance, list(series))
+    series = {
+        name: parameter.line_of(part, percent) for name, part in series_by_name(points).items()
+    }
+    references = parameter.references(published, tolerance, list(series))
     order = _order(list(series.values()), references)
     for index, (name, line) in enumerate(series.items()):
         figure.add_bar(
@@ -116,7 +120,7 @@ def interactive(
         )
     for reference in references:
         group = None if reference.index is None else str(reference.index)
-        _sweep.web_reference(figure, replace(reference, index=None), symbol=3, group=group)
+        parameter.web_reference(figure, replace(reference, index=None), symbol=3, group=group)
     web.label(figure, y="circuit utilisation (%)")
     figure.update_xaxes(categoryorder="array", categoryarray=order)
     figure.update_layout(barmode="group", scattermode="group")

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from etalon.errors import EtalonError
 from etalon.figures import style
-from etalon.figures._types import RunLike
+from etalon.figures.types import RunLike
 
 if TYPE_CHECKING:
-    from etalon.figures._types import WebFigure
+    from etalon.figures.types import WebFigure
     from etalon.schedulers import Week
 
 BUSY, IDLE = "#0072B2", "#E69F00"

@@ -9,26 +9,26 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from etalon.figures import _cdf, style
-from etalon.figures._types import RunLike, Runs, by_name
+from etalon.figures import distribution, style
+from etalon.figures.types import RunLike, Runs, by_name
 
 if TYPE_CHECKING:
-    from etalon.figures._types import WebFigure
+    from etalon.figures.types import WebFigure
 
 X, Y = "flow completion time (ms)", "share of flows"
 
 
-def cdf(run: RunLike, flow_class: str | None = None) -> _cdf.Curve | None:
+def cdf(run: RunLike, flow_class: str | None = None) -> distribution.Curve | None:
     """Completion time in milliseconds and the share of finite flows done by then, or None if no flow was.
 
     Of one class of flows, or of all. Flows that were cut off by the end of the run, or killed, count as not done: the
     curve then stays below 1.
     """
-    done, total = _cdf.finite(run, flow_class)
-    return _cdf.curve(_cdf.milliseconds(done), total)
+    done, total = distribution.finite(run, flow_class)
+    return distribution.curve(distribution.milliseconds(done), total)
 
 
-def curves(runs: Runs, flow_class: str | None) -> _cdf.Named:
+def curves(runs: Runs, flow_class: str | None) -> distribution.Named:
     """A curve for each run, of one class of its flows, or for each class if they have classes; with its name."""
     found = []
     for name, run in by_name(runs).items():
@@ -56,7 +56,7 @@ def draw(runs: Runs, ax: Axes | None = None, *, flow_class: str | None = None) -
         ax: axes to draw on; a new figure without.
         flow_class: flows of this class only; without it, a curve for each class.
     """
-    ax = _cdf.draw(curves(runs, flow_class), ax, x=X, y=Y, from_zero=False)
+    ax = distribution.draw(curves(runs, flow_class), ax, x=X, y=Y, from_zero=False)
     ax.set_xscale("log")
     low, high = ax.get_xlim()
     ax.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if high < 100 * low else (1,)))
@@ -67,6 +67,6 @@ def draw(runs: Runs, ax: Axes | None = None, *, flow_class: str | None = None) -
 
 def interactive(runs: Runs, *, flow_class: str | None = None) -> WebFigure:
     """The same figure for a browser."""
-    figure = _cdf.interactive(curves(runs, flow_class), x=X, y=Y, alone="flows")
+    figure = distribution.interactive(curves(runs, flow_class), x=X, y=Y, alone="flows")
     figure.update_xaxes(type="log")
     return figure

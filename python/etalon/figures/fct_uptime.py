@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from etalon.figures import _sweep, style
-from etalon.figures._types import Points, RunLike
+from etalon.figures import parameter, style
+from etalon.figures.types import Points, RunLike
 
 if TYPE_CHECKING:
-    from etalon.figures._types import WebFigure
+    from etalon.figures.types import WebFigure
 
 
 def seconds(run: RunLike) -> float | None:
@@ -49,7 +49,7 @@ def draw(points: Mapping[int | str, Points], ax: Axes | None = None) -> Figure:
     """
     ax = style.axes(ax, height=2.3)
     for index, (queue, part) in enumerate(points.items()):
-        line = _sweep.line_of(part, seconds)
+        line = parameter.line_of(part, seconds)
         ax.plot(
             line.x,
             line.y,
@@ -82,7 +82,7 @@ def interactive(points: Mapping[int | str, Points]) -> WebFigure:
 
     figure = web.panels()
     for index, (queue, part) in enumerate(points.items()):
-        _sweep.web_line(figure, _sweep.line_of(part, seconds), _name(queue), index)
+        parameter.web_line(figure, parameter.line_of(part, seconds), _name(queue), index)
     web.label(figure, x="day length (µs)", y="flow completion time (s)")
     figure.update_xaxes(type="log")
     return figure

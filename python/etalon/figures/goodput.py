@@ -11,10 +11,10 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from etalon.figures import style
-from etalon.figures._types import RunLike, Runs, by_name
+from etalon.figures.types import RunLike, Runs, by_name
 
 if TYPE_CHECKING:
-    from etalon.figures._types import WebFigure
+    from etalon.figures.types import WebFigure
 
 
 def gigabits(run: RunLike) -> NDArray[np.float64]:

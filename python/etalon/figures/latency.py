@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from etalon.figures import _sweep, style
-from etalon.figures._sweep import Line, Published
-from etalon.figures._types import Points, RunLike, series_by_name
+from etalon.figures import parameter, style
+from etalon.figures.parameter import Line, Published
+from etalon.figures.types import Points, RunLike, series_by_name
 
 if TYPE_CHECKING:
-    from etalon.figures._types import Tolerance, WebFigure
+    from etalon.figures.types import Tolerance, WebFigure
 
 _DASHES = (("-", "solid"), ((0, (4, 1.5)), "dash"), ((0, (1, 1)), "dot"))
 """Dashes of the percentiles of a series, in print and in a browser."""
@@ -36,7 +36,7 @@ def _lines(
         for rank, percentile in enumerate(percentiles):
             quantity = partial(_percentile, percentile=percentile, network=network)
             label = f"{name} {_ordinal(percentile)}".strip()
-            lines.append((index, rank, label, _sweep.line_of(part, quantity)))
+            lines.append((index, rank, label, parameter.line_of(part, quantity)))
     return lines
 
 
@@ -45,9 +45,9 @@ def _references(
     percentiles: Sequence[float],
     published: Published | None,
     tolerance: Tolerance | None,
-) -> list[_sweep.Reference]:
+) -> list[parameter.Reference]:
     label = f"published {_ordinal(percentiles[0])}"
-    return _sweep.references(published, tolerance, list(series_by_name(points)), label)
+    return parameter.references(published, tolerance, list(series_by_name(points)), label)
 
 
 def _ordinal(percentile: float) -> str:
@@ -81,14 +81,14 @@ def draw(
     lines = _lines(points, percentiles, network)
     references = _references(points, percentiles, published, tolerance)
     for reference in references:
-        _sweep.plot_reference(ax, reference)
+        parameter.plot_reference(ax, reference)
     for index, rank, label, line in lines:
         ax.errorbar(
             line.x, line.y, yerr=line.spread, color=style.colour(index), ls=_DASHES[rank][0],
             marker=style.marker(index), mfc=None if rank == 0 else "white", capsize=1.5, elinewidth=0.7, label=label,
         )  # fmt: skip
-    seen = _sweep.all_x((line for *_, line in lines), references)
-    _sweep.scale_x(ax, seen, logarithmic=_sweep.looks_logarithmic(seen))
+    seen = parameter.all_x((line for *_, line in lines), references)
+    parameter.scale_x(ax, seen, logarithmic=parameter.looks_logarithmic(seen))
     ax.set_ylim(bottom=0)
     ax.set_xlabel(xlabel)
     ax.set_ylabel("latency (µs)")
@@ -113,11 +113,11 @@ def interactive(
     references = _references(points, percentiles, published, tolerance)
     seen = [x for reference in references for x in reference.x]
     for index, rank, label, line in _lines(points, percentiles, network):
-        _sweep.web_line(figure, line, label, index, dash=_DASHES[rank][1])
+        parameter.web_line(figure, line, label, index, dash=_DASHES[rank][1])
         seen += line.x
     for reference in references:
-        _sweep.web_reference(figure, reference)
+        parameter.web_reference(figure, reference)
     web.label(figure, x=xlabel, y="latency (µs)")
-    if _sweep.looks_logarithmic(seen):
+    if parameter.looks_logarithmic(seen):
         figure.update_xaxes(type="log", tickvals=sorted(set(seen)))
     return figure

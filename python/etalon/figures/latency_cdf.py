@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from etalon.figures import _week, style
-from etalon.figures._types import RunLike, Runs, by_name
+from etalon.figures import style, weeks
+from etalon.figures.types import RunLike, Runs, by_name
 
 if TYPE_CHECKING:
-    from etalon.figures._types import WebFigure
+    from etalon.figures.types import WebFigure
 
 NETWORKS = {"packet": ("-", "solid"), "circuit": ((0, (3, 1.2)), "dash")}
 """Dashes of the networks, in print and in a browser."""
@@ -22,7 +22,7 @@ NETWORKS = {"packet": ("-", "solid"), "circuit": ((0, (3, 1.2)), "dash")}
 
 def cdf(run: RunLike, network: str) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Latency in microseconds and the share of the measured pair's packets at or below it; None without packets."""
-    src, dst = _week.measured_pair(run.plan.resolve())
+    src, dst = weeks.measured_pair(run.plan.resolve())
     bins = (
         run.latency_histogram.filter(
             (pl.col("src") == src) & (pl.col("dst") == dst) & (pl.col("network") == network)

@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from etalon.figures import style
-from etalon.figures._types import RunLike, Runs, by_name
+from etalon.figures.types import RunLike, Runs, by_name
 
 if TYPE_CHECKING:
-    from etalon.figures._types import WebFigure
+    from etalon.figures.types import WebFigure
 
 NETWORKS = ("packet", "circuit")
 

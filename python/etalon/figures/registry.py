@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from etalon.figures._types import WebFigure
+    from etalon.figures.types import WebFigure
 
 
 @dataclass(frozen=True)

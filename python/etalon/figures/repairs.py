@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from etalon.figures import style
-from etalon.figures._types import RunLike
+from etalon.figures.types import RunLike
 
 if TYPE_CHECKING:
-    from etalon.figures._types import WebFigure
+    from etalon.figures.types import WebFigure
 
 KINDS = {"recoveries": "recoveries", "tlps": "probes", "rtos": "timeouts"}
 """Columns of a run's flows, and what they are called."""

@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
-from etalon.figures import _week, style
-from etalon.figures._types import PlanLike, RunLike
+from etalon.figures import style, weeks
+from etalon.figures.types import PlanLike, RunLike
 
 if TYPE_CHECKING:
-    from etalon.figures._types import WebFigure
+    from etalon.figures.types import WebFigure
 
 
 def _plan(run: RunLike | PlanLike) -> dict[str, Any]:
@@ -26,8 +26,8 @@ def _plan(run: RunLike | PlanLike) -> dict[str, Any]:
     return resolved
 
 
-def _week_of(resolved: dict[str, Any]) -> _week.Week:
-    week = _week.of_plan(resolved)
+def _week_of(resolved: dict[str, Any]) -> weeks.Week:
+    week = weeks.of_plan(resolved)
     if week is None:
         raise ValueError("this plan has no circuits and therefore no schedule to draw")
     return week
@@ -41,7 +41,7 @@ def _colours(racks: int) -> list[str]:
     return [to_hex(ramp(x)) for x in np.linspace(0.05, 0.95, racks)]
 
 
-def _open(week: _week.Week, pair: tuple[int, int]) -> list[_week.Interval]:
+def _open(week: weeks.Week, pair: tuple[int, int]) -> list[weeks.Interval]:
     """When the packet gate of `pair` is open within the week."""
     edges = [0]
     closed = [(max(start, 0), end) for start, end in week.packet_closed(*pair)] + [
@@ -65,7 +65,7 @@ def draw(run: RunLike | PlanLike, ax: Axes | None = None) -> Figure:
     """
     resolved = _plan(run)
     week, racks = _week_of(resolved), resolved["network"]["racks"]
-    pair = _week.measured_pair(resolved)
+    pair = weeks.measured_pair(resolved)
     colours = _colours(racks)
     ax = style.axes(ax, height=min(0.9 + 0.2 * (racks + 1), 3.4))
     for dst in range(racks):
@@ -123,7 +123,7 @@ def interactive(run: RunLike | PlanLike) -> WebFigure:
 
     resolved = _plan(run)
     week, racks = _week_of(resolved), resolved["network"]["racks"]
-    pair = _week.measured_pair(resolved)
+    pair = weeks.measured_pair(resolved)
     colours = _colours(racks)
     figure = web.panels()
     for src in sorted({c.src for c in week.circuits}):

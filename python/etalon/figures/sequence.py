@@ -17,11 +17,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from etalon.figures import _week, style
-from etalon.figures._types import Runs, by_name
+from etalon.figures import style, weeks
+from etalon.figures.types import Runs, by_name
 
 if TYPE_CHECKING:
-    from etalon.figures._types import WebFigure
+    from etalon.figures.types import WebFigure
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Baselines:
 
 def baselines(resolved: Mapping[str, Any], flows: int, until_us: float) -> Baselines | None:
     """The baselines of a plan in bytes of each of `flows` flows, or None if the measured pair never has a circuit."""
-    week = _week.of_plan(resolved)
-    src, dst = _week.measured_pair(resolved)
+    week = weeks.of_plan(resolved)
+    src, dst = weeks.measured_pair(resolved)
     if week is None or not week.days(src, dst):
         return None
     network = resolved["network"]
@@ -71,7 +71,7 @@ def baselines(resolved: Mapping[str, Any], flows: int, until_us: float) -> Basel
 
 
 def _flow_count(resolved: Mapping[str, Any]) -> int:
-    src, dst = _week.measured_pair(resolved)
+    src, dst = weeks.measured_pair(resolved)
     count = sum((flow["src_rack"], flow["dst_rack"]) == (src, dst) for flow in resolved["flows"])
     return count or resolved["network"]["hosts"]
 

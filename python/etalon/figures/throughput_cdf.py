@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from etalon.figures import _cdf, style
-from etalon.figures._types import RunLike, Runs, by_name
+from etalon.figures import distribution, style
+from etalon.figures.types import RunLike, Runs, by_name
 
 if TYPE_CHECKING:
-    from etalon.figures._types import WebFigure
+    from etalon.figures.types import WebFigure
 
 X, Y = "flow throughput (Gb/s)", "share of flows"
 
 
-def cdf(run: RunLike, flow_class: str | None = None) -> _cdf.Curve | None:
+def cdf(run: RunLike, flow_class: str | None = None) -> distribution.Curve | None:
     """Payload over completion time in Gb/s and the share of finite flows that are no faster, or None if no flow was done.
 
     Of one class of flows, or of all. Flows that were cut off by the end of the run, or killed, count as slower than all
     others: the curve then starts above 0.
     """
-    done, total = _cdf.finite(run, flow_class)
+    done, total = distribution.finite(run, flow_class)
     rates = done["bytes"] * 8 / (done["end_ns"] - done["start_ns"])  # bits per nanosecond are Gb/s
-    return _cdf.curve(rates.to_numpy(), total, total - done.height)
+    return distribution.curve(rates.to_numpy(), total, total - done.height)
 
 
-def curves(runs: Runs, flow_class: str | None) -> _cdf.Named:
+def curves(runs: Runs, flow_class: str | None) -> distribution.Named:
     """A curve for each run, with its name."""
     return [(name, cdf(run, flow_class)) for name, run in by_name(runs).items()]
 
@@ -40,9 +40,9 @@ def draw(runs: Runs, ax: Axes | None = None, *, flow_class: str | None = None) -
         ax: axes to draw on; a new figure without.
         flow_class: flows of this class only.
     """
-    return style.figure_of(_cdf.draw(curves(runs, flow_class), ax, x=X, y=Y))
+    return style.figure_of(distribution.draw(curves(runs, flow_class), ax, x=X, y=Y))
 
 
 def interactive(runs: Runs, *, flow_class: str | None = None) -> WebFigure:
     """The same figure for a browser."""
-    return _cdf.interactive(curves(runs, flow_class), x=X, y=Y, alone="flows")
+    return distribution.interactive(curves(runs, flow_class), x=X, y=Y, alone="flows")

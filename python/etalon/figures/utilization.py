@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from etalon.figures import _sweep, style
-from etalon.figures._sweep import Published
-from etalon.figures._types import Points, RunLike, series_by_name
+from etalon.figures import parameter, style
+from etalon.figures.parameter import Published
+from etalon.figures.types import Points, RunLike, series_by_name
 
 if TYPE_CHECKING:
-    from etalon.figures._types import Tolerance, WebFigure
+    from etalon.figures.types import Tolerance, WebFigure
 
 
 def percent(run: RunLike) -> float | None:
@@ -42,17 +42,19 @@ def draw(
         tolerance: of the published values, drawn as whiskers.
     """
     ax = style.axes(ax)
-    series = {name: _sweep.line_of(part, percent) for name, part in series_by_name(points).items()}
-    references = _sweep.references(published, tolerance, list(series))
-    seen = _sweep.all_x(series.values(), references)
+    series = {
+        name: parameter.line_of(part, percent) for name, part in series_by_name(points).items()
+    }
+    references = parameter.references(published, tolerance, list(series))
+    seen = parameter.all_x(series.values(), references)
     for reference in references:
-        _sweep.plot_reference(ax, reference)
+        parameter.plot_reference(ax, reference)
     for index, (name, line) in enumerate(series.items()):
         ax.errorbar(
             line.x, line.y, yerr=line.spread, color=style.colour(index), marker=style.marker(index), capsize=1.5,
             elinewidth=0.7, label=name or "measured",
         )  # fmt: skip
-    _sweep.scale_x(ax, seen, logarithmic=_sweep.looks_logarithmic(seen))
+    parameter.scale_x(ax, seen, logarithmic=parameter.looks_logarithmic(seen))
     ax.set_ylim(0, 105)
     ax.set_yticks(range(0, 101, 20))
     ax.set_xlabel(xlabel)
@@ -73,14 +75,16 @@ def interactive(
     from etalon.figures import web
 
     figure = web.panels()
-    series = {name: _sweep.line_of(part, percent) for name, part in series_by_name(points).items()}
-    references = _sweep.references(published, tolerance, list(series))
+    series = {
+        name: parameter.line_of(part, percent) for name, part in series_by_name(points).items()
+    }
+    references = parameter.references(published, tolerance, list(series))
     for index, (name, line) in enumerate(series.items()):
-        _sweep.web_line(figure, line, name or "measured", index)
+        parameter.web_line(figure, line, name or "measured", index)
     for reference in references:
-        _sweep.web_reference(figure, reference)
+        parameter.web_reference(figure, reference)
     web.label(figure, x=xlabel, y="circuit utilisation (%)")
-    seen = _sweep.all_x(series.values(), references)
-    if _sweep.looks_logarithmic(seen):
+    seen = parameter.all_x(series.values(), references)
+    if parameter.looks_logarithmic(seen):
         figure.update_xaxes(type="log", tickvals=sorted(set(seen)))
     return figure

@@ -8,25 +8,25 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from etalon.figures import _cdf, style
-from etalon.figures._types import RunLike, Runs, by_name
+from etalon.figures import distribution, style
+from etalon.figures.types import RunLike, Runs, by_name
 
 if TYPE_CHECKING:
-    from etalon.figures._types import WebFigure
+    from etalon.figures.types import WebFigure
 
 X, Y = "time to write a file (ms)", "share of files"
 
 
-def cdf(run: RunLike) -> _cdf.Curve | None:
+def cdf(run: RunLike) -> distribution.Curve | None:
     """Time to write in milliseconds and the share of files written by then, or None if none was.
 
     Files that were not finished count: the curve then stays below 1.
     """
     done = run.writes.filter(pl.col("end_ns") >= 0)
-    return _cdf.curve(_cdf.milliseconds(done), run.writes.height)
+    return distribution.curve(distribution.milliseconds(done), run.writes.height)
 
 
-def curves(runs: Runs) -> _cdf.Named:
+def curves(runs: Runs) -> distribution.Named:
     """A curve for each run, with its name."""
     return [(name, cdf(run)) for name, run in by_name(runs).items()]
 
@@ -38,9 +38,9 @@ def draw(runs: Runs, ax: Axes | None = None) -> Figure:
         runs: a run, or several by the name for the legend.
         ax: axes to draw on; a new figure without.
     """
-    return style.figure_of(_cdf.draw(curves(runs), ax, x=X, y=Y))
+    return style.figure_of(distribution.draw(curves(runs), ax, x=X, y=Y))
 
 
 def interactive(runs: Runs) -> WebFigure:
     """The same figure for a browser."""
-    return _cdf.interactive(curves(runs), x=X, y=Y, alone="files")
+    return distribution.interactive(curves(runs), x=X, y=Y, alone="files")

@@ -217,13 +217,14 @@ def _image() -> Iterator[Check]:
 
 def _run(image: Path) -> Check:
     """Boots the kernel, runs an experiment of a millisecond on it, and says what time and memory that took."""
-    from etalon import _core, engine_linux
+    from etalon import _core
+    from etalon.engine import linux
     from etalon.plan import Plan
 
     plan, most = Plan.from_toml(TINY), 0
     with ThreadPoolExecutor(1) as pool:
         began = time.monotonic()
-        running = pool.submit(engine_linux.Linux().run, plan, _core.Control())
+        running = pool.submit(linux.Linux().run, plan, _core.Control())
         while not running.done():
             most = max(most, _peak_memory(image))
             time.sleep(0.002)

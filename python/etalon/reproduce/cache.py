@@ -6,10 +6,9 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from etalon import store
 from etalon.engine import Engine
 from etalon.plan import Plan
-from etalon.results import Run
+from etalon.results import Run, store
 
 POINTS = "points"
 

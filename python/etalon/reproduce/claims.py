@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from etalon.errors import EtalonError
-from etalon.metrics import METRICS
 from etalon.reproduce.paper import Claim, Paper
 from etalon.reproduce.results import Missing, Results
+from etalon.results.metrics import METRICS
 
 REPRODUCED, NOT_YET, NOT_MEASURED = "reproduced", "not yet", "not measured"
 

@@ -9,7 +9,7 @@ from etalon import figures
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from etalon.figures._types import WebFigure
+    from etalon.figures.types import WebFigure
 
 
 class Drawing:

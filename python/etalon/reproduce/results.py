@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from statistics import fmean
 from typing import Any
 
-from etalon.metrics import METRICS
 from etalon.reproduce.paper import Paper, X
 from etalon.results import Run
+from etalon.results.metrics import METRICS
 
 
 class Missing(Exception):

@@ -105,7 +105,7 @@ def figure(rows: Sequence[Comparison], name: str) -> bytes:
     """A panel an experiment with circuits: the mean over flows and weeks on both engines, as a PNG file."""
     from matplotlib.figure import Figure
 
-    from etalon.figures import _week, style
+    from etalon.figures import style, weeks
 
     column, scale, label = PANELS[name]
     shown = [row for row in rows if row.sim.sequence.height and row.linux.sequence.height]
@@ -116,7 +116,7 @@ def figure(rows: Sequence[Comparison], name: str) -> bytes:
         for ax in panels.flat[len(shown) :]:
             ax.set_axis_off()
         for row, ax in zip(shown, panels.flat, strict=False):
-            week = _week.of_plan(row.sim.plan.resolve())
+            week = weeks.of_plan(row.sim.plan.resolve())
             for index, (title, engine) in enumerate(ENGINES):
                 run: Run = getattr(row, engine)
                 part = run.sequence.gather_every(max(run.sequence.height // 2000, 1))

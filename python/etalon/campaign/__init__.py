@@ -1,0 +1,1 @@
+"""Many runs: what is missing is run, each run is kept as soon as it is complete, Ctrl-C keeps the rest for later."""

@@ -1,0 +1,219 @@
+"""The Linux engine: real Linux TCP and real programs, in a User-Mode Linux kernel whose clock is virtual."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from etalon import _core
+from etalon.engine import build
+from etalon.errors import EngineFailed, EtalonError, PlanError
+from etalon.plan import Plan, controls
+from etalon.results import Run
+from etalon.units import TIME, shown
+
+PATIENCE_S = 60.0
+"""The watchdog: a kernel that has written nothing for so long is given up, in seconds of wall-clock time."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """A kernel that was built."""
+
+    path: Path
+    hz: int
+    version: str
+    """Of Linux."""
+    digest: str
+    """Of its content and of libadu beside it, 16 hexadecimal digits."""
+
+
+class Linux:
+    """One kernel process a run; every emulated host is a network namespace in it."""
+
+    NAME = "linux"
+    DESCRIPTION = "real Linux TCP stacks and real programs, in exact virtual time; no root needed"
+
+    def __init__(self) -> None:
+        self.patience_s = PATIENCE_S
+        self._paths: dict[int, Path] = {}
+        """Kernels by HZ, as `prepare` found them: to look for one means to look at all that it is made from."""
+
+    def problems(self, plan: Plan) -> list[PlanError]:
+        """What real hosts cannot do."""
+        return [*controls.problems_of_linux(plan), *_sizes(plan), *_fixed(plan), *_models(plan)]
+
+    def needs(self, plans: Sequence[Plan]) -> list[int]:
+        """The HZ of kernels that these plans need and that are not built."""
+        from etalon import kernel
+
+        return [hz for hz in _ticks(plans) if kernel.find(hz) is None]
+
+    def prepare(
+        self,
+        plans: Sequence[Plan],
+        progress: Callable[[float], None] | None = None,
+        told: Callable[[str], None] | None = None,
+    ) -> None:
+        """Builds the kernels that these plans need, one for each HZ."""
+        from etalon import kernel
+
+        missing = self.needs(plans)
+        for done, hz in enumerate(missing):
+
+            def overall(share: float, done: int = done) -> None:
+                if progress is not None:
+                    progress((done + share) / len(missing))
+
+            kernel.image(hz, overall, told)
+        for hz in _ticks(plans):
+            path = kernel.find(hz)
+            if path is not None:
+                self._paths[hz] = path
+
+    def digest(self, plan: Plan) -> str:
+        """Digest of the core and of the kernel that the plan takes; empty if that is not built."""
+        image = self._image_of(plan.tcp.hz)
+        if image is None:
+            return ""
+        return hashlib.sha256(f"{build.digest()} {image.digest}".encode()).hexdigest()[:16]
+
+    def run(self, plan: Plan, control: _core.Control) -> Run:
+        """Runs a plan."""
+        return self.finish(plan, self.call(plan, control))
+
+    def trace(
+        self, plan: Plan, control: _core.Control, start_ns: int, end_ns: int, pcapng: Path | None
+    ) -> dict[str, Any]:
+        """Runs a plan up to `end_ns`; gives the events of [start_ns, end_ns) and writes its packets to `pcapng`."""
+        wanted = (start_ns, end_ns, None if pcapng is None else str(pcapng))
+        return self.call(plan, control, trace=wanted)
+
+    def call(self, plan: Plan, control: _core.Control, **options: Any) -> dict[str, Any]:
+        """Calls the core. Raises `EngineFailed`, with what was measured, if the kernel does not come to the end."""
+        image = self.image(plan)
+        options = {"folder": str(Path.cwd()), "patience_s": self.patience_s, **options}
+        try:
+            return _core.run_linux(
+                json.dumps(plan.resolve()), str(image.path), image.hz, control, **options
+            )
+        except ValueError as error:
+            raise PlanError(f"{plan.name}: Linux cannot run this plan: {error}") from error
+        except _core.KernelError as error:
+            message, console, partial = error.args
+            run = None
+            if partial is not None and partial["meta"]["simulated_ns"] > 0:
+                beside = len(options.get("programs") or ())  # those that are not the plan's
+                partial["programs"] = partial["programs"][beside:]
+                run = self.finish(plan, partial)
+            raise EngineFailed(f"{plan.name}: {message}", console, run) from error
+
+    def image(self, plan: Plan) -> Image:
+        """The kernel that the plan takes."""
+        image = self._image_of(plan.tcp.hz)
+        if image is None:
+            raise EtalonError(
+                f"{plan.name}: there is no kernel with HZ {plan.tcp.hz}; `etalon kernel build` makes it"
+            )
+        return image
+
+    def _image_of(self, hz: int) -> Image | None:
+        """The kernel of this HZ; None if it is not built."""
+        from etalon import kernel
+
+        path = self._paths.get(hz)
+        if path is None or not path.exists():
+            path = kernel.find(hz)
+        return None if path is None else _described(path, hz, path.stat().st_mtime_ns)
+
+    def finish(self, plan: Plan, answer: Mapping[str, Any]) -> Run:
+        """The run that the core's answer tells of, which says which kernel it was."""
+        image = self.image(plan)
+        run = Run.from_core(plan, answer, self.NAME, self.digest(plan))
+        run.meta.update(kernel=image.version, kernel_image=image.digest, hz=image.hz)
+        return run
+
+
+LINUX = Linux()
+"""The Linux engine of this process."""
+
+
+@cache
+def _described(path: Path, hz: int, _: int) -> Image:
+    """Version and digest of a kernel, found out once for each state of its file."""
+    from etalon import kernel
+
+    try:
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+        version = said.stdout.strip().rpartition("\n")[2]
+        whole = hashlib.sha256(path.read_bytes())
+        library = path.with_name(kernel.LIBRARY)
+        if library.exists():
+            whole.update(library.read_bytes())
+        digest = whole.hexdigest()[:16]
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise EtalonError(
+            f"{path}: the kernel cannot be run: {error}; `etalon doctor` says what is missing"
+        ) from error
+    return Image(path, hz, version, digest)
+
+
+def _ticks(plans: Sequence[Plan]) -> list[int]:
+    return list(dict.fromkeys(plan.tcp.hz for plan in plans))
+
+
+def _sizes(plan: Plan) -> list[PlanError]:
+    """Networks that have no addresses or ports for all."""
+    found = []
+    flows = len(plan.resolve()["flows"])
+    for key, number, most in (
+        ("bulk", flows, _core.LINUX_MOST_FLOWS),
+        ("network.hosts", plan.network.hosts, _core.LINUX_MOST_HOSTS),
+    ):
+        if number > most:
+            what = "flows" if key == "bulk" else key.rpartition(".")[2]
+            found.append(
+                PlanError(
+                    f"{number} {what}; with --engine linux at most {most}", key=key, value=number
+                )
+            )
+    return found
+
+
+def _models(plan: Plan) -> list[PlanError]:
+    """Keys of what only the simulator has."""
+    found = []
+    if plan.dfsio:
+        found.append(
+            PlanError(
+                "the model of HDFS is the simulator's; on Linux run Hadoop itself", key="dfsio"
+            )
+        )
+    if plan.end_when_done and not plan.workloads:
+        found.append(
+            PlanError(
+                "the run ends with its last flow, and it has only programs", key="end_when_done"
+            )
+        )
+    return found
+
+
+def _fixed(plan: Plan) -> list[PlanError]:
+    """Keys that say what Linux has no setting for."""
+    found = []
+    for key, default in (("min_delayed_ack", 40_000_000), ("max_delayed_ack", 200_000_000)):
+        if getattr(plan.tcp, key) != default:
+            found.append(
+                PlanError(
+                    f"{shown(TIME.format(getattr(plan.tcp, key)))} is for the simulator only: Linux has no setting "
+                    f"for it, it is always {TIME.format(default)}",
+                    key=f"tcp.{key}",
+                )
+            )
+    return found

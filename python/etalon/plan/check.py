@@ -1,0 +1,172 @@
+"""What can only be judged with the whole plan in view: errors, and warnings for plans that run but mislead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from etalon.errors import PlanError
+from etalon.plan.network import Dumbbell, Network
+from etalon.units import TIME, S, rounded, shown
+
+if TYPE_CHECKING:
+    from etalon.plan.plan import Plan
+
+MOST_FLOWS = 100_000
+LONGEST_HOST_TIME = 24 * 24 * 3600 * S
+"""Half of what TCP's timestamps can count before they begin again."""
+
+
+def problems(plan: Plan) -> Iterator[PlanError]:
+    """Everything that is wrong with a plan whose single values are right."""
+    if plan.warmup >= plan.duration:
+        yield PlanError(
+            f"{shown(TIME.format(plan.warmup))} must be shorter than the duration of {TIME.format(plan.duration)}: "
+            "nothing would be measured",
+            key="warmup",
+            value=plan.warmup,
+        )
+    if plan.duration * plan.tdf > LONGEST_HOST_TIME:
+        yield PlanError(
+            f"{TIME.format(plan.duration)} are {rounded(plan.duration * plan.tdf)} on the hosts' clocks, tdf times "
+            f"as long; at most {rounded(LONGEST_HOST_TIME)}, as TCP's timestamps in ms have 32 bits (RFC 7323)",
+            key="duration",
+            value=TIME.format(plan.duration),
+        )
+    network = plan.network
+    if isinstance(network, Dumbbell):
+        yield from _dumbbell(plan, network)
+    else:
+        yield from _queues(network)
+        yield from plan.schedule.problems(network)
+    if not plan.workloads and not plan.program:
+        yield PlanError(
+            "the plan sends nothing: give at least one workload, like [[bulk]] or [[flow]] (`etalon list workloads`)",
+            key="bulk",
+        )
+    for index, program in enumerate(plan.program):
+        key = f"program.{index}" if len(plan.program) > 1 else "program"
+        yield from program.problems(key, network.racks, network.hosts)
+        yield from program.late(key, plan.duration)
+    for key, workload in plan.named_workloads():
+        yield from workload.problems(key, network.racks, network.hosts)
+        if workload.start >= plan.duration:
+            yield PlanError(
+                f"{shown(TIME.format(workload.start))} is not before the end of the experiment at "
+                f"{TIME.format(plan.duration)}",
+                key=f"{key}.start",
+                value=workload.start,
+            )
+        period = getattr(workload, "period", None)
+        if period is not None and workload.start + period > plan.duration:
+            yield PlanError(
+                f"flows would begin up to {TIME.format(workload.start + period)}, after the end of the experiment at "
+                f"{TIME.format(plan.duration)}",
+                key=f"{key}.period",
+                value=TIME.format(period),
+            )
+    yield from _too_many(plan)
+    if plan.tcp.max_delayed_ack < plan.tcp.min_delayed_ack:
+        yield PlanError(
+            f"{shown(TIME.format(plan.tcp.max_delayed_ack))} must be at least tcp.min_delayed_ack, which is "
+            f"{TIME.format(plan.tcp.min_delayed_ack)}",
+            key="tcp.max_delayed_ack",
+            value=plan.tcp.max_delayed_ack,
+        )
+    yield from _measured_pair(plan)
+
+
+def _too_many(plan: Plan) -> Iterator[PlanError]:
+    """That there are more flows than are run, found without listing them."""
+    try:
+        counts = {key: work.expected(plan.setting()) for key, work in plan.named_workloads()}
+    except PlanError:
+        return  # a file that cannot be read, which is reported as such
+    total = sum(counts.values())
+    if total > MOST_FLOWS:
+        yield PlanError(
+            f"the plan has {total:.0f} flows; at most {MOST_FLOWS} are run",
+            key=max(counts, key=lambda key: counts[key]),
+            value=round(total),
+        )
+
+
+def _measured_pair(plan: Plan) -> Iterator[PlanError]:
+    if plan.measure.pair is None:
+        return
+    racks = plan.network.racks
+    for rack in plan.measure.pair:
+        if rack >= racks:
+            yield PlanError(
+                f"there is no rack {rack} (racks 0..{racks - 1})", key="measure.pair", value=rack
+            )
+    if plan.measure.pair[0] == plan.measure.pair[1]:
+        yield PlanError("the measured pair must be two different racks", key="measure.pair")
+
+
+def _queues(network: Network) -> Iterator[PlanError]:
+    voq = network.voq
+    if voq.resize is not None and voq.resize.packets < voq.packets:
+        yield PlanError(
+            f"{voq.resize.packets} must be at least network.voq.packets, which is {voq.packets}",
+            key="network.voq.resize.packets",
+            value=voq.resize.packets,
+        )
+    for index, pair in enumerate(voq.pairs):
+        for end, rack in (("from", pair.src), ("to", pair.dst)):
+            if rack >= network.racks:
+                yield PlanError(
+                    f"there is no rack {rack} (racks 0..{network.racks - 1})",
+                    key=f"network.voq.pairs.{index}.{end}",
+                    value=rack,
+                )
+
+
+def _dumbbell(plan: Plan, network: Dumbbell) -> Iterator[PlanError]:
+    if "schedule" in plan.model_fields_set:
+        yield PlanError(
+            "a dumbbell has no circuits and so no schedule; leave the table out", key="schedule"
+        )
+    for index, stage in enumerate(network.path):
+        if stage.rate is None:
+            yield PlanError("must be given", key=f"network.path.{index}.rate")
+
+
+def warnings(plan: Plan) -> Iterator[str]:
+    """Sentences about what the plan probably does not mean."""
+    week = plan.week_ns
+    measured = plan.duration - plan.warmup
+    if week and measured < week:
+        yield (
+            f"the plan measures {rounded(measured)}, less than one week of {rounded(week)}: "
+            "utilisation and latency will not stand for the schedule"
+        )
+    if not isinstance(plan.network, Network):
+        return
+    yield from _without_circuit(plan)
+    controls = {workload.cc for workload in plan.workloads}
+    if "dctcp" in controls and plan.network.marking is None:
+        yield "flows use dctcp, but network.marking is not set: no packet will be marked"
+    if "retcp" in controls and plan.network.ece is None:
+        yield "flows use retcp, but network.ece is not set: it will never hear of a circuit"
+    resize = plan.network.voq.resize
+    if resize is not None and week and resize.before >= week:
+        yield (
+            f"network.voq.resize.before is {rounded(resize.before)}, as long as the week of "
+            f"{rounded(week)} or longer: the VOQ will always be big"
+        )
+
+
+def _without_circuit(plan: Plan) -> Iterator[str]:
+    """Pairs that send but never meet, in a plan that has circuits."""
+    week = plan.resolve()["schedule"]
+    if week is None or plan.schedule.computed:
+        return
+    met = {
+        (src, dst)
+        for configuration in week["configurations"]
+        for dst, src in enumerate(configuration["sources"])
+    }
+    sending = dict.fromkeys(workload.racks for workload in (*plan.bulk, *plan.flow))
+    for src, dst in (pair for pair in sending if pair not in met):
+        yield f"rack {src} sends to rack {dst}, but the schedule never joins them: no circuit, only packets"

@@ -1,0 +1,173 @@
+"""Every key of a plan, read off the schema: for `etalon list keys` and docs/plan.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from etalon.plan.network import Dumbbell, Network
+from etalon.plan.plan import Plan
+from etalon.units import Quantity, shown
+
+REQUIRED = "must be given"
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key, as it stands behind `--set`."""
+
+    table: str
+    """The part of the plan that it stands in."""
+    name: str
+    type: str
+    default: str
+    description: str
+
+
+def all_keys() -> list[Key]:
+    """All keys, table by table."""
+    at_top = "Outside all tables"
+    top = [name for name in Plan.model_fields if not _tables(Plan.model_fields[name].annotation)]
+    listed = [_key(at_top, name, Plan.model_fields[name]) for name in top]
+    for name, field in Plan.model_fields.items():
+        for model in _tables(field.annotation):
+            several = get_origin(field.annotation) is tuple
+            title = f"`[[{name}]]`" if several else f"`[{name}]`"
+            if model in (Network, Dumbbell):
+                title += f" of kind `{shown(model.model_fields['kind'].default)}`"
+            listed += _below(title, name, model)
+    return listed
+
+
+def markdown() -> str:
+    """The keys as docs/plan.md has them."""
+    lines = [
+        "# The keys of a plan",
+        "",
+        "`etalon list keys --markdown` prints this page. A plan is a TOML file; what it does not say has the default given",
+        "here, that of NSDI'20's testbed. Times are those of the network, as papers print them; those of `[tcp]` are of the",
+        'hosts\' clocks, which run `tdf` times as fast. A time is written like `"180us"` (s, ms, us, ns), a rate like',
+        '`"10Gbps"`, an amount of data like `"1MB"`. Keys are written as behind `--set`; in a list of tables `bulk.cc`',
+        "means all of them, `bulk.0.cc` the first. [Examples](../examples/) show whole plans.",
+    ]
+    table = None
+    for key in all_keys():
+        if key.table != table:
+            table = key.table
+            lines += ["", f"## {table}", ""]
+            lines += ["| key | type | default | meaning |", "|---|---|---|---|"]
+        default = f"`{key.default}`" if key.default not in ("", REQUIRED) else key.default
+        cells = (f"`{key.name}`", key.type, default, key.description)
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _below(title: str, prefix: str, model: type[BaseModel]) -> Iterator[Key]:
+    for name, field in model.model_fields.items():
+        path = f"{prefix}.{field.alias or name}"
+        yield _key(title, path, field)
+        for table in _tables(field.annotation):
+            yield from _below(title, path, table)
+
+
+def _key(title: str, name: str, field: FieldInfo) -> Key:
+    tables = _tables(field.annotation)
+    meaning = field.description or " ".join((table.__doc__ or "") for table in tables)
+    return Key(
+        title,
+        name,
+        _type(field.annotation, field.metadata),
+        _default(field),
+        " ".join(meaning.split()),
+    )
+
+
+def _tables(annotation: Any) -> list[type[BaseModel]]:
+    """The tables that may stand where this type is expected."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [table for part in get_args(annotation) for table in _tables(part)]
+
+
+def _quantity(metadata: Any) -> Quantity | None:
+    """Which quantity a type reads, seen at its validator."""
+    readers = (getattr(getattr(entry, "func", None), "__self__", None) for entry in metadata)
+    return next((reader for reader in readers if isinstance(reader, Quantity)), None)
+
+
+def _all_metadata(field: FieldInfo) -> list[Any]:
+    """What is attached to a field's type, or to one of its alternatives."""
+    parts = (part for part in get_args(field.annotation) if get_origin(part) is Annotated)
+    return [*field.metadata, *(entry for part in parts for entry in get_args(part)[1:])]
+
+
+def _type(annotation: Any, metadata: Any = ()) -> str:
+    """A type in words."""
+    if get_origin(annotation) is Annotated:
+        inner, *more = get_args(annotation)
+        return _type(inner, [*more, *metadata])
+    if get_origin(annotation) in (Union, UnionType):
+        parts = [part for part in get_args(annotation) if part is not type(None)]
+        return " or ".join(_type(part, metadata) for part in parts)
+    if quantity := _quantity(metadata):
+        return quantity.noun.removeprefix("a ").removeprefix("an ")
+    if get_origin(annotation) is Literal:
+        return " or ".join(map(shown, get_args(annotation)))
+    if get_origin(annotation) is dict:
+        return "table of numbers"
+    if get_origin(annotation) is tuple:
+        first, *others = get_args(annotation)
+        if any(getattr(entry, "func", None) is not None for entry in metadata):
+            return "text or list of words" if first is str else 'host, like "r0h3"'
+        if others != [...]:
+            return "[rack, rack]"
+        return "list of tables" if _tables(first) else f"list of {_type(first)}"
+    if annotation is int:
+        return f"whole number{_range(metadata)}"
+    if annotation is float:
+        return f"number{_above(metadata)}"
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "table"
+    return {bool: "true or false", str: "text"}[annotation]
+
+
+def _range(metadata: Any) -> str:
+    flat = [part for entry in metadata for part in getattr(entry, "metadata", [entry])]
+    low = next((entry.ge for entry in flat if isinstance(entry, Ge)), None)
+    high = next((entry.le for entry in flat if isinstance(entry, Le)), None)
+    if high is None or high == 2**63 - 1:
+        return f" from {low}"
+    return f", {low} to {high}"
+
+
+def _above(metadata: Any) -> str:
+    flat = [part for entry in metadata for part in getattr(entry, "metadata", [entry])]
+    low = next((entry.gt for entry in flat if isinstance(entry, Gt)), None)
+    high = next((entry.le for entry in flat if isinstance(entry, Le)), None)
+    return f" above {low:g}, up to {high:g}" if low is not None and high is not None else ""
+
+
+def _default(field: FieldInfo) -> str:
+    """The default as it would stand in a plan file; empty if the description has to say what comes without the key."""
+    if field.is_required():
+        return REQUIRED
+    if field.default_factory is not None or field.default is None or field.default in ("", ()):
+        return ""
+    if isinstance(field.default, BaseModel):
+        return ""
+    if quantity := _quantity(_all_metadata(field)):
+        return shown(quantity.format(field.default))
+    if isinstance(field.default, tuple):
+        tables = (entry.model_dump(mode="json") for entry in field.default)
+        return ", ".join(f"[{_inline(table)}]" for table in tables)
+    return shown(field.default)
+
+
+def _inline(table: dict[str, Any]) -> str:
+    return "{ " + ", ".join(f"{key} = {shown(value)}" for key, value in table.items()) + " }"

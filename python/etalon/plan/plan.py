@@ -1,0 +1,287 @@
+"""The plan: everything about an experiment, as the user writes it. One schema behind TOML and the Python API."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import tomli_w
+from pydantic import Discriminator, Field, StringConstraints, Tag, model_validator
+
+from etalon.errors import PlanError
+from etalon.plan import check
+from etalon.plan.base import Rack, Table
+from etalon.plan.explain import build, gather
+from etalon.plan.network import Dumbbell, Network, network_kind
+from etalon.plan.program import Program
+from etalon.plan.resolve import resolve
+from etalon.plan.schedule import Schedule, with_files
+from etalon.plan.tcp import Tcp
+from etalon.plan.workloads import (
+    WORKLOADS,
+    Bulk,
+    Dfsio,
+    Flow,
+    Incast,
+    Poisson,
+    Rings,
+    Setting,
+    Shuffle,
+    Trace,
+    Workload,
+)
+from etalon.units import MS, Duration, Time, shown
+
+AnyNetwork = Annotated[
+    Annotated[Network, Tag("rdcn")] | Annotated[Dumbbell, Tag("dumbbell")],
+    Discriminator(network_kind),
+]
+Name = Annotated[
+    str, StringConstraints(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")
+]
+
+
+class Measure(Table):
+    """What the graphs over time are taken of."""
+
+    pair: tuple[Rack, Rack] | None = None
+    """The rack pair under test; without it, that of the first workload, or 0 to 1 if there are only programs."""
+    weeks_per_run: int = Field(default=3, strict=True, ge=1, le=1000)
+    """Length in weeks of the pieces that the expected-sequence graph averages."""
+
+
+class Plan(Table):
+    """An experiment: network, schedule, transports, workload. Times are virtual (as the papers print them)."""
+
+    name: Name = "experiment"
+    """Names the folder of the results; without it, the name of the file."""
+    description: str = ""
+    """A sentence for the report."""
+    seed: int = Field(default=1, strict=True, ge=0, le=2**63 - 1)
+    """Seed of all random streams."""
+    duration: Duration = 960 * MS
+    """How long the experiment lasts."""
+    warmup: Time = Field(default_factory=lambda data: int(data.get("duration", 0)) // 20)
+    """Measurement covers [warmup, duration). Default: a twentieth of the duration."""
+    tdf: int = Field(default=20, strict=True, ge=1, le=10_000)
+    """Time dilation factor: how many times as fast as the network's the clocks of the end hosts run."""
+    end_when_done: bool = Field(default=False, strict=True)
+    """The experiment ends early once every flow and every job is over; programs do not count."""
+    network: AnyNetwork = Network()
+    schedule: Schedule = Schedule()
+    tcp: Tcp = Tcp()
+    measure: Measure = Measure()
+    bulk: tuple[Bulk, ...] = ()
+    flow: tuple[Flow, ...] = ()
+    rings: tuple[Rings, ...] = ()
+    shuffle: tuple[Shuffle, ...] = ()
+    incast: tuple[Incast, ...] = ()
+    poisson: tuple[Poisson, ...] = ()
+    trace: tuple[Trace, ...] = ()
+    dfsio: tuple[Dfsio, ...] = ()
+    program: tuple[Program, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        found = list(check.problems(self))
+        if found:
+            raise gather(found)
+        return self
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Reads a plan file. Every error is a `PlanError` that names the file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise PlanError("there is no such file", file=str(path)) from None
+        except IsADirectoryError:
+            raise PlanError("is a folder; a plan is a TOML file", file=str(path)) from None
+        except UnicodeDecodeError:
+            raise PlanError("is not text; a plan is a TOML file", file=str(path)) from None
+        except OSError as error:
+            raise PlanError(f"cannot be read: {error.strerror}", file=str(path)) from None
+        return cls.from_toml(text, file=str(path), name=_name_of(Path(path)))
+
+    @classmethod
+    def from_toml(cls, text: str, *, file: str | None = None, name: str | None = None) -> Plan:
+        """Reads a plan from TOML text; `name` is used if the text gives none."""
+        try:
+            values = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise _syntax_error(error, file or "plan") from None
+        if name is not None:
+            values.setdefault("name", name)
+        return cls.from_dict(values, file=file)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], *, file: str | None = None) -> Plan:
+        """The plan with these keys, as in a plan file. Without a `file`, paths start at the working folder."""
+        folder = Path(file).parent if file else Path()
+        try:
+            complete = with_files(values, folder)
+        except PlanError as error:
+            raise error.in_file(file) if file else error from None
+        _place(complete, folder)
+        return build(cls, complete, file=file)
+
+    def to_toml(self) -> str:
+        """The plan with every value written out, defaults too. Reading it back gives an equal plan."""
+        return tomli_w.dumps(self.to_dict())
+
+    def to_dict(self, *, defaults: bool = True) -> dict[str, Any]:
+        """The plan as in a plan file: quantities as text. Without `defaults`, only what was given."""
+        values = self.model_dump(mode="json", exclude_none=True, exclude_unset=not defaults)
+        for workload in (one for kind in WORKLOADS for one in values.get(kind, ())):
+            for name in ("params", "class"):
+                if not workload.get(name):
+                    workload.pop(name, None)
+        if isinstance(self.network, Dumbbell):
+            values.pop("schedule", None)
+        return _without_empty(values)
+
+    def to_files(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """The plan as in a plan file, and files by name: beside these it needs none of those that it was made from."""
+        values, copies = self.to_dict(), {}
+        for table, trace in zip(values.get("trace", ()), self.trace, strict=True):
+            name = f"trace-{hashlib.sha256(trace.text.encode()).hexdigest()[:8]}.txt"
+            table["file"], copies[name] = name, trace.text
+        return values, copies
+
+    def replace(self, changes: Mapping[str, Any] | None = None, **more: Any) -> Plan:
+        """The plan with other values at some dotted keys, as if they stood in the file: {"network.voq": 32}.
+
+        In a list of tables a number picks one ("bulk.0.cc"), no number means all of them ("bulk.cc").
+        """
+        values = self.to_dict(defaults=False)
+        if isinstance(self.network, Dumbbell):
+            values.setdefault("network", {})["kind"] = "dumbbell"
+        for key, value in {**(changes or {}), **more}.items():
+            _assign(values, key.split("."), value, key)
+        return Plan.from_dict(values)
+
+    def resolve(self) -> dict[str, Any]:
+        """The resolved plan that an engine runs: integers, with the unit in the key."""
+        return resolve(self)
+
+    @property
+    def workloads(self) -> tuple[Workload, ...]:
+        """All that the engine sends."""
+        return tuple(workload for kind in WORKLOADS for workload in getattr(self, kind))
+
+    def named_workloads(self) -> Iterator[tuple[str, Workload]]:
+        """Each workload with its dotted key; a number only where there are several."""
+        for kind in WORKLOADS:
+            workloads: tuple[Workload, ...] = getattr(self, kind)
+            for index, workload in enumerate(workloads):
+                yield f"{kind}.{index}" if len(workloads) > 1 else kind, workload
+
+    def setting(self, key: str = "") -> Setting:
+        """What the workload at `key` needs to know of this experiment."""
+        network = self.network
+        if isinstance(network, Dumbbell):
+            rate = min(stage.rate for stage in network.path if stage.rate is not None)
+            rates = rate, rate
+        else:
+            rates = network.packet.rate, network.circuit.rate
+        return Setting(network.racks, network.hosts, self.duration, self.seed, *rates, key)
+
+    @cached_property
+    def flows(self) -> list[dict[str, Any]]:
+        """Every flow as the core takes it, in the order of `WORKLOADS`."""
+        return [
+            flow
+            for kind in WORKLOADS
+            for index, workload in enumerate(getattr(self, kind))
+            for flow in workload.all_flows(self.setting(f"{kind}.{index}"))
+        ]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the resolved plan, in hex: two plans with the same digest are the same experiment."""
+        canonical = json.dumps(self.resolve(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    @property
+    def measured_pair(self) -> tuple[int, int]:
+        """Source and destination rack of the pair under test."""
+        if self.measure.pair is not None:
+            return self.measure.pair
+        return self.workloads[0].racks if self.workloads else (0, 1)
+
+    @cached_property
+    def week_ns(self) -> int:
+        """Length of the schedule's week in ns; 0 without circuits."""
+        week = self.resolve()["schedule"]
+        return sum(c["day_ns"] + c["night_ns"] for c in week["configurations"]) if week else 0
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about what the plan probably does not mean."""
+        return list(check.warnings(self))
+
+
+def _place(values: dict[str, Any], folder: Path) -> None:
+    """Takes the paths of traces in a plan as seen from the plan's folder."""
+    traces = values.get("trace")
+    if isinstance(traces, list):
+        values["trace"] = [
+            {**table, "file": str((folder / table["file"]).absolute())}
+            if isinstance(table, dict) and isinstance(table.get("file"), str)
+            else table
+            for table in traces
+        ]
+
+
+def _without_empty(values: dict[str, Any]) -> dict[str, Any]:
+    """Leaves out empty lists and texts, which say nothing."""
+    return {
+        key: _without_empty(value) if isinstance(value, dict) else value
+        for key, value in values.items()
+        if value not in ([], "")
+    }
+
+
+def _name_of(path: Path) -> str:
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", path.stem).lstrip("._+-")[:80] or "experiment"
+
+
+def _syntax_error(error: tomllib.TOMLDecodeError, file: str) -> PlanError:
+    message = str(error)
+    place = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
+    if place is None:
+        return PlanError(f"not valid TOML: {message}", file=file)
+    what = message[: place.start()]
+    where = f"{file}:{place[1]}" if place[1] else file
+    end = "" if place[1] else " at the end of the file"
+    return PlanError(f"not valid TOML: {what[:1].lower()}{what[1:]}{end}", file=where)
+
+
+def _assign(table: dict[str, Any], path: list[str], value: Any, key: str) -> None:
+    """Sets one dotted key in plain TOML values."""
+    head, *rest = path
+    if not rest:
+        table[head] = value
+        return
+    below = table.setdefault(head, {})
+    for entry, remaining in _entries(below, rest, key):
+        if not isinstance(entry, dict) or not remaining:
+            raise PlanError(f"{shown(head)} is not a table with keys", key=key)
+        _assign(entry, remaining, value, key)
+
+
+def _entries(below: Any, rest: list[str], key: str) -> Iterator[tuple[Any, list[str]]]:
+    if not isinstance(below, (list, tuple)):
+        yield below, rest
+    elif not rest[0].isdecimal():
+        yield from ((entry, rest) for entry in below)
+    elif int(rest[0]) < len(below):
+        yield below[int(rest[0])], rest[1:]
+    else:
+        raise PlanError(f"there is no entry {rest[0]}; the plan has {len(below)}", key=key)

@@ -1,0 +1,157 @@
+"""What all workloads of a plan share: hosts, congestion control, class, and the flows that they resolve to."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints
+
+from etalon.errors import PlanError
+from etalon.plan import controls as registry
+from etalon.plan.base import Table
+from etalon.units import TIME, Time, problem, shown
+
+HostId = tuple[int, int]
+"""Rack and host."""
+
+
+def _read_host(value: Any) -> HostId:
+    if isinstance(value, tuple) and len(value) == 2:
+        return value
+    found = re.fullmatch(r"r(\d+)h(\d+)", value) if isinstance(value, str) else None
+    if found is None:
+        raise problem(
+            f'{shown(value)} is not a host: a host is written like "r0h3" (rack 0, host 3)'
+        )
+    return int(found[1]), int(found[2])
+
+
+def write_host(host: HostId) -> str:
+    """A host as plans name it."""
+    return f"r{host[0]}h{host[1]}"
+
+
+Host = Annotated[HostId, BeforeValidator(_read_host), PlainSerializer(write_host, return_type=str)]
+"""Rack and host, written "r0h3"."""
+
+FlowClass = Annotated[
+    str, StringConstraints(max_length=40, pattern=r"^([A-Za-z0-9][A-Za-z0-9._+-]*)?$")
+]
+"""The name of a class of flows; empty for none."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What workloads need to know of the experiment around them. Rates in bit/s, times in ns."""
+
+    racks: int
+    hosts: int
+    duration: int
+    seed: int
+    packet_rate: int
+    """Of a rack's uplink to the packet network; of the narrowest link of a dumbbell."""
+    circuit_rate: int
+    """Of a circuit; that of the packet network where there are none."""
+    key: str = ""
+    """Where the workload stands in the plan: names its random stream."""
+
+    def random(self) -> random.Random:
+        """The workload's own random stream: the same for the same seed and place in the plan, whatever else is there.
+
+        Only `random()` of it may be used, whose numbers Python keeps the same from version to version.
+        """
+        return random.Random(f"etalon {self.seed} {self.key}")
+
+    def all_hosts(self) -> Iterator[HostId]:
+        """All hosts, rack by rack."""
+        return ((rack, host) for rack in range(self.racks) for host in range(self.hosts))
+
+
+class Workload(Table):
+    """Who sends what to whom."""
+
+    cc: str = "cubic"
+    """Congestion control: see `etalon list cc`."""
+    params: dict[str, int | float] = Field(default_factory=dict)
+    """Parameters of the congestion control."""
+    flow_class: FlowClass = Field(default="", alias="class")
+    """Completion times are given for each class of flows."""
+    start: Time = 0
+    """When the first sender begins."""
+    connect: Time | None = None
+    """If set, connections are made before `start`, one after the other and evenly from this time on, as flowgrind does;
+    leave each a round trip. Without it, each flow connects when it starts."""
+
+    @property
+    def racks(self) -> tuple[int, int]:
+        """The rack pair that is measured if the plan names none."""
+        return 0, 1
+
+    def all_flows(self, setting: Setting) -> list[dict[str, Any]]:
+        """The flows as the core takes them, in the order in which they connect if they do before they start."""
+        flows = list(self.resolve(setting))
+        if self.connect is not None:
+            for index, flow in enumerate(flows):
+                share = (self.start - self.connect) * index // len(flows)
+                flow["connect_ns"] = self.connect + share
+        return flows
+
+    def resolve(self, setting: Setting) -> Iterator[dict[str, Any]]:
+        """The flows, each of which connects when it starts."""
+        raise NotImplementedError
+
+    def expected(self, setting: Setting) -> float:
+        """About how many flows that is."""
+        raise NotImplementedError
+
+    def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
+        """What is wrong with this workload in a network of this size."""
+        yield from registry.problems(key, self.cc, self.params)
+        if self.connect is not None and self.connect >= self.start:
+            yield PlanError(
+                f"{shown(TIME.format(self.connect))} must be earlier than the start at {TIME.format(self.start)}: "
+                "connections are made between the two",
+                key=f"{key}.connect",
+                value=self.connect,
+            )
+
+    def one(
+        self,
+        src: HostId,
+        dst: HostId,
+        size: int | None,
+        start: int | None = None,
+        stop: int | None = None,
+        flow_class: str = "",
+    ) -> dict[str, Any]:
+        """One flow as the core takes it; its class is `flow_class` unless the workload has one."""
+        resolved = {
+            "src_rack": src[0],
+            "src_host": src[1],
+            "dst_rack": dst[0],
+            "dst_host": dst[1],
+            "cc": self.cc,
+            "cc_params": dict(self.params),
+            "start_ns": self.start if start is None else start,
+            "stop_ns": stop,
+            "bytes": size,
+        }
+        name = self.flow_class or flow_class
+        if name:
+            resolved["class"] = name
+        return resolved
+
+
+def missing_host(host: HostId, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
+    """That there is no such host, if so."""
+    rack, number = host
+    if rack >= racks or number >= hosts:
+        yield PlanError(
+            f"there is no host {write_host(host)} (racks 0..{racks - 1}, hosts 0..{hosts - 1})",
+            key=key,
+            value=write_host(host),
+        )

@@ -1,0 +1,41 @@
+"""The `[[shuffle]]` table: everyone sends to everyone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from etalon.errors import PlanError
+from etalon.plan.base import Count
+from etalon.plan.workloads.base import Setting, Workload
+from etalon.units import Size
+
+
+class Shuffle(Workload):
+    """Every host sends as much to every host of every other rack, all at once."""
+
+    size: Size
+    """Payload of each flow."""
+    hosts: Count | None = None
+    """How many hosts of each rack take part; without it, all."""
+
+    def resolve(self, setting: Setting) -> Iterator[dict[str, Any]]:
+        """The flows as the core takes them."""
+        part = [host for host in setting.all_hosts() if host[1] < (self.hosts or setting.hosts)]
+        for src in part:
+            for dst in part:
+                if src[0] != dst[0]:
+                    yield self.one(src, dst, self.size)
+
+    def expected(self, setting: Setting) -> float:
+        """How many flows that is."""
+        hosts = self.hosts or setting.hosts
+        return setting.racks * (setting.racks - 1) * hosts**2
+
+    def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
+        """What is wrong with this workload in a network of this size."""
+        if self.hosts is not None and self.hosts > hosts:
+            yield PlanError(
+                f"there are only {hosts} hosts a rack", key=f"{key}.hosts", value=self.hosts
+            )
+        yield from super().problems(key, racks, hosts)

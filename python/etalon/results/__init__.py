@@ -1,0 +1,7 @@
+"""Results: a run with its tables and numbers, and the folder that keeps it."""
+
+from __future__ import annotations
+
+from etalon.results.run import TABLES, Run
+
+__all__ = ["TABLES", "Run"]

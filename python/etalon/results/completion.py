@@ -1,0 +1,120 @@
+"""Flow completion times, and how they compare with those on an empty network; by class of flows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from etalon.results.run import Run
+
+ETHERNET_AND_IP = 34
+TCP_HEADER = 20
+TIMESTAMPS = 12
+
+PERCENTILES = (50, 99, 99.9)
+
+
+def completions(run: Run) -> pl.DataFrame:
+    """The finite flows, one row each.
+
+    `fct_us` is the time from a flow's start to the arrival of its last byte, null if it did not finish. `lasted_us` is
+    that, or for a flow that did not finish the time until it was killed or the run ended. `slowdown` is `fct_us` over
+    the flow's `ideal_us`.
+    """
+    end = int(run.meta["simulated_ns"])
+    flows = run.flows.filter((pl.col("bytes") >= 0) & (pl.col("start_ns") < end))
+    if "class" not in flows.columns:  # of an older version
+        flows = flows.with_columns(pl.lit("").alias("class"), stop_ns=pl.lit(-1))
+    finished = pl.col("end_ns") >= 0
+    killed = pl.when(pl.col("stop_ns") >= 0).then(pl.min_horizontal("stop_ns", pl.lit(end)))
+    last = pl.when(finished).then("end_ns").otherwise(killed.otherwise(end))
+    fixed_ns, per_byte, per_segment, mss = _ideal(run.plan.resolve())
+    ideal_ns = (
+        fixed_ns + pl.col("bytes") * per_byte + ((pl.col("bytes") + (mss - 1)) // mss) * per_segment
+    )
+    return flows.with_columns(
+        fct_us=pl.when(finished).then((pl.col("end_ns") - pl.col("start_ns")) / 1000),
+        lasted_us=(last - pl.col("start_ns")) / 1000,
+        ideal_us=ideal_ns / 1000,
+    ).with_columns(slowdown=pl.col("fct_us") / pl.col("ideal_us"))
+
+
+def _ideal(plan: dict[str, Any]) -> tuple[float, float, float, int]:
+    """The ideal completion time of a flow: a constant, ns a byte, ns a segment, and the bytes of a segment.
+
+    Ideal is a flow alone on the network, whose sender never has to wait: half a round trip for the SYN, another for the
+    SYN-ACK, then all segments back to back at the rate of the narrowest link of the better of the two networks (a circuit
+    that is always up, or the packet network), and half a round trip for the last of them. Each half is as long as the
+    network with the shorter delay takes. What TCP's windows add is no part of it.
+    """
+    network = plan["network"]
+    host = network["host"]
+    mss = network["mtu"] - 40 - (TIMESTAMPS if plan["tcp"]["timestamps"] else 0)
+    if network["kind"] == "dumbbell":
+        there = sum(stage["delay_ns"] for stage in network["stages"])
+        back = sum(stage["delay_ns"] for stage in network["return_stages"])
+        rates = [stage["rate_bps"] for stage in network["stages"] if stage["rate_bps"]]
+        rate = min(rates)
+    else:
+        packet, circuit = network["packet"], network["circuit"]
+        there, rate = packet["up_delay_ns"] + packet["down_delay_ns"], packet["rate_bps"]
+        if plan["schedule"] is not None:
+            there, rate = min(there, circuit["delay_ns"]), max(rate, circuit["rate_bps"])
+        back = there
+    rate = min(rate, host["rate_bps"])
+    header = mss + ETHERNET_AND_IP + TCP_HEADER + (TIMESTAMPS if plan["tcp"]["timestamps"] else 0)
+    per_byte = 8e9 / rate
+    fixed = 2 * (host["delay_ns"] + there) + host["delay_ns"] + back
+    return fixed, per_byte, (header - mss) * per_byte, mss
+
+
+def by_class(run: Run) -> pl.DataFrame:
+    """One row a class of finite flows, in alphabetical order; flows without a class have an empty one.
+
+    Completion times in microseconds, of the flows that finished; `lasted` counts the others too, with the time they
+    had. Throughput is the median of size over completion time. Bytes are those of the measured time.
+    """
+    rows = completions(run)
+
+    def percentiles(column: str) -> list[pl.Expr]:
+        return [
+            pl.col(column).quantile(part / 100, "nearest").alias(f"{column}_p{part:g}")
+            for part in PERCENTILES
+        ]
+
+    return (
+        rows.with_columns(throughput_bps=pl.col("bytes") * 8e6 / pl.col("fct_us"))
+        .group_by("class")
+        .agg(
+            pl.len().alias("flows"),
+            pl.col("fct_us").count().alias("finished"),
+            *percentiles("fct_us"),
+            *percentiles("lasted_us"),
+            *percentiles("slowdown"),
+            pl.col("throughput_bps").median(),
+            pl.col("bytes").sum(),
+            pl.col("bytes_delivered").sum(),
+            pl.col("packet_bytes").sum(),
+            pl.col("circuit_bytes").sum(),
+            pl.when(pl.col("fct_us").is_null())
+            .then(pl.col("bytes") - pl.col("bytes_delivered"))
+            .otherwise(0)
+            .sum()
+            .alias("bytes_unfinished"),
+        )
+        .sort("class")
+    )
+
+
+def percentile(
+    run: Run, part: float, flow_class: str | None = None, column: str = "fct_us"
+) -> float | None:
+    """A percentile of a column of `completions`, of one class or of all finite flows; None if there is nothing."""
+    rows = completions(run)
+    if flow_class is not None:
+        rows = rows.filter(pl.col("class") == flow_class)
+    values = rows[column].drop_nulls()
+    quantile = values.quantile(part / 100, "nearest") if len(values) else None
+    return None if quantile is None else float(quantile)

@@ -1,0 +1,163 @@
+"""The numbers that sum up a run: one registry for the command line, sweeps and reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from etalon.results.run import Run
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number that every run has; None where the run has nothing to measure it on."""
+
+    name: str
+    description: str
+    unit: str
+    of: Callable[[Run], float | None]
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            "circuit_utilization",
+            "share of the circuit's capacity in its days that carried payload (measured pair)",
+            "0..1",
+            lambda run: run.circuit_utilization,
+        ),
+        Metric(
+            "packet_utilization",
+            "share of the packet network's capacity that carried payload (measured pair)",
+            "0..1",
+            lambda run: run.packet_utilization,
+        ),
+        Metric(
+            "goodput", "payload delivered in order, all flows", "bit/s", lambda run: run.goodput
+        ),
+        Metric(
+            "latency_p50",
+            "median of the time in the switch, packets over 1000 B (measured pair)",
+            "us",
+            lambda run: run.latency(50),
+        ),
+        Metric(
+            "latency_p99",
+            "99th percentile of the time in the switch (measured pair)",
+            "us",
+            lambda run: run.latency(99),
+        ),
+        Metric(
+            "packet_latency_p50",
+            "median of the time in the switch, packets that used the packet network (measured pair)",
+            "us",
+            lambda run: run.latency(50, "packet"),
+        ),
+        Metric(
+            "packet_latency_p99",
+            "99th percentile of the time in the switch, packets that used the packet network (measured pair)",
+            "us",
+            lambda run: run.latency(99, "packet"),
+        ),
+        Metric(
+            "circuit_latency_p50",
+            "median of the time in the switch, packets that used a circuit (measured pair)",
+            "us",
+            lambda run: run.latency(50, "circuit"),
+        ),
+        Metric(
+            "circuit_latency_p99",
+            "99th percentile of the time in the switch, packets that used a circuit (measured pair)",
+            "us",
+            lambda run: run.latency(99, "circuit"),
+        ),
+        Metric(
+            "retransmits",
+            "segments sent again, all flows",
+            "segments",
+            lambda run: run.counted("retransmits"),
+        ),
+        Metric(
+            "rtos",
+            "retransmission timeouts, all flows",
+            "timeouts",
+            lambda run: run.counted("rtos"),
+        ),
+        Metric(
+            "drops", "packets dropped in the switch, all pairs", "packets", lambda run: run.drops
+        ),
+        Metric(
+            "marked",
+            "packets marked CE, all pairs",
+            "packets",
+            lambda run: run.total("pairs", "marked"),
+        ),
+        Metric(
+            "fct_p50",
+            "median completion time of the finite flows that finished",
+            "us",
+            lambda run: run.fct_percentile(50),
+        ),
+        Metric(
+            "fct_p99",
+            "99th percentile of the completion time of the finite flows that finished",
+            "us",
+            lambda run: run.fct_percentile(99),
+        ),
+        Metric(
+            "fct_p999",
+            "99.9th percentile of the completion time of the finite flows that finished",
+            "us",
+            lambda run: run.fct_percentile(99.9),
+        ),
+        Metric(
+            "slowdown_p50",
+            "median of completion time over the time on an empty network",
+            "1",
+            lambda run: run.slowdown(50),
+        ),
+        Metric(
+            "slowdown_p99",
+            "99th percentile of completion time over the time on an empty network",
+            "1",
+            lambda run: run.slowdown(99),
+        ),
+        Metric(
+            "bytes_unfinished",
+            "bytes that finite flows had still to deliver at their end",
+            "B",
+            lambda run: run.bytes_unfinished,
+        ),
+        Metric(
+            "write_p50", "median time to write a file to HDFS", "ms", lambda run: run.write_time(50)
+        ),
+        Metric(
+            "write_p99",
+            "99th percentile of the time to write a file to HDFS",
+            "ms",
+            lambda run: run.write_time(99),
+        ),
+        Metric(
+            "job_time", "time until all files were written to HDFS", "ms", lambda run: run.job_time
+        ),
+        Metric(
+            "write_throughput",
+            "bytes of files written to HDFS over the job's time, all tasks",
+            "bit/s",
+            lambda run: run.write_throughput,
+        ),
+    )
+}
+
+
+def summary(run: Run) -> dict[str, float | None]:
+    """Every metric of a run."""
+    values = {name: metric.of(run) for name, metric in METRICS.items()}
+    return {
+        name: None if value is None or math.isnan(value) else value
+        for name, value in values.items()
+    }

@@ -1,0 +1,372 @@
+"""A run: the plan, what the engine measured, and the numbers that are read off it."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import polars as pl
+
+from etalon.errors import EtalonError
+from etalon.plan import Plan
+from etalon.plan.workloads import write_host
+from etalon.results import completion, metrics
+
+if TYPE_CHECKING:
+    from etalon.figures import Plots
+
+TABLES = ("flows", "pairs", "latency_histogram", "sequence", "days")
+"""The tables of a run, each a Parquet file of its folder."""
+
+
+COUNTERS = ("bytes_delivered", "retransmits", "rtos", "tlps", "recoveries", "undos")
+"""Columns of flows that the hosts count: null if a run on Linux stopped before they could tell, -1 from the core."""
+
+PROGRAMS = {
+    "program": pl.Int64,
+    "name": pl.String,
+    "host": pl.String,
+    "command": pl.String,
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "status": pl.Int64,
+    "out": pl.String,
+    "err": pl.String,
+}
+"""Columns of the table of programs. A program that the end of the experiment cut off has no `end_ns` and no `status`;
+`out` and `err` name the files with its output, in the run's folder."""
+
+
+WRITES = dict.fromkeys(
+    ("job", "writer", "rack", "host", "bytes", "bytes_written", "start_ns", "end_ns"), pl.Int64
+)
+"""Columns of the table of files."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run of a plan. Times in the tables are virtual, in the unit that the column's name says."""
+
+    plan: Plan
+    meta: dict[str, Any]
+    """Digest over all events, seed, version, engine, whether the run is partial, counts of events and packets."""
+    flows: pl.DataFrame
+    """One row a flow."""
+    pairs: pl.DataFrame
+    """One row a rack pair that carried data."""
+    latency_histogram: pl.DataFrame
+    """One row a nonempty bin: time in the switch of packets over 1000 B, by pair and network."""
+    sequence: pl.DataFrame
+    """Expected-sequence graph, VOQ length and cwnd of the measured pair over `weeks_per_run` weeks, in steps of 1 us."""
+    days: pl.DataFrame
+    """Lengths of days and weeks and the rates in them, as they came out."""
+    writes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=WRITES))
+    """One row a file that a job wrote to HDFS; `end_ns` is -1 if it was not finished."""
+    programs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PROGRAMS))
+    """One row a program of the plan, with its exit status (128 + n if signal n ended it)."""
+    outputs: Mapping[str, bytes] = field(default_factory=dict)
+    """What the programs wrote, by the names that `programs` gives."""
+    console: str = ""
+    """The end of what the kernel said, if it failed."""
+
+    @classmethod
+    def from_core(
+        cls, plan: Plan, answer: Mapping[str, Any], engine: str, engine_build: str
+    ) -> Run:
+        """Takes what the engine returned."""
+        tables: dict[str, Any] = {
+            name: pl.DataFrame(dict(answer[_core_name(name)])) for name in TABLES
+        }
+        meta = {
+            **answer["meta"],
+            "name": plan.name,
+            "engine": engine,
+            "seed": plan.seed,
+            "plan_digest": plan.digest,
+            "build": engine_build,
+        }
+        tables["flows"] = tables["flows"].with_columns(
+            pl.when(pl.col(name) >= 0).then(pl.col(name)) for name in COUNTERS
+        )
+        if plan.dfsio:
+            tables["writes"] = pl.DataFrame(dict(answer["writes"]))
+        programs, outputs = _programs(plan, answer.get("programs", ()))
+        return cls(plan=plan, meta=meta, programs=programs, outputs=outputs, **tables)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Run:
+        """Reads a run's folder back."""
+        from etalon.results import store
+
+        return store.load_run(Path(folder))
+
+    def save(self, folder: str | Path, force: bool = False) -> Path:
+        """Writes plan, tables and metadata to a folder, all or nothing. Returns the folder."""
+        from etalon.results import store
+
+        return store.save_run(self, Path(folder), force=force)
+
+    @property
+    def partial(self) -> bool:
+        """Whether the run was stopped before its end."""
+        return bool(self.meta["partial"])
+
+    @property
+    def measured_ns(self) -> int:
+        """Length of the measured time."""
+        end = min(self.plan.duration, int(self.meta["simulated_ns"]))
+        return max(end - self.plan.warmup, 0)
+
+    @property
+    def circuit_utilization(self) -> float | None:
+        """Payload on the circuit / (time from first to last packet x share of days x rate), 0..1; measured pair.
+
+        None without circuits. A packet whose transmission begins within a day completes after it, so that a saturated
+        circuit comes out up to a packet a day above 1.
+        """
+        return self._of_pair("circuit_utilization") if self.plan.week_ns else None
+
+    @property
+    def packet_utilization(self) -> float | None:
+        """The same for the packet network, 0..1; measured pair."""
+        return self._of_pair("packet_utilization")
+
+    @property
+    def goodput(self) -> float | None:
+        """Payload delivered in order in the measured time, all flows, in bit/s; None if that is not known."""
+        delivered = self.counted("bytes_delivered")
+        return (
+            None
+            if delivered is None or not self.measured_ns
+            else delivered * 8e9 / self.measured_ns
+        )
+
+    def payload(self, network: str | None = None) -> float | None:
+        """Payload that left the network "packet" or "circuit" (or both), from the measured pair's first packet to its
+        last, in bit/s: the time that utilisation is over too. None if there was none.
+        """
+        row = self._row_of_pair()
+        if row is None or row["last_ns"] <= row["first_ns"]:
+            return None
+        names = ("packet", "circuit") if network is None else (network,)
+        payload = sum(row[f"{name}_payload_bytes"] for name in names)
+        return float(payload * 8e9 / (row["last_ns"] - row["first_ns"]))
+
+    @property
+    def drops(self) -> int:
+        """Packets dropped in the switch in the measured time, all pairs."""
+        columns = ("dropped_voq", "dropped_shrink", "dropped_hold")
+        return sum(self.total("pairs", column) for column in columns)
+
+    def latency(
+        self,
+        percentile: float,
+        network: str | None = None,
+        pair: tuple[int, int] | None = None,
+    ) -> float:
+        """A percentile of the time that packets spent in the switch, in microseconds.
+
+        From entering the switch to leaving it, packets over 1000 B, of one network or of both, for the measured pair
+        or another. Read off a histogram with bins narrower than 0.4 %. Not a number if there was no such packet.
+        """
+        if network not in (None, "packet", "circuit"):
+            raise EtalonError(
+                f'there is no network "{network}"; it is "packet" or "circuit", or None for both'
+            )
+        if not 0 <= percentile <= 100:
+            raise EtalonError(f"percentile {percentile} must lie between 0 and 100")
+        src, dst = pair or self.plan.measured_pair
+        bins = self.latency_histogram.filter((pl.col("src") == src) & (pl.col("dst") == dst))
+        if network is not None:
+            bins = bins.filter(pl.col("network") == network)
+        bins = bins.group_by("lower_ns", "upper_ns").agg(pl.col("count").sum()).sort("lower_ns")
+        if bins.is_empty():
+            return math.nan
+        counted = bins["count"].cum_sum()
+        rank = percentile / 100 * counted[-1]
+        at = min(int((counted < rank).sum()), len(bins) - 1)
+        lower, upper, count = bins.row(at)
+        within = (rank - (counted[at] - count)) / count
+        return float((lower + within * (upper - lower)) / 1000)
+
+    def fct(self) -> pl.DataFrame:
+        """Completion times of the finite flows in microseconds (null: not finished), one row a flow."""
+        return completion.completions(self).select(
+            "flow",
+            "src_rack",
+            "src_host",
+            "dst_rack",
+            "dst_host",
+            "cc",
+            "class",
+            "bytes",
+            "start_ns",
+            "fct_us",
+            "lasted_us",
+            "ideal_us",
+            "slowdown",
+        )
+
+    def fct_percentile(
+        self, percentile: float, flow_class: str | None = None, *, unfinished: bool = False
+    ) -> float | None:
+        """A percentile of the completion times, in microseconds; None if no flow finished.
+
+        Of one class of flows, or of all. With `unfinished`, flows that did not finish count too, with the time that they had.
+        """
+        column = "lasted_us" if unfinished else "fct_us"
+        return completion.percentile(self, percentile, flow_class, column)
+
+    def slowdown(self, percentile: float, flow_class: str | None = None) -> float | None:
+        """A percentile of completion time over the time on an empty network; None if no flow finished."""
+        return completion.percentile(self, percentile, flow_class, "slowdown")
+
+    def by_class(self) -> pl.DataFrame:
+        """Completion times, slowdown, throughput and bytes of the finite flows, one row a class."""
+        return completion.by_class(self)
+
+    @property
+    def bytes_unfinished(self) -> int:
+        """Bytes that finite flows had still to deliver when they were killed or the run ended."""
+        return int(self.by_class()["bytes_unfinished"].sum())
+
+    def write_time(self, percentile: float) -> float | None:
+        """A percentile of the time in which a file was written to HDFS, in milliseconds; None if none was."""
+        done = self.writes.filter(pl.col("end_ns") >= 0)
+        times = (done["end_ns"] - done["start_ns"]) / 1e6
+        quantile = times.quantile(percentile / 100, "nearest") if len(times) else None
+        return None if quantile is None else float(quantile)
+
+    @property
+    def job_time(self) -> float | None:
+        """Time from the start of the first job that writes to HDFS to the end of the last, in milliseconds; None if one
+        did not end, or there is none."""
+        if self.writes.is_empty() or not (self.writes["end_ns"] >= 0).all():
+            return None
+        first, last = (
+            self.writes["start_ns"].to_numpy().min(),
+            self.writes["end_ns"].to_numpy().max(),
+        )
+        return float(last - first) / 1e6
+
+    @property
+    def write_throughput(self) -> float | None:
+        """Bytes of files written to HDFS, replicas not counted, over the time from first start to last end, in bit/s."""
+        if self.writes.is_empty():
+            return None
+        ends = self.writes["end_ns"].to_numpy()
+        end = int(ends.max()) if (ends >= 0).all() else int(self.meta["simulated_ns"])
+        time = end - int(self.writes["start_ns"].to_numpy().min())
+        return int(self.writes["bytes_written"].sum()) * 8e9 / time if time > 0 else None
+
+    def counted(self, counter: str) -> int | None:
+        """Sum of one of `COUNTERS` over the flows; None if there are none, or if one of them could not tell."""
+        values = self.flows[counter]
+        return None if values.is_empty() or values.null_count() else int(values.sum())
+
+    def total(self, table: Literal["flows", "pairs"], column: str) -> int:
+        """Sum of a column."""
+        frame: pl.DataFrame = getattr(self, table)
+        return int(frame[column].sum()) if len(frame) else 0
+
+    @property
+    def failed_programs(self) -> list[str]:
+        """A sentence for each program that ended with another exit status than 0."""
+        rows = self.programs.filter(pl.col("status") != 0).iter_rows(named=True)
+        return [
+            f"{row['command']} on {row['host']} {_ending(row['status'])}{self._last_line(row)}"
+            for row in rows
+        ]
+
+    def _last_line(self, row: Mapping[str, Any]) -> str:
+        """The last line of a program's standard error, or of its output if it has none."""
+        for name in (row["err"], row["out"]):
+            lines = self.outputs.get(name, b"").decode(errors="replace").split("\n")
+            said = [line.strip() for line in lines if line.strip()]
+            if said:
+                return f": {said[-1][:200]}"
+        return ""
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about results that do not say what was probably asked."""
+        if self.partial or self.counted("bytes_delivered") != 0:
+            return []
+        return [f"{self.plan.name}: nothing was delivered in the measured time"]
+
+    def summary(self) -> dict[str, float | None]:
+        """Every metric of `etalon list metrics`."""
+        return metrics.summary(self)
+
+    @cached_property
+    def plot(self) -> Plots:
+        """Figures of this run: `run.plot.sequence()`, `run.plot.latency_cdf()`; see `etalon list figures`."""
+        from etalon.figures import Plots
+
+        return Plots(self)
+
+    def __repr__(self) -> str:
+        mark = ", partial" if self.partial else ""
+        utilization = self.circuit_utilization
+        circuit = "" if utilization is None else f", circuit {100 * utilization:.1f} %"
+        return f"<Run {self.plan.name}, seed {self.plan.seed}{circuit}{mark}>"
+
+    def _row_of_pair(self) -> dict[str, Any] | None:
+        """The measured pair's row of `pairs`; None if it carried nothing."""
+        src, dst = self.plan.measured_pair
+        rows = self.pairs.filter((pl.col("src") == src) & (pl.col("dst") == dst))
+        return rows.row(0, named=True) if len(rows) else None
+
+    def _of_pair(self, column: str) -> float | None:
+        row = self._row_of_pair()
+        value = row[column] if row else None
+        return None if value is None or not math.isfinite(value) else float(value)
+
+
+def _programs(
+    plan: Plan, answers: Sequence[Mapping[str, Any]]
+) -> tuple[pl.DataFrame, dict[str, bytes]]:
+    """The table of programs, and their output by the name of its file."""
+    rows, outputs = [], {}
+    for index, (program, answer) in enumerate(zip(plan.program, answers, strict=True)):
+        host = write_host(program.host)
+        stem = f"programs/{index}-{host}-{program.label}"
+        for suffix, content in (("out", answer["stdout"]), ("err", answer["stderr"])):
+            outputs[f"{stem}.{suffix}"] = content
+        # At the end hosts are shut down, and programs with them: how those end says nothing.
+        cut_off = answer["end_ns"] is None or answer["end_ns"] >= plan.duration
+        rows.append(
+            {
+                "program": index,
+                "name": program.label,
+                "host": host,
+                "command": shlex.join(program.command),
+                "start_ns": program.start,
+                "end_ns": None if cut_off else answer["end_ns"],
+                "status": None if cut_off else answer["status"],
+                "out": f"{stem}.out",
+                "err": f"{stem}.err",
+            }
+        )
+    return pl.DataFrame(rows, schema=PROGRAMS), outputs
+
+
+def _ending(status: int) -> str:
+    """How a program ended, in words."""
+    if status == 127:
+        return "was not found (exit status 127)"
+    if status > 128:
+        with suppress(ValueError):
+            return f"was ended by {signal.Signals(status - 128).name}"
+    return f"failed with exit status {status}"
+
+
+def _core_name(table: str) -> str:
+    return "latency" if table == "latency_histogram" else table
