@@ -1,0 +1,55 @@
+"""Golden runs: what examples, benches and the papers' plans give on both engines, to the byte.
+
+A digest mixes every event of a run. One that moves means that the engine did something else; a summary that moves beneath an
+equal digest, that a metric's definition changed. Either is for a commit of its own that says why:
+
+    pytest tests/python/test_golden.py --snapshot-update
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+import etalon as et
+from conftest import ROOT, need
+from etalon import kernel
+from etalon.results import Run
+
+FILES = sorted(
+    path
+    for folder in ("examples", "benches", "papers/*/plans")
+    for path in ROOT.glob(f"{folder}/*.toml")
+)
+# The simulator has no programs; some of the papers' plans take Linux half a minute.
+SIMULATED = [path for path in FILES if path.stem != "programs"]
+ON_LINUX = [
+    path
+    for path in FILES
+    if path.parent.name == "examples" and path.stem not in ("dfsio", "programs")
+]
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).with_suffix("").as_posix()
+
+
+def golden(run: Run) -> dict[str, str]:
+    """The digest, and the summary in as many digits as a change of the arithmetic's order leaves alone."""
+    summary = {
+        key: "none" if value is None else f"{value:.9g}" for key, value in run.summary().items()
+    }
+    return {"digest": run.meta["digest"], **summary}
+
+
+@pytest.mark.parametrize("path", SIMULATED, ids=named)
+def test_simulator(path: Path, snapshot: SnapshotAssertion) -> None:
+    assert golden(et.run(et.Plan.load(path))) == snapshot
+
+
+@pytest.mark.parametrize("path", ON_LINUX, ids=named)
+def test_linux(path: Path, snapshot: SnapshotAssertion) -> None:
+    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    assert golden(et.run(et.Plan.load(path), engine="linux")) == snapshot
