@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -14,13 +13,14 @@ from etalon import engine as engines
 from etalon import schedulers
 from etalon.campaign import executors
 from etalon.errors import PlanError, PlanWarning
-from etalon.plan import Plan
 from etalon.plan.explain import build
 from etalon.plan.network import Dumbbell, Network
+from etalon.plan.plan import WORKLOADS, Plan
 from etalon.plan.program import Program
-from etalon.plan.schedule import Schedule, with_files
-from etalon.plan.workloads import WORKLOADS, Bulk, Flow
-from etalon.plan.workloads import Workload as _Workload
+from etalon.plan.schedules import Schedule, schedule
+from etalon.plan.workloads.base import Workload as _Workload
+from etalon.plan.workloads.bulk import Bulk
+from etalon.plan.workloads.flow import Flow
 from etalon.results import Run
 
 Link = tuple[str, str] | Mapping[str, Any]
@@ -103,12 +103,7 @@ def packet_only(net: Network) -> Schedule:
 
 
 def _checked(net: Network, values: dict[str, Any]) -> Schedule:
-    given = {key: value for key, value in values.items() if value is not None}
-    around = {"schedule": given, "network": {"racks": net.racks}}
-    week = build(Schedule, with_files(around, Path())["schedule"], under="schedule")
-    for found in week.problems(net):
-        raise found
-    return week
+    return schedule({key: value for key, value in values.items() if value is not None}, net)
 
 
 def bulk(

@@ -31,8 +31,7 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         ({"bulk.frm": 1}, 'bulk.0.frm: unknown key; did you mean "from"?'),
         (
             {"schedule.zebra": 1},
-            "schedule.zebra: unknown key; known are kind, day, night, mimic, configurations, window, threshold, "
-            "estimator, compute, interval, report, demand, scheduler, file",
+            "schedule.zebra: unknown key; known are kind, day, night, mimic",
         ),
         # Units
         (

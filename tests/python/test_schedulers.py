@@ -17,6 +17,8 @@ import etalon as et
 from etalon import schedulers
 from etalon.figures import demand as demand_figure
 from etalon.figures import draw, interactive
+from etalon.plan.schedules import SCHEDULES
+from etalon.plan.schedules.computed import Computed
 
 RING = np.roll(np.eye(4, dtype=np.int64) * 9_000_000, 1, axis=1)
 COMPUTING = [name for name in schedulers.names() if name != "fixed"]
@@ -171,6 +173,21 @@ def test_a_week_from_a_file(tmp_path: Path) -> None:
             'kind = "solstice"\nmimic = 25',
             'schedule.mimic: only a schedule of kind "strobe" has it',
         ),
+        (
+            'window = "2ms"',
+            'schedule.window: only a schedule of kind "fixed" with a demand or that is computed from demand has it, '
+            'not one of kind "strobe"',
+        ),
+        ('kind = "none"\nday = "180us"', 'schedule.day: only a schedule of kind "strobe" or'),
+        ('kind = "fixed"\nscheduler = "tms"', 'of kind "fixed" with a demand has it, not one of'),
+        (
+            'kind = "fixed"\ndemand = [[0, 1], [1, 0]]\nscheduler = "fixed"',
+            'schedule.scheduler: "fixed" must be one of "bvn", .*"tms", "tournament"',
+        ),
+        (
+            'kind = "fixed"\ndemand = [[0, 1], [1, 0]]\nconfigurations = []',
+            'schedule.configurations: only a schedule of kind "fixed" has it, not one of kind "fixed" with a demand',
+        ),
         ('kind = "fixed"\ndemand = [[0, 1], [1, 0]]', "is for 2 racks, but the network has 3"),
         ('kind = "fixed"\ndemand = [[0, 1, 0], [1, 0], [0, 0, 0]]', "rows differ in length"),
         (
@@ -191,6 +208,16 @@ def test_schedules_that_cannot_be(table: str, said: str, tmp_path: Path) -> None
     path.write_text(f"bulk = [{{from = 0, to = 1}}]\n[schedule]\n{table}")
     with pytest.raises(et.PlanError, match=said):
         et.Plan.load(path)
+
+
+def test_plans_know_the_schedulers_of_the_core_and_no_other() -> None:
+    assert set(SCHEDULES.classes) == {*schedulers.names(), "none"}
+    for name in COMPUTING:
+        if SCHEDULES.classes[name] is Computed:
+            week = et.computed(et.network(), name)
+            assert week.resolve(et.network(), 1)["control"]["scheduler"] == name
+            four = et.network(racks=4)
+            assert et.known(four, RING, name).expand(four)
 
 
 def test_the_figure_of_a_week_tells_idle_time() -> None:

@@ -180,7 +180,7 @@ def _program(plan: Plan, option: str, host: str, command: Any, start: str) -> Pr
 
 
 def _names(programs: list[Program]) -> list[str]:
-    from etalon.plan.workloads import write_host
+    from etalon.plan.workloads.base import write_host
 
     return [write_host(program.host) for program in programs]
 

@@ -130,15 +130,18 @@ def _executors() -> list[dict[str, Any]]:
 
 
 def _schedulers() -> list[dict[str, Any]]:
-    from etalon.plan.schedule import KINDS
+    from etalon.plan.schedules import DESCRIPTIONS
 
-    return _entries(KINDS)
+    return _entries(DESCRIPTIONS)
 
 
 def _workloads() -> list[dict[str, Any]]:
-    from etalon.plan.workloads import KINDS
+    from etalon.plan.plan import WORKLOADS
+    from etalon.plan.program import Program
+    from etalon.plan.workloads.base import Workload
 
-    return _entries(KINDS)
+    kinds: dict[str, type[Workload | Program]] = {**WORKLOADS, "program": Program}
+    return _entries({name: kind.about for name, kind in kinds.items()})
 
 
 def _figures() -> list[dict[str, Any]]:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Union
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
+from pydantic_core import core_schema
 
 from etalon.units import problem, shown
 
@@ -23,6 +34,8 @@ class Table(BaseModel):
 
     in_order: ClassVar[tuple[str, ...]] = ()
     """Keys whose values may be given alone, in this order: ("10Gbps", "5us") for {rate: "10Gbps", delay: "5us"}."""
+    which: ClassVar[str] = ""
+    """Where a table may be of several kinds, which this is: 'of kind "strobe"'."""
 
     @model_validator(mode="before")
     @classmethod
@@ -30,6 +43,54 @@ class Table(BaseModel):
         if isinstance(value, (list, tuple)) and 0 < len(value) <= len(cls.in_order):
             return dict(zip(cls.in_order, value, strict=False))
         return value
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The classes that a table may be of, told apart by its key `kind`."""
+
+    default: str
+    """The kind of a table that does not say."""
+    classes: Mapping[str, type[Table]]
+    """By kind."""
+    variants: Mapping[tuple[str, str], type[Table]] = field(default_factory=dict)
+    """Classes of tables of a kind that have a certain key."""
+
+    def tags(self) -> Iterator[tuple[str, type[Table]]]:
+        """What names each class in pydantic's errors."""
+        for kind, table in self.classes.items():
+            yield kind, table
+            for (of, key), variant in self.variants.items():
+                if of == kind:
+                    yield f"{kind} with {key}", variant
+
+    def all_classes(self) -> Iterator[type[Table]]:
+        """All of them; one that is of several kinds comes more than once."""
+        return (table for _, table in self.tags())
+
+    def tag(self, value: Any) -> str:
+        """The tag of a table, or of one that was read already."""
+        given = (
+            value if isinstance(value, Mapping) else dict(value) if isinstance(value, Table) else {}
+        )
+        kind = str(given.get("kind", self.default))
+        keys = (key for of, key in self.variants if of == kind and key in given)
+        return next((f"{kind} with {key}" for key in keys), kind)
+
+    def annotation(self) -> Any:
+        """The type of a field with such a table."""
+        parts = tuple(Annotated[table, Tag(tag)] for tag, table in self.tags())
+        return Annotated[Union[parts], Discriminator(self.tag), self]  # noqa: UP007
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Text that is one of these, where they come from a registry."""
+
+    names: tuple[str, ...]
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
+        return core_schema.literal_schema(list(self.names))
 
 
 def _not_text(value: Any) -> Any:

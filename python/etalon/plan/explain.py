@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
 
 from annotated_types import Ge, Le
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from etalon.errors import PlanError
-from etalon.plan.base import Table
-from etalon.plan.network import NETWORK_KINDS
-from etalon.plan.workloads import WORKLOADS
+from etalon.plan.base import Kinds, Table
 from etalon.units import shown
 
 M = TypeVar("M", bound=BaseModel)
@@ -41,65 +41,95 @@ def gather(found: Sequence[PlanError], file: str | None = None) -> PlanError:
     return first.in_file(file) if file else first
 
 
+@dataclass
+class _Place:
+    """Where an error is: the dotted path, and what the schema knows there."""
+
+    path: tuple[int | str, ...]
+    table: type[BaseModel] | None
+    """The table that the last key stands in."""
+    rivals: Kinds | None = None
+    """What else that table could have been."""
+    field: FieldInfo | None = None
+    """What stands at the path, if that is known."""
+    kinds: Kinds | None = None
+    """What it could be, if it is a table of several kinds."""
+
+
+def _place(loc: Sequence[int | str], model: type[BaseModel]) -> _Place:
+    """Follows pydantic's location, which has a tag behind each table of several kinds, and "[key]" behind a key."""
+    place = _Place((), model)
+    below: tuple[type[BaseModel] | None, Kinds | None] = model, None
+    for part in loc:
+        tags = dict(place.kinds.tags()) if place.kinds else {}
+        if part in tags:
+            below, place.kinds = (tags[str(part)], place.kinds), None
+        elif part != "[key]":
+            place.path = (*place.path, part)
+            if isinstance(part, str):
+                place.table, place.rivals = below
+                place.field = field = _field(place.table, part)
+                metadata = field.metadata if field else ()
+                place.kinds = next((kind for kind in metadata if isinstance(kind, Kinds)), None)
+                below = next(iter(_models(field.annotation)), None) if field else None, None
+    return place
+
+
+def _field(table: type[BaseModel] | None, key: str) -> FieldInfo | None:
+    fields = table.model_fields.items() if table else ()
+    return next((field for name, field in fields if key in (name, field.alias)), None)
+
+
 def explain(detail: ErrorDetails, model: type[BaseModel], under: str = "") -> PlanError:
     """The sentence for one of pydantic's errors."""
-    path = _path(detail["loc"])
-    kind, value = detail["type"], detail["input"]
+    place = _place(detail["loc"], model)
+    path, kind, value = place.path, detail["type"], detail["input"]
     if kind == "extra_forbidden":
-        sentence = _unknown_key(path, model)
-    elif kind == "union_tag_invalid":
+        sentence = _unknown_key(place, under)
+    elif kind == "union_tag_invalid" and place.kinds is not None:
         path = (*path, "kind")
-        value = value.get("kind") if isinstance(value, dict) else value
-        sentence = _one_of(value, NETWORK_KINDS)
+        value = value.get("kind") if isinstance(value, Mapping) else value
+        sentence = _one_of(value, list(place.kinds.classes))
     elif kind in _NO_TABLE:
-        sentence = f"{shown(value)} must be {_a_table(path, model)}"
-    elif kind in ("tuple_type", "list_type") and isinstance(value, dict) and path[-1:] in _LISTS:
+        sentence = f"{shown(value)} must be {_a_table(place.field)}"
+    elif kind in ("tuple_type", "list_type") and isinstance(value, dict) and _several(place.field):
         sentence = f"write [[{path[-1]}]], in double brackets: there may be several"
     elif kind in ("int_type", "int_from_float"):
-        sentence = f"{shown(value)} must be a whole number{_bounds(path, model)}"
+        sentence = f"{shown(value)} must be a whole number{_bounds(place.field)}"
     else:
         sentence = _SENTENCES.get(kind, _other)(detail)
     key = ".".join([*([under] if under else []), *map(str, path)])
     return PlanError(sentence, key=key or None, value=value)
 
 
-def _path(loc: Sequence[int | str]) -> tuple[int | str, ...]:
-    """The place of an error without the tags that pydantic adds for the kind of network."""
-    return tuple(
-        part
-        for at, part in enumerate(loc)
-        if not (part in NETWORK_KINDS and at > 0 and loc[at - 1] == "network") and part != "[key]"
-    )
-
-
-def _unknown_key(path: Sequence[int | str], model: type[BaseModel]) -> str:
-    table: type[BaseModel] | None = model
-    for part in path[:-1]:
-        table = _table_at(table, part) if table else None
-    if table is None:
+def _unknown_key(place: _Place, under: str) -> str:
+    if place.table is None:
         return "unknown key"
-    names = [field.alias or name for name, field in table.model_fields.items()]
-    near = difflib.get_close_matches(str(path[-1]), names, n=1, cutoff=0.5)
+    key = str(place.path[-1])
+    rivals = dict.fromkeys(place.rivals.all_classes() if place.rivals else ())
+    having = [table.which for table in rivals if _field(table, key)]
+    if having and issubclass(place.table, Table):
+        what = next((part for part in reversed(place.path[:-1]) if isinstance(part, str)), under)
+        return f"only a {what} {' or '.join(having)} has it, not one {place.table.which}"
+    names = [field.alias or name for name, field in place.table.model_fields.items()]
+    near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
     if near:
         return f"unknown key; did you mean {shown(near[0])}?"
     return f"unknown key; known are {', '.join(names)}"
 
 
-def _table_at(table: type[BaseModel], part: int | str) -> type[BaseModel] | None:
-    """The class of the table that stands at `part`; the index of a list stays at the list's class."""
-    if isinstance(part, int):
-        return table
-    for name, field in table.model_fields.items():
-        if part in (name, field.alias):
-            return next(iter(_models(field.annotation)), None)
-    return None
+def _several(field: FieldInfo | None) -> bool:
+    """Whether a list of tables stands there."""
+    return (
+        field is not None
+        and get_origin(field.annotation) is tuple
+        and bool(_models(field.annotation))
+    )
 
 
-def _a_table(path: Sequence[int | str], model: type[BaseModel]) -> str:
+def _a_table(field: FieldInfo | None) -> str:
     """What a table at this place is like."""
-    table: type[BaseModel] | None = model
-    for part in path:
-        table = _table_at(table, part) if table else None
+    table = next(iter(_models(field.annotation)), None) if field else None
     if table is None or not issubclass(table, Table) or not table.in_order:
         return "a table with keys"
     example = table().model_dump(mode="json")
@@ -107,12 +137,8 @@ def _a_table(path: Sequence[int | str], model: type[BaseModel]) -> str:
     return f"{' and '.join(table.in_order)}, like [{', '.join(values)}], or a table with keys"
 
 
-def _bounds(path: Sequence[int | str], model: type[BaseModel]) -> str:
+def _bounds(field: FieldInfo | None) -> str:
     """The bounds of the number at this place, if it has any of its own."""
-    table: type[BaseModel] | None = model
-    for part in path[:-1]:
-        table = _table_at(table, part) if table else None
-    field = table.model_fields.get(str(path[-1])) if table else None
     metadata = field.metadata if field else []
     low = next((m.ge for m in metadata if isinstance(m, Ge)), None)
     high = next((m.le for m in metadata if isinstance(m, Le)), None)
@@ -157,7 +183,6 @@ def _must(text: str) -> Callable[[ErrorDetails], str]:
 
 
 _NO_TABLE = ("model_type", "model_attributes_type", "dict_type")
-_LISTS = tuple((name,) for name in (*WORKLOADS, "program"))
 
 _CONSEQUENCES = ("default_factory_not_called",)
 """Errors that only say that another key has one."""

@@ -11,7 +11,7 @@ from annotated_types import Ge, Gt, Le
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from etalon.plan.network import Dumbbell, Network
+from etalon.plan.base import Choice, Table
 from etalon.plan.plan import Plan
 from etalon.units import Quantity, shown
 
@@ -39,8 +39,7 @@ def all_keys() -> list[Key]:
         for model in _tables(field.annotation):
             several = get_origin(field.annotation) is tuple
             title = f"`[[{name}]]`" if several else f"`[{name}]`"
-            if model in (Network, Dumbbell):
-                title += f" of kind `{shown(model.model_fields['kind'].default)}`"
+            title += f" {model.which}" if issubclass(model, Table) and model.which else ""
             listed += _below(title, name, model)
     return listed
 
@@ -92,7 +91,8 @@ def _tables(annotation: Any) -> list[type[BaseModel]]:
     """The tables that may stand where this type is expected."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [table for part in get_args(annotation) for table in _tables(part)]
+    found = (table for part in get_args(annotation) for table in _tables(part))
+    return list(dict.fromkeys(found))
 
 
 def _quantity(metadata: Any) -> Quantity | None:
@@ -117,6 +117,8 @@ def _type(annotation: Any, metadata: Any = ()) -> str:
         return " or ".join(_type(part, metadata) for part in parts)
     if quantity := _quantity(metadata):
         return quantity.noun.removeprefix("a ").removeprefix("an ")
+    if choice := next((entry for entry in metadata if isinstance(entry, Choice)), None):
+        return " or ".join(map(shown, choice.names))
     if get_origin(annotation) is Literal:
         return " or ".join(map(shown, get_args(annotation)))
     if get_origin(annotation) is dict:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
-from etalon.plan.base import Count, Queue, Rack, Table
+from etalon.plan.base import Count, Kinds, Queue, Rack, Table
 from etalon.units import US, Rate, Time
 
 GBPS = 1_000_000_000
@@ -103,6 +103,7 @@ def _voq(value: Any) -> Any:
 class Network(Table):
     """A reconfigurable data centre network: racks, each pair joined by a packet network and, in turn, a circuit."""
 
+    which: ClassVar = 'of kind "rdcn"'
     kind: Literal["rdcn"] = "rdcn"
     """A reconfigurable data centre network."""
     racks: int = Field(default=3, strict=True, ge=2, le=1024)
@@ -135,6 +136,7 @@ class Stage(Table):
 class Dumbbell(Table):
     """Hosts of rack 0 send to hosts of rack 1 over one chain of drop-tail queues. No circuits, no schedule."""
 
+    which: ClassVar = 'of kind "dumbbell"'
     kind: Literal["dumbbell"] = "dumbbell"
     """A chain of drop-tail queues."""
     hosts: int = Field(default=16, strict=True, ge=1, le=1024)
@@ -156,10 +158,9 @@ class Dumbbell(Table):
         return 2
 
 
-def network_kind(value: Any) -> str:
-    """Which of the two classes a table is of."""
-    kind = value.get("kind", "rdcn") if isinstance(value, dict) else getattr(value, "kind", "rdcn")
-    return str(kind)
+NETWORKS = Kinds("rdcn", {"rdcn": Network, "dumbbell": Dumbbell})
 
-
-NETWORK_KINDS = ("rdcn", "dumbbell")
+if TYPE_CHECKING:
+    AnyNetwork: TypeAlias = Network | Dumbbell
+else:
+    AnyNetwork = NETWORKS.annotation()

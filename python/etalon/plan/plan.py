@@ -9,39 +9,31 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, get_args
 
 import tomli_w
-from pydantic import Discriminator, Field, StringConstraints, Tag, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from etalon.errors import PlanError
 from etalon.plan import check
 from etalon.plan.base import Rack, Table
 from etalon.plan.explain import build, gather
-from etalon.plan.network import Dumbbell, Network, network_kind
+from etalon.plan.network import AnyNetwork, Dumbbell, Network
 from etalon.plan.program import Program
 from etalon.plan.resolve import resolve
-from etalon.plan.schedule import Schedule, with_files
+from etalon.plan.schedules import AnySchedule, Strobe, with_files
 from etalon.plan.tcp import Tcp
-from etalon.plan.workloads import (
-    WORKLOADS,
-    Bulk,
-    Dfsio,
-    Flow,
-    Incast,
-    Poisson,
-    Rings,
-    Setting,
-    Shuffle,
-    Trace,
-    Workload,
-)
+from etalon.plan.workloads.base import Setting, Workload
+from etalon.plan.workloads.bulk import Bulk
+from etalon.plan.workloads.dfsio import Dfsio
+from etalon.plan.workloads.flow import Flow
+from etalon.plan.workloads.incast import Incast
+from etalon.plan.workloads.poisson import Poisson
+from etalon.plan.workloads.rings import Rings
+from etalon.plan.workloads.shuffle import Shuffle
+from etalon.plan.workloads.trace import Trace
 from etalon.units import MS, Duration, Time, shown
 
-AnyNetwork = Annotated[
-    Annotated[Network, Tag("rdcn")] | Annotated[Dumbbell, Tag("dumbbell")],
-    Discriminator(network_kind),
-]
 Name = Annotated[
     str, StringConstraints(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")
 ]
@@ -74,7 +66,7 @@ class Plan(Table):
     end_when_done: bool = Field(default=False, strict=True)
     """The experiment ends early once every flow and every job is over; programs do not count."""
     network: AnyNetwork = Network()
-    schedule: Schedule = Schedule()
+    schedule: AnySchedule = Strobe()
     tcp: Tcp = Tcp()
     measure: Measure = Measure()
     bulk: tuple[Bulk, ...] = ()
@@ -225,6 +217,15 @@ class Plan(Table):
     def warnings(self) -> list[str]:
         """Sentences about what the plan probably does not mean."""
         return list(check.warnings(self))
+
+
+WORKLOADS: dict[str, type[Workload]] = {
+    name: table
+    for name, field in Plan.model_fields.items()
+    for table in get_args(field.annotation)[:1]
+    if isinstance(table, type) and issubclass(table, Workload)
+}
+"""The tables that flows come from, in the order of the flows: fields of `Plan`."""
 
 
 def _place(values: dict[str, Any], folder: Path) -> None:

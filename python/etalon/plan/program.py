@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field
 
 from etalon.errors import PlanError
 from etalon.plan.base import Table
-from etalon.plan.workloads import Host, write_host
+from etalon.plan.workloads.base import Host, write_host
 from etalon.units import TIME, Time, problem, shown
 
 MOST_ARGUMENTS = 1000
@@ -46,6 +46,7 @@ Command = Annotated[tuple[str, ...], BeforeValidator(_split)]
 class Program(Table):
     """A program that runs on a host, with the host's network and clock. Only with `engine = "linux"`."""
 
+    about: ClassVar = "a program on a host, such as iperf3 or ping (Linux engine only)"
     host: Host
     """Where it runs: rack and number."""
     command: Command

@@ -16,7 +16,7 @@ import polars as pl
 
 from etalon.errors import EtalonError
 from etalon.plan import Plan
-from etalon.plan.workloads import write_host
+from etalon.plan.workloads.base import write_host
 from etalon.results import completion, metrics
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints
 
@@ -74,6 +74,8 @@ class Setting:
 class Workload(Table):
     """Who sends what to whom."""
 
+    about: ClassVar[str] = ""
+    """A line for `etalon list workloads`."""
     cc: str = "cubic"
     """Congestion control: see `etalon list cc`."""
     params: dict[str, int | float] = Field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -19,6 +19,7 @@ class Dfsio(Workload):
     The first replica of a block stays on the writer's host, the second and third go to two hosts of another rack.
     """
 
+    about: ClassVar = "tasks that write files to HDFS, placed by HDFS or by reHDFS (simulator only)"
     writers: Count = 64
     """How many tasks: task i runs in rack i modulo the number of racks, on the hosts of each rack in turn."""
     size: Size = 400 * MB

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -16,6 +16,7 @@ from etalon.units import MS, Duration, Size
 class Incast(Workload):
     """Several hosts of other racks send to one host at the same time, once or again and again."""
 
+    about: ClassVar = "many hosts send to one at the same time"
     dst: Host = Field(alias="to")
     """The receiving host."""
     size: Size

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from etalon.errors import PlanError
+from etalon.plan.base import Choice
 from etalon.plan.workloads.base import Setting, Workload
 from etalon.plan.workloads.flow_sizes import FLOW_SIZES
 from etalon.units import SIZE, Duration, Rate, S, Size, shown
@@ -17,7 +18,10 @@ from etalon.units import SIZE, Duration, Rate, S, Size, shown
 class Poisson(Workload):
     """Flows between random hosts of different racks that begin at random: a Poisson process for each sending rack."""
 
-    sizes: Literal["websearch", "datamining"] = "websearch"
+    about: ClassVar = (
+        "flows that begin at random, with sizes as published of web search or data mining"
+    )
+    sizes: Annotated[str, Choice(tuple(FLOW_SIZES))] = "websearch"
     """Distribution of sizes: "websearch" of DCTCP (SIGCOMM 2010, figure 4), "datamining" of VL2 (SIGCOMM 2009, figure 2)."""
     load: Annotated[float, Field(gt=0, le=10)]
     """Payload that each rack offers, as a share of `of`."""

@@ -26,6 +26,7 @@ class Sizes(Table):
 class Rings(Workload):
     """Every rack sends big flows to the next rack, or the next few, and small flows to all others (Etalon'18, 5.3)."""
 
+    about: ClassVar = "rings of big flows among small ones (Etalon'18, section 5.3)"
     rings: Annotated[int, Field(strict=True, ge=1, le=1000)] = 1
     """Ring k joins rack r to rack r + k with big flows."""
     big: Sizes = Sizes.model_validate(["9MB", "90MB"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from etalon.errors import PlanError
 from etalon.plan.base import Count
@@ -14,6 +14,7 @@ from etalon.units import Size
 class Shuffle(Workload):
     """Every host sends as much to every host of every other rack, all at once."""
 
+    about: ClassVar = "every host sends to every host of other racks"
     size: Size
     """Payload of each flow."""
     hosts: Count | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -31,6 +31,7 @@ class Trace(Workload):
     Hosts are written r0h3 or numbered from 0, rack by rack. Empty lines and lines that begin with # are left out.
     """
 
+    about: ClassVar = "flows from a file: source, destination, bytes, start"
     file: Annotated[str, Field(min_length=1)]
     """The file; a relative path starts at the folder of the plan. The folder of a run has a copy."""
 

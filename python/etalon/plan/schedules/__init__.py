@@ -1,0 +1,72 @@
+"""The `[schedule]` table: which circuits exist when. `rules.py` says how to add a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from etalon.errors import PlanError
+from etalon.plan.base import Kinds, Table
+from etalon.plan.explain import build, gather
+from etalon.plan.network import Network
+from etalon.plan.schedules.base import Schedule
+from etalon.plan.schedules.computed import SCHEDULERS, Computed
+from etalon.plan.schedules.fixed import with_week
+from etalon.plan.schedules.known import Known, with_demand
+from etalon.plan.schedules.rules import RULES
+from etalon.plan.schedules.strobe import Strobe
+
+__all__ = ["DESCRIPTIONS", "SCHEDULES", "AnySchedule", "Schedule", "Strobe", "with_files"]
+
+SCHEDULES = Kinds(
+    "strobe", {**RULES, **dict.fromkeys(SCHEDULERS, Computed)}, {("fixed", "demand"): Known}
+)
+
+DESCRIPTIONS = {
+    **{name: rule.about for name, rule in RULES.items()},
+    **{
+        name: f"computed from demand, week after week: {about}"
+        for name, about in SCHEDULERS.items()
+    },
+}
+"""The kinds of schedule, for `etalon list schedulers`."""
+
+if TYPE_CHECKING:
+    AnySchedule: TypeAlias = Schedule
+else:
+    AnySchedule = SCHEDULES.annotation()
+
+
+class _Alone(Table):
+    schedule: AnySchedule
+
+
+def schedule(values: Mapping[str, Any], network: Network) -> Schedule:
+    """The schedule of a `[schedule]` table in this network. Raises `PlanError`."""
+    complete = with_files({"schedule": values, "network": {"racks": network.racks}}, Path())
+    week = build(_Alone, {"schedule": complete["schedule"]}).schedule
+    found = list(week.problems(network))
+    if found:
+        raise gather(found)
+    return week
+
+
+def with_files(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The values of a plan with what the files of its schedule hold in their place; paths start at `folder`.
+
+    So a plan says all that is run, wherever it is kept.
+    """
+    table = values.get("schedule")
+    if not isinstance(table, Mapping):
+        return dict(values)
+    schedule = dict(table)
+    if isinstance(schedule.get("file"), str):
+        if schedule.get("kind") != "fixed":
+            raise PlanError('only a schedule of kind "fixed" has a file', key="schedule.file")
+        network = values.get("network")
+        racks = network.get("racks", 3) if isinstance(network, Mapping) else 3
+        schedule = with_week(schedule, folder, racks, values.get("tdf", 20))
+    if isinstance(schedule.get("demand"), str):
+        schedule = with_demand(schedule, folder)
+    return {**values, "schedule": schedule}

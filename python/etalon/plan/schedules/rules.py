@@ -1,0 +1,17 @@
+"""The kinds of schedule that are not computed from demand. A new one is a class in a file of its own and a line here."""
+
+from __future__ import annotations
+
+from etalon.plan.schedules.base import Schedule
+from etalon.plan.schedules.fixed import Fixed
+from etalon.plan.schedules.none import NoCircuits
+from etalon.plan.schedules.strobe import Strobe
+from etalon.plan.schedules.tournament import Tournament
+
+RULES: dict[str, type[Schedule]] = {
+    "strobe": Strobe,
+    "tournament": Tournament,
+    "fixed": Fixed,
+    "none": NoCircuits,
+}
+"""By the name that plans call them."""
