@@ -1,13 +1,17 @@
 //! The connection: its public face, and what it does with a segment or a timer.
 
 use crate::cc::CongestionControl;
-use crate::path::Path;
+use crate::frto::Frto;
+use crate::path::{Path, PathId, Paths};
+use crate::rack::Rack;
 use crate::receiver::{Marks, Receiver};
 use crate::segment::{Flags, Segment};
 use crate::sender::{FOREVER, Fin, Sender};
 use crate::seq::{after, before};
 use crate::timers::{Clock, Purpose, Timer};
-use crate::{Config, Stats};
+use crate::tlp::LossProbe;
+use crate::undo::Eifel;
+use crate::{Config, Stats, Sums};
 
 /// States of a connection (RFC 9293, 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +53,11 @@ pub struct Connection<C> {
     pub(crate) state: ConnectionState,
     pub(crate) snd: Sender,
     pub(crate) rcv: Receiver,
-    pub(crate) path: Path<C>,
+    pub(crate) paths: Paths<C>,
+    pub(crate) rack: Rack,
+    pub(crate) frto: Frto,
+    pub(crate) probe: LossProbe,
+    pub(crate) eifel: Eifel,
     pub(crate) stats: Stats,
     /// The retransmission timer.
     pub(crate) timer: Timer,
@@ -76,7 +84,11 @@ impl<C: CongestionControl> Connection<C> {
             snd: Sender::new(&config),
             reads_ece: cc.reads_ece_without_ecn(),
             min_rto_ticks: clock.ticks_for_ns(config.min_rto),
-            path: Path::new(&config, &clock, cc),
+            paths: Paths::new(&config, &clock, cc),
+            rack: Rack::default(),
+            frto: Frto::default(),
+            probe: LossProbe::default(),
+            eifel: Eifel::default(),
             rcv,
             state,
             stats: Stats::default(),
@@ -228,14 +240,14 @@ impl<C: CongestionControl> Connection<C> {
         let reordered_ack = segment.seq_len() == 0
             && segment.seq == self.rcv.nxt
             && segment.ack == self.snd.una
-            && u64::from(old) <= self.clock.us_of_ticks(self.path.rtt.rto_ticks) / 1000;
+            && u64::from(old) <= self.clock.us_of_ticks(self.paths.active.rtt.rto_ticks) / 1000;
         old <= 1 || idle > 24 * 86_400 * 1_000_000 || reordered_ack
     }
 
     fn on_payload(&mut self, segment: &Segment, ce: bool) {
         let len = u32::from(segment.len);
         let fin = segment.flags.contains(Flags::FIN);
-        let rto = self.path.rtt.rto_ticks;
+        let rto = self.paths.active.rtt.rto_ticks;
         let cwr = segment.flags.contains(Flags::CWR);
         let marks = Marks {
             ce,
@@ -251,7 +263,24 @@ impl<C: CongestionControl> Connection<C> {
         if self.rcv.fin_reached() && !self.fin_received {
             self.on_fin();
         }
-        self.rcv.schedule(&self.clock, self.path.rtt.srtt());
+        self.rcv.schedule(&self.clock, self.paths.active.rtt.srtt());
+    }
+
+    /// One more path, with a congestion control of its own. Returns its number: the first path is 0. What is sent goes over path 0
+    /// until [`on_tdn`](Connection::on_tdn) names another.
+    ///
+    /// # Panics
+    ///
+    /// If there are 256 paths already.
+    pub fn add_path(&mut self, cc: C) -> PathId {
+        self.paths.add(&self.config, &self.clock, cc, self.snd.nxt)
+    }
+
+    /// The network has changed: what is sent from `now` on goes over path `id`, with its window, congestion control, RTT and
+    /// state of recovery. A path that was not added changes nothing.
+    pub fn on_tdn(&mut self, now: u64, id: PathId) {
+        self.clock.advance(now);
+        self.dirty |= self.paths.activate(self.clock.us, id);
     }
 
     /// The time that [`next_timer`](Connection::next_timer) gave has come. A call before it is harmless.
@@ -262,7 +291,7 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         self.dirty = true;
-        if self.rcv.timer.deadline <= now && self.rcv.timer_fired(self.path.rtt.rto_ticks) {
+        if self.rcv.timer.deadline <= now && self.rcv.timer_fired(self.paths.active.rtt.rto_ticks) {
             self.stats.delayed_acks += 1;
         }
         if self.timer.deadline <= now {
@@ -403,9 +432,19 @@ impl<C: CongestionControl> Connection<C> {
         &self.stats
     }
 
-    /// The path.
+    /// The path that is active.
     pub fn path(&self) -> &Path<C> {
-        &self.path
+        &self.paths.active
+    }
+
+    /// All paths, the active one first.
+    pub fn paths(&self) -> impl Iterator<Item = &Path<C>> {
+        self.paths.iter()
+    }
+
+    /// Segments outstanding on all paths, by what is known of them.
+    pub fn sums(&self) -> &Sums {
+        self.snd.board.sums()
     }
 
     /// The configuration.

@@ -31,8 +31,8 @@ impl<C: CongestionControl> Connection<C> {
         self.syns_sent += 1;
         self.snd.nxt = self.config.initial_seq.wrapping_add(1);
         if self.timer.purpose == Purpose::None {
-            self.timer
-                .set(&self.clock, Purpose::Rto, self.path.rtt.rto_ticks);
+            let ticks = self.paths.active.rtt.rto_ticks;
+            self.timer.set(&self.clock, Purpose::Rto, ticks);
         }
         Segment {
             seq: self.config.initial_seq,
@@ -151,42 +151,36 @@ impl<C: CongestionControl> Connection<C> {
         self.snd.una = self.snd.nxt;
         self.snd.small_end = self.snd.nxt;
         self.timer.clear();
-        self.path.recovery_point = self.snd.nxt;
-        let us = if self.syns_sent == 1 {
+        let sample = if self.syns_sent == 1 {
             Some(self.clock.us - self.syn_sent_at)
         } else if self.snd.timestamps && self.snd.echoed != 0 {
             Some(u64::from(self.clock.timestamp().wrapping_sub(self.snd.echoed)).max(1) * 1000)
         } else {
             None
         };
-        match us {
+        let (una, nxt) = (self.snd.una, self.snd.nxt);
+        let path = &mut self.paths.active;
+        match sample {
             Some(us) => {
-                self.path.rtt.sample_min(&self.clock, us as u32);
-                self.path
-                    .rtt
-                    .sample(&self.clock, us as u32, self.snd.una, self.snd.nxt);
+                path.rtt.sample_min(&self.clock, us as u32);
+                path.rtt.sample(&self.clock, us as u32, una, nxt);
             }
-            None => self.path.rtt.fall_back(&self.clock),
+            None => path.rtt.fall_back(&self.clock),
         }
         if self.syns_sent > 2 {
             // The SYN was lost more than once (RFC 6298, 5.7; Linux lets one loss pass).
-            self.path.window.cwnd = 1;
+            path.window.cwnd = 1;
         }
-        self.snd.last_sent = self.clock.jiffies;
-        self.snd.last_sent_ns = self.clock.now;
-        self.path.used_stamp = self.clock.jiffies;
+        self.paths.establish(&self.clock, nxt);
         self.rcv.established(&self.clock);
-        self.path
-            .cc
-            .on_established(&mut self.path.window, self.clock.now);
     }
 
     /// The SYN or SYN-ACK timed out.
     pub(crate) fn on_syn_timeout(&mut self) {
-        self.path.rtt.back_off();
+        self.paths.active.rtt.back_off();
         self.syn_due = true;
-        self.timer
-            .set(&self.clock, Purpose::Rto, self.path.rtt.rto_ticks);
+        let ticks = self.paths.active.rtt.rto_ticks;
+        self.timer.set(&self.clock, Purpose::Rto, ticks);
     }
 
     /// The peer's FIN is in order.

@@ -1,85 +1,110 @@
-//! Everything that belongs to one path through the network: the pipe counters, the window and its congestion control, the RTT
-//! estimate, and the state of loss recovery. Sequence space, scoreboard and receiver are the connection's.
+//! Paths through the network: what is counted, estimated and controlled for each of them. Sequence space, scoreboard, loss
+//! detection, timers and receiver are the connection's.
+//!
+//! Plain TCP has one path. A connection in a time-division network has one for each network that it may be on
+//! ([`Connection::add_path`](crate::Connection::add_path)); one is active, the others are parked.
 
 use crate::Config;
 use crate::cc::{CongestionControl, State, Window};
-use crate::prr::Prr;
-use crate::rack::Rack;
+use crate::recovery::Recovery;
 use crate::rtt::{Rtt, UNKNOWN};
-use crate::scoreboard::Pipe;
-use crate::seq::before;
 use crate::timers::Clock;
+use crate::validation::Validation;
 
-/// Duplicate ACKs that mean a loss (RFC 5681), and the assumed degree of reordering.
-pub(crate) const DUP_THRESH: u32 = 3;
+/// Number of a path, from 0.
+pub type PathId = u8;
+
+/// Segments of one path (RFC 6675's pipe, kept incrementally).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pipe {
+    /// Sent on it (or charged to it, once lost) and not cumulatively acknowledged.
+    pub outstanding: u32,
+    /// Deemed lost and charged to it.
+    pub lost: u32,
+    /// In flight. Duplicate ACKs may make it negative.
+    in_flight: i32,
+}
+
+impl Pipe {
+    /// Segments in flight.
+    #[inline]
+    #[must_use]
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight.max(0) as u32
+    }
+
+    /// A new segment was sent.
+    #[inline]
+    pub(crate) fn sent(&mut self) {
+        self.outstanding += 1;
+        self.in_flight += 1;
+    }
+
+    /// So many segments that had no marks were acknowledged.
+    #[inline]
+    pub(crate) fn acked(&mut self, count: u32) {
+        self.outstanding -= count;
+        self.in_flight -= count as i32;
+    }
+
+    /// So many segments are no longer in flight, or are again.
+    #[inline]
+    pub(crate) fn shrink(&mut self, count: i32) {
+        self.in_flight -= count;
+    }
+}
 
 /// State of one path.
 #[derive(Clone, Debug)]
 pub struct Path<C> {
+    pub(crate) id: PathId,
     pub(crate) pipe: Pipe,
     pub(crate) window: Window,
     pub(crate) cc: C,
     pub(crate) rtt: Rtt,
-    pub(crate) rack: Rack,
-    pub(crate) prr: Prr,
-    pub(crate) state: State,
-    /// SND.NXT when the current state began.
-    pub(crate) recovery_point: u32,
-    /// Threshold to return to when a reduction is undone; 0 if it must not be.
-    pub(crate) ssthresh_before: u32,
-    /// SND.UNA when the reduction began, while it may still be undone.
-    pub(crate) reduced_at: Option<u32>,
-    /// Retransmissions that no DSACK has found needless yet; negative when none was sent.
-    pub(crate) unproven_resends: i32,
-    /// Timestamp of the first retransmission of the episode; 0 if none.
-    pub(crate) first_resend: u32,
-    /// F-RTO is testing whether the timeout was spurious.
-    pub(crate) frto: bool,
-    /// Degree of reordering in segments.
-    pub(crate) reordering: u32,
+    pub(crate) recovery: Recovery,
+    pub(crate) validation: Validation,
     /// Segments ever delivered and ever marked lost.
     pub(crate) delivered: u64,
     pub(crate) lost: u64,
-    initial_cwnd: u32,
-    /// The window limited the sender in the round that ends at `usage_seq`; else the most that it had out.
-    limited: bool,
-    most_outstanding: u32,
-    usage_seq: u32,
-    /// When the window was last fully used, in ticks, and the most used since.
-    pub(crate) used_stamp: u64,
-    used: u32,
+    /// When data was last sent on it, in ticks and in nanoseconds.
+    pub(crate) last_sent: u64,
+    pub(crate) last_sent_ns: u64,
 }
 
 impl<C: CongestionControl> Path<C> {
-    pub(crate) fn new(config: &Config, clock: &Clock, cc: C) -> Path<C> {
+    fn new(id: PathId, config: &Config, clock: &Clock, cc: C) -> Path<C> {
+        let cwnd = config.initial_cwnd.max(1);
         Path {
+            id,
             pipe: Pipe::default(),
             window: Window {
-                cwnd: config.initial_cwnd.max(1),
+                cwnd,
                 ssthresh: u32::MAX,
                 cwnd_count: 0,
             },
             cc,
             rtt: Rtt::new(clock, config),
-            rack: Rack::default(),
-            prr: Prr::default(),
-            state: State::Open,
-            recovery_point: 0,
-            ssthresh_before: 0,
-            reduced_at: None,
-            unproven_resends: 0,
-            first_resend: 0,
-            frto: false,
-            reordering: DUP_THRESH,
+            recovery: Recovery::default(),
+            validation: Validation::new(cwnd, config.initial_seq),
             delivered: 0,
             lost: 0,
-            limited: false,
-            initial_cwnd: config.initial_cwnd.max(1),
-            most_outstanding: 0,
-            usage_seq: config.initial_seq,
-            used_stamp: 0,
-            used: 0,
+            last_sent: 0,
+            last_sent_ns: 0,
         }
+    }
+
+    /// Data may be sent from now on; `nxt` is SND.NXT.
+    fn establish(&mut self, clock: &Clock, nxt: u32) {
+        self.recovery.point = nxt;
+        self.last_sent = clock.jiffies;
+        self.last_sent_ns = clock.now;
+        self.validation.used_at = clock.jiffies;
+    }
+
+    /// Its number.
+    pub fn id(&self) -> PathId {
+        self.id
     }
 
     /// Congestion window, threshold and count.
@@ -98,13 +123,19 @@ impl<C: CongestionControl> Path<C> {
     }
 
     /// Segments in flight (RFC 6675's pipe).
+    #[inline]
     pub fn in_flight(&self) -> u32 {
         self.pipe.in_flight()
     }
 
+    /// Segments ever delivered: by SACK, or cumulatively if they were not SACKed before.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
     /// State of loss recovery.
     pub fn recovery_state(&self) -> State {
-        self.state
+        self.recovery.state
     }
 
     /// Smoothed RTT in nanoseconds, 0 before the first sample.
@@ -130,98 +161,111 @@ impl<C: CongestionControl> Path<C> {
         self.rtt.rto_ticks
     }
 
-    /// Whether the window is being reduced by proportional rate reduction.
+    /// Whether the window lets another segment out.
     #[inline]
-    pub(crate) fn reducing(&self) -> bool {
-        matches!(self.state, State::Cwr | State::Recovery)
+    pub(crate) fn has_room(&self) -> bool {
+        self.pipe.in_flight() < self.window.cwnd
     }
+}
 
-    /// Whether the state is milder than Cwr.
+/// The paths of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Paths<C> {
+    pub active: Path<C>,
+    /// The others. Plain TCP has none and allocates nothing.
+    parked: Option<Box<Parked<C>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Parked<C> {
+    paths: Vec<Path<C>>,
+    /// When the active path became so, in microseconds.
+    since: u64,
+}
+
+impl<C> Paths<C> {
+    /// The path with this number, which exists.
     #[inline]
-    pub(crate) fn open_or_disorder(&self) -> bool {
-        matches!(self.state, State::Open | State::Disorder)
+    pub fn of(&mut self, id: PathId) -> &mut Path<C> {
+        if id == self.active.id {
+            return &mut self.active;
+        }
+        let parked = self.parked.iter_mut().flat_map(|p| &mut p.paths);
+        let path = parked.into_iter().find(|p| p.id == id);
+        path.unwrap_or(&mut self.active)
     }
 
-    /// Whether growth is justified: the window limited the sender, or in slow start at least half of it was used.
+    /// All of them, the active one first.
+    pub fn iter(&self) -> impl Iterator<Item = &Path<C>> {
+        let parked = self.parked.iter().flat_map(|p| &p.paths);
+        core::iter::once(&self.active).chain(parked)
+    }
+
     #[inline]
-    pub(crate) fn cwnd_limited(&self) -> bool {
-        self.limited
-            || (self.window.in_slow_start() && self.window.cwnd < 2 * self.most_outstanding)
+    pub fn parked(&mut self) -> &mut [Path<C>] {
+        match &mut self.parked {
+            Some(parked) => &mut parked.paths,
+            None => &mut [],
+        }
     }
 
-    /// After a burst: notes whether the window limited it. The strongest evidence within a round counts.
+    /// Whether what was sent at `sent` on path `id` and is acknowledged now has met no change of paths: only then is the time
+    /// between the round-trip time of the active path.
     #[inline]
-    pub(crate) fn validate(
-        &mut self,
-        clock: &Clock,
-        limited: bool,
-        una: u32,
-        nxt: u32,
-        restart_after_idle: bool,
-    ) {
-        let out = self.pipe.outstanding;
-        if limited || !before(una, self.usage_seq) || (!self.limited && out > self.most_outstanding)
-        {
-            self.limited = limited;
-            self.most_outstanding = out;
-            self.usage_seq = nxt;
-        }
-        if self.cwnd_limited() {
-            self.used = 0;
-            self.used_stamp = clock.jiffies;
-        } else {
-            self.used = self.used.max(out);
-            if restart_after_idle
-                && clock.jiffies.saturating_sub(self.used_stamp) >= self.rtt.rto_ticks
-            {
-                self.shrink_to_used(clock);
-            }
+    pub fn unchanged_since(&self, sent: u64, id: PathId) -> bool {
+        match &self.parked {
+            Some(parked) => sent >= parked.since && id == self.active.id,
+            None => true,
         }
     }
 
-    /// Window decay of an application-limited sender (RFC 2861): halfway to what was used in the last timeout.
-    fn shrink_to_used(&mut self, clock: &Clock) {
-        if self.state == State::Open && self.used < self.window.cwnd {
-            let used = self.used.max(self.initial_cwnd);
-            if used < self.window.cwnd {
-                self.window.ssthresh = self.current_ssthresh();
-                self.window.cwnd = self.window.cwnd.midpoint(used);
-            }
-            self.used = 0;
+    /// Makes path `id` the active one. Returns whether there is such a path and it was not active already.
+    pub fn activate(&mut self, us: u64, id: PathId) -> bool {
+        let Some(parked) = &mut self.parked else {
+            return false;
+        };
+        let Some(path) = parked.paths.iter_mut().find(|p| p.id == id) else {
+            return false;
+        };
+        core::mem::swap(&mut self.active, path);
+        parked.since = us;
+        true
+    }
+}
+
+impl<C: CongestionControl> Paths<C> {
+    pub fn new(config: &Config, clock: &Clock, cc: C) -> Paths<C> {
+        Paths {
+            active: Path::new(0, config, clock, cc),
+            parked: None,
         }
-        self.used_stamp = clock.jiffies;
     }
 
-    /// Threshold that remembers what the window was (RFC 2861): at least three quarters of it.
-    pub(crate) fn current_ssthresh(&self) -> u32 {
-        if self.reducing() {
-            self.window.ssthresh
-        } else {
-            self.window
-                .ssthresh
-                .max((self.window.cwnd >> 1) + (self.window.cwnd >> 2))
+    /// The connection is established; `nxt` is SND.NXT.
+    pub fn establish(&mut self, clock: &Clock, nxt: u32) {
+        self.active.establish(clock, nxt);
+        for path in self.parked() {
+            path.establish(clock, nxt);
         }
     }
 
-    /// After `idle` ticks with nothing in flight: halves the window for each timeout, not below the initial one.
-    pub(crate) fn restart(&mut self, clock: &Clock, idle: u64) {
-        let floor = self.initial_cwnd.min(self.window.cwnd);
-        self.window.ssthresh = self.current_ssthresh();
-        let mut left = idle;
-        while left > self.rtt.rto_ticks && self.window.cwnd > floor {
-            left -= self.rtt.rto_ticks;
-            self.window.cwnd >>= 1;
-        }
-        self.window.cwnd = self.window.cwnd.max(floor);
-        self.used_stamp = clock.jiffies;
-        self.used = 0;
-    }
-
-    pub(crate) fn set_state(&mut self, clock: &Clock, state: State) {
-        // Each timeout counts, also those after the first.
-        if self.state != state || state == State::Loss {
-            self.state = state;
-            self.cc.on_state(&mut self.window, state, clock.now);
-        }
+    /// One more path, parked. Returns its number.
+    ///
+    /// # Panics
+    ///
+    /// If there are 256 already.
+    pub fn add(&mut self, config: &Config, clock: &Clock, cc: C, nxt: u32) -> PathId {
+        let parked = self.parked.get_or_insert_with(|| {
+            Box::new(Parked {
+                paths: Vec::new(),
+                since: 0,
+            })
+        });
+        let id = PathId::try_from(parked.paths.len() + 1).expect("at most 256 paths");
+        let mut path = Path::new(id, config, clock, cc);
+        path.validation.round_end = nxt;
+        path.establish(clock, nxt);
+        parked.paths.push(path);
+        id
     }
 }

@@ -1,35 +1,52 @@
-//! RACK-TLP (RFC 8985): losses are told by time, and a probe makes the receiver speak when the tail is lost.
+//! RACK (RFC 8985): losses are told by time. Without SACK there is nothing to tell them by but the third duplicate ACK
+//! (RFC 6582).
 //!
-//! As Linux has it: the reordering window is min_rtt/4 (steps raised by DSACKs), and none at all in recovery or after three
-//! duplicate ACKs while no reordering was ever seen; the reordering timer and the probe timer run in ticks with a margin of
-//! [`timer_margin`](crate::Config::timer_margin) (RFC 8985 has no such granularity); a probe's timeout grows by the minimum RTO, not by the maximum delayed ACK, when
-//! one segment is in flight; no probe in Disorder, Recovery or Loss.
+//! The reordering timer runs in ticks with a margin of [`timer_margin`](crate::Config::timer_margin).
 
+use crate::ack::Facts;
 use crate::cc::{CongestionControl, State};
 use crate::connection::Connection;
-use crate::path::{DUP_THRESH, Path};
+use crate::linux;
+use crate::path::Path;
 use crate::rtt::UNKNOWN;
-use crate::scoreboard::{Record, mark};
-use crate::sender::{Forced, Retransmit};
+use crate::scoreboard::{Lost, Record, Verdict, mark};
 use crate::seq::{after, before};
 use crate::timers::Purpose;
 
-/// Recoveries for which a raised reordering window is kept.
+/// Duplicate ACKs that mean a loss (RFC 5681), and the degree of reordering assumed at first.
+pub(crate) const DUP_THRESH: u32 = 3;
+
+/// Recoveries for which a raised reordering window is kept (`RACK.reo_wnd_persist`).
 const PERSIST: u8 = 16;
+
+/// What is known of reordering on the connection's paths.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reordering {
+    /// Some was seen.
+    pub seen: bool,
+    /// Its degree in segments.
+    pub degree: u32,
+}
+
+impl Reordering {
+    /// A distance of so many segments was seen.
+    pub fn widen(&mut self, segments: u32) {
+        self.degree = segments.clamp(DUP_THRESH, linux::MOST_REORDERING);
+    }
+}
 
 /// RACK's view of the most recently sent segment that was delivered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rack {
-    /// When it was sent, in microseconds, and where it ended.
+    /// When it was sent, in microseconds, and where it ended (`RACK.xmit_ts`, `RACK.end_seq`).
     sent: u64,
     end: u32,
     /// Its round-trip time in microseconds.
     pub rtt: u32,
     /// There is news to judge by.
-    pub advanced: bool,
-    /// Reordering was seen.
-    pub reordering_seen: bool,
-    /// Reordering window in quarters of min_rtt, and recoveries until it falls back.
+    advanced: bool,
+    pub reordering: Reordering,
+    /// Reordering window in quarters of min_rtt (`RACK.reo_wnd_mult`), and recoveries until it falls back.
     steps: u8,
     persist: u8,
     /// Bytes acknowledged at the end of the round trip in which a DSACK last widened it.
@@ -43,7 +60,10 @@ impl Default for Rack {
             end: 0,
             rtt: 0,
             advanced: false,
-            reordering_seen: false,
+            reordering: Reordering {
+                seen: false,
+                degree: DUP_THRESH,
+            },
             steps: 1,
             persist: 0,
             widened_until: 0,
@@ -51,18 +71,18 @@ impl Default for Rack {
     }
 }
 
-/// Whether a segment was sent after another; those sent together are ordered by sequence.
+/// `RACK_sent_after()`: whether a segment was sent after another; those sent together are ordered by sequence.
 #[inline]
 fn sent_after(sent: u64, end: u32, other_sent: u64, other_end: u32) -> bool {
     sent > other_sent || (sent == other_sent && after(end, other_end))
 }
 
 impl Rack {
-    /// A segment was delivered (RFC 8985, step 2).
+    /// Step 2: a segment was delivered. `min_rtt`: of the path on which it was sent.
     #[inline]
     pub fn delivered(&mut self, now_us: u64, min_rtt: u32, record: &Record) {
         let rtt = now_us.saturating_sub(record.sent) as u32;
-        if rtt < min_rtt && record.has(mark::EVER_RESENT) {
+        if rtt < min_rtt && record.has(mark::EVER_RETRANSMITTED) {
             // The ACK answers the original, not the retransmission.
             return;
         }
@@ -74,18 +94,23 @@ impl Rack {
         }
     }
 
-    /// A DSACK: the reordering window was too small. It grows once a round trip at most (step 4).
+    /// What was judged may be judged differently now.
+    pub fn judge_again(&mut self) {
+        self.advanced = true;
+    }
+
+    /// Step 4: a DSACK tells that the reordering window was too small. It grows once a round trip at most.
     ///
     /// `acked`: bytes acknowledged ever; `flight`: bytes from SND.UNA to SND.NXT.
     pub fn note_dsack(&mut self, acked: u64, flight: u32) {
-        if self.reordering_seen && acked >= self.widened_until {
+        if self.reordering.seen && acked >= self.widened_until {
             self.widened_until = acked + u64::from(flight);
             self.steps = self.steps.saturating_add(1);
             self.persist = PERSIST;
         }
     }
 
-    /// A recovery ended with an undo (by DSACK) or without.
+    /// Step 4: a recovery ended, by a DSACK's undo or otherwise.
     pub fn recovery_over(&mut self, undone: bool) {
         self.persist = if undone {
             (self.persist + 1).min(PERSIST)
@@ -96,159 +121,120 @@ impl Rack {
             self.steps = 1;
         }
     }
-}
 
-impl<C: CongestionControl> Path<C> {
-    fn reordering_window(&self) -> u32 {
-        if !self.rack.reordering_seen
-            && (matches!(self.state, State::Recovery | State::Loss)
-                || self.pipe.sacked >= self.reordering)
+    /// Step 4, RACK_update_reo_wnd(): the reordering window in microseconds.
+    fn reordering_window<C: CongestionControl>(&self, path: &Path<C>, sacked: u32) -> u32 {
+        // "If no reordering has been observed ... in loss recovery or DupThresh": none.
+        if !self.reordering.seen
+            && (matches!(path.recovery.state, State::FastRecovery | State::Timeout)
+                || sacked >= self.reordering.degree)
         {
             return 0;
         }
-        let quarter = match self.rtt.min() {
+        let window = match path.rtt.min() {
             UNKNOWN => u32::MAX,
-            min => (min / 4).saturating_mul(u32::from(self.rack.steps)),
+            min => (min / 4).saturating_mul(u32::from(self.steps)),
         };
-        quarter.min(self.rtt.srtt())
+        window.min(path.rtt.srtt())
     }
 }
 
 impl<C: CongestionControl> Connection<C> {
-    /// Marks what RACK deems lost (RFC 8985, step 5). Returns the time until the next verdict, in microseconds.
-    pub(crate) fn rack_detect(&mut self) -> Option<u64> {
-        let path = &mut self.path;
-        let window = path.reordering_window();
-        let (sent, end) = (path.rack.sent, path.rack.end);
-        let patience = u64::from(path.rack.rtt) + u64::from(window);
+    /// Step 5, `RACK_detect_loss()`: marks what is lost. Returns it, and the time until the next verdict in microseconds.
+    fn rack_detect(&mut self) -> (Lost, Option<u64>) {
+        let rack = self.rack;
+        let window = rack.reordering_window(&self.paths.active, self.snd.board.sums().sacked);
+        let patience = u64::from(rack.rtt) + u64::from(window);
         let now = self.clock.us;
         let mut wait = None;
-        let (lost, again) = self
-            .snd
-            .board
-            .walk_by_time(&mut path.pipe, |record: &Record| {
-                if !sent_after(sent, end, record.sent, record.end) {
-                    return None;
-                }
-                let due = record.sent + patience;
-                if due <= now {
-                    return Some(true);
-                }
-                wait = wait.max(Some(due - now));
-                Some(false)
-            });
-        path.lost += u64::from(lost);
-        self.stats.lost += u64::from(lost);
-        self.stats.lost_retransmits += u64::from(again);
-        wait
-    }
-
-    /// Judges after an ACK. Returns whether the reordering timer was set.
-    pub(crate) fn rack_mark_lost(&mut self) -> bool {
-        if !self.path.rack.advanced {
-            return false;
-        }
-        self.path.rack.advanced = false;
-        match self.rack_detect() {
-            Some(us) => {
-                let ticks = self
-                    .clock
-                    .ticks_for_us(us + self.config.timer_margin / 1000);
-                self.timer.set(&self.clock, Purpose::Reordering, ticks);
-                true
+        let judge = |record: &Record| {
+            if !sent_after(rack.sent, rack.end, record.sent, record.end) {
+                return Verdict::Untold;
             }
-            None => false,
-        }
+            let due = record.sent + patience;
+            if due <= now {
+                return Verdict::Lost;
+            }
+            wait = wait.max(Some(due - now));
+            Verdict::Wait
+        };
+        let lost = self.snd.board.judge_by_time(&mut self.paths, judge);
+        self.count_lost(lost);
+        (lost, wait)
     }
 
-    /// The reordering timer fired.
+    pub(crate) fn count_lost(&mut self, lost: Lost) {
+        self.stats.lost += u64::from(lost.segments);
+        self.stats.lost_retransmits += u64::from(lost.retransmissions);
+    }
+
+    /// Marks what the ACK shows to be lost, and returns it.
+    pub(crate) fn detect_losses(&mut self, facts: &mut Facts) -> Lost {
+        if self.snd.board.is_empty() {
+            return Lost::default();
+        }
+        if !self.snd.sack {
+            return self.newreno_detect(facts.progress);
+        }
+        if !core::mem::take(&mut self.rack.advanced) {
+            return Lost::default();
+        }
+        let (lost, wait) = self.rack_detect();
+        if let Some(us) = wait {
+            let us = us + self.config.timer_margin / 1000;
+            let ticks = self.clock.ticks_for_us(us);
+            self.timer.set(&self.clock, Purpose::Reordering, ticks);
+            facts.restart_timer = false;
+        }
+        lost
+    }
+
+    /// Without SACK the third duplicate ACK means that the front is lost, and so does a partial one in fast recovery: "the
+    /// first unacknowledged segment" (RFC 6582, section 3.2, step 3).
+    fn newreno_detect(&mut self, progress: bool) -> Lost {
+        let lost = match self.paths.active.recovery.state {
+            State::FastRecovery => progress,
+            State::Timeout => false,
+            _ => self.snd.board.sums().sacked >= self.rack.reordering.degree,
+        };
+        if !lost {
+            return Lost::default();
+        }
+        let front = self.snd.board.first();
+        let lost = self.snd.board.mark_lost(&mut self.paths, front);
+        self.count_lost(lost);
+        lost
+    }
+
+    /// The reordering timer fired (section 6.2, last paragraph).
     pub(crate) fn on_reordering_timer(&mut self) {
-        let before = self.path.in_flight();
-        let lost_before = self.path.lost;
-        self.rack_detect();
-        if self.path.in_flight() != before {
-            if self.path.state != State::Recovery {
-                self.enter_recovery(false);
-                self.reduce_window(1, self.path.lost - lost_before, false);
+        let lost_before = self.paths.active.lost;
+        let (lost, _) = self.rack_detect();
+        if lost.segments > 0 {
+            let mine = self.paths.active.lost - lost_before;
+            if mine > 0 && self.paths.active.recovery.state != State::FastRecovery {
+                self.enter_fast_recovery(false);
+                self.follow_prr(1, mine, false);
             }
-            self.snd.retransmit = Retransmit::Lost;
+            self.recover_parked();
+            self.frto.retransmit = crate::frto::Retransmit::Lost;
         }
         if self.timer.purpose == Purpose::None {
             self.resume_rto();
         }
     }
 
-    /// Sets the timer for a tail loss probe, if one is due in this state. `advancing`: the timeout counts from now, because
-    /// new data was acknowledged.
-    #[inline(always)] // twice for every burst that an ACK lets out
-    pub(crate) fn schedule_loss_probe(&mut self, advancing: bool) -> bool {
-        let path = &self.path;
-        if path.pipe.outstanding == 0
-            || !self.snd.sack
-            || !matches!(path.state, State::Open | State::Cwr)
-        {
-            return false;
-        }
-        let mut ticks = if path.rtt.srtt() == 0 {
-            u64::from(self.clock.hz)
-        } else if path.pipe.outstanding == 1 {
-            path.rtt.lone_probe_ticks(&self.clock)
-        } else {
-            path.rtt.probe_ticks
-        };
-        if advancing {
-            ticks = ticks.min(path.rtt.rto_ticks);
-        } else if let Some(us) = self.us_until_rto() {
-            // A comparison instead of a division: the timeout is nearly always further away.
-            if us < self.clock.us_of_ticks(ticks) {
-                ticks = ticks.min(self.clock.ticks_for_us(us));
-            }
-        }
-        self.timer.set(&self.clock, Purpose::LossProbe, ticks);
-        true
-    }
-
-    /// The loss-probe timer fired: new data if there is some, else the last segment again.
-    pub(crate) fn on_loss_probe_timer(&mut self) {
-        if self.snd.probe_end.is_none() && !self.snd.board.is_empty() {
-            self.snd.forced = Some(Forced::Probe);
-        } else {
-            self.resume_rto();
-        }
-    }
-
-    /// An ACK arrived while a probe was out: was something lost that the probe repaired?
-    pub(crate) fn process_tlp_ack(&mut self, ack: u32, pure_duplicate: bool, dsacked: bool) {
-        let Some(high) = self.snd.probe_end else {
-            return;
-        };
-        if before(ack, high) {
-            return;
-        }
-        if !self.snd.probe_resent || dsacked {
-            self.snd.probe_end = None;
-        } else if after(ack, high) {
-            // Acknowledged beyond the probe without a sign of the original: one loss, one reduction.
-            self.begin_reduction();
-            self.path.set_state(&self.clock, State::Cwr);
-            self.end_reduction();
-            self.keep_open();
-        } else if pure_duplicate {
-            self.snd.probe_end = None;
-        }
-    }
-
-    /// A segment never retransmitted was delivered below the highest one SACKed: the network reorders.
+    /// Fact: a segment never retransmitted, the one from `low`, was delivered after a later one.
     pub(crate) fn note_reordering(&mut self, low: u32) {
-        let high = self.snd.board.highest_sacked(&self.path.pipe, self.snd.una);
+        let high = self.snd.board.highest_sacked(self.snd.una);
         if !before(low, high) {
             return;
         }
         let distance = high.wrapping_sub(low).div_ceil(self.snd.mss);
-        if distance > self.path.reordering {
-            self.path.reordering = distance.clamp(DUP_THRESH, 300);
+        if distance > self.rack.reordering.degree {
+            self.rack.reordering.widen(distance);
         }
-        self.path.rack.reordering_seen = true;
+        self.rack.reordering.seen = true;
         self.stats.reorderings += 1;
     }
 }
@@ -262,7 +248,7 @@ mod tests {
         let mut rack = Rack::default();
         rack.note_dsack(0, 100);
         assert_eq!(rack.steps, 1, "nothing was reordered");
-        rack.reordering_seen = true;
+        rack.reordering.seen = true;
         // Beyond 4 GB as at the start: the round is told by bytes, not by sequence numbers.
         for acked in [0, 3 << 30, 9 << 30] {
             let steps = rack.steps;

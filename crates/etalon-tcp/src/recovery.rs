@@ -1,459 +1,498 @@
-//! Loss recovery: the states Open, Disorder, Cwr, Recovery and Loss, how they are entered and left, and how a reduction that
-//! turns out needless is undone (Eifel by timestamps, RFC 3522 and 4015; DSACK, RFC 3708; F-RTO, RFC 5682).
+//! Loss recovery: a state machine for each path. Its states are those of the RFCs: limited transmit (RFC 3042), congestion
+//! window reduced (RFC 3168), fast recovery (RFC 5681, 6582, 6675), timeout (RFC 6298).
 //!
-//! As Linux has it: Recovery begins as soon as RACK (or, without SACK, the third duplicate ACK) marks something lost; the
-//! window follows PRR in Cwr and Recovery; after a timeout only what RACK's time cannot excuse is marked lost, and the
-//! window restarts at what is in flight plus one.
+//! An ACK moves it in three steps. The first asks whether the ACK ends the episode that the path is in: everything up to the
+//! recovery point is acknowledged, or the episode turns out to have been needless (`undo.rs`, `frto.rs`). The second looks for
+//! losses (`rack.rs`). The third begins an episode if there are any, or if the ACK carries ECE. While an episode reduces the
+//! window, that follows proportional rate reduction (`prr.rs`).
 
-use crate::ack::News;
+use crate::ack::Facts;
 use crate::cc::{CongestionControl, State};
 use crate::connection::Connection;
-use crate::path::DUP_THRESH;
-use crate::scoreboard::mark;
-use crate::sender::{Forced, Retransmit};
+use crate::frto::{Progress, Retransmit, Verdict};
+use crate::linux;
+use crate::path::Path;
+use crate::prr::Prr;
+use crate::rack::DUP_THRESH;
+use crate::scoreboard::{Lost, mark};
+use crate::sender::Forced;
 use crate::seq::{after, before};
-use crate::timers::Purpose;
+use crate::timers::{Clock, Purpose};
+use crate::undo::Undo;
 
-impl<C: CongestionControl> Connection<C> {
-    /// Whether any segment in flight was ever retransmitted while in flight: the front tells.
-    fn front_resent(&self) -> bool {
-        self.path.pipe.resent > 0
-            || self
-                .snd
-                .board
-                .front()
-                .is_some_and(|r| r.has(mark::EVER_RESENT))
+/// A path's recovery.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recovery {
+    pub state: State,
+    /// SND.NXT when the state began (`RecoveryPoint` of RFC 6675, `recover` of RFC 6582).
+    pub point: u32,
+    pub prr: Prr,
+    pub undo: Undo,
+}
+
+impl Recovery {
+    /// Whether proportional rate reduction sets the window.
+    #[inline]
+    pub fn reduces(&self) -> bool {
+        matches!(self.state, State::Cwr | State::FastRecovery)
+    }
+}
+
+/// What the first step leaves to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// Nothing.
+    Nothing,
+    /// The episode goes on: look for losses.
+    GoOn,
+    /// Fast recovery was undone before its end: it begins again if anything is lost.
+    BeginAgain,
+    /// No episode: look for losses, and let the state follow from what there is.
+    Settle,
+}
+
+impl<C: CongestionControl> Path<C> {
+    /// Changes the state and tells the congestion control, also of each further timeout.
+    pub(crate) fn set_state(&mut self, clock: &Clock, state: State) {
+        if self.recovery.state != state || state == State::Timeout {
+            self.recovery.state = state;
+            self.cc.on_state(&mut self.window, state, clock.now);
+        }
     }
 
-    /// Starts a reduction: the threshold from the congestion control, PRR from zero.
-    pub(crate) fn begin_reduction(&mut self) {
-        self.path.recovery_point = self.snd.nxt;
-        self.snd.probe_end = None;
-        self.path.window.cwnd_count = 0;
-        self.path.prr.begin(self.path.window.cwnd);
-        self.path.window.ssthresh = self
-            .path
-            .cc
-            .ssthresh(&self.path.window, self.clock.now)
-            .max(2);
+    /// A congestion event: the threshold from the congestion control (RFC 5681, section 3.1, equation 4: "ssthresh = max
+    /// (FlightSize / 2, 2*SMSS)"), and PRR from zero.
+    fn begin_reduction(&mut self, clock: &Clock, nxt: u32) {
+        self.recovery.point = nxt;
+        self.recovery.prr.begin(self.window.cwnd);
+        self.window.cwnd_count = 0;
+        self.window.ssthresh = self.cc.ssthresh(&self.window, clock.now).max(2);
+    }
+
+    /// The reduction is over: the window is the threshold, unless it was undone (RFC 6582, section 3.2, step 3, option 2: "set
+    /// cwnd to ssthresh").
+    pub(crate) fn complete_reduction(&mut self, clock: &Clock) {
+        let stands = self.recovery.state == State::Cwr || self.recovery.undo.is_open();
+        if stands && self.window.ssthresh != u32::MAX {
+            self.window.cwnd = self.window.ssthresh;
+            self.validation.used_at = clock.jiffies;
+        }
+    }
+
+    /// Fast recovery begins. Returns whether the window is reduced for it, and not already under reduction. `ece`: the ACK
+    /// carried ECE, which forbids an undo.
+    fn begin_fast_recovery(&mut self, clock: &Clock, flight: Flight, ece: bool) -> bool {
+        let fresh = !self.recovery.reduces();
+        self.recovery.undo.forbid();
+        self.recovery.undo.begin(flight.una, flight.retransmitted);
+        if fresh {
+            if !ece {
+                self.recovery.undo.remember(self.remembered_ssthresh());
+            }
+            self.begin_reduction(clock, flight.nxt);
+        }
+        self.set_state(clock, State::FastRecovery);
+        fresh
+    }
+
+    /// RFC 5681, section 3.1: "when a TCP sender detects segment loss using the retransmission timer and the given segment has not
+    /// yet been resent by way of the retransmission timer", ssthresh falls; else it "is held constant". `again`: no
+    /// acknowledgement since the last timeout.
+    fn timeout_is_congestion_event(&self, una: u32, again: bool) -> bool {
+        match self.recovery.state {
+            State::Open | State::LimitedTransmit => true,
+            State::Cwr | State::FastRecovery => !after(self.recovery.point, una),
+            State::Timeout => !after(self.recovery.point, una) || !again,
+        }
+    }
+
+    /// The retransmission timer expired while this path was active.
+    fn begin_timeout(&mut self, clock: &Clock, flight: Flight, again: bool) {
+        if self.timeout_is_congestion_event(flight.una, again) {
+            self.recovery.undo.remember(self.remembered_ssthresh());
+            self.recovery.undo.begin(flight.una, flight.retransmitted);
+            self.recovery.prr.prior_cwnd = self.window.cwnd;
+            self.window.ssthresh = self.cc.ssthresh(&self.window, clock.now).max(2);
+        }
+        self.window.cwnd = linux::loss_window(self.in_flight());
+        self.window.cwnd_count = 0;
+        self.validation.used_at = clock.jiffies;
+        self.set_state(clock, State::Timeout);
+        self.recovery.point = flight.nxt;
+    }
+}
+
+/// Where the connection stands when an episode begins.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    una: u32,
+    nxt: u32,
+    /// Retransmissions in flight.
+    retransmitted: u32,
+}
+
+impl<C: CongestionControl> Connection<C> {
+    fn flight(&self) -> Flight {
+        Flight {
+            una: self.snd.una,
+            nxt: self.snd.nxt,
+            retransmitted: self.snd.board.sums().retransmitted,
+        }
+    }
+
+    /// What a reduction of the active path means to the connection: CWR is to be sent (RFC 3168, section 6.1.2), and no probe
+    /// asks for another reduction.
+    fn reduction_begun(&mut self) {
+        self.probe.forget();
         self.snd.cwr_queued = self.snd.ecn;
     }
 
-    /// Ends it: the window becomes the threshold, unless the reduction was undone.
-    pub(crate) fn end_reduction(&mut self) {
-        let path = &mut self.path;
-        if path.window.ssthresh != u32::MAX
-            && (path.state == State::Cwr || path.reduced_at.is_some())
-        {
-            path.window.cwnd = path.window.ssthresh;
-            path.used_stamp = self.clock.jiffies;
-        }
+    /// Begins a reduction of the active path's window.
+    pub(crate) fn reduce(&mut self) {
+        self.paths.active.begin_reduction(&self.clock, self.snd.nxt);
+        self.reduction_begun();
     }
 
-    /// PRR's step for one ACK.
-    pub(crate) fn reduce_window(&mut self, delivered: u32, newly_lost: u64, advanced: bool) {
-        let path = &mut self.path;
-        let flight = path.pipe.in_flight();
-        if let Some(cwnd) = path.prr.window(
-            path.window.ssthresh,
-            flight,
-            delivered,
-            advanced && newly_lost == 0,
-        ) {
-            path.window.cwnd = cwnd;
-        }
-    }
-
-    fn enter_cwr(&mut self) {
-        self.path.ssthresh_before = 0;
-        if self.path.open_or_disorder() {
-            self.path.reduced_at = None;
-            self.stats.cwrs += 1;
-            self.begin_reduction();
-            self.path.set_state(&self.clock, State::Cwr);
-        }
-    }
-
-    fn remember_for_undo(&mut self) {
-        self.path.reduced_at = Some(self.snd.una);
-        self.path.unproven_resends = match self.path.pipe.resent {
-            0 => -1,
-            n => n as i32,
-        };
-    }
-
-    pub(crate) fn enter_recovery(&mut self, ece: bool) {
+    /// The active path enters fast recovery.
+    pub(crate) fn enter_fast_recovery(&mut self, ece: bool) {
         self.stats.recoveries += 1;
-        self.path.ssthresh_before = 0;
-        self.remember_for_undo();
-        if !self.path.reducing() {
-            if !ece {
-                self.path.ssthresh_before = self.path.current_ssthresh();
-            }
-            self.begin_reduction();
+        let flight = self.flight();
+        let path = &mut self.paths.active;
+        if path.begin_fast_recovery(&self.clock, flight, ece) {
+            self.reduction_begun();
         }
-        self.path.set_state(&self.clock, State::Recovery);
     }
 
-    /// Open or Disorder, whichever the scoreboard says.
-    pub(crate) fn keep_open(&mut self) {
-        let state = if self.path.pipe.left() > 0 || self.front_resent() {
-            State::Disorder
+    /// RFC 3168, section 6.1.2: the window is reduced for ECE, once a round trip.
+    fn enter_cwr(&mut self) {
+        self.paths.active.recovery.undo.forbid();
+        if self.recovers_nothing() {
+            self.paths.active.recovery.undo.forget();
+            self.stats.cwrs += 1;
+            self.reduce();
+            self.paths.active.set_state(&self.clock, State::Cwr);
+        }
+    }
+
+    /// Outside of an episode: limited transmit if anything is missing or sent again, else open.
+    pub(crate) fn follow_evidence(&mut self) {
+        let sums = self.snd.board.sums();
+        let missing = sums.sacked + sums.lost > 0 || self.snd.board.repairs();
+        let state = if missing {
+            State::LimitedTransmit
         } else {
             State::Open
         };
-        if self.path.state != state {
-            self.path.set_state(&self.clock, state);
-            self.path.recovery_point = self.snd.nxt;
+        let path = &mut self.paths.active;
+        if path.recovery.state != state {
+            path.set_state(&self.clock, state);
+            path.recovery.point = self.snd.nxt;
         }
     }
 
-    fn try_to_open(&mut self, ece: bool) {
-        if !self.front_resent() {
-            self.path.first_resend = 0;
+    /// Takes the facts of an ACK that says more than that data arrived in order, or that meets a path in an episode.
+    pub(crate) fn recover(&mut self, facts: &mut Facts) {
+        if self.snd.board.is_empty() {
+            self.count_duplicates(0);
         }
-        if ece {
-            self.enter_cwr();
+        if facts.ece {
+            self.paths.active.recovery.undo.forbid();
         }
-        if self.path.state != State::Cwr {
-            self.keep_open();
+        if facts.reneged {
+            let ticks = linux::reneging_grace(&self.clock, &self.paths.active.rtt);
+            self.timer.set(&self.clock, Purpose::Rto, ticks);
+            facts.restart_timer = false;
+            return;
         }
-    }
-
-    /// The ACK answers the original, by its timestamp: the retransmission was needless.
-    fn original_arrived(&self) -> bool {
-        self.path.first_resend != 0 && self.snd.echo_before(self.path.first_resend)
-    }
-
-    fn may_undo(&self) -> bool {
-        self.path.reduced_at.is_some()
-            && (self.path.unproven_resends == 0 || self.original_arrived())
-    }
-
-    fn undo(&mut self, unmark: bool) {
-        if unmark {
-            self.snd.board.unmark_lost(&mut self.path.pipe);
+        let next = match self.paths.active.recovery.state {
+            State::Open => {
+                self.eifel.forget();
+                Next::Settle
+            }
+            State::LimitedTransmit => Next::Settle,
+            State::Cwr => self.in_cwr(),
+            State::FastRecovery => self.in_fast_recovery(facts),
+            State::Timeout => self.in_timeout(facts),
+        };
+        if next == Next::Nothing {
+            return;
         }
-        let path = &mut self.path;
-        if path.ssthresh_before != 0 {
-            path.window.cwnd = path.cc.undo(&path.window, path.prr.prior_cwnd);
-            if path.ssthresh_before > path.window.ssthresh {
-                path.window.ssthresh = path.ssthresh_before;
-                self.snd.cwr_queued = false;
+        if next == Next::Settle {
+            self.hear_duplicate(facts);
+            if self.recovers_nothing() {
+                self.undo_if_all_reported();
             }
         }
-        path.used_stamp = self.clock.jiffies;
-        path.reduced_at = None;
-        path.rack.advanced = true;
-        self.stats.undos += 1;
+        let lost = self.detect_losses(facts);
+        self.respond(next, lost, facts.ece);
+        self.recover_parked();
     }
 
-    /// Everything up to the recovery point is acknowledged. Returns whether to stay until something beyond it is, which
-    /// without SACK keeps old duplicates from starting another recovery (RFC 6582).
-    fn finish_recovery(&mut self) -> bool {
-        if self.may_undo() {
-            self.undo(false);
+    /// The third step.
+    fn respond(&mut self, next: Next, lost: Lost, ece: bool) {
+        let missing = self.paths.active.pipe.lost > 0;
+        match next {
+            // RFC 5681, section 4.3: "the loss of a retransmission, should be taken as" another indication of congestion.
+            Next::GoOn if self.paths.active.recovery.state == State::Timeout => {
+                if lost.retransmissions > 0 {
+                    self.enter_fast_recovery(ece);
+                    self.frto.retransmit = Retransmit::Lost;
+                }
+            }
+            Next::GoOn | Next::Nothing => {}
+            Next::BeginAgain => {
+                if missing {
+                    self.enter_fast_recovery(ece);
+                }
+            }
+            Next::Settle if missing => {
+                self.enter_fast_recovery(ece);
+                self.frto.retransmit = Retransmit::Lost;
+            }
+            Next::Settle => {
+                self.forget_repaired();
+                if ece {
+                    self.enter_cwr();
+                }
+                if self.paths.active.recovery.state != State::Cwr {
+                    self.follow_evidence();
+                }
+            }
+        }
+    }
+
+    /// Congestion window reduced: over once something sent after the reduction is acknowledged.
+    fn in_cwr(&mut self) -> Next {
+        if after(self.snd.una, self.paths.active.recovery.point) {
+            self.paths.active.complete_reduction(&self.clock);
+            self.paths.active.set_state(&self.clock, State::Open);
+        }
+        Next::Settle
+    }
+
+    /// Fast recovery.
+    fn in_fast_recovery(&mut self, facts: &Facts) -> Next {
+        if !before(self.snd.una, self.paths.active.recovery.point) {
+            if !self.snd.sack {
+                self.count_duplicates(0);
+            }
+            if !self.end_episode() {
+                return Next::Nothing;
+            }
+            self.paths.active.complete_reduction(&self.clock);
+            return Next::Settle;
+        }
+        if !facts.progress {
+            self.count_duplicate(facts);
+        } else if self.original_answered() {
+            // RFC 3522, section 3.2: the ACK of the first retransmission answers the original. What is still in flight of
+            // the episode must land before it is undone.
+            self.note_reordering(facts.prior_una);
+            if self.snd.board.sums().retransmitted > 0 {
+                return Next::Nothing;
+            }
+            self.forget_repaired();
+            self.undo_and_unmark();
+            self.follow_evidence();
+        }
+        if self.undo_if_all_reported() {
+            self.follow_evidence();
+        }
+        if self.paths.active.recovery.state == State::FastRecovery {
+            Next::GoOn
         } else {
-            self.path.rack.recovery_over(false);
+            Next::BeginAgain
         }
-        if self.snd.una == self.path.recovery_point && !self.snd.sack {
-            if !self.front_resent() {
-                self.path.first_resend = 0;
-            }
-            return true;
-        }
-        self.path.set_state(&self.clock, State::Open);
-        self.snd.reneging = false;
-        false
     }
 
-    fn undo_by_dsack(&mut self) -> bool {
-        if self.path.reduced_at.is_some() && self.path.unproven_resends == 0 {
-            self.path.rack.recovery_over(true);
-            self.undo(false);
-            return true;
+    /// Everything up to the recovery point is acknowledged: "the loss recovery phase MUST be terminated" (RFC 6675, section 5, A).
+    /// Returns whether it is: without SACK it lasts until something beyond the point is acknowledged, so that old duplicates
+    /// do not start another (RFC 6582, section 4.1).
+    fn end_episode(&mut self) -> bool {
+        if self.reduction_was_needless() {
+            self.undo();
+        } else {
+            self.rack.recovery_over(false);
         }
-        false
-    }
-
-    /// Undoes a timeout's reduction. `frto`: F-RTO found it spurious.
-    fn undo_loss(&mut self, frto: bool) -> bool {
-        if !frto && !self.may_undo() {
+        if self.snd.una == self.paths.active.recovery.point && !self.snd.sack {
+            self.forget_repaired();
             return false;
         }
-        self.undo(true);
-        if frto {
-            self.stats.frto_undos += 1;
-        }
-        self.snd.timeouts = 0;
-        if frto || self.snd.sack {
-            self.path.set_state(&self.clock, State::Open);
-            self.snd.reneging = false;
-        }
+        self.paths.active.set_state(&self.clock, State::Open);
         true
     }
 
-    /// A partial ACK in Recovery. Returns whether to leave all else be.
-    fn undo_partial(&mut self, prior_una: u32) -> bool {
-        if self.path.reduced_at.is_none() || !self.original_arrived() {
-            return false;
-        }
-        self.note_reordering(prior_una);
-        if self.path.pipe.resent > 0 {
-            return true;
-        }
-        if !self.front_resent() {
-            self.path.first_resend = 0;
-        }
-        self.undo(true);
-        self.keep_open();
-        false
-    }
-
-    fn identify_losses(&mut self, news: &mut News) {
-        if self.snd.board.is_empty() {
-            return;
-        }
-        if self.snd.sack {
-            let before = self.path.pipe.resent;
-            if self.rack_mark_lost() {
-                news.set_timer = false;
-            }
-            news.lost_retransmit |= before > self.path.pipe.resent;
+    /// After a timeout.
+    fn in_timeout(&mut self, facts: &mut Facts) -> Next {
+        if facts.progress && self.reduction_was_needless() {
+            self.undo_timeout(self.snd.sack);
         } else {
-            self.newreno_mark_lost(news.advanced);
+            let verdict = self.frto_verdict(facts);
+            match verdict {
+                Verdict::Spurious => {
+                    self.stats.frto_undos += 1;
+                    self.undo_timeout(true);
+                }
+                Verdict::SendNew => {}
+                Verdict::Conventional => self.repair_after_timeout(facts),
+            }
         }
+        if self.paths.active.recovery.state != State::Open {
+            return Next::GoOn;
+        }
+        // As on Linux: without SACK, duplicates counted during the episode may begin the next.
+        self.detect_losses(facts);
+        Next::Settle
     }
 
-    /// Without SACK: the third duplicate ACK, or a partial one in Recovery, means that the front is lost (RFC 6582).
-    fn newreno_mark_lost(&mut self, advanced: bool) {
-        let path = &self.path;
-        let lost = match path.state {
-            State::Recovery => advanced,
-            State::Loss => false,
-            _ => path.pipe.sacked >= path.reordering,
+    fn frto_verdict(&mut self, facts: &Facts) -> Verdict {
+        let point = self.paths.active.recovery.point;
+        let progress = Progress {
+            recovered: !before(self.snd.una, point),
+            beyond: after(self.snd.nxt, point),
+            new_data: self.snd.has_unsent() && after(self.snd.window_end(), self.snd.nxt),
         };
-        if lost {
-            self.mark_lost(self.snd.board.first());
+        self.frto.verdict(facts, progress)
+    }
+
+    /// The timeout was spurious. `certain`: beyond doubt, so that recovery is over.
+    fn undo_timeout(&mut self, certain: bool) {
+        self.undo_and_unmark();
+        self.snd.timeouts = 0;
+        if certain {
+            self.paths.active.set_state(&self.clock, State::Open);
         }
     }
 
-    fn mark_lost(&mut self, index: u64) {
-        let (lost, again) = self.snd.board.mark_lost(&mut self.path.pipe, index);
-        self.path.lost += u64::from(lost);
-        self.stats.lost += u64::from(lost);
-        self.stats.lost_retransmits += u64::from(again);
-    }
-
-    /// Without SACK, duplicate ACKs stand for SACKed segments.
-    fn count_duplicate_ack(&mut self, news: &News) {
-        if !news.duplicate {
+    /// Slow start over what the timeout marked lost, until all of it is acknowledged.
+    fn repair_after_timeout(&mut self, facts: &Facts) {
+        let point = self.paths.active.recovery.point;
+        if !before(self.snd.una, point) {
+            self.end_episode();
             return;
         }
-        let before = self.path.pipe.sacked;
-        self.path.pipe.sacked += 1;
+        if facts.progress || after(self.snd.nxt, point) {
+            self.hear_duplicate(facts);
+        }
+        self.frto.retransmit = Retransmit::Lost;
+    }
+
+    /// Without SACK: a duplicate ACK stands for a segment that has left the network, until SND.UNA advances.
+    fn hear_duplicate(&mut self, facts: &Facts) {
+        if !self.snd.sack && facts.progress {
+            self.count_duplicates(0);
+        }
+        self.count_duplicate(facts);
+    }
+
+    fn count_duplicate(&mut self, facts: &Facts) {
+        if self.snd.sack || !facts.duplicate {
+            return;
+        }
+        let before = self.snd.board.sums().sacked;
+        self.count_duplicates(before + 1);
         self.limit_duplicates();
-        self.path.delivered += u64::from(self.path.pipe.sacked.saturating_sub(before));
+        let counted = self.snd.board.sums().sacked.saturating_sub(before);
+        self.paths.active.delivered += u64::from(counted);
+    }
+
+    pub(crate) fn count_duplicates(&mut self, count: u32) {
+        self.snd.board.count_duplicates(&mut self.paths, count);
     }
 
     /// Without SACK: no more duplicate ACKs than segments beside the holes; more of them mean reordering.
     pub(crate) fn limit_duplicates(&mut self) {
-        let path = &mut self.path;
-        let out = path.pipe.outstanding;
-        let most = out - path.pipe.lost.max(1).min(out);
-        if path.pipe.sacked > most {
-            path.pipe.sacked = most;
-            path.reordering = out.clamp(DUP_THRESH, 300);
+        let out = self.snd.board.len();
+        let sums = self.snd.board.sums();
+        let most = out - sums.lost.max(1).min(out);
+        if sums.sacked > most {
+            self.count_duplicates(most);
+            self.rack.reordering.widen(out);
         }
     }
 
-    /// Takes an ACK that is a duplicate, or brings SACKs, ECE or DSACKs, or meets a state other than Open.
-    pub(crate) fn recover(&mut self, news: &mut News) {
-        if self.path.pipe.outstanding == 0 && self.path.pipe.sacked > 0 {
-            self.path.pipe.sacked = 0;
-        }
-        if news.ece {
-            self.path.ssthresh_before = 0;
-        }
-        if news.reneging {
-            // Give the receiver a moment to correct itself, then let a timeout clear the marks.
-            let ticks = self.clock.ticks_for_us(u64::from(self.path.rtt.srtt() / 2));
-            let ticks = ticks.max(self.clock.ticks_for_ns(10_000_000));
-            self.timer.set(&self.clock, Purpose::Rto, ticks);
-            news.set_timer = false;
-            return;
-        }
-        if self.path.state == State::Open {
-            self.path.first_resend = 0;
-        } else if !before(self.snd.una, self.path.recovery_point) {
-            match self.path.state {
-                State::Cwr if self.snd.una != self.path.recovery_point => {
-                    self.end_reduction();
-                    self.path.set_state(&self.clock, State::Open);
-                }
-                State::Recovery => {
-                    if !self.snd.sack {
-                        self.path.pipe.sacked = 0;
-                    }
-                    if self.finish_recovery() {
-                        return;
-                    }
-                    self.end_reduction();
-                }
-                _ => {}
+    /// Paths that are not active hear of the losses that they are charged with, and of the end of their recovery.
+    pub(crate) fn recover_parked(&mut self) {
+        let flight = self.flight();
+        for path in self.paths.parked() {
+            let state = path.recovery.state;
+            if state > State::LimitedTransmit && !before(flight.una, path.recovery.point) {
+                path.set_state(&self.clock, State::Open);
+                path.complete_reduction(&self.clock);
             }
-        }
-        match self.path.state {
-            State::Recovery => {
-                if !news.advanced {
-                    if !self.snd.sack {
-                        self.count_duplicate_ack(news);
-                    }
-                } else if self.undo_partial(news.prior_una) {
-                    return;
-                }
-                if self.undo_by_dsack() {
-                    self.keep_open();
-                }
-                self.identify_losses(news);
-                if self.path.state != State::Recovery {
-                    if self.path.pipe.lost == 0 {
-                        return;
-                    }
-                    self.enter_recovery(news.ece);
-                }
+            if path.pipe.lost > 0 && path.recovery.state < State::FastRecovery {
+                self.stats.recoveries += 1;
+                path.begin_fast_recovery(&self.clock, flight, false);
             }
-            State::Loss => {
-                self.recover_from_timeout(news);
-                self.identify_losses(news);
-                if self.path.state != State::Open && !news.lost_retransmit {
-                    return;
-                }
-                self.recover_open(news);
-            }
-            _ => self.recover_open(news),
         }
     }
 
-    /// Open, Disorder and Cwr.
-    fn recover_open(&mut self, news: &mut News) {
-        if !self.snd.sack {
-            if news.advanced {
-                self.path.pipe.sacked = 0;
-            }
-            self.count_duplicate_ack(news);
+    /// PRR's step for one ACK.
+    pub(crate) fn follow_prr(&mut self, delivered: u32, newly_lost: u64, progress: bool) {
+        let path = &mut self.paths.active;
+        let (ssthresh, pipe) = (path.window.ssthresh, path.pipe.in_flight());
+        let safe = progress && newly_lost == 0;
+        if let Some(cwnd) = path.recovery.prr.window(ssthresh, pipe, delivered, safe) {
+            path.window.cwnd = cwnd;
         }
-        if self.path.open_or_disorder() {
-            self.undo_by_dsack();
-        }
-        self.identify_losses(news);
-        if self.path.pipe.lost == 0 {
-            self.try_to_open(news.ece);
-            return;
-        }
-        self.enter_recovery(news.ece);
-        self.snd.retransmit = Retransmit::Lost;
     }
 
-    /// In Loss: was the timeout spurious (F-RTO's SACK-enhanced version), is it over?
-    fn recover_from_timeout(&mut self, news: &mut News) {
-        let recovered = !before(self.snd.una, self.path.recovery_point);
-        if news.advanced && self.undo_loss(false) {
-            return;
-        }
-        if self.path.frto {
-            if news.original_delivered && self.undo_loss(true) {
-                return;
-            }
-            if after(self.snd.nxt, self.path.recovery_point) {
-                if news.sacked || news.duplicate {
-                    self.path.frto = false;
-                }
-            } else if news.advanced && !recovered {
-                self.path.recovery_point = self.snd.nxt;
-                if self.snd.has_unsent() && after(self.snd.window_end(), self.snd.nxt) {
-                    self.snd.retransmit = Retransmit::NewFirst;
-                    return;
-                }
-                self.path.frto = false;
-            }
-        }
-        if recovered {
-            self.finish_recovery();
-            return;
-        }
-        if !self.snd.sack {
-            if after(self.snd.nxt, self.path.recovery_point) && news.duplicate {
-                self.count_duplicate_ack(news);
-            } else if news.advanced {
-                self.path.pipe.sacked = 0;
-            }
-        }
-        self.snd.retransmit = Retransmit::Lost;
-    }
-
-    /// The retransmission timer expired (RFC 6298, 5.4 to 5.6).
+    /// The retransmission timer expired (RFC 6298, section 5).
     pub(crate) fn on_rto(&mut self) {
         if self.snd.board.is_empty() {
             return;
         }
         self.stats.rtos += 1;
-        self.snd.probe_end = None;
-        self.enter_loss();
+        self.probe.forget();
+        self.begin_timeout();
         self.snd.timeouts += 1;
+        // "(5.4) Retransmit the earliest segment that has not been acknowledged by the TCP receiver."
         self.snd.forced = Some(Forced::Front);
-        self.path.rtt.back_off();
-        self.timer
-            .set(&self.clock, Purpose::Rto, self.path.rtt.rto_ticks);
+        // "(5.5) The host MUST set RTO <- RTO * 2 ("back off the timer")."
+        let rtt = &mut self.paths.active.rtt;
+        rtt.back_off();
+        self.timer.set(&self.clock, Purpose::Rto, rtt.rto_ticks);
     }
 
-    fn mark_lost_after_timeout(&mut self) {
+    fn begin_timeout(&mut self) {
+        let before = self.paths.active.recovery.state;
+        let again = self.snd.timeouts > 0;
+        self.mark_lost_at_timeout();
+        if before <= State::LimitedTransmit && self.snd.board.sums().sacked >= DUP_THRESH {
+            // Duplicates did not repair it: the degree of reordering was overestimated.
+            self.rack.reordering.degree = self.rack.reordering.degree.min(DUP_THRESH);
+        }
+        let flight = self.flight();
+        self.paths.active.begin_timeout(&self.clock, flight, again);
+        // RFC 5682, section 3.1, step 1: not if "the sender is already in" recovery, unless by another timeout.
+        let fresh = !matches!(before, State::FastRecovery | State::Timeout);
+        self.frto.begin(fresh || again);
+        self.snd.cwr_queued = self.snd.ecn;
+        self.recover_parked();
+    }
+
+    /// RFC 8985, section 6.3: the front is lost, and what was sent long enough ago.
+    fn mark_lost_at_timeout(&mut self) {
         let reneged = self.snd.board.front().is_some_and(|r| r.has(mark::SACKED));
         if reneged {
+            // RFC 2018, section 8: the sender "SHOULD turn off all of the SACKed bits" after a timeout.
             self.stats.reneged += 1;
-            self.snd.board.unmark_sacked(&mut self.path.pipe);
+            self.snd.board.unmark_sacked(&mut self.paths);
             self.snd.seen_sacks.1 = 0;
-            self.snd.reneging = true;
         } else if !self.snd.sack {
-            self.path.pipe.sacked = 0;
+            self.count_duplicates(0);
         }
-        let (now, rtt) = (self.clock.us, u64::from(self.path.rack.rtt));
+        let spares = self.snd.sack && !reneged;
         for index in self.snd.board.first()..self.snd.board.end() {
+            let front = index == self.snd.board.first();
             let Some(record) = self.snd.board.get(index) else {
                 break;
             };
-            let recent = record.sent + rtt > now;
-            if recent && self.snd.sack && !reneged && index != self.snd.board.first() {
+            if spares && !front && linux::may_still_arrive(record, self.rack.rtt, self.clock.us) {
                 continue;
             }
-            self.mark_lost(index);
+            let lost = self.snd.board.mark_lost(&mut self.paths, index);
+            self.count_lost(lost);
         }
-    }
-
-    fn enter_loss(&mut self) {
-        let fresh = !matches!(self.path.state, State::Recovery | State::Loss);
-        self.mark_lost_after_timeout();
-        let path = &mut self.path;
-        if path.open_or_disorder()
-            || !after(path.recovery_point, self.snd.una)
-            || (path.state == State::Loss && self.snd.timeouts == 0)
-        {
-            path.ssthresh_before = path.current_ssthresh();
-            path.prr.prior_cwnd = path.window.cwnd;
-            path.window.ssthresh = path.cc.ssthresh(&path.window, self.clock.now).max(2);
-            self.remember_for_undo();
-        }
-        let path = &mut self.path;
-        path.window.cwnd = path.pipe.in_flight() + 1;
-        path.window.cwnd_count = 0;
-        path.used_stamp = self.clock.jiffies;
-        if path.open_or_disorder() && path.pipe.sacked >= DUP_THRESH {
-            path.reordering = path.reordering.min(DUP_THRESH);
-        }
-        path.set_state(&self.clock, State::Loss);
-        path.recovery_point = self.snd.nxt;
-        path.frto = fresh || self.snd.timeouts > 0;
-        self.snd.cwr_queued = self.snd.ecn;
-        self.snd.retransmit = Retransmit::Lost;
     }
 }

@@ -2,74 +2,62 @@
 //!
 //! Receivers repeat blocks; what the previous ACK already told is skipped without a look at the scoreboard.
 
-use crate::ack::News;
+use crate::ack::Facts;
 use crate::cc::{CongestionControl, State};
 use crate::connection::Connection;
-use crate::scoreboard::mark;
+use crate::scoreboard::{Record, mark};
 use crate::segment::Segment;
-use crate::seq::{after, before, earlier};
+use crate::seq::{after, before, earlier, later};
+
+/// Whether the first block reports a duplicate (RFC 2883, section 4): below the acknowledgement number, or within the second.
+fn dsack(blocks: &[(u32, u32)], ack: u32) -> Option<(u32, u32)> {
+    match *blocks {
+        [(start, end), ..] if before(start, ack) => Some((start, end)),
+        [(start, end), (outer_start, outer_end), ..]
+            if !before(start, outer_start) && !after(end, outer_end) =>
+        {
+            Some((start, end))
+        }
+        _ => None,
+    }
+}
 
 impl<C: CongestionControl> Connection<C> {
     /// Marks what the blocks of `segment` report.
-    pub(crate) fn take_sacks(&mut self, segment: &Segment, news: &mut News) {
-        let blocks = segment.sack.as_slice();
-        let is_dsack = match *blocks {
-            [] => return,
-            [(start, end), ..] if before(start, segment.ack) => {
-                self.take_dsack(start, end, news);
-                true
-            }
-            [(start, end), (outer_start, outer_end), ..]
-                if !before(start, outer_start) && !after(end, outer_end) =>
-            {
-                self.take_dsack(start, end, news);
-                true
-            }
-            _ => false,
-        };
-        if is_dsack && !after(blocks[0].1, news.prior_una) {
-            if let Some(marker) = self.path.reduced_at {
-                if self.path.unproven_resends > 0 && after(blocks[0].1, marker) && news.dsack {
-                    let segments = blocks[0].1.wrapping_sub(blocks[0].0).div_ceil(self.snd.mss);
-                    self.path.unproven_resends =
-                        (self.path.unproven_resends - segments as i32).max(0);
-                }
-            }
+    pub(crate) fn take_sacks(&mut self, segment: &Segment, facts: &mut Facts) {
+        let mut blocks = segment.sack.as_slice();
+        if blocks.is_empty() {
+            return;
+        }
+        if let Some(block) = dsack(blocks, segment.ack) {
+            self.take_dsack(block, facts);
+            blocks = &blocks[1..];
         }
         if self.snd.board.is_empty() {
             return;
         }
-        if is_dsack {
-            self.take_dsack_in_flight(blocks[0].0, blocks[0].1, news);
-        }
         let mut valid = [(0, 0); 4];
         let mut count = 0;
-        for &(start, end) in &blocks[usize::from(is_dsack)..] {
-            if before(start, end) && !after(end, self.snd.nxt) && after(end, self.snd.una) {
-                valid[count] = (
-                    if before(start, self.snd.una) {
-                        self.snd.una
-                    } else {
-                        start
-                    },
-                    end,
-                );
+        let una = self.snd.una;
+        for &(start, end) in blocks {
+            if before(start, end) && !after(end, self.snd.nxt) && after(end, una) {
+                valid[count] = (later(start, una), end);
                 count += 1;
             }
         }
-        let una = self.snd.una;
         valid[..count].sort_unstable_by_key(|b| b.0.wrapping_sub(una));
         for &(start, end) in &valid[..count] {
-            self.take_block(start, end, news);
+            self.take_block(start, end, facts);
         }
         self.snd.seen_sacks = (valid, count as u8);
-        if news.sacked && (self.path.state != State::Loss || self.path.reduced_at.is_some()) {
-            self.note_reordering(news.reordered_from);
+        let recovery = &self.paths.active.recovery;
+        if facts.sacked && (recovery.state != State::Timeout || recovery.undo.is_open()) {
+            self.note_reordering(facts.reordered_from);
         }
     }
 
     /// Walks the parts of a block that the previous ACK did not report.
-    fn take_block(&mut self, start: u32, end: u32, news: &mut News) {
+    fn take_block(&mut self, start: u32, end: u32, facts: &mut Facts) {
         let (seen, seen_count) = self.snd.seen_sacks;
         let seen = &seen[..usize::from(seen_count)];
         let mut at = start;
@@ -84,12 +72,13 @@ impl<C: CongestionControl> Connection<C> {
                 .filter(|b| after(b.0, at))
                 .fold(end, |e, b| earlier(e, b.0));
             let mut index = self.snd.board.find(at);
-            while let Some(record) = self.snd.board.get(index) {
+            while let Some(&record) = self.snd.board.get(index) {
                 if !before(record.start, next_seen) {
                     break;
                 }
-                if !before(record.start, start) && !after(record.end, end) {
-                    self.mark_sacked(index, news);
+                let inside = !before(record.start, start) && !after(record.end, end);
+                if inside && !record.has(mark::SACKED) {
+                    self.take_sacked(index, &record, facts);
                 }
                 index += 1;
             }
@@ -97,94 +86,80 @@ impl<C: CongestionControl> Connection<C> {
         }
     }
 
-    fn mark_sacked(&mut self, index: u64, news: &mut News) {
-        let highest = self.snd.board.highest_sacked(&self.path.pipe, self.snd.una);
-        let Some(record) = self.snd.board.get_mut(index) else {
-            return;
-        };
-        if record.has(mark::SACKED) {
-            return;
-        }
-        let path = &mut self.path;
-        path.rack.delivered(self.clock.us, path.rtt.min(), record);
-        if record.has(mark::RESENT) {
-            // Without LOST the retransmission is believed to be still in flight.
-            if record.has(mark::LOST) {
-                record.marks &= !(mark::LOST | mark::RESENT);
-                path.pipe.lost -= 1;
-                path.pipe.resent -= 1;
-            }
-        } else {
-            if !record.has(mark::EVER_RESENT) {
-                if before(record.start, highest) && before(record.start, news.reordered_from) {
-                    news.reordered_from = record.start;
-                }
-                news.original_delivered |= !after(record.end, path.recovery_point);
-                if news.sack_first_sent == 0 {
-                    news.sack_first_sent = record.sent.max(1);
-                }
-                news.sack_last_sent = record.sent.max(1);
-            }
-            if record.has(mark::LOST) {
-                record.marks &= !mark::LOST;
-                path.pipe.lost -= 1;
-            }
-        }
-        record.marks |= mark::SACKED;
-        let end = record.end;
-        path.pipe.sacked += 1;
+    /// Fact: a segment was delivered out of order.
+    fn take_sacked(&mut self, index: u64, record: &Record, facts: &mut Facts) {
+        let highest = self.snd.board.highest_sacked(self.snd.una);
+        let path = self.paths.of(record.path);
         path.delivered += 1;
-        news.sacked = true;
-        self.snd.board.note_sacked(&self.path.pipe, end);
+        let min_rtt = path.rtt.min();
+        self.rack.delivered(self.clock.us, min_rtt, record);
+        facts.sacked = true;
+        if !record.has(mark::EVER_RETRANSMITTED) {
+            if before(record.start, highest) && before(record.start, facts.reordered_from) {
+                facts.reordered_from = record.start;
+            }
+            let point = self.paths.active.recovery.point;
+            facts.original_delivered |= !after(record.end, point);
+            if self.paths.unchanged_since(record.sent, record.path) {
+                let first = facts.sacked_sent.map_or(record.sent, |sent| sent.0);
+                facts.sacked_sent = Some((first, record.sent));
+            }
+        }
+        self.snd.board.mark_sacked(&mut self.paths, index);
     }
 
     /// The receiver got something twice.
-    fn take_dsack(&mut self, start: u32, end: u32, news: &mut News) {
+    fn take_dsack(&mut self, block: (u32, u32), facts: &mut Facts) {
+        let (start, end) = block;
+        self.count_dsack(block, facts);
+        if !after(end, facts.prior_una) && facts.reported {
+            let segments = end.wrapping_sub(start).div_ceil(self.snd.mss);
+            let undo = &mut self.paths.active.recovery.undo;
+            undo.reported(end, segments);
+        }
+        if after(end, self.snd.una) && !after(end, self.snd.nxt) {
+            self.take_dsack_in_flight(block, facts);
+        }
+    }
+
+    /// A DSACK that makes sense tells RACK and the loss probe that a retransmission was needless.
+    fn count_dsack(&mut self, (start, end): (u32, u32), facts: &mut Facts) {
         let len = end.wrapping_sub(start);
         if !before(start, end) || len > self.snd.max_window.max(self.snd.mss) {
             return;
         }
         self.stats.dsacks += 1;
         self.snd.dsacked += u64::from(len.div_ceil(self.snd.mss));
-        if len <= self.snd.mss && self.snd.probe_end == Some(end) {
-            news.dsack_of_probe = true;
-        }
+        facts.probe_reported = len <= self.snd.mss && self.probe.ends_at(end);
         if self.snd.dsacked > self.stats.retransmits {
             // More than was ever retransmitted: the network duplicates.
             return;
         }
-        news.dsack = true;
-        if !news.dsack_of_probe {
+        facts.reported = true;
+        if !facts.probe_reported {
             let flight = self.snd.nxt.wrapping_sub(self.snd.una);
-            self.path.rack.note_dsack(self.snd.bytes_acked, flight);
+            self.rack.note_dsack(self.snd.bytes_acked, flight);
         }
     }
 
     /// A DSACK for segments not yet cumulatively acknowledged.
-    fn take_dsack_in_flight(&mut self, start: u32, end: u32, news: &mut News) {
-        if !after(end, self.snd.una) || after(end, self.snd.nxt) {
-            return;
-        }
+    fn take_dsack_in_flight(&mut self, (start, end): (u32, u32), facts: &mut Facts) {
         let mut index = self.snd.board.find(start);
-        while let Some(record) = self.snd.board.get_mut(index) {
+        while let Some(&record) = self.snd.board.get(index) {
             if !before(record.start, end) {
                 break;
             }
-            if !before(record.start, start)
-                && !after(record.end, end)
-                && record.has(mark::EVER_RESENT)
-            {
-                if let Some(marker) = self.path.reduced_at {
-                    if self.path.unproven_resends > 0 && after(record.end, marker) {
-                        self.path.unproven_resends -= 1;
+            let inside = !before(record.start, start) && !after(record.end, end);
+            if inside && record.has(mark::EVER_RETRANSMITTED) {
+                let path = self.paths.of(record.path);
+                path.recovery.undo.reported(record.end, 1);
+                if record.has(mark::SACKED) {
+                    facts.reordered_from = earlier(facts.reordered_from, record.start);
+                    if record.has(mark::RETRANSMITTED) {
+                        self.snd
+                            .board
+                            .retransmission_arrived(&mut self.paths, index);
                     }
-                }
-                if record.has(mark::SACKED) && before(record.start, news.reordered_from) {
-                    news.reordered_from = record.start;
-                }
-                if record.has(mark::RESENT) && record.has(mark::SACKED) {
-                    record.marks &= !mark::RESENT;
-                    self.path.pipe.resent -= 1;
                 }
             }
             index += 1;

@@ -1,9 +1,10 @@
-//! What is in flight: records in sequence order, one for each segment, from SND.UNA to SND.NXT.
+//! What is outstanding: one record for each segment, in sequence order, from SND.UNA to SND.NXT, and their sums over all paths.
 //!
-//! In-order acknowledgements pop records off the front. Counters in [`Pipe`] stand for scans; the records are searched only where
-//! a SACK block is new, and walked only where RACK may have something to mark, from hints that never move backwards except
-//! when marks are taken back.
+//! In-order acknowledgements pop records off the front. Counters stand for scans: each [`Path`](crate::Path) has the pipe of
+//! what was sent on it, the scoreboard the sums. The records are searched only where a SACK block is new, and walked only
+//! where time may have told a loss, from hints that never move backwards except when marks are taken back.
 
+use crate::path::{PathId, Paths, Pipe};
 use crate::seq::{after, before};
 use std::collections::VecDeque;
 
@@ -12,16 +13,16 @@ pub(crate) mod mark {
     /// SACKed.
     pub const SACKED: u8 = 1;
     /// Retransmitted, and that retransmission counts as in flight.
-    pub const RESENT: u8 = 2;
+    pub const RETRANSMITTED: u8 = 2;
     /// Deemed lost.
     pub const LOST: u8 = 4;
     /// Retransmitted or probed at any time: no RTT sample (Karn).
-    pub const EVER_RESENT: u8 = 8;
+    pub const EVER_RETRANSMITTED: u8 = 8;
     /// Carries FIN.
     pub const FIN: u8 = 16;
 }
 
-/// One segment in flight.
+/// One outstanding segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
     /// When it was last sent, in microseconds.
@@ -29,48 +30,63 @@ pub(crate) struct Record {
     pub start: u32,
     pub end: u32,
     pub marks: u8,
+    /// The path on which it was last sent: its retransmission is in that path's pipe.
+    pub path: PathId,
+    /// The path on which it was first sent or, once lost, that which is charged with the loss.
+    pub charged: PathId,
 }
+
+const _: () = assert!(
+    size_of::<Record>() == 24,
+    "a record is a third of a cache line"
+);
 
 impl Record {
     #[inline]
     pub fn has(&self, mark: u8) -> bool {
         self.marks & mark != 0
     }
+
+    /// Segments in the pipe of `charged`: one, unless it is SACKed or lost (RFC 6675, section 4, SetPipe).
+    fn in_pipe(&self) -> i32 {
+        1 - i32::from(self.has(mark::SACKED)) - i32::from(self.has(mark::LOST))
+    }
 }
 
-/// Segment counters of a path (RFC 6675's pipe, kept incrementally).
+/// Sums over all paths, in segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pipe {
-    /// Sent and not cumulatively acknowledged.
-    pub outstanding: u32,
+pub struct Sums {
     /// SACKed; without SACK, duplicate ACKs.
     pub sacked: u32,
     /// Deemed lost.
     pub lost: u32,
     /// Retransmitted and in flight.
-    pub resent: u32,
+    pub retransmitted: u32,
 }
 
-impl Pipe {
-    /// Segments in flight.
-    #[inline]
-    #[must_use]
-    pub fn in_flight(&self) -> u32 {
-        (self.outstanding + self.resent).saturating_sub(self.left())
-    }
+/// Fact: what has just been deemed lost, in segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub segments: u32,
+    /// Of these, retransmissions that were lost.
+    pub retransmissions: u32,
+}
 
-    /// A lost segment waits to be sent again.
-    #[inline]
-    pub(crate) fn has_lost(&self) -> bool {
-        self.lost > self.resent
+impl Lost {
+    fn add(&mut self, other: Lost) {
+        self.segments += other.segments;
+        self.retransmissions += other.retransmissions;
     }
+}
 
-    /// Segments that have left the network.
-    #[inline]
-    #[must_use]
-    pub fn left(&self) -> u32 {
-        self.sacked + self.lost
-    }
+/// What a loss detector says of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It was sent later than anything that could tell: so were all that follow.
+    Untold,
+    /// It may yet arrive.
+    Wait,
+    Lost,
 }
 
 /// Places before the front that are worth reclaiming.
@@ -79,20 +95,21 @@ const SLACK: usize = 16;
 /// The records. A record's index counts from the first one ever sent, so that hints survive pops.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
-    /// From `head` on, what is in flight. A ring would walk through all of its memory, which is as large as the largest
+    /// From `head` on, what is outstanding. A ring would walk through all of its memory, which is as large as the largest
     /// window so far, and leave the processor's cache.
     records: Vec<Record>,
     head: usize,
     /// Index of the front.
     first: u64,
-    /// All records below are SACKed, lost, or were resent: nothing for RACK among them.
-    rack_hint: u64,
-    /// No record below is lost and not resent.
+    /// All records below are SACKed, lost, or were retransmitted: nothing for a walk in sequence order.
+    unsettled: u64,
+    /// No record below is lost and not retransmitted.
     lost_hint: u64,
-    /// Records in the order in which they were resent, with the time; stale ones are skipped.
-    resent: VecDeque<(u64, u64)>,
+    /// Records in the order in which they were retransmitted, with the time; stale ones are skipped.
+    retransmissions: VecDeque<(u64, u64)>,
     /// End of the highest SACKed record.
     highest_sacked: u32,
+    sums: Sums,
 }
 
 impl Scoreboard {
@@ -106,14 +123,41 @@ impl Scoreboard {
         self.records.len() == self.head
     }
 
+    /// Segments outstanding.
     #[inline]
-    pub fn push(&mut self, record: Record) {
+    pub fn len(&self) -> u32 {
+        (self.records.len() - self.head) as u32
+    }
+
+    #[inline]
+    pub fn sums(&self) -> &Sums {
+        &self.sums
+    }
+
+    /// A lost segment waits to be sent again, on whatever path.
+    #[inline]
+    pub fn has_lost(&self) -> bool {
+        self.sums.lost > self.sums.retransmitted
+    }
+
+    /// A retransmission is outstanding: nothing else could have been acknowledged before the front.
+    pub fn repairs(&self) -> bool {
+        self.sums.retransmitted > 0
+            || self
+                .front()
+                .is_some_and(|r| r.has(mark::EVER_RETRANSMITTED))
+    }
+
+    /// A new segment was sent on the active path.
+    #[inline]
+    pub fn push<C>(&mut self, paths: &mut Paths<C>, record: Record) {
         self.records.push(record);
+        paths.active.pipe.sent();
     }
 
     /// Takes `count` records off the front.
     #[inline]
-    pub fn pop(&mut self, count: usize) {
+    fn pop(&mut self, count: usize) {
         self.head += count;
         self.first += count as u64;
         if self.head >= SLACK && 2 * self.head >= self.records.len() {
@@ -122,21 +166,48 @@ impl Scoreboard {
         }
     }
 
-    /// Takes the records up to `una` off the front, as far as they have no marks. Returns the first and the last of them, and
-    /// their number.
+    /// Takes the records up to `una` off the front, as far as they have no marks and were sent on the active path. Returns the
+    /// first and the last of them, and their number.
     #[inline]
-    pub fn pop_unmarked(&mut self, una: u32) -> Option<(Record, Record, u32)> {
+    pub fn pop_unmarked<C>(
+        &mut self,
+        paths: &mut Paths<C>,
+        una: u32,
+    ) -> Option<(Record, Record, u32)> {
         let records = &self.records[self.head..];
-        let in_order = |r: &&Record| r.marks == 0 && !after(r.end, una);
+        let path = paths.active.id;
+        let in_order = |r: &&Record| r.marks == 0 && r.path == path && !after(r.end, una);
         let count = records.iter().take_while(in_order).count();
         let (first, last) = (*records.first()?, *records[..count].last()?);
         self.pop(count);
+        paths.active.pipe.acked(count as u32);
         Some((first, last, count as u32))
+    }
+
+    /// Takes the front off if `una` acknowledges it.
+    #[inline]
+    pub fn pop_acked<C>(&mut self, paths: &mut Paths<C>, una: u32) -> Option<Record> {
+        let record = *self.front()?;
+        if after(record.end, una) {
+            return None;
+        }
+        self.pop(1);
+        if record.has(mark::RETRANSMITTED) {
+            self.sums.retransmitted -= 1;
+            paths.of(record.path).pipe.shrink(1);
+        }
+        self.sums.sacked -= u32::from(record.has(mark::SACKED));
+        self.sums.lost -= u32::from(record.has(mark::LOST));
+        let pipe = &mut paths.of(record.charged).pipe;
+        pipe.outstanding -= 1;
+        pipe.lost -= u32::from(record.has(mark::LOST));
+        pipe.shrink(record.in_pipe());
+        Some(record)
     }
 
     #[inline]
     pub fn end(&self) -> u64 {
-        self.first + (self.records.len() - self.head) as u64
+        self.first + u64::from(self.len())
     }
 
     #[inline]
@@ -150,10 +221,11 @@ impl Scoreboard {
             .get(self.head + index.checked_sub(self.first)? as usize)
     }
 
+    /// Where the record with this index is.
     #[inline]
-    pub fn get_mut(&mut self, index: u64) -> Option<&mut Record> {
-        self.records
-            .get_mut(self.head + index.checked_sub(self.first)? as usize)
+    fn place(&self, index: u64) -> Option<usize> {
+        let place = self.head + index.checked_sub(self.first)? as usize;
+        (place < self.records.len()).then_some(place)
     }
 
     /// Index of the record that holds `seq` or, if none does, of the first one after it.
@@ -164,50 +236,97 @@ impl Scoreboard {
 
     /// End of the highest SACKed record, or `una` if there is none.
     #[inline]
-    pub fn highest_sacked(&self, pipe: &Pipe, una: u32) -> u32 {
-        if pipe.sacked == 0 || before(self.highest_sacked, una) {
+    pub fn highest_sacked(&self, una: u32) -> u32 {
+        if self.sums.sacked == 0 || before(self.highest_sacked, una) {
             una
         } else {
             self.highest_sacked
         }
     }
 
-    /// Notes that the record that ends at `end` is SACKed.
-    pub fn note_sacked(&mut self, pipe: &Pipe, end: u32) {
-        if pipe.sacked <= 1 || after(end, self.highest_sacked) {
-            self.highest_sacked = end;
+    /// Without SACK, `count` duplicate ACKs stand for segments that have left the network (RFC 5681, section 3.2).
+    pub fn count_duplicates<C>(&mut self, paths: &mut Paths<C>, count: u32) {
+        let more = count as i32 - self.sums.sacked as i32;
+        paths.active.pipe.shrink(more);
+        self.sums.sacked = count;
+    }
+
+    /// Marks a record SACKed, which it was not before.
+    pub fn mark_sacked<C>(&mut self, paths: &mut Paths<C>, index: u64) {
+        let Some(place) = self.place(index) else {
+            return;
+        };
+        let record = &mut self.records[place];
+        if record.has(mark::LOST) {
+            if record.has(mark::RETRANSMITTED) {
+                record.marks &= !mark::RETRANSMITTED;
+                self.sums.retransmitted -= 1;
+                paths.of(record.path).pipe.shrink(1);
+            }
+            record.marks &= !mark::LOST;
+            self.sums.lost -= 1;
+            paths.of(record.charged).pipe.lost -= 1;
+        } else {
+            // A retransmission of what is not lost is believed to be still in flight.
+            paths.of(record.charged).pipe.shrink(1);
+        }
+        record.marks |= mark::SACKED;
+        self.sums.sacked += 1;
+        if self.sums.sacked == 1 || after(record.end, self.highest_sacked) {
+            self.highest_sacked = record.end;
         }
     }
 
-    /// Marks a record lost. Returns the segments newly lost and whether a retransmission was.
-    pub fn mark_lost(&mut self, pipe: &mut Pipe, index: u64) -> (u32, bool) {
-        let Some(record) = self.get_mut(index) else {
-            return (0, false);
-        };
-        if record.has(mark::SACKED) {
-            return (0, false);
+    /// The retransmission of a SACKed record has left the network, too.
+    pub fn retransmission_arrived<C>(&mut self, paths: &mut Paths<C>, index: u64) {
+        if let Some(place) = self.place(index) {
+            let record = &mut self.records[place];
+            record.marks &= !mark::RETRANSMITTED;
+            self.sums.retransmitted -= 1;
+            paths.of(record.path).pipe.shrink(1);
         }
-        let result = if record.has(mark::LOST) {
-            if !record.has(mark::RESENT) {
-                return (0, false);
-            }
-            record.marks &= !mark::RESENT;
-            pipe.resent -= 1;
-            (1, true)
+    }
+
+    /// Marks a record lost, or its retransmission if it is marked already. The path on which it was last sent is charged.
+    pub fn mark_lost<C>(&mut self, paths: &mut Paths<C>, index: u64) -> Lost {
+        let Some(place) = self.place(index) else {
+            return Lost::default();
+        };
+        let record = &mut self.records[place];
+        let told = record.marks & (mark::LOST | mark::RETRANSMITTED) == mark::LOST;
+        if record.has(mark::SACKED) || told {
+            return Lost::default();
+        }
+        self.lost_hint = self.lost_hint.min(index);
+        let again = record.has(mark::LOST);
+        if again {
+            record.marks &= !mark::RETRANSMITTED;
+            self.sums.retransmitted -= 1;
+            paths.of(record.path).pipe.shrink(1);
+            let before = &mut paths.of(record.charged).pipe;
+            before.outstanding -= 1;
+            before.lost -= 1;
+            record.charged = record.path;
+            paths.of(record.charged).pipe.outstanding += 1;
         } else {
             record.marks |= mark::LOST;
-            pipe.lost += 1;
-            (1, false)
-        };
-        self.lost_hint = self.lost_hint.min(index);
-        result
+            self.sums.lost += 1;
+            paths.of(record.charged).pipe.shrink(1);
+        }
+        let path = paths.of(record.charged);
+        path.pipe.lost += 1;
+        path.lost += 1;
+        Lost {
+            segments: 1,
+            retransmissions: u32::from(again),
+        }
     }
 
-    /// The first record that is lost and not yet resent.
+    /// The first record that is lost and not yet sent again.
     pub fn next_lost(&mut self) -> Option<u64> {
         let mut index = self.lost_hint.max(self.first);
         while let Some(record) = self.get(index) {
-            if record.marks & (mark::LOST | mark::RESENT | mark::SACKED) == mark::LOST {
+            if record.marks & (mark::LOST | mark::RETRANSMITTED | mark::SACKED) == mark::LOST {
                 self.lost_hint = index;
                 return Some(index);
             }
@@ -217,117 +336,176 @@ impl Scoreboard {
         None
     }
 
-    /// Notes that a record was sent again at `us`.
-    pub fn note_resent(&mut self, index: u64, us: u64) {
-        if let Some(record) = self.get_mut(index) {
-            record.sent = us;
-            record.marks |= mark::EVER_RESENT;
-            self.resent.push_back((index, us));
+    /// A record is sent again at `us` on the active path. `counts`: in the pipe, which a loss probe is not. Returns it as it
+    /// was before.
+    pub fn retransmit<C>(
+        &mut self,
+        paths: &mut Paths<C>,
+        index: u64,
+        us: u64,
+        counts: bool,
+    ) -> Option<Record> {
+        let place = self.place(index)?;
+        let record = &mut self.records[place];
+        let before = *record;
+        if counts {
+            if record.has(mark::RETRANSMITTED) {
+                paths.of(record.path).pipe.shrink(1);
+            } else {
+                self.sums.retransmitted += 1;
+            }
+            record.marks |= mark::RETRANSMITTED;
+            paths.active.pipe.shrink(-1);
+        } else if record.has(mark::RETRANSMITTED) {
+            paths.of(record.path).pipe.shrink(1);
+            paths.active.pipe.shrink(-1);
         }
+        record.sent = us;
+        record.marks |= mark::EVER_RETRANSMITTED;
+        record.path = paths.active.id;
+        self.retransmissions.push_back((index, us));
+        Some(before)
     }
 
     /// Takes back all LOST marks (an undone reduction).
-    pub fn unmark_lost(&mut self, pipe: &mut Pipe) {
-        if pipe.lost == 0 {
+    pub fn unmark_lost<C>(&mut self, paths: &mut Paths<C>) {
+        if self.sums.lost == 0 {
             return;
         }
         for record in &mut self.records[self.head..] {
-            record.marks &= !mark::LOST;
+            if record.has(mark::LOST) {
+                record.marks &= !mark::LOST;
+                let pipe = &mut paths.of(record.charged).pipe;
+                pipe.lost -= 1;
+                pipe.shrink(-1);
+            }
         }
-        pipe.lost = 0;
-        self.rack_hint = self.first;
+        self.sums.lost = 0;
+        self.unsettled = self.first;
         self.lost_hint = self.first;
     }
 
     /// Takes back all SACK marks (a receiver that reneges).
-    pub fn unmark_sacked(&mut self, pipe: &mut Pipe) {
+    pub fn unmark_sacked<C>(&mut self, paths: &mut Paths<C>) {
         for record in &mut self.records[self.head..] {
-            record.marks &= !mark::SACKED;
+            if record.has(mark::SACKED) {
+                record.marks &= !mark::SACKED;
+                paths.of(record.charged).pipe.shrink(-1);
+            }
         }
-        pipe.sacked = 0;
-        self.rack_hint = self.first;
+        self.sums.sacked = 0;
+        self.unsettled = self.first;
         self.lost_hint = self.first;
     }
 
-    /// Calls `lost` for each record that may be in flight, in the order in which they were last sent, until it answers
-    /// `None`; those for which it answers `true` are marked lost. Returns the segments and the retransmissions newly lost.
-    pub fn walk_by_time(
+    /// Asks `judge` about each record that may be in flight, in the order in which they were last sent, and marks those lost
+    /// that it says are.
+    pub fn judge_by_time<C>(
         &mut self,
-        pipe: &mut Pipe,
-        mut lost: impl FnMut(&Record) -> Option<bool>,
-    ) -> (u32, u32) {
-        let (mut count, mut again) = (0, 0);
-        let mut index = self.rack_hint.max(self.first);
+        paths: &mut Paths<C>,
+        mut judge: impl FnMut(&Record) -> Verdict,
+    ) -> Lost {
+        let mut lost = self.judge_originals(paths, &mut judge);
+        lost.add(self.judge_retransmissions(paths, &mut judge));
+        lost
+    }
+
+    /// Records sent once were sent in sequence order.
+    fn judge_originals<C>(
+        &mut self,
+        paths: &mut Paths<C>,
+        judge: &mut impl FnMut(&Record) -> Verdict,
+    ) -> Lost {
+        let mut lost = Lost::default();
+        let mut index = self.unsettled.max(self.first);
         let mut settled = true;
         while let Some(record) = self.get(index) {
-            if record.marks & (mark::SACKED | mark::LOST | mark::EVER_RESENT) == 0 {
-                match lost(record) {
-                    None => break,
-                    Some(true) => count += self.mark_lost(pipe, index).0,
-                    Some(false) => settled = false,
+            if record.marks & (mark::SACKED | mark::LOST | mark::EVER_RETRANSMITTED) == 0 {
+                match judge(record) {
+                    Verdict::Untold => break,
+                    Verdict::Lost => lost.add(self.mark_lost(paths, index)),
+                    Verdict::Wait => settled = false,
                 }
             }
             index += 1;
             if settled {
-                self.rack_hint = index;
+                self.unsettled = index;
             }
         }
-        let mut position = 0;
-        let mut stale_front = true;
-        while let Some(&(index, sent)) = self.resent.get(position) {
+        lost
+    }
+
+    fn judge_retransmissions<C>(
+        &mut self,
+        paths: &mut Paths<C>,
+        judge: &mut impl FnMut(&Record) -> Verdict,
+    ) -> Lost {
+        let mut lost = Lost::default();
+        let (mut position, mut stale_front) = (0, true);
+        while let Some(&(index, sent)) = self.retransmissions.get(position) {
             let verdict = match self.get(index) {
-                Some(r)
-                    if r.sent == sent
-                        && !r.has(mark::SACKED)
-                        && (!r.has(mark::LOST) || r.has(mark::RESENT)) =>
-                {
-                    match lost(r) {
-                        None => break,
-                        verdict => verdict,
+                Some(record) if record.sent == sent && may_arrive(record) => judge(record),
+                _ => Verdict::Lost, // or delivered: not to be asked about again
+            };
+            match verdict {
+                Verdict::Untold => break,
+                Verdict::Wait => stale_front = false,
+                Verdict::Lost => {
+                    if self.get(index).is_some_and(|r| r.sent == sent) {
+                        lost.add(self.mark_lost(paths, index));
+                    }
+                    if stale_front {
+                        self.retransmissions.pop_front();
+                        continue;
                     }
                 }
-                _ => Some(true),
-            };
-            if verdict == Some(true) {
-                let (n, retransmission) = self.mark_lost_if_current(pipe, index, sent);
-                count += n;
-                again += u32::from(retransmission);
-                if stale_front {
-                    self.resent.pop_front();
-                    continue;
-                }
-            } else {
-                stale_front = false;
             }
             position += 1;
         }
-        (count, again)
+        lost
     }
 
-    fn mark_lost_if_current(&mut self, pipe: &mut Pipe, index: u64, sent: u64) -> (u32, bool) {
-        match self.get(index) {
-            Some(record) if record.sent == sent => self.mark_lost(pipe, index),
-            _ => (0, false),
-        }
-    }
-
-    /// Forgets what only matters while something is in flight.
+    /// Forgets what only matters while something is outstanding.
     #[inline]
-    pub fn clear_hints_if_empty(&mut self) {
-        if self.is_empty() && !self.resent.is_empty() {
-            self.resent.clear();
+    pub fn clear_if_empty(&mut self) {
+        if self.is_empty() && !self.retransmissions.is_empty() {
+            self.retransmissions.clear();
         }
     }
 
-    /// Recomputes the counters from the records.
-    pub fn recount(&self) -> Pipe {
+    /// Recomputes the sums and every path's pipe from the records, and compares. Duplicate ACKs leave no marks (`sack` off).
+    pub fn check<C>(&self, paths: &Paths<C>, sack: bool) {
         let records = &self.records[self.head..];
         let count = |mark| records.iter().filter(|r| r.has(mark)).count() as u32;
-        Pipe {
-            outstanding: records.len() as u32,
-            sacked: count(mark::SACKED),
+        let found = Sums {
+            sacked: if sack {
+                count(mark::SACKED)
+            } else {
+                self.sums.sacked
+            },
             lost: count(mark::LOST),
-            resent: count(mark::RESENT),
+            retransmitted: count(mark::RETRANSMITTED),
+        };
+        assert_eq!(self.sums, found, "sums differ from the records");
+        for path in paths.iter() {
+            let mut pipe = Pipe::default();
+            for record in records {
+                let charged = record.charged == path.id;
+                let sent = record.path == path.id && record.has(mark::RETRANSMITTED);
+                pipe.outstanding += u32::from(charged);
+                pipe.lost += u32::from(charged && record.has(mark::LOST));
+                pipe.shrink(-i32::from(sent));
+                pipe.shrink(if charged { -record.in_pipe() } else { 0 });
+            }
+            if !sack && path.id == paths.active.id {
+                pipe.shrink(self.sums.sacked as i32);
+            }
+            assert_eq!(path.pipe, pipe, "pipe of path {}", path.id);
         }
     }
+}
+
+/// Whether the last transmission of a record may still arrive.
+fn may_arrive(record: &Record) -> bool {
+    !record.has(mark::SACKED) && (!record.has(mark::LOST) || record.has(mark::RETRANSMITTED))
 }

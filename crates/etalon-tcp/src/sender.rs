@@ -14,17 +14,6 @@ pub(crate) enum Fin {
     Sent,
 }
 
-/// What may be retransmitted now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Retransmit {
-    /// Lost segments, before new data.
-    Lost,
-    /// New data first, and lost segments only if there is none (F-RTO, step 2b).
-    NewFirst,
-    /// New data went out: nothing until the next ACK.
-    Held,
-}
-
 /// A transmission that the window does not bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Forced {
@@ -57,21 +46,12 @@ pub(crate) struct Sender {
     pub board: Scoreboard,
     /// SACK blocks of the previous ACK: only what is new needs work.
     pub seen_sacks: ([(u32, u32); 4], u8),
-    pub retransmit: Retransmit,
     pub forced: Option<Forced>,
-    /// SND.NXT after the loss probe in flight, and whether it was a retransmission.
-    pub probe_end: Option<u32>,
-    pub probe_resent: bool,
     /// Consecutive timeouts without progress, and doublings of the persist timer.
     pub timeouts: u32,
     pub persist_backoff: u32,
-    /// The front was SACKed when a timeout expired.
-    pub reneging: bool,
     /// End of the last small segment sent (Minshall).
     pub small_end: u32,
-    /// When data was last sent, in ticks and in nanoseconds.
-    pub last_sent: u64,
-    pub last_sent_ns: u64,
     /// Bytes handed out that have not left the host.
     pub queued: u64,
     pub throttled: bool,
@@ -111,16 +91,10 @@ impl Sender {
             fin: Fin::None,
             board: Scoreboard::default(),
             seen_sacks: ([(0, 0); 4], 0),
-            retransmit: Retransmit::Lost,
             forced: None,
-            probe_end: None,
-            probe_resent: false,
             timeouts: 0,
             persist_backoff: 0,
-            reneging: false,
             small_end: first,
-            last_sent: 0,
-            last_sent_ns: 0,
             queued: 0,
             throttled: false,
             paced_until: 0,
@@ -149,11 +123,5 @@ impl Sender {
     #[inline]
     pub fn has_unsent(&self) -> bool {
         self.pending > 0 || self.fin == Fin::Queued
-    }
-
-    /// Whether an echoed timestamp is older than `stamp` (Eifel detection, RFC 3522).
-    #[inline]
-    pub fn echo_before(&self, stamp: u32) -> bool {
-        self.echoed != 0 && crate::seq::before(self.echoed, stamp)
     }
 }

@@ -2,9 +2,11 @@
 
 use crate::cc::CongestionControl;
 use crate::connection::{Connection, ConnectionState};
+use crate::frto::Retransmit;
+use crate::linux;
 use crate::scoreboard::{Record, mark};
 use crate::segment::{Flags, Segment};
-use crate::sender::{Fin, Forced, Retransmit};
+use crate::sender::{Fin, Forced};
 use crate::seq::{after, before, later};
 use crate::timers::Purpose;
 
@@ -72,8 +74,8 @@ impl<C: CongestionControl> Connection<C> {
                 return true;
             }
         }
-        if self.snd.retransmit == Retransmit::Lost
-            && self.path.pipe.has_lost()
+        if self.frto.retransmit == Retransmit::Lost
+            && self.snd.board.has_lost()
             && self.next_retransmission(out)
         {
             return true;
@@ -81,16 +83,8 @@ impl<C: CongestionControl> Connection<C> {
         if self.next_new(out) {
             return true;
         }
-        if self.snd.retransmit == Retransmit::NewFirst {
-            if after(self.snd.nxt, self.path.recovery_point) {
-                self.snd.retransmit = Retransmit::Held;
-            } else {
-                self.path.frto = false;
-                self.snd.retransmit = Retransmit::Lost;
-                if self.next_retransmission(out) {
-                    return true;
-                }
-            }
+        if self.frto.retransmit == Retransmit::NewFirst && self.after_new_data(out) {
+            return true;
         }
         // An ACK goes out when there is nothing else to send, so nothing follows it.
         let due = self.rcv.ack_due();
@@ -99,6 +93,17 @@ impl<C: CongestionControl> Connection<C> {
         }
         self.end_burst();
         due
+    }
+
+    /// F-RTO asked for new data first. If none went out, lost segments follow.
+    #[cold]
+    fn after_new_data(&mut self, out: &mut Segment) -> bool {
+        if after(self.snd.nxt, self.paths.active.recovery.point) {
+            self.frto.retransmit = Retransmit::Held;
+            return false;
+        }
+        self.frto.give_up();
+        self.next_retransmission(out)
     }
 
     /// SYN or RST.
@@ -192,19 +197,15 @@ impl<C: CongestionControl> Connection<C> {
         }
     }
 
-    /// Pacing rate in bytes a second: twice the window each RTT in the first half of slow start, 1.2 times otherwise.
+    /// Pacing rate in bytes a second.
     fn pacing_rate(&self) -> Option<u64> {
-        let srtt = u64::from(self.path.rtt.srtt());
+        let path = &self.paths.active;
+        let srtt = u64::from(path.rtt.srtt());
         if srtt == 0 {
             return None;
         }
-        let window = &self.path.window;
-        let percent = if window.cwnd < window.ssthresh / 2 {
-            200
-        } else {
-            120
-        };
-        let segments = u64::from(window.cwnd.max(self.path.pipe.outstanding));
+        let segments = u64::from(path.window.cwnd.max(path.pipe.outstanding));
+        let percent = linux::pacing_percent(&path.window);
         Some(segments * u64::from(self.snd.mss) * percent * 10_000 / srtt)
     }
 
@@ -244,7 +245,7 @@ impl<C: CongestionControl> Connection<C> {
                 }
                 resend
             }
-            Forced::Probe => self.probe(out),
+            Forced::Probe => self.send_loss_probe(out),
             Forced::WindowProbe => {
                 self.stats.window_probes += 1;
                 let room = self.snd.window_end().wrapping_sub(self.snd.nxt);
@@ -261,55 +262,24 @@ impl<C: CongestionControl> Connection<C> {
         }
     }
 
-    /// The loss probe: a new segment if there is one that fits the peer's window, else the last one again.
-    fn probe(&mut self, out: &mut Segment) -> bool {
-        let retransmitted = if let Some(len) = self.next_len() {
-            self.send_new(len, out);
-            false
-        } else if self.snd.board.is_empty() {
-            return false;
-        } else {
-            self.retransmit(self.snd.board.end() - 1, false, out);
-            true
+    /// Sends a record again on the active path. `counts`: it counts as in flight (a loss probe does not).
+    pub(crate) fn retransmit(&mut self, index: u64, counts: bool, out: &mut Segment) {
+        let us = self.clock.us;
+        let board = &mut self.snd.board;
+        let Some(record) = board.retransmit(&mut self.paths, index, us, counts) else {
+            return;
         };
-        self.stats.tlps += 1;
-        self.snd.probe_end = Some(self.snd.nxt);
-        self.snd.probe_resent = retransmitted;
-        self.snd.burst = 0;
-        self.snd.rearm = false;
-        // A full timeout follows the probe.
-        self.timer.clear();
-        self.rearm_rto();
-        true
-    }
-
-    /// Sends a record again. `count`: it counts as in flight (a loss probe does not).
-    fn retransmit(&mut self, index: u64, count: bool, out: &mut Segment) {
-        let stamp = self.clock.timestamp();
-        self.snd.board.note_resent(index, self.clock.us);
-        let record = self.snd.board.get_mut(index).copied().unwrap_or(Record {
-            sent: 0,
-            start: 0,
-            end: 0,
-            marks: 0,
-        });
-        if count {
-            if let Some(r) = self.snd.board.get_mut(index) {
-                r.marks |= mark::RESENT;
-            }
-            let path = &mut self.path;
-            path.pipe.resent += u32::from(!record.has(mark::RESENT));
-            if path.first_resend == 0 {
-                path.first_resend = stamp;
-            }
-            path.unproven_resends = path.unproven_resends.max(0) + 1;
-            if path.reducing() {
-                path.prr.out += 1;
+        let path = &mut self.paths.active;
+        if counts {
+            self.eifel.retransmitted(self.clock.timestamp());
+            path.recovery.undo.retransmitted();
+            if path.recovery.reduces() {
+                path.recovery.prr.out += 1;
             }
         }
+        path.last_sent = self.clock.jiffies;
+        path.last_sent_ns = self.clock.now;
         self.stats.retransmits += 1;
-        self.snd.last_sent = self.clock.jiffies;
-        self.snd.last_sent_ns = self.clock.now;
         // A window probe or an odd peer may have acknowledged part of it.
         let start = later(record.start, self.snd.una);
         self.data(start, record.end, record.has(mark::FIN), false, out);
@@ -317,8 +287,8 @@ impl<C: CongestionControl> Connection<C> {
 
     /// The next lost segment, if the window lets it out.
     fn next_retransmission(&mut self, out: &mut Segment) -> bool {
-        if !self.path.pipe.has_lost()
-            || self.path.in_flight() >= self.path.window.cwnd
+        if !self.snd.board.has_lost()
+            || !self.paths.active.has_room()
             || (self.config.pacing && self.pacing_blocks())
             || self.queue_full(true)
         {
@@ -334,8 +304,8 @@ impl<C: CongestionControl> Connection<C> {
         }
         self.retransmit(index, true, out);
         if front && self.timer.purpose != Purpose::Reordering {
-            self.timer
-                .set(&self.clock, Purpose::Rto, self.path.rtt.rto_ticks);
+            let ticks = self.paths.active.rtt.rto_ticks;
+            self.timer.set(&self.clock, Purpose::Rto, ticks);
         }
         true
     }
@@ -353,7 +323,7 @@ impl<C: CongestionControl> Connection<C> {
             return None;
         }
         let small = len < snd.mss && !fin && self.config.nagle;
-        if small && self.path.pipe.outstanding > 0 && after(snd.small_end, snd.una) {
+        if small && !self.snd.board.is_empty() && after(snd.small_end, snd.una) {
             return None;
         }
         Some(len)
@@ -361,7 +331,7 @@ impl<C: CongestionControl> Connection<C> {
 
     #[inline(always)]
     fn next_new(&mut self, out: &mut Segment) -> bool {
-        if !self.snd.has_unsent() || self.path.pipe.in_flight() >= self.path.window.cwnd {
+        if !self.snd.has_unsent() || !self.paths.active.has_room() {
             return false;
         }
         let Some(len) = self.next_len() else {
@@ -375,20 +345,24 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     #[inline]
-    fn send_new(&mut self, len: u32, out: &mut Segment) {
+    pub(crate) fn send_new(&mut self, len: u32, out: &mut Segment) {
         let start = self.snd.nxt;
-        let prior = self.path.pipe.outstanding;
-        if prior == 0 {
+        let first = self.snd.board.is_empty();
+        if first && self.config.slow_start_after_idle {
             self.restart_after_idle();
         }
-        if self.path.pipe.in_flight() == 0 {
-            let idle = self.clock.now - self.snd.last_sent_ns;
-            self.path
-                .cc
-                .on_restart(&mut self.path.window, self.clock.now, idle);
+        let path = &mut self.paths.active;
+        let now = self.clock.now;
+        if path.pipe.in_flight() == 0 {
+            let idle = now - path.last_sent_ns;
+            path.cc.on_restart(&mut path.window, now, idle);
         }
-        self.snd.last_sent = self.clock.jiffies;
-        self.snd.last_sent_ns = self.clock.now;
+        path.last_sent = self.clock.jiffies;
+        path.last_sent_ns = now;
+        if path.recovery.reduces() {
+            path.recovery.prr.out += 1;
+        }
+        let id = path.id;
         self.snd.pending -= u64::from(len);
         let fin = self.snd.fin == Fin::Queued && self.snd.pending == 0;
         let end = start.wrapping_add(len + u32::from(fin));
@@ -399,18 +373,17 @@ impl<C: CongestionControl> Connection<C> {
             self.snd.small_end = end;
         }
         self.snd.nxt = end;
-        self.snd.board.push(Record {
+        let record = Record {
             sent: self.clock.us,
             start,
             end,
             marks: if fin { mark::FIN } else { 0 },
-        });
-        self.path.pipe.outstanding += 1;
+            path: id,
+            charged: id,
+        };
+        self.snd.board.push(&mut self.paths, record);
         self.snd.burst += 1;
-        if self.path.reducing() {
-            self.path.prr.out += 1;
-        }
-        self.snd.rearm |= prior == 0 || self.timer.purpose == Purpose::LossProbe;
+        self.snd.rearm |= first || self.timer.purpose == Purpose::LossProbe;
         self.data(start, end, fin, true, out);
     }
 
@@ -422,11 +395,10 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         let sent = std::mem::take(&mut self.snd.burst);
-        let limited = self.path.pipe.in_flight() >= self.path.window.cwnd;
-        if sent > 0 || (limited && self.snd.has_unsent()) {
-            let decay = self.config.slow_start_after_idle;
-            self.path
-                .validate(&self.clock, limited, self.snd.una, self.snd.nxt, decay);
+        let path = &mut self.paths.active;
+        if sent > 0 || (!path.has_room() && self.snd.has_unsent()) {
+            let decays = self.config.slow_start_after_idle;
+            path.validate(&self.clock, self.snd.una, self.snd.nxt, decays);
         }
         let rearm = std::mem::take(&mut self.snd.rearm);
         let probing = sent > 0 && self.schedule_loss_probe(false);
@@ -435,14 +407,14 @@ impl<C: CongestionControl> Connection<C> {
         }
         self.check_persist();
         if cfg!(debug_assertions) {
-            self.check_consistency();
+            self.snd.board.check(&self.paths, self.snd.sack);
         }
     }
 
     /// Sets the persist timer if the peer's window is all that holds data back (RFC 9293, 3.8.6.1).
     #[inline]
     pub(crate) fn check_persist(&mut self) {
-        if self.path.pipe.outstanding == 0 && self.snd.has_unsent() {
+        if self.snd.board.is_empty() && self.snd.has_unsent() {
             self.set_persist();
         } else if self.timer.purpose == Purpose::Persist {
             self.timer.clear();
@@ -452,9 +424,9 @@ impl<C: CongestionControl> Connection<C> {
     fn set_persist(&mut self) {
         let blocked = self.next_len().is_none();
         if blocked && self.timer.purpose == Purpose::None {
-            let base = self.path.rtt.rto_ticks.max(self.min_rto_ticks);
-            let ticks =
-                (base << self.snd.persist_backoff.min(16)).min(self.path.rtt.max_rto_ticks());
+            let rtt = &self.paths.active.rtt;
+            let base = rtt.rto_ticks.max(self.min_rto_ticks);
+            let ticks = (base << self.snd.persist_backoff.min(16)).min(rtt.max_rto_ticks());
             self.timer.set(&self.clock, Purpose::Persist, ticks);
         } else if !blocked && self.timer.purpose == Purpose::Persist {
             self.timer.clear();
@@ -463,7 +435,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// The persist timer fired.
     pub(crate) fn on_persist_timer(&mut self) {
-        if self.path.pipe.outstanding > 0 || !self.snd.has_unsent() {
+        if !self.snd.board.is_empty() || !self.snd.has_unsent() {
             return;
         }
         self.snd.persist_backoff += 1;
@@ -472,24 +444,10 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Data flows after a pause: the window may be out of date (RFC 2861).
     fn restart_after_idle(&mut self) {
-        if !self.config.slow_start_after_idle {
-            return;
+        let path = &mut self.paths.active;
+        let idle = self.clock.jiffies.saturating_sub(path.last_sent);
+        if idle > path.rtt.rto_ticks {
+            path.restart_after_idle(&self.clock, idle);
         }
-        let idle = self.clock.jiffies.saturating_sub(self.snd.last_sent);
-        if idle > self.path.rtt.rto_ticks {
-            self.path.restart(&self.clock, idle);
-        }
-    }
-
-    /// The counters must be what a scan would find; compiled out of release builds.
-    fn check_consistency(&self) {
-        let mut expected = self.snd.board.recount();
-        if !self.snd.sack {
-            expected.sacked = self.path.pipe.sacked;
-        }
-        assert_eq!(
-            self.path.pipe, expected,
-            "counters differ from the scoreboard"
-        );
     }
 }

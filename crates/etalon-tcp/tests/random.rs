@@ -56,9 +56,9 @@ fn run<C: CongestionControl>(
     pair.server.shutdown();
     let done = pair.run_until(20_000 * SECOND, |p| {
         for (end, beyond) in [(&p.client, p.beyond[0]), (&p.server, p.beyond[1])] {
-            let pipe = end.path().pipe();
-            assert!(pipe.sacked + pipe.lost <= pipe.outstanding, "{pipe:?}");
-            assert!(pipe.resent <= pipe.outstanding, "{pipe:?}");
+            let (sums, out) = (end.sums(), end.path().pipe().outstanding);
+            assert!(sums.sacked + sums.lost <= out, "{sums:?} of {out}");
+            assert!(sums.retransmitted <= out, "{sums:?} of {out}");
             // Only loss probes, timeouts and window probes may exceed the window, by a segment each.
             let stats = end.stats();
             let excused = stats.tlps + stats.rtos + stats.window_probes;

@@ -308,7 +308,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_state(&mut self, _window: &mut Window, state: State, _now: u64) {
-        if state == State::Loss {
+        if state == State::Timeout {
             self.epoch = Epoch::default();
             self.hystart = HyStart::default();
         }

@@ -136,10 +136,10 @@ impl CongestionControl for Dctcp {
     fn on_state(&mut self, window: &mut Window, state: State, _now: u64) {
         let reducing = core::mem::take(&mut self.reducing);
         match state {
-            State::Recovery => self.react_to_loss(window, window.cwnd),
+            State::FastRecovery => self.react_to_loss(window, window.cwnd),
             // A timeout cuts the window before it says so, and not again if one within the same flight already has.
-            State::Loss if reducing => self.react_to_loss(window, self.prior_cwnd),
-            State::Loss | State::Cwr | State::Open | State::Disorder => {}
+            State::Timeout if reducing => self.react_to_loss(window, self.prior_cwnd),
+            State::Timeout | State::Cwr | State::Open | State::LimitedTransmit => {}
         }
     }
 
@@ -257,18 +257,18 @@ mod tests {
         window.ssthresh = cc.ssthresh(&window, 0);
         cc.on_state(&mut window, State::Cwr, 0);
         assert_eq!(window.ssthresh, 40);
-        cc.on_state(&mut window, State::Recovery, 0);
+        cc.on_state(&mut window, State::FastRecovery, 0);
         assert_eq!(window.ssthresh, 20);
         // A timeout within that recovery takes no new threshold, and has cut the window already.
         (window.cwnd, window.ssthresh) = (1, 17);
-        cc.on_state(&mut window, State::Loss, 0);
+        cc.on_state(&mut window, State::Timeout, 0);
         assert_eq!(window.ssthresh, 17);
         assert_eq!(cc.undo(&window, 0), 40);
         // A timeout of its own does.
         window.cwnd = 30;
         window.ssthresh = cc.ssthresh(&window, 0);
         window.cwnd = 1;
-        cc.on_state(&mut window, State::Loss, 0);
+        cc.on_state(&mut window, State::Timeout, 0);
         assert_eq!(window.ssthresh, 15);
     }
 
@@ -282,7 +282,7 @@ mod tests {
         };
         cc.ssthresh(&window(40), 0);
         cc.on_state(&mut window(40), State::Cwr, 0);
-        cc.on_state(&mut window(30), State::Recovery, 0);
+        cc.on_state(&mut window(30), State::FastRecovery, 0);
         assert_eq!(cc.undo(&window(20), 0), 30);
     }
 

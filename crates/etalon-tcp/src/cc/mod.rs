@@ -117,17 +117,11 @@ pub struct Ack {
     pub acked: u32,
     /// Segments newly delivered: by SACK, or cumulatively if they were not SACKed before. What windows grow by.
     pub delivered: u32,
-    /// Segments newly marked lost.
-    pub lost: u32,
     /// Round-trip time of the segment sent last among those that this ACK newly delivers, if none of them was
     /// retransmitted (Karn's rule).
     pub rtt: Option<u64>,
     /// Smoothed RTT, 0 before the first sample.
     pub srtt: u64,
-    /// Smallest RTT within the last minutes (Linux's windowed `tcp_min_rtt`), `u64::MAX` before the first sample.
-    pub min_rtt: u64,
-    /// Segments in flight before this ACK.
-    pub prior_in_flight: u32,
     /// The sender was limited by its cwnd, so growth is justified (RFC 7661 as Linux has it: in slow start it is
     /// enough that more than half of the window was used).
     pub cwnd_limited: bool,
@@ -139,41 +133,34 @@ pub struct Ack {
     pub una: u32,
     /// SND.NXT.
     pub nxt: u32,
-    /// The path is in Open or Disorder (not in Cwr, Recovery or Loss).
-    pub open: bool,
     /// Timer ticks a second.
     pub hz: u32,
 }
 
-/// The states of a sender's loss recovery, as Linux names them, in the order of severity.
+/// The states of a path's loss recovery, in the order of severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// Nothing is amiss.
     #[default]
     Open,
-    /// SACKs or duplicate ACKs arrived; nothing is marked lost yet.
-    Disorder,
-    /// The window is being reduced because of ECN.
+    /// SACKs or duplicate ACKs arrived, nothing is deemed lost yet: new data is sent (RFC 3042).
+    LimitedTransmit,
+    /// Congestion window reduced: ECE asks for a smaller window (RFC 3168, section 6.1.2).
     Cwr,
-    /// Fast recovery.
-    Recovery,
-    /// A retransmission timeout expired.
-    Loss,
+    /// Fast recovery (RFC 5681, section 3.2; RFC 6675).
+    FastRecovery,
+    /// A retransmission timeout expired (RFC 6298, section 5), and what it deemed lost is not yet acknowledged.
+    Timeout,
 }
 
 /// A congestion control algorithm of one path.
 ///
 /// The path calls, for every ACK that is not a pure duplicate of nothing: `on_ack` first, in any state; then
-/// `increase`, if the state lets the window grow. On a congestion event (entering Cwr, Recovery or Loss, unless a
+/// `increase`, if the state lets the window grow. On a congestion event (entering Cwr, FastRecovery or Timeout, unless a
 /// reduction is under way already) it calls `ssthresh` once and sets [`Window::ssthresh`] to the result; then
 /// `on_state`, on every change of state and on every timeout, also the ones after the first. On entering Cwr or
-/// Recovery the window is reduced after that, on entering Loss before it.
+/// FastRecovery the window is reduced after that, on entering Timeout before it.
 pub trait CongestionControl: core::fmt::Debug {
-    /// The path is established.
-    fn on_established(&mut self, window: &mut Window, now: u64) {
-        let _ = (window, now);
-    }
-
     /// Sees every ACK that acknowledges or SACKs something new, or carries ECE, in any state. The place for RTT
     /// samples (HyStart) and marks (DCTCP).
     #[inline]

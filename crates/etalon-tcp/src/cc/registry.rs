@@ -223,13 +223,6 @@ macro_rules! registry {
 
         impl CongestionControl for Any {
             #[inline]
-            fn on_established(&mut self, window: &mut Window, now: u64) {
-                match self {
-                    $(Self::$algorithm(cc) => cc.on_established(window, now),)+
-                }
-            }
-
-            #[inline]
             fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
                 match self {
                     $(Self::$algorithm(cc) => cc.on_ack(window, ack),)+

@@ -234,7 +234,7 @@ fn rtt_samples_of_an_epochs_first_second_do_not_count() {
     assert_eq!(sample(&mut cc, &mut w, 1_251, 4 * MS), 2_000);
     cc.hystart.on_ack(&mut w, &ack(1_251, 1), 4_000, 2_000);
     assert_ne!(cc.hystart, HyStart::default());
-    cc.on_state(&mut w, State::Loss, 0);
+    cc.on_state(&mut w, State::Timeout, 0);
     assert_eq!(cc.epoch, Epoch::default());
     assert_eq!(cc.hystart, HyStart::default());
 }

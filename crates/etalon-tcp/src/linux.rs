@@ -1,0 +1,62 @@
+//! What Linux 6.1 does beyond the RFCs when it sends: one named behaviour each, in one place. `DEVIATIONS.md` says for each of them
+//! what the RFC asks for and which test or command shows it.
+
+use crate::cc::Window;
+use crate::rtt::Rtt;
+use crate::scoreboard::Record;
+use crate::timers::Clock;
+
+/// Largest degree of reordering that is believed, in segments.
+pub(crate) const MOST_REORDERING: u32 = 300;
+
+/// Shortest time that a receiver which takes back SACKs is given, in nanoseconds.
+const LEAST_GRACE: u64 = 10_000_000;
+
+/// Growth in slow start: half of the window used is enough (RFC 7661 wants it to limit the sender).
+#[inline]
+pub(crate) fn half_used_in_slow_start(window: &Window, most_outstanding: u32) -> bool {
+    window.in_slow_start() && window.cwnd < 2 * most_outstanding
+}
+
+/// The window after a timeout: what is still believed in flight, and one segment (RFC 5681, section 3.1: one segment).
+pub(crate) fn loss_window(in_flight: u32) -> u32 {
+    in_flight + 1
+}
+
+/// After a timeout what was sent within RACK's latest RTT is not lost yet (RFC 8985, section 6.3, without its reordering window).
+pub(crate) fn may_still_arrive(record: &Record, rack_rtt: u32, now_us: u64) -> bool {
+    record.sent + u64::from(rack_rtt) > now_us
+}
+
+/// A receiver that takes back SACKs is given half an RTT to correct itself, then a timeout clears the marks (RFC 2018, section 8,
+/// waits for the regular timeout). Ticks.
+pub(crate) fn reneging_grace(clock: &Clock, rtt: &Rtt) -> u64 {
+    clock
+        .ticks_for_us(u64::from(rtt.srtt() / 2))
+        .max(clock.ticks_for_ns(LEAST_GRACE))
+}
+
+/// Windows that grow although duplicates arrive: once more reordering was seen than DupThresh (RFC 5681, section 3.2: duplicates do not
+/// grow it).
+#[inline]
+pub(crate) fn sacks_grow_the_window(degree: u32) -> bool {
+    degree > crate::rack::DUP_THRESH
+}
+
+/// Whether a SACK restarts the timeout (RFC 6298, section 5.3: only what advances SND.UNA does): if its segment was sent before
+/// the front was last sent, else the timeout would recede for ever.
+pub(crate) fn sack_restarts_timeout(sack_rtt: u64, front_age: u64) -> bool {
+    sack_rtt > front_age
+}
+
+/// Pacing rate, in percent of the window over the smoothed RTT: twice in the first half of slow start, 1.2 times otherwise.
+pub(crate) fn pacing_percent(window: &Window) -> u64 {
+    if window.cwnd < window.ssthresh / 2 {
+        200
+    } else {
+        120
+    }
+}
+
+/// Longest RTT that an echoed timestamp is believed to show, in milliseconds: half an hour.
+pub(crate) const LONGEST_RTT_MS: u32 = 1 << 21;

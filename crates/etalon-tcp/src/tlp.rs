@@ -1,0 +1,130 @@
+//! Tail loss probe (RFC 8985, section 7): a probe makes the receiver speak when the tail is lost.
+
+use crate::ack::Facts;
+use crate::cc::{CongestionControl, State};
+use crate::connection::Connection;
+use crate::segment::Segment;
+use crate::sender::Forced;
+use crate::seq::{after, before};
+use crate::timers::Purpose;
+
+/// The probe in flight.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LossProbe {
+    /// SND.NXT after it was sent (`TLP.end_seq`); none if no probe is in flight.
+    end: Option<u32>,
+    /// It was a retransmission (`TLP.is_retrans`).
+    retransmitted: bool,
+}
+
+impl LossProbe {
+    #[inline]
+    pub fn is_out(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Whether a DSACK that ends at `end` reports it.
+    pub fn ends_at(&self, end: u32) -> bool {
+        self.end == Some(end)
+    }
+
+    pub fn forget(&mut self) {
+        self.end = None;
+    }
+
+    /// Section 7.4.2, TLP_process_ack(). Returns whether the probe repaired a loss, which nothing else has told.
+    fn on_ack(&mut self, ack: u32, pure_duplicate: bool, reported: bool) -> bool {
+        let Some(end) = self.end.filter(|&end| !before(ack, end)) else {
+            return false;
+        };
+        // "TLP.end_seq = None": it carried new data, or the receiver had its segment already.
+        if !self.retransmitted || reported {
+            self.end = None;
+            return false;
+        }
+        if after(ack, end) {
+            return true;
+        }
+        if pure_duplicate {
+            self.end = None;
+        }
+        false
+    }
+}
+
+impl<C: CongestionControl> Connection<C> {
+    /// Section 7.2, `TLP_calc_PTO()`, and the timer. Returns whether a probe is due in this state. `progress`: the timeout counts
+    /// from now, because new data was acknowledged.
+    #[inline(always)] // twice for every burst that an ACK lets out
+    pub(crate) fn schedule_loss_probe(&mut self, progress: bool) -> bool {
+        let path = &self.paths.active;
+        if self.snd.board.is_empty()
+            || !self.snd.sack
+            || !matches!(path.recovery.state, State::Open | State::Cwr)
+        {
+            return false;
+        }
+        let mut ticks = if path.rtt.srtt() == 0 {
+            u64::from(self.clock.hz) // a second
+        } else if self.snd.board.len() == 1 {
+            path.rtt.lone_probe_ticks(&self.clock)
+        } else {
+            path.rtt.probe_ticks
+        };
+        if progress {
+            ticks = ticks.min(path.rtt.rto_ticks);
+        } else if let Some(us) = self.us_until_rto() {
+            // A comparison instead of a division: the timeout is nearly always further away.
+            if us < self.clock.us_of_ticks(ticks) {
+                ticks = ticks.min(self.clock.ticks_for_us(us));
+            }
+        }
+        self.timer.set(&self.clock, Purpose::LossProbe, ticks);
+        true
+    }
+
+    /// Section 7.3: the timer fired; one probe at a time.
+    pub(crate) fn on_loss_probe_timer(&mut self) {
+        if self.probe.is_out() || self.snd.board.is_empty() {
+            self.resume_rto();
+        } else {
+            self.snd.forced = Some(Forced::Probe);
+        }
+    }
+
+    /// Section 7.3, `TLP_send_probe()`: a new segment if there is one that fits the peer's window, else the last one again.
+    pub(crate) fn send_loss_probe(&mut self, out: &mut Segment) -> bool {
+        let retransmitted = if let Some(len) = self.next_len() {
+            self.send_new(len, out);
+            false
+        } else if self.snd.board.is_empty() {
+            return false;
+        } else {
+            self.retransmit(self.snd.board.end() - 1, false, out);
+            true
+        };
+        self.stats.tlps += 1;
+        self.probe = LossProbe {
+            end: Some(self.snd.nxt),
+            retransmitted,
+        };
+        self.snd.burst = 0;
+        self.snd.rearm = false;
+        // A full timeout follows the probe.
+        self.timer.clear();
+        self.rearm_rto();
+        true
+    }
+
+    /// Section 7.4: an ACK arrived while a probe was out. A loss that the probe repaired is a congestion event: one reduction,
+    /// at once.
+    pub(crate) fn hear_probe(&mut self, ack: u32, pure_duplicate: bool, facts: &Facts) {
+        if !self.probe.on_ack(ack, pure_duplicate, facts.probe_reported) {
+            return;
+        }
+        self.reduce();
+        self.paths.active.set_state(&self.clock, State::Cwr);
+        self.paths.active.complete_reduction(&self.clock);
+        self.follow_evidence();
+    }
+}

@@ -1,0 +1,108 @@
+//! Congestion window validation (RFC 7661, RFC 2861): a window grows only if it limited the sender, and what was not used for
+//! long is given up.
+
+use crate::cc::{CongestionControl, State};
+use crate::linux;
+use crate::path::Path;
+use crate::seq::before;
+use crate::timers::Clock;
+
+/// How much of the window was used, in segments.
+#[derive(Clone, Debug)]
+pub(crate) struct Validation {
+    initial_cwnd: u32,
+    /// The window limited the sender in the round that ends at `round_end`; else the most that it had out.
+    limited: bool,
+    most_outstanding: u32,
+    pub round_end: u32,
+    /// When the window was last fully used, in ticks, and the most used since.
+    pub used_at: u64,
+    used: u32,
+}
+
+impl Validation {
+    pub fn new(initial_cwnd: u32, seq: u32) -> Validation {
+        Validation {
+            initial_cwnd,
+            limited: false,
+            most_outstanding: 0,
+            round_end: seq,
+            used_at: 0,
+            used: 0,
+        }
+    }
+}
+
+impl<C: CongestionControl> Path<C> {
+    /// Whether growth is justified (RFC 7661, section 4.1: the sender was cwnd-limited).
+    #[inline]
+    pub(crate) fn cwnd_limited(&self) -> bool {
+        self.validation.limited
+            || linux::half_used_in_slow_start(&self.window, self.validation.most_outstanding)
+    }
+
+    /// After a burst: notes whether the window limited it. The strongest evidence within a round counts.
+    #[inline]
+    pub(crate) fn validate(&mut self, clock: &Clock, una: u32, nxt: u32, decays: bool) {
+        let limited = !self.has_room();
+        let out = self.pipe.outstanding;
+        let round = &mut self.validation;
+        if limited
+            || !before(una, round.round_end)
+            || (!round.limited && out > round.most_outstanding)
+        {
+            round.limited = limited;
+            round.most_outstanding = out;
+            round.round_end = nxt;
+        }
+        if self.cwnd_limited() {
+            self.validation.used = 0;
+            self.validation.used_at = clock.jiffies;
+            return;
+        }
+        self.validation.used = self.validation.used.max(out);
+        let unused_for = clock.jiffies.saturating_sub(self.validation.used_at);
+        if decays && unused_for >= self.rtt.rto_ticks {
+            self.shrink_to_used(clock);
+        }
+    }
+
+    /// RFC 2861, section 3.2: "if the sender has not been cwnd-limited for an RTO, ssthresh is set to the maximum of its value
+    /// and 3/4 cwnd, and cwnd to the mean of it and what was used".
+    fn shrink_to_used(&mut self, clock: &Clock) {
+        if self.recovery.state == State::Open && self.validation.used < self.window.cwnd {
+            let used = self.validation.used.max(self.validation.initial_cwnd);
+            if used < self.window.cwnd {
+                self.window.ssthresh = self.remembered_ssthresh();
+                self.window.cwnd = self.window.cwnd.midpoint(used);
+            }
+            self.validation.used = 0;
+        }
+        self.validation.used_at = clock.jiffies;
+    }
+
+    /// The threshold that remembers what the window was: at least three quarters of it (RFC 2861, section 3.1), unless it has
+    /// just been set.
+    pub(crate) fn remembered_ssthresh(&self) -> u32 {
+        if self.recovery.reduces() {
+            return self.window.ssthresh;
+        }
+        let three_quarters = (self.window.cwnd >> 1) + (self.window.cwnd >> 2);
+        self.window.ssthresh.max(three_quarters)
+    }
+
+    /// Nothing was outstanding for `idle` ticks: the window is halved for each timeout (RFC 2861, section 3.1), not below the
+    /// initial one.
+    pub(crate) fn restart_after_idle(&mut self, clock: &Clock, idle: u64) {
+        let floor = self.validation.initial_cwnd.min(self.window.cwnd);
+        self.window.ssthresh = self.remembered_ssthresh();
+        let mut left = idle;
+        while left > self.rtt.rto_ticks && self.window.cwnd > floor {
+            left -= self.rtt.rto_ticks;
+            self.window.cwnd >>= 1;
+        }
+        self.window.cwnd = self.window.cwnd.max(floor);
+        self.validation.used_at = clock.jiffies;
+        self.validation.used = 0;
+    }
+}

@@ -1,0 +1,106 @@
+//! Random exchanges whose every segment is known: a digest of all that both ends sent, and when. It moves only where TCP's
+//! behaviour does; a commit that moves it says which behaviour, and why.
+//!
+//! To print the digests: `cargo test -p etalon-tcp --test golden -- --nocapture`.
+mod common;
+
+use common::{Fate, MS, Pair, SECOND, US};
+use etalon_tcp::cc::Any;
+use etalon_tcp::{Config, Connection, Ecn, Segment};
+
+/// A linear congruential generator; its high bits are good enough here.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+/// FNV-1a.
+fn mix(digest: u64, word: u64) -> u64 {
+    word.to_le_bytes().iter().fold(digest, |d, &byte| {
+        (d ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+fn mix_segment(mut digest: u64, at: u64, to_server: bool, s: &Segment) -> u64 {
+    let (stamp, echo) = s.timestamps.unwrap_or_default();
+    let words = [
+        at,
+        u64::from(to_server),
+        u64::from(s.seq) << 32 | u64::from(s.ack),
+        u64::from(s.window) << 32 | u64::from(s.len) << 16 | u64::from(s.flags.0),
+        u64::from(stamp) << 32 | u64::from(echo),
+    ];
+    for word in words {
+        digest = mix(digest, word);
+    }
+    let blocks = s.sack.as_slice().iter();
+    blocks.fold(digest, |d, &(start, end)| {
+        mix(d, u64::from(start) << 32 | u64::from(end))
+    })
+}
+
+/// One exchange: a transfer over a link that loses, delays, repeats and marks.
+fn exchange(name: &str, seed: u64, options: bool) -> u64 {
+    let mut random = Random(seed);
+    let config = Config {
+        sack: options || random.below(2) == 0,
+        timestamps: options || random.below(2) == 0,
+        ecn: if random.below(3) == 0 {
+            Ecn::On
+        } else {
+            Ecn::Off
+        },
+        min_rto: [200, 10][random.below(2) as usize] * MS,
+        initial_seq: random.below(1 << 32) as u32,
+        ..Config::default()
+    };
+    let cc = || Any::by_name(name, &[]).expect("a registered name");
+    let (bytes, reply) = (random.below(3_000_000), random.below(200_000));
+    let [lost, late, twice, marked] = [6, 6, 3, 10].map(|most| random.below(most));
+    let fate = move |_: u64, _: bool, _: &Segment| match random.below(100) {
+        roll if roll < lost => Fate::Drop,
+        roll if roll < lost + late => Fate::Late(random.below(5_000) * US),
+        roll if roll < lost + late + twice => Fate::Twice(random.below(5_000) * US),
+        roll if roll < lost + late + twice + marked => Fate::Mark,
+        _ => Fate::Deliver,
+    };
+    let client = Connection::client(config.clone(), cc());
+    let mut pair = Pair::new(client, Connection::server(config, cc()), MS, fate);
+    pair.transmission = 50 * US;
+    pair.client.write(bytes);
+    pair.client.shutdown();
+    pair.server.write(reply);
+    pair.server.shutdown();
+    assert!(pair.run_until(2_000 * SECOND, |p| {
+        p.client.all_acked() && p.server.all_acked() && p.client.is_closed()
+    }));
+    let log = pair.log.iter();
+    log.fold(0xcbf2_9ce4_8422_2325, |d, l| {
+        mix_segment(d, l.at, l.to_server, &l.segment)
+    })
+}
+
+#[test]
+fn every_segment_of_random_exchanges_is_as_before() {
+    let golden = [
+        ("reno", 0xa537_0e84_cb26_7e5e, 0xdae5_82ac_220e_b942),
+        ("cubic", 0xdd89_d7d5_a6f3_5d20, 0x2171_cca7_b885_eadd),
+        ("dctcp", 0xce3b_6c47_eaba_b171, 0xbf5c_a7ac_9734_8cb4),
+        ("scalable", 0x4826_6510_2d79_b700, 0x9838_34ba_ac71_4317),
+    ];
+    let found = golden.map(|(name, ..)| {
+        let digest = |options| (0..60).fold(0, |d, seed| mix(d, exchange(name, seed, options)));
+        (name, digest(true), digest(false))
+    });
+    for (name, full, plain) in found {
+        println!("(\"{name}\", {full:#018x}, {plain:#018x}),");
+    }
+    assert_eq!(found, golden);
+}
