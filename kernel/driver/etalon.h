@@ -17,16 +17,16 @@
 struct net;
 
 /*
- * The log: crates/etalon-driver/src/record/ says what the fields mean.
+ * The log: crates/etalon-events/src/event.rs says what the fields mean.
  */
 enum etalon_kind {
 	ETALON_BYTES	= 15,
-	ETALON_STARTED	= 17,	/* c = flow */
-	ETALON_DONE	= 18,	/* c = flow, e = bytes received */
-	ETALON_COUNTER	= 19,	/* a = enum etalon_counter, c = flow, e = value */
-	ETALON_PROGRAM_EXITED	= 22,	/* c = program, d = wait status */
-	ETALON_PROGRAM_OUTPUT	= 23,	/* a = stream, b = length, c = program, data */
-	ETALON_FAILURE	= 24,	/* b = length, data */
+	ETALON_STARTED	= 23,	/* c = flow */
+	ETALON_DONE	= 24,	/* c = flow, e = bytes received */
+	ETALON_COUNTER	= 25,	/* a = enum etalon_counter, c = flow, e = value */
+	ETALON_PROGRAM_EXITED	= 26,	/* c = program, d = wait status */
+	ETALON_PROGRAM_OUTPUT	= 27,	/* a = stream, b = length, c = program, data */
+	ETALON_FAILURE	= 28,	/* b = length, data */
 };
 
 enum etalon_counter {
@@ -38,7 +38,7 @@ enum etalon_counter {
 	ETALON_UNDOS,
 	ETALON_CWND,		/* packets */
 	ETALON_SSTHRESH,	/* packets */
-	ETALON_SRTT_US,
+	ETALON_SRTT,
 };
 
 struct etalon_record {

@@ -524,6 +524,6 @@ void etalon_traffic_milestone(u64 time, int which)
 		log_counter(&record, ETALON_UNDOS, flow->counts.undos);
 		log_counter(&record, ETALON_CWND, flow->cwnd);
 		log_counter(&record, ETALON_SSTHRESH, flow->ssthresh);
-		log_counter(&record, ETALON_SRTT_US, flow->srtt_us);
+		log_counter(&record, ETALON_SRTT, flow->srtt_us);
 	}
 }

@@ -8,16 +8,15 @@ use core::fmt;
 use core::net::SocketAddrV4;
 
 use etalon_adu::Report;
+use etalon_events::{Event, Listener, Packet, Plane, QueueId};
 use etalon_fabric::{Entering, Fabric, Host};
 use etalon_schedule::{ControlError, Controller, HostDemand};
-use etalon_switch::{ConfigError, Departure, Network as Carrier, Pair, Sink};
+use etalon_switch::{ConfigError, Departure, Pair, Sink};
 use etalon_units::{Serializer, Span, Time};
 
 use crate::accounts::{Accounts, Way};
 use crate::edge::{Edge, Environment, InFlight, Milestone, Outside, Sent, Slot, Socket};
-use crate::events::Events;
 use crate::network::Network;
-use crate::record::{Event, Packet};
 use crate::setup::{NetworkSetup, Setup};
 use crate::weeks::tell_week;
 
@@ -429,7 +428,7 @@ impl Driver {
             return;
         }
         let edge = &mut self.edge;
-        let mut log = Events(|now, event: Event| env.log(&event.at(now)));
+        let mut log = Listener(|now, event: Event| env.log(&event.at(now)));
         if self.between.next_event() == now {
             let mut outside = Outside { edge, env };
             self.between.advance(now, &mut outside, &mut log);
@@ -501,8 +500,8 @@ fn within_rack(now: Time, packet: Entering<Slot>) -> Departure<Slot> {
         pair: packet.pair,
         time: now,
         latency: Span::ZERO,
-        network: Carrier::Packet,
-        bytes: packet.bytes,
+        queue: QueueId::default(),
+        plane: Plane::PACKET,
         ce: false,
         ece: false,
     }

@@ -4,12 +4,12 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
+use etalon_events::{Event, Packet, Record};
 use etalon_fabric::Entering;
 use etalon_switch::{Departure, DropReason, Pair, Sink};
 use etalon_units::Time;
 
 use crate::accounts::Accounts;
-use crate::record::{Event, Packet, Record};
 use crate::setup::Capture;
 
 /// What a driver needs of the kernel that it is in.
@@ -149,7 +149,7 @@ impl Edge {
             packet,
             ..
         } = self.packets[slot as usize];
-        self.log(now, handle, Event::Entered(packet), env);
+        self.log(now, handle, Event::Entered { packet }, env);
         Entering {
             handle: slot,
             pair: packet.pair,
@@ -191,7 +191,10 @@ impl<E: Environment> Sink<Slot> for Outside<'_, E> {
         if packet.ce || packet.ece {
             self.env.mark(handle, packet.ce, packet.ece);
         }
-        let event = Event::Left(packet, departure.network);
+        let event = Event::Left {
+            packet,
+            plane: departure.plane,
+        };
         self.edge.log(departure.time, handle, event, self.env);
         self.env.deliver(handle, dst);
         if let Some(accounts) = &mut self.edge.accounts {
@@ -210,7 +213,7 @@ impl<E: Environment> Sink<Slot> for Outside<'_, E> {
     fn discard(&mut self, now: Time, slot: Slot, _pair: Pair, reason: DropReason) {
         let InFlight { handle, packet, .. } = self.edge.packets[slot as usize];
         self.edge
-            .log(now, handle, Event::Lost(packet, reason), self.env);
+            .log(now, handle, Event::Lost { packet, reason }, self.env);
         self.env.discard(handle);
         if let Some(accounts) = &mut self.edge.accounts {
             accounts.landed(now, slot);

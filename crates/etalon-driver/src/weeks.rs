@@ -2,10 +2,9 @@
 
 use alloc::vec::Vec;
 
+use etalon_events::Event;
 use etalon_schedule::{ComputedWeek, Demand};
 use etalon_switch::{Configuration, Matching, Pair, Schedule};
-
-use crate::record::Event;
 
 /// Says a week: its demand, its days with their circuits, and that it is computed.
 pub fn tell_week(computed: &ComputedWeek, mut say: impl FnMut(Event)) {

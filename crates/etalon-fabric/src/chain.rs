@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use etalon_switch::{Departure, DropReason, Network, Pair, Probe, Sink};
+use etalon_switch::{Departure, DropReason, Event, Pair, Plane, Probe, QueueId, Sink};
 use etalon_units::{Serializer, Span, Time};
 
 use crate::fabric::{Entering, Fabric};
@@ -86,6 +86,14 @@ impl<H: Copy> Stage<H> {
     }
 }
 
+/// All queues are in one switch.
+fn queue_of(stage: usize) -> QueueId {
+    QueueId {
+        at: 0,
+        number: stage as u16,
+    }
+}
+
 /// Two directions of stages: from rack 0 to rack 1, and back.
 #[derive(Debug)]
 pub struct Chain<H> {
@@ -160,8 +168,16 @@ impl<H: Copy> Chain<H> {
         if !queue.push(now, entry) {
             let len = queue.queued();
             let pair = self.pair(stage);
-            probe.dropped(now, pair, len, entry.bytes, DropReason::VoqFull);
-            sink.discard(now, entry.handle, pair, DropReason::VoqFull);
+            let reason = DropReason::Full;
+            let dropped = Event::Dropped {
+                pair,
+                queue: queue_of(stage),
+                len,
+                bytes: entry.bytes,
+                reason,
+            };
+            probe.on(now, dropped);
+            sink.discard(now, entry.handle, pair, reason);
             return;
         }
         if self.due[stage] == Time::MAX {
@@ -226,14 +242,22 @@ impl<H: Copy> Fabric<H> for Chain<H> {
             let pair = self.pair(stage);
             if stage + 1 == self.back || stage + 1 == self.stages.len() {
                 let latency = time - entry.entered;
-                probe.departed(time, pair, entry.bytes, latency, Network::Packet);
+                let (queue, plane) = (queue_of(stage), Plane::PACKET);
+                let departed = Event::Departed {
+                    pair,
+                    queue,
+                    bytes: entry.bytes,
+                    latency,
+                    plane,
+                };
+                probe.on(time, departed);
                 sink.deliver(Departure {
                     handle: entry.handle,
                     pair,
                     time,
                     latency,
-                    network: Network::Packet,
-                    bytes: entry.bytes,
+                    queue,
+                    plane,
                     ce: false,
                     ece: false,
                 });

@@ -1,6 +1,6 @@
 //! What lies between hosts: the hybrid switch, or a plain chain of queues.
 
-use etalon_switch::{Arrival, Departure, Network, Pair, Probe, Sink, Switch};
+use etalon_switch::{Arrival, Departure, Pair, Plane, Probe, QueueId, Sink, Switch};
 use etalon_units::{Span, Time};
 
 use crate::fifo::Fifo;
@@ -124,19 +124,15 @@ impl<H: Copy> Fabric<H> for Hybrid<H> {
                 break;
             }
             self.around.pop_front();
-            let opposite = Pair {
-                src: packet.pair.dst,
-                dst: packet.pair.src,
-            };
             sink.deliver(Departure {
                 handle: packet.handle,
                 pair: packet.pair,
                 time,
                 latency: self.bypass.unwrap_or_default(),
-                network: Network::Packet,
-                bytes: packet.bytes,
+                queue: QueueId::voq(packet.pair),
+                plane: Plane::PACKET,
                 ce: false,
-                ece: self.switch.announces(opposite),
+                ece: self.switch.announces(packet.pair.opposite()),
             });
         }
     }

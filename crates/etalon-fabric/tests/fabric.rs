@@ -2,8 +2,8 @@
 
 use etalon_fabric::{Chain, Entering, Fabric, Host, Hybrid, Stage};
 use etalon_switch::{
-    CircuitNetwork, Config, Configuration, Departure, DropReason, Matching, Network, PacketNetwork,
-    Pair, Probe, Schedule, Sink, Switch, VoqConfig,
+    CircuitNetwork, Config, Configuration, Departure, DropReason, Event, Matching, PacketNetwork,
+    Pair, Plane, Probe, Schedule, Sink, Switch, VoqConfig,
 };
 use etalon_units::{Rate, Serializer, Span, Time};
 
@@ -100,7 +100,7 @@ fn a_chain_queues_drops_and_delays() {
         chain.enqueue(Time(0), packet, &mut out, &mut ());
     }
     chain.enqueue(Time(0), packet(3, BACK, 1000), &mut out, &mut ());
-    assert_eq!(out.dropped, [(Time(0), 2, DropReason::VoqFull)]);
+    assert_eq!(out.dropped, [(Time(0), 2, DropReason::Full)]);
     assert_eq!(chain.next_event(), Time(50));
     drain(&mut chain, &mut out, Time(5000));
     assert_eq!(out.times(), [(3, 50), (0, 1110), (1, 2110)]);
@@ -117,12 +117,12 @@ struct Heard {
 }
 
 impl Probe for Heard {
-    fn departed(&mut self, now: Time, _: Pair, _: u32, latency: Span, _: Network) {
-        self.departed.push((now, latency));
-    }
-
-    fn dropped(&mut self, now: Time, pair: Pair, len: u32, _: u32, _: DropReason) {
-        self.dropped.push((now, pair, len));
+    fn on(&mut self, time: Time, event: Event) {
+        match event {
+            Event::Departed { latency, .. } => self.departed.push((time, latency)),
+            Event::Dropped { pair, len, .. } => self.dropped.push((time, pair, len)),
+            _ => {}
+        }
     }
 }
 
@@ -283,7 +283,7 @@ fn acknowledgements_go_around_the_switch_and_are_told_of_circuits() {
     assert_eq!(out.times()[2], (2, 100_300));
     // Up and down link and both delays.
     assert_eq!(out.times()[1], (1, 10 + 2 * 1000 + 2 * 1000));
-    assert!(out.delivered.iter().all(|d| d.network == Network::Packet));
+    assert!(out.delivered.iter().all(|d| d.plane == Plane::PACKET));
 
     let mut hybrid = Hybrid::new(switch(), None);
     let mut out = Out::default();

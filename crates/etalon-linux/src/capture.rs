@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use etalon_driver::record::Packet;
+use etalon_events::Packet;
 use etalon_measure::{Capture, IpPacket, Window};
 use etalon_switch::DropReason;
 use etalon_units::Time;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use etalon_driver::record::{RECORD_BYTES, Record};
+use etalon_events::{RECORD_BYTES, Record};
 
 /// Bytes taken from the pipe at once: as many as it holds.
 const READ: usize = 1 << 20;

@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use etalon_driver::WeekReader;
-use etalon_driver::record::{Counter, Event, Packet, Record};
 use etalon_driver::setup::Setup;
+use etalon_events::{Counter, Event, Packet, Plane, Probe, Record, Source};
 use etalon_measure::results::{Outcome, Table};
 use etalon_measure::{
     Control, Counters, FlowFacts, Meter, Metrics, Plan, Recorder, Results, results,
 };
-use etalon_switch::{Pair, Probe};
 use etalon_units::{Span, Time};
 
 use crate::capture::Packets;
@@ -68,6 +67,7 @@ struct Count {
 /// Hears the log, and measures.
 pub(crate) struct Replay<'a, O> {
     plan: &'a Plan,
+    planes: usize,
     control: &'a Control,
     observer: O,
     meter: Meter,
@@ -114,6 +114,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             traced.and_then(|t| t.pcapng.as_deref().map(|path| (path, t.window())));
         Ok(Replay {
             plan,
+            planes: plan.planes().len(),
             control,
             observer,
             meter,
@@ -145,7 +146,7 @@ impl<'a, O: Observer> Replay<'a, O> {
         self.records += 1;
         // What sockets and programs say comes from threads, perhaps a little late: it does not move the clock.
         let mut now = record.time.min(self.end);
-        if of_network(event) {
+        if event.source() != Source::Host {
             if now < self.now {
                 return Err(format!("time goes back to {} ns", now.0));
             }
@@ -159,16 +160,18 @@ impl<'a, O: Observer> Replay<'a, O> {
         if let Some(verifier) = &mut self.verifier {
             verifier.check(now, event)?;
         }
-        self.network(now, event)?;
+        self.check(record, event)?;
+        self.observer.on(now, event);
         match event {
-            Event::Entered(packet) => self.entered(now, packet)?,
-            Event::Left(packet, network) => {
-                self.check(packet.pair)?;
+            // Here runs of the sequence graph begin.
+            Event::Circuit { .. } => self.meter.follow_runs(self.observer.metrics()),
+            Event::Entered { packet } => self.entered(now, packet)?,
+            Event::Left { packet, plane } => {
                 self.in_network = self.in_network.saturating_sub(1);
                 self.packets.left(now, packet);
-                self.left(now, packet, network)?;
+                self.left(now, packet, plane)?;
             }
-            Event::Lost(packet, reason) => {
+            Event::Lost { packet, reason } => {
                 self.in_network = self.in_network.saturating_sub(1);
                 self.packets.lost(now, packet, reason);
             }
@@ -216,63 +219,6 @@ impl<'a, O: Observer> Replay<'a, O> {
         Ok(())
     }
 
-    /// Tells the probe what it is to hear.
-    #[inline(always)] // its only call
-    fn network(&mut self, now: Time, event: Event) -> Result<(), String> {
-        match event {
-            Event::Enqueue { pair, .. }
-            | Event::Dequeue { pair, .. }
-            | Event::Held { pair, .. }
-            | Event::Dropped { pair, .. }
-            | Event::Marked { pair, .. }
-            | Event::Resized { pair, .. }
-            | Event::Circuit { pair, .. }
-            | Event::Departed { pair, .. } => self.check(pair)?,
-            _ => {}
-        }
-        let probe = &mut self.observer;
-        match event {
-            Event::Enqueue { pair, len, bytes } => probe.enqueue(now, pair, len, bytes),
-            Event::Dequeue {
-                pair,
-                len,
-                bytes,
-                network,
-            } => {
-                probe.dequeue(now, pair, len, bytes, network);
-            }
-            Event::Held { pair, bytes } => probe.held(now, pair, bytes),
-            Event::Dropped {
-                pair,
-                len,
-                bytes,
-                reason,
-            } => {
-                probe.dropped(now, pair, len, bytes, reason);
-            }
-            Event::Marked { pair, len } => probe.marked(now, pair, len),
-            Event::Resized { pair, capacity } => probe.resized(now, pair, capacity),
-            Event::Week { week } => probe.week(now, week),
-            Event::Day { day } => probe.day(now, day),
-            Event::Night { day } => probe.night(now, day),
-            Event::Circuit { pair, up } => {
-                probe.circuit(now, pair, up);
-                // Here runs of the sequence graph begin.
-                self.meter.follow_runs(self.observer.metrics());
-            }
-            Event::Departed {
-                pair,
-                bytes,
-                latency,
-                network,
-            } => {
-                probe.departed(now, pair, bytes, latency, network);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
     /// A piece of a week that was computed from demand.
     #[cold]
     #[inline(never)] // it would make the frame of what every record passes larger
@@ -290,7 +236,6 @@ impl<'a, O: Observer> Replay<'a, O> {
 
     #[inline]
     fn entered(&mut self, now: Time, packet: Packet) -> Result<(), String> {
-        self.check(packet.pair)?;
         self.in_network += 1;
         self.peak_in_network = self.peak_in_network.max(self.in_network);
         self.packets.entered(now, packet);
@@ -308,12 +253,7 @@ impl<'a, O: Observer> Replay<'a, O> {
     }
 
     #[inline]
-    fn left(
-        &mut self,
-        now: Time,
-        packet: Packet,
-        network: etalon_switch::Network,
-    ) -> Result<(), String> {
+    fn left(&mut self, now: Time, packet: Packet, plane: Plane) -> Result<(), String> {
         let payload = u32::from(packet.payload);
         if payload == 0 {
             return Ok(());
@@ -322,9 +262,9 @@ impl<'a, O: Observer> Replay<'a, O> {
             Some(flow) if packet.to_server => {
                 let flow = self.flow(flow)?;
                 let end = packet.seq.wrapping_add(payload);
-                self.meter.data_left(now, flow, payload, end, network);
+                self.meter.data_left(now, flow, payload, end, plane);
             }
-            _ => self.meter.other_left(packet.pair, payload, network),
+            _ => self.meter.other_left(packet.pair, payload, plane),
         }
         Ok(())
     }
@@ -359,16 +299,21 @@ impl<'a, O: Observer> Replay<'a, O> {
         self.meter.begin(self.now, |flow| counts[flow].counters);
     }
 
+    /// An event is of racks and planes that there are. Where it is of none, they are zero in its record.
     #[inline]
-    fn check(&self, pair: Pair) -> Result<(), String> {
+    fn check(&self, record: &Record, event: Event) -> Result<(), String> {
         let racks = self.plan.racks();
-        if pair.src < racks && pair.dst < racks {
-            Ok(())
-        } else {
-            Err(format!(
+        if record.src >= racks || record.dst >= racks {
+            return Err(format!(
                 "there is no rack pair {} to {}",
-                pair.src, pair.dst
-            ))
+                record.src, record.dst
+            ));
+        }
+        match event.plane() {
+            Some(Plane(plane)) if usize::from(plane) >= self.planes => {
+                Err(format!("there is no plane {plane}"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -431,21 +376,6 @@ impl<'a, O: Observer> Replay<'a, O> {
             verified: self.verifier.map(|v| v.packets()),
         })
     }
-}
-
-/// The network says it, and in order.
-#[inline]
-fn of_network(event: Event) -> bool {
-    !matches!(
-        event,
-        Event::Cwnd { .. }
-            | Event::Started { .. }
-            | Event::Done { .. }
-            | Event::Counter { .. }
-            | Event::Exited { .. }
-            | Event::Output { .. }
-            | Event::Failure { .. }
-    )
 }
 
 fn threshold(value: u64) -> Option<u32> {

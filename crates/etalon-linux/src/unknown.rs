@@ -1,6 +1,6 @@
 //! Counters that the kernel did not live to tell are -1 in the table of flows.
 
-use etalon_driver::record::Counter;
+use etalon_events::Counter;
 use etalon_measure::results::{Column, Table};
 
 const COLUMNS: [(&str, Counter); 6] = [

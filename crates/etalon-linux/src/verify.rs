@@ -4,11 +4,11 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-use etalon_driver::record::{Event, Packet};
+use etalon_driver::Network;
 use etalon_driver::setup::Setup;
-use etalon_driver::{Events, Network};
+use etalon_events::{Event, Listener, Packet, Probe, Source};
 use etalon_fabric::{Entering, Fabric};
-use etalon_switch::{Departure, DropReason, Network as Carrier, Pair, Schedule, Sink};
+use etalon_switch::{Departure, DropReason, Pair, Plane, Schedule, Sink};
 use etalon_units::Time;
 
 /// The network outside the kernel, and what it has done that the kernel's has not yet said.
@@ -36,13 +36,14 @@ impl Verifier {
     /// The kernel says that `event` happened `now`. The error is a sentence: what should have happened instead.
     pub(crate) fn check(&mut self, now: Time, event: Event) -> Result<(), String> {
         match event {
-            Event::Entered(packet) => {
+            Event::Entered { packet } => {
                 // As the kernel does: what is due at one instant comes before what enters then.
                 self.advance(|next| next <= now);
                 self.packets += 1;
                 let (mut sink, mut probe) = said(&self.expected);
                 if packet.pair.src == packet.pair.dst {
-                    sink.say(now, Event::Left(packet, Carrier::Packet)); // its ToR switch returns it at once
+                    let plane = Plane::PACKET;
+                    sink.say(now, Event::Left { packet, plane }); // its ToR switch returns it at once
                     return Ok(());
                 }
                 let entering = Entering {
@@ -62,28 +63,20 @@ impl Verifier {
                     Some(other) => Err(self.differ(None, Some(other))),
                 }
             }
-            Event::Enqueue { .. }
-            | Event::Dequeue { .. }
-            | Event::Held { .. }
-            | Event::Dropped { .. }
-            | Event::Marked { .. }
-            | Event::Resized { .. }
-            | Event::Week { .. }
-            | Event::Day { .. }
-            | Event::Night { .. }
-            | Event::Circuit { .. }
-            | Event::Departed { .. }
-            | Event::Left(..)
-            | Event::Lost(..) => {
-                if self.expected.get_mut().is_empty() {
-                    self.advance(|next| next <= now);
-                }
-                match self.expected.get_mut().pop_front() {
-                    Some(other) if other == (now, event) => Ok(()),
-                    other => Err(self.differ(Some((now, event)), other)),
-                }
-            }
+            Event::Left { .. } | Event::Lost { .. } => self.compare(now, event),
+            _ if event.source() == Source::Network => self.compare(now, event),
             _ => Ok(()),
+        }
+    }
+
+    /// The network outside says the same next.
+    fn compare(&mut self, now: Time, event: Event) -> Result<(), String> {
+        if self.expected.get_mut().is_empty() {
+            self.advance(|next| next <= now);
+        }
+        match self.expected.get_mut().pop_front() {
+            Some(other) if other == (now, event) => Ok(()),
+            other => Err(self.differ(Some((now, event)), other)),
         }
     }
 
@@ -129,10 +122,8 @@ fn is_tcp(packet: &Packet) -> bool {
 }
 
 /// Write down what leaves the network outside, and what it does.
-fn said(
-    expected: &RefCell<VecDeque<(Time, Event)>>,
-) -> (Said<'_>, Events<impl FnMut(Time, Event) + '_>) {
-    let probe = Events(|now, event| expected.borrow_mut().push_back((now, event)));
+fn said(expected: &RefCell<VecDeque<(Time, Event)>>) -> (Said<'_>, impl Probe + '_) {
+    let probe = Listener(|now, event| expected.borrow_mut().push_back((now, event)));
     (Said(expected), probe)
 }
 
@@ -152,20 +143,21 @@ impl Sink<Packet> for Said<'_> {
             ece: departure.ece && is_tcp(&departure.handle),
             ..departure.handle
         };
-        self.say(departure.time, Event::Left(packet, departure.network));
+        let plane = departure.plane;
+        self.say(departure.time, Event::Left { packet, plane });
     }
 
     fn discard(&mut self, now: Time, packet: Packet, _pair: Pair, reason: DropReason) {
-        self.say(now, Event::Lost(packet, reason));
+        self.say(now, Event::Lost { packet, reason });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use etalon_driver::record::Record;
     use etalon_driver::setup::{HostSetup, NetworkSetup, StageSetup, TcpSetup};
     use etalon_driver::{Driver, Environment, Milestone, Sent, WeekReader};
+    use etalon_events::Record;
     use etalon_schedule::{ControlConfig, Estimator, Pace};
     use etalon_switch::{
         CircuitNetwork, Config, Configuration, Marking, Matching, PacketNetwork, Resize, Schedule,
@@ -355,7 +347,7 @@ mod tests {
                 _ => dumbbell(),
             });
             let mut log = log(&setup, &sends);
-            let entered = log.iter().filter(|r| matches!(Event::of(r), Ok(Event::Entered(_)))).count();
+            let entered = log.iter().filter(|r| matches!(Event::of(r), Ok(Event::Entered { .. }))).count();
             prop_assert_eq!(verify(&setup, &log), Ok(entered as u64));
 
             // A record that is missing is a difference, unless the network says nothing by it.
@@ -366,7 +358,7 @@ mod tests {
                 Ok(Event::Demanded { .. } | Event::PlannedDay { .. } | Event::PlannedCircuit { .. } | Event::Computed { .. })
             );
             if !is_of_a_week
-                && !matches!(told, Ok(Event::Begin | Event::End { .. } | Event::Entered(_)))
+                && !matches!(told, Ok(Event::Begin | Event::End { .. } | Event::Entered { .. }))
             {
                 log.remove(index);
                 prop_assert!(verify(&setup, &log).is_err(), "{:?}", told);

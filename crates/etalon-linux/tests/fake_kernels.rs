@@ -7,7 +7,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use common::{Fake, Written, plan};
-use etalon_driver::record::{Counter, Event};
+use etalon_events::{Counter, Event};
 use etalon_linux::{Cause, LinuxError, Options, Output, Program, Run, run};
 use etalon_measure::Control;
 use etalon_measure::results::Column;

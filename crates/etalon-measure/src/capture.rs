@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use etalon_switch::DropReason;
+use etalon_events::DropReason;
 use etalon_units::Time;
 
 use crate::pcapng::{Interface, IpPacket, PcapNg};
@@ -111,8 +111,8 @@ fn interfaces(racks: u16) -> Vec<Interface> {
 
 fn words(reason: DropReason) -> &'static str {
     match reason {
-        DropReason::VoqFull => "the VOQ was full",
-        DropReason::Shrunk => "the VOQ shrank",
+        DropReason::Full => "the queue was full",
+        DropReason::Shrunk => "the queue shrank",
         DropReason::HoldFull => "the hold was full",
     }
 }

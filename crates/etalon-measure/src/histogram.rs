@@ -13,10 +13,17 @@ impl Histogram {
     #[inline]
     pub(crate) fn record(&mut self, value: u64) {
         let index = index_of(value);
-        if index >= self.counts.len() {
-            self.counts.resize(index + 1, 0);
+        match self.counts.get_mut(index) {
+            Some(count) => *count += 1,
+            None => self.grow(index),
         }
-        self.counts[index] += 1;
+    }
+
+    /// The first value in the last bin.
+    #[cold]
+    fn grow(&mut self, index: usize) {
+        self.counts.resize(index, 0);
+        self.counts.push(1);
     }
 
     /// Nonempty bins as (lower, upper, count), upper excluded.

@@ -1,6 +1,6 @@
 //! What is the same whichever engine runs an experiment: the resolved [`Plan`], what is measured, and the [`Results`].
 //!
-//! An engine gives network events to [`Metrics`] (a [`Probe`](etalon_switch::Probe)) and what it sees of flows to a
+//! An engine gives network events to [`Metrics`] (a [`Probe`](etalon_events::Probe)) and what it sees of flows to a
 //! [`Meter`], both as they happen and in the order of virtual time, and at the end an [`Outcome`] to
 //! [`results::collect`]:
 //!
@@ -16,7 +16,6 @@ pub mod address;
 mod capture;
 mod computed;
 mod control;
-mod digest;
 mod histogram;
 mod meter;
 mod pcapng;

@@ -1,6 +1,6 @@
 //! What is measured of flows.
 
-use etalon_switch::{Network, Pair};
+use etalon_events::{Pair, Plane};
 use etalon_units::Time;
 
 use crate::plan::{FlowPlan, Plan};
@@ -153,18 +153,11 @@ impl Meter {
     }
 
     /// Data of `flow` left the network towards its server: `payload` bytes up to sequence number `end_seq` (excluded),
-    /// carried by `network`.
+    /// carried by `plane`.
     #[inline]
-    pub fn data_left(
-        &mut self,
-        now: Time,
-        flow: usize,
-        payload: u32,
-        end_seq: u32,
-        network: Network,
-    ) {
+    pub fn data_left(&mut self, now: Time, flow: usize, payload: u32, end_seq: u32, plane: Plane) {
         let flow = &mut self.flows[flow];
-        flow.payload[network as usize] += u64::from(payload);
+        flow.payload[plane.index()] += u64::from(payload);
         self.delivered += 1;
         if flow.measured {
             let (value, curve) = (flow.reach(end_seq) as i64, &mut self.sequence);
@@ -175,9 +168,9 @@ impl Meter {
 
     /// A packet with `payload` bytes that belongs to no flow of the plan left the network.
     #[inline]
-    pub fn other_left(&mut self, pair: Pair, payload: u32, network: Network) {
+    pub fn other_left(&mut self, pair: Pair, payload: u32, plane: Plane) {
         let index = usize::from(pair.src) * self.racks + usize::from(pair.dst);
-        self.others[index][network as usize] += u64::from(payload);
+        self.others[index][plane.index()] += u64::from(payload);
         self.delivered += 1;
     }
 

@@ -335,6 +335,15 @@ impl Plan {
         }
     }
 
+    /// Names of the network's planes, by number.
+    #[must_use]
+    pub fn planes(&self) -> &'static [&'static str] {
+        match &self.network {
+            NetworkPlan::Rdcn(_) => &etalon_switch::PLANES,
+            NetworkPlan::Dumbbell(_) => &etalon_switch::PLANES[..1],
+        }
+    }
+
     /// Number of hosts in each rack.
     #[must_use]
     pub fn hosts(&self) -> u16 {

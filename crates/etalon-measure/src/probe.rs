@@ -1,10 +1,10 @@
 //! Streaming measurements of what the network does.
 
-use etalon_switch::{DropReason, Network, Pair, Probe, Schedule};
+use etalon_events::{Digest, DropReason, Event, Pair, Plane, Probe};
+use etalon_switch::Schedule;
 use etalon_units::{Span, Time};
 
 use crate::computed::Computed;
-use crate::digest::Digest;
 use crate::histogram::Histogram;
 use crate::plan::{Plan, PlanError};
 use crate::sequence::{Curve, Follower, Runs};
@@ -17,7 +17,7 @@ const DATA_BYTES: u32 = 1000;
 pub(crate) struct PairMetrics {
     pub(crate) latency: [Histogram; 2],
     pub(crate) data_packets: [u64; 2],
-    pub(crate) dropped: [u64; 3],
+    pub(crate) dropped: [u64; DropReason::ALL.len()],
     pub(crate) marked: u64,
     pub(crate) first: Option<Time>,
     pub(crate) last: Time,
@@ -108,6 +108,8 @@ pub(crate) struct DayMetrics {
 #[derive(Debug)]
 pub struct Metrics {
     racks: usize,
+    /// Their names.
+    pub(crate) planes: &'static [&'static str],
     pairs: Vec<Option<Box<PairMetrics>>>,
     pub(crate) measured: Pair,
     measuring: bool,
@@ -136,6 +138,7 @@ impl Metrics {
         let voq_curve = Curve::new(&runs);
         Ok(Metrics {
             racks,
+            planes: plan.planes(),
             pairs: (0..racks * racks).map(|_| None).collect(),
             measured: plan.measured_pair(),
             measuring: false,
@@ -146,7 +149,7 @@ impl Metrics {
             runs,
             voq_curve,
             voq_follower: Follower::default(),
-            digest: Digest::new(),
+            digest: Digest::default(),
         })
     }
 
@@ -193,15 +196,7 @@ impl Metrics {
         self.pairs[index].get_or_insert_default()
     }
 
-    #[inline]
-    fn note(&mut self, kind: u64, now: Time, pair: Pair, value: u64) {
-        self.digest.mix(now.0);
-        self.digest
-            .mix(kind << 32 | u64::from(pair.src) << 16 | u64::from(pair.dst));
-        self.digest.mix(value);
-    }
-
-    #[inline]
+    #[inline(always)] // with every packet, twice
     fn voq(&mut self, now: Time, pair: Pair, len: u32) {
         self.pair_mut(pair).voq = len;
         if pair == self.measured {
@@ -209,7 +204,7 @@ impl Metrics {
         }
     }
 
-    #[inline]
+    #[inline(never)] // of one pair only
     fn follow_voq(&mut self, now: Time, len: u32) {
         let (runs, curve) = (&self.runs, &mut self.voq_curve);
         self.voq_follower
@@ -218,53 +213,70 @@ impl Metrics {
 }
 
 impl Probe for Metrics {
-    #[inline]
-    fn enqueue(&mut self, now: Time, pair: Pair, len: u32, bytes: u32) {
-        self.note(1, now, pair, u64::from(len) << 17 | u64::from(bytes));
-        self.voq(now, pair, len);
+    #[inline(always)] // each emitter knows its event
+    fn on(&mut self, time: Time, event: Event) {
+        self.digest.event(time, &event);
+        match event {
+            Event::Enqueue { pair, len, .. } => self.voq(time, pair, len),
+            Event::Dequeue {
+                pair,
+                len,
+                bytes,
+                plane,
+                ..
+            } => self.dequeued(time, pair, len, bytes, plane),
+            Event::Departed {
+                pair,
+                bytes,
+                latency,
+                plane,
+                ..
+            } if bytes > self.data_bytes => self.data_departed(time, pair, latency, plane),
+            Event::Dropped {
+                pair, len, reason, ..
+            } => self.dropped(time, pair, len, reason),
+            Event::Marked { pair, .. } => self.marked(pair),
+            Event::Circuit { pair, up, .. } => self.circuit(time, pair, up),
+            Event::Week { .. } => self.week(time),
+            _ => {}
+        }
     }
+}
 
+/// What is measured of each event.
+impl Metrics {
     #[inline]
-    fn dequeue(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, network: Network) {
-        self.note(2, now, pair, u64::from(len) << 17 | u64::from(bytes));
+    fn dequeued(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, plane: Plane) {
         self.voq(now, pair, len);
         if pair == self.measured {
-            match network {
-                Network::Circuit => self.days.circuit.packet(now, bytes),
-                Network::Packet => self.days.packet.packet(now, bytes),
+            match plane {
+                Plane::CIRCUIT => self.days.circuit.packet(now, bytes),
+                _ => self.days.packet.packet(now, bytes),
             }
         }
     }
 
-    fn dropped(&mut self, now: Time, pair: Pair, len: u32, _bytes: u32, reason: DropReason) {
-        self.note(3, now, pair, reason as u64);
+    #[inline(always)] // with every packet delivered
+    fn data_departed(&mut self, now: Time, pair: Pair, latency: Span, plane: Plane) {
+        let p = self.pair_mut(pair);
+        p.latency[plane.index()].record(latency.0);
+        p.data_packets[plane.index()] += 1;
+        p.first.get_or_insert(now);
+        p.last = now;
+        p.voq_sum += u64::from(p.voq);
+    }
+
+    #[cold]
+    fn marked(&mut self, pair: Pair) {
+        self.pair_mut(pair).marked += 1;
+    }
+
+    fn dropped(&mut self, now: Time, pair: Pair, len: u32, reason: DropReason) {
         self.voq(now, pair, len);
         self.pair_mut(pair).dropped[reason as usize] += 1;
     }
 
-    fn marked(&mut self, now: Time, pair: Pair, len: u32) {
-        self.note(4, now, pair, u64::from(len));
-        self.pair_mut(pair).marked += 1;
-    }
-
-    fn resized(&mut self, now: Time, pair: Pair, capacity: u32) {
-        self.note(5, now, pair, u64::from(capacity));
-    }
-
-    fn held(&mut self, now: Time, pair: Pair, bytes: u32) {
-        self.note(8, now, pair, u64::from(bytes));
-    }
-
-    fn day(&mut self, now: Time, day: u32) {
-        self.note(9, now, Pair::default(), u64::from(day));
-    }
-
-    fn night(&mut self, now: Time, day: u32) {
-        self.note(10, now, Pair::default(), u64::from(day));
-    }
-
-    fn week(&mut self, now: Time, week: u64) {
-        self.note(11, now, Pair::default(), week);
+    fn week(&mut self, now: Time) {
         let days = &mut self.days;
         if let Some(start) = days.week_start.replace(now) {
             days.week.add((now - start).0 as f64);
@@ -272,7 +284,6 @@ impl Probe for Metrics {
     }
 
     fn circuit(&mut self, now: Time, pair: Pair, up: bool) {
-        self.note(6, now, pair, u64::from(up));
         let from = self.measured_from;
         let p = self.pair_mut(pair);
         if up {
@@ -302,25 +313,5 @@ impl Probe for Metrics {
                 self.runs.cut(now);
             }
         }
-    }
-
-    #[inline(always)] // with every packet delivered
-    fn departed(&mut self, now: Time, pair: Pair, bytes: u32, latency: Span, network: Network) {
-        self.note(7, now, pair, latency.0);
-        if bytes > self.data_bytes {
-            self.data_departed(now, pair, latency, network);
-        }
-    }
-}
-
-impl Metrics {
-    #[inline(always)] // its only call
-    fn data_departed(&mut self, now: Time, pair: Pair, latency: Span, network: Network) {
-        let p = self.pair_mut(pair);
-        p.latency[network as usize].record(latency.0);
-        p.data_packets[network as usize] += 1;
-        p.first.get_or_insert(now);
-        p.last = now;
-        p.voq_sum += u64::from(p.voq);
     }
 }

@@ -1,6 +1,6 @@
 //! What a run returns: tables of columns.
 
-use etalon_switch::{Network, Pair};
+use etalon_events::{Pair, Plane};
 use etalon_units::Time;
 
 use crate::computed::Computed;
@@ -81,15 +81,6 @@ pub struct Write {
     pub start: Time,
     /// When the whole file was acknowledged.
     pub end: Option<Time>,
-}
-
-const NETWORKS: [Network; 2] = [Network::Packet, Network::Circuit];
-
-fn name(network: Network) -> &'static str {
-    match network {
-        Network::Packet => "packet",
-        Network::Circuit => "circuit",
-    }
 }
 
 /// What an engine hands over at the end of a run.
@@ -273,14 +264,14 @@ fn pairs(plan: &Plan, meter: &Meter, metrics: &Metrics, end: Time) -> Result<Tab
     let metric = |f: &dyn Fn(&PairMetrics) -> i64| {
         integers(&rows, |r: &Row| metrics.pair(r.pair).map_or(0, f))
     };
-    let utilization = |network: Network, rate: u64| {
-        let share = |r: &Row| match network {
-            Network::Circuit => r.day_share,
-            Network::Packet => 1.0 - r.day_share,
+    let utilization = |plane: Plane, rate: u64| {
+        let share = |r: &Row| match plane {
+            Plane::CIRCUIT => r.day_share,
+            _ => 1.0 - r.day_share,
         };
         let capacity = |r: &Row| r.span_s * share(r) * rate as f64 / 8.0;
         let one = |r: &Row| match capacity(r) {
-            c if c > 0.0 => r.payload[network as usize] as f64 / c,
+            c if c > 0.0 => r.payload[plane.index()] as f64 / c,
             _ => 0.0,
         };
         Column::Floats(rows.iter().map(one).collect())
@@ -316,11 +307,11 @@ fn pairs(plan: &Plan, meter: &Meter, metrics: &Metrics, end: Time) -> Result<Tab
         ),
         (
             "circuit_utilization",
-            utilization(Network::Circuit, circuit_rate),
+            utilization(Plane::CIRCUIT, circuit_rate),
         ),
         (
             "packet_utilization",
-            utilization(Network::Packet, packet_rate),
+            utilization(Plane::PACKET, packet_rate),
         ),
         ("dropped_voq", metric(&|m| m.dropped[0] as i64)),
         ("dropped_shrink", metric(&|m| m.dropped[1] as i64)),
@@ -340,9 +331,9 @@ fn latency(plan: &Plan, metrics: &Metrics) -> Table {
         let Some(m) = metrics.pair(pair) else {
             continue;
         };
-        for network in NETWORKS {
-            for bin in m.latency[network as usize].bins() {
-                rows.push((pair, name(network), bin));
+        for (plane, name) in plan.planes().iter().enumerate() {
+            for bin in m.latency[plane].bins() {
+                rows.push((pair, name, bin));
             }
         }
     }
@@ -351,7 +342,7 @@ fn latency(plan: &Plan, metrics: &Metrics) -> Table {
         ("dst", integers(&rows, |r| r.0.dst.into())),
         (
             "network",
-            Column::Text(rows.iter().map(|r| r.1.to_owned()).collect()),
+            Column::Text(rows.iter().map(|r| (*r.1).to_owned()).collect()),
         ),
         ("lower_ns", integers(&rows, |r| r.2.0 as i64)),
         ("upper_ns", integers(&rows, |r| r.2.1 as i64)),

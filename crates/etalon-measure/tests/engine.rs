@@ -1,11 +1,11 @@
 //! The measurements as an engine uses them, with numbers that can be computed by hand.
 
+use etalon_events::{DropReason, Event, Pair, Plane, Probe, QueueId};
 use etalon_measure::results::{self, Column, Outcome, Results, Table};
 use etalon_measure::{
     Capture, Counters, FlowFacts, HEADERS, IpPacket, Meter, Metrics, Plan, PlanError, Recorder,
     TraceRequest,
 };
-use etalon_switch::{DropReason, Network, Pair, Probe};
 use etalon_units::{Span, Time};
 use serde_json::{Value, json};
 
@@ -60,6 +60,21 @@ fn counters(received: u64, retransmits: u64) -> Counters {
     }
 }
 
+fn circuit(up: bool) -> Event {
+    let (pair, plane) = (FORTH, Plane::CIRCUIT);
+    Event::Circuit { pair, plane, up }
+}
+
+fn departed(pair: Pair, bytes: u32, latency: Span, plane: Plane) -> Event {
+    Event::Departed {
+        pair,
+        queue: QueueId::voq(pair),
+        bytes,
+        latency,
+        plane,
+    }
+}
+
 /// An engine that sends a segment of flow 0 each 10 us, whose stream starts just below 2^32.
 fn run(plan: &Plan) -> Results {
     let first = u32::MAX - 12_345;
@@ -76,24 +91,24 @@ fn run(plan: &Plan) -> Results {
             meter.begin(now, |flow| counters[flow]);
         }
         match step % 10 {
-            0 => metrics.circuit(now, FORTH, true),
-            8 => metrics.circuit(now, FORTH, false),
+            0 => metrics.on(now, circuit(true)),
+            8 => metrics.on(now, circuit(false)),
             _ => {}
         }
         meter.follow_runs(&metrics);
-        let network = if step % 10 < 8 {
-            Network::Circuit
+        let plane = if step % 10 < 8 {
+            Plane::CIRCUIT
         } else {
-            Network::Packet
+            Plane::PACKET
         };
-        metrics.departed(now, FORTH, 9014, Span(30_000), network);
+        metrics.on(now, departed(FORTH, 9014, Span(30_000), plane));
         let end = (step as u32 + 1) * 8948;
-        meter.data_left(now, 0, 8948, first.wrapping_add(end), network);
+        meter.data_left(now, 0, 8948, first.wrapping_add(end), plane);
         if step == 60 {
             meter.follow_cwnd(now, 0, 20);
             // What a program sends the other way.
-            metrics.departed(now, BACK, 1514, Span(20_000), Network::Packet);
-            meter.other_left(BACK, 1448, Network::Packet);
+            metrics.on(now, departed(BACK, 1514, Span(20_000), Plane::PACKET));
+            meter.other_left(BACK, 1448, Plane::PACKET);
         }
         meter.received(now, 1, 2000 * step);
     }
@@ -178,10 +193,19 @@ fn a_trace_records_its_part_of_the_run() {
     };
     assert_eq!(request.shorten(&plan).duration_ns, 300_000);
     let mut recorder = Recorder::new(Metrics::new(&plan).unwrap(), request.window());
-    recorder.enqueue(Time(19), FORTH, 1, 9014);
-    recorder.enqueue(Time(20), FORTH, 2, 9014);
-    recorder.departed(Time(299_999), FORTH, 9014, Span(299_980), Network::Circuit);
-    recorder.week(Time(300_000), 3);
+    let enqueue = |len| Event::Enqueue {
+        pair: FORTH,
+        queue: QueueId::voq(FORTH),
+        len,
+        bytes: 9014,
+    };
+    recorder.on(Time(19), enqueue(1));
+    recorder.on(Time(20), enqueue(2));
+    // Nobody queues or carries anything.
+    recorder.on(Time(21), Event::Started { flow: 0 });
+    let leaves = departed(FORTH, 9014, Span(299_980), Plane::CIRCUIT);
+    recorder.on(Time(299_999), leaves);
+    recorder.on(Time(300_000), Event::Week { week: 3 });
     let table = recorder.into_table();
     assert_eq!(integers(&table, "t_ns"), [20, 299_999]);
     assert_eq!(integers(&table, "value"), [2, 299_980]);

@@ -4,7 +4,7 @@ use etalon_fabric::Host;
 use etalon_measure::plan::FlowPlan;
 use etalon_measure::results::Write;
 use etalon_measure::{FlowFacts, Meter, Plan, PlanError};
-use etalon_switch::{Departure, DropReason, Network, Pair, Sink};
+use etalon_switch::{Departure, DropReason, Pair, Plane, Sink};
 use etalon_tcp::Flags;
 use etalon_units::{Rate, Serializer, Span, Time};
 
@@ -312,20 +312,20 @@ impl<T: Tap, A: Announce> World<T, A> {
         self.receive(now, id, None);
     }
 
-    /// A packet reaches its host, carried by `network` unless it stayed in its rack.
+    /// A packet reaches its host, carried by `plane` unless it stayed in its rack.
     #[inline(always)] // called for every packet from one place
-    fn receive(&mut self, now: Time, id: PacketId, network: Option<Network>) {
+    fn receive(&mut self, now: Time, id: PacketId, plane: Option<Plane>) {
         let packet = self.pool.get_mut(id);
         let index = packet.to;
         let flow = (index >> 1) as usize;
         let to_client = index & 1 == 0;
         let payload = u32::from(packet.segment.len);
-        if let (Some(network), true) = (network, payload > 0) {
+        if let (Some(plane), true) = (plane, payload > 0) {
             if to_client {
-                self.meter.other_left(packet.pair, payload, network);
+                self.meter.other_left(packet.pair, payload, plane);
             } else {
                 let end = packet.segment.seq.wrapping_add(payload);
-                self.meter.data_left(now, flow, payload, end, network);
+                self.meter.data_left(now, flow, payload, end, plane);
             }
         }
         let connection = &mut self.flows.end(index).connection;
@@ -364,7 +364,7 @@ impl<T: Tap, A: Announce> Sink<PacketId> for World<T, A> {
             self.announce
                 .delivered(departure.time, stream, offset, len.into());
         }
-        self.receive(departure.time, departure.handle, Some(departure.network));
+        self.receive(departure.time, departure.handle, Some(departure.plane));
     }
 
     fn discard(&mut self, now: Time, handle: PacketId, _pair: Pair, reason: DropReason) {

@@ -27,9 +27,9 @@ pub(crate) enum Kind {
     UplinkArrival,
 }
 
-/// An event: `rack` is the rack of its link, 0 for the schedule.
+/// An event that is due: `rack` is the rack of its link, 0 for the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Event {
+pub(crate) struct Due {
     pub(crate) time: Time,
     pub(crate) kind: Kind,
     pub(crate) rack: u16,
@@ -92,7 +92,7 @@ impl Agenda {
 
     /// The first event if it is due at or before `now`. It stays until its source sets another time.
     #[inline]
-    pub(crate) fn first(&self, now: Time) -> Option<Event> {
+    pub(crate) fn first(&self, now: Time) -> Option<Due> {
         let (time, leaf) = (time_of(self.nodes[1]), self.nodes[1] as u32);
         if time > now || time == Time::MAX {
             return None;
@@ -107,7 +107,7 @@ impl Agenda {
             _ => Kind::UplinkArrival,
         };
         let rack = (leaf & ((1 << self.shift) - 1)) as u16;
-        Some(Event { time, kind, rack })
+        Some(Due { time, kind, rack })
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
             }
             for (time, kind, rack) in expected {
                 assert_eq!(agenda.next_time(), time);
-                assert_eq!(agenda.first(Time(7)), Some(Event { time, kind, rack }));
+                assert_eq!(agenda.first(Time(7)), Some(Due { time, kind, rack }));
                 agenda.set(kind, rack, Time::MAX);
             }
             assert_eq!(agenda.next_time(), Time::MAX);

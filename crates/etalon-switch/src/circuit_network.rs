@@ -8,7 +8,7 @@ use crate::agenda::Kind;
 use crate::link::Link;
 use crate::pool::PacketId;
 use crate::switch::Core;
-use crate::{Config, Network, Pair, Probe, Sink};
+use crate::{Config, Event, Pair, Plane, Probe, QueueId, Sink};
 
 /// For each rack the circuit that ends there.
 #[derive(Debug)]
@@ -74,10 +74,18 @@ impl CircuitFabric {
             if *source_free_at > now {
                 next = *source_free_at;
             } else {
+                let queue = QueueId::voq(pair);
                 let voq = core.voqs.get_mut(pair);
                 if let Some(id) = voq.pop(&core.pool) {
                     let packet = core.pool.get(id);
-                    probe.dequeue(now, pair, voq.len(), packet.bytes, Network::Circuit);
+                    let dequeue = Event::Dequeue {
+                        pair,
+                        queue,
+                        len: voq.len(),
+                        bytes: packet.bytes,
+                        plane: Plane::CIRCUIT,
+                    };
+                    probe.on(now, dequeue);
                     sink.dequeued(now, packet.handle);
                     let has_more = voq.has_backlog();
                     let end = link.send(now, id, &mut core.pool, &mut core.agenda);

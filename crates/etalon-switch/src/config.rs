@@ -6,6 +6,9 @@ use etalon_units::{Rate, Span};
 
 use crate::Pair;
 
+/// The names of the hybrid's planes, by number.
+pub const PLANES: [&str; 2] = ["packet", "circuit"];
+
 /// Everything that a switch needs to know, except its schedule.
 #[derive(Clone, Debug)]
 pub struct Config {

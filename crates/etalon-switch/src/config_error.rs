@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::{Config, Network, Pair};
+use crate::{Config, PLANES, Pair, Plane};
 
 /// Why there is no such switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,10 +20,10 @@ pub enum ConfigError {
         /// The racks of the schedule.
         schedule: u16,
     },
-    /// A network with a rate of zero.
+    /// A plane with a rate of zero.
     NoRate {
-        /// The network.
-        network: Network,
+        /// The plane.
+        plane: Plane,
     },
     /// Internal queues without room for a packet.
     NoInternalQueue,
@@ -65,11 +65,8 @@ impl fmt::Display for ConfigError {
                     "the schedule is for {schedule} racks, the switch has {racks}"
                 )
             }
-            ConfigError::NoRate { network } => {
-                let name = match network {
-                    Network::Packet => "packet",
-                    Network::Circuit => "circuit",
-                };
+            ConfigError::NoRate { plane } => {
+                let name = PLANES[plane.index()];
                 write!(f, "the rate of the {name} network must be more than zero")
             }
             ConfigError::NoInternalQueue => {
@@ -107,12 +104,12 @@ impl Config {
         if self.racks < 2 {
             return Err(ConfigError::TooFewRacks { racks: self.racks });
         }
-        for (network, rate) in [
-            (Network::Packet, self.packet.rate),
-            (Network::Circuit, self.circuit.rate),
+        for (plane, rate) in [
+            (Plane::PACKET, self.packet.rate),
+            (Plane::CIRCUIT, self.circuit.rate),
         ] {
             if rate.as_bps() == 0 {
-                return Err(ConfigError::NoRate { network });
+                return Err(ConfigError::NoRate { plane });
             }
         }
         if self.packet.internal_queue == 0 {

@@ -5,7 +5,7 @@
 //! for every other rack; both networks drain the VOQs.
 //!
 //! The crate is sans-I/O: time is an argument, packets are opaque handles, and what happens comes out through the
-//! [`Sink`] (packets) and the [`Probe`] (events). It is `no_std`, so that a simulator and a kernel drive the same code.
+//! [`Sink`] (packets) and a [`Probe`] (events). It is `no_std`, so that a simulator and a kernel drive the same code.
 #![no_std]
 
 extern crate alloc;
@@ -18,14 +18,15 @@ mod executor;
 mod link;
 mod packet_network;
 mod pool;
-mod probe;
 mod round_robin;
 mod schedule;
+mod sink;
 mod switch;
 mod voq;
 
-pub use config::{CircuitNetwork, Config, Marking, PacketNetwork, Resize, VoqConfig};
+pub use config::{CircuitNetwork, Config, Marking, PLANES, PacketNetwork, Resize, VoqConfig};
 pub use config_error::ConfigError;
-pub use probe::{Departure, DropReason, Network, Pair, Probe, Sink};
+pub use etalon_events::{DropReason, Event, Pair, Plane, Probe, QueueId};
 pub use schedule::{Configuration, Matching, Schedule, ScheduleError};
+pub use sink::{Departure, Sink};
 pub use switch::{Arrival, Switch};

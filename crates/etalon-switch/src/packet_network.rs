@@ -9,7 +9,7 @@ use crate::link::Link;
 use crate::pool::{PacketId, Queue};
 use crate::round_robin::RoundRobin;
 use crate::switch::Core;
-use crate::{Config, Network, Pair, Probe, Sink};
+use crate::{Config, Event, Pair, Plane, Probe, QueueId, Sink};
 
 /// One switch with a link from and to each ToR.
 #[derive(Debug)]
@@ -89,13 +89,21 @@ impl PacketFabric {
         let mut next = Time::MAX;
         if let Some(dst) = open.serve() {
             let pair = Pair { src, dst };
+            let queue = QueueId::voq(pair);
             let voq = core.voqs.get_mut(pair);
             if let Some(id) = voq.pop(&core.pool) {
                 if !voq.has_backlog() {
                     open.remove(dst);
                 }
                 let packet = core.pool.get(id);
-                probe.dequeue(now, pair, voq.len(), packet.bytes, Network::Packet);
+                let dequeue = Event::Dequeue {
+                    pair,
+                    queue,
+                    len: voq.len(),
+                    bytes: packet.bytes,
+                    plane: Plane::PACKET,
+                };
+                probe.on(now, dequeue);
                 sink.dequeued(now, packet.handle);
                 let end = uplink.send(now, id, &mut core.pool, &mut core.agenda);
                 if !open.is_empty() {

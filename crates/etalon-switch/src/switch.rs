@@ -4,13 +4,15 @@ use alloc::vec::Vec;
 
 use etalon_units::{Span, Time};
 
-use crate::agenda::{Agenda, Event, Kind};
+use crate::agenda::{Agenda, Due, Kind};
 use crate::circuit_network::CircuitFabric;
 use crate::executor::{Action, Executor, Leads, Signal, Step, Week};
 use crate::packet_network::PacketFabric;
 use crate::pool::{Packet, PacketId, Pool};
 use crate::voq::Voqs;
-use crate::{Config, ConfigError, Departure, DropReason, Network, Pair, Probe, Schedule, Sink};
+use crate::{
+    Config, ConfigError, Departure, DropReason, Event, Pair, Plane, Probe, QueueId, Schedule, Sink,
+};
 
 /// A packet that enters the switch from a host of rack `pair.src`.
 #[derive(Clone, Copy, Debug)]
@@ -181,8 +183,16 @@ impl<H: Copy> Switch<H> {
         let voq = core.voqs.get(pair);
         let len = voq.len();
         if len >= voq.capacity() {
-            probe.dropped(now, pair, len, bytes, DropReason::VoqFull);
-            sink.discard(now, handle, pair, DropReason::VoqFull);
+            let (queue, reason) = (QueueId::voq(pair), DropReason::Full);
+            let dropped = Event::Dropped {
+                pair,
+                queue,
+                len,
+                bytes,
+                reason,
+            };
+            probe.on(now, dropped);
+            sink.discard(now, handle, pair, reason);
             return;
         }
         let len = len + 1;
@@ -196,26 +206,33 @@ impl<H: Copy> Switch<H> {
             ce,
         });
         core.voqs.get_mut(pair).push(&mut core.pool, id);
-        probe.enqueue(now, pair, len, bytes);
+        let queue = QueueId::voq(pair);
+        let enqueue = Event::Enqueue {
+            pair,
+            queue,
+            len,
+            bytes,
+        };
+        probe.on(now, enqueue);
         if ce {
-            probe.marked(now, pair, len);
+            probe.on(now, Event::Marked { pair, queue, len });
         }
         self.backlogged(now, pair, sink, probe);
     }
 
     /// Does everything that is due at or before `now`, in order.
     pub fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
-        while let Some(Event { time, kind, rack }) = self.core.agenda.first(now) {
+        while let Some(Due { time, kind, rack }) = self.core.agenda.first(now) {
             match kind {
                 Kind::Schedule => self.act(time, sink, probe),
                 Kind::CircuitArrival => {
                     if let Some(id) = self.circuit.receive(rack, &mut self.core) {
-                        self.depart(time, id, Network::Circuit, sink, probe);
+                        self.depart(time, id, Plane::CIRCUIT, sink, probe);
                     }
                 }
                 Kind::DownlinkArrival => {
                     if let Some(id) = self.packet.receive(rack, &mut self.core) {
-                        self.depart(time, id, Network::Packet, sink, probe);
+                        self.depart(time, id, Plane::PACKET, sink, probe);
                     }
                 }
                 Kind::CircuitFree => {
@@ -265,10 +282,10 @@ impl<H: Copy> Switch<H> {
         self.core.voqs.get(pair).capacity()
     }
 
-    /// The network that new packets of `pair` will use: the circuit network in the pair's days.
+    /// The plane that new packets of `pair` will use: that of circuits in the pair's days.
     #[must_use]
-    pub fn network(&self, pair: Pair) -> Network {
-        network(self.core.voqs.get(pair).is_on(Signal::Circuit))
+    pub fn plane(&self, pair: Pair) -> Plane {
+        plane(self.core.voqs.get(pair).is_on(Signal::Circuit))
     }
 
     /// Whether a circuit for `pair` is up, or starts within [`Config::ece_in_advance`]: what ECE tells the hosts of
@@ -308,7 +325,8 @@ impl<H: Copy> Switch<H> {
     fn hold<S: Sink<H>, P: Probe>(&mut self, now: Time, id: PacketId, sink: &mut S, probe: &mut P) {
         let Packet { pair, bytes, .. } = *self.core.pool.get(id);
         if self.core.voqs.hold(pair, &mut self.core.pool, id) {
-            probe.held(now, pair, bytes);
+            let queue = QueueId::voq(pair);
+            probe.on(now, Event::Held { pair, queue, bytes });
             self.backlogged(now, pair, sink, probe);
         } else {
             let len = self.core.voqs.get(pair).len();
@@ -322,27 +340,31 @@ impl<H: Copy> Switch<H> {
         &mut self,
         now: Time,
         id: PacketId,
-        network: Network,
+        plane: Plane,
         sink: &mut S,
         probe: &mut P,
     ) {
         let packet = self.core.pool.remove(id);
         let Packet { pair, bytes, .. } = packet;
-        let opposite = Pair {
-            src: pair.dst,
-            dst: pair.src,
+        let voqs = &self.core.voqs;
+        let (queue, latency) = (QueueId::voq(pair), now - packet.entered);
+        let departed = Event::Departed {
+            pair,
+            queue,
+            bytes,
+            latency,
+            plane,
         };
-        let latency = now - packet.entered;
-        probe.departed(now, pair, bytes, latency, network);
+        probe.on(now, departed);
         sink.deliver(Departure {
             handle: packet.handle,
             pair,
             time: now,
             latency,
-            network,
-            bytes,
+            queue,
+            plane,
             ce: packet.ce,
-            ece: self.core.voqs.get(opposite).is_on(Signal::Near),
+            ece: voqs.get(pair.opposite()).is_on(Signal::Near),
         });
     }
 
@@ -357,17 +379,26 @@ impl<H: Copy> Switch<H> {
         probe: &mut P,
     ) {
         let packet = self.core.pool.remove(id);
-        probe.dropped(now, packet.pair, len, packet.bytes, reason);
-        sink.discard(now, packet.handle, packet.pair, reason);
+        let Packet { pair, bytes, .. } = packet;
+        let queue = QueueId::voq(pair);
+        let dropped = Event::Dropped {
+            pair,
+            queue,
+            len,
+            bytes,
+            reason,
+        };
+        probe.on(now, dropped);
+        sink.discard(now, packet.handle, pair, reason);
     }
 
     /// The next transition of the schedule.
     fn act<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
         match self.executor.advance() {
             Action::Step(step) => self.step(now, step, sink, probe),
-            Action::RollOver(week) => probe.week(now, week),
+            Action::RollOver(week) => probe.on(now, Event::Week { week }),
             Action::Adopt(week) => {
-                probe.week(now, week);
+                probe.on(now, Event::Week { week });
                 for step in self.steps_to_initial() {
                     self.step(now, step, sink, probe);
                 }
@@ -407,8 +438,8 @@ impl<H: Copy> Switch<H> {
 
     fn step<S: Sink<H>, P: Probe>(&mut self, now: Time, step: Step, sink: &mut S, probe: &mut P) {
         match step {
-            Step::Night(day) => probe.night(now, day),
-            Step::Day(day) => probe.day(now, day),
+            Step::Night(day) => probe.on(now, Event::Night { day }),
+            Step::Day(day) => probe.on(now, Event::Day { day }),
             Step::Off(signal, pair) => self.switch_signal(now, signal, pair, false, sink, probe),
             Step::On(signal, pair) => self.switch_signal(now, signal, pair, true, sink, probe),
         }
@@ -429,8 +460,13 @@ impl<H: Copy> Switch<H> {
         match signal {
             Signal::Circuit => {
                 self.circuit.set(pair, on);
-                probe.circuit(now, pair, on);
-                sink.network_changed(now, pair, network(on));
+                let circuit = Event::Circuit {
+                    pair,
+                    plane: Plane::CIRCUIT,
+                    up: on,
+                };
+                probe.on(now, circuit);
+                sink.plane_changed(now, pair, plane(on));
                 if on {
                     self.circuit.wake(now, pair.dst, &mut self.core);
                 }
@@ -446,7 +482,7 @@ impl<H: Copy> Switch<H> {
             Signal::Big => {
                 if on {
                     if self.core.voqs.grow(pair) {
-                        probe.resized(now, pair, self.voq_capacity(pair));
+                        probe.on(now, self.resized(pair));
                     }
                 } else {
                     self.shrink(now, pair, sink, probe);
@@ -468,7 +504,15 @@ impl<H: Copy> Switch<H> {
             let len = self.voq_len(pair) + excess.len();
             self.discard(now, id, len, DropReason::Shrunk, sink, probe);
         }
-        probe.resized(now, pair, self.voq_capacity(pair));
+        probe.on(now, self.resized(pair));
+    }
+
+    fn resized(&self, pair: Pair) -> Event {
+        Event::Resized {
+            pair,
+            queue: QueueId::voq(pair),
+            capacity: self.voq_capacity(pair),
+        }
     }
 }
 
@@ -483,10 +527,10 @@ fn check_racks(racks: u16, schedule: &Schedule) -> Result<(), ConfigError> {
     }
 }
 
-const fn network(circuit: bool) -> Network {
+const fn plane(circuit: bool) -> Plane {
     if circuit {
-        Network::Circuit
+        Plane::CIRCUIT
     } else {
-        Network::Packet
+        Plane::PACKET
     }
 }

@@ -5,8 +5,8 @@ mod common;
 use common::*;
 use etalon_switch::*;
 
-const PACKET: Network = Network::Packet;
-const CIRCUIT: Network = Network::Circuit;
+const PACKET: Plane = Plane::PACKET;
+const CIRCUIT: Plane = Plane::CIRCUIT;
 
 /// From the start of the transmission to the far end of the circuit: 9014 bytes at 80 Gb/s, and 30 us.
 const OVER_CIRCUIT: u64 = 901 + 30_000;
@@ -21,14 +21,14 @@ fn second_day() -> Schedule {
 #[test]
 fn a_day_carries_packets_over_the_circuit() {
     let mut bench = Bench::new(config(), second_day());
-    assert_eq!(bench.switch.network(pair(0, 1)), PACKET);
+    assert_eq!(bench.switch.plane(pair(0, 1)), PACKET);
     for handle in 0..5 {
         bench.send(250_000, handle, pair(0, 1), 9014, false);
     }
-    assert_eq!(bench.switch.network(pair(0, 1)), CIRCUIT);
-    assert_eq!(bench.switch.network(pair(1, 0)), PACKET);
+    assert_eq!(bench.switch.plane(pair(0, 1)), CIRCUIT);
+    assert_eq!(bench.switch.plane(pair(1, 0)), PACKET);
     bench.run(390_000);
-    assert_eq!(bench.switch.network(pair(0, 1)), PACKET);
+    assert_eq!(bench.switch.plane(pair(0, 1)), PACKET);
     let expected: Vec<_> = (1..=5u32)
         .map(|n| (280_000 + u64::from(n) * 9_014 / 10, (n - 1, CIRCUIT)))
         .collect();
@@ -74,7 +74,7 @@ fn a_transmission_outlives_the_day_and_the_night_after_belongs_to_the_packet_net
     bench.send(379_600, 1, pair(0, 1), 9014, false); // the circuit is busy until 380 401 ns
     bench.run(399_000);
     let dequeued = bench.pick(|out| match out {
-        Out::Dequeue { network, .. } => Some(network),
+        Out::Event(Event::Dequeue { plane, .. }) => Some(plane),
         _ => None,
     });
     assert_eq!(dequeued, [(379_500, CIRCUIT), (380_000, PACKET)]);
@@ -96,7 +96,7 @@ fn a_day_covers_its_start_and_not_its_end() {
     bench.send(371_000, 1, pair(0, 1), 9014, false);
     bench.run(399_000);
     let dequeued = bench.pick(|out| match out {
-        Out::Dequeue { network, .. } => Some(network),
+        Out::Event(Event::Dequeue { plane, .. }) => Some(plane),
         _ => None,
     });
     assert_eq!(dequeued, [(371_000, CIRCUIT), (380_000, PACKET)]);
@@ -131,7 +131,7 @@ fn a_pair_with_two_days_in_a_row_waits_for_the_second() {
         ]
     );
     let changed = bench.pick(|out| match out {
-        Out::Changed(p, network) => Some((p, network)),
+        Out::Changed(p, plane) => Some((p, plane)),
         _ => None,
     });
     assert_eq!(
@@ -186,7 +186,7 @@ fn without_a_night_the_next_circuit_waits_for_the_transmitter() {
         bench.send(180_000, 1, pair(next.0, next.1), 9014, false);
         bench.run(359_000);
         let dequeued = bench.pick(|out| match out {
-            Out::Dequeue { pair, network, .. } => Some((pair.src, pair.dst, network)),
+            Out::Event(Event::Dequeue { pair, plane, .. }) => Some((pair.src, pair.dst, plane)),
             _ => None,
         });
         assert_eq!(

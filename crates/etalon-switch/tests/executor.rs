@@ -13,7 +13,7 @@ fn weeks_do_not_drift() {
     let mut bench = Bench::new(config(), week(&days));
     bench.run(3_400_000 * 1_000);
     let weeks = bench.pick(|out| match out {
-        Out::Week(n) => Some(n),
+        Out::Event(Event::Week { week: n }) => Some(n),
         _ => None,
     });
     assert_eq!(
@@ -21,10 +21,15 @@ fn weeks_do_not_drift() {
         (0..=1_000).map(|n| (n * 3_400_000, n)).collect::<Vec<_>>()
     );
     let nights = bench.pick(|out| match out {
-        Out::Night(16) => Some(()),
+        Out::Event(Event::Night { day: 16 }) => Some(()),
         _ => None,
     });
     assert_eq!(nights.last(), Some(&(3_400_000 * 1_000 - 20_000, ())));
+}
+
+fn up_or_down(pair: Pair, up: bool) -> Out {
+    let plane = Plane::CIRCUIT;
+    Out::Event(Event::Circuit { pair, plane, up })
 }
 
 #[test]
@@ -37,26 +42,26 @@ fn what_ends_comes_before_what_starts() {
     let mut bench = Bench::new(config(), schedule);
     bench.run(360_000);
     let log: Vec<_> = bench.pick(Some);
-    let (packet, circuit) = (Network::Packet, Network::Circuit);
+    let (packet, circuit) = (Plane::PACKET, Plane::CIRCUIT);
     let first = [
-        (0, Out::Day(0)),
-        (0, Out::Circuit(pair(0, 1), true)),
+        (0, Out::Event(Event::Day { day: 0 })),
+        (0, up_or_down(pair(0, 1), true)),
         (0, Out::Changed(pair(0, 1), circuit)),
-        (180_000, Out::Night(0)),
-        (180_000, Out::Circuit(pair(0, 1), false)),
+        (180_000, Out::Event(Event::Night { day: 0 })),
+        (180_000, up_or_down(pair(0, 1), false)),
         (180_000, Out::Changed(pair(0, 1), packet)),
-        (180_000, Out::Day(1)),
-        (180_000, Out::Circuit(pair(2, 1), true)),
+        (180_000, Out::Event(Event::Day { day: 1 })),
+        (180_000, up_or_down(pair(2, 1), true)),
         (180_000, Out::Changed(pair(2, 1), circuit)),
-        (360_000, Out::Night(1)),
-        (360_000, Out::Circuit(pair(2, 1), false)),
+        (360_000, Out::Event(Event::Night { day: 1 })),
+        (360_000, up_or_down(pair(2, 1), false)),
         (360_000, Out::Changed(pair(2, 1), packet)),
     ];
     let second = first[..3].iter().map(|&(t, out)| (t + 360_000, out));
-    let expected: Vec<_> = [(0, Out::Week(0))]
+    let expected: Vec<_> = [(0, Out::Event(Event::Week { week: 0 }))]
         .into_iter()
         .chain(first)
-        .chain([(360_000, Out::Week(1))])
+        .chain([(360_000, Out::Event(Event::Week { week: 1 }))])
         .chain(second)
         .collect();
     assert_eq!(log, expected);
@@ -76,7 +81,7 @@ fn before_the_first_week_there_is_only_the_packet_network() {
     switch.enqueue(Time(10), arrival, &mut log.clone(), &mut log);
     switch.advance(Time(999_999), &mut log.clone(), &mut log);
     let bench = Bench { switch, log };
-    assert_eq!(bench.deliveries(), [(24_432, (1, Network::Packet))]);
+    assert_eq!(bench.deliveries(), [(24_432, (1, Plane::PACKET))]);
 }
 
 #[test]
@@ -138,21 +143,18 @@ fn adoption_sets_gates_capacities_and_ece() {
     bench.run(700_000);
     let carried = bench.pick(|out| match out {
         Out::Deliver {
-            handle,
-            network,
-            ece,
-            ..
-        } => Some((handle, network, ece)),
+            handle, plane, ece, ..
+        } => Some((handle, plane, ece)),
         _ => None,
     });
     // At the roll-over the gate opens, 0 -> 1 is no longer near, 1 -> 2 is.
     assert_eq!(
         carried,
         [
-            (602_200, (1, Network::Packet, false)),
-            (624_422, (0, Network::Packet, false)),
-            (630_200, (2, Network::Packet, false)),
-            (631_200, (3, Network::Packet, true)),
+            (602_200, (1, Plane::PACKET, false)),
+            (624_422, (0, Plane::PACKET, false)),
+            (630_200, (2, Plane::PACKET, false)),
+            (631_200, (3, Plane::PACKET, true)),
         ]
     );
     assert_eq!(

@@ -8,7 +8,7 @@ use etalon_switch::*;
 /// On the wire for 1 us at 10 Gb/s.
 const MICROSECOND: u32 = 1250;
 
-const PACKET: Network = Network::Packet;
+const PACKET: Plane = Plane::PACKET;
 
 fn idle() -> Schedule {
     week(&[&[]])
@@ -39,7 +39,7 @@ fn a_busy_network_does_not_drift() {
     }
     bench.run(1_000_000);
     let started = bench.pick(|out| match out {
-        Out::Dequeue { .. } => Some(()),
+        Out::Event(Event::Dequeue { .. }) => Some(()),
         _ => None,
     });
     assert_eq!(
@@ -71,7 +71,7 @@ fn voqs_of_a_rack_take_turns() {
     }
     bench.run(1_000_000);
     let dequeued = bench.pick(|out| match out {
-        Out::Dequeue { pair, network, .. } => Some((pair.dst, network)),
+        Out::Event(Event::Dequeue { pair, plane, .. }) => Some((pair.dst, plane)),
         _ => None,
     });
     let turns = [1, 2, 1, 2, 1, 2].map(|dst| (dst, PACKET));
@@ -104,7 +104,7 @@ fn the_packet_in_transmission_does_not_count() {
     for handle in 0..4 {
         bench.send(0, handle, pair(0, 1), MICROSECOND, false);
     }
-    assert_eq!(bench.discards(), [(0, (3, DropReason::VoqFull))]);
+    assert_eq!(bench.discards(), [(0, (3, DropReason::Full))]);
     assert_eq!(bench.switch.voq_len(pair(0, 1)), 2);
     assert_eq!(bench.switch.queued(), 3);
     bench.send(1_000, 4, pair(0, 1), MICROSECOND, false); // the second has left the queue at this instant
@@ -126,7 +126,7 @@ fn overload(config: Config, schedule: Schedule) -> Bench {
 
 fn held(bench: &Bench) -> Vec<(u64, u16)> {
     bench.pick(|out| match out {
-        Out::Held(pair, _) => Some(pair.src),
+        Out::Event(Event::Held { pair, .. }) => Some(pair.src),
         _ => None,
     })
 }
@@ -139,7 +139,7 @@ fn a_held_packet_is_sent_before_the_voq() {
     bench.run(1_000_000);
     assert_eq!(held(&bench)[..2], [(8_000, 2), (9_000, 0)]);
     let dequeued = bench.pick(|out| match out {
-        Out::Dequeue { pair, len, .. } if pair.src == 2 => Some(len),
+        Out::Event(Event::Dequeue { pair, len, .. }) if pair.src == 2 => Some(len),
         _ => None,
     });
     // One packet less each microsecond, until the held one is sent at 9 us.
@@ -176,9 +176,9 @@ fn a_circuit_takes_held_packets_first() {
     let circuit: Vec<_> = bench
         .deliveries()
         .into_iter()
-        .filter(|d| d.1.1 == Network::Circuit)
+        .filter(|d| d.1.1 == Plane::CIRCUIT)
         .collect();
-    assert_eq!(circuit[0], (37_125, (105, Network::Circuit)));
-    assert_eq!(circuit[8], (38_125, (113, Network::Circuit)));
-    assert_eq!(circuit[9], (38_250, (102, Network::Circuit)));
+    assert_eq!(circuit[0], (37_125, (105, Plane::CIRCUIT)));
+    assert_eq!(circuit[8], (38_125, (113, Plane::CIRCUIT)));
+    assert_eq!(circuit[9], (38_250, (102, Plane::CIRCUIT)));
 }

@@ -148,7 +148,7 @@ proptest! {
         let log = bench.pick(Some);
         prop_assert!(log.windows(2).all(|two| two[0].0 <= two[1].0));
         let dropped = bench.pick(|out| match out {
-            Out::Dropped { bytes, reason, .. } => Some((bytes - 200, reason)),
+            Out::Event(Event::Dropped { bytes, reason, .. }) => Some((bytes - 200, reason)),
             _ => None,
         });
         prop_assert_eq!(dropped, bench.discards());
@@ -161,20 +161,20 @@ proptest! {
         let mut day = false;
         for (time, out) in bench.pick(Some) {
             match out {
-                Out::Day(_) => day = true,
-                Out::Night(_) => day = false,
-                Out::Circuit(pair, true) => {
+                Out::Event(Event::Day { .. }) => day = true,
+                Out::Event(Event::Night { .. }) => day = false,
+                Out::Event(Event::Circuit { pair, up: true, .. }) => {
                     prop_assert_eq!(from.insert(pair.src, pair.dst), None);
                     prop_assert_eq!(to.insert(pair.dst, pair.src), None);
                 }
-                Out::Circuit(pair, false) => {
+                Out::Event(Event::Circuit { pair, up: false, .. }) => {
                     prop_assert_eq!(from.remove(&pair.src), Some(pair.dst));
                     prop_assert_eq!(to.remove(&pair.dst), Some(pair.src));
                 }
-                Out::Dequeue { pair, network, .. } => {
+                Out::Event(Event::Dequeue { pair, plane, .. }) => {
                     let circuit = from.get(&pair.src) == Some(&pair.dst);
-                    prop_assert_eq!(network == Network::Circuit, circuit, "at {}", time);
-                    prop_assert!(day || network == Network::Packet, "at {}", time);
+                    prop_assert_eq!(plane == Plane::CIRCUIT, circuit, "at {}", time);
+                    prop_assert!(day || plane == Plane::PACKET, "at {}", time);
                 }
                 _ => {}
             }
@@ -188,8 +188,8 @@ proptest! {
         let mut held = BTreeMap::<_, Vec<u32>>::new();
         for (time, out) in bench.pick(Some) {
             match out {
-                Out::Held(pair, bytes) => held.entry(pair).or_default().push(bytes),
-                Out::Dequeue { pair, bytes, .. } => {
+                Out::Event(Event::Held { pair, bytes, .. }) => held.entry(pair).or_default().push(bytes),
+                Out::Event(Event::Dequeue { pair, bytes, .. }) => {
                     // Held packets go first, in the order in which they came back.
                     let held = held.entry(pair).or_default();
                     if held.is_empty() {
@@ -215,13 +215,13 @@ proptest! {
         };
         for (time, out) in bench.pick(Some) {
             let (pair, len) = match out {
-                Out::Resized(pair, packets) => {
+                Out::Event(Event::Resized { pair, capacity: packets, .. }) => {
                     capacity.insert(pair, packets);
                     (pair, *length.entry(pair).or_default())
                 }
-                Out::Enqueue { pair, len, .. } | Out::Dequeue { pair, len, .. } => (pair, len),
-                Out::Dropped { pair, len, reason, .. } => {
-                    if reason == DropReason::VoqFull {
+                Out::Event(Event::Enqueue { pair, len, .. }) | Out::Event(Event::Dequeue { pair, len, .. }) => (pair, len),
+                Out::Event(Event::Dropped { pair, len, reason, .. }) => {
+                    if reason == DropReason::Full {
                         prop_assert_eq!(len, *capacity.entry(pair).or_insert_with(|| own(pair)));
                     }
                     length.insert(pair, len);
@@ -245,11 +245,11 @@ proptest! {
         let mut queued = BTreeMap::<_, u64>::new();
         for (_, out) in bench.pick(Some) {
             match out {
-                Out::Enqueue { pair, bytes, .. } | Out::Held(pair, bytes) => {
+                Out::Event(Event::Enqueue { pair, bytes, .. }) | Out::Event(Event::Held { pair, bytes, .. }) => {
                     *queued.entry(pair).or_default() += u64::from(bytes);
                 }
-                Out::Dequeue { pair, bytes, .. }
-                | Out::Dropped { pair, bytes, reason: DropReason::Shrunk, .. } => {
+                Out::Event(Event::Dequeue { pair, bytes, .. })
+                | Out::Event(Event::Dropped { pair, bytes, reason: DropReason::Shrunk, .. }) => {
                     *queued.entry(pair).or_default() -= u64::from(bytes);
                 }
                 _ => {}
@@ -264,7 +264,7 @@ proptest! {
     fn the_sink_hears_of_each_packet_that_leaves_a_voq(case in case()) {
         let bench = run(&case)?;
         let probe = bench.pick(|out| match out {
-            Out::Dequeue { bytes, .. } => Some(bytes - 200),
+            Out::Event(Event::Dequeue { bytes, .. }) => Some(bytes - 200),
             _ => None,
         });
         let sink = bench.pick(|out| match out {
@@ -281,32 +281,32 @@ proptest! {
         let mut links = BTreeMap::<_, Vec<(u64, u64)>>::new();
         for (time, out) in bench.pick(Some) {
             match out {
-                Out::Dequeue { pair, bytes, network, .. } => {
-                    links.entry((network, "from", pair.src)).or_default().push((time, bytes.into()));
-                    if network == Network::Circuit {
-                        links.entry((network, "to", pair.dst)).or_default().push((time, bytes.into()));
+                Out::Event(Event::Dequeue { pair, bytes, plane, .. }) => {
+                    links.entry((plane, "from", pair.src)).or_default().push((time, bytes.into()));
+                    if plane == Plane::CIRCUIT {
+                        links.entry((plane, "to", pair.dst)).or_default().push((time, bytes.into()));
                     }
                 }
-                Out::Deliver { handle, pair, network: Network::Packet, .. } => {
-                    let link = (Network::Packet, "to", pair.dst);
+                Out::Deliver { handle, pair, plane: Plane::PACKET, .. } => {
+                    let link = (Plane::PACKET, "to", pair.dst);
                     links.entry(link).or_default().push((time, bytes(handle).into()));
                 }
                 _ => {}
             }
         }
-        for ((network, end, rack), sent) in links {
-            let rate = match network {
-                Network::Packet => case.config.packet.rate,
-                Network::Circuit => case.config.circuit.rate,
+        for ((plane, end, rack), sent) in links {
+            let rate = match plane {
+                Plane::PACKET => case.config.packet.rate,
+                _ => case.config.circuit.rate,
             };
-            let starts = !(network == Network::Packet && end == "to");
+            let starts = !(plane == Plane::PACKET && end == "to");
             for i in 0..sent.len() {
                 let mut total = 0;
                 for j in i + 1..sent.len() {
                     total += if starts { sent[j - 1].1 } else { sent[j].1 };
                     // Instants are whole nanoseconds: one of them may be lost to rounding.
                     let span = Span(sent[j].0 - sent[i].0 + 1);
-                    prop_assert!(rate.span_of(total) <= span, "{network:?} {end} {rack}: {total} in {span}");
+                    prop_assert!(rate.span_of(total) <= span, "{plane:?} {end} {rack}: {total} in {span}");
                 }
             }
         }
@@ -316,14 +316,14 @@ proptest! {
     fn marks_and_ece_follow_the_configuration(case in case()) {
         let bench = run(&case)?;
         for (_, out) in bench.pick(Some) {
-            if let Out::Deliver { handle, pair, ce, ece, latency, network } = out {
+            if let Out::Deliver { handle, pair, ce, ece, latency, plane } = out {
                 let (_, sent_as, ect) = case.arrivals[handle as usize];
                 prop_assert_eq!(pair, sent_as);
                 prop_assert!(!ce || (ect && case.config.marking.is_some()));
                 prop_assert!(!ece || case.config.ece_in_advance.is_some());
-                let delay = match network {
-                    Network::Packet => case.config.packet.up_delay + case.config.packet.down_delay,
-                    Network::Circuit => case.config.circuit.delay,
+                let delay = match plane {
+                    Plane::PACKET => case.config.packet.up_delay + case.config.packet.down_delay,
+                    _ => case.config.circuit.delay,
                 };
                 prop_assert!(Span(latency) >= delay);
             }
@@ -377,16 +377,16 @@ proptest! {
 
         let mut bench = Bench::new(config, schedule);
         bench.run(now);
-        prop_assert_eq!(bench.switch.network(pair) == Network::Circuit, up);
+        prop_assert_eq!(bench.switch.plane(pair) == Plane::CIRCUIT, up);
         prop_assert_eq!(bench.switch.voq_capacity(pair), if big { 50 } else { 16 });
         bench.send(now, 0, pair, 1000, false);
         let dequeued = bench.pick(|out| match out {
-            Out::Dequeue { network, .. } => Some(network),
+            Out::Event(Event::Dequeue { plane, .. }) => Some(plane),
             _ => None,
         });
         let expected = match (up, closed) {
-            (true, _) => vec![(now, Network::Circuit)],
-            (false, false) => vec![(now, Network::Packet)],
+            (true, _) => vec![(now, Plane::CIRCUIT)],
+            (false, false) => vec![(now, Plane::PACKET)],
             (false, true) => vec![],
         };
         prop_assert_eq!(dequeued, expected);

@@ -83,7 +83,7 @@ fn shrinking_drops_the_newest() {
         bench.send(179_500, handle, pair(0, 1), 9014, false);
     }
     // One in transmission, five in the VOQ.
-    assert_eq!(bench.discards(), [(179_500, (6, DropReason::VoqFull))]);
+    assert_eq!(bench.discards(), [(179_500, (6, DropReason::Full))]);
     bench.run(399_000);
     let shrunk = DropReason::Shrunk;
     assert_eq!(
@@ -95,7 +95,7 @@ fn shrinking_drops_the_newest() {
         ]
     );
     let lengths = bench.pick(|out| match out {
-        Out::Dropped { len, .. } => Some(len),
+        Out::Event(Event::Dropped { len, .. }) => Some(len),
         _ => None,
     });
     assert_eq!(lengths[1..], [(180_000, 4), (180_000, 3), (180_000, 2)]);
@@ -125,7 +125,7 @@ fn marked(config: Config, now: u64, ect: bool) -> Vec<u32> {
     }
     bench.run(399_000);
     let marks = bench.pick(|out| match out {
-        Out::Marked(_, len) => Some(len),
+        Out::Event(Event::Marked { len, .. }) => Some(len),
         _ => None,
     });
     let handles: Vec<u32> = bench

@@ -5,8 +5,8 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::fmt::{self, Write};
 use core::panic::PanicInfo;
 
-use etalon_driver::record::{RECORD_BYTES, Record};
 use etalon_driver::{Environment, Milestone};
+use etalon_events::{RECORD_BYTES, Record};
 use etalon_units::Time;
 
 unsafe extern "C" {

@@ -2,6 +2,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 
+use etalon_events::Record;
 use etalon_switch::{
     Arrival, CircuitNetwork, Config, Configuration, DropReason, Marking, Matching, PacketNetwork,
     Resize, Schedule, Switch, VoqConfig,
@@ -12,7 +13,6 @@ use proptest::prelude::*;
 mod weeks;
 
 use super::*;
-use crate::record::Record;
 use crate::setup::{Capture, FlowSetup, HostSetup, StageSetup, TcpSetup};
 
 /// What the driver said, in order.
@@ -239,10 +239,10 @@ fn replay(setup: &Setup, log: &[(Time, Event)]) -> Vec<(Time, Event)> {
         panic!("there is no switch");
     };
     let env = Listener::default();
-    let mut probe = Events(|now, event: Event| env.log(&event.at(now)));
+    let mut probe = Listener(|now, event: Event| env.log(&event.at(now)));
     let mut switch = Switch::new(config.clone(), schedule.clone(), Time::ZERO).unwrap();
     for (time, event) in log {
-        let Event::Entered(packet) = event else {
+        let Event::Entered { packet } = event else {
             continue;
         };
         if packet.pair.src == packet.pair.dst {
@@ -264,7 +264,7 @@ fn replay(setup: &Setup, log: &[(Time, Event)]) -> Vec<(Time, Event)> {
 fn is_of_the_switch(event: &Event) -> bool {
     !matches!(
         event,
-        Event::Entered(_) | Event::Left(..) | Event::Lost(..) | Event::Begin
+        Event::Entered { .. } | Event::Left { .. } | Event::Lost { .. } | Event::Begin
     )
 }
 
@@ -483,7 +483,7 @@ fn flows_are_known_by_ports_and_hosts() {
         .events()
         .iter()
         .filter_map(|(_, event)| match event {
-            Event::Entered(p) => Some((p.pair.src, p.flow, p.to_server)),
+            Event::Entered { packet: p } => Some((p.pair.src, p.flow, p.to_server)),
             _ => None,
         })
         .collect();

@@ -4,10 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use etalon_driver::record::{Event, Packet};
+use etalon_events::{Event, Packet, Pair, Plane, QueueId};
 use etalon_linux::Image;
 use etalon_measure::Plan;
-use etalon_switch::{Network, Pair};
 use etalon_units::{Span, Time};
 
 /// Two racks of one host, one flow of a million bytes, 10 ms of which the first is not measured.
@@ -67,12 +66,14 @@ impl Written {
             seq,
             ..Packet::default()
         };
-        let (bytes, network, latency) = (9014, Network::Packet, Span(to - from));
-        self.say(from, Event::Entered(packet))
+        let (bytes, plane, latency) = (9014, Plane::PACKET, Span(to - from));
+        let queue = QueueId::voq(pair);
+        self.say(from, Event::Entered { packet })
             .say(
                 from,
                 Event::Enqueue {
                     pair,
+                    queue,
                     len: 1,
                     bytes,
                 },
@@ -81,21 +82,23 @@ impl Written {
                 from,
                 Event::Dequeue {
                     pair,
+                    queue,
                     len: 0,
                     bytes,
-                    network,
+                    plane,
                 },
             )
             .say(
                 to,
                 Event::Departed {
                     pair,
+                    queue,
                     bytes,
                     latency,
-                    network,
+                    plane,
                 },
             )
-            .say(to, Event::Left(packet, network))
+            .say(to, Event::Left { packet, plane })
     }
 }
 

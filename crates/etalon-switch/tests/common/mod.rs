@@ -14,37 +14,14 @@ pub enum Out {
         handle: u32,
         pair: Pair,
         latency: u64,
-        network: Network,
+        plane: Plane,
         ce: bool,
         ece: bool,
     },
     Discard(u32, Pair, DropReason),
-    Changed(Pair, Network),
+    Changed(Pair, Plane),
     Dequeued(u32),
-    Enqueue {
-        pair: Pair,
-        len: u32,
-        bytes: u32,
-    },
-    Dequeue {
-        pair: Pair,
-        len: u32,
-        bytes: u32,
-        network: Network,
-    },
-    Held(Pair, u32),
-    Dropped {
-        pair: Pair,
-        len: u32,
-        bytes: u32,
-        reason: DropReason,
-    },
-    Marked(Pair, u32),
-    Resized(Pair, u32),
-    Week(u64),
-    Day(u32),
-    Night(u32),
-    Circuit(Pair, bool),
+    Event(Event),
 }
 
 /// All outputs with their time (ns), in order. Sink and probe share one.
@@ -65,7 +42,7 @@ impl Sink<u32> for Log {
                 handle: d.handle,
                 pair: d.pair,
                 latency: d.latency.as_nanos(),
-                network: d.network,
+                plane: d.plane,
                 ce: d.ce,
                 ece: d.ece,
             },
@@ -80,66 +57,14 @@ impl Sink<u32> for Log {
         self.add(now, Out::Dequeued(handle));
     }
 
-    fn network_changed(&mut self, now: Time, pair: Pair, network: Network) {
-        self.add(now, Out::Changed(pair, network));
+    fn plane_changed(&mut self, now: Time, pair: Pair, plane: Plane) {
+        self.add(now, Out::Changed(pair, plane));
     }
 }
 
 impl Probe for Log {
-    fn enqueue(&mut self, now: Time, pair: Pair, len: u32, bytes: u32) {
-        self.add(now, Out::Enqueue { pair, len, bytes });
-    }
-
-    fn dequeue(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, network: Network) {
-        self.add(
-            now,
-            Out::Dequeue {
-                pair,
-                len,
-                bytes,
-                network,
-            },
-        );
-    }
-
-    fn held(&mut self, now: Time, pair: Pair, bytes: u32) {
-        self.add(now, Out::Held(pair, bytes));
-    }
-
-    fn dropped(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, reason: DropReason) {
-        self.add(
-            now,
-            Out::Dropped {
-                pair,
-                len,
-                bytes,
-                reason,
-            },
-        );
-    }
-
-    fn marked(&mut self, now: Time, pair: Pair, len: u32) {
-        self.add(now, Out::Marked(pair, len));
-    }
-
-    fn resized(&mut self, now: Time, pair: Pair, capacity: u32) {
-        self.add(now, Out::Resized(pair, capacity));
-    }
-
-    fn week(&mut self, now: Time, week: u64) {
-        self.add(now, Out::Week(week));
-    }
-
-    fn day(&mut self, now: Time, day: u32) {
-        self.add(now, Out::Day(day));
-    }
-
-    fn night(&mut self, now: Time, day: u32) {
-        self.add(now, Out::Night(day));
-    }
-
-    fn circuit(&mut self, now: Time, pair: Pair, up: bool) {
-        self.add(now, Out::Circuit(pair, up));
+    fn on(&mut self, time: Time, event: Event) {
+        self.add(time, Out::Event(event));
     }
 }
 
@@ -184,12 +109,10 @@ impl Bench {
             .collect()
     }
 
-    /// (time, (handle, network)) of each delivery.
-    pub fn deliveries(&self) -> Vec<(u64, (u32, Network))> {
+    /// (time, (handle, plane)) of each delivery.
+    pub fn deliveries(&self) -> Vec<(u64, (u32, Plane))> {
         self.pick(|out| match out {
-            Out::Deliver {
-                handle, network, ..
-            } => Some((handle, network)),
+            Out::Deliver { handle, plane, .. } => Some((handle, plane)),
             _ => None,
         })
     }
@@ -204,7 +127,9 @@ impl Bench {
     /// The capacities that the VOQ of `pair` took.
     pub fn sizes(&self, pair: Pair) -> Vec<(u64, u32)> {
         self.pick(|out| match out {
-            Out::Resized(p, capacity) if p == pair => Some(capacity),
+            Out::Event(Event::Resized {
+                pair: p, capacity, ..
+            }) if p == pair => Some(capacity),
             _ => None,
         })
     }
@@ -212,7 +137,7 @@ impl Bench {
     /// When the circuit of `pair` came up and went down.
     pub fn circuits(&self, pair: Pair) -> Vec<(u64, bool)> {
         self.pick(|out| match out {
-            Out::Circuit(p, up) if p == pair => Some(up),
+            Out::Event(Event::Circuit { pair: p, up, .. }) if p == pair => Some(up),
             _ => None,
         })
     }

@@ -122,7 +122,13 @@ fn a_week_is_computed_of_what_was_said_before() {
     // The switch adopts it at once, for its week ends at this instant.
     let computed = at(expected[2]);
     assert!(computed < at(Event::Week { week: 1 }), "{log:?}");
-    assert!(log.contains(&(Time(WEEK), Event::Circuit { pair, up: true })));
+    let plane = Plane::CIRCUIT;
+    let up = Event::Circuit {
+        pair,
+        plane,
+        up: true,
+    };
+    assert!(log.contains(&(Time(WEEK), up)));
 }
 
 #[test]

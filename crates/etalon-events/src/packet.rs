@@ -1,14 +1,11 @@
-//! What a record says of a packet at an edge of the network.
+//! What a log knows of a packet at an edge of the network.
 
-use etalon_switch::Pair;
-use etalon_units::Time;
-
-use super::Record;
+use crate::{Pair, Record};
 
 /// Says that a packet belongs to none of the experiment's flows.
-pub const NO_FLOW: u32 = u32::MAX;
+const NO_FLOW: u32 = u32::MAX;
 
-/// What the log knows of a packet at an edge of the network.
+/// A packet at an edge of the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
     /// Source and destination rack.
@@ -34,29 +31,28 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// Fills all of a record but its kind, its time and the upper half of `a`.
     #[inline]
-    pub(super) fn record(&self, time: Time, kind: u8, high: u8) -> Record {
-        Record {
-            time,
-            kind,
-            a: u8::from(self.to_server)
-                | u8::from(self.ect) << 1
-                | u8::from(self.ce) << 2
-                | u8::from(self.ece) << 3
-                | high << 4,
-            src: self.pair.src,
-            dst: self.pair.dst,
-            b: self.payload,
-            c: self.flow.unwrap_or(NO_FLOW),
-            d: self.bytes,
-            e: u64::from(self.seq) | u64::from(self.ack) << 32,
-        }
+    pub(crate) fn put(self, record: &mut Record) {
+        record.src = self.pair.src;
+        record.dst = self.pair.dst;
+        record.a |= u8::from(self.to_server)
+            | u8::from(self.ect) << 1
+            | u8::from(self.ce) << 2
+            | u8::from(self.ece) << 3;
+        record.b = self.payload;
+        record.c = self.flow.unwrap_or(NO_FLOW);
+        record.d = self.bytes;
+        record.e = u64::from(self.seq) | u64::from(self.ack) << 32;
     }
 
     #[inline]
-    pub(super) fn of(record: &Record) -> Packet {
+    pub(crate) fn get(record: &Record) -> Packet {
         Packet {
-            pair: pair(record),
+            pair: Pair {
+                src: record.src,
+                dst: record.dst,
+            },
             flow: (record.c != NO_FLOW).then_some(record.c),
             to_server: record.a & 1 != 0,
             ect: record.a & 2 != 0,
@@ -67,13 +63,5 @@ impl Packet {
             seq: record.e as u32,
             ack: (record.e >> 32) as u32,
         }
-    }
-}
-
-#[inline]
-pub(super) fn pair(record: &Record) -> Pair {
-    Pair {
-        src: record.src,
-        dst: record.dst,
     }
 }

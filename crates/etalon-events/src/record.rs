@@ -1,18 +1,11 @@
-//! The log: what happens in the kernel, in records of 32 bytes.
+//! Events as records of 32 bytes.
 //!
-//! Integers are little-endian. Three kinds of records are followed by data, padded with zeros to whole records
+//! Integers are little-endian. Some kinds of records are followed by data, padded with zeros to whole records
 //! ([`Record::data_len`]).
-
-mod event;
-mod kind;
-mod packet;
 
 use etalon_units::Time;
 
-use kind::{BYTES, FAILURE, OUTPUT};
-
-pub use event::{Counter, Event, RecordError};
-pub use packet::{NO_FLOW, Packet};
+use crate::Event;
 
 /// Length of a record in bytes.
 pub const RECORD_BYTES: usize = 32;
@@ -74,9 +67,10 @@ impl Record {
     #[must_use]
     #[inline]
     pub fn data_len(&self) -> usize {
-        match self.kind {
-            BYTES | OUTPUT | FAILURE => usize::from(self.b),
-            _ => 0,
+        if self.kind < 64 && Event::WITH_DATA >> self.kind & 1 != 0 {
+            self.b.into()
+        } else {
+            0
         }
     }
 
@@ -88,11 +82,22 @@ impl Record {
     }
 }
 
+/// A record that no build writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordError;
+
+impl core::fmt::Display for RecordError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("the kernel's log contains a record of no known kind")
+    }
+}
+
+impl core::error::Error for RecordError {}
+
 #[cfg(test)]
 mod tests {
-    use super::kind::{DEPARTED, DEQUEUE, ENTERED, LEFT, LOST};
     use super::*;
-    use etalon_switch::{Network, Pair};
+    use crate::{Counter, DropReason, Packet, Pair, Plane};
     use proptest::prelude::*;
 
     proptest! {
@@ -103,23 +108,42 @@ mod tests {
 
         /// What is read from a record makes a record that says the same, whatever else was in it.
         #[test]
-        fn every_kind_comes_back_as_it_was(bytes in any::<[u8; RECORD_BYTES]>(), kind in 1u8..=28) {
+        fn every_kind_comes_back_as_it_was(
+            bytes in any::<[u8; RECORD_BYTES]>(),
+            kind in prop::sample::select(Event::KINDS),
+        ) {
             let mut record = Record::from_bytes(&bytes);
-            record.kind = kind;
-            record.a %= 3;
-            if (ENTERED..=LOST).contains(&kind) {
-                record.a = record.a << 4 | bytes[31] & 15;
-            }
+            record.kind = kind.1;
             let Ok(event) = Event::of(&record) else {
-                // The third network.
-                prop_assert!([DEQUEUE, DEPARTED, LEFT].contains(&kind));
+                // A reason or a counter that there is none of.
+                let (number, known) = match kind.0 {
+                    "Dropped" => (record.a, DropReason::ALL.len()),
+                    "Lost" => (record.a >> 4, DropReason::ALL.len()),
+                    _ => (record.a, Counter::ALL.len()),
+                };
+                prop_assert!(usize::from(number) >= known, "{:?}", kind);
                 return Ok(());
             };
             let back = event.at(record.time);
-            prop_assert_eq!(back.kind, kind);
-            prop_assert_eq!(back.time, record.time);
+            prop_assert_eq!((back.kind, back.time), (record.kind, record.time));
             prop_assert_eq!(Event::of(&back), Ok(event));
             prop_assert_eq!(back.data_len(), record.data_len());
+        }
+    }
+
+    #[test]
+    fn kinds_are_numbered_from_one_without_a_gap_and_others_are_errors() {
+        for (index, &(name, kind)) in Event::KINDS.iter().enumerate() {
+            assert_eq!(usize::from(kind), index + 1, "{name}");
+        }
+        for kind in [0, Event::KINDS.len() as u8 + 1, 64, 255] {
+            let record = Record {
+                kind,
+                b: 9,
+                ..Record::default()
+            };
+            assert_eq!(Event::of(&record), Err(RecordError));
+            assert_eq!(record.data_len(), 0);
         }
     }
 
@@ -139,7 +163,8 @@ mod tests {
             ack: 0x1314_1516,
             ..Packet::default()
         };
-        let bytes = Event::Left(packet, Network::Circuit)
+        let plane = Plane::CIRCUIT;
+        let bytes = Event::Left { packet, plane }
             .at(Time(0x1718_191a_1b1c_1d1e))
             .to_bytes();
         let expected = [
@@ -155,5 +180,43 @@ mod tests {
             assert_eq!(Event::Failure { len }.at(Time(0)).padded_len(), padded);
         }
         assert_eq!(Event::Begin.at(Time(0)).padded_len(), 0);
+    }
+
+    /// What C writes into the log has the numbers that are read here.
+    #[test]
+    fn c_has_the_same_numbers() {
+        let header = include_str!("../../../kernel/driver/etalon.h");
+        let values = |name: &str| {
+            let start = header.find(name).expect("the enum is there") + name.len();
+            let body = &header[start..];
+            let body = &body[..body.find('}').expect("the enum ends")];
+            let mut next = 0;
+            let mut values = std::vec::Vec::new();
+            for line in body.lines() {
+                let Some(entry) = line.trim().strip_prefix("ETALON_") else {
+                    continue;
+                };
+                let entry = &entry[..entry.find(',').expect("a comma after each")];
+                let (name, value) = match entry.split_once('=') {
+                    Some((name, value)) => (name.trim(), value.trim().parse().expect("a number")),
+                    None => (entry, next),
+                };
+                next = value + 1;
+                let name = name.trim_start_matches("PROGRAM_").replace('_', "");
+                values.push((name.to_lowercase(), value));
+            }
+            values
+        };
+        let kinds = values("enum etalon_kind {");
+        assert!(!kinds.is_empty());
+        for (name, value) in kinds {
+            let known = Event::KINDS.iter().find(|k| k.0.to_lowercase() == name);
+            assert_eq!(known.map(|k| k.1), Some(value), "{name}");
+        }
+        let counters: std::vec::Vec<_> = Counter::ALL
+            .iter()
+            .map(|c| (std::format!("{c:?}").to_lowercase(), *c as u8))
+            .collect();
+        assert_eq!(values("enum etalon_counter {"), counters);
     }
 }

@@ -1,0 +1,111 @@
+//! The events.
+
+use etalon_units::{Span, Time};
+
+use crate::declare::events;
+use crate::{Counter, DropReason, Packet, Pair, Plane, QueueId, Record, RecordError};
+
+/// Who says an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// What queues packets, carries them, and follows the schedule. These events are of traces, and those that are mixed
+    /// are of digests.
+    Network,
+    /// Who gives packets to the network and takes them from it.
+    Edge,
+    /// Who conducts the experiment.
+    Course,
+    /// Sockets and programs. What they say may come a little late.
+    Host,
+}
+
+events! {
+    /// What happens. In a log, in the order of time, but for what [hosts](Source::Host) say.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[allow(missing_docs)] // fields are what the event says
+    pub enum Event {
+        Network {
+            /// A packet of `bytes` joined a queue, which now holds `len` packets.
+            Enqueue = 1 "enqueue",
+                { pair: Pair = racks, queue: QueueId = e, len: u32 = c, bytes: u32 = d },
+                mixes pair, u64::from(len) << 17 | u64::from(bytes);
+            /// A packet left its queue, or the hold beside it, and its transmission on `plane` starts; the queue now holds
+            /// `len` packets. A packet that was [held](Event::Held) is dequeued once more.
+            Dequeue = 2 "dequeue",
+                { pair: Pair = racks, queue: QueueId = e, len: u32 = c, bytes: u32 = d, plane: Plane = a },
+                mixes pair, u64::from(len) << 17 | u64::from(bytes);
+            /// A packet was dropped; its queue now holds `len` packets.
+            Dropped = 3 "drop",
+                { pair: Pair = racks, queue: QueueId = e, len: u32 = c, bytes: u32 = d, reason: DropReason = a },
+                mixes pair, reason as u64;
+            /// A packet was marked CE on joining a queue that now holds `len` packets.
+            Marked = 4 "mark",
+                { pair: Pair = racks, queue: QueueId = e, len: u32 = c },
+                mixes pair, u64::from(len);
+            /// A queue now has room for `capacity` packets.
+            Resized = 5 "resize",
+                { pair: Pair = racks, queue: QueueId = e, capacity: u32 = c },
+                mixes pair, u64::from(capacity);
+            /// A circuit for a pair comes up or goes down.
+            Circuit = 6 if up { "circuit_up" } else { "circuit_down" },
+                { pair: Pair = racks, plane: Plane = c, up: bool = a },
+                mixes pair, u64::from(up);
+            /// A packet left the network after `latency`, carried by `plane`; before that it was in `queue`.
+            Departed = 7 "depart",
+                { pair: Pair = racks, queue: QueueId = c, bytes: u32 = d, latency: Span = e, plane: Plane = a },
+                mixes pair, latency.0;
+            /// A packet found its internal queue in the packet network full, and is held beside the queue that it came from.
+            Held = 8 "hold",
+                { pair: Pair = racks, queue: QueueId = e, bytes: u32 = d },
+                mixes pair, u64::from(bytes);
+            /// Day `day` (from 0) of the week starts.
+            Day = 9 "day", { day: u32 = c }, mixes Pair::default(), u64::from(day);
+            /// Day `day` of the week ends: its night starts.
+            Night = 10 "night", { day: u32 = c }, mixes Pair::default(), u64::from(day);
+            /// A week starts, number `week` from 0.
+            Week = 11 "week", { week: u64 = e }, mixes Pair::default(), week;
+        }
+        Edge {
+            /// A packet enters the network.
+            Entered = 12 "enter", { packet: Packet = whole };
+            /// A packet leaves the network towards its host.
+            Left = 13 "leave", { packet: Packet = whole, plane: Plane = a_high };
+            /// The network drops a packet.
+            Lost = 14 "lose", { packet: Packet = whole, reason: DropReason = a_high };
+            /// The first `len` bytes, from the IP header on, of the packet of the event before follow.
+            Bytes = 15 "bytes", { len: u16 = data };
+        }
+        Course {
+            /// The warm-up is over.
+            Begin = 16 "begin";
+            /// The run is over: nothing follows. Whether the experiment's end was reached.
+            End = 17 "end", { complete: bool = a };
+            /// A pair's demand in the computation of a week, which follows.
+            Demanded = 18 "demand", { pair: Pair = racks, bytes: u64 = e };
+            /// The next day of a computed week, and its night; its circuits follow.
+            PlannedDay = 19 "planned_day", { day: Span = e, night: Span = c_d };
+            /// A circuit of the planned day.
+            PlannedCircuit = 20 "planned_circuit", { pair: Pair = racks };
+            /// The week of the events before, computed of the demand at `time`, is given to the switch.
+            Computed = 21 "computed", { time: Time = e };
+        }
+        Host {
+            /// The sender's congestion window and threshold (in packets) or round trip time (in microseconds of host time)
+            /// changed, as seen when it sent a packet.
+            Cwnd = 22 "cwnd",
+                { flow: u32 = c, cwnd: u32 = d, ssthresh: u32 = e_low, srtt_us: u32 = e_high };
+            /// A flow starts.
+            Started = 23 "start", { flow: u32 = c };
+            /// The receiving application has all `bytes` of a flow.
+            Done = 24 "done", { flow: u32 = c, bytes: u64 = e };
+            /// A flow's counter, where measurement begins and where it ends.
+            Counter = 25 "counter", { which: Counter = a, flow: u32 = c, value: u64 = e };
+            /// A program has ended; `status` is as `waitpid` returns it.
+            Exited = 26 "exit", { program: u32 = c, status: u32 = d };
+            /// `len` bytes of a program's output follow.
+            Output = 27 "output", { program: u32 = c, stream: u8 = a, len: u16 = data };
+            /// The run cannot go on; a sentence in UTF-8 that says why follows.
+            Failure = 28 "failure", { len: u16 = data };
+        }
+    }
+}

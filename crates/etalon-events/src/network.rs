@@ -1,0 +1,76 @@
+//! Where in a network something happens.
+
+use crate::place::numbered;
+
+/// A rack pair: source and destination.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pair {
+    /// The sending rack.
+    pub src: u16,
+    /// The receiving rack.
+    pub dst: u16,
+}
+
+impl Pair {
+    /// The pair of the opposite direction.
+    #[must_use]
+    #[inline]
+    pub const fn opposite(self) -> Pair {
+        Pair {
+            src: self.dst,
+            dst: self.src,
+        }
+    }
+}
+
+/// One of the networks between racks, by number; the network's description says how many there are and what they are called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Plane(pub u8);
+
+impl Plane {
+    /// The packet network, where there is one network or the hybrid of two.
+    pub const PACKET: Plane = Plane(0);
+    /// The circuit network of the hybrid.
+    pub const CIRCUIT: Plane = Plane(1);
+
+    /// Its place in a list of planes.
+    #[must_use]
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A queue: which one of which switch. The hybrid switch has a [VOQ](QueueId::voq) at each ToR for each rack, a chain has
+/// one switch with a queue for each stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueueId {
+    /// The switch that it is in. ToR switches have the numbers of their racks.
+    pub at: u16,
+    /// Its number there.
+    pub number: u16,
+}
+
+impl QueueId {
+    /// The virtual output queue of `pair`: in the sender's ToR, with the receiver's number.
+    #[must_use]
+    #[inline]
+    pub const fn voq(pair: Pair) -> QueueId {
+        QueueId {
+            at: pair.src,
+            number: pair.dst,
+        }
+    }
+}
+
+numbered! {
+    /// Why a packet was dropped.
+    pub enum DropReason {
+        /// The queue was full.
+        Full,
+        /// The queue shrank below the packet's place.
+        Shrunk,
+        /// The packet found its internal queue and its hold full.
+        HoldFull,
+    }
+}

@@ -1,0 +1,48 @@
+//! What comes out of a switch: packets to a sink.
+
+use etalon_units::{Span, Time};
+
+use crate::{DropReason, Pair, Plane, QueueId};
+
+/// A packet that leaves the switch towards a host of rack `pair.dst`.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure<H> {
+    /// The handle that the packet was enqueued with.
+    pub handle: H,
+    /// Source and destination rack.
+    pub pair: Pair,
+    /// When it leaves.
+    pub time: Time,
+    /// From entering the switch to leaving it.
+    pub latency: Span,
+    /// The queue that it waited in.
+    pub queue: QueueId,
+    /// The plane that carried it.
+    pub plane: Plane,
+    /// The switch marked it: set CE in the IP header.
+    pub ce: bool,
+    /// A circuit for the opposite direction is up or near: set ECE in the TCP header.
+    pub ece: bool,
+}
+
+/// Takes the packets that leave the switch, one way or the other. Each handle comes out exactly once.
+pub trait Sink<H> {
+    /// A packet leaves towards its host.
+    fn deliver(&mut self, departure: Departure<H>);
+
+    /// A packet is dropped.
+    fn discard(&mut self, now: Time, handle: H, pair: Pair, reason: DropReason);
+
+    /// A packet left its VOQ, or its hold, and its transmission starts: what a demand estimator counts down by. A packet that
+    /// was [held](crate::Event::Held) is dequeued once more.
+    #[inline]
+    fn dequeued(&mut self, now: Time, handle: H) {
+        let _ = (now, handle);
+    }
+
+    /// The plane that new packets from `pair.src` to `pair.dst` will use changes (a day of the pair starts or ends): the
+    /// place of TDTCP's notification.
+    fn plane_changed(&mut self, now: Time, pair: Pair, plane: Plane) {
+        let _ = (now, pair, plane);
+    }
+}
