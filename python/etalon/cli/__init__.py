@@ -1,5 +1,5 @@
 """The command line: `etalon run | sweep | trace | report | reproduce | validate | exec | shell | list | examples |
-bench | kernel | doctor`.
+bench | kernel | doctor | otcp`.
 
 One file a command. What is slow to import is imported by the command that needs it.
 """
@@ -21,6 +21,7 @@ from etalon.cli import (
     hosts,
     kernel,
     lists,
+    otcp,
     report,
     reproduce,
     run,
@@ -42,7 +43,7 @@ app = typer.Typer(
 )
 for command in (
     *(run, sweep, trace, report, reproduce, validate, hosts),
-    *(lists, examples, bench, kernel, doctor),
+    *(lists, examples, bench, kernel, doctor, otcp),
 ):
     command.register(app)
 
