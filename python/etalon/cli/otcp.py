@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -14,10 +16,119 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+Url = Annotated[str, typer.Option("--url", help="Where the controller's API is.")]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option("--token-file", help="File with an operator's token.", show_default=False),
+]
+Ca = Annotated[
+    Path | None,
+    typer.Option("--ca", help="CA of the controller's certificate (PEM).", show_default=False),
+]
+URL = "http://127.0.0.1:8080"
+
 
 def register(parent: typer.Typer) -> None:
     """Adds the commands."""
     parent.add_typer(app, name="otcp")
+
+
+@app.command(epilog="Example:  etalon otcp controller /etc/etalon-otcp/controller.toml")
+def controller(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The controller's file.", show_default=False)
+    ],
+    check: Annotated[
+        bool, typer.Option("--check", help="Read the file and say if it is good.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens.")] = False,
+) -> None:
+    """Run the controller: OpenFlow to switches, HTTP to hosts and operators."""
+    import logging
+
+    from etalon.otcp import process
+    from etalon.otcp.config import Config
+
+    config = Config.load(file)
+    if check:
+        common.note(f"{file}: {len(config.switch)} switches, {len(config.host)} hosts")
+        return
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(message)s",
+    )
+    logging.getLogger("os_ken").setLevel(logging.ERROR)
+    process.run(
+        config, lambda url: common.note(f"API at {url}, OpenFlow at {config.openflow.listen}")
+    )
+
+
+@app.command(epilog="Example:  etalon otcp explain h1 h3")
+def explain(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="A host.", show_default=False)],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Another.", show_default=False)],
+    url: Url = URL,
+    token_file: TokenFile = None,
+    ca: Ca = None,
+    json: common.Json = False,
+) -> None:
+    """Say why a host is told what it is told: path, inputs with source and age, equations, bounds."""
+    from etalon.otcp import explain as explaining
+    from etalon.otcp.client import Client
+
+    found = Client(url, token_file, ca).get(f"/v1/pairs/{_part(source)}/{_part(target)}")
+    if json:
+        common.print_json(found)
+        return
+    for line in explaining.text(found):
+        typer.echo(line)
+
+
+@app.command()
+def show(
+    url: Url = URL, token_file: TokenFile = None, ca: Ca = None, json: common.Json = False
+) -> None:
+    """Show the links that are up, with their delays, and the controller's health."""
+    from etalon.otcp.client import Client
+
+    client = Client(url, token_file, ca)
+    links, health = client.get("/v1/links"), client.get("/v1/health")
+    if json:
+        common.print_json({"health": health, "links": links})
+        return
+    table = common.plain_table("from", "to", ">delay", ">rate", ">queue", ">age")
+    for link in links:
+        delay, rate, queue = link["delay_us"], link["rate_bps"], link["queue_bytes"]
+        table.add_row(
+            link["source"],
+            link["target"],
+            f"{delay['value']:.0f} us",
+            f"{rate['value'] / 1e6:g} Mb/s" if rate else "?",
+            f"{queue['value']:g} B" if queue else "?",
+            f"{delay['age_s']:g} s",
+        )
+    common.print_table(table)
+    typer.echo(f"\n{health['status']}: version {health['version']}, {health['hosts']} hosts")
+    for problem in health["problems"]:
+        typer.echo(f"  {problem}")
+
+
+@app.command()
+def measure(url: Url = URL, token_file: TokenFile = None, ca: Ca = None) -> None:
+    """Have the controller measure all delays again. The network should be idle."""
+    from etalon.otcp.client import Client
+
+    Client(url, token_file, ca).post("/v1/measure")
+    common.note("measuring; etalon otcp show tells each delay's age")
+
+
+@app.command()
+def token() -> None:
+    """Make a token: what its owner keeps, and the line for the controller's file."""
+    from etalon.otcp.api.auth import make
+
+    secret, hashed = make()
+    typer.echo(f'token:            {secret}\nin the tokens file: NAME = "{hashed}"')
 
 
 @app.command(epilog="Two of the paper's values contradict its own equations; both are shown.")
@@ -34,3 +145,9 @@ def table1(json: common.Json = False) -> None:
         note = cell.why if cell.computed != cell.printed else ""
         table.add_row(cell.layer, cell.column, f"{cell.computed:g}", f"{cell.printed:g}", note)
     common.print_table(table)
+
+
+def _part(name: str) -> str:
+    from urllib.parse import quote
+
+    return quote(name, safe="")

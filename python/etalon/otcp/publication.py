@@ -46,6 +46,7 @@ class Document:
     version: int
     lifetime_s: int
     routes: tuple[Route, ...]
+    routes_json: str
 
     @property
     def id(self) -> str:
@@ -54,7 +55,13 @@ class Document:
 
     def to_json(self) -> str:
         """The document's one line."""
-        return json.dumps(asdict(self), separators=(",", ":"))
+        head = {
+            "host": self.host,
+            "epoch": self.epoch,
+            "version": self.version,
+            "lifetime_s": self.lifetime_s,
+        }
+        return f'{json.dumps(head, separators=(",", ":"))[:-1]},"routes":{self.routes_json}}}'
 
 
 @dataclass
@@ -77,10 +84,16 @@ class Publication:
             for host, listed in wanted.items()
             if host not in self.documents or self.documents[host].routes != listed
         }
-        if changed:
-            self.version += 1
+        if not changed:
+            return changed
+        self.version += 1
+        written: dict[int, str] = {}  # hosts that are told the same share one tuple
         for host in changed:
+            listed = wanted[host]
+            if id(listed) not in written:
+                rows = [asdict(route) for route in listed]
+                written[id(listed)] = json.dumps(rows, separators=(",", ":"))
             self.documents[host] = Document(
-                host, self.epoch, self.version, self.lifetime_s, wanted[host]
+                host, self.epoch, self.version, self.lifetime_s, listed, written[id(listed)]
             )
         return changed

@@ -1,0 +1,121 @@
+"""Serves the API in a thread, over TLS if there is a certificate; who does not read or does not ask is dropped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from etalon.errors import EtalonError
+from etalon.otcp.api.app import Service, make
+from etalon.otcp.config import Listen
+
+LOG = logging.getLogger("etalon.otcp")
+SLOW_S = 10.0
+"""A connection that takes nothing for so long, or has not asked anything by then, is dropped."""
+MOST_CONNECTIONS = 4096
+MOST_HEADERS = 16 * 1024
+"""Bytes of a request's head."""
+
+
+class Guarded(H11Protocol):
+    """HTTP that drops who is slow."""
+
+    _slow: asyncio.TimerHandle | None = None
+    _mute: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._mute = self.loop.call_later(SLOW_S, self._drop_mute)
+        raw = transport.get_extra_info("socket")
+        if raw is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(SLOW_S * 1000))
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for timer in (self._slow, self._mute):
+            if timer:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._slow = self.loop.call_later(SLOW_S, self._drop)
+
+    def resume_writing(self) -> None:
+        if self._slow:
+            self._slow.cancel()
+        super().resume_writing()
+
+    def _drop_mute(self) -> None:
+        if self.cycle is None:
+            self._drop()
+
+    def _drop(self) -> None:
+        LOG.warning("%s is too slow and was dropped", self.client)
+        self.transport.abort()
+
+
+def bind(listen: Listen) -> socket.socket:
+    """A socket at the address.
+
+    Raises:
+        EtalonError: if it cannot be taken.
+    """
+    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
+    try:
+        return socket.create_server((listen.host, listen.port), family=family, backlog=1024)
+    except OSError as error:
+        raise EtalonError(f"cannot listen at {listen.listen}: {error.strerror}") from None
+
+
+def start(service: Service, at: socket.socket) -> Callable[[], None]:
+    """Serves at a socket; returns what stops it.
+
+    Raises:
+        EtalonError: if certificate, key or CA cannot be used.
+    """
+    listen = service.controller.config.api
+    config = uvicorn.Config(
+        make(service),
+        http=Guarded,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        h11_max_incomplete_event_size=MOST_HEADERS,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=2,
+        ssl_certfile=listen.certificate,
+        ssl_keyfile=listen.key,
+        ssl_ca_certs=str(listen.client_ca) if listen.client_ca else None,
+        ssl_cert_reqs=ssl.CERT_REQUIRED if listen.client_ca else ssl.CERT_NONE,
+    )
+    try:
+        config.load()
+    except (OSError, ssl.SSLError) as error:
+        raise EtalonError(f"TLS with {listen.certificate}, {listen.key}: {error}") from None
+    server = uvicorn.Server(config)
+
+    async def serve() -> None:
+        service.hub.attach(asyncio.get_running_loop())
+        await server.serve(sockets=[at])
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), name="api", daemon=True)
+    thread.start()
+
+    def stop() -> None:
+        server.should_exit = True
+        service.hub.close()
+        thread.join(5)
+
+    return stop

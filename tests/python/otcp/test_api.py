@@ -1,0 +1,401 @@
+"""The API over real sockets: who may see what, pushes, limits, TLS."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import http.client
+import ipaddress
+import json
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from networks import tree, without
+
+pytest.importorskip("fastapi", reason="the extra otcp is not installed")
+pytest.importorskip("uvicorn", reason="the extra otcp is not installed")
+
+from etalon.errors import PlanError
+from etalon.otcp import groups
+from etalon.otcp.api import server
+from etalon.otcp.api.app import Service
+from etalon.otcp.api.auth import Tokens, make
+from etalon.otcp.api.limits import Rate
+from etalon.otcp.config import Config
+from etalon.otcp.controller import Controller
+from etalon.otcp.measuring import Measuring
+from etalon.otcp.network import Network, PortId
+from etalon.otcp.routes import Routes
+
+HOST, OTHER, OPERATOR = "h-" * 10, "x-" * 10, "o-" * 10
+
+
+class Running:
+    """A served controller whose network the test sets."""
+
+    def __init__(self, folder: Path, api: str = "", tokens: bool = True) -> None:
+        lines = ["[api]", 'listen = "127.0.0.1:0"', api]
+        if tokens:
+            file = folder / "tokens.toml"
+            file.write_text(
+                f'[hosts]\nh1-1 = "{HOST}"\nh2-1 = "{OTHER}"\n[operators]\nalice = "{OPERATOR}"\n'
+            )
+            file.chmod(0o600)
+            lines.append('tokens = "tokens.toml"')
+        for name, host in tree().hosts.items():
+            lines.append(f'[[host]]\nname = "{name}"\naddresses = ["{host.addresses[0]}"]')
+        (folder / "controller.toml").write_text("\n".join(lines))
+        self.controller = Controller(Config.load(folder / "controller.toml"))
+        self.service = Service(self.controller, Measuring(self.controller))
+        bound = server.bind(self.controller.config.api)
+        self.port = bound.getsockname()[1]
+        self.stop = server.start(self.service, bound)
+
+    def publish(self, network: Network) -> None:
+        """What the computing thread does."""
+        routes = Routes(network)
+        found = groups.compute(routes, self.controller.config.policy)
+        changed = self.controller.publication.update(found.routes)
+        documents = dict(self.controller.publication.documents)
+        self.controller.view = replace(
+            self.controller.view,
+            network=network,
+            routes=routes,
+            documents=documents,
+            problems=found.problems,
+            settled=True,
+        )
+        self.controller.told(changed)
+
+    def ask(
+        self, path: str, token: str | None = OPERATOR, method: str = "GET", **headers: str
+    ) -> tuple[int, Any]:
+        """Status, and the body's JSON (or text)."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        body = answer.read().decode()
+        connection.close()
+        try:
+            return answer.status, json.loads(body)
+        except ValueError:
+            return answer.status, body
+
+    def listen(self, host: str = "h1-1", token: str = HOST, last: str = "") -> Events:
+        return Events(self.port, host, token, last)
+
+
+class Events:
+    """A client of an event stream."""
+
+    def __init__(self, port: int, host: str, token: str, last: str) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        headers = {"Authorization": f"Bearer {token}"} | ({"Last-Event-ID": last} if last else {})
+        self._connection.request("GET", f"/v1/hosts/{host}/events", headers=headers)
+        self._answer = self._connection.getresponse()
+        self.status = self._answer.status
+
+    def next(self) -> dict[str, str]:
+        """The next event's fields; empty at the end."""
+        fields: dict[str, str] = {}
+        while line := self._answer.readline().decode().rstrip("\n"):
+            name, _, value = line.partition(":")
+            fields[name] = value.strip()
+        return fields
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Running]]:
+    started: list[Running] = []
+
+    def start(**settings: Any) -> Running:
+        started.append(Running(tmp_path, **settings))
+        return started[-1]
+
+    yield start
+    for running in started:
+        running.stop()
+
+
+def test_who_may_see_what(serve: Callable[..., Running]) -> None:
+    running = serve()
+    assert running.ask("/v1/hosts/h1-1/routes")[0] == 503
+    running.publish(tree())
+    expected = {
+        ("/v1/hosts/h1-1/routes", HOST): 200,
+        ("/v1/hosts/h1-1/routes", OPERATOR): 200,
+        ("/v1/hosts/h1-1/routes", OTHER): 403,
+        ("/v1/hosts/h1-1/routes", "wrong"): 401,
+        ("/v1/hosts/h1-1/routes", None): 401,
+        ("/v1/hosts/h1-1/events", OTHER): 403,
+        ("/v1/hosts/nobody/routes", OPERATOR): 404,
+        ("/v1/hosts/nobody/routes", HOST): 403,
+        ("/v1/topology", HOST): 403,
+        ("/v1/topology", OPERATOR): 200,
+        ("/v1/links", HOST): 403,
+        ("/v1/pairs/h1-1/h2-1", HOST): 403,
+        ("/v1/pairs/h1-1/h2-1", OPERATOR): 200,
+        ("/v1/pairs/h1-1/nobody", OPERATOR): 404,
+        ("/metrics", HOST): 403,
+        ("/metrics", OPERATOR): 200,
+        ("/v1/health", None): 200,
+    }
+    assert {key: running.ask(*key)[0] for key in expected} == expected
+    assert running.ask("/v1/measure", HOST, "POST")[0] == 403
+    assert running.ask("/v1/measure", OPERATOR, "POST")[0] == 202
+
+
+def test_documents_are_the_protocols(serve: Callable[..., Running]) -> None:
+    running = serve()
+    running.publish(tree())
+    _, document = running.ask("/v1/hosts/h1-1/routes", HOST)
+    assert list(document) == ["host", "epoch", "version", "lifetime_s", "routes"]
+    assert document["host"] == "h1-1" and document["version"] == 1 and document["lifetime_s"] == 60
+    prefixes = [route["prefix"] for route in document["routes"]]
+    assert (
+        prefixes == sorted(prefixes) == ["10.0.1.1/32", "10.0.1.2/32", "10.0.2.1/32", "10.0.2.2/32"]
+    )
+    assert document["routes"][2] == {
+        "prefix": "10.0.2.1/32",
+        "rto_min_us": 2000,
+        "rto_init_us": 2 * (1200 + 6 * 720),
+        "max_cwnd": 102,
+        "initial_cwnd": 2,
+        "initial_rwnd": 102,
+    }
+    _, pair = running.ask("/v1/pairs/h1-1/h2-1")
+    assert pair["route"] == document["routes"][2] | {"version": 1}
+    assert pair["published"]["max_cwnd"] == 102
+
+
+def test_health_says_more_to_operators(serve: Callable[..., Running]) -> None:
+    running = serve()
+    assert running.ask("/v1/health", None) == (200, {"status": "starting"})
+    running.publish(tree())
+    assert running.ask("/v1/health", None) == (200, {"status": "ok"})
+    assert running.ask("/v1/health")[1]["hosts"] == 4
+
+
+def test_changes_are_pushed_whole_and_in_order(serve: Callable[..., Running]) -> None:
+    running = serve(api='lifetime = "5s"')
+    events = running.listen()
+    assert "no routes yet" in events.next()[""]
+    running.publish(tree())
+    first = events.next()
+    assert first["event"] == "routes" and json.loads(first["data"])["version"] == 1
+    alive = events.next()  # after a quarter of the lifetime
+    assert alive["event"] == "alive" and alive["id"] == first["id"]
+    running.publish(without(tree(), PortId("t1", 1)))
+    second = json.loads(events.next()["data"])
+    assert second["version"] == 2 and second["routes"][2]["max_cwnd"] == 136
+    again = running.listen(last=first["id"])
+    assert json.loads(again.next()["data"]) == second
+    newest = running.listen(last=f"{second['epoch']}.2")
+    assert newest.next()["event"] == "alive"
+    for listener in (events, again, newest):
+        listener.close()
+
+
+def test_a_third_stream_closes_the_oldest(serve: Callable[..., Running]) -> None:
+    running = serve()
+    running.publish(tree())
+    streams = [running.listen() for _ in range(3)]
+    assert [stream.next()["event"] for stream in streams] == ["routes"] * 3
+    assert streams[0].next() == {}
+    running.publish(without(tree(), PortId("t1", 1)))
+    assert [stream.next()["event"] for stream in streams[1:]] == ["routes"] * 2
+    for stream in streams:
+        stream.close()
+
+
+def test_who_does_not_read_is_dropped(
+    serve: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "SLOW_S", 0.5)
+    running = serve()
+    networks = [tree(racks=250, hosts=1), tree(racks=250, hosts=1, upper_us=(900, 990))]
+    running.publish(networks[0])
+    sleeper = socket.socket()
+    sleeper.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sleeper.connect(("127.0.0.1", running.port))
+    head = f"GET /v1/hosts/h1-1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {HOST}\r\n\r\n"
+    sleeper.sendall(head.encode())
+    end = time.monotonic() + 60
+    turn = 0
+    while not running.service.hub.count():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    while running.service.hub.count():
+        assert time.monotonic() < end, "it is still there"
+        turn += 1
+        running.publish(networks[turn % 2])
+        time.sleep(0.01)
+    sleeper.close()
+
+
+def test_who_does_not_ask_is_dropped(
+    serve: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "SLOW_S", 0.3)
+    running = serve()
+    with socket.create_connection(("127.0.0.1", running.port), timeout=20) as mute:
+        mute.sendall(b"GET /v1/health HTTP/1.1\r\nHost:")
+        with contextlib.suppress(ConnectionResetError):
+            assert mute.recv(100) == b""
+
+
+def test_requests_are_limited_and_bodies_refused(serve: Callable[..., Running]) -> None:
+    running = serve(api="requests_per_minute = 5")
+    statuses = [running.ask("/v1/health", HOST)[0] for _ in range(8)]
+    assert statuses == [200] * 5 + [429] * 3
+    assert running.ask("/v1/health", OTHER)[0] == 200
+    strangers = [running.ask("/v1/links", "guess")[0] for _ in range(8)]
+    assert strangers == [401] * 5 + [429] * 3
+    refused = running.ask("/v1/measure", OPERATOR, "POST", **{"Content-Length": "999999"})
+    assert refused == (413, {"error": "no body is expected"})
+
+
+def test_without_tokens_only_this_machine_asks(serve: Callable[..., Running]) -> None:
+    running = serve(tokens=False)
+    assert running.ask("/v1/links", None)[0] == 200
+    assert running.ask("/v1/links", None, Host="evil.example")[0] == 400
+
+
+def test_openapi_and_metrics(serve: Callable[..., Running]) -> None:
+    running = serve()
+    running.publish(tree())
+    status, document = running.ask("/v1/openapi.json", None)
+    assert status == 200 and document["openapi"].startswith("3.1")
+    assert "/v1/hosts/{host}/routes" in document["paths"]
+    assert document["components"]["schemas"]["RouteModel"]["required"] == [
+        *("prefix", "rto_min_us", "rto_init_us", "max_cwnd", "initial_cwnd", "initial_rwnd")
+    ]
+    _, text = running.ask("/metrics")
+    samples = dict(
+        line.rsplit(" ", 1) for line in text.splitlines() if line and not line.startswith("#")
+    )
+    assert samples["etalon_otcp_hosts"] == "4"
+    assert samples['etalon_otcp_link_delay_seconds{source="t1:1",target="a1:1"}'] == "0.000200000"
+
+
+def test_a_revoked_token_ends(serve: Callable[..., Running], tmp_path: Path) -> None:
+    running = serve(api='lifetime = "5s"')
+    running.publish(tree())
+    events = running.listen()
+    assert events.next()["event"] == "routes"
+    (tmp_path / "tokens.toml").write_text(f'[operators]\nalice = "{OPERATOR}"\n')
+    seen = [events.next() for _ in range(2)]
+    assert {} in seen
+    assert running.ask("/v1/hosts/h1-1/routes", HOST)[0] == 401
+    events.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "sentence"),
+    [
+        ('[hosts]\nh1 = "short"', 0o600, "16 characters"),
+        ("[hosts]\nh1 = 5", 0o600, "a token is text"),
+        ('[hosts]\nh1 = "sha256:12"', 0o600, "64 hexadecimal digits"),
+        ('[guests]\nh1 = "0123456789abcdef"', 0o600, "tables are"),
+        (f'[hosts]\na = "{HOST}"\nb = "{HOST}"', 0o600, "twice"),
+        (f'[hosts]\na = "{HOST}"', 0o644, "chmod"),
+        ("[hosts", 0o600, "no TOML"),
+    ],
+)
+def test_a_bad_tokens_file_gets_a_sentence(
+    tmp_path: Path, text: str, mode: int, sentence: str
+) -> None:
+    file = tmp_path / "tokens.toml"
+    file.write_text(text)
+    file.chmod(mode)
+    with pytest.raises(PlanError, match=sentence):
+        Tokens(file)
+
+
+def test_a_hashed_token_is_known(tmp_path: Path) -> None:
+    token, hashed = make()
+    file = tmp_path / "tokens.toml"
+    file.write_text(f'[hosts]\nh1 = "{hashed}"')
+    file.chmod(0o600)
+    found = Tokens(file).who(token)
+    assert found is not None and found.name == "h1" and not found.operator
+
+
+def test_a_rate_gives_back_with_time() -> None:
+    now = [0.0]
+    rate = Rate(60, lambda: now[0])
+    assert [rate.wait_s("a") for _ in range(60)] == [0.0] * 60
+    assert rate.wait_s("a") == pytest.approx(1.0)
+    now[0] = 1.0
+    assert rate.wait_s("a") == 0.0
+
+
+def _certificate(folder: Path, name: str, issuer: Any = None) -> Any:
+    """A key and a certificate, its own or an issuer's."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    day = datetime.timedelta(days=1)
+    now = datetime.datetime.now(datetime.UTC)
+    ca_key, ca_subject = issuer or (key, subject)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(ca_subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - day)
+        .not_valid_after(now + day)
+        .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
+        )
+        .sign(ca_key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    (folder / f"{name}.pem").write_bytes(made.public_bytes(pem))
+    (folder / f"{name}.key").write_bytes(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return key, subject
+
+
+def test_tls_is_mutual_if_wanted(serve: Callable[..., Running], tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    ca = _certificate(tmp_path, "ca")
+    _certificate(tmp_path, "server", ca)
+    _certificate(tmp_path, "client", ca)
+    running = serve(api='certificate = "server.pem"\nkey = "server.key"\nclient_ca = "ca.pem"')
+    running.publish(tree())
+    context = ssl.create_default_context(cafile=tmp_path / "ca.pem")
+
+    def ask() -> int:
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", running.port, timeout=20, context=context
+        )
+        connection.request(
+            "GET", "/v1/hosts/h1-1/routes", headers={"Authorization": f"Bearer {HOST}"}
+        )
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        ask()
+    context.load_cert_chain(tmp_path / "client.pem", tmp_path / "client.key")
+    assert ask() == 200

@@ -1,0 +1,271 @@
+"""The controller without sockets: switches are played by a small model of a network."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from ipaddress import IPv4Address
+from pathlib import Path
+
+import pytest
+
+from etalon.errors import PlanError
+from etalon.otcp import arp, lldp
+from etalon.otcp.config import Config
+from etalon.otcp.controller import Controller
+from etalon.otcp.measuring import Measuring
+from etalon.otcp.network import PortId
+from etalon.otcp.probing import CONTROLLER_PORT, Action, Echo
+from etalon.otcp.state import State
+from etalon.otcp.topology import PortDescription
+
+FILE = """
+state = "state.json"
+[measure]
+samples = 2
+gap = "0s"
+watch = "100ms"
+[network]
+queue = "90kB"
+settle = "5s"
+[[switch]]
+name = "t1"
+dpid = "1"
+[[switch]]
+name = "t2"
+dpid = "2"
+[[switch]]
+name = "a1"
+dpid = "3"
+[[switch]]
+name = "a2"
+dpid = "4"
+[[host]]
+name = "h1"
+addresses = ["10.0.0.1"]
+[[host]]
+name = "h2"
+addresses = ["10.0.0.2"]
+"""
+CABLES = {("t1", 1): ("a1", 1), ("t2", 1): ("a1", 2), ("t1", 2): ("a2", 1), ("t2", 2): ("a2", 2)}
+CABLES |= {b: a for a, b in CABLES.items()}
+HOSTS = {("t1", 3): ("10.0.0.1", "02:00:00:00:00:01"), ("t2", 3): ("10.0.0.2", "02:00:00:00:00:02")}
+DELAYS_US = {"a1": 200, "a2": 300}
+
+
+class Fabric:
+    """Answers probes as switches, links and hosts would, in virtual nanoseconds."""
+
+    def __init__(self, controller: Controller) -> None:
+        self.controller = controller
+        controller.southbound = self
+        self.up: set[str] = set()
+        self.tables: dict[str, dict[str, int]] = {}
+
+    def connect(self, *switches: str) -> None:
+        self.up |= set(switches)
+        for switch in switches:
+            numbers = (1, 2, 3) if switch.startswith("t") else (1, 2)
+            ports = [PortDescription(n, f"{switch}-{n}", True, 10**9) for n in numbers]
+            self.controller.switch_up(switch, ports, self.tables.get(switch, {}))
+
+    def set_port(self, switch: str, number: int, up: bool) -> None:
+        self.controller.port(
+            switch, PortDescription(number, f"{switch}-{number}", up, 10**9), deleted=False
+        )
+
+    def send(self, action: Action) -> None:
+        if isinstance(action, Echo):
+            return
+        now = self._sent_ns(action.frame)
+        for number in action.ports:
+            self._out(action.switch, number, action.frame, now)
+
+    def _sent_ns(self, frame: bytes) -> int:
+        """When the prober stamped a probe: what a busy machine adds after that is left out."""
+        prober = self.controller.prober
+        if lldp.is_lldp(frame):
+            return lldp.decode(frame, prober.key).sent_ns
+        asked = prober._asked.get(arp.decode(frame).sender_mac)
+        return asked.sent_ns if asked else 0
+
+    def _out(self, switch: str, number: int, frame: bytes, now: int) -> None:
+        hand_in = self.controller.packet_in
+        if number == CONTROLLER_PORT:
+            hand_in(PortId(switch, number), frame, now + 300_000)
+        elif (switch, number) in CABLES:
+            peer = CABLES[switch, number]
+            delay = DELAYS_US[peer[0] if peer[0] in DELAYS_US else switch] * 1000
+            if peer[0] in self.up:
+                hand_in(PortId(*peer), frame, now + 300_000 + delay)
+        elif (switch, number) in HOSTS and arp.is_arp(frame):
+            address, mac = HOSTS[switch, number]
+            request = arp.decode(frame)
+            if request.target == IPv4Address(address) and request.operation == arp.REQUEST:
+                reply = arp.encode(arp.answer(request, bytes.fromhex(mac.replace(":", ""))))
+                hand_in(PortId(switch, number), reply, now + 300_000 + 200_000)
+
+    def write(self, switch: str, written: Mapping[str, int], deleted: Iterable[str]) -> None:
+        table = self.tables.setdefault(switch, {})
+        table.update(written)
+        for mac in deleted:
+            del table[mac]
+
+    def count_flows(self, switch: str) -> None:
+        raise AssertionError("alpha is given by hand")
+
+
+@contextmanager
+def running(folder: Path, text: str = FILE) -> Iterator[tuple[Controller, Fabric]]:
+    file = folder / "controller.toml"
+    file.write_text(text)
+    controller = Controller(Config.load(file))
+    fabric = Fabric(controller)
+    measuring = Measuring(controller)
+    threads = [threading.Thread(target=work) for work in (controller.run, measuring.run)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield controller, fabric
+    finally:
+        controller.stop()
+        for thread in threads:
+            thread.join()
+
+
+def until(condition: Callable[[], object], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.01)
+
+
+def way(controller: Controller, host: str) -> str:
+    """Which upper switch the window towards the other host speaks of; empty before there is one.
+
+    By a1 it is 1200 us x 1 Gb/s = 102 segments, by a2 1600 us = 136.
+    """
+    document = controller.view.documents.get(host)
+    if not document or not document.routes:
+        return ""
+    return {102: "a1", 136: "a2"}[document.routes[0].max_cwnd]
+
+
+def test_from_nothing_to_documents_and_entries(tmp_path: Path) -> None:
+    with running(tmp_path) as (controller, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(controller, "h1"))
+        document = controller.view.documents["h1"]
+        assert [route.prefix for route in document.routes] == ["10.0.0.2/32"]
+        assert way(controller, "h1") == "a1"
+        until(lambda: fabric.tables.get("t1", {}).get("02:00:00:00:00:02") == 1)
+        assert fabric.tables["a1"] == {"02:00:00:00:00:01": 1, "02:00:00:00:00:02": 2}
+
+
+def test_a_link_down_moves_the_way_from_known_measurements(tmp_path: Path) -> None:
+    with running(tmp_path) as (controller, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(controller, "h1") == "a1")
+        measured, began = controller.events.measurements, time.monotonic()
+        fabric.set_port("t1", 1, up=False)
+        until(lambda: way(controller, "h1") == "a2")  # 300 us instead of 200, four times
+        assert time.monotonic() - began < 5
+        assert controller.events.measurements == measured
+        until(lambda: fabric.tables["t1"]["02:00:00:00:00:02"] == 2)
+        fabric.set_port("t1", 1, up=True)
+        until(lambda: way(controller, "h1") == "a1")
+
+
+def test_a_dead_switch_moves_the_way_and_two_leave_none(tmp_path: Path) -> None:
+    with running(tmp_path) as (controller, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(controller, "h1") == "a1")
+        for switch, expected in (("a1", "a2"), ("a2", "")):
+            fabric.up.discard(switch)
+            controller.switch_down(switch)
+            until(lambda expected=expected: way(controller, "h1") == expected)  # type: ignore[misc]
+        assert any("no way from h1" in problem for problem in controller.view.problems)
+
+
+def test_a_silent_link_is_dropped(tmp_path: Path) -> None:
+    with running(tmp_path) as (controller, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(controller, "h1") == "a1")
+        fabric.up.discard("a1")  # its ports are up, but nothing passes
+        until(lambda: way(controller, "h1") == "a2")
+
+
+def test_after_a_restart_nothing_is_measured_anew_and_the_epoch_grows(tmp_path: Path) -> None:
+    with running(tmp_path) as (before, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(before, "h1") == "a1")
+        tables = fabric.tables
+    before.save()
+    began = time.monotonic()
+    with running(tmp_path) as (after, fabric):
+        fabric.tables = {switch: dict(table) for switch, table in tables.items()}
+        fabric.tables["t1"]["02:00:00:00:00:99"] = 1  # of a host that is no more
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(after, "h1") == "a1")
+        assert time.monotonic() - began < 3 and after.events.measurements == 0
+        assert after.publication.epoch > before.publication.epoch
+        until(lambda: "02:00:00:00:00:99" not in fabric.tables["t1"])
+
+
+def test_a_switch_that_does_not_come_back_holds_up_nobody_for_longer_than_settle(
+    tmp_path: Path,
+) -> None:
+    text = FILE.replace('settle = "5s"', 'settle = "300ms"')
+    with running(tmp_path, text) as (controller, fabric):
+        fabric.connect("t1", "t2", "a2")
+        until(lambda: way(controller, "h1") == "a2")
+
+
+def test_arp_is_answered_in_a_hosts_stead(tmp_path: Path) -> None:
+    with running(tmp_path) as (controller, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(controller, "h1"))
+        frames: list[bytes] = []
+        fabric.send = lambda action: frames.append(getattr(action, "frame", b""))  # type: ignore[method-assign]
+        mac = bytes.fromhex("020000000001")
+        request = arp.Packet(
+            arp.BROADCAST,
+            mac,
+            arp.REQUEST,
+            mac,
+            IPv4Address("10.0.0.1"),
+            bytes(6),
+            IPv4Address("10.0.0.2"),
+        )
+        controller.packet_in(PortId("t1", 3), arp.encode(request), 0)
+        replies = [arp.decode(frame) for frame in frames if frame[:6] == mac and arp.is_arp(frame)]
+        assert [reply.sender_mac.hex(":") for reply in replies] == ["02:00:00:00:00:02"]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (('dpid = "2"', 'dpid = "1"'), "dpid 1 is there twice"),
+        (('"10.0.0.2"', '"10.0.0.1"'), "address 10.0.0.1 is there twice"),
+        (('"10.0.0.2"', '"fd00::2"'), "needs an IPv4 address"),
+        (('queue = "90kB"', "queue = 90"), "queue"),
+        (("[measure]", '[api]\nlisten = "0.0.0.0:80"\n[measure]'), "loopback only"),
+        (("samples = 2", "sample = 2"), "sample"),
+        (('dpid = "2"', 'dpid = "2"\nprefixes = ["10.0.0.1/24"]'), "host bits set"),
+    ],
+)
+def test_a_bad_file_gets_a_sentence(tmp_path: Path, change: tuple[str, str], sentence: str) -> None:
+    file = tmp_path / "controller.toml"
+    file.write_text(FILE.replace(*change))
+    with pytest.raises(PlanError, match=sentence) as caught:
+        Config.load(file)
+    assert str(file) in str(caught.value)
+
+
+def test_a_bad_state_gets_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    path.write_text('{"epoch": 1, "links": [[["t1", 1], ["a1", 1], -5, 0]], "hosts": []}')
+    with pytest.raises(PlanError, match="remove it to start without measurements"):
+        State.load(path)
