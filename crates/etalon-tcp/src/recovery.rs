@@ -62,7 +62,7 @@ impl<C: CongestionControl> Path<C> {
 
     /// A congestion event: the threshold from the congestion control (RFC 5681, section 3.1, equation 4: "ssthresh = max
     /// (FlightSize / 2, 2*SMSS)"), and PRR from zero.
-    fn begin_reduction(&mut self, clock: &Clock, nxt: u32) {
+    pub(crate) fn begin_reduction(&mut self, clock: &Clock, nxt: u32) {
         self.recovery.point = nxt;
         self.recovery.prr.begin(self.window.cwnd);
         self.window.cwnd_count = 0;
@@ -142,15 +142,9 @@ impl<C: CongestionControl> Connection<C> {
 
     /// What a reduction of the active path means to the connection: CWR is to be sent (RFC 3168, section 6.1.2), and no probe
     /// asks for another reduction.
-    fn reduction_begun(&mut self) {
+    pub(crate) fn reduction_begun(&mut self) {
         self.probe.forget();
         self.snd.cwr_queued = self.snd.ecn;
-    }
-
-    /// Begins a reduction of the active path's window.
-    pub(crate) fn reduce(&mut self) {
-        self.paths.active.begin_reduction(&self.clock, self.snd.nxt);
-        self.reduction_begun();
     }
 
     /// The active path enters fast recovery.
@@ -169,8 +163,10 @@ impl<C: CongestionControl> Connection<C> {
         if self.recovers_nothing() {
             self.paths.active.recovery.undo.forget();
             self.stats.cwrs += 1;
-            self.reduce();
-            self.paths.active.set_state(&self.clock, State::Cwr);
+            let path = &mut self.paths.active;
+            path.begin_reduction(&self.clock, self.snd.nxt);
+            path.set_state(&self.clock, State::Cwr);
+            self.reduction_begun();
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::ack::Facts;
 use crate::cc::{CongestionControl, State};
 use crate::connection::Connection;
+use crate::path::PathId;
 use crate::segment::Segment;
 use crate::sender::Forced;
 use crate::seq::{after, before};
@@ -15,6 +16,8 @@ pub(crate) struct LossProbe {
     end: Option<u32>,
     /// It was a retransmission (`TLP.is_retrans`).
     retransmitted: bool,
+    /// The path on which it was sent.
+    path: PathId,
 }
 
 impl LossProbe {
@@ -107,6 +110,7 @@ impl<C: CongestionControl> Connection<C> {
         self.probe = LossProbe {
             end: Some(self.snd.nxt),
             retransmitted,
+            path: self.paths.active.id,
         };
         self.snd.burst = 0;
         self.snd.rearm = false;
@@ -122,9 +126,16 @@ impl<C: CongestionControl> Connection<C> {
         if !self.probe.on_ack(ack, pure_duplicate, facts.probe_reported) {
             return;
         }
-        self.reduce();
-        self.paths.active.set_state(&self.clock, State::Cwr);
-        self.paths.active.complete_reduction(&self.clock);
-        self.follow_evidence();
+        let id = self.probe.path;
+        let path = self.paths.of(id);
+        path.begin_reduction(&self.clock, self.snd.nxt);
+        path.set_state(&self.clock, State::Cwr);
+        path.complete_reduction(&self.clock);
+        self.reduction_begun();
+        if id == self.paths.active.id {
+            self.follow_evidence();
+        } else {
+            self.paths.of(id).set_state(&self.clock, State::Open);
+        }
     }
 }

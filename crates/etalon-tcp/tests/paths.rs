@@ -1,0 +1,324 @@
+//! Connections with several paths. Debug builds compare every path's pipe and the sums with the scoreboard whenever the endpoint
+//! falls silent.
+mod common;
+
+use common::{Fate, MS, Pair, SECOND, US};
+use etalon_tcp::cc::{Any, Reno, State};
+use etalon_tcp::{Config, Connection, Flags, Segment};
+use proptest::prelude::*;
+
+const MSS: u64 = 8948;
+
+fn control(index: u8) -> Any {
+    let name = ["reno", "cubic", "scalable"][usize::from(index) % 3];
+    Any::by_name(name, &[]).expect("a registered name")
+}
+
+fn fates() -> impl Strategy<Value = Vec<Fate>> {
+    let fate = prop_oneof![
+        10 => Just(Fate::Deliver),
+        2 => Just(Fate::Drop),
+        1 => (1..8_000_u64).prop_map(|us| Fate::Late(us * US)),
+        1 => (0..8_000_u64).prop_map(|us| Fate::Twice(us * US)),
+    ];
+    prop::collection::vec(fate, 1..150)
+}
+
+/// What happens to data segments in the order in which they enter the link; all else arrives.
+fn script(fates: Vec<Fate>) -> impl FnMut(u64, bool, &Segment) -> Fate {
+    let mut fates = fates.into_iter();
+    move |_, to_server, segment| match to_server && segment.len > 0 {
+        true => fates.next().unwrap_or(Fate::Deliver),
+        false => Fate::Deliver,
+    }
+}
+
+/// A client with `paths` paths, a server, and a link that does what the script says.
+fn pair(paths: u8, cc: u8, fates: Vec<Fate>) -> Pair<Any, impl FnMut(u64, bool, &Segment) -> Fate> {
+    let mut client = Connection::client(Config::default(), control(cc));
+    for _ in 1..paths {
+        client.add_path(control(cc));
+    }
+    let server = Connection::server(Config::default(), control(cc));
+    let mut pair = Pair::new(client, server, MS, script(fates));
+    pair.transmission = 20 * US;
+    pair
+}
+
+/// Transfers `segments`; before each step the next of `notices`, if there is one, says which path is active now.
+fn transfer<F: FnMut(u64, bool, &Segment) -> Fate>(
+    pair: &mut Pair<Any, F>,
+    segments: u64,
+    notices: &[Option<u8>],
+) {
+    pair.client.write(segments * MSS);
+    let mut notices = notices.iter();
+    while !(pair.client.is_established() && pair.client.all_acked()) {
+        if let Some(Some(id)) = notices.next() {
+            pair.client.on_tdn(pair.now, *id);
+        }
+        assert!(pair.step(2_000 * SECOND), "stuck: {:?}", pair.client);
+    }
+    assert_eq!(pair.server.bytes_received(), segments * MSS);
+}
+
+fn notices(ids: impl Strategy<Value = u8>) -> impl Strategy<Value = Vec<Option<u8>>> {
+    prop::collection::vec(
+        prop_oneof![3 => Just(None), 1 => ids.prop_map(Some)],
+        0..600,
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// One path, whatever is said of others: not a segment differs from plain TCP's.
+    #[test]
+    fn notices_of_the_only_path_and_of_unknown_ones_change_nothing(
+        fates in fates(),
+        segments in 1..120_u64,
+        cc: u8,
+        notices in notices(any::<u8>()),
+    ) {
+        let mut plain = pair(1, cc, fates.clone());
+        let mut told = pair(1, cc, fates);
+        transfer(&mut plain, segments, &[]);
+        transfer(&mut told, segments, &notices);
+        let log = |pair: &Pair<Any, _>| -> Vec<_> {
+            pair.log.iter().map(|l| (l.at, l.to_server, l.segment)).collect()
+        };
+        prop_assert_eq!(log(&plain), log(&told));
+    }
+
+    /// Any switching between two alike: everything arrives, each path's window is kept, and both paths end with nothing in flight.
+    #[test]
+    fn everything_arrives_however_paths_change(
+        fates in fates(),
+        segments in 1..120_u64,
+        cc: u8,
+        notices in notices(0..2_u8),
+    ) {
+        let mut pair = pair(2, cc, fates);
+        transfer(&mut pair, segments, &notices);
+        let stats = pair.client.stats();
+        prop_assert!(pair.beyond[0] <= stats.tlps + stats.rtos, "{:?} {stats:?}", pair.beyond);
+        for path in pair.client.paths() {
+            prop_assert_eq!((path.in_flight(), path.pipe().outstanding, path.pipe().lost), (0, 0, 0));
+        }
+        let delivered: u64 = pair.client.paths().map(|path| path.delivered()).sum();
+        prop_assert_eq!(delivered, segments);
+    }
+
+    /// A network that loses nothing: nothing is sent twice and no window is reduced, as with plain TCP.
+    #[test]
+    fn switching_alone_costs_nothing(segments in 1..400_u64, cc: u8, notices in notices(0..2_u8)) {
+        let mut pair = pair(2, cc, Vec::new());
+        transfer(&mut pair, segments, &notices);
+        let stats = pair.client.stats();
+        prop_assert_eq!((stats.retransmits, stats.recoveries, stats.rtos, stats.reorderings), (0, 0, 0, 0));
+        prop_assert!(pair.client.paths().all(|path| path.window().cwnd >= 10));
+    }
+
+    /// Path 0 of a connection that changes paths between bursts does what plain TCP does that sends path 0's bursts only, to the
+    /// segment and the nanosecond, losses and timeouts included. The first and the last segment of a burst are not lost: the
+    /// last ends what the burst left undecided (the other path's ACKs would), the first ends rounds, which are told by SND.UNA
+    /// (as the other path's progress does).
+    #[test]
+    fn a_path_is_plain_tcp_that_was_idle_meanwhile(
+        bursts in prop::collection::vec((any::<bool>(), 1..60_u64, prop::collection::vec(prop::bool::weighted(0.1), 0..60)), 1..12),
+        cc: u8,
+        decays: bool,
+    ) {
+        let config = || Config { slow_start_after_idle: decays, ..Config::default() };
+        let mut plain = Sender::new(Connection::client(config(), control(cc)));
+        let mut both = Connection::client(config(), control(cc));
+        both.add_path(control(cc));
+        let mut both = Sender::new(both);
+        for (index, (on_first, segments, drops)) in bursts.iter().enumerate() {
+            let start = (index as u64 + 1) * 1_000 * SECOND;
+            both.end.on_tdn(start, u8::from(!on_first));
+            let seen = both.burst(start, *segments, drops);
+            if *on_first {
+                prop_assert_eq!(plain.burst(start, *segments, drops), seen);
+                prop_assert_eq!(plain.summary(), both.summary());
+            }
+        }
+    }
+}
+
+/// A sender whose peer acknowledges every segment as it arrives.
+struct Sender {
+    end: Connection<Any>,
+    /// What the peer has in order and beyond, and the timestamp that it echoes.
+    next: u32,
+    held: Vec<(u32, u32)>,
+    echo: u32,
+}
+
+impl Sender {
+    fn new(mut end: Connection<Any>) -> Sender {
+        let syn = end.poll_transmit(0).expect("SYN");
+        let reply = Segment {
+            seq: 99,
+            ack: syn.seq.wrapping_add(1),
+            window: 65_535,
+            flags: Flags::SYN | Flags::ACK,
+            mss: syn.mss,
+            window_scale: Some(10),
+            sack_permitted: true,
+            timestamps: syn.timestamps.map(|t| (1, t.0)),
+            ..Segment::default()
+        };
+        end.on_segment(2 * MS, &reply, false);
+        let mut sender = Sender {
+            end,
+            next: reply.ack,
+            held: Vec::new(),
+            echo: 0,
+        };
+        assert!(sender.end.poll_transmit(2 * MS).is_some());
+        let update = sender.ack(2 * MS);
+        sender.end.on_segment(2 * MS, &update, false);
+        sender
+    }
+
+    fn ack(&self, now: u64) -> Segment {
+        let mut ack = Segment {
+            seq: 100,
+            ack: self.next,
+            window: 65_535,
+            flags: Flags::ACK,
+            timestamps: Some(((now / MS) as u32 + 1, self.echo.max(1))),
+            ..Segment::default()
+        };
+        for &(start, end) in self.held.iter().take(3) {
+            ack.sack.push(start, end);
+        }
+        ack
+    }
+
+    fn take(&mut self, segment: &Segment) {
+        let end = segment.seq.wrapping_add(u32::from(segment.len));
+        if segment.seq == self.next {
+            self.echo = segment.timestamps.expect("on").0;
+            self.next = end;
+            while let Some(place) = self.held.iter().position(|h| h.0 == self.next) {
+                self.next = self.held.remove(place).1;
+            }
+        } else if segment.seq > self.next
+            && !self
+                .held
+                .iter()
+                .any(|h| h.0 <= segment.seq && segment.seq < h.1)
+        {
+            // Most recent first; neighbours are joined.
+            let mut block = (segment.seq, end);
+            self.held.retain(|h| {
+                let joins = h.1 == block.0 || h.0 == block.1;
+                if joins {
+                    block = (h.0.min(block.0), h.1.max(block.1));
+                }
+                !joins
+            });
+            self.held.insert(0, block);
+        }
+    }
+
+    /// Sends `segments` from `start` on; those whose turn is in `drops` are lost. Returns when each was sent, from the start, and
+    /// which it was, in the burst.
+    fn burst(&mut self, start: u64, segments: u64, drops: &[bool]) -> Vec<(u64, u32)> {
+        let (mut now, first) = (start, self.next);
+        let mut sent: Vec<(u64, u32)> = Vec::new();
+        let mut arrivals = std::collections::VecDeque::new();
+        self.end.write(segments * MSS);
+        let mut last = false;
+        loop {
+            while let Some(segment) = self.end.poll_transmit(now) {
+                self.end.departed(u32::from(segment.len));
+                if segment.len == 0 {
+                    continue;
+                }
+                let spared = last || sent.is_empty();
+                if spared || !drops.get(sent.len()).copied().unwrap_or(false) {
+                    arrivals.push_back((now + 2 * MS, segment));
+                }
+                sent.push((now - start, segment.seq - first));
+            }
+            if self.end.all_acked() {
+                if last {
+                    return sent;
+                }
+                last = true;
+                self.end.write(MSS);
+                continue;
+            }
+            let arrival = arrivals.front().map_or(u64::MAX, |a| a.0);
+            now = arrival.min(self.end.next_timer());
+            assert!(now < start + 900 * SECOND, "stuck");
+            if let Some((_, segment)) = arrivals.pop_front_if(|a| a.0 == now) {
+                self.take(&segment);
+                let ack = self.ack(now);
+                self.end.on_segment(now, &ack, false);
+            } else {
+                self.end.on_timer(now);
+            }
+        }
+    }
+
+    fn summary(&self) -> (u32, u32, u64, u64, u64, State) {
+        let path = self.end.path();
+        let window = path.window();
+        (
+            window.cwnd,
+            window.ssthresh,
+            path.srtt(),
+            path.rttvar(),
+            path.min_rtt(),
+            path.recovery_state(),
+        )
+    }
+}
+
+#[test]
+fn a_loss_is_charged_to_the_path_that_sent_and_repaired_on_the_other() {
+    let mut client = Connection::client(Config::default(), Reno);
+    assert_eq!(client.add_path(Reno), 1);
+    let mut b = common::Bench::client(client, 10 * MS, |_| {});
+    b.end.write_forever();
+    assert_eq!(b.sent().len(), 10);
+    b.wait(5 * MS);
+    b.end.on_tdn(b.now, 1);
+    assert_eq!(
+        b.sent(),
+        (10..20).collect::<Vec<_>>(),
+        "a window of its own"
+    );
+    b.wait(5 * MS);
+    // 0 is lost on path 0, which reduces its window; path 1 sends it again.
+    for n in 2..=3 {
+        b.ack(0, &[(1, n)]);
+    }
+    b.ack(0, &[(1, 4)]);
+    let state = |b: &common::Bench<Reno>, id| {
+        let path = b.end.paths().find(|path| path.id() == id);
+        path.map(|path| {
+            (
+                path.recovery_state(),
+                path.window().ssthresh,
+                path.pipe().lost,
+            )
+        })
+    };
+    assert_eq!(state(&b, 0), Some((State::FastRecovery, 5, 1)));
+    assert_eq!(state(&b, 1), Some((State::LimitedTransmit, u32::MAX, 0)));
+    assert_eq!(b.end.stats().recoveries, 1);
+    // Room on path 1: the retransmission is in its pipe, the loss still path 0's.
+    b.wait(5 * MS);
+    let sent = b.ack(0, &[(1, 12)]);
+    assert_eq!(sent.first(), Some(&0));
+    assert_eq!(state(&b, 0).map(|s| s.2), Some(1));
+    b.wait(10 * MS);
+    b.ack(20, &[]);
+    assert_eq!(state(&b, 0), Some((State::Open, 5, 0)));
+    assert_eq!(state(&b, 1).map(|s| s.0), Some(State::Open));
+}
