@@ -186,6 +186,9 @@ impl<C: CongestionControl> Connection<C> {
             nxt: self.snd.nxt,
             hz: self.clock.hz,
         };
+        if path.rate.is_some() {
+            path.sample_rate(self.clock.now);
+        }
         if facts.acked > 0 || facts.sacked || ack.ece {
             path.cc.on_ack(&mut path.window, &ack);
         }
@@ -278,6 +281,9 @@ impl<C: CongestionControl> Connection<C> {
             self.take_acked(facts, &mut originals, &record);
         }
         self.snd.board.clear_if_empty();
+        if self.paths.active.rate.is_some() {
+            self.paths.note_acked_before(self.snd.board.first());
+        }
         if !self.snd.sack && facts.acked > 0 {
             // One of them filled the hole, the others had sent duplicate ACKs.
             let duplicates = self.snd.board.sums().sacked;

@@ -63,6 +63,8 @@ pub struct Connection<C> {
     pub(crate) timer: Timer,
     /// There may be something to transmit.
     pub(crate) dirty: bool,
+    /// Segments are paced.
+    pub(crate) paced: bool,
     pub(crate) reads_ece: bool,
     pub(crate) min_rto_ticks: u64,
     pub(crate) syn_due: bool,
@@ -82,6 +84,7 @@ impl<C: CongestionControl> Connection<C> {
         rcv.dctcp = cc.wants_dctcp_feedback();
         Connection {
             snd: Sender::new(&config),
+            paced: config.pacing || cc.wants_pacing(),
             reads_ece: cc.reads_ece_without_ecn(),
             min_rto_ticks: clock.ticks_for_ns(config.min_rto),
             paths: Paths::new(&config, &clock, cc),
@@ -273,6 +276,7 @@ impl<C: CongestionControl> Connection<C> {
     ///
     /// If there are 256 paths already.
     pub fn add_path(&mut self, cc: C) -> PathId {
+        self.paced |= cc.wants_pacing();
         self.paths.add(&self.config, &self.clock, cc, self.snd.nxt)
     }
 
@@ -315,7 +319,7 @@ impl<C: CongestionControl> Connection<C> {
     /// [`poll_transmit`](Connection::poll_transmit) has yielded `None`.
     #[inline]
     pub fn next_timer(&self) -> u64 {
-        let paced = if self.config.pacing && self.pacing_blocks() {
+        let paced = if self.paced && self.pacing_blocks() {
             self.snd.paced_until
         } else {
             u64::MAX

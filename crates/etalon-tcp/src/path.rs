@@ -5,6 +5,7 @@
 //! ([`Connection::add_path`](crate::Connection::add_path)); one is active, the others are parked.
 
 use crate::Config;
+use crate::cc::rate::RateEstimator;
 use crate::cc::{CongestionControl, State, Window};
 use crate::recovery::Recovery;
 use crate::rtt::{Rtt, UNKNOWN};
@@ -64,6 +65,8 @@ pub struct Path<C> {
     pub(crate) rtt: Rtt,
     pub(crate) recovery: Recovery,
     pub(crate) validation: Validation,
+    /// Made for a congestion control that asks for it.
+    pub(crate) rate: Option<Box<RateEstimator>>,
     /// Segments ever delivered and ever marked lost.
     pub(crate) delivered: u64,
     pub(crate) lost: u64,
@@ -83,6 +86,7 @@ impl<C: CongestionControl> Path<C> {
                 ssthresh: u32::MAX,
                 cwnd_count: 0,
             },
+            rate: cc.wants_rate_samples().then(Box::default),
             cc,
             rtt: Rtt::new(clock, config),
             recovery: Recovery::default(),
@@ -161,6 +165,35 @@ impl<C: CongestionControl> Path<C> {
         self.rtt.rto_ticks
     }
 
+    /// Segment `index` of the scoreboard was sent, again if it was before.
+    #[inline]
+    pub(crate) fn note_sent(&mut self, clock: &Clock, index: u64) {
+        self.last_sent = clock.jiffies;
+        self.last_sent_ns = clock.now;
+        if self.rate.is_some() {
+            self.note_sent_state(clock.now, index);
+        }
+    }
+
+    #[cold]
+    fn note_sent_state(&mut self, now: u64, index: u64) {
+        let in_flight = self.pipe.in_flight();
+        if let Some(rate) = &mut self.rate {
+            rate.on_sent(index, now, self.delivered, self.lost, in_flight);
+        }
+    }
+
+    /// Tells the congestion control the rate that an ACK shows, once all that it delivers is known.
+    #[cold]
+    pub(crate) fn sample_rate(&mut self, now: u64) {
+        let (delivered, lost, min_rtt) = (self.delivered, self.lost, self.min_rtt());
+        let rate = self.rate.as_mut();
+        let sample = rate.and_then(|r| r.sample(now, delivered, lost, min_rtt));
+        if let Some(sample) = sample {
+            self.cc.on_rate_sample(&mut self.window, &sample);
+        }
+    }
+
     /// Whether the window lets another segment out.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
@@ -216,6 +249,17 @@ impl<C> Paths<C> {
         match &self.parked {
             Some(parked) => sent >= parked.since && id == self.active.id,
             None => true,
+        }
+    }
+
+    /// Tells the rate samples of all paths that the segments before `index` were delivered.
+    #[cold]
+    pub fn note_acked_before(&mut self, index: u64) {
+        let parked = self.parked.iter_mut().flat_map(|p| &mut p.paths);
+        for path in core::iter::once(&mut self.active).chain(parked) {
+            if let Some(rate) = &mut path.rate {
+                rate.on_acked_before(index);
+            }
         }
     }
 

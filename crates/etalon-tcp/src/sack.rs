@@ -91,6 +91,9 @@ impl<C: CongestionControl> Connection<C> {
         let highest = self.snd.board.highest_sacked(self.snd.una);
         let path = self.paths.of(record.path);
         path.delivered += 1;
+        if let Some(rate) = &mut path.rate {
+            rate.on_sacked(index);
+        }
         let min_rtt = path.rtt.min();
         self.rack.delivered(self.clock.us, min_rtt, record);
         facts.sacked = true;

@@ -148,11 +148,12 @@ impl Scoreboard {
                 .is_some_and(|r| r.has(mark::EVER_RETRANSMITTED))
     }
 
-    /// A new segment was sent on the active path.
+    /// A new segment was sent on the active path. Returns its index.
     #[inline]
-    pub fn push<C>(&mut self, paths: &mut Paths<C>, record: Record) {
+    pub fn push<C>(&mut self, paths: &mut Paths<C>, record: Record) -> u64 {
         self.records.push(record);
         paths.active.pipe.sent();
+        self.end() - 1
     }
 
     /// Takes `count` records off the front.

@@ -26,7 +26,7 @@ impl<C: CongestionControl> Connection<C> {
     /// whether there was one; if not, `out` may have changed all the same.
     #[inline(always)] // asked twice for every packet
     pub fn poll_transmit_into(&mut self, now: u64, out: &mut Segment) -> bool {
-        if !(self.dirty || self.config.pacing && now >= self.next_timer()) {
+        if !(self.dirty || self.paced && now >= self.next_timer()) {
             return false;
         }
         self.clock.advance(now);
@@ -189,7 +189,7 @@ impl<C: CongestionControl> Connection<C> {
         if self.config.small_queues {
             self.snd.queued += u64::from(len);
         }
-        if self.config.pacing && self.snd.data_segments > UNPACED {
+        if self.paced && self.snd.data_segments > UNPACED {
             if let Some(rate) = self.pacing_rate() {
                 let gap = u64::from(len) * 1_000_000_000 / rate.max(1);
                 self.snd.paced_until = self.snd.paced_until.max(self.clock.now) + gap;
@@ -203,6 +203,9 @@ impl<C: CongestionControl> Connection<C> {
         let srtt = u64::from(path.rtt.srtt());
         if srtt == 0 {
             return None;
+        }
+        if let Some(rate) = path.cc.pacing_rate(&path.window, self.snd.mss) {
+            return Some(rate);
         }
         let segments = u64::from(path.window.cwnd.max(path.pipe.outstanding));
         let percent = linux::pacing_percent(&path.window);
@@ -269,6 +272,9 @@ impl<C: CongestionControl> Connection<C> {
         let Some(record) = board.retransmit(&mut self.paths, index, us, counts) else {
             return;
         };
+        if let Some(rate) = &mut self.paths.of(record.path).rate {
+            rate.forget(index);
+        }
         let path = &mut self.paths.active;
         if counts {
             self.eifel.retransmitted(self.clock.timestamp());
@@ -277,8 +283,7 @@ impl<C: CongestionControl> Connection<C> {
                 path.recovery.prr.out += 1;
             }
         }
-        path.last_sent = self.clock.jiffies;
-        path.last_sent_ns = self.clock.now;
+        path.note_sent(&self.clock, index);
         self.stats.retransmits += 1;
         // A window probe or an odd peer may have acknowledged part of it.
         let start = later(record.start, self.snd.una);
@@ -289,7 +294,7 @@ impl<C: CongestionControl> Connection<C> {
     fn next_retransmission(&mut self, out: &mut Segment) -> bool {
         if !self.snd.board.has_lost()
             || !self.paths.active.has_room()
-            || (self.config.pacing && self.pacing_blocks())
+            || (self.paced && self.pacing_blocks())
             || self.queue_full(true)
         {
             return false;
@@ -337,7 +342,7 @@ impl<C: CongestionControl> Connection<C> {
         let Some(len) = self.next_len() else {
             return false;
         };
-        if (self.config.pacing && self.pacing_blocks()) || self.queue_full(false) {
+        if (self.paced && self.pacing_blocks()) || self.queue_full(false) {
             return false;
         }
         self.send_new(len, out);
@@ -357,8 +362,6 @@ impl<C: CongestionControl> Connection<C> {
             let idle = now - path.last_sent_ns;
             path.cc.on_restart(&mut path.window, now, idle);
         }
-        path.last_sent = self.clock.jiffies;
-        path.last_sent_ns = now;
         if path.recovery.reduces() {
             path.recovery.prr.out += 1;
         }
@@ -381,7 +384,8 @@ impl<C: CongestionControl> Connection<C> {
             path: id,
             charged: id,
         };
-        self.snd.board.push(&mut self.paths, record);
+        let index = self.snd.board.push(&mut self.paths, record);
+        self.paths.active.note_sent(&self.clock, index);
         self.snd.burst += 1;
         self.snd.rearm |= first || self.timer.purpose == Purpose::LossProbe;
         self.data(start, end, fin, true, out);
@@ -400,6 +404,9 @@ impl<C: CongestionControl> Connection<C> {
             let decays = self.config.slow_start_after_idle;
             path.validate(&self.clock, self.snd.una, self.snd.nxt, decays);
         }
+        if path.rate.is_some() {
+            self.note_app_limit();
+        }
         let rearm = std::mem::take(&mut self.snd.rearm);
         let probing = sent > 0 && self.schedule_loss_probe(false);
         if rearm && !probing {
@@ -408,6 +415,16 @@ impl<C: CongestionControl> Connection<C> {
         self.check_persist();
         if cfg!(debug_assertions) {
             self.snd.board.check(&self.paths, self.snd.sack);
+        }
+    }
+
+    /// Tells rate samples that the application limits the sender, if it does.
+    #[cold]
+    fn note_app_limit(&mut self) {
+        let path = &mut self.paths.active;
+        let limited = !self.snd.has_unsent() && !self.snd.board.has_lost() && path.has_room();
+        if let Some(rate) = path.rate.as_mut().filter(|_| limited) {
+            rate.limit(path.delivered + u64::from(path.pipe.in_flight()).max(1));
         }
     }
 

@@ -7,6 +7,7 @@
 mod cubic;
 mod dctcp;
 mod hystart;
+pub(crate) mod rate;
 mod registry;
 mod reno;
 mod retcp;
@@ -14,6 +15,7 @@ mod scalable;
 
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
+pub use rate::{RateSample, SentState};
 pub use registry::{CcError, Configured, Info, Parameter};
 pub use reno::Reno;
 pub use retcp::ReTcp;
@@ -168,6 +170,12 @@ pub trait CongestionControl: core::fmt::Debug {
         let _ = (window, ack);
     }
 
+    /// The rate at which segments are delivered, as an ACK shows it; before `on_ack`. Only if the control
+    /// [asks for it](CongestionControl::wants_rate_samples).
+    fn on_rate_sample(&mut self, window: &mut Window, sample: &RateSample) {
+        let _ = (window, sample);
+    }
+
     /// May grow the window (Linux's `cong_avoid`). Called whether or not the sender is cwnd-limited: look at
     /// [`Ack::cwnd_limited`].
     fn increase(&mut self, window: &mut Window, ack: &Ack);
@@ -192,6 +200,26 @@ pub trait CongestionControl: core::fmt::Debug {
     #[inline]
     fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
         window.cwnd.max(prior_cwnd)
+    }
+
+    /// The rate in bytes a second at which segments of `mss` bytes may leave; `None`: the window over the smoothed RTT, times
+    /// what Linux takes.
+    #[inline]
+    fn pacing_rate(&self, window: &Window, mss: u32) -> Option<u64> {
+        let _ = (window, mss);
+        None
+    }
+
+    /// Whether segments must be paced, also if the connection's owner does not ask for it.
+    #[inline]
+    fn wants_pacing(&self) -> bool {
+        false
+    }
+
+    /// Whether `on_rate_sample` is to be called, which costs memory for each segment.
+    #[inline]
+    fn wants_rate_samples(&self) -> bool {
+        false
     }
 
     /// Whether the connection must negotiate ECN and echo marks as DCTCP does (RFC 8257).

@@ -229,6 +229,12 @@ macro_rules! registry {
                 }
             }
 
+            fn on_rate_sample(&mut self, window: &mut Window, sample: &RateSample) {
+                match self {
+                    $(Self::$algorithm(cc) => cc.on_rate_sample(window, sample),)+
+                }
+            }
+
             #[inline]
             fn increase(&mut self, window: &mut Window, ack: &Ack) {
                 match self {
@@ -261,6 +267,27 @@ macro_rules! registry {
             fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
                 match self {
                     $(Self::$algorithm(cc) => cc.undo(window, prior_cwnd),)+
+                }
+            }
+
+            #[inline]
+            fn pacing_rate(&self, window: &Window, mss: u32) -> Option<u64> {
+                match self {
+                    $(Self::$algorithm(cc) => cc.pacing_rate(window, mss),)+
+                }
+            }
+
+            #[inline]
+            fn wants_pacing(&self) -> bool {
+                match self {
+                    $(Self::$algorithm(cc) => cc.wants_pacing(),)+
+                }
+            }
+
+            #[inline]
+            fn wants_rate_samples(&self) -> bool {
+                match self {
+                    $(Self::$algorithm(cc) => cc.wants_rate_samples(),)+
                 }
             }
 
