@@ -255,8 +255,10 @@ impl Sender {
             let arrival = arrivals.front().map_or(u64::MAX, |a| a.0);
             now = arrival.min(self.end.next_timer());
             assert!(now < start + 900 * SECOND, "stuck");
-            if let Some((_, segment)) = arrivals.pop_front_if(|a| a.0 == now) {
-                self.take(&segment);
+            if arrival == now {
+                if let Some((_, segment)) = arrivals.pop_front() {
+                    self.take(&segment);
+                }
                 let ack = self.ack(now);
                 self.end.on_segment(now, &ack, false);
             } else {
