@@ -1,22 +1,19 @@
-//! Hosts, network and milestones around one timer.
+//! The net in a kernel, around one timer.
 
-use alloc::boxed::Box;
-use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 use core::fmt;
 use core::net::SocketAddrV4;
 
 use etalon_adu::Report;
-use etalon_events::{Event, Listener, Packet, Plane, QueueId};
-use etalon_fabric::{Entering, Fabric, Host};
-use etalon_schedule::{ControlError, Controller, HostDemand};
-use etalon_switch::{ConfigError, Departure, Pair, Sink};
-use etalon_units::{Serializer, Span, Time};
+use etalon_events::{Event, Listener, Packet};
+use etalon_net::{
+    Accounts, Advanced, AnyNetwork, FourTuple, Hosts, Milestone, Net, NewError as NetError, Segment,
+};
+use etalon_switch::{ConfigError, Pair};
+use etalon_units::{Span, Time};
 
-use crate::accounts::{Accounts, Way};
-use crate::edge::{Edge, Environment, InFlight, Milestone, Outside, Sent, Slot, Socket};
-use crate::network::Network;
+use crate::edge::{Environment, Inside, Packets, Sent, Slot, Socket};
+use crate::network::network;
 use crate::setup::{NetworkSetup, Setup};
 use crate::weeks::tell_week;
 
@@ -33,38 +30,17 @@ const FIRST_CLIENT_PORT: u16 = 40_001;
 /// are nanoseconds of the kernel's clock; the log has virtual time.
 ///
 /// The caller calls [`advance`](Driver::advance) at [`next`](Driver::next), and [`send`](Driver::send) when a host's NIC
-/// is given a packet. What is due at one instant happens in this order: milestones, NICs that become free, the computing of
-/// weeks, the network, packets that reach the network by number of their host. But for NICs, which the simulator needs no
-/// events for, this is the simulator's order.
+/// is given a packet. The order of what happens at one instant is the net's ([`Due`](etalon_net::Due)).
 #[derive(Debug)]
 pub struct Driver {
     setup: Setup,
-    between: Network<Slot>,
-    /// Computes weeks from demand; none if all are the same.
-    controller: Option<Box<Controller>>,
-    hosts: Vec<Host<Slot>>,
-    /// When the first packet of a host's pipe reaches the network; hosts without packets are not here.
-    arrivals: BinaryHeap<Reverse<(Time, u32)>>,
-    /// When a host's NIC is done with a packet.
-    nics: BinaryHeap<Reverse<(Time, u32, u64)>>,
-    edge: Edge,
-    /// Packets between hosts of one rack that have not reached its ToR switch.
-    in_rack: u32,
+    hosts: Hosts,
+    net: Net<Slot, AnyNetwork<Slot>>,
+    packets: Packets,
     /// What was last logged of each flow's sender.
     sockets: Vec<Socket>,
-    /// The kernel's time at virtual time 0.
-    epoch: u64,
-    phase: Phase,
-}
-
-/// How far the experiment is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// Not started.
-    Idle,
-    Warmup,
-    Measuring,
-    Over,
+    /// The kernel's time at virtual time 0; none before the start.
+    epoch: Option<u64>,
 }
 
 /// Why there is no driver.
@@ -72,15 +48,15 @@ enum Phase {
 pub enum NewError {
     /// There is no such switch.
     Switch(ConfigError),
-    /// Weeks cannot be computed.
-    Control(ControlError),
+    /// There is no such net.
+    Net(NetError),
 }
 
 impl fmt::Display for NewError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NewError::Switch(error) => error.fmt(f),
-            NewError::Control(error) => error.fmt(f),
+            NewError::Net(error) => error.fmt(f),
         }
     }
 }
@@ -93,34 +69,28 @@ impl Driver {
     /// # Errors
     /// [`NewError`] if there is no such switch, or if weeks cannot be computed.
     pub fn new(setup: Setup) -> Result<Driver, NewError> {
-        let between = Network::new(&setup.network).map_err(NewError::Switch)?;
+        let between = network(&setup.network).map_err(NewError::Switch)?;
         let control = match &setup.network {
             NetworkSetup::Rdcn { control, .. } => control.as_ref(),
             NetworkSetup::Dumbbell { .. } => None,
         };
-        let controller = control
-            .map(|config| Controller::new(config, setup.seed).map(Box::new))
-            .transpose()
-            .map_err(NewError::Control)?;
-        let demand = control.and_then(|config| HostDemand::new(setup.racks, config.estimator));
-        let accounts = demand.map(|demand| Accounts::new(demand, &setup.flows, setup.hosts));
-        let host = |index: u32| {
-            let nic = Serializer::new(setup.host.rate);
-            let (delay, jitter) = (setup.host.delay, setup.host.jitter);
-            Host::new(nic, delay, jitter, setup.seed, index.into())
-        };
-        let count = setup.host_count();
+        let hosts = setup.hosts();
+        let milestones = (setup.warmup, setup.end);
+        let mut net =
+            Net::new(hosts, between, control, setup.seed, milestones).map_err(NewError::Net)?;
+        if let Some(accounts) = net.edge_mut().accounts() {
+            let rack = |index| hosts.host(index).rack;
+            for flow in &setup.flows {
+                let (src, dst) = (rack(flow.src), rack(flow.dst));
+                accounts.open_flow(Pair { src, dst });
+            }
+        }
         Ok(Driver {
-            between,
-            controller,
-            hosts: (0..count).map(host).collect(),
-            arrivals: BinaryHeap::with_capacity(count as usize),
-            nics: BinaryHeap::with_capacity(count as usize),
-            edge: Edge::new(setup.capture, accounts),
-            in_rack: 0,
+            hosts,
+            net,
+            packets: Packets::new(setup.capture),
             sockets: alloc::vec![Socket::default(); setup.flows.len()],
-            epoch: 0,
-            phase: Phase::Idle,
+            epoch: None,
             setup,
         })
     }
@@ -133,17 +103,22 @@ impl Driver {
 
     /// Virtual time 0 is at `kernel`, now or later.
     pub fn start(&mut self, kernel: u64) {
-        self.epoch = kernel;
-        self.phase = Phase::Warmup;
+        self.epoch = Some(kernel);
     }
 
     /// Virtual time at `kernel`, rounded down; zero before the start.
     #[must_use]
     pub fn now(&self, kernel: u64) -> Time {
-        if self.phase == Phase::Idle {
-            return Time::ZERO;
-        }
-        Time(kernel.saturating_sub(self.epoch) / self.setup.tdf)
+        let epoch = self.epoch.unwrap_or(kernel);
+        Time(kernel.saturating_sub(epoch) / self.setup.tdf)
+    }
+
+    /// Virtual time at `kernel`, rounded up, at which the kernel does something; none before the start and after the end.
+    #[inline]
+    fn happens(&self, kernel: u64) -> Option<Time> {
+        let elapsed = kernel.checked_sub(self.epoch?)?;
+        // Nothing happens before the kernel does it.
+        (!self.net.edge().is_over()).then(|| Time(elapsed.div_ceil(self.setup.tdf)))
     }
 
     /// The kernel's time at `time`, [`u64::MAX`] if it is beyond its clock.
@@ -151,7 +126,7 @@ impl Driver {
     pub fn kernel_time(&self, time: Time) -> u64 {
         time.0
             .saturating_mul(self.setup.tdf)
-            .saturating_add(self.epoch)
+            .saturating_add(self.epoch.unwrap_or(0))
     }
 
     /// When the kernel next may hear of something, in its time; [`u64::MAX`] for never. Events that stay inside the
@@ -159,37 +134,26 @@ impl Driver {
     #[must_use]
     #[inline]
     pub fn next(&self) -> u64 {
-        let Some(milestone) = self.milestone() else {
+        if self.epoch.is_none() || self.net.edge().is_over() {
             return u64::MAX;
-        };
-        let nic = self.nics.peek().map_or(Time::MAX, |first| first.0.0);
-        let arrival = self.arrivals.peek().map_or(Time::MAX, |first| first.0.0);
-        let passage = if self.in_rack > 0 {
-            Span::ZERO
-        } else {
-            self.between.shortest_passage()
-        };
-        let next = nic
-            .min(arrival.saturating_add(passage))
-            .min(self.between.next_departure())
-            .min(milestone);
-        self.kernel_time(next)
+        }
+        self.kernel_time(self.net.next_heard(self.packets.any_in_rack()))
     }
 
     /// A host gives a packet to its NIC. Returns false, and has not taken the packet, if it has nowhere to go: before the
     /// start, after the end, and to hosts that are not there.
     #[inline]
     pub fn send<E: Environment>(&mut self, kernel: u64, host: u32, sent: &Sent, env: &E) -> bool {
-        let taken = matches!(self.phase, Phase::Warmup | Phase::Measuring)
-            && kernel >= self.epoch
-            && sent.dst != host
-            && sent.dst < self.hosts.len() as u32;
-        if !taken {
+        if sent.dst == host || sent.dst >= self.hosts.count() {
             return false;
         }
-        // The packet is not sent before the kernel sends it.
-        let now = Time((kernel - self.epoch).div_ceil(self.setup.tdf));
+        let Some(now) = self.happens(kernel) else {
+            return false;
+        };
         self.catch_up(now, env);
+        if self.net.edge().is_over() {
+            return false;
+        }
         let flow = if sent.tcp {
             self.flow(host, sent)
         } else {
@@ -198,43 +162,37 @@ impl Driver {
         if let (Some((flow, true)), Some(socket)) = (flow, sent.socket) {
             self.follow(self.now(kernel), flow, socket, env);
         }
-        let rack = |host: u32| (host / u32::from(self.setup.hosts)) as u16;
+        let (src, dst) = (self.hosts.host(host), self.hosts.host(sent.dst));
         let pair = Pair {
-            src: rack(host),
-            dst: rack(sent.dst),
+            src: src.rack,
+            dst: dst.rack,
         };
-        self.in_rack += u32::from(pair.src == pair.dst);
-        let slot = self.edge.insert(InFlight {
-            handle: sent.handle,
-            dst: sent.dst,
-            tcp: sent.tcp,
-            packet: Packet {
-                pair,
-                flow: flow.map(|(flow, _)| flow),
-                to_server: flow.is_some_and(|(_, to_server)| to_server),
-                ect: sent.ect,
-                ce: false,
-                ece: false,
-                payload: sent.payload,
-                bytes: sent.bytes,
-                seq: sent.seq,
-                ack: sent.ack,
-            },
-        });
-        if let Some(accounts) = &mut self.edge.accounts {
-            accounts.sent(now, slot, (host, pair), sent, flow);
-        }
-        let (done, first) = self.hosts[host as usize].send(now, sent.bytes, slot);
-        self.nics.push(Reverse((done, host, sent.handle)));
-        if let Some(time) = first {
-            self.arrivals.push(Reverse((time, host)));
-        }
+        let edge = self.net.edge_mut();
+        let part = match edge.accounts() {
+            Some(accounts) if sent.tcp => account(accounts, now, host, pair, sent, flow),
+            _ => None,
+        };
+        let packet = Packet {
+            pair,
+            flow: flow.map(|(flow, _)| flow),
+            to_server: flow.is_some_and(|(_, to_server)| to_server),
+            ect: sent.ect,
+            ce: false,
+            ece: false,
+            payload: sent.payload,
+            bytes: sent.bytes,
+            seq: sent.seq,
+            ack: sent.ack,
+        };
+        let slot = self.packets.insert(sent, (src, dst), packet, part);
+        let done = edge.send(now, host, sent.bytes, slot);
+        edge.tell_when_free(host, done, slot);
         true
     }
 
     /// Does all that is due at or before `kernel`.
     pub fn advance<E: Environment>(&mut self, kernel: u64, env: &E) {
-        if kernel >= self.epoch {
+        if self.epoch.is_some_and(|epoch| kernel >= epoch) {
             self.advance_to(self.now(kernel), env);
         }
     }
@@ -253,29 +211,35 @@ impl Driver {
     }
 
     fn advance_to<E: Environment>(&mut self, now: Time, env: &E) {
-        while let Some(milestone) = self.milestone() {
-            let next = self.next_event();
-            if next.min(milestone) > now {
-                break;
-            }
-            if milestone <= next {
-                self.pass(milestone, env);
-            } else {
-                self.step(next, env);
+        while !self.net.edge().is_over() {
+            let packets = &mut self.packets;
+            let mut inside = Inside { packets, env };
+            let mut log = Listener(|now, event: Event| env.log(&event.at(now)));
+            match self.net.advance(now, &mut inside, &mut log) {
+                Advanced::Not => return,
+                Advanced::Network | Advanced::Edge => {}
+                Advanced::Milestone(at, milestone) => tell(at, milestone, env),
+                Advanced::Week(at) => self.compute(at, env),
             }
         }
     }
 
     /// One of the plan's flows starts: all its bytes are its stack's to send.
     pub fn flow_started<E: Environment>(&mut self, kernel: u64, flow: u32, env: &E) {
+        let Some(setup) = self.setup.flows.get(flow as usize) else {
+            return;
+        };
+        let bytes = setup.bytes.unwrap_or(u64::MAX);
         self.announce(kernel, env, |now, accounts| {
-            accounts.flow_started(now, flow);
+            accounts.written(now, 2 * flow, bytes);
         });
     }
 
     /// One of the plan's flows is killed.
     pub fn flow_killed<E: Environment>(&mut self, kernel: u64, flow: u32, env: &E) {
-        self.announce(kernel, env, |now, accounts| accounts.flow_killed(now, flow));
+        if (flow as usize) < self.setup.flows.len() {
+            self.announce(kernel, env, |now, accounts| accounts.killed(now, 2 * flow));
+        }
     }
 
     /// The estimator receives a datagram: [`Report`]s. What is none is left out, as by any server.
@@ -288,9 +252,9 @@ impl Driver {
             else {
                 continue;
             };
-            let way = Way { src, dst };
+            let connection = FourTuple { src, dst };
             self.announce(kernel, env, |now, accounts| {
-                accounts.reported(now, way, &report);
+                accounts.reported(now, connection, &report);
             });
         }
     }
@@ -312,147 +276,65 @@ impl Driver {
         env: &E,
         say: impl FnOnce(Time, &mut Accounts),
     ) {
-        if self.edge.accounts.is_none() || kernel < self.epoch {
+        if self.net.edge_mut().accounts().is_none() {
             return;
         }
-        let now = Time((kernel - self.epoch).div_ceil(self.setup.tdf));
+        let Some(now) = self.happens(kernel) else {
+            return;
+        };
         self.catch_up(now, env);
-        while self.computes_at() <= now && self.milestone().is_some_and(|due| due > now) {
+        let computes = |net: &Net<_, _>| net.next_week() <= now && net.edge().milestone() > now;
+        while !self.net.edge().is_over() && computes(&self.net) {
             self.compute(now, env);
         }
-        if let (Some(_), Some(accounts)) = (self.milestone(), &mut self.edge.accounts) {
+        if self.net.edge().is_over() {
+            return;
+        }
+        if let Some(accounts) = self.net.edge_mut().accounts() {
             say(now, accounts);
         }
     }
 
     /// Every flow is over: the experiment ends now, if it is one that ends so. [`next`](Driver::next) has changed.
     pub fn flows_are_over<E: Environment>(&mut self, kernel: u64, env: &E) {
-        if !self.setup.end_when_done || self.milestone().is_none() || kernel < self.epoch {
+        if !self.setup.end_when_done {
             return;
         }
-        let now = Time((kernel - self.epoch).div_ceil(self.setup.tdf));
-        self.catch_up(now, env);
-        self.setup.warmup = self.setup.warmup.min(now);
-        self.setup.end = self.setup.end.min(now);
+        if let Some(now) = self.happens(kernel) {
+            self.catch_up(now, env);
+            self.net.edge_mut().end(now);
+        }
     }
 
     /// The run is over: logs its end, whether it is the experiment's or an early one. Nothing is taken any more.
     pub fn finish<E: Environment>(&mut self, kernel: u64, env: &E) {
         self.log_up_to(kernel, env);
-        let complete = self.phase == Phase::Over;
-        let now = self.now(kernel).min(self.setup.end);
-        if self.phase == Phase::Idle {
-            self.phase = Phase::Warmup;
-        }
-        while self.phase != Phase::Over {
-            self.pass(now, env);
+        let now = self.now(kernel);
+        let edge = self.net.edge_mut();
+        let complete = edge.is_over();
+        edge.end(now);
+        let now = edge.last_instant();
+        while !edge.is_over() {
+            tell(now, edge.pass(), env);
         }
         env.log(&Event::End { complete }.at(now));
-    }
-
-    /// The next milestone.
-    #[inline]
-    fn milestone(&self) -> Option<Time> {
-        match self.phase {
-            Phase::Warmup => Some(self.setup.warmup),
-            Phase::Measuring => Some(self.setup.end),
-            Phase::Idle | Phase::Over => None,
-        }
-    }
-
-    /// Passes the next milestone.
-    fn pass<E: Environment>(&mut self, now: Time, env: &E) {
-        if self.phase == Phase::Warmup {
-            self.phase = Phase::Measuring;
-            env.log(&Event::Begin.at(now));
-            env.milestone(now, Milestone::Begin);
-        } else {
-            self.phase = Phase::Over;
-            env.milestone(now, Milestone::End);
-        }
-    }
-
-    /// When a week is next to be computed, or is done.
-    #[inline]
-    fn computes_at(&self) -> Time {
-        match (&self.controller, &self.between) {
-            (Some(controller), Network::Rdcn(hybrid)) => controller.next_event(hybrid.switch()),
-            _ => Time::MAX,
-        }
     }
 
     /// Computes a week, or has the switch adopt one.
     #[cold]
     fn compute<E: Environment>(&mut self, now: Time, env: &E) {
-        let (Some(controller), Some(switch)) = (&mut self.controller, self.between.switch_mut())
-        else {
-            return;
-        };
-        let accounts = self.edge.accounts.as_mut();
-        let hosts = accounts.map(|accounts| accounts.demand());
-        match controller.step(now, switch, hosts) {
+        match self.net.compute(now) {
             Ok(None) => {}
             Ok(Some(week)) => tell_week(&week, |event| env.log(&event.at(now))),
             Err(error) => {
-                self.phase = Phase::Over;
+                while !self.net.edge().is_over() {
+                    self.net.edge_mut().pass();
+                }
                 let at = Span(now.0);
                 env.fail(
                     now,
                     format_args!("No week can be computed at {at}: {error}."),
                 );
-            }
-        }
-    }
-
-    #[inline]
-    fn next_event(&self) -> Time {
-        let nic = self.nics.peek().map_or(Time::MAX, |first| first.0.0);
-        let arrival = self.arrivals.peek().map_or(Time::MAX, |first| first.0.0);
-        let inside = self.between.next_event().min(self.computes_at());
-        inside.min(arrival).min(nic)
-    }
-
-    /// Does what comes first of all that is due at `now`.
-    #[inline]
-    fn step<E: Environment>(&mut self, now: Time, env: &E) {
-        // A NIC is done with a packet before the packet can be anywhere else.
-        if let Some(&Reverse((time, host, handle))) = self.nics.peek() {
-            if time == now {
-                self.nics.pop();
-                env.nic_free(handle, host);
-                return;
-            }
-        }
-        if self.computes_at() == now {
-            self.compute(now, env);
-            return;
-        }
-        let edge = &mut self.edge;
-        let mut log = Listener(|now, event: Event| env.log(&event.at(now)));
-        if self.between.next_event() == now {
-            let mut outside = Outside { edge, env };
-            self.between.advance(now, &mut outside, &mut log);
-            return;
-        }
-        let Some(mut first) = self.arrivals.peek_mut() else {
-            return;
-        };
-        let host = &mut self.hosts[first.0.1 as usize];
-        let slot = host.arrive();
-        match host.next() {
-            Some(time) => first.0.0 = time,
-            None => {
-                alloc::collections::binary_heap::PeekMut::pop(first);
-            }
-        }
-        if let Some(slot) = slot {
-            let entering = edge.enter(now, slot, env);
-            let mut outside = Outside { edge, env };
-            if entering.pair.src == entering.pair.dst {
-                self.in_rack -= 1;
-                outside.deliver(within_rack(now, entering));
-            } else {
-                self.between.enqueue(now, entering, &mut outside, &mut log);
             }
         }
     }
@@ -493,17 +375,41 @@ impl Driver {
     }
 }
 
-/// A packet between hosts of one rack needs no network: its ToR switch returns it at once.
-fn within_rack(now: Time, packet: Entering<Slot>) -> Departure<Slot> {
-    Departure {
-        handle: packet.handle,
-        pair: packet.pair,
-        time: now,
-        latency: Span::ZERO,
-        queue: QueueId::default(),
-        plane: Plane::PACKET,
-        ce: false,
-        ece: false,
+/// A milestone is passed.
+fn tell<E: Environment>(now: Time, milestone: Milestone, env: &E) {
+    if milestone == Milestone::Begin {
+        env.log(&Event::Begin.at(now));
+    }
+    env.milestone(now, milestone);
+}
+
+/// What a TCP segment carries of a stream of which there is an account.
+fn account(
+    accounts: &mut Accounts,
+    now: Time,
+    host: u32,
+    pair: Pair,
+    sent: &Sent,
+    flow: Option<(u32, bool)>,
+) -> Option<etalon_net::Part> {
+    let segment = Segment {
+        connection: FourTuple {
+            src: (host, sent.ports.0),
+            dst: (sent.dst, sent.ports.1),
+        },
+        pair,
+        seq: sent.seq,
+        syn: sent.syn,
+        fin: sent.fin,
+        rst: sent.rst,
+        payload: sent.payload,
+    };
+    match flow {
+        Some((flow, to_server)) => {
+            let stream = 2 * flow + u32::from(!to_server);
+            Some(accounts.sent_of_flow(now, stream, &segment))
+        }
+        None => accounts.sent_of_other(now, &segment),
     }
 }
 

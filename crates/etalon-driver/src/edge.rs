@@ -1,15 +1,13 @@
 //! Where the network meets the kernel: packets on their way, and what becomes of them.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
 use etalon_events::{Event, Packet, Record};
-use etalon_fabric::Entering;
-use etalon_switch::{Departure, DropReason, Pair, Sink};
+use etalon_net::{Edge, HostId, Milestone, Part};
+use etalon_switch::{Departure, DropReason};
 use etalon_units::Time;
 
-use crate::accounts::Accounts;
 use crate::setup::Capture;
 
 /// What a driver needs of the kernel that it is in.
@@ -40,15 +38,6 @@ pub trait Environment {
     /// The run cannot go on: appends a [`Failure`](Event::Failure) record with a sentence that says why, and has the log
     /// written out.
     fn fail(&self, now: Time, sentence: fmt::Arguments<'_>);
-}
-
-/// Instants that the whole experiment hears of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Milestone {
-    /// The warm-up is over.
-    Begin,
-    /// The experiment is over.
-    End,
 }
 
 /// A packet that a host sends.
@@ -98,36 +87,80 @@ pub(crate) type Slot = u32;
 
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct InFlight {
-    pub(crate) handle: u64,
-    /// The receiving host.
-    pub(crate) dst: u32,
-    pub(crate) tcp: bool,
-    pub(crate) packet: Packet,
+struct InFlight {
+    handle: u64,
+    /// Number of the receiving host.
+    to: u32,
+    src: HostId,
+    dst: HostId,
+    tcp: bool,
+    packet: Packet,
+    part: Option<Part>,
+}
+
+impl InFlight {
+    fn is_in_rack(&self) -> bool {
+        self.src.rack == self.dst.rack
+    }
+
+    /// What the network needs to know of it.
+    #[inline]
+    fn outline(&self, slot: Slot) -> etalon_net::Packet<Slot> {
+        etalon_net::Packet {
+            handle: slot,
+            src: self.src,
+            dst: self.dst,
+            bytes: self.packet.bytes,
+            ect: self.packet.ect,
+            pure_ack: self.tcp && self.packet.payload == 0,
+        }
+    }
 }
 
 /// All packets on their way. Places are used again, last out first in.
 #[derive(Debug)]
-pub(crate) struct Edge {
+pub(crate) struct Packets {
     packets: Vec<InFlight>,
     free: Vec<Slot>,
     capture: Option<Capture>,
-    /// Where demand is known from hosts.
-    pub(crate) accounts: Option<Box<Accounts>>,
+    /// How many have not reached their ToR switch, and will stay in its rack.
+    in_rack: u32,
 }
 
-impl Edge {
-    pub(crate) fn new(capture: Option<Capture>, accounts: Option<Accounts>) -> Edge {
-        Edge {
+impl Packets {
+    pub(crate) fn new(capture: Option<Capture>) -> Packets {
+        Packets {
             packets: Vec::new(),
             free: Vec::new(),
             capture,
-            accounts: accounts.map(Box::new),
+            in_rack: 0,
         }
     }
 
+    /// Whether a packet is on its way to a ToR switch that will give it to another host at once.
+    pub(crate) fn any_in_rack(&self) -> bool {
+        self.in_rack > 0
+    }
+
+    /// A packet that was sent, and what it carries of a stream.
     #[inline]
-    pub(crate) fn insert(&mut self, packet: InFlight) -> Slot {
+    pub(crate) fn insert(
+        &mut self,
+        sent: &Sent,
+        (src, dst): (HostId, HostId),
+        packet: Packet,
+        part: Option<Part>,
+    ) -> Slot {
+        let packet = InFlight {
+            handle: sent.handle,
+            to: sent.dst,
+            src,
+            dst,
+            tcp: sent.tcp,
+            packet,
+            part,
+        };
+        self.in_rack += u32::from(packet.is_in_rack());
         match self.free.pop() {
             Some(slot) => {
                 self.packets[slot as usize] = packet;
@@ -137,25 +170,6 @@ impl Edge {
                 self.packets.push(packet);
                 (self.packets.len() - 1) as Slot
             }
-        }
-    }
-
-    /// A packet comes to the network from its host.
-    #[inline]
-    pub(crate) fn enter<E: Environment>(&self, now: Time, slot: Slot, env: &E) -> Entering<Slot> {
-        let InFlight {
-            handle,
-            tcp,
-            packet,
-            ..
-        } = self.packets[slot as usize];
-        self.log(now, handle, Event::Entered { packet }, env);
-        Entering {
-            handle: slot,
-            pair: packet.pair,
-            bytes: packet.bytes,
-            ect: packet.ect,
-            pure_ack: tcp && packet.payload == 0,
         }
     }
 
@@ -170,22 +184,37 @@ impl Edge {
     }
 }
 
-/// The edge in its kernel: takes what leaves the network.
-pub(crate) struct Outside<'a, E> {
-    pub(crate) edge: &'a mut Edge,
+/// The packets in their kernel.
+pub(crate) struct Inside<'a, E> {
+    pub(crate) packets: &'a mut Packets,
     pub(crate) env: &'a E,
 }
 
-impl<E: Environment> Sink<Slot> for Outside<'_, E> {
+impl<E: Environment> etalon_net::Environment<Slot> for Inside<'_, E> {
     #[inline]
-    fn deliver(&mut self, departure: Departure<Slot>) {
+    fn enter(&mut self, now: Time, slot: Slot) -> etalon_net::Packet<Slot> {
+        let entering = self.packets.packets[slot as usize];
+        let InFlight { handle, packet, .. } = entering;
+        self.packets.in_rack -= u32::from(entering.is_in_rack());
+        self.packets
+            .log(now, handle, Event::Entered { packet }, self.env);
+        entering.outline(slot)
+    }
+
+    fn packet(&mut self, slot: Slot) -> etalon_net::Packet<Slot> {
+        self.packets.packets[slot as usize].outline(slot)
+    }
+
+    #[inline]
+    fn deliver(&mut self, departure: Departure<Slot>, _edge: &mut Edge<Slot>) {
         let slot = departure.handle;
         let InFlight {
             handle,
-            dst,
+            to,
             tcp,
             mut packet,
-        } = self.edge.packets[slot as usize];
+            ..
+        } = self.packets.packets[slot as usize];
         packet.ce = departure.ce;
         packet.ece = departure.ece && tcp;
         if packet.ce || packet.ece {
@@ -195,29 +224,27 @@ impl<E: Environment> Sink<Slot> for Outside<'_, E> {
             packet,
             plane: departure.plane,
         };
-        self.edge.log(departure.time, handle, event, self.env);
-        self.env.deliver(handle, dst);
-        if let Some(accounts) = &mut self.edge.accounts {
-            accounts.delivered(departure.time, slot);
-        }
-        self.edge.free.push(slot);
+        self.packets.log(departure.time, handle, event, self.env);
+        self.env.deliver(handle, to);
+        self.packets.free.push(slot);
+    }
+
+    fn discard(&mut self, now: Time, slot: Slot, reason: DropReason, _edge: &mut Edge<Slot>) {
+        let InFlight { handle, packet, .. } = self.packets.packets[slot as usize];
+        self.packets
+            .log(now, handle, Event::Lost { packet, reason }, self.env);
+        self.env.discard(handle);
+        self.packets.free.push(slot);
     }
 
     #[inline]
-    fn dequeued(&mut self, now: Time, slot: Slot) {
-        if let Some(accounts) = &mut self.edge.accounts {
-            accounts.dequeued(now, slot);
-        }
+    fn part(&mut self, slot: Slot) -> Option<Part> {
+        self.packets.packets[slot as usize].part
     }
 
-    fn discard(&mut self, now: Time, slot: Slot, _pair: Pair, reason: DropReason) {
-        let InFlight { handle, packet, .. } = self.edge.packets[slot as usize];
-        self.edge
-            .log(now, handle, Event::Lost { packet, reason }, self.env);
-        self.env.discard(handle);
-        if let Some(accounts) = &mut self.edge.accounts {
-            accounts.landed(now, slot);
-        }
-        self.edge.free.push(slot);
+    #[inline]
+    fn nic_free(&mut self, host: u32, slot: Slot) {
+        self.env
+            .nic_free(self.packets.packets[slot as usize].handle, host);
     }
 }

@@ -5,14 +5,13 @@
 //! [events](etalon_events::Event) in 32-byte records. Like the switch, the crate is
 //! sans-I/O and `no_std`: time is an argument, packets are opaque handles.
 //!
-//! - [`Driver`]: hosts, network, milestones and the computing of weeks around one timer.
-//! - [`Network`]: the network, also for whoever follows a log outside the kernel.
+//! - [`Driver`]: the net around one timer, and the kernel's clock.
+//! - [`network`]: what lies between racks, also for whoever follows a log outside the kernel.
 //! - [`setup`]: what the kernel is started with, in bytes.
 #![no_std]
 
 extern crate alloc;
 
-mod accounts;
 mod driver;
 mod edge;
 mod network;
@@ -21,6 +20,7 @@ mod weeks;
 mod words;
 
 pub use driver::{Driver, NewError};
-pub use edge::{Environment, Milestone, Sent, Socket};
-pub use network::Network;
+pub use edge::{Environment, Sent, Socket};
+pub use etalon_net::Milestone;
+pub use network::network;
 pub use weeks::{WeekReader, tell_week};

@@ -4,25 +4,29 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-use etalon_driver::Network;
+use etalon_driver::network;
 use etalon_driver::setup::Setup;
 use etalon_events::{Event, Listener, Packet, Probe, Source};
-use etalon_fabric::{Entering, Fabric};
-use etalon_switch::{Departure, DropReason, Pair, Plane, Schedule, Sink};
+use etalon_net::{Advanced, AnyNetwork, Edge, Environment, HostId, Net, Network, Part};
+use etalon_switch::{Departure, DropReason, Schedule};
 use etalon_units::Time;
 
-/// The network outside the kernel, and what it has done that the kernel's has not yet said.
+/// The net outside the kernel, and what it has done that the kernel's has not yet said.
 #[derive(Debug)]
 pub(crate) struct Verifier {
-    network: Network<Packet>,
+    net: Net<Packet, AnyNetwork<Packet>>,
     expected: RefCell<VecDeque<(Time, Event)>>,
     packets: u64,
 }
 
 impl Verifier {
     pub(crate) fn new(setup: &Setup) -> Result<Verifier, String> {
+        let network = network(&setup.network).map_err(|e| e.to_string())?;
+        // Weeks come from the log, and so does the end.
+        let milestones = (Time::ZERO, Time::MAX);
+        let net = Net::new(setup.hosts(), network, None, setup.seed, milestones);
         Ok(Verifier {
-            network: Network::new(&setup.network).map_err(|e| e.to_string())?,
+            net: net.map_err(|e| e.to_string())?,
             expected: RefCell::default(),
             packets: 0,
         })
@@ -38,26 +42,15 @@ impl Verifier {
         match event {
             Event::Entered { packet } => {
                 // As the kernel does: what is due at one instant comes before what enters then.
-                self.advance(|next| next <= now);
+                self.advance(now);
                 self.packets += 1;
-                let (mut sink, mut probe) = said(&self.expected);
-                if packet.pair.src == packet.pair.dst {
-                    let plane = Plane::PACKET;
-                    sink.say(now, Event::Left { packet, plane }); // its ToR switch returns it at once
-                    return Ok(());
-                }
-                let entering = Entering {
-                    handle: packet,
-                    pair: packet.pair,
-                    bytes: packet.bytes,
-                    ect: packet.ect,
-                    pure_ack: is_tcp(&packet) && packet.payload == 0,
-                };
-                self.network.enqueue(now, entering, &mut sink, &mut probe);
+                let (mut outside, mut probe) = said(&self.expected);
+                let entering = entering(packet);
+                self.net.enter(now, entering, &mut outside, &mut probe);
                 Ok(())
             }
             Event::End { .. } => {
-                self.advance(|next| next < now);
+                self.advance_before(now);
                 match self.expected.get_mut().pop_front() {
                     None => Ok(()),
                     Some(other) => Err(self.differ(None, Some(other))),
@@ -69,10 +62,10 @@ impl Verifier {
         }
     }
 
-    /// The network outside says the same next.
+    /// The net outside says the same next.
     fn compare(&mut self, now: Time, event: Event) -> Result<(), String> {
         if self.expected.get_mut().is_empty() {
-            self.advance(|next| next <= now);
+            self.advance(now);
         }
         match self.expected.get_mut().pop_front() {
             Some(other) if other == (now, event) => Ok(()),
@@ -82,21 +75,22 @@ impl Verifier {
 
     /// The kernel says that a week was computed: what is due at one instant comes after it.
     pub(crate) fn adopt(&mut self, now: Time, week: Schedule) -> Result<(), String> {
-        self.advance(|next| next < now);
-        let Some(switch) = self.network.switch_mut() else {
+        self.advance_before(now);
+        let Some(switch) = self.net.network_mut().switch_mut() else {
             return Err("there is no switch that could adopt a week".to_owned());
         };
         switch.adopt(week).map_err(|e| e.to_string())
     }
 
-    fn advance(&mut self, due: impl Fn(Time) -> bool) {
-        loop {
-            let next = self.network.next_event();
-            if next == Time::MAX || !due(next) {
-                return;
-            }
-            let (mut sink, mut probe) = said(&self.expected);
-            self.network.advance(next, &mut sink, &mut probe);
+    /// Does all that is due at or before `until`.
+    fn advance(&mut self, until: Time) {
+        let (mut outside, mut probe) = said(&self.expected);
+        while self.net.advance(until, &mut outside, &mut probe) != Advanced::Not {}
+    }
+
+    fn advance_before(&mut self, now: Time) {
+        if now > Time::ZERO {
+            self.advance(Time(now.0 - 1));
         }
     }
 
@@ -121,13 +115,26 @@ fn is_tcp(packet: &Packet) -> bool {
     packet.flow.is_some() || packet.seq != 0 || packet.ack != 0
 }
 
-/// Write down what leaves the network outside, and what it does.
+/// The log knows the racks of hosts.
+fn entering(packet: Packet) -> etalon_net::Packet<Packet> {
+    let host = |rack| HostId { rack, number: 0 };
+    etalon_net::Packet {
+        handle: packet,
+        src: host(packet.pair.src),
+        dst: host(packet.pair.dst),
+        bytes: packet.bytes,
+        ect: packet.ect,
+        pure_ack: is_tcp(&packet) && packet.payload == 0,
+    }
+}
+
+/// Write down what leaves the net outside, and what it does.
 fn said(expected: &RefCell<VecDeque<(Time, Event)>>) -> (Said<'_>, impl Probe + '_) {
     let probe = Listener(|now, event| expected.borrow_mut().push_back((now, event)));
     (Said(expected), probe)
 }
 
-/// Writes down what leaves the network outside.
+/// Writes down what leaves the net outside.
 struct Said<'a>(&'a RefCell<VecDeque<(Time, Event)>>);
 
 impl Said<'_> {
@@ -136,8 +143,12 @@ impl Said<'_> {
     }
 }
 
-impl Sink<Packet> for Said<'_> {
-    fn deliver(&mut self, departure: Departure<Packet>) {
+impl Environment<Packet> for Said<'_> {
+    fn enter(&mut self, _now: Time, packet: Packet) -> etalon_net::Packet<Packet> {
+        entering(packet)
+    }
+
+    fn deliver(&mut self, departure: Departure<Packet>, _edge: &mut Edge<Packet>) {
         let packet = Packet {
             ce: departure.ce,
             ece: departure.ece && is_tcp(&departure.handle),
@@ -147,9 +158,19 @@ impl Sink<Packet> for Said<'_> {
         self.say(departure.time, Event::Left { packet, plane });
     }
 
-    fn discard(&mut self, now: Time, packet: Packet, _pair: Pair, reason: DropReason) {
+    fn discard(&mut self, now: Time, packet: Packet, reason: DropReason, _edge: &mut Edge<Packet>) {
         self.say(now, Event::Lost { packet, reason });
     }
+
+    fn packet(&mut self, packet: Packet) -> etalon_net::Packet<Packet> {
+        entering(packet)
+    }
+
+    fn part(&mut self, _packet: Packet) -> Option<Part> {
+        None
+    }
+
+    fn nic_free(&mut self, _host: u32, _packet: Packet) {}
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! One end of a flow: a TCP connection and its place in the network.
 
-use etalon_fabric::Fifo;
-use etalon_switch::Pair;
+use etalon_net::Fifo;
 use etalon_tcp::{Connection, cc};
 use etalon_units::Time;
+
+use crate::packet::Route;
 
 /// One end of a flow. Endpoint 2n is the client of flow n, which opens it; endpoint 2n + 1 its server.
 #[derive(Debug)]
@@ -11,8 +12,8 @@ pub(crate) struct Endpoint {
     pub(crate) connection: Connection<cc::Any>,
     /// Index of the host that it runs on.
     pub(crate) host: u32,
-    /// From this endpoint's rack to its peer's.
-    pub(crate) pair: Pair,
+    /// From this endpoint's host to its peer's.
+    pub(crate) route: Route,
     /// When its pending timer event is due, [`Time::MAX`] if it has none. The event may be earlier than needed: it is
     /// moved when it comes up, which costs less than moving it with every packet.
     pub(crate) armed: Time,
@@ -24,11 +25,11 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     /// An endpoint with nothing pending.
-    pub(crate) fn new(connection: Connection<cc::Any>, host: u32, pair: Pair) -> Endpoint {
+    pub(crate) fn new(connection: Connection<cc::Any>, host: u32, route: Route) -> Endpoint {
         Endpoint {
             connection,
             host,
-            pair,
+            route,
             armed: Time::MAX,
             below: Fifo::default(),
             waits: false,

@@ -1,17 +1,14 @@
 //! The main loop: the earliest of the network's and the hosts' events, until the end.
 
-use etalon_fabric::{Chain, Fabric, Hybrid, Stage};
 use etalon_measure::plan::{DumbbellPlan, NetworkPlan, StagePlan};
 use etalon_measure::results::{self, Outcome};
 use etalon_measure::{Control, Meter, Metrics, Plan, PlanError, Results};
-use etalon_schedule::{Controller, HostDemand};
+use etalon_net::{Advanced, Chain, Hosts, Hybrid, Milestone, Net, Network, Stage};
+use etalon_schedule::ComputedWeek;
 use etalon_switch::{Probe, Switch};
 use etalon_units::{Rate, Serializer, Span, Time};
 
-use crate::announce::Announce;
 use crate::packet::PacketId;
-use crate::queue::Source;
-use crate::steering::Steering;
 use crate::world::{Tap, World};
 
 /// Events between looks at the [`Control`], a power of two.
@@ -50,42 +47,15 @@ pub(crate) fn run_tapped<T: Tap, O: Observer>(
                 .to_owned(),
         ));
     }
-    let metrics = Metrics::new(plan)?;
-    let meter = Meter::new(plan, &metrics);
-    let observer = observer(metrics);
-    let config = plan.control_config();
-    match config.and_then(|config| HostDemand::new(plan.racks(), config.estimator)) {
-        Some(demand) => run_announced(
-            plan,
-            control,
-            World::new(plan, meter, tap, demand)?,
-            observer,
-        ),
-        None => run_announced(plan, control, World::new(plan, meter, tap, ())?, observer),
-    }
-}
-
-fn run_announced<T: Tap, A: Announce, O: Observer>(
-    plan: &Plan,
-    control: &Control,
-    world: World<T, A>,
-    observer: O,
-) -> Result<(Results, (T, O)), PlanError> {
+    let observer = observer(Metrics::new(plan)?);
     match &plan.network {
         NetworkPlan::Rdcn(network) => {
             let switch = Switch::new(network.switch_config(), plan.schedule()?, Time::ZERO)
                 .map_err(|e| PlanError(e.to_string()))?;
-            let fabric = Hybrid::new(switch, network.ack_bypass_ns.map(Span));
-            match plan.control_config() {
-                None => drive(plan, control, fabric, (), world, observer),
-                Some(config) => {
-                    let controller = Controller::new(&config, plan.seed)
-                        .map_err(|e| PlanError(e.to_string()))?;
-                    drive(plan, control, fabric, controller, world, observer)
-                }
-            }
+            let hybrid = Hybrid::new(switch, network.ack_bypass_ns.map(Span));
+            drive(plan, control, hybrid, tap, observer)
         }
-        NetworkPlan::Dumbbell(network) => drive(plan, control, chain(network), (), world, observer),
+        NetworkPlan::Dumbbell(network) => drive(plan, control, chain(network), tap, observer),
     }
 }
 
@@ -103,84 +73,69 @@ fn chain(plan: &DumbbellPlan) -> Chain<PacketId> {
     )
 }
 
-fn drive<F: Fabric<PacketId>, R: Steering<F>, T: Tap, A: Announce, O: Observer>(
+fn net<N: Network<PacketId>>(plan: &Plan, network: N) -> Result<Net<PacketId, N>, PlanError> {
+    let host = plan.host();
+    let hosts = Hosts {
+        racks: plan.racks(),
+        in_rack: plan.hosts(),
+        rate: Rate(host.rate_bps),
+        delay: Span(host.delay_ns),
+        jitter: Span(host.jitter_ns),
+        downlink_queue: None,
+    };
+    let milestones = (Time(plan.warmup_ns), plan.end());
+    let control = plan.control_config();
+    Net::new(hosts, network, control.as_ref(), plan.seed, milestones)
+        .map_err(|e| PlanError(e.to_string()))
+}
+
+fn drive<N: Network<PacketId>, T: Tap, O: Observer>(
     plan: &Plan,
     control: &Control,
-    mut fabric: F,
-    mut steering: R,
-    mut world: World<T, A>,
+    network: N,
+    tap: T,
     mut observer: O,
 ) -> Result<(Results, (T, O)), PlanError> {
-    let end = plan.end();
-    // The end of the warm-up, then the end.
-    let mut milestone = Time(plan.warmup_ns);
-    let mut now = Time::ZERO;
+    let mut net = net(plan, network)?;
+    let meter = Meter::new(plan, observer.metrics());
+    let mut world = World::new(plan, meter, tap, net.edge_mut())?;
     let mut events: u64 = 0;
     let mut partial = false;
-    let mut done = false;
-    loop {
-        if plan.end_when_done && world.is_done() {
-            done = true;
-            break;
-        }
-        let inside = fabric.next_event();
-        let outside = world.queue.next_time();
-        let steered = steering.next_event(&fabric);
-        let next = inside.min(outside).min(steered);
-        if next >= milestone {
-            if next >= end {
-                break;
+    let end = loop {
+        match net.advance(world.queue.next_time(), &mut world, &mut observer) {
+            Advanced::Edge => {}
+            Advanced::Network => world.meter.follow_runs(observer.metrics()),
+            Advanced::Not => {
+                let now = world.queue.next_time();
+                if let Some(wake) = world.queue.take() {
+                    world.wake(now, wake, net.edge_mut());
+                }
             }
-            observer.metrics().begin();
-            world.begin(next);
-            milestone = end;
-        }
-        now = next;
-        events += 1;
-        if events & (REPORT_EVERY - 1) == 0 && !control.report(now.0, end.0) {
-            partial = true;
-            break;
-        }
-        if steered <= now {
-            let hosts = world.announce.demand();
-            steering.step(now, &mut fabric, hosts, observer.metrics())?;
-            continue;
-        }
-        if inside <= outside {
-            fabric.advance(now, &mut world, &mut observer);
-            world.meter.follow_runs(observer.metrics());
-            continue;
-        }
-        let Some(source) = world.queue.first() else {
-            break;
-        };
-        if let Source::Host(host) = source {
-            let pipe = &mut world.hosts[host as usize];
-            let Some(id) = pipe.arrive() else {
-                break;
-            };
-            world.queue.move_host(host, pipe.next());
-            let packet = world.pool.get_mut(id);
-            if packet.pair.src == packet.pair.dst {
-                world.deliver_within_rack(now, id);
+            Advanced::Week(now) => {
+                let week = net.compute(now).map_err(|e| PlanError(e.to_string()))?;
+                if let Some(ComputedWeek { time, demand, week }) = week {
+                    observer.metrics().computed(time, demand.entries(), &week);
+                }
+            }
+            Advanced::Milestone(now, Milestone::Begin) => {
+                observer.metrics().begin();
+                world.begin(now);
                 continue;
             }
-            world.tap.entered(now, packet);
-            let packet = packet.entering(id);
-            fabric.enqueue(now, packet, &mut world, &mut observer);
-        } else {
-            world.wake(now, source);
+            Advanced::Milestone(now, Milestone::End) => break now,
         }
-    }
-    let stopped_at = if partial || done { now } else { end };
-    control.report(stopped_at.0, end.0);
-    if stopped_at < Time(plan.warmup_ns) {
-        // Nothing of the warm-up is a result.
-        observer.metrics().begin();
-        world.begin(stopped_at);
-    }
-    observer.metrics().finish(stopped_at);
-    world.meter.finish(stopped_at);
+        events += 1;
+        if events & (REPORT_EVERY - 1) == 0 {
+            let now = net.next_event().min(world.queue.next_time());
+            if !control.report(now.0, plan.end().0) {
+                partial = true;
+                net.edge_mut().end(now);
+            }
+        }
+    };
+    control.report(end.0, plan.end().0);
+    observer.metrics().finish(end);
+    world.meter.finish(end);
     let results = results::collect(&Outcome {
         plan,
         metrics: observer.metrics(),
@@ -188,7 +143,7 @@ fn drive<F: Fabric<PacketId>, R: Steering<F>, T: Tap, A: Announce, O: Observer>(
         flows: &world.facts(),
         opened: world.flows.opened(),
         writes: &world.writes(),
-        end: stopped_at,
+        end,
         partial,
         events,
         peak_in_network: world.pool.peak(),

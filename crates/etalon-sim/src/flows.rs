@@ -5,13 +5,14 @@
 
 use etalon_measure::plan::{FlowPlan, Plan, PlanError};
 use etalon_measure::{Counters, FlowFacts};
-use etalon_switch::Pair;
+use etalon_net::HostId;
 use etalon_tcp::{Config, Connection, ConnectionState, cc};
 use etalon_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
 use crate::endpoint::Endpoint;
+use crate::packet::Route;
 use crate::stack;
 
 /// Random streams beyond those of the hosts (which are numbered from 0).
@@ -129,11 +130,9 @@ impl Flows {
         let initial = [self.rng.next_u32(), self.rng.next_u32()];
         let control = self.controls[self.control_of[flow as usize] as usize].clone();
         let wanted = self.plan(flow);
-        let pair = wanted.pair();
-        let back = Pair {
-            src: pair.dst,
-            dst: pair.src,
-        };
+        let host = |rack, number| HostId { rack, number };
+        let src = host(wanted.src_rack, wanted.src_host);
+        let dst = host(wanted.dst_rack, wanted.dst_host);
         let hosts = [
             self.plan.host_index(wanted.src_rack, wanted.src_host),
             self.plan.host_index(wanted.dst_rack, wanted.dst_host),
@@ -147,8 +146,8 @@ impl Flows {
         let client = Connection::client(config(initial[0]), control.clone());
         let server = Connection::server(config(initial[1]), control);
         let ends = [
-            Endpoint::new(client, hosts[0], pair),
-            Endpoint::new(server, hosts[1], back),
+            Endpoint::new(client, hosts[0], Route { src, dst }),
+            Endpoint::new(server, hosts[1], Route { src: dst, dst: src }),
         ];
         let slot = match self.vacant.pop() {
             Some(slot) => {

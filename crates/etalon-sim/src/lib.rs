@@ -3,7 +3,6 @@
 //! Everything is deterministic: one seed, one ChaCha stream for each named component, a total order of events. The same
 //! plan and seed give the same [digest](results::Meta::digest) on any machine and any number of workers.
 
-mod announce;
 mod endpoint;
 mod engine;
 mod flows;
@@ -13,7 +12,6 @@ mod jobs;
 mod packet;
 mod queue;
 mod stack;
-mod steering;
 mod trace;
 mod world;
 

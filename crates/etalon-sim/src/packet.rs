@@ -1,11 +1,17 @@
 //! Packets in flight, recycled.
 
-use etalon_fabric::Entering;
-use etalon_switch::Pair;
+use etalon_net::HostId;
 use etalon_tcp::Segment;
 
 /// Ethernet header (14 bytes) and IPv4 header (20 bytes) around a TCP segment.
 pub(crate) const ETHERNET_AND_IP: u32 = 34;
+
+/// From which host to which.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Route {
+    pub(crate) src: HostId,
+    pub(crate) dst: HostId,
+}
 
 /// A packet between two hosts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,8 +19,8 @@ pub(crate) struct Packet {
     pub(crate) segment: Segment,
     /// The receiving endpoint: twice the flow's number, plus one for the flow's server.
     pub(crate) to: u32,
-    /// Rack pair that it crosses.
-    pub(crate) pair: Pair,
+    /// The sending and the receiving host.
+    pub(crate) route: Route,
     /// Length on the wire in bytes, Ethernet header included.
     pub(crate) bytes: u32,
     /// CE in the IP header.
@@ -26,10 +32,11 @@ pub(crate) struct Packet {
 impl Packet {
     /// What the network needs to know of it.
     #[inline]
-    pub(crate) fn entering(&self, id: PacketId) -> Entering<PacketId> {
-        Entering {
+    pub(crate) fn entering(&self, id: PacketId) -> etalon_net::Packet<PacketId> {
+        etalon_net::Packet {
             handle: id,
-            pair: self.pair,
+            src: self.route.src,
+            dst: self.route.dst,
             bytes: self.bytes,
             ect: self.segment.ect,
             pure_ack: self.segment.len == 0,

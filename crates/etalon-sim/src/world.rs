@@ -1,18 +1,17 @@
-//! Hosts and flows: everything outside the network.
+//! What is on hosts: flows, applications, packets.
 
-use etalon_fabric::Host;
 use etalon_measure::plan::FlowPlan;
 use etalon_measure::results::Write;
 use etalon_measure::{FlowFacts, Meter, Plan, PlanError};
-use etalon_switch::{Departure, DropReason, Pair, Plane, Sink};
+use etalon_net::{Edge, Environment, Part};
+use etalon_switch::{Departure, DropReason};
 use etalon_tcp::Flags;
-use etalon_units::{Rate, Serializer, Span, Time};
+use etalon_units::Time;
 
-use crate::announce::Announce;
 use crate::flows::{Flows, Starts};
 use crate::jobs::Jobs;
 use crate::packet::{ETHERNET_AND_IP, Packet, PacketId, Pool};
-use crate::queue::{EventQueue, Source};
+use crate::queue::{Queue, Wake};
 
 /// Sees packets at the network's edges. Does nothing unless overridden.
 pub(crate) trait Tap {
@@ -43,11 +42,10 @@ pub(crate) trait Tap {
 
 impl Tap for () {}
 
-/// Hosts, flows and packets.
-pub(crate) struct World<T, A> {
+/// Flows, applications and packets: what is on hosts.
+pub(crate) struct World<T> {
     tdf: u64,
-    pub(crate) queue: EventQueue,
-    pub(crate) hosts: Vec<Host<PacketId>>,
+    pub(crate) queue: Queue,
     pub(crate) pool: Pool,
     pub(crate) flows: Flows,
     starts: Starts,
@@ -55,68 +53,52 @@ pub(crate) struct World<T, A> {
     unfinished: usize,
     /// Applications; apart while they are at work.
     jobs: Option<Box<Jobs>>,
+    end_when_done: bool,
     pub(crate) meter: Meter,
     pub(crate) tap: T,
-    pub(crate) announce: A,
 }
 
-impl<T: Tap, A: Announce> World<T, A> {
+impl<T: Tap> World<T> {
     pub(crate) fn new(
         plan: &Plan,
         meter: Meter,
         tap: T,
-        announce: A,
-    ) -> Result<World<T, A>, PlanError> {
-        let host = plan.host();
-        let hosts = u64::from(plan.racks()) * u64::from(plan.hosts());
-        let new_host = |index| {
-            let nic = Serializer::new(Rate(host.rate_bps));
-            Host::new(
-                nic,
-                Span(host.delay_ns),
-                Span(host.jitter_ns),
-                plan.seed,
-                index,
-            )
-        };
+        edge: &mut Edge<PacketId>,
+    ) -> Result<World<T>, PlanError> {
         let mut world = World {
             tdf: plan.tdf,
-            queue: EventQueue::new(hosts as usize),
-            hosts: (0..hosts).map(new_host).collect(),
+            queue: Queue::new(),
             pool: Pool::default(),
             flows: Flows::new(plan)?,
             starts: Starts::new(plan),
             unfinished: plan.flows.len(),
             jobs: Some(Box::new(Jobs::new(plan)?)),
+            end_when_done: plan.end_when_done,
             meter,
             tap,
-            announce,
         };
-        // Packets that are still on their way at the end may arrive later, but not as late as that.
-        if plan.end() > Time(world.queue.latest().0 / 2) {
-            return Err(PlanError(
-                "The experiment is too long for so many hosts.".to_owned(),
-            ));
-        }
         for (index, flow) in plan.flows.iter().enumerate() {
-            world.announce.opened(index as u32, flow.pair());
+            if let Some(accounts) = edge.accounts() {
+                accounts.open_flow(flow.pair());
+            }
             if let Some(stop) = flow.stop_ns {
-                world.queue.push(Time(stop), Source::Stop(index as u32));
+                world.queue.push(Time(stop), Wake::Stop(index as u32));
             }
         }
         for (index, job) in plan.dfsio.iter().enumerate() {
             world
                 .queue
-                .push(Time(job.start_ns), Source::Job(index as u32));
+                .push(Time(job.start_ns), Wake::Job(index as u32));
         }
         world.await_start();
+        world.end_if_done(Time::ZERO, edge);
         Ok(world)
     }
 
     /// Sets the event for the next flow to connect or to start. One is enough: the queue stays small.
     fn await_start(&mut self) {
         if let Some((time, flow)) = self.starts.take() {
-            self.queue.push(time, Source::Start(flow));
+            self.queue.push(time, Wake::Start(flow));
         }
     }
 
@@ -140,22 +122,31 @@ impl<T: Tap, A: Announce> World<T, A> {
             .map_or_else(Vec::new, |jobs| jobs.writes())
     }
 
-    /// Whether every flow is over, killed ones included, and every job.
-    pub(crate) fn is_done(&self) -> bool {
-        self.unfinished == 0 && self.jobs.as_ref().is_some_and(|jobs| jobs.is_done())
+    /// The experiment may be one that ends when every flow is over, killed ones included, and every job.
+    fn end_if_done(&self, now: Time, edge: &mut Edge<PacketId>) {
+        let is_done =
+            || self.unfinished == 0 && self.jobs.as_ref().is_some_and(|jobs| jobs.is_done());
+        if self.end_when_done && is_done() {
+            edge.end(now);
+        }
     }
 
-    /// Handles an event of `source`, which the caller has taken off the queue.
+    /// One of the plan's flows has ended, or is killed.
+    fn finish_flow(&mut self, now: Time, edge: &mut Edge<PacketId>) {
+        self.unfinished -= 1;
+        self.end_if_done(now, edge);
+    }
+
+    /// Does what is due.
     #[inline]
-    pub(crate) fn wake(&mut self, now: Time, source: Source) {
-        match source {
-            Source::Host(_) => {}
-            Source::Start(flow) => {
+    pub(crate) fn wake(&mut self, now: Time, wake: Wake, edge: &mut Edge<PacketId>) {
+        match wake {
+            Wake::Start(flow) => {
                 self.await_start();
-                self.start(now, flow);
+                self.start(now, flow, edge);
             }
-            Source::Stop(flow) => self.stop(now, flow),
-            Source::Timer(index) => {
+            Wake::Stop(flow) => self.stop(now, flow, edge),
+            Wake::Timer(index) => {
                 let tdf = self.tdf;
                 let Some(end) = self.flows.end_if_open(index) else {
                     return;
@@ -167,24 +158,24 @@ impl<T: Tap, A: Announce> World<T, A> {
                 let host_now = now.0 * tdf;
                 if end.connection.next_timer() <= host_now {
                     end.connection.on_timer(host_now);
-                    self.transmit(now, index);
+                    self.transmit(now, index, edge);
                     self.flows.settle(index >> 1);
                 } else if end.lacks_timer(tdf) {
                     self.arm(index);
                 }
             }
-            Source::Departed(index) => {
+            Wake::Departed(index) => {
                 if let Some(end) = self.flows.end_if_open(index) {
                     end.waits = false;
-                    self.transmit(now, index);
+                    self.transmit(now, index, edge);
                 }
             }
-            Source::Job(job) => self.with_jobs(|jobs, world| jobs.start(now, job, world)),
+            Wake::Job(job) => self.with_jobs(now, edge, |jobs, hosts| jobs.start(now, job, hosts)),
         }
     }
 
     /// A flow connects, unless it has; at its start its client writes.
-    fn start(&mut self, now: Time, flow: u32) {
+    fn start(&mut self, now: Time, flow: u32, edge: &mut Edge<PacketId>) {
         if self.flows.is_over(flow) {
             return; // killed before it began
         }
@@ -193,25 +184,24 @@ impl<T: Tap, A: Announce> World<T, A> {
         } else if self.flows.end(2 * flow).connection.is_closed() {
             return; // killed before it began, and its reset is under way
         }
-        if now < Time(self.flows.plan(flow).start_ns) {
-            self.transmit(now, 2 * flow);
+        let planned = self.flows.plan(flow);
+        if now < Time(planned.start_ns) {
+            self.transmit(now, 2 * flow, edge);
             return;
         }
-        match self.flows.plan(flow).bytes {
-            None => {
-                self.announce.written(now, 2 * flow, u64::MAX);
-                self.flows.end(2 * flow).connection.write_forever();
-                self.transmit(now, 2 * flow);
-            }
+        let bytes = planned.bytes;
+        if let Some(accounts) = edge.accounts() {
+            accounts.written(now, 2 * flow, bytes.unwrap_or(u64::MAX));
+        }
+        let connection = &mut self.flows.end(2 * flow).connection;
+        match bytes {
+            None => connection.write_forever(),
             Some(bytes) => {
-                self.announce.written(now, 2 * flow, bytes);
-                self.announce.closed(now, 2 * flow, false);
-                let connection = &mut self.flows.end(2 * flow).connection;
                 connection.write(bytes);
                 connection.shutdown();
-                self.transmit(now, 2 * flow);
             }
         }
+        self.transmit(now, 2 * flow, edge);
     }
 
     fn open(&mut self, flow: u32) {
@@ -219,32 +209,40 @@ impl<T: Tap, A: Announce> World<T, A> {
         self.meter.set_first_byte(flow as usize, first_byte);
     }
 
-    fn stop(&mut self, now: Time, flow: u32) {
+    fn stop(&mut self, now: Time, flow: u32, edge: &mut Edge<PacketId>) {
         if self.meter.kill(flow as usize) {
-            self.unfinished -= 1;
+            self.finish_flow(now, edge);
         }
         if !self.flows.is_open(flow) && !self.flows.is_over(flow) {
             self.open(flow);
         }
         if let Some(end) = self.flows.end_if_open(2 * flow) {
             end.connection.abort();
-            self.announce.closed(now, 2 * flow, true);
-            self.transmit(now, 2 * flow);
+            if let Some(accounts) = edge.accounts() {
+                accounts.killed(now, 2 * flow);
+            }
+            self.transmit(now, 2 * flow, edge);
             self.flows.settle(flow);
         }
     }
 
     /// Lets applications work, which call back.
-    fn with_jobs(&mut self, work: impl FnOnce(&mut Jobs, &mut World<T, A>)) {
+    fn with_jobs(
+        &mut self,
+        now: Time,
+        edge: &mut Edge<PacketId>,
+        work: impl FnOnce(&mut Jobs, &mut Stacks<'_, T>),
+    ) {
         if let Some(mut jobs) = self.jobs.take() {
-            work(&mut jobs, self);
+            work(&mut jobs, &mut Stacks { world: self, edge });
             self.jobs = Some(jobs);
+            self.end_if_done(now, edge);
         }
     }
 
     /// Sends what an endpoint has to send, and arms its timer.
     #[inline]
-    fn transmit(&mut self, now: Time, index: u32) {
+    fn transmit(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
         let host_now = now.0 * self.tdf;
         let end = self.flows.end(index);
         let mut sent = 0;
@@ -266,25 +264,22 @@ impl<T: Tap, A: Announce> World<T, A> {
             let payload = u32::from(packet.segment.len);
             let bytes = ETHERNET_AND_IP + packet.segment.header_len() + payload;
             packet.to = index ^ 1;
-            packet.pair = end.pair;
+            packet.route = end.route;
             packet.bytes = bytes;
             packet.ce = false;
             let Some(id) = self.pool.take() else {
                 break;
             };
             sent += 1;
-            let (done, arrival) = self.hosts[end.host as usize].send(now, bytes, id);
+            let done = edge.send(now, end.host, bytes, id);
             if payload > 0 {
                 end.below.push_back((done, payload));
-            }
-            if let Some(time) = arrival {
-                self.queue.push_host(time, end.host);
             }
         }
         if !end.waits && end.connection.is_throttled() {
             if let Some(&(time, _)) = end.below.front() {
                 end.waits = true;
-                self.queue.push(time.max(now), Source::Departed(index));
+                self.queue.push(time.max(now), Wake::Departed(index));
             }
         }
         if end.lacks_timer(self.tdf) {
@@ -300,29 +295,37 @@ impl<T: Tap, A: Announce> World<T, A> {
         let time = Time(end.connection.next_timer().div_ceil(tdf));
         if time < end.armed {
             end.armed = time;
-            self.queue.push(time, Source::Timer(index));
+            self.queue.push(time, Wake::Timer(index));
         }
     }
 }
 
-impl<T: Tap, A: Announce> World<T, A> {
-    /// A packet between hosts of one rack comes to the rack's switch, which passes it on at once: racks have no queue of
-    /// their own in this model, and their hosts' links are as fast down as up.
-    pub(crate) fn deliver_within_rack(&mut self, now: Time, id: PacketId) {
-        self.receive(now, id, None);
+impl<T: Tap> Environment<PacketId> for World<T> {
+    #[inline]
+    fn enter(&mut self, now: Time, handle: PacketId) -> etalon_net::Packet<PacketId> {
+        let packet = self.pool.get_mut(handle);
+        self.tap.entered(now, packet);
+        packet.entering(handle)
     }
 
-    /// A packet reaches its host, carried by `plane` unless it stayed in its rack.
-    #[inline(always)] // called for every packet from one place
-    fn receive(&mut self, now: Time, id: PacketId, plane: Option<Plane>) {
-        let packet = self.pool.get_mut(id);
+    #[inline]
+    fn deliver(&mut self, departure: Departure<PacketId>, edge: &mut Edge<PacketId>) {
+        let now = departure.time;
+        let packet = self.pool.get_mut(departure.handle);
+        packet.ce |= departure.ce;
+        if departure.ece {
+            packet.segment.flags |= Flags::ECE;
+        }
+        self.tap.left(now, packet);
         let index = packet.to;
         let flow = (index >> 1) as usize;
         let to_client = index & 1 == 0;
         let payload = u32::from(packet.segment.len);
-        if let (Some(plane), true) = (plane, payload > 0) {
+        // What stays in its rack, no plane has carried.
+        let Departure { pair, plane, .. } = departure;
+        if payload > 0 && pair.src != pair.dst {
             if to_client {
-                self.meter.other_left(packet.pair, payload, plane);
+                self.meter.other_left(pair, payload, plane);
             } else {
                 let end = packet.segment.seq.wrapping_add(payload);
                 self.meter.data_left(now, flow, payload, end, plane);
@@ -335,39 +338,27 @@ impl<T: Tap, A: Announce> World<T, A> {
             let cwnd = connection.path().window().cwnd;
             self.meter.follow_cwnd(now, flow, cwnd);
         } else if self.meter.received(now, flow, received) && flow < self.flows.planned() as usize {
-            self.unfinished -= 1;
+            self.finish_flow(now, edge);
         }
-        self.pool.free(id);
-        let was_last = self.flows.landed(flow as u32);
-        self.transmit(now, index);
+        self.pool.free(departure.handle);
+        self.transmit(now, index, edge);
         if payload > 0 && flow >= self.flows.planned() as usize {
-            self.with_jobs(|jobs, world| jobs.received(now, index, received, world));
+            self.with_jobs(now, edge, |jobs, hosts| {
+                jobs.received(now, index, received, hosts);
+            });
         }
-        if was_last {
+        if self.flows.landed(flow as u32) {
             self.flows.settle(flow as u32);
         }
     }
-}
 
-impl<T: Tap, A: Announce> Sink<PacketId> for World<T, A> {
-    #[inline]
-    fn deliver(&mut self, departure: Departure<PacketId>) {
-        let packet = self.pool.get_mut(departure.handle);
-        packet.ce |= departure.ce;
-        if departure.ece {
-            packet.segment.flags |= Flags::ECE;
-        }
-        self.tap.left(departure.time, packet);
-        if A::COUNTS && packet.segment.len > 0 {
-            let (stream, seq, len) = (packet.to ^ 1, packet.segment.seq, packet.segment.len);
-            let offset = seq.wrapping_sub(self.flows.first_byte(stream));
-            self.announce
-                .delivered(departure.time, stream, offset, len.into());
-        }
-        self.receive(departure.time, departure.handle, Some(departure.plane));
-    }
-
-    fn discard(&mut self, now: Time, handle: PacketId, _pair: Pair, reason: DropReason) {
+    fn discard(
+        &mut self,
+        now: Time,
+        handle: PacketId,
+        reason: DropReason,
+        _edge: &mut Edge<PacketId>,
+    ) {
         let packet = self.pool.get_mut(handle);
         let flow = packet.to >> 1;
         self.tap.lost(now, packet, reason);
@@ -377,19 +368,23 @@ impl<T: Tap, A: Announce> Sink<PacketId> for World<T, A> {
         }
     }
 
-    #[inline]
-    fn dequeued(&mut self, now: Time, handle: PacketId) {
-        if A::COUNTS {
-            let packet = self.pool.get_mut(handle);
-            let payload = u32::from(packet.segment.len);
-            if payload > 0 {
-                let (stream, seq) = (packet.to ^ 1, packet.segment.seq);
-                let first = self.flows.first_byte(stream);
-                let offset = seq.wrapping_sub(first);
-                self.announce.carried(now, stream, offset, payload);
-            }
-        }
+    fn packet(&mut self, handle: PacketId) -> etalon_net::Packet<PacketId> {
+        self.pool.get_mut(handle).entering(handle)
     }
+
+    fn part(&mut self, handle: PacketId) -> Option<Part> {
+        let packet = self.pool.get_mut(handle);
+        let (stream, seq, payload) = (packet.to ^ 1, packet.segment.seq, packet.segment.len);
+        let fin = packet.segment.flags.contains(Flags::FIN);
+        (payload > 0 || fin).then(|| Part {
+            stream,
+            offset: seq.wrapping_sub(self.flows.first_byte(stream)),
+            payload,
+            fin,
+        })
+    }
+
+    fn nic_free(&mut self, _host: u32, _handle: PacketId) {}
 }
 
 /// The hosts' stacks as applications see them.
@@ -404,27 +399,36 @@ pub(crate) trait Sockets {
     fn shutdown(&mut self, now: Time, flow: u32);
 }
 
-impl<T: Tap, A: Announce> Sockets for World<T, A> {
+/// The hosts' stacks, and their way to the network.
+struct Stacks<'a, T> {
+    world: &'a mut World<T>,
+    edge: &'a mut Edge<PacketId>,
+}
+
+impl<T: Tap> Sockets for Stacks<'_, T> {
     fn connect(&mut self, now: Time, job: u32, flow: FlowPlan) -> u32 {
-        let pair = flow.pair();
-        self.meter.add_flow(&flow);
-        self.tap.opened(&flow);
-        let flow = self.flows.push(flow, job);
-        self.announce.opened(flow, pair);
-        self.open(flow);
-        self.transmit(now, 2 * flow);
+        let Stacks { world, edge } = self;
+        world.meter.add_flow(&flow);
+        world.tap.opened(&flow);
+        if let Some(accounts) = edge.accounts() {
+            accounts.open_flow(flow.pair());
+        }
+        let flow = world.flows.push(flow, job);
+        world.open(flow);
+        world.transmit(now, 2 * flow, edge);
         flow
     }
 
     fn write(&mut self, now: Time, stream: u32, bytes: u64) {
-        self.announce.written(now, stream, bytes);
-        self.flows.end(stream).connection.write(bytes);
-        self.transmit(now, stream);
+        if let Some(accounts) = self.edge.accounts() {
+            accounts.written(now, stream, bytes);
+        }
+        self.world.flows.end(stream).connection.write(bytes);
+        self.world.transmit(now, stream, self.edge);
     }
 
     fn shutdown(&mut self, now: Time, flow: u32) {
-        self.announce.closed(now, 2 * flow, false);
-        self.flows.end(2 * flow).connection.shutdown();
-        self.transmit(now, 2 * flow);
+        self.world.flows.end(2 * flow).connection.shutdown();
+        self.world.transmit(now, 2 * flow, self.edge);
     }
 }

@@ -1,11 +1,12 @@
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
+use core::cmp::Reverse;
 
 use etalon_events::Record;
 use etalon_switch::{
-    Arrival, CircuitNetwork, Config, Configuration, DropReason, Marking, Matching, PacketNetwork,
-    Resize, Schedule, Switch, VoqConfig,
+    Arrival, CircuitNetwork, Config, Configuration, Departure, DropReason, Marking, Matching,
+    PacketNetwork, Resize, Schedule, Sink, Switch, VoqConfig,
 };
 use etalon_units::Rate;
 use proptest::prelude::*;

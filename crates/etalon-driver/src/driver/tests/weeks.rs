@@ -4,6 +4,7 @@ use core::net::Ipv4Addr;
 
 use alloc::string::{String, ToString};
 use etalon_adu::Kind;
+use etalon_events::Plane;
 use etalon_schedule::{ControlConfig, Estimator, Pace};
 use etalon_units::Bytes;
 

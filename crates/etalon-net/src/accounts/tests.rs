@@ -1,4 +1,3 @@
-use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
 
 use etalon_schedule::Estimator;
@@ -10,61 +9,42 @@ use super::*;
 const PAIR: Pair = Pair { src: 0, dst: 1 };
 const BACK: Pair = Pair { src: 1, dst: 0 };
 /// A program's connection from host 0 to host 3.
-const WAY: Way = Way {
+const CONNECTION: FourTuple = FourTuple {
     src: (0, 40_000),
     dst: (3, 80),
 };
-const SYN: Sent = Sent {
-    tcp: true,
+const SYN: Segment = Segment {
+    connection: CONNECTION,
+    pair: PAIR,
     syn: true,
     seq: 99,
-    dst: 3,
-    ports: (40_000, 80),
-    handle: 0,
-    bytes: 66,
-    ect: false,
     fin: false,
     rst: false,
-    ack: 0,
     payload: 0,
-    socket: None,
 };
 
-/// A network in which slot n is the nth packet, and time the number of what was done.
+/// Accounts, and as time the number of what was done.
 struct World {
     accounts: Accounts,
     now: u64,
-    slots: Slot,
 }
 
 impl World {
-    fn new(estimator: Estimator, flows: &[Option<u64>]) -> World {
-        let flow = |bytes: &Option<u64>| FlowSetup {
-            src: 0,
-            dst: 2,
-            cc: "reno".into(),
-            connect: Time(0),
-            start: Time(0),
-            stop: None,
-            bytes: *bytes,
-        };
-        let flows: Vec<_> = flows.iter().map(flow).collect();
+    fn new(estimator: Estimator, flows: u32) -> World {
         let demand = HostDemand::new(2, estimator).expect("hosts know demand");
-        World {
-            accounts: Accounts::new(demand, &flows, 2),
-            now: 0,
-            slots: 0,
-        }
+        let mut accounts = Accounts::new(demand);
+        (0..flows).for_each(|_| accounts.open_flow(PAIR));
+        World { accounts, now: 0 }
     }
 
-    fn adu(flows: &[Option<u64>]) -> World {
+    fn adu(flows: u32) -> World {
         let report = Span::ZERO;
         World::new(Estimator::Adu { report }, flows)
     }
 
     /// With a connection of a program whose SYN was seen: its first byte has number 100.
     fn connected() -> World {
-        let mut world = World::adu(&[]);
+        let mut world = World::adu(0);
         world.pass(SYN);
         world
     }
@@ -74,33 +54,41 @@ impl World {
         Time(self.now)
     }
 
-    /// Host 0, or host 3 if the ports say so, sends a packet.
-    fn send_of(&mut self, sent: Sent, flow: Option<(u32, bool)>) -> Slot {
-        let (host, pair) = match sent.ports.0 {
-            80 => (3, BACK),
-            _ => (0, PAIR),
-        };
-        let (now, slot) = (self.now(), self.slots);
-        self.slots += 1;
-        self.accounts.sent(now, slot, (host, pair), &sent, flow);
-        slot
+    /// A host sends a segment, of a connection or of a flow's stream.
+    fn send_of(&mut self, segment: Segment, stream: Option<u32>) -> Option<Part> {
+        let now = self.now();
+        match stream {
+            Some(stream) => Some(self.accounts.sent_of_flow(now, stream, &segment)),
+            None => self.accounts.sent_of_other(now, &segment),
+        }
     }
 
-    fn dequeue(&mut self, slot: Slot) {
+    fn dequeue(&mut self, part: Option<Part>) {
         let now = self.now();
-        self.accounts.dequeued(now, slot);
+        if let Some(part) = part {
+            self.accounts.dequeued(now, part);
+        }
     }
 
-    fn deliver(&mut self, slot: Slot) {
+    fn deliver(&mut self, part: Option<Part>) {
         let now = self.now();
-        self.accounts.delivered(now, slot);
+        if let Some(part) = part {
+            self.accounts.delivered(now, part);
+        }
+        self.lose(part);
+    }
+
+    fn lose(&mut self, part: Option<Part>) {
+        if let Some(part) = part {
+            self.accounts.landed(Time(self.now), part);
+        }
     }
 
     /// A packet of the connection passes the network.
-    fn pass(&mut self, sent: Sent) {
-        let slot = self.send_of(sent, None);
-        self.dequeue(slot);
-        self.deliver(slot);
+    fn pass(&mut self, segment: Segment) {
+        let part = self.send_of(segment, None);
+        self.dequeue(part);
+        self.deliver(part);
     }
 
     fn report(&mut self, writer: u64, total: u64, kind: Kind) {
@@ -113,7 +101,7 @@ impl World {
             total,
         };
         let now = self.now();
-        self.accounts.reported(now, WAY, &report);
+        self.accounts.reported(now, CONNECTION, &report);
     }
 
     fn written(&mut self, writer: u64, total: u64) {
@@ -128,8 +116,8 @@ impl World {
 }
 
 /// A segment of the connection's client.
-fn data(seq: u32, payload: u16) -> Sent {
-    Sent {
+fn data(seq: u32, payload: u16) -> Segment {
+    Segment {
         seq,
         payload,
         syn: false,
@@ -137,8 +125,8 @@ fn data(seq: u32, payload: u16) -> Sent {
     }
 }
 
-fn fin(seq: u32, payload: u16) -> Sent {
-    Sent {
+fn fin(seq: u32, payload: u16) -> Segment {
+    Segment {
         fin: true,
         ..data(seq, payload)
     }
@@ -146,11 +134,11 @@ fn fin(seq: u32, payload: u16) -> Sent {
 
 #[test]
 fn a_flow_hands_over_all_its_bytes_when_it_is_opened() {
-    let mut world = World::adu(&[Some(1000), None]);
+    let mut world = World::adu(2);
     assert_eq!(world.demand(), 0);
-    world.accounts.flow_started(Time(1), 0);
+    world.accounts.written(Time(1), 0, 1000);
     assert_eq!(world.demand(), 1000);
-    let flow = Some((0, true));
+    let flow = Some(0);
     let syn = world.send_of(SYN, flow);
     world.dequeue(syn);
     let slot = world.send_of(data(100, 600), flow);
@@ -158,28 +146,28 @@ fn a_flow_hands_over_all_its_bytes_when_it_is_opened() {
     world.dequeue(slot);
     assert_eq!(world.demand(), 400);
     // Lost behind the VOQ, and sent again.
-    world.accounts.landed(Time(world.now), slot);
+    world.lose(slot);
     let again = world.send_of(data(100, 600), flow);
     world.dequeue(again);
     assert_eq!(world.demand(), 400);
     // One without end keeps 4 MiB outstanding.
     let now = world.now();
-    world.accounts.flow_started(now, 1);
+    world.accounts.written(now, 2, u64::MAX);
     assert_eq!(world.demand(), 400 + (4 << 20));
-    let flow = Some((1, true));
+    let flow = Some(2);
     world.send_of(SYN, flow);
     let slot = world.send_of(data(100, 8948), flow);
     world.dequeue(slot);
     assert_eq!(world.demand(), 400 + (4 << 20));
     let now = world.now();
-    world.accounts.flow_killed(now, 1);
+    world.accounts.killed(now, 2);
     assert_eq!(world.demand(), 400);
     // Either side may reset a flow.
-    let reset = Sent {
+    let reset = Segment {
         rst: true,
         ..data(0, 0)
     };
-    world.send_of(reset, Some((0, false)));
+    world.send_of(reset, Some(1));
     assert_eq!(world.demand(), 0);
 }
 
@@ -216,7 +204,7 @@ fn reports_are_running_totals() {
 
 #[test]
 fn what_cannot_be_is_not_believed() {
-    let mut world = World::adu(&[]);
+    let mut world = World::adu(0);
     world.written(7, 5000); // of no connection
     assert_eq!(world.demand(), 0);
     world.pass(SYN);
@@ -232,14 +220,14 @@ fn the_end_of_a_stream_withdraws_what_it_will_never_send() {
     let mut world = World::connected();
     world.written(7, 5000); // and then its program dies
     let lost = world.send_of(data(100, 1000), None);
-    world.accounts.landed(Time(world.now), lost);
+    world.lose(lost);
     world.pass(fin(1100, 500));
     // 1000 bytes are to be sent again.
     assert_eq!(world.demand(), 1000);
-    assert_eq!(world.accounts.others.len(), 1);
+    assert_eq!(world.accounts.numbers.len(), 1);
     world.pass(data(100, 1000));
     assert_eq!(world.demand(), 0);
-    assert_eq!(world.accounts.others.len(), 0);
+    assert_eq!(world.accounts.numbers.len(), 0);
     // Late words, and a FIN that is sent again.
     world.written(7, 6000);
     world.pass(fin(1600, 0));
@@ -253,31 +241,31 @@ fn a_fin_that_goes_around_the_switch_counts() {
     world.pass(data(100, 500));
     let slot = world.send_of(fin(600, 0), None);
     world.deliver(slot);
-    assert_eq!(world.accounts.others.len(), 0);
+    assert_eq!(world.accounts.numbers.len(), 0);
 }
 
 #[test]
 fn a_reset_of_either_side_ends_both_streams() {
     for resetting in [40_000, 80] {
         let mut world = World::connected();
-        world.pass(Sent {
-            ports: (80, 40_000),
-            dst: 0,
+        world.pass(Segment {
+            connection: CONNECTION.opposite(),
+            pair: BACK,
             ..SYN
         });
         world.written(7, 5000);
-        assert_eq!((world.demand(), world.accounts.others.len()), (5000, 2));
-        let (ports, dst) = match resetting {
-            80 => ((80, 40_000), 0),
-            _ => ((40_000, 80), 3),
+        assert_eq!((world.demand(), world.accounts.numbers.len()), (5000, 2));
+        let (connection, pair) = match resetting {
+            80 => (CONNECTION.opposite(), BACK),
+            _ => (CONNECTION, PAIR),
         };
-        world.pass(Sent {
+        world.pass(Segment {
             rst: true,
-            ports,
-            dst,
+            connection,
+            pair,
             ..data(100, 0)
         });
-        assert_eq!((world.demand(), world.accounts.others.len()), (0, 0));
+        assert_eq!((world.demand(), world.accounts.numbers.len()), (0, 0));
     }
 }
 
@@ -287,12 +275,12 @@ fn ports_are_used_again() {
     world.pass(SYN); // once more: the same connection
     world.written(7, 5000);
     let old = world.send_of(data(100, 1000), None);
-    let new = Sent {
+    let new = Segment {
         seq: 7_000_000,
         ..SYN
     };
     world.pass(new);
-    assert_eq!((world.demand(), world.accounts.others.len()), (0, 1));
+    assert_eq!((world.demand(), world.accounts.numbers.len()), (0, 1));
     world.written(9, 300);
     // A packet of the old one still comes out.
     world.dequeue(old);
@@ -301,8 +289,11 @@ fn ports_are_used_again() {
     world.pass(data(7_000_001, 100));
     assert_eq!(world.demand(), 200);
     // The old one's number is free now.
-    world.pass(Sent {
-        ports: (40_001, 80),
+    world.pass(Segment {
+        connection: FourTuple {
+            src: (0, 40_001),
+            ..CONNECTION
+        },
         ..SYN
     });
     assert_eq!(world.accounts.streams.len(), 2);
@@ -310,8 +301,8 @@ fn ports_are_used_again() {
 
 #[test]
 fn numbers_of_bytes_wrap() {
-    let mut world = World::adu(&[]);
-    world.pass(Sent {
+    let mut world = World::adu(0);
+    world.pass(Segment {
         seq: u32::MAX - 500,
         ..SYN
     });
@@ -319,23 +310,26 @@ fn numbers_of_bytes_wrap() {
     world.pass(data(u32::MAX - 499, 1000));
     assert_eq!(world.demand(), 1000);
     world.pass(fin(500, 1000));
-    assert_eq!((world.demand(), world.accounts.others.len()), (0, 0));
+    assert_eq!((world.demand(), world.accounts.numbers.len()), (0, 0));
 }
 
 #[test]
 fn traffic_within_a_rack_is_nobodys_demand() {
-    let mut world = World::adu(&[]);
+    let mut world = World::adu(0);
     let inside = Pair { src: 0, dst: 0 };
-    world.accounts.sent(Time(1), 0, (0, inside), &SYN, None);
-    assert_eq!(world.accounts.others.len(), 0);
-    world.accounts.delivered(Time(2), 0);
+    let syn = Segment {
+        pair: inside,
+        ..SYN
+    };
+    assert_eq!(world.send_of(syn, None), None);
+    assert_eq!(world.accounts.numbers.len(), 0);
 }
 
 #[test]
 fn an_oracle_knows_what_is_still_in_the_network() {
-    let mut world = World::new(Estimator::Oracle, &[Some(1000)]);
-    world.accounts.flow_started(Time(1), 0);
-    let flow = Some((0, true));
+    let mut world = World::new(Estimator::Oracle, 1);
+    world.accounts.written(Time(1), 0, 1000);
+    let flow = Some(0);
     let syn = world.send_of(SYN, flow);
     world.deliver(syn);
     let slot = world.send_of(data(100, 600), flow);
@@ -348,7 +342,7 @@ fn an_oracle_knows_what_is_still_in_the_network() {
 #[test]
 fn reports_take_the_control_networks_time() {
     let report = Span(100);
-    let mut world = World::new(Estimator::Adu { report }, &[]);
+    let mut world = World::new(Estimator::Adu { report }, 0);
     world.pass(SYN);
     world.written(7, 5000);
     assert_eq!(world.demand(), 0);

@@ -1,69 +1,20 @@
-//! What lies between hosts: the hybrid switch, or a plain chain of queues.
+//! The hybrid switch as a network between racks.
 
-use etalon_switch::{Arrival, Departure, Pair, Plane, Probe, QueueId, Sink, Switch};
+use etalon_switch::{Arrival, Departure, Plane, Probe, QueueId, Sink, Switch};
 use etalon_units::{Span, Time};
 
 use crate::fifo::Fifo;
-
-/// What a network needs to know of a packet that enters.
-#[derive(Clone, Copy, Debug)]
-pub struct Entering<H> {
-    /// Whatever stands for the packet outside.
-    pub handle: H,
-    /// Source and destination rack.
-    pub pair: Pair,
-    /// Length on the wire in bytes.
-    pub bytes: u32,
-    /// Its IP header allows CE marking.
-    pub ect: bool,
-    /// It has no payload.
-    pub pure_ack: bool,
-}
-
-/// A network that takes packets from hosts and returns them to hosts through a [`Sink`].
-pub trait Fabric<H> {
-    /// A packet enters. All events up to `now` have been done.
-    fn enqueue<S: Sink<H>, P: Probe>(
-        &mut self,
-        now: Time,
-        packet: Entering<H>,
-        sink: &mut S,
-        probe: &mut P,
-    );
-
-    /// The next instant at which something happens inside, [`Time::MAX`] if nothing will.
-    fn next_event(&self) -> Time;
-
-    /// No packet is delivered before this, unless one enters; not before [`Fabric::next_event`].
-    fn next_departure(&self) -> Time;
-
-    /// No packet is delivered sooner than this after it entered.
-    fn shortest_passage(&self) -> Span;
-
-    /// Does all that is due at `now`.
-    fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P);
-}
+use crate::network::{Network, Packet};
 
 /// The hybrid switch, and beside it, if wanted, a way around it for acknowledgements.
 #[derive(Debug)]
 pub struct Hybrid<H> {
     switch: Switch<H>,
     bypass: Option<Span>,
-    around: Fifo<(Time, Entering<H>)>,
+    around: Fifo<(Time, Packet<H>)>,
 }
 
 impl<H: Copy> Hybrid<H> {
-    /// The switch.
-    #[must_use]
-    pub fn switch(&self) -> &Switch<H> {
-        &self.switch
-    }
-
-    /// The switch, to adopt a schedule.
-    pub fn switch_mut(&mut self) -> &mut Switch<H> {
-        &mut self.switch
-    }
-
     /// Around `switch`, packets without payload take `bypass` instead of entering it, and no queue; if none, they enter it as
     /// others do. They are marked with ECE all the same.
     #[must_use]
@@ -76,12 +27,12 @@ impl<H: Copy> Hybrid<H> {
     }
 }
 
-impl<H: Copy> Fabric<H> for Hybrid<H> {
+impl<H: Copy> Network<H> for Hybrid<H> {
     #[inline]
     fn enqueue<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
-        packet: Entering<H>,
+        packet: Packet<H>,
         sink: &mut S,
         probe: &mut P,
     ) {
@@ -91,7 +42,7 @@ impl<H: Copy> Fabric<H> for Hybrid<H> {
         }
         let arrival = Arrival {
             handle: packet.handle,
-            pair: packet.pair,
+            pair: packet.pair(),
             bytes: packet.bytes,
             ect: packet.ect,
         };
@@ -124,16 +75,27 @@ impl<H: Copy> Fabric<H> for Hybrid<H> {
                 break;
             }
             self.around.pop_front();
+            let pair = packet.pair();
             sink.deliver(Departure {
                 handle: packet.handle,
-                pair: packet.pair,
+                pair,
                 time,
                 latency: self.bypass.unwrap_or_default(),
-                queue: QueueId::voq(packet.pair),
+                queue: QueueId::voq(pair),
                 plane: Plane::PACKET,
                 ce: false,
-                ece: self.switch.announces(packet.pair.opposite()),
+                ece: self.switch.announces(pair.opposite()),
             });
         }
+    }
+
+    #[inline]
+    fn switch(&self) -> Option<&Switch<H>> {
+        Some(&self.switch)
+    }
+
+    #[inline]
+    fn switch_mut(&mut self) -> Option<&mut Switch<H>> {
+        Some(&mut self.switch)
     }
 }

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use etalon_switch::{Departure, DropReason, Event, Pair, Plane, Probe, QueueId, Sink};
 use etalon_units::{Serializer, Span, Time};
 
-use crate::fabric::{Entering, Fabric};
 use crate::fifo::Fifo;
+use crate::network::{Network, Packet};
 
 /// A packet on its way through a stage.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +69,7 @@ impl<H: Copy> Stage<H> {
 
     /// When the first packet reaches the far end of the delay.
     #[inline]
-    fn next(&self) -> Time {
+    pub(crate) fn next(&self) -> Time {
         self.entries
             .front()
             .map_or(Time::MAX, |e| e.departure + self.delay)
@@ -81,7 +81,33 @@ impl<H: Copy> Stage<H> {
         self.entries.pop_front()
     }
 
-    fn queued(&self) -> u32 {
+    /// As [`Stage::push`], for whoever has no chain.
+    pub(crate) fn queue(&mut self, now: Time, handle: H, bytes: u32) -> bool {
+        let entered = now;
+        let departure = now;
+        self.push(
+            now,
+            Entry {
+                departure,
+                entered,
+                handle,
+                bytes,
+            },
+        )
+    }
+
+    /// Takes the first packet from the far end.
+    pub(crate) fn take(&mut self) -> Option<H> {
+        self.pop().map(|entry| entry.handle)
+    }
+
+    /// Whether no packet is queued or on its way.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Packets in the queue, the one in transmission included.
+    pub(crate) fn queued(&self) -> u32 {
         (self.entries.len() - self.propagating) as u32
     }
 }
@@ -191,12 +217,12 @@ impl<H: Copy> Chain<H> {
     }
 }
 
-impl<H: Copy> Fabric<H> for Chain<H> {
+impl<H: Copy> Network<H> for Chain<H> {
     #[inline]
     fn enqueue<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
-        packet: Entering<H>,
+        packet: Packet<H>,
         sink: &mut S,
         probe: &mut P,
     ) {
@@ -206,7 +232,7 @@ impl<H: Copy> Fabric<H> for Chain<H> {
             handle: packet.handle,
             bytes: packet.bytes,
         };
-        let stage = if packet.pair.src == 0 { 0 } else { self.back };
+        let stage = if packet.src.rack == 0 { 0 } else { self.back };
         self.enter(now, stage, entry, sink, probe);
     }
 

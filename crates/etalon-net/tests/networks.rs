@@ -1,6 +1,6 @@
-//! Hosts and both kinds of fabric, with times that can be computed by hand.
+//! Both kinds of network between racks, with times that can be computed by hand.
 
-use etalon_fabric::{Chain, Entering, Fabric, Host, Hybrid, Stage};
+use etalon_net::{Chain, HostId, Hybrid, Network, Packet, Stage};
 use etalon_switch::{
     CircuitNetwork, Config, Configuration, Departure, DropReason, Event, Matching, PacketNetwork,
     Pair, Plane, Probe, Schedule, Sink, Switch, VoqConfig,
@@ -33,55 +33,22 @@ impl Out {
     }
 }
 
-fn packet(handle: u32, pair: Pair, bytes: u32) -> Entering<u32> {
-    Entering {
+fn packet(handle: u32, pair: Pair, bytes: u32) -> Packet<u32> {
+    let host = |rack| HostId { rack, number: 0 };
+    Packet {
         handle,
-        pair,
+        src: host(pair.src),
+        dst: host(pair.dst),
         bytes,
         ect: false,
         pure_ack: bytes < 100,
     }
 }
 
-fn drain(fabric: &mut impl Fabric<u32>, out: &mut Out, until: Time) {
-    while fabric.next_event() <= until {
-        fabric.advance(fabric.next_event(), out, &mut ());
+fn drain(network: &mut impl Network<u32>, out: &mut Out, until: Time) {
+    while network.next_event() <= until {
+        network.advance(network.next_event(), out, &mut ());
     }
-}
-
-#[test]
-fn a_host_serialises_delays_and_keeps_the_order() {
-    let nic = || Serializer::new(Rate(8_000_000_000));
-    let mut host = Host::new(nic(), Span(500), Span::ZERO, 1, 0);
-    // 1000 bytes take 1000 ns.
-    assert_eq!(
-        host.send(Time(0), 1000, 'a'),
-        (Time(1000), Some(Time(1500)))
-    );
-    assert_eq!(host.send(Time(0), 1000, 'b'), (Time(2000), None));
-    assert_eq!(host.arrive(), Some('a'));
-    assert_eq!(host.next(), Some(Time(2500)));
-    assert_eq!(host.arrive(), Some('b'));
-    assert_eq!((host.next(), host.arrive()), (None, None));
-
-    let arrivals = |index| {
-        let mut host = Host::new(nic(), Span(500), Span(10_000), 1, index);
-        for i in 0..100 {
-            host.send(Time(0), 100, i);
-        }
-        let mut times = Vec::new();
-        while let (Some(time), Some(_)) = (host.next(), host.arrive()) {
-            times.push(time.0);
-        }
-        times
-    };
-    let times = arrivals(0);
-    assert!(times.is_sorted());
-    let late = |(i, time): (usize, &u64)| time - (100 * (i as u64 + 1) + 500);
-    let jitter: Vec<u64> = times.iter().enumerate().map(late).collect();
-    assert!(jitter.iter().all(|&j| j < 10_000) && jitter.iter().any(|&j| j > 5000));
-    assert_eq!(times, arrivals(0));
-    assert_ne!(times, arrivals(1));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::fifo::Fifo;
 
 /// A host's way to the network, for packets with handles of type `H`. Packets stay in order whatever their jitter.
 #[derive(Debug)]
-pub struct Host<H> {
+pub(crate) struct Host<H> {
     nic: Serializer,
     delay: Span,
     jitter: Span,
@@ -20,8 +20,13 @@ pub struct Host<H> {
 impl<H: Copy> Host<H> {
     /// Host number `index`, whose packets are delayed by `delay` and by up to `jitter`, uniformly distributed and drawn from
     /// ChaCha8 stream `index` of `seed`.
-    #[must_use]
-    pub fn new(nic: Serializer, delay: Span, jitter: Span, seed: u64, index: u64) -> Host<H> {
+    pub(crate) fn new(
+        nic: Serializer,
+        delay: Span,
+        jitter: Span,
+        seed: u64,
+        index: u64,
+    ) -> Host<H> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(index);
         Host {
@@ -37,7 +42,7 @@ impl<H: Copy> Host<H> {
     /// Queues a packet of `bytes` on the wire. Returns when the NIC is done with it, and when it reaches the network if it is the only
     /// one on its way (whose event the caller schedules).
     #[inline(always)] // a call for every packet, and nothing else
-    pub fn send(&mut self, now: Time, bytes: u32, handle: H) -> (Time, Option<Time>) {
+    pub(crate) fn send(&mut self, now: Time, bytes: u32, handle: H) -> (Time, Option<Time>) {
         let done = self.nic.transmit(now, bytes);
         let mut arrival = done + self.delay;
         if self.jitter > Span::ZERO {
@@ -52,13 +57,57 @@ impl<H: Copy> Host<H> {
 
     /// Takes the packet that reaches the network now.
     #[inline]
-    pub fn arrive(&mut self) -> Option<H> {
+    pub(crate) fn arrive(&mut self) -> Option<H> {
         self.pipe.pop_front().map(|(_, handle)| handle)
     }
 
     /// When the next packet reaches the network.
     #[inline]
-    pub fn next(&self) -> Option<Time> {
+    pub(crate) fn next(&self) -> Option<Time> {
         self.pipe.front().map(|(time, _)| *time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use etalon_units::Rate;
+
+    use super::*;
+
+    #[test]
+    fn a_host_serialises_delays_and_keeps_the_order() {
+        let nic = || Serializer::new(Rate(8_000_000_000));
+        let mut host = Host::new(nic(), Span(500), Span::ZERO, 1, 0);
+        // 1000 bytes take 1000 ns.
+        assert_eq!(
+            host.send(Time(0), 1000, 'a'),
+            (Time(1000), Some(Time(1500)))
+        );
+        assert_eq!(host.send(Time(0), 1000, 'b'), (Time(2000), None));
+        assert_eq!(host.arrive(), Some('a'));
+        assert_eq!(host.next(), Some(Time(2500)));
+        assert_eq!(host.arrive(), Some('b'));
+        assert_eq!((host.next(), host.arrive()), (None, None));
+
+        let arrivals = |index| {
+            let mut host = Host::new(nic(), Span(500), Span(10_000), 1, index);
+            for i in 0..100 {
+                host.send(Time(0), 100, i);
+            }
+            let mut times = Vec::new();
+            while let (Some(time), Some(_)) = (host.next(), host.arrive()) {
+                times.push(time.0);
+            }
+            times
+        };
+        let times = arrivals(0);
+        assert!(times.is_sorted());
+        let late = |(i, time): (usize, &u64)| time - (100 * (i as u64 + 1) + 500);
+        let jitter: Vec<u64> = times.iter().enumerate().map(late).collect();
+        assert!(jitter.iter().all(|&j| j < 10_000) && jitter.iter().any(|&j| j > 5000));
+        assert_eq!(times, arrivals(0));
+        assert_ne!(times, arrivals(1));
     }
 }

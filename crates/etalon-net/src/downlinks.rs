@@ -1,0 +1,85 @@
+//! The links from ToR switches to hosts, with a queue each.
+
+use alloc::vec::Vec;
+
+use etalon_switch::{Departure, DropReason, Event, Probe};
+use etalon_units::{Serializer, Span, Time};
+
+use crate::chain::Stage;
+use crate::edge::Hosts;
+use crate::fifo::Fifo;
+use crate::network::HostId;
+use crate::pending::Pending;
+
+/// A drop-tail queue and a link for each host. What leaves the network between racks, or stays in a rack, goes through that
+/// of its host: a network that is faster than a NIC fills it.
+#[derive(Debug)]
+pub(crate) struct Downlinks<H> {
+    hosts: Hosts,
+    links: Vec<Stage<Departure<H>>>,
+    pending: Pending,
+    /// What has come, its length and its host, but is not queued yet: the network between racks is at work.
+    incoming: Fifo<(Departure<H>, u32, HostId)>,
+}
+
+impl<H: Copy> Downlinks<H> {
+    /// For these hosts: links of their NICs' rate, queues for so many `packets`, the one in transmission included.
+    pub(crate) fn new(hosts: Hosts, packets: u32) -> Downlinks<H> {
+        let link = |_| Stage::new(Some(Serializer::new(hosts.rate)), packets, Span::ZERO);
+        Downlinks {
+            hosts,
+            links: (0..hosts.count()).map(link).collect(),
+            pending: Pending::new(hosts.count() as usize),
+            incoming: Fifo::default(),
+        }
+    }
+
+    /// A packet of `bytes` for `host` comes to its ToR switch.
+    pub(crate) fn come(&mut self, departure: Departure<H>, bytes: u32, host: HostId) {
+        self.incoming.push_back((departure, bytes, host));
+    }
+
+    /// Queues the packets that have [come](Downlinks::come), up to the first whose queue is full, which it returns.
+    pub(crate) fn queue<P: Probe>(&mut self, probe: &mut P) -> Option<Departure<H>> {
+        while let Some((departure, bytes, host)) = self.incoming.pop_front() {
+            let index = self.hosts.index(host);
+            let link = &mut self.links[index as usize];
+            let idle = link.is_empty();
+            if !link.queue(departure.time, departure, bytes) {
+                let Departure { time, pair, .. } = departure;
+                let dropped = Event::Dropped {
+                    pair,
+                    queue: self.hosts.downlink_of(host),
+                    len: link.queued(),
+                    bytes,
+                    reason: DropReason::Full,
+                };
+                probe.on(time, dropped);
+                return Some(departure);
+            }
+            if idle {
+                self.pending.push(link.next(), index);
+            }
+        }
+        None
+    }
+
+    /// When the next packet has passed its link.
+    pub(crate) fn next(&self) -> Time {
+        self.pending.next()
+    }
+
+    /// Takes the packet that has passed its link, if one has by `now`.
+    pub(crate) fn pass(&mut self, now: Time) -> Option<Departure<H>> {
+        let time = self.pending.next();
+        if time > now {
+            return None;
+        }
+        let host = self.pending.first()?;
+        let link = &mut self.links[host as usize];
+        let departure = link.take();
+        let next = (!link.is_empty()).then(|| link.next());
+        self.pending.move_first(host, next);
+        Some(Departure { time, ..departure? })
+    }
+}

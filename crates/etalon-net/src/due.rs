@@ -1,0 +1,42 @@
+//! The total order of what happens.
+
+/// What is due. Of all that is due at one instant, what stands first here happens first; of one kind, what concerns the host of
+/// the smaller number ([`Pending`](crate::pending::Pending)). Both engines take their order from this type's, so that there is
+/// no other place to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Due {
+    /// The warm-up is over, or the experiment.
+    Milestone,
+    /// The NIC of a host is done with a packet, which cannot be anywhere else before.
+    NicFree,
+    /// The controller looks at demand, or has a week: before the switch begins one.
+    Week,
+    /// A packet has passed the downlink of its host: a place that it leaves can be taken at this instant.
+    Delivery,
+    /// Something happens between racks. The network orders that itself: the switch's schedule first, then packets that leave,
+    /// links that are free, packets that arrive.
+    Network,
+    /// A packet of a host reaches its ToR switch.
+    Arrival,
+    /// Something that only the engine knows of: a flow, a timer, an application.
+    Engine,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happens_at_one_instant_has_an_order() {
+        let order = [
+            Due::Milestone,
+            Due::NicFree,
+            Due::Week,
+            Due::Delivery,
+            Due::Network,
+            Due::Arrival,
+            Due::Engine,
+        ];
+        assert!(order.windows(2).all(|two| two[0] < two[1]));
+    }
+}

@@ -1,0 +1,294 @@
+//! Where hosts meet the network: their links, what they say of their demand, and the experiment's milestones.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use etalon_switch::QueueId;
+use etalon_units::{Rate, Serializer, Span, Time};
+
+use crate::accounts::Accounts;
+use crate::downlinks::Downlinks;
+use crate::due::Due;
+use crate::fifo::Fifo;
+use crate::host::Host;
+use crate::network::HostId;
+use crate::pending::Pending;
+
+/// All hosts below TCP.
+#[derive(Clone, Copy, Debug)]
+pub struct Hosts {
+    /// Number of racks.
+    pub racks: u16,
+    /// Hosts in each rack.
+    pub in_rack: u16,
+    /// Rate of each NIC, and of each downlink.
+    pub rate: Rate,
+    /// Delay between NIC and network.
+    pub delay: Span,
+    /// Random extra delay, uniform from zero up to this, without reordering.
+    pub jitter: Span,
+    /// Packets that fit into the queue of each downlink, the one in transmission included; none for no such links: packets
+    /// reach their hosts as they leave the network.
+    pub downlink_queue: Option<u32>,
+}
+
+impl Hosts {
+    /// How many.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        u32::from(self.racks) * u32::from(self.in_rack)
+    }
+
+    /// The number of a host among all, rack by rack.
+    #[must_use]
+    #[inline]
+    pub fn index(&self, host: HostId) -> u32 {
+        u32::from(host.rack) * u32::from(self.in_rack) + u32::from(host.number)
+    }
+
+    /// The queue of a host's downlink: in its ToR switch, behind the queues to racks.
+    pub(crate) fn downlink_of(&self, host: HostId) -> QueueId {
+        QueueId {
+            at: host.rack,
+            number: self.racks + host.number,
+        }
+    }
+
+    /// The host of this number.
+    #[must_use]
+    #[inline]
+    pub fn host(&self, index: u32) -> HostId {
+        let in_rack = u32::from(self.in_rack);
+        HostId {
+            rack: (index / in_rack) as u16,
+            number: (index % in_rack) as u16,
+        }
+    }
+}
+
+/// Instants that the whole experiment hears of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Milestone {
+    /// The warm-up is over.
+    Begin,
+    /// The experiment is over.
+    End,
+}
+
+/// Packets of which the NIC's owner wants to hear when they have left it.
+#[derive(Debug)]
+struct InNics<H> {
+    /// By host.
+    packets: Vec<Fifo<(Time, H)>>,
+    pending: Pending,
+}
+
+/// What few networks have: what concerns packets that leave the network between racks.
+#[derive(Debug)]
+pub(crate) struct Extras<H> {
+    pub(crate) accounts: Option<Accounts>,
+    pub(crate) downlinks: Option<Downlinks<H>>,
+}
+
+/// Where hosts meet the network. An engine reaches it also while it takes a packet.
+#[derive(Debug)]
+pub struct Edge<H> {
+    config: Hosts,
+    hosts: Vec<Host<H>>,
+    /// When the first packet of a host's pipe reaches its ToR switch.
+    arrivals: Pending,
+    /// The first of all that is neither between racks nor an arrival: few look at it, and all compare with it.
+    pub(crate) first: (Time, Due),
+    in_nics: Option<Box<InNics<H>>>,
+    /// When the controller is due, [`Time::MAX`] if there is none.
+    pub(crate) week: Time,
+    pub(crate) extras: Option<Box<Extras<H>>>,
+    warmup: Time,
+    end: Time,
+    /// The last milestone that was passed.
+    passed: Option<Milestone>,
+}
+
+impl<H: Copy> Edge<H> {
+    /// Hosts with nothing to send; streams of `seed` are their jitter's. `warmup` must come before `end`.
+    pub(crate) fn new(
+        config: Hosts,
+        seed: u64,
+        (warmup, end): (Time, Time),
+        accounts: Option<Accounts>,
+    ) -> Edge<H> {
+        let host = |index: u32| {
+            let nic = Serializer::new(config.rate);
+            Host::new(nic, config.delay, config.jitter, seed, index.into())
+        };
+        let count = config.count();
+        let queue = config.downlink_queue;
+        let downlinks = queue.map(|packets| Downlinks::new(config, packets));
+        let extras = Extras {
+            accounts,
+            downlinks,
+        };
+        let has_extras = extras.accounts.is_some() || extras.downlinks.is_some();
+        let mut edge = Edge {
+            config,
+            hosts: (0..count).map(host).collect(),
+            arrivals: Pending::new(count as usize),
+            first: (Time::MAX, Due::Milestone),
+            in_nics: None,
+            week: Time::MAX,
+            extras: has_extras.then(|| Box::new(extras)),
+            warmup,
+            end,
+            passed: None,
+        };
+        edge.look();
+        edge
+    }
+
+    /// What hosts there are.
+    #[must_use]
+    pub fn hosts(&self) -> &Hosts {
+        &self.config
+    }
+
+    /// The accounts of demand, where it is known from hosts.
+    pub fn accounts(&mut self) -> Option<&mut Accounts> {
+        self.extras.as_mut()?.accounts.as_mut()
+    }
+
+    pub(crate) fn downlinks(&mut self) -> Option<&mut Downlinks<H>> {
+        self.extras.as_mut()?.downlinks.as_mut()
+    }
+
+    /// A host gives a packet of `bytes` on the wire to its NIC. Returns when the NIC is done with it.
+    #[inline(always)] // with every packet
+    pub fn send(&mut self, now: Time, host: u32, bytes: u32, handle: H) -> Time {
+        let (done, arrival) = self.hosts[host as usize].send(now, bytes, handle);
+        if let Some(time) = arrival {
+            self.arrivals.push(time, host);
+        }
+        done
+    }
+
+    /// Has the [environment](crate::Environment::nic_free) told when the NIC of `host` is done with the packet that was sent
+    /// last, which is at `done`.
+    pub fn tell_when_free(&mut self, host: u32, done: Time, handle: H) {
+        let hosts = self.hosts.len();
+        let in_nics = self.in_nics.get_or_insert_with(|| {
+            Box::new(InNics {
+                packets: (0..hosts).map(|_| Fifo::default()).collect(),
+                pending: Pending::new(hosts),
+            })
+        });
+        let packets = &mut in_nics.packets[host as usize];
+        if packets.is_empty() {
+            in_nics.pending.push(done, host);
+            self.first = self.first.min((done, Due::NicFree));
+        }
+        packets.push_back((done, handle));
+    }
+
+    /// The experiment ends `now`, unless it was to end earlier.
+    pub fn end(&mut self, now: Time) {
+        self.warmup = self.warmup.min(now);
+        self.end = self.end.min(now);
+        self.look();
+    }
+
+    /// When the experiment ends, as known now.
+    #[must_use]
+    pub fn last_instant(&self) -> Time {
+        self.end
+    }
+
+    /// The next milestone, [`Time::MAX`] when all are passed.
+    #[must_use]
+    #[inline]
+    pub fn milestone(&self) -> Time {
+        match self.passed {
+            None => self.warmup,
+            Some(Milestone::Begin) => self.end,
+            Some(Milestone::End) => Time::MAX,
+        }
+    }
+
+    /// Whether the experiment is over.
+    #[must_use]
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.passed == Some(Milestone::End)
+    }
+
+    /// Passes the next milestone, and says which. It is the end if none is left.
+    pub fn pass(&mut self) -> Milestone {
+        let milestone = match self.passed {
+            None => Milestone::Begin,
+            Some(_) => Milestone::End,
+        };
+        self.passed = Some(milestone);
+        self.look();
+        milestone
+    }
+
+    /// The last instant at which hosts' packets can arrive.
+    pub(crate) fn latest(&self) -> Time {
+        self.arrivals.latest()
+    }
+
+    /// When the next packet reaches its ToR switch.
+    #[inline]
+    pub(crate) fn next_arrival(&self) -> Time {
+        self.arrivals.next()
+    }
+
+    /// When the environment next hears of something, if no packet passes the network; one that has not reached it passes it in
+    /// `passage` at least.
+    pub(crate) fn next_heard(&self, passage: Span) -> Time {
+        let arrival = self.arrivals.next().saturating_add(passage);
+        let mut first = self.milestone().min(arrival);
+        if let Some(in_nics) = &self.in_nics {
+            first = first.min(in_nics.pending.next());
+        }
+        first.min(self.delivery())
+    }
+
+    fn delivery(&self) -> Time {
+        let extras = self.extras.as_deref();
+        extras
+            .and_then(|extras| extras.downlinks.as_ref())
+            .map_or(Time::MAX, Downlinks::next)
+    }
+
+    /// Looks what comes first.
+    pub(crate) fn look(&mut self) {
+        let mut first = (self.milestone(), Due::Milestone);
+        if let Some(in_nics) = &self.in_nics {
+            first = first.min((in_nics.pending.next(), Due::NicFree));
+        }
+        let week = (self.week, Due::Week);
+        let delivery = (self.delivery(), Due::Delivery);
+        self.first = first.min(week).min(delivery);
+    }
+
+    /// Takes the first packet with which its NIC is done, and says of which host.
+    pub(crate) fn leave_nic(&mut self) -> Option<(u32, H)> {
+        let in_nics = self.in_nics.as_mut()?;
+        let host = in_nics.pending.first()?;
+        let packets = &mut in_nics.packets[host as usize];
+        let packet = packets.pop_front();
+        let next = packets.front().map(|entry| entry.0);
+        in_nics.pending.move_first(host, next);
+        self.look();
+        Some((host, packet?.1))
+    }
+
+    /// Takes the first packet that reaches its ToR switch.
+    #[inline(always)] // with every packet
+    pub(crate) fn arrive(&mut self) -> Option<H> {
+        let host = self.arrivals.first()?;
+        let pipe = &mut self.hosts[host as usize];
+        let handle = pipe.arrive();
+        self.arrivals.move_first(host, pipe.next());
+        handle
+    }
+}

@@ -1,0 +1,30 @@
+//! What a net needs of the engine that it is in.
+
+use etalon_switch::{Departure, DropReason};
+use etalon_units::Time;
+
+use crate::accounts::Part;
+use crate::edge::Edge;
+use crate::network::Packet;
+
+/// An engine, as its net sees it: it has the packets that the net knows by handles of type `H`.
+pub trait Environment<H> {
+    /// A packet reaches its host's ToR switch. What the network needs to know of it.
+    fn enter(&mut self, now: Time, handle: H) -> Packet<H>;
+
+    /// A packet reaches its host. It may answer at once.
+    fn deliver(&mut self, departure: Departure<H>, edge: &mut Edge<H>);
+
+    /// A packet is no more.
+    fn discard(&mut self, now: Time, handle: H, reason: DropReason, edge: &mut Edge<H>);
+
+    /// What the network needs to know of a packet.
+    fn packet(&mut self, handle: H) -> Packet<H>;
+
+    /// What a packet carries of a stream of which there is an account; none if nothing.
+    fn part(&mut self, handle: H) -> Option<Part>;
+
+    /// The NIC of `host` is done with a packet, and takes the next: for those packets of which this
+    /// [was asked](Edge::tell_when_free).
+    fn nic_free(&mut self, host: u32, handle: H);
+}

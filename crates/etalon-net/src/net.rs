@@ -1,0 +1,346 @@
+//! The net: hosts' links and the network between racks, in one order.
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use etalon_schedule::{ComputedWeek, ControlConfig, ControlError, Controller, HostDemand};
+use etalon_switch::{Departure, DropReason, Pair, Plane, Probe, QueueId, Sink};
+use etalon_units::{Span, Time};
+
+use crate::accounts::Accounts;
+use crate::due::Due;
+use crate::edge::{Edge, Extras, Hosts, Milestone};
+use crate::environment::Environment;
+use crate::network::{Network, Packet};
+
+/// All that lies between the TCPs of hosts, for packets known by handles `H`.
+///
+/// Its owner has the clock and the packets. It [sends](Edge::send) through the [edge](Net::edge_mut), and has the net
+/// [advance](Net::advance) up to what it has to do itself.
+#[derive(Debug)]
+pub struct Net<H, N> {
+    network: N,
+    controller: Option<Box<Controller>>,
+    edge: Edge<H>,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advanced {
+    /// Nothing: it is the engine's turn.
+    Not,
+    /// Something between racks.
+    Network,
+    /// Something between hosts and their ToR switches.
+    Edge,
+    /// A milestone is passed.
+    Milestone(Time, Milestone),
+    /// The controller is due: the engine calls [`Net::compute`].
+    Week(Time),
+}
+
+/// Why there is no net.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewError {
+    /// Weeks cannot be computed.
+    Control(ControlError),
+    /// Time would overflow: hosts' numbers take some of its bits.
+    TooLong,
+}
+
+impl fmt::Display for NewError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NewError::Control(error) => error.fmt(f),
+            NewError::TooLong => f.write_str("The experiment is too long for so many hosts."),
+        }
+    }
+}
+
+impl core::error::Error for NewError {}
+
+impl<H: Copy, N: Network<H>> Net<H, N> {
+    /// A net at virtual time 0: `hosts` around `network`, whose weeks are computed as `control` says, if it does. It ends at
+    /// `end`, [`Time::MAX`] for as late as it can; what comes before `warmup` is not measured.
+    ///
+    /// # Errors
+    /// [`NewError`] if weeks cannot be computed, or the experiment is too long.
+    pub fn new(
+        hosts: Hosts,
+        network: N,
+        control: Option<&ControlConfig>,
+        seed: u64,
+        (warmup, end): (Time, Time),
+    ) -> Result<Net<H, N>, NewError> {
+        let controller = control
+            .map(|config| Controller::new(config, seed).map(Box::new))
+            .transpose()
+            .map_err(NewError::Control)?;
+        let demand = control.and_then(|config| HostDemand::new(hosts.racks, config.estimator));
+        let accounts = demand.map(Accounts::new);
+        let mut net = Net {
+            network,
+            controller,
+            edge: Edge::new(hosts, seed, (warmup, end), accounts),
+        };
+        // Packets that are still on their way at the end may arrive later, but not as late as that.
+        let latest = Time(net.edge.latest().0 / 2);
+        if end == Time::MAX {
+            net.edge.end(latest);
+        } else if end > latest {
+            return Err(NewError::TooLong);
+        }
+        net.look_at_weeks();
+        Ok(net)
+    }
+
+    /// Where hosts meet the network.
+    #[must_use]
+    #[inline]
+    pub fn edge(&self) -> &Edge<H> {
+        &self.edge
+    }
+
+    /// Where hosts meet the network: to send, and to speak of demand.
+    #[inline]
+    pub fn edge_mut(&mut self) -> &mut Edge<H> {
+        &mut self.edge
+    }
+
+    /// What lies between racks.
+    #[inline]
+    pub fn network_mut(&mut self) -> &mut N {
+        &mut self.network
+    }
+
+    /// When something next happens.
+    #[must_use]
+    pub fn next_event(&self) -> Time {
+        let inside = self.network.next_event().min(self.edge.next_arrival());
+        inside.min(self.edge.first.0)
+    }
+
+    /// The environment, or who passes milestones, hears of nothing before this, unless something is sent: whoever pays for being
+    /// woken can wait until then. `at_once` says that packets are on their way to a ToR switch which will stay in their rack.
+    #[must_use]
+    pub fn next_heard(&self, at_once: bool) -> Time {
+        let passage = if at_once {
+            Span::ZERO
+        } else {
+            self.network.shortest_passage()
+        };
+        self.edge
+            .next_heard(passage)
+            .min(self.network.next_departure())
+    }
+
+    /// When the controller is next due.
+    #[must_use]
+    pub fn next_week(&self) -> Time {
+        self.edge.week
+    }
+
+    /// Looks at demand, or has a week that the network adopts, which it returns: for [`Due::Week`] at `now`.
+    ///
+    /// # Errors
+    /// [`ControlError`] of the scheduler, and for more demand than can be computed with.
+    #[cold]
+    pub fn compute(&mut self, now: Time) -> Result<Option<ComputedWeek>, ControlError> {
+        let (Some(controller), Some(switch)) = (&mut self.controller, self.network.switch_mut())
+        else {
+            return Ok(None);
+        };
+        let hosts = self.edge.accounts().map(Accounts::demand);
+        let week = controller.step(now, switch, hosts)?;
+        self.look_at_weeks();
+        Ok(week)
+    }
+
+    fn look_at_weeks(&mut self) {
+        if let (Some(controller), Some(switch)) = (&self.controller, self.network.switch()) {
+            self.edge.week = controller.next_event(switch);
+            self.edge.look();
+        }
+    }
+
+    /// Does what comes first, if it comes before what the engine has to do at `until`: so that all is in the order of [`Due`].
+    #[inline(always)] // once in each engine
+    pub fn advance<E: Environment<H>, P: Probe>(
+        &mut self,
+        until: Time,
+        env: &mut E,
+        probe: &mut P,
+    ) -> Advanced {
+        let engine = (until, Due::Engine);
+        let network = (self.network.next_event(), Due::Network);
+        let arrival = (self.edge.next_arrival(), Due::Arrival);
+        let other = self.edge.first;
+        if network < arrival {
+            if network < engine && network < other {
+                self.advance_network(network.0, env, probe);
+                return Advanced::Network;
+            }
+        } else if arrival < engine && arrival < other {
+            if let Some(handle) = self.edge.arrive() {
+                let packet = env.enter(arrival.0, handle);
+                self.enter(arrival.0, packet, env, probe);
+            }
+            return Advanced::Edge;
+        }
+        if other < engine {
+            self.advance_other(other, env, probe)
+        } else {
+            Advanced::Not
+        }
+    }
+
+    #[inline(always)] // its only call
+    fn advance_network<E: Environment<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        env: &mut E,
+        probe: &mut P,
+    ) {
+        let edge = &mut self.edge;
+        self.network.advance(now, &mut Outside { env, edge }, probe);
+        if self.network.switch().is_some() && self.controller.is_some() {
+            self.look_at_weeks(); // the switch's week may have ended
+        }
+    }
+
+    #[inline(never)]
+    fn advance_other<E: Environment<H>, P: Probe>(
+        &mut self,
+        (now, due): (Time, Due),
+        env: &mut E,
+        probe: &mut P,
+    ) -> Advanced {
+        match due {
+            Due::Milestone => return Advanced::Milestone(now, self.edge.pass()),
+            Due::Week => return Advanced::Week(now),
+            Due::Delivery => self.deliver(now, env, probe),
+            Due::NicFree => {
+                if let Some((host, handle)) = self.edge.leave_nic() {
+                    env.nic_free(host, handle);
+                }
+            }
+            Due::Network | Due::Arrival | Due::Engine => {}
+        }
+        Advanced::Edge
+    }
+
+    /// A packet is at the ToR switch of its host.
+    #[inline]
+    pub fn enter<E: Environment<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        packet: Packet<H>,
+        env: &mut E,
+        probe: &mut P,
+    ) {
+        let edge = &mut self.edge;
+        let mut outside = Outside { env, edge };
+        if packet.src.rack == packet.dst.rack {
+            outside.deliver(within_rack(now, &packet));
+        } else {
+            self.network.enqueue(now, packet, &mut outside, probe);
+        }
+    }
+
+    /// Queues what has come for hosts, and delivers the packet that has passed its downlink, if it is due.
+    fn deliver<E: Environment<H>, P: Probe>(&mut self, now: Time, env: &mut E, probe: &mut P) {
+        let edge = &mut self.edge;
+        while let Some(lost) = edge.downlinks().and_then(|d| d.queue(probe)) {
+            edge.settle(lost.time, lost.handle, env);
+            env.discard(lost.time, lost.handle, DropReason::Full, edge);
+        }
+        if let Some(departure) = edge.downlinks().and_then(|d| d.pass(now)) {
+            edge.settle(now, departure.handle, env);
+            env.deliver(departure, edge);
+        }
+        edge.look();
+    }
+}
+
+impl<H: Copy> Edge<H> {
+    /// A packet is in the network no more: its stream may be over.
+    fn settle<E: Environment<H>>(&mut self, now: Time, handle: H, env: &mut E) {
+        if let Some(accounts) = self.accounts() {
+            if let Some(part) = env.part(handle) {
+                accounts.landed(now, part);
+            }
+        }
+    }
+}
+
+/// A packet between hosts of one rack needs no network: its ToR switch returns it at once.
+fn within_rack<H: Copy>(now: Time, packet: &Packet<H>) -> Departure<H> {
+    Departure {
+        handle: packet.handle,
+        pair: packet.pair(),
+        time: now,
+        latency: Span::ZERO,
+        queue: QueueId::default(),
+        plane: Plane::PACKET,
+        ce: false,
+        ece: false,
+    }
+}
+
+/// Takes what leaves the network between racks.
+struct Outside<'a, H, E> {
+    env: &'a mut E,
+    edge: &'a mut Edge<H>,
+}
+
+impl<H: Copy, E: Environment<H>> Outside<'_, H, E> {
+    /// As [`Sink::deliver`], where there are accounts or downlinks.
+    #[inline(never)]
+    fn deliver_with_extras(&mut self, departure: Departure<H>) {
+        let Departure { time, handle, .. } = departure;
+        let Some(Extras {
+            accounts,
+            downlinks,
+        }) = self.edge.extras.as_deref_mut()
+        else {
+            return;
+        };
+        let part = accounts.as_ref().and_then(|_| self.env.part(handle));
+        if let (Some(accounts), Some(part)) = (accounts, part) {
+            accounts.delivered(time, part);
+        }
+        if let Some(downlinks) = downlinks {
+            let packet = self.env.packet(handle);
+            downlinks.come(departure, packet.bytes, packet.dst);
+            self.edge.first = self.edge.first.min((time, Due::Delivery));
+        } else {
+            self.edge.settle(time, handle, self.env);
+            self.env.deliver(departure, self.edge);
+        }
+    }
+}
+
+impl<H: Copy, E: Environment<H>> Sink<H> for Outside<'_, H, E> {
+    #[inline]
+    fn deliver(&mut self, departure: Departure<H>) {
+        if self.edge.extras.is_some() {
+            self.deliver_with_extras(departure);
+        } else {
+            self.env.deliver(departure, self.edge);
+        }
+    }
+
+    #[inline]
+    fn dequeued(&mut self, now: Time, handle: H) {
+        if self.edge.extras.is_some() {
+            if let (Some(accounts), Some(part)) = (self.edge.accounts(), self.env.part(handle)) {
+                accounts.dequeued(now, part);
+            }
+        }
+    }
+
+    fn discard(&mut self, now: Time, handle: H, _pair: Pair, reason: DropReason) {
+        self.edge.settle(now, handle, self.env);
+        self.env.discard(now, handle, reason, self.edge);
+    }
+}
