@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup kernel demo test test-rust test-kernel test-python test-hdfs lint format bench clean
+.PHONY: setup kernel otcp-agent demo test test-rust test-kernel test-python test-hdfs lint format bench clean
 
 setup: $(VENV)/.stamp-extension
 
@@ -27,6 +27,16 @@ $(VENV)/.stamp-extension: $(VENV)/.stamp-packages $(RUST)
 # Linux for the Linux engine: minutes the first time, then kept with the other builds.
 kernel: setup
 	$(BIN)/etalon kernel build
+
+# OTCP's agent as one static program: with musl where rustup has it, else with glibc.
+MUSL := x86_64-unknown-linux-musl
+otcp-agent:
+	@if rustup target add $(MUSL) >/dev/null 2>&1; then \
+	    CC_x86_64_unknown_linux_musl=$${CC:-cc} cargo build --quiet --profile small -p etalon-otcp-agent --target $(MUSL); \
+	else \
+	    RUSTFLAGS="-C target-feature=+crt-static" cargo build --quiet --profile small -p etalon-otcp-agent --target x86_64-unknown-linux-gnu; \
+	fi
+	@ls -l "$(CARGO_TARGET_DIR)"/x86_64-unknown-linux-*/small/etalon-otcp-agent
 
 demo: setup
 	$(BIN)/etalon reproduce nsdi20 --figure 9 --figure 11 --out runs/demo --force

@@ -1,0 +1,266 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+
+use lexopt::prelude::*;
+
+use crate::client::Settings;
+use crate::link::{Address, TlsFiles};
+use crate::prefix::Prefix;
+
+/// What `--help` prints.
+pub const HELP: &str = "\
+etalon-otcp-agent: applies the TCP parameters that an OTCP controller computes to this host
+
+usage: etalon-otcp-agent --controller https://NAME[:PORT] --ca FILE [--token FILE] [options]
+       etalon-otcp-agent --check
+       etalon-otcp-agent --dry-run (--controller URL ... | --document FILE)
+
+what it does
+  --check            say what this kernel can, and change nothing
+  --dry-run          say what would be changed and why, and change nothing
+  --document FILE    for --dry-run: a document of the controller's in a file
+
+the controller
+  --controller URL   https://NAME[:PORT]; http:// on this host only
+  --host NAME        this host's name there (default: the hostname)
+  --token FILE       the file with this host's token
+  --ca FILE          certificate of the controller's authority, PEM
+  --cert FILE        certificate of this host, PEM, if the controller wants one
+  --key FILE         its private key, PEM
+  --plain-http       http:// beyond this host: for closed networks of laboratories
+
+this host
+  --allow PREFIX     destinations that may be touched; may be given several times
+                     (default: 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7)
+  --cgroup FOLDER    processes whose connections get RTOinit and windows (default: all)
+  --no-bpf           routes only
+  --run FOLDER       where the agent remembers what it has changed (default: /run/etalon-otcp-agent)
+  --metrics FILE     metrics for Prometheus, written every few seconds
+
+docs/otcp-agent.md says more.
+";
+
+const PRIVATE: [&str; 4] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"];
+
+/// What the program is to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Task {
+    /// Follow the controller.
+    #[default]
+    Run,
+    /// Say what this kernel can.
+    Check,
+    /// Say what would be changed.
+    DryRun,
+    /// Print the help.
+    Help,
+    /// Print the version.
+    Version,
+}
+
+/// The command line, checked.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What to do.
+    pub task: Task,
+    /// How to reach the controller; always there for [`Task::Run`].
+    pub controller: Option<Settings>,
+    /// This host's name.
+    pub host: String,
+    /// A document instead of the controller's.
+    pub document: Option<PathBuf>,
+    /// Destinations that may be touched.
+    pub allowed: Vec<Prefix>,
+    /// The cgroup; None for the root of all.
+    pub cgroup: Option<PathBuf>,
+    /// False if BPF is not wanted.
+    pub bpf: bool,
+    /// Where state is kept.
+    pub run: PathBuf,
+    /// Where metrics are written.
+    pub metrics: Option<PathBuf>,
+}
+
+#[derive(Default)]
+struct Given {
+    task: Task,
+    controller: Option<Address>,
+    host: Option<String>,
+    document: Option<PathBuf>,
+    token: Option<PathBuf>,
+    tls: TlsFiles,
+    plain_http: bool,
+    allowed: Vec<Prefix>,
+    cgroup: Option<PathBuf>,
+    no_bpf: bool,
+    run: Option<PathBuf>,
+    metrics: Option<PathBuf>,
+}
+
+fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Given, lexopt::Error> {
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let mut given = Given::default();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("help") | Short('h') => given.task = Task::Help,
+            Long("version") => given.task = Task::Version,
+            Long("check") => given.task = Task::Check,
+            Long("dry-run") => given.task = Task::DryRun,
+            Long("document") => given.document = Some(parser.value()?.into()),
+            Long("controller") => given.controller = Some(parser.value()?.parse()?),
+            Long("host") => given.host = Some(parser.value()?.string()?),
+            Long("token") => given.token = Some(parser.value()?.into()),
+            Long("ca") => given.tls.ca = Some(parser.value()?.into()),
+            Long("cert") => given.tls.cert = Some(parser.value()?.into()),
+            Long("key") => given.tls.key = Some(parser.value()?.into()),
+            Long("plain-http") => given.plain_http = true,
+            Long("allow") => given.allowed.push(parser.value()?.parse()?),
+            Long("cgroup") => given.cgroup = Some(parser.value()?.into()),
+            Long("no-bpf") => given.no_bpf = true,
+            Long("run") => given.run = Some(parser.value()?.into()),
+            Long("metrics") => given.metrics = Some(parser.value()?.into()),
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(given)
+}
+
+/// As docs/otcp-protocol.md has names.
+fn is_name(text: &str) -> bool {
+    text.len() <= 63
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+}
+
+impl Options {
+    /// Reads the command line (without the program's name). The error is one sentence.
+    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
+        let given = parse(arguments).map_err(|e| e.to_string())?;
+        let host = given.host.clone().unwrap_or_else(|| {
+            fs::read_to_string("/proc/sys/kernel/hostname")
+                .unwrap_or_default()
+                .trim()
+                .to_owned()
+        });
+        let speaks =
+            given.task == Task::Run || (given.task == Task::DryRun && given.document.is_none());
+        if speaks && given.controller.is_none() {
+            return Err(
+                "--controller is missing: expected https://NAME[:PORT]; --help lists all options"
+                    .into(),
+            );
+        }
+        if !is_name(&host) {
+            return Err(format!(
+                "--host {host:?}: expected letters, digits, '.', '_' and '-', at most 63"
+            ));
+        }
+        if given.tls.cert.is_some() != given.tls.key.is_some() {
+            return Err("--cert and --key go together: expected both or none".into());
+        }
+        if given.document.is_some() && given.task != Task::DryRun {
+            return Err("--document is for --dry-run".into());
+        }
+        let controller = given.controller.map(|controller| Settings {
+            controller,
+            host: host.clone(),
+            token: given.token,
+            tls: given.tls,
+            plain_http: given.plain_http,
+        });
+        if let Some(settings) = controller
+            .as_ref()
+            .filter(|settings| settings.controller.tls)
+        {
+            settings.tls.config()?;
+        }
+        let private = || {
+            PRIVATE
+                .iter()
+                .filter_map(|text| text.parse().ok())
+                .collect()
+        };
+        Ok(Self {
+            task: given.task,
+            controller,
+            host,
+            document: given.document,
+            allowed: if given.allowed.is_empty() {
+                private()
+            } else {
+                given.allowed
+            },
+            cgroup: given.cgroup,
+            bpf: !given.no_bpf,
+            run: given.run.unwrap_or_else(|| "/run/etalon-otcp-agent".into()),
+            metrics: given.metrics,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(text: &str) -> Result<Options, String> {
+        Options::parse(text.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn the_least_that_is_needed() {
+        let options = options("--controller http://127.0.0.1:8080 --host h1").unwrap();
+        assert_eq!(
+            (options.task, options.bpf, options.host.as_str()),
+            (Task::Run, true, "h1")
+        );
+        assert_eq!(options.allowed.len(), 4);
+    }
+
+    #[test]
+    fn allowed_prefixes_replace_the_private_ones() {
+        let options = options("--check --host h1 --allow 10.1.0.0/16 --allow fd00::/8").unwrap();
+        assert_eq!(
+            options
+                .allowed
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>(),
+            ["10.1.0.0/16", "fd00::/8"]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_a_sentence() {
+        for (text, part) in [
+            ("--host h1", "--controller is missing"),
+            (
+                "--controller ftp://x --host h1",
+                "is not where a controller is",
+            ),
+            ("--controller https://x --host h1", "needs --ca"),
+            ("--controller http://localhost --host -x", "--host"),
+            (
+                "--controller http://localhost --host h1 --cert a",
+                "go together",
+            ),
+            (
+                "--controller http://localhost --host h1 --allow 10.0.0.1/8",
+                "no bits behind",
+            ),
+            (
+                "--controller http://localhost --host h1 --document x",
+                "is for --dry-run",
+            ),
+            ("--controller http://localhost --host h1 --frob", "--frob"),
+            ("--check --host h1 x", "x"),
+        ] {
+            let error = options(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}
