@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
-from etalon import engine as engines
 from etalon import schedulers
-from etalon.campaign import executors
-from etalon.errors import PlanError, PlanWarning
+from etalon.campaign.executors.base import Done
+from etalon.campaign.runs import run_all, warn_of
+from etalon.engine import Engine, Progress
+from etalon.errors import PlanError
+from etalon.plan import Plan
+from etalon.plan.experiment import WORKLOADS
 from etalon.plan.explain import build
 from etalon.plan.network import Dumbbell, Network
-from etalon.plan.plan import WORKLOADS, Plan
 from etalon.plan.program import Program
 from etalon.plan.schedules import Schedule, schedule
 from etalon.plan.workloads.base import Workload as _Workload
@@ -189,8 +189,8 @@ def run(
     what: Plan | Network | Dumbbell,
     week: Schedule | Workload | None = None,
     *workloads: Workload,
-    engine: str = "sim",
-    progress: engines.Progress | None = None,
+    engine: str | Engine = "sim",
+    progress: Progress | None = None,
     **settings: Any,
 ) -> Run:
     """Runs a plan, or the experiment of these parts, on the engine "sim" or "linux" (`etalon list engines`).
@@ -215,22 +215,15 @@ def run_many(
     plans: Sequence[Plan],
     jobs: int | None = None,
     *,
-    engine: str = "sim",
-    progress: engines.Progress | None = None,
-    done: engines.Done | None = None,
+    engine: str | Engine = "sim",
+    progress: Progress | None = None,
+    done: Done | None = None,
     executor: str = "local",
 ) -> list[Run]:
     """Runs plans, `jobs` at a time (default: one a processor). The results do not depend on `jobs` or `executor`."""
-    where = executors.named(executor)
-    for sentence in dict.fromkeys(sentence for plan in plans for sentence in plan.warnings):
-        warnings.warn(sentence, PlanWarning, stacklevel=2)
-    engines.check(plans, engine)
-    missing = engines.named(engine).needs(plans)
-    if missing:
-        print(engines.building(missing), file=sys.stderr)
-    runs = where.execute(plans, engine=engine, jobs=jobs, progress=progress, done=done)
-    for sentence in dict.fromkeys(sentence for run in runs for sentence in run.warnings):
-        warnings.warn(sentence, PlanWarning, stacklevel=2)
+    warn_of(plans)
+    runs = run_all(plans, engine, executor=executor, jobs=jobs, progress=progress, done=done)
+    warn_of(runs)
     return runs
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,13 @@ class PlanError(EtalonError):
 
     def __str__(self) -> str:
         return "\n".join([super().__str__(), *map(str, self.others)])
+
+
+def gather(found: Sequence[PlanError], file: str | None = None) -> PlanError:
+    """One error that says all of them, each on its line."""
+    first, *others = found
+    first.others = tuple(others)
+    return first.in_file(file) if file else first
 
 
 class Occupied(PlanError):

@@ -23,6 +23,7 @@ from etalon import engine as engines
 from etalon.errors import EtalonError, Interrupted, Occupied, PlanError
 
 if TYPE_CHECKING:
+    from etalon.engine import Engine
     from etalon.plan import Plan
 
 PCAPNG: Final = "trace.pcapng"
@@ -37,7 +38,7 @@ def write(
     end_ns: int,
     pcapng: bool = True,
     timeline: bool = True,
-    engine: str = "sim",
+    engine: str | Engine = "sim",
     force: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> list[Path]:
@@ -66,7 +67,8 @@ def write(
         raise PlanError(
             f"a trace must start at 0 or later and before its end, not at {start_ns} ns of {end_ns} ns"
         )
-    engines.prepare([plan], engine)
+    chosen = engines.check([plan], engine)
+    chosen.prepare([plan])
     if timeline:
         _builder()  # a missing package should be told before the work, not after it
     folder = Path(folder)
@@ -78,7 +80,7 @@ def write(
         folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             drafts = {name: stack.enter_context(files.draft(folder / name)) for name in names}
-            answer, stopped = _run(plan, engine, drafts.get(PCAPNG), start_ns, end_ns, progress)
+            answer, stopped = _run(plan, chosen, drafts.get(PCAPNG), start_ns, end_ns, progress)
             if timeline:
                 with drafts[TIMELINE].open("wb") as stream:
                     write_timeline(
@@ -126,7 +128,7 @@ def _interface_name(body: bytes) -> str:
 
 def _run(
     plan: Plan,
-    engine: str,
+    engine: Engine,
     pcapng: Path | None,
     start_ns: int,
     end_ns: int,
@@ -136,8 +138,7 @@ def _run(
     control = _core.Control()
     stopped = False
     with ThreadPoolExecutor(1, thread_name_prefix="etalon-trace") as pool:
-        trace = engines.named(engine).trace
-        future = pool.submit(trace, plan, control, start_ns, end_ns, pcapng)
+        future = pool.submit(engine.trace, plan, control, start_ns, end_ns, pcapng)
         while not future.done():
             try:
                 if progress is not None:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from etalon import _core
-from etalon.engine.linux import LINUX
 
 VERSION = "6.1.0-fake"
 
@@ -103,6 +102,5 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
     monkeypatch.setitem(sys.modules, "etalon.kernel", module)
     monkeypatch.setattr("etalon.kernel", module, raising=False)
     monkeypatch.setattr(_core, "run_linux", kernel.run)
-    monkeypatch.setattr(LINUX, "_paths", {})
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return kernel

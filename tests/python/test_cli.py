@@ -236,7 +236,7 @@ def test_ctrl_c_never_costs_a_complete_run(
         raise Interrupted([partial])
 
     with monkeypatch.context() as patch:
-        patch.setattr("etalon.engine.execute", stopped)
+        patch.setattr("etalon.campaign.executors.local.Local.execute", stopped)
         answer = etalon(*command, "--force")
         assert answer.code == 130
         assert "out keeps its complete results; nothing was written" in answer.err

@@ -15,6 +15,7 @@ import pytest
 import etalon as et
 from conftest import Answer as Printed
 from conftest import need
+from etalon import engine
 from etalon.campaign import executors
 from etalon.campaign.executors import base, cluster
 from etalon.campaign.executors.cluster import WorkerLost
@@ -147,7 +148,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 def test_a_run_survives_the_way_to_a_worker_and_back(small: Plan) -> None:
     here = et.run(small)
-    there = perform(Task.of(small, "sim")).run(small)
+    there = perform(Task.of(small, engine.named("sim"))).run(small)
     assert there.meta == here.meta
     for name in ("flows", "pairs", "latency_histogram", "sequence", "days", "writes", "programs"):
         assert getattr(there, name).equals(getattr(here, name))
@@ -162,13 +163,13 @@ def test_a_worker_needs_no_file_of_the_plan(small_file: Path, tmp_path: Path) ->
     small_file.write_text(f'{text}[[trace]]\nfile = "flows.txt"\n')
     plan = Plan.load(small_file)
     here = et.run(plan)
-    sent = pickle.dumps(Task.of(plan, "sim"))
+    sent = pickle.dumps(Task.of(plan, engine.named("sim")))
     (tmp_path / "flows.txt").unlink()
     assert perform(pickle.loads(sent)).run(plan).meta == here.meta
 
 
 def test_another_build_on_a_worker_is_refused(small: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    task = Task.of(small, "sim")
+    task = Task.of(small, engine.named("sim"))
     monkeypatch.setattr(sim.build, "digest", lambda: "another")
     with pytest.raises(EtalonError, match="install the same Etalon on all machines"):
         perform(task).run(small)
@@ -218,10 +219,9 @@ def test_an_interrupted_sweep_goes_on_with_another_executor(
 
 def test_programs_stay_on_this_machine(small: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, Fake())
-    monkeypatch.setattr(cluster.engines, "prepare", lambda *_: None)
     plan = et.experiment(small.network, et.program("r0h0", "true"), duration="30ms")
     with pytest.raises(PlanError, match="--executor local does"):
-        Fake().execute([plan], engine="linux", jobs=1, progress=None, done=None)
+        Fake().execute([plan], engine.named("linux"))
 
 
 def test_dask_of_two_workers_one_of_them_killed(

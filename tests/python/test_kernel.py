@@ -332,7 +332,7 @@ def stopped(build: subprocess.Popen[str], number: signal.Signals) -> str:
     """Signals a command while its build sleeps; gives what it said, once nothing of the build runs any more."""
     with build:
         wait_for((places.trees() / "hz250" / "begun").exists)
-        assert sleepers() != []
+        wait_for(lambda: sleepers() != [])
         build.send_signal(number)
         _, errors = build.communicate(timeout=30)
     wait_for(lambda: sleepers() == [])
@@ -374,7 +374,7 @@ def test_ctrl_c_during_the_build_that_a_run_starts(slow: Path, small_file: Path)
         "patching and configuring",
         "building the Rust core",
         "compiling Linux 6.1.7",
-        "interrupted; the next build of the kernel goes on from here",
+        "interrupted; the next run with --engine linux goes on from here",
     ]
     assert not (small_file.parent / "out").exists()
     go_on()

@@ -15,11 +15,12 @@ import pytest
 import etalon as et
 from conftest import SMALL, Answer
 from etalon import _core, engine
+from etalon.campaign.store import Store
 from etalon.cli import hosts
 from etalon.errors import EngineFailed, PlanError
 from etalon.plan import Plan
 from etalon.plan.controls import controls
-from etalon.results import Run, store
+from etalon.results import Run
 from fake_kernel import VERSION, FakeKernel, fake
 
 __all__ = ["fake"]
@@ -94,10 +95,10 @@ def test_results_of_one_engine_are_never_taken_for_the_others(
 
 def test_another_kernel_runs_the_plan_again(fake: FakeKernel, small: Plan, tmp_path: Path) -> None:
     folder = et.run(small, engine="linux").save(tmp_path / "run")
-    assert store.finished(folder, small, "linux")
-    assert not store.finished(folder, small, "sim")
+    assert Store(engine.named("linux"), lambda _: folder).has(small)
+    assert not Store(engine.named("sim"), lambda _: folder).has(small)
     fake.write(250, "patched")
-    assert not store.finished(folder, small, "linux")
+    assert not Store(engine.named("linux"), lambda _: folder).has(small)
 
 
 def test_sweeps_and_traces_run_on_it(etalon: Command, fake: FakeKernel, small_file: Path) -> None:

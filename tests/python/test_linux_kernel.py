@@ -22,7 +22,7 @@ from conftest import ROOT, Answer, need
 from etalon import kernel
 from etalon.plan import Plan
 from etalon.plan.controls import controls
-from etalon.results.store import load_run
+from etalon.results import Run
 from etalon.trace import count
 
 IMAGE = kernel.find(250)
@@ -157,7 +157,7 @@ def test_circuits_follow_what_unmodified_programs_write(
     answer = etalon("run", file, *LINUX, "--no-figures", "--json")
     assert answer.code == 0, answer.err
     assert answer.json["programs"][-1]["status"] == 0
-    run = load_run(tmp_path / answer.json["folder"])
+    run = Run.load(tmp_path / answer.json["folder"])
     demand = run.meta["schedule"]["demand"]
     assert demand[0][1] == max(map(max, demand)) > 100_000
     pairs = {(row["src"], row["dst"]): row for row in run.pairs.to_dicts()}

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from conftest import SMALL, Answer
-from etalon import engine, reproduce
+from etalon import reproduce
+from etalon.campaign.executors.local import Local
 from etalon.engine import build
 from etalon.errors import EtalonError, Interrupted, PlanError
 from etalon.plan import Plan
@@ -211,14 +212,14 @@ def test_the_numbers_do_not_depend_on_the_number_of_jobs(paper: Path, tmp_path: 
 def test_ctrl_c_keeps_what_is_finished(
     etalon: Command, paper: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    execute = engine.execute
+    execute = Local.execute
 
-    def interrupted(plans: Sequence[Plan], done: Any = None, **kwargs: Any) -> list[Run]:
-        execute(plans[:1], done=done, **kwargs)
+    def interrupted(self: Local, plans: Sequence[Plan], *rest: Any, **more: Any) -> list[Run]:
+        execute(self, plans[:1], *rest, **more)
         raise Interrupted([])
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "execute", interrupted)
+        patch.setattr(Local, "execute", interrupted)
         answer = etalon("reproduce", paper, "--out", "out", "--json")
     assert answer.code == 130
     verdicts = {claim["id"]: claim["verdict"] for claim in answer.json}

@@ -51,7 +51,7 @@ def test_the_folder_says_seed_version_and_plan(run: Run, tmp_path: Path) -> None
 
 def test_an_empty_folder_is_used(run: Run, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    assert store.finished(run.save(tmp_path / "run"), run.plan)
+    assert store.finished(run.save(tmp_path / "run"), run.plan, "sim", run.meta["build"])
 
 
 def test_results_are_replaced_only_when_told_to(run: Run, tmp_path: Path) -> None:
@@ -138,13 +138,15 @@ def test_a_killed_process_leaves_nothing_that_looks_whole(tmp_path: Path) -> Non
 
 def test_partial_and_foreign_results_do_not_count_as_finished(run: Run, tmp_path: Path) -> None:
     folder = run.save(tmp_path / "run")
-    assert store.finished(folder, run.plan)
-    assert not store.finished(folder, run.plan.replace({"seed": 2}))
-    assert not store.finished(folder, run.plan, "linux")
+    build = run.meta["build"]
+    assert store.finished(folder, run.plan, "sim", build)
+    assert not store.finished(folder, run.plan, "sim", "another")
+    assert not store.finished(folder, run.plan.replace({"seed": 2}), "sim", build)
+    assert not store.finished(folder, run.plan, "linux", build)
     for change in ({"partial": True}, {"build": "0123456789abcdef"}):
         meta = {**run.meta, **change}
         (folder / "run.json").write_text(json.dumps(meta))
-        assert not store.finished(folder, run.plan)
+        assert not store.finished(folder, run.plan, "sim", build)
 
 
 def test_broken_folders_are_told(run: Run, tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import etalon as et
-from etalon import engine
 from etalon.campaign import sweeps
+from etalon.campaign.executors.local import Local
 from etalon.engine import sim
 from etalon.errors import EtalonError, Interrupted, PlanError
 from etalon.plan import Plan
@@ -129,7 +129,7 @@ def test_ctrl_c_does_not_cost_a_complete_sweep(
     def stopped(*_: object, **__: object) -> None:
         raise Interrupted([])
 
-    monkeypatch.setattr(engine, "execute", stopped)
+    monkeypatch.setattr(Local, "execute", stopped)
     with pytest.raises(Interrupted):
         et.sweep(small, GRID, folder=tmp_path / "sweep", fresh=True)
     assert pl.read_parquet(tmp_path / "sweep/table.parquet").equals(whole.table)

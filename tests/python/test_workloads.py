@@ -283,7 +283,7 @@ def test_an_unknown_workload_is_refused() -> None:
 
 
 def test_linux_has_no_model_of_hdfs() -> None:
-    from etalon.engine import ENGINES
+    from etalon import engine
 
-    said = [str(error) for error in ENGINES["linux"].problems(plan(dfsio={}))]
+    said = [str(error) for error in engine.named("linux").problems(plan(dfsio={}))]
     assert any("on Linux run Hadoop itself" in sentence for sentence in said)

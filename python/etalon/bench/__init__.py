@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from etalon.engine import linux
+from etalon.engine.linux import Linux
 from etalon.plan import Plan
 
 FOLDER = Path(__file__).resolve().parents[3] / "benches"
@@ -46,7 +46,7 @@ def measure(name: str, repeats: int = 3) -> dict[str, Any]:
     plan = load(name)
     given: dict[str, Any] = {"plan": json.dumps(plan.resolve())}
     if engine_of(name) == "linux":
-        image = linux.LINUX.image(plan)
+        image = Linux().image(plan)
         given["kernel"] = [str(image.path), image.hz]
     command = [sys.executable, "-c", _CHILD]
     runs = []

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from etalon import _core, api, files
+from etalon import _core, files
 from etalon import engine as engines
 from etalon.campaign import executors
-from etalon.engine import Progress
+from etalon.campaign.runs import prepare, run_all, run_missing, warn_of
+from etalon.campaign.store import Store
+from etalon.engine import Engine, Progress
 from etalon.errors import EtalonError, Interrupted, Occupied, PlanError
 from etalon.plan import Plan
 from etalon.results import Run, store
@@ -39,7 +41,7 @@ class Point:
     @property
     def folder(self) -> str:
         """The name of its run's folder."""
-        return self.plan.digest[:16]
+        return folder_of(self.plan)
 
 
 @dataclass(frozen=True)
@@ -62,12 +64,12 @@ class Sweep:
         said = read_description(folder)
         plan = Plan.from_dict(said["plan"], file=str(folder / store.SWEEP))
         points = points_of(plan, said["grid"], said["seeds"])
-        missing = sum(not store.complete(folder / point.folder) for point in points)
+        missing = sum(not store.complete(folder / folder_of(point.plan)) for point in points)
         if missing:
             raise EtalonError(
                 f"{folder}: {missing} of {len(points)} runs are missing; `etalon sweep` goes on with it"
             )
-        return cls(plan, points, [Run.load(folder / point.folder) for point in points])
+        return cls(plan, points, [Run.load(folder / folder_of(point.plan)) for point in points])
 
     def plot(
         self, figure: str, x: str | None = None, series: str | None = None, **more: Any
@@ -80,7 +82,7 @@ class Sweep:
             series: the key that tells the series apart; without it, the other one that varies, if there is one.
             more: further arguments of the figure.
         """
-        from etalon.report import sweeps
+        from etalon.figures import sweeps
 
         return sweeps.draw(self, figure, x, series, **more)
 
@@ -114,6 +116,11 @@ def tabulate(results: Iterator[tuple[Point, Run]]) -> pl.DataFrame:
 
 def _cell(value: Any) -> Any:
     return value if isinstance(value, (bool, int, float, str)) else json.dumps(value)
+
+
+def folder_of(plan: Plan) -> str:
+    """The name of the folder with a point's run."""
+    return plan.digest[:16]
 
 
 def points_of(
@@ -151,7 +158,7 @@ def sweep(
     seeds: int | Sequence[int] | None = None,
     jobs: int | None = None,
     folder: str | Path | None = None,
-    engine: str = "sim",
+    engine: str | Engine = "sim",
     executor: str = "local",
     fresh: bool = False,
     progress: Progress | None = None,
@@ -167,44 +174,25 @@ def sweep(
     """
     executors.named(executor)  # or a sentence, before anything is written
     points = points_of(plan, grid, seeds)
+    plans = [point.plan for point in points]
+    warn_of(plans)
     if folder is None:
-        runs = api.run_many(
-            [point.plan for point in points],
-            jobs,
-            engine=engine,
-            progress=progress,
-            executor=executor,
-        )
+        runs = run_all(plans, engine, executor=executor, jobs=jobs, progress=progress)
+        warn_of(runs)
         return Sweep(plan, points, runs)
-    engines.prepare([point.plan for point in points], engine)  # and with it its digest
-    kept = _Folder(Path(folder), engine)
-    kept.open(plan, grid, [point.plan.seed for point in points], fresh)
-    missing = [point for point in points if fresh or not kept.has(point)]
-    missing = list({point.folder: point for point in missing}.values())
-
-    def overall(share: float) -> None:
-        if progress is not None:
-            progress((len(points) - len(missing) + share * len(missing)) / len(points))
-
-    try:
-        api.run_many(
-            [point.plan for point in missing],
-            jobs,
-            engine=engine,
-            progress=overall,
-            done=lambda index, run: kept.add(missing[index], run),
-            executor=executor,
-        )
-    except Interrupted as stop:
-        for run in stop.runs:
-            point = next(point for point in missing if point.plan.digest == run.plan.digest)
-            if not run.partial and not kept.has(point):
-                kept.add(point, run)
-        whole = [(point, kept.load(point)) for point in points if kept.has(point)]
+    chosen = engines.check(plans, engine)
+    prepare(plans, chosen)  # and with it its digest
+    kept = _Folder(Path(folder), chosen.NAME)
+    kept.open(plan, grid, [one.seed for one in plans], fresh)
+    store = Store(chosen, kept.place)
+    done = run_missing(plans, store, fresh=fresh, executor=executor, jobs=jobs, progress=progress)
+    if done.interrupted:
+        whole = [(point, store.load(point.plan)) for point in points if store.has(point.plan)]
         if whole:
             kept.write(tabulate(iter(whole)), partial=len(whole) < len(points))
-        raise Interrupted([run for _, run in whole]) from None
-    result = Sweep(plan, points, [kept.load(point) for point in points])
+        raise Interrupted([run for _, run in whole])
+    warn_of(done.runs.values())
+    result = Sweep(plan, points, [store.load(one) for one in plans])
     kept.write(result.table)
     return result
 
@@ -245,17 +233,9 @@ class _Folder:
         except OSError as error:
             raise EtalonError(f"{self.path}: could not be written: {error.strerror}") from error
 
-    def has(self, point: Point) -> bool:
-        """Whether the point's complete results are there."""
-        return store.finished(self.path / point.folder, point.plan, self.engine)
-
-    def add(self, point: Point, run: Run) -> None:
-        """Keeps a run; an older or partial one of the same plan is replaced."""
-        store.save_run(run, self.path / point.folder, force=True)
-
-    def load(self, point: Point) -> Run:
-        """Reads a run back."""
-        return Run.load(self.path / point.folder)
+    def place(self, plan: Plan) -> Path:
+        """Where the run of a point is kept."""
+        return self.path / folder_of(plan)
 
     def write(self, table: pl.DataFrame, *, partial: bool = False) -> None:
         """Writes the table; one that lacks points has a name that says so. No other table stays."""

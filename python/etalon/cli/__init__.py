@@ -11,7 +11,6 @@ import warnings
 from typing import Annotated, TextIO
 
 import typer
-from typer._click.exceptions import ClickException
 
 from etalon.cli import (
     bench,
@@ -74,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
     warnings.simplefilter("always", PlanWarning)
     try:
         return int(app(arguments, standalone_mode=False) or OK)
-    except ClickException as error:
+    except typer.TyperException as error:
         _complain(error.format_message())
         return BAD_INPUT
     except Occupied as error:

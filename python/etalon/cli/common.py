@@ -20,6 +20,7 @@ from etalon.errors import EngineFailed, PlanError
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from etalon import engine as engines
     from etalon.engine import Progress
     from etalon.plan import Plan
 
@@ -67,30 +68,28 @@ Figures = Annotated[
 OK, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes; 130 is what shells expect after Ctrl-C."""
 
-BUILD_INTERRUPTED = "interrupted; the next build of the kernel goes on from here"
-
 PATIENCE_S = 2.0
 """Work that takes less than this shows no progress bar."""
 
 
-def prepare(engine: str, plans: Sequence[Plan], patience: str | None = None) -> None:
-    """Refuses plans that the engine cannot run; builds what it needs for them, and says so, with a bar or each step."""
+def prepare(engine: str, plans: Sequence[Plan], patience: str | None = None) -> engines.Engine:
+    """The engine, ready for these plans: refuses what it cannot run; makes what it needs, with a bar or each step."""
     from etalon import engine as engines
-    from etalon.engine.linux import LINUX
 
-    engines.check(plans, engine)
-    chosen = engines.named(engine)
+    options = engines.Options()
     if patience is not None:
-        LINUX.patience_s = span("--patience", patience) / 1e9
-    missing = chosen.needs(plans)
+        options = engines.Options(patience_s=span("--patience", patience) / 1e9)
+    chosen = engines.check(plans, engines.named(engine, options))
+    missing = chosen.missing(plans)
     if missing:
-        note(engines.building(missing))
+        note(missing)
         try:
-            with progress_of_steps("kernel") as (progress, told):
+            with progress_of_steps(engine) as (progress, told):
                 chosen.prepare(plans, progress, told)
         except KeyboardInterrupt:
-            note(BUILD_INTERRUPTED)
+            note(f"interrupted; the next run with --engine {engine} goes on from here")
             raise typer.Exit(INTERRUPTED) from None
+    return chosen
 
 
 def span(option: str, text: str) -> int:

@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
 
 def doctor(json: common.Json = False) -> None:
     """Say what the Linux engine lacks on this machine, and the command that puts it right."""
-    from etalon.kernel.doctor import State, examine
+    from etalon.doctor import State, examine
 
     checks = list(examine())
     missing = any(check.state is State.MISSING for check in checks)

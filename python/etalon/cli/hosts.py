@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from etalon.cli import common
-from etalon.errors import PlanError
+from etalon.errors import PlanError, gather
 
 if TYPE_CHECKING:
     from etalon import _core
+    from etalon.engine.linux import Linux
     from etalon.plan import Plan
     from etalon.plan.program import Program
 
@@ -80,7 +81,7 @@ def execute(
 
     plan = _endless(common.changed_plan(plan_file, settings, seed), duration)
     programs = [_program(plan, "--host", host, command, start), *_servers(plan, servers)]
-    common.prepare("linux", [plan], patience)
+    engine = _linux(plan, patience)
 
     stop = threading.Event()
     names = [None, *_names(programs[1:])]
@@ -100,7 +101,7 @@ def execute(
             gone.append(error)
             control.stop()
 
-    status = _run(plan, programs, control, stop, mode="exec", output=output)
+    status = _run(engine, plan, programs, control, stop, mode="exec", output=output)
     if gone:
         raise gone[0]
     for writer in writers:
@@ -133,12 +134,12 @@ def shell(
     terminal = os.environ.get("TERM", "linux")
     command = ["/usr/bin/env", f"TERM={terminal}", rf"PS1={host}:\w# ", *words]
     programs = [_program(plan, "--host", host, command, "0s"), *_servers(plan, servers)]
-    common.prepare("linux", [plan])
+    engine = _linux(plan)
     common.note(
         f"a shell on {host} of {plan.name}; `on` lists the hosts, `on r1h0 COMMAND` runs a command on another; exit ends it"
     )
     with _terminal_kept():
-        status = _run(plan, programs, _core.Control(), threading.Event(), mode="shell")
+        status = _run(engine, plan, programs, _core.Control(), threading.Event(), mode="shell")
     return status or 0
 
 
@@ -162,7 +163,7 @@ def _servers(plan: Plan, servers: list[str] | None) -> Iterator[Program]:
 
 def _program(plan: Plan, option: str, host: str, command: Any, start: str) -> Program:
     """A program that an option describes."""
-    from etalon.plan.explain import build, gather
+    from etalon.plan.explain import build
     from etalon.plan.program import Program
 
     try:
@@ -185,7 +186,17 @@ def _names(programs: list[Program]) -> list[str]:
     return [write_host(program.host) for program in programs]
 
 
+def _linux(plan: Plan, patience: str | None = None) -> Linux:
+    """The engine that has real hosts, ready for the plan."""
+    from etalon.engine.linux import Linux
+
+    engine = common.prepare(Linux.NAME, [plan], patience)
+    assert isinstance(engine, Linux)
+    return engine
+
+
 def _run(
+    engine: Linux,
     plan: Plan,
     programs: list[Program],
     control: _core.Control,
@@ -196,11 +207,9 @@ def _run(
     from concurrent.futures import ThreadPoolExecutor
     from concurrent.futures import wait as wait_for
 
-    from etalon.engine.linux import LINUX
-
     given = [(*p.host, list(p.command), p.start) for p in programs]
     with ThreadPoolExecutor(1, thread_name_prefix="etalon-hosts") as pool:
-        future = pool.submit(LINUX.call, plan, control, programs=given, **options)
+        future = pool.submit(engine.call, plan, control, programs=given, **options)
         while not future.done():
             try:
                 wait_for([future], timeout=0.1)

@@ -58,7 +58,7 @@ def build(
         with _reports(quiet) as (progress, told):
             path = kernel.image(hz, progress, told, given=source, jobs=jobs, force=force)
     except KeyboardInterrupt:
-        common.note(common.BUILD_INTERRUPTED)
+        common.note("interrupted; the next build of the kernel goes on from here")
         return common.INTERRUPTED
     if not quiet:
         seconds = time.monotonic() - began

@@ -118,9 +118,9 @@ def _controls() -> list[dict[str, Any]]:
 
 
 def _engines() -> list[dict[str, Any]]:
-    from etalon.engine import ENGINES
+    from etalon.engine import descriptions
 
-    return _entries({name: engine.DESCRIPTION for name, engine in ENGINES.items()})
+    return _entries(descriptions())
 
 
 def _executors() -> list[dict[str, Any]]:
@@ -136,7 +136,7 @@ def _schedulers() -> list[dict[str, Any]]:
 
 
 def _workloads() -> list[dict[str, Any]]:
-    from etalon.plan.plan import WORKLOADS
+    from etalon.plan.experiment import WORKLOADS
     from etalon.plan.program import Program
     from etalon.plan.workloads.base import Workload
 

@@ -46,13 +46,13 @@ def reproduce(
     """
     from etalon import reproduce as reproduction
 
-    common.prepare(engine, reproduction.plans(paper, figure, engine), patience)
+    chosen = common.prepare(engine, reproduction.plans(paper, figure, engine), patience)
     try:
         with common.progress_bar(f"reproduce {paper}") as progress:
             result = reproduction.reproduce(
                 paper,
                 figures=figure,
-                engine=engine,
+                engine=chosen,
                 jobs=jobs,
                 out=out,
                 force=force,

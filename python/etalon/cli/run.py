@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from etalon.cli import common, report
-from etalon.errors import EngineFailed, Interrupted, PlanError
+from etalon.errors import EngineFailed, PlanError
 
 if TYPE_CHECKING:
+    from etalon.campaign.store import Store
     from etalon.plan import Plan
     from etalon.results import Run
 
@@ -41,105 +42,107 @@ def run(
     figures: common.Figures = True,
 ) -> int:
     """Run an experiment and show its results."""
-    from etalon.engine import execute
-    from etalon.results import store
+    from etalon.campaign.runs import run_missing
+    from etalon.campaign.store import Store
 
     chosen = [common.changed_plan(path, settings, seed) for path in plans]
     if out is not None and len(chosen) > 1:
         folders = [out / default_folder(plan, engine).name for plan in chosen]
     else:
         folders = [out or default_folder(plan, engine) for plan in chosen]
-    if len(set(folders)) < len(folders):
+    places = {plan.digest: folder for plan, folder in zip(chosen, folders, strict=True)}
+    if len(places) < len(chosen):
         raise PlanError("the same experiment is given twice")
-    common.prepare(engine, chosen, patience)
+    ready = common.prepare(engine, chosen, patience)
+    store = Store(ready, lambda plan: places[plan.digest], replace=force)
+    known = [] if force else [plan for plan in chosen if store.has(plan)]
+    for plan in chosen:
+        _claim(store, plan, known=plan in known)
 
-    known: dict[int, Run] = {}
-    for index, (plan, folder) in enumerate(zip(chosen, folders, strict=True)):
-        if not force and store.finished(folder, plan, engine):
-            known[index] = store.load_run(folder)
-            common.note(f"{folder} already holds the results of this plan; --force runs it again")
-        else:
-            again = store.unfinished(folder, plan, engine)
-            if again:
-                common.note(f"{folder} holds partial results; the plan is run again in their place")
-            store.claim(folder, force or again)
-            for sentence in plan.warnings:
-                common.note(f"warning: {sentence}")
-
-    missing = [index for index in range(len(chosen)) if index not in known]
     began = time.monotonic()
-    interrupted = False
+    names = ", ".join(plan.name for plan in chosen if plan not in known)
     try:
-        with common.progress_bar(", ".join(chosen[index].name for index in missing)) as progress:
-            measured = execute(
-                [chosen[index] for index in missing], engine=engine, jobs=jobs, progress=progress
+        with common.progress_bar(names) as progress:
+            outcome = run_missing(
+                chosen, store, fresh=force, keep_partial=True, jobs=jobs, progress=progress
             )
-        runs = known | dict(zip(missing, measured, strict=True))
-    except Interrupted as stop:
-        interrupted = True
-        digests = [plan.digest for plan in chosen]
-        runs = known | {digests.index(run.plan.digest): run for run in stop.runs}
     except EngineFailed as failure:
-        _keep(failure, {plan.digest: folder for plan, folder in zip(chosen, folders, strict=True)})
+        if failure.log is not None:
+            common.note(
+                f"{failure.log.parent} holds what was measured up to the failure, marked as partial"
+            )
         raise
     took = time.monotonic() - began
 
-    documents = []
-    for index, result in sorted(runs.items()):
-        folder = folders[index]
-        if index not in known:
-            if result.partial and store.complete(folder):
-                common.note(
-                    f"interrupted: {folder} keeps its complete results; nothing was written"
-                )
-                continue
-            again = store.unfinished(folder, result.plan, engine)
-            store.save_run(result, folder, force or again)
-        if result.partial:
-            common.note(
-                f"interrupted: {folder} holds partial results, marked as such; the same command runs the plan again"
-            )
+    runs = [
+        (plan, store.load(plan) if plan in known else outcome.runs.get(plan.digest))
+        for plan in chosen
+    ]
+    kept = [
+        (run, places[plan.digest]) for plan, run in runs if run is not None and _kept(store, run)
+    ]
+    for result, folder in kept:
         for sentence in (*result.warnings, *result.failed_programs):
             common.note(f"warning: {sentence}")
-        documents.append(document(result, folder))
         if not json:
-            show(result, folder, None if index in known else took)
-    if figures and not interrupted:  # all tables are safe by now, whatever happens here
-        for index, result in runs.items():
-            if not (folders[index] / "report.html").exists():
-                try:
-                    report.write(result, folders[index])
-                except KeyboardInterrupt:
-                    common.note(
-                        f"interrupted: figures of {folders[index]} are incomplete; "
-                        f"`etalon report {folders[index]}` draws them"
-                    )
-                    return common.INTERRUPTED
-    if json:
-        common.print_json(documents[0] if len(chosen) == 1 and documents else documents)
-    if interrupted:
+            show(result, folder, None if result.plan in known else took)
+    if figures and not outcome.interrupted and not _draw(kept):
         return common.INTERRUPTED
-    failed = any(result.failed_programs for result in runs.values())
+    if json:
+        documents = [document(result, folder) for result, folder in kept]
+        common.print_json(documents[0] if len(chosen) == 1 and documents else documents)
+    if outcome.interrupted:
+        return common.INTERRUPTED
+    failed = any(result.failed_programs for result, _ in kept)
     return common.FAILURE if failed else common.OK
+
+
+def _claim(store: Store, plan: Plan, *, known: bool) -> None:
+    """Refuses a folder that may not be written, before anything runs; says what it means that results are there."""
+    folder = store.place(plan)
+    if known:
+        common.note(f"{folder} already holds the results of this plan; --force runs it again")
+        return
+    if store.partial(plan):
+        common.note(f"{folder} holds partial results; the plan is run again in their place")
+    store.claim(plan)
+    for sentence in plan.warnings:
+        common.note(f"warning: {sentence}")
+
+
+def _kept(store: Store, run: Run) -> bool:
+    """Whether these results are in their folder; says so of those that Ctrl-C cut short."""
+    folder = store.place(run.plan)
+    if not run.partial:
+        return True
+    if store.whole(run.plan):
+        common.note(f"interrupted: {folder} keeps its complete results; nothing was written")
+        return False
+    common.note(
+        f"interrupted: {folder} holds partial results, marked as such; the same command runs the plan again"
+    )
+    return True
+
+
+def _draw(kept: Sequence[tuple[Run, Path]]) -> bool:
+    """Draws the figures that are missing; says whether Ctrl-C let it."""
+    for run, folder in kept:  # all tables are safe by now, whatever happens here
+        if (folder / "report.html").exists():
+            continue
+        try:
+            report.write(run, folder)
+        except KeyboardInterrupt:
+            common.note(
+                f"interrupted: figures of {folder} are incomplete; `etalon report {folder}` draws them"
+            )
+            return False
+    return True
 
 
 def default_folder(plan: Plan, engine: str = "sim") -> Path:
     """Where a plan's results go if nothing else is said; results of the Linux engine say so."""
     mark = "" if engine == "sim" else f"-{engine}"
     return RUNS / f"{plan.name}{mark}-{plan.digest[:8]}"
-
-
-def _keep(failure: EngineFailed, folders: dict[str, Path]) -> None:
-    """Keeps what was measured up to an engine's failure, with the kernel's console, unless it would cost a whole run."""
-    from etalon.results import store
-
-    run = failure.run
-    if run is None or store.complete(folders[run.plan.digest]):
-        return
-    folder = folders[run.plan.digest]
-    store.save_run(replace(run, console=failure.console), folder, force=True)
-    failure.log = folder / store.CONSOLE
-    common.note(f"{folder} holds what was measured up to the failure, marked as partial")
 
 
 def document(run: Run, folder: Path) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def sweep(
     except PlanError as error:
         raise error.in_file(f"{plan_file} with --set") from None
     folder = out or _default_folder(plan, grid, seeds, engine)
-    common.prepare(engine, [point.plan for point in points], patience)
+    chosen = common.prepare(engine, [point.plan for point in points], patience)
     try:
         with common.progress_bar(f"{plan.name}, sweep") as progress:
             result = sweeps.sweep(
@@ -85,7 +85,7 @@ def sweep(
                 seeds=seeds,
                 jobs=jobs,
                 folder=folder,
-                engine=engine,
+                engine=chosen,
                 executor=executor,
                 fresh=force,
                 progress=progress,

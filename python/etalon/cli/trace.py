@@ -67,9 +67,9 @@ def trace(
         raise PlanError("--no-pcapng and --no-timeline together leave nothing to write")
     from etalon import trace as tracing
 
-    chosen = engine or _engine_of(source)
-    common.prepare(chosen, [plan], patience)
-    folder = out or _default_folder(source, plan, chosen)
+    name = engine or _engine_of(source)
+    chosen = common.prepare(name, [plan], patience)
+    folder = out or _default_folder(source, plan, name)
     try:
         with common.progress_bar(f"{plan.name}, trace") as progress:
             paths = tracing.write(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,13 +13,12 @@ from typing import Any
 
 from etalon import _core
 from etalon.engine import build
+from etalon.engine.protocol import Options, Progress, Told
 from etalon.errors import EngineFailed, EtalonError, PlanError
-from etalon.plan import Plan, controls
+from etalon.plan import Plan
+from etalon.plan.controls import LINUX, controls
 from etalon.results import Run
 from etalon.units import TIME, shown
-
-PATIENCE_S = 60.0
-"""The watchdog: a kernel that has written nothing for so long is given up, in seconds of wall-clock time."""
 
 
 @dataclass(frozen=True)
@@ -37,34 +36,39 @@ class Image:
 class Linux:
     """One kernel process a run; every emulated host is a network namespace in it."""
 
-    NAME = "linux"
+    NAME = LINUX
     DESCRIPTION = "real Linux TCP stacks and real programs, in exact virtual time; no root needed"
 
-    def __init__(self) -> None:
-        self.patience_s = PATIENCE_S
+    def __init__(self, options: Options | None = None) -> None:
+        self.options = options or Options()
         self._paths: dict[int, Path] = {}
         """Kernels by HZ, as `prepare` found them: to look for one means to look at all that it is made from."""
 
     def problems(self, plan: Plan) -> list[PlanError]:
         """What real hosts cannot do."""
-        return [*controls.problems_of_linux(plan), *_sizes(plan), *_fixed(plan), *_models(plan)]
+        return [*_parameters(plan), *_sizes(plan), *_fixed(plan), *_models(plan)]
 
-    def needs(self, plans: Sequence[Plan]) -> list[int]:
-        """The HZ of kernels that these plans need and that are not built."""
-        from etalon import kernel
-
-        return [hz for hz in _ticks(plans) if kernel.find(hz) is None]
+    def missing(self, plans: Sequence[Plan]) -> str:
+        """That kernels are built, if some are not."""
+        missing = _not_built(plans)
+        if not missing:
+            return ""
+        which = " and ".join(f"HZ {hz}" for hz in missing)
+        return (
+            f"--engine linux needs a kernel with {which}, which is built now and kept: "
+            f"this takes up to {8 * len(missing)} minutes on two processors, once"
+        )
 
     def prepare(
         self,
         plans: Sequence[Plan],
-        progress: Callable[[float], None] | None = None,
-        told: Callable[[str], None] | None = None,
+        progress: Progress | None = None,
+        told: Told | None = None,
     ) -> None:
         """Builds the kernels that these plans need, one for each HZ."""
         from etalon import kernel
 
-        missing = self.needs(plans)
+        missing = _not_built(plans)
         for done, hz in enumerate(missing):
 
             def overall(share: float, done: int = done) -> None:
@@ -98,7 +102,7 @@ class Linux:
     def call(self, plan: Plan, control: _core.Control, **options: Any) -> dict[str, Any]:
         """Calls the core. Raises `EngineFailed`, with what was measured, if the kernel does not come to the end."""
         image = self.image(plan)
-        options = {"folder": str(Path.cwd()), "patience_s": self.patience_s, **options}
+        options = {"folder": str(Path.cwd()), "patience_s": self.options.patience_s, **options}
         try:
             return _core.run_linux(
                 json.dumps(plan.resolve()), str(image.path), image.hz, control, **options
@@ -140,10 +144,6 @@ class Linux:
         return run
 
 
-LINUX = Linux()
-"""The Linux engine of this process."""
-
-
 @cache
 def _described(path: Path, hz: int, _: int) -> Image:
     """Version and digest of a kernel, found out once for each state of its file."""
@@ -162,6 +162,13 @@ def _described(path: Path, hz: int, _: int) -> Image:
             f"{path}: the kernel cannot be run: {error}; `etalon doctor` says what is missing"
         ) from error
     return Image(path, hz, version, digest)
+
+
+def _not_built(plans: Sequence[Plan]) -> list[int]:
+    """The HZ of kernels that these plans need and that are not built."""
+    from etalon import kernel
+
+    return [hz for hz in _ticks(plans) if kernel.find(hz) is None]
 
 
 def _ticks(plans: Sequence[Plan]) -> list[int]:
@@ -217,3 +224,43 @@ def _fixed(plan: Plan) -> list[PlanError]:
                 )
             )
     return found
+
+
+def _parameters(plan: Plan) -> Iterator[PlanError]:
+    """What the kernel's congestion controls cannot do: their parameters are the kernel's, not a flow's."""
+    seen: dict[str, tuple[str, dict[str, float]]] = {}
+    for key, workload in plan.named_workloads():
+        control, params = controls()[workload.cc], dict(workload.params)
+        known = control.parameters.get(LINUX)
+        if known is None:
+            yield PlanError(
+                f"the kernel has no {shown(workload.cc)}; --engine sim has a model of it",
+                key=f"{key}.cc",
+                value=workload.cc,
+            )
+            continue
+        for name, value in params.items():
+            where = f"{key}.params.{name}"
+            if name not in known:
+                has = f"it has {', '.join(known)}" if known else "it has none"
+                yield PlanError(
+                    f"only the simulator's model of {workload.cc} has this parameter, not the kernel's; {has}",
+                    key=where,
+                    value=value,
+                )
+            elif name == "g" and not _power_of_half(value):
+                yield PlanError(
+                    f"{value:g} must be a power of a half, such as 0.0625, for the kernel's {workload.cc}",
+                    key=where,
+                    value=value,
+                )
+        first = seen.setdefault(workload.cc, (key, params))
+        if first[1] != params:
+            yield PlanError(
+                f"differ from those of {first[0]}, but in the kernel all flows with {workload.cc} share them",
+                key=f"{key}.params",
+            )
+
+
+def _power_of_half(value: float) -> bool:
+    return value in (2.0**-n for n in range(1, 11))

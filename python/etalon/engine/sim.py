@@ -3,43 +3,49 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from etalon import _core
 from etalon.engine import build
+from etalon.engine.protocol import Options, Progress, Told
 from etalon.errors import EtalonError, PlanError
-from etalon.plan import Plan, controls
+from etalon.plan import Plan
+from etalon.plan.controls import SIM, controls
 from etalon.results import Run
+from etalon.units import shown
 
 
 class Simulator:
     """Everything is modelled, hosts and their TCP too."""
 
-    NAME = "sim"
+    NAME = SIM
     DESCRIPTION = (
         "the simulator: networks and hosts are models; millions of packets a second, anywhere"
     )
 
+    def __init__(self, options: Options | None = None) -> None:
+        self.options = options or Options()
+
     def problems(self, plan: Plan) -> list[PlanError]:
         """What the simulator has no model of."""
-        found = list(controls.problems_of_sim(plan))
+        found = list(_no_model(plan))
         if plan.program:
             found.append(
                 PlanError("programs run on real hosts only; --engine linux has them", key="program")
             )
         return found
 
-    def needs(self, plans: Sequence[Plan]) -> list[int]:
+    def missing(self, plans: Sequence[Plan]) -> str:
         """Nothing."""
-        return []
+        return ""
 
     def prepare(
         self,
         plans: Sequence[Plan],
-        progress: Callable[[float], None] | None = None,
-        told: Callable[[str], None] | None = None,
+        progress: Progress | None = None,
+        told: Told | None = None,
     ) -> None:
         """Nothing is needed."""
 
@@ -64,3 +70,17 @@ class Simulator:
             return _core.trace(json.dumps(plan.resolve()), path, start_ns, end_ns, control)
         except ValueError as error:
             raise EtalonError(f"{plan.name}: the simulator refused the plan: {error}") from error
+
+
+def _no_model(plan: Plan) -> Iterator[PlanError]:
+    """What the simulator has no model of."""
+    for key, workload in plan.named_workloads():
+        control = controls()[workload.cc]
+        if SIM not in control.parameters:
+            models = ", ".join(name for name, c in controls().items() if SIM in c.parameters)
+            yield PlanError(
+                f"the simulator has no model of {shown(workload.cc)}; --engine linux runs the kernel's "
+                f"own, the simulator has {models}",
+                key=f"{key}.cc",
+                value=workload.cc,
+            )

@@ -32,7 +32,7 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
     check_extra()
     from etalon.otcp import measuring, switches
     from etalon.otcp.api import server
-    from etalon.otcp.api.app import Service
+    from etalon.otcp.api.service import Service
     from etalon.otcp.controller import Controller
 
     sys.setswitchinterval(0.0005)  # threads that stamp times wait for each other's turns

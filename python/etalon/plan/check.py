@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from etalon.errors import PlanError
+from etalon.plan.experiment import Experiment
 from etalon.plan.network import Dumbbell, Network
+from etalon.plan.resolve import resolve, week_ns
 from etalon.units import TIME, S, rounded, shown
-
-if TYPE_CHECKING:
-    from etalon.plan.plan import Plan
 
 MOST_FLOWS = 100_000
 LONGEST_HOST_TIME = 24 * 24 * 3600 * S
 """Half of what TCP's timestamps can count before they begin again."""
 
 
-def problems(plan: Plan) -> Iterator[PlanError]:
+def problems(plan: Experiment) -> Iterator[PlanError]:
     """Everything that is wrong with a plan whose single values are right."""
     if plan.warmup >= plan.duration:
         yield PlanError(
@@ -76,7 +74,7 @@ def problems(plan: Plan) -> Iterator[PlanError]:
     yield from _measured_pair(plan)
 
 
-def _too_many(plan: Plan) -> Iterator[PlanError]:
+def _too_many(plan: Experiment) -> Iterator[PlanError]:
     """That there are more flows than are run, found without listing them."""
     try:
         counts = {key: work.expected(plan.setting()) for key, work in plan.named_workloads()}
@@ -91,7 +89,7 @@ def _too_many(plan: Plan) -> Iterator[PlanError]:
         )
 
 
-def _measured_pair(plan: Plan) -> Iterator[PlanError]:
+def _measured_pair(plan: Experiment) -> Iterator[PlanError]:
     if plan.measure.pair is None:
         return
     racks = plan.network.racks
@@ -122,7 +120,7 @@ def _queues(network: Network) -> Iterator[PlanError]:
                 )
 
 
-def _dumbbell(plan: Plan, network: Dumbbell) -> Iterator[PlanError]:
+def _dumbbell(plan: Experiment, network: Dumbbell) -> Iterator[PlanError]:
     if "schedule" in plan.model_fields_set:
         yield PlanError(
             "a dumbbell has no circuits and so no schedule; leave the table out", key="schedule"
@@ -132,9 +130,9 @@ def _dumbbell(plan: Plan, network: Dumbbell) -> Iterator[PlanError]:
             yield PlanError("must be given", key=f"network.path.{index}.rate")
 
 
-def warnings(plan: Plan) -> Iterator[str]:
+def warnings(plan: Experiment) -> Iterator[str]:
     """Sentences about what the plan probably does not mean."""
-    week = plan.week_ns
+    week = week_ns(plan)
     measured = plan.duration - plan.warmup
     if week and measured < week:
         yield (
@@ -157,9 +155,9 @@ def warnings(plan: Plan) -> Iterator[str]:
         )
 
 
-def _without_circuit(plan: Plan) -> Iterator[str]:
+def _without_circuit(plan: Experiment) -> Iterator[str]:
     """Pairs that send but never meet, in a plan that has circuits."""
-    week = plan.resolve()["schedule"]
+    week = resolve(plan)["schedule"]
     if week is None or plan.schedule.computed:
         return
     met = {

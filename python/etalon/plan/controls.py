@@ -10,14 +10,11 @@ import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from etalon import _core
 from etalon.errors import PlanError
 from etalon.units import shown
-
-if TYPE_CHECKING:
-    from etalon.plan.plan import Plan
 
 ENGINES = SIM, LINUX = "sim", "linux"
 
@@ -177,57 +174,3 @@ def problems(key: str, cc: str, params: Mapping[str, float]) -> Iterator[PlanErr
             yield PlanError(f"{value} must be at least {low}", key=where, value=value)
         elif high is not None and value > high:
             yield PlanError(f"{value} must be at most {high}", key=where, value=value)
-
-
-def problems_of_sim(plan: Plan) -> Iterator[PlanError]:
-    """What the simulator has no model of."""
-    for key, workload in plan.named_workloads():
-        control = controls()[workload.cc]
-        if SIM not in control.parameters:
-            models = ", ".join(name for name, c in controls().items() if SIM in c.parameters)
-            yield PlanError(
-                f"the simulator has no model of {shown(workload.cc)}; --engine linux runs the kernel's "
-                f"own, the simulator has {models}",
-                key=f"{key}.cc",
-                value=workload.cc,
-            )
-
-
-def problems_of_linux(plan: Plan) -> Iterator[PlanError]:
-    """What the kernel's congestion controls cannot do: their parameters are the kernel's, not a flow's."""
-    seen: dict[str, tuple[str, dict[str, float]]] = {}
-    for key, workload in plan.named_workloads():
-        control, params = controls()[workload.cc], dict(workload.params)
-        known = control.parameters.get(LINUX)
-        if known is None:
-            yield PlanError(
-                f"the kernel has no {shown(workload.cc)}; --engine sim has a model of it",
-                key=f"{key}.cc",
-                value=workload.cc,
-            )
-            continue
-        for name, value in params.items():
-            where = f"{key}.params.{name}"
-            if name not in known:
-                has = f"it has {', '.join(known)}" if known else "it has none"
-                yield PlanError(
-                    f"only the simulator's model of {workload.cc} has this parameter, not the kernel's; {has}",
-                    key=where,
-                    value=value,
-                )
-            elif name == "g" and not _power_of_half(value):
-                yield PlanError(
-                    f"{value:g} must be a power of a half, such as 0.0625, for the kernel's {workload.cc}",
-                    key=where,
-                    value=value,
-                )
-        first = seen.setdefault(workload.cc, (key, params))
-        if first[1] != params:
-            yield PlanError(
-                f"differ from those of {first[0]}, but in the kernel all flows with {workload.cc} share them",
-                key=f"{key}.params",
-            )
-
-
-def _power_of_half(value: float) -> bool:
-    return value in (2.0**-n for n in range(1, 11))

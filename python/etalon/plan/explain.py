@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from etalon.errors import PlanError
+from etalon.errors import PlanError, gather
 from etalon.plan.base import Kinds, Table
 from etalon.units import shown
 
@@ -32,13 +32,6 @@ def build(
         raise gather(found, file) from None
     except PlanError as error:
         raise error.in_file(file) if file else error from None
-
-
-def gather(found: Sequence[PlanError], file: str | None = None) -> PlanError:
-    """One error that says all of them, each on its line."""
-    first, *others = found
-    first.others = tuple(others)
-    return first.in_file(file) if file else first
 
 
 @dataclass

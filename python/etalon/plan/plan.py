@@ -1,4 +1,4 @@
-"""The plan: everything about an experiment, as the user writes it. One schema behind TOML and the Python API."""
+"""The plan: an experiment as the user writes it. One schema behind TOML and the Python API."""
 
 from __future__ import annotations
 
@@ -9,75 +9,23 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Self, get_args
+from typing import Any, Self
 
 import tomli_w
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import model_validator
 
-from etalon.errors import PlanError
+from etalon.errors import PlanError, gather
 from etalon.plan import check
-from etalon.plan.base import Rack, Table
-from etalon.plan.explain import build, gather
-from etalon.plan.network import AnyNetwork, Dumbbell, Network
-from etalon.plan.program import Program
-from etalon.plan.resolve import resolve
-from etalon.plan.schedules import AnySchedule, Strobe, with_files
-from etalon.plan.tcp import Tcp
-from etalon.plan.workloads.base import Setting, Workload
-from etalon.plan.workloads.bulk import Bulk
-from etalon.plan.workloads.dfsio import Dfsio
-from etalon.plan.workloads.flow import Flow
-from etalon.plan.workloads.incast import Incast
-from etalon.plan.workloads.poisson import Poisson
-from etalon.plan.workloads.rings import Rings
-from etalon.plan.workloads.shuffle import Shuffle
-from etalon.plan.workloads.trace import Trace
-from etalon.units import MS, Duration, Time, shown
-
-Name = Annotated[
-    str, StringConstraints(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")
-]
+from etalon.plan.experiment import WORKLOADS, Experiment
+from etalon.plan.explain import build
+from etalon.plan.network import Dumbbell
+from etalon.plan.resolve import resolve, week_ns
+from etalon.plan.schedules import with_files
+from etalon.units import shown
 
 
-class Measure(Table):
-    """What the graphs over time are taken of."""
-
-    pair: tuple[Rack, Rack] | None = None
-    """The rack pair under test; without it, that of the first workload, or 0 to 1 if there are only programs."""
-    weeks_per_run: int = Field(default=3, strict=True, ge=1, le=1000)
-    """Length in weeks of the pieces that the expected-sequence graph averages."""
-
-
-class Plan(Table):
-    """An experiment: network, schedule, transports, workload. Times are virtual (as the papers print them)."""
-
-    name: Name = "experiment"
-    """Names the folder of the results; without it, the name of the file."""
-    description: str = ""
-    """A sentence for the report."""
-    seed: int = Field(default=1, strict=True, ge=0, le=2**63 - 1)
-    """Seed of all random streams."""
-    duration: Duration = 960 * MS
-    """How long the experiment lasts."""
-    warmup: Time = Field(default_factory=lambda data: int(data.get("duration", 0)) // 20)
-    """Measurement covers [warmup, duration). Default: a twentieth of the duration."""
-    tdf: int = Field(default=20, strict=True, ge=1, le=10_000)
-    """Time dilation factor: how many times as fast as the network's the clocks of the end hosts run."""
-    end_when_done: bool = Field(default=False, strict=True)
-    """The experiment ends early once every flow and every job is over; programs do not count."""
-    network: AnyNetwork = Network()
-    schedule: AnySchedule = Strobe()
-    tcp: Tcp = Tcp()
-    measure: Measure = Measure()
-    bulk: tuple[Bulk, ...] = ()
-    flow: tuple[Flow, ...] = ()
-    rings: tuple[Rings, ...] = ()
-    shuffle: tuple[Shuffle, ...] = ()
-    incast: tuple[Incast, ...] = ()
-    poisson: tuple[Poisson, ...] = ()
-    trace: tuple[Trace, ...] = ()
-    dfsio: tuple[Dfsio, ...] = ()
-    program: tuple[Program, ...] = ()
+class Plan(Experiment):
+    """An experiment that can be run: network, schedule, transports, workload."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -162,70 +110,21 @@ class Plan(Table):
         """The resolved plan that an engine runs: integers, with the unit in the key."""
         return resolve(self)
 
-    @property
-    def workloads(self) -> tuple[Workload, ...]:
-        """All that the engine sends."""
-        return tuple(workload for kind in WORKLOADS for workload in getattr(self, kind))
-
-    def named_workloads(self) -> Iterator[tuple[str, Workload]]:
-        """Each workload with its dotted key; a number only where there are several."""
-        for kind in WORKLOADS:
-            workloads: tuple[Workload, ...] = getattr(self, kind)
-            for index, workload in enumerate(workloads):
-                yield f"{kind}.{index}" if len(workloads) > 1 else kind, workload
-
-    def setting(self, key: str = "") -> Setting:
-        """What the workload at `key` needs to know of this experiment."""
-        network = self.network
-        if isinstance(network, Dumbbell):
-            rate = min(stage.rate for stage in network.path if stage.rate is not None)
-            rates = rate, rate
-        else:
-            rates = network.packet.rate, network.circuit.rate
-        return Setting(network.racks, network.hosts, self.duration, self.seed, *rates, key)
-
-    @cached_property
-    def flows(self) -> list[dict[str, Any]]:
-        """Every flow as the core takes it, in the order of `WORKLOADS`."""
-        return [
-            flow
-            for kind in WORKLOADS
-            for index, workload in enumerate(getattr(self, kind))
-            for flow in workload.all_flows(self.setting(f"{kind}.{index}"))
-        ]
-
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the resolved plan, in hex: two plans with the same digest are the same experiment."""
         canonical = json.dumps(self.resolve(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
-    @property
-    def measured_pair(self) -> tuple[int, int]:
-        """Source and destination rack of the pair under test."""
-        if self.measure.pair is not None:
-            return self.measure.pair
-        return self.workloads[0].racks if self.workloads else (0, 1)
-
     @cached_property
     def week_ns(self) -> int:
         """Length of the schedule's week in ns; 0 without circuits."""
-        week = self.resolve()["schedule"]
-        return sum(c["day_ns"] + c["night_ns"] for c in week["configurations"]) if week else 0
+        return week_ns(self)
 
     @property
     def warnings(self) -> list[str]:
         """Sentences about what the plan probably does not mean."""
         return list(check.warnings(self))
-
-
-WORKLOADS: dict[str, type[Workload]] = {
-    name: table
-    for name, field in Plan.model_fields.items()
-    for table in get_args(field.annotation)[:1]
-    if isinstance(table, type) and issubclass(table, Workload)
-}
-"""The tables that flows come from, in the order of the flows: fields of `Plan`."""
 
 
 def _place(values: dict[str, Any], folder: Path) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from etalon.plan.experiment import Experiment
 from etalon.plan.network import Dumbbell, Hosts, Network, Stage
-
-if TYPE_CHECKING:
-    from etalon.plan.plan import Plan
-    from etalon.plan.tcp import Tcp
+from etalon.plan.tcp import Tcp
 
 
-def resolve(plan: Plan) -> dict[str, Any]:
+def resolve(plan: Experiment) -> dict[str, Any]:
     """All that an engine needs to know; see `Plan.resolve`."""
     network = plan.network
     resolved = {
@@ -34,10 +32,16 @@ def resolve(plan: Plan) -> dict[str, Any]:
     return resolved
 
 
-def _week(plan: Plan) -> dict[str, Any] | None:
+def _week(plan: Experiment) -> dict[str, Any] | None:
     if isinstance(plan.network, Dumbbell):
         return None
     return plan.schedule.resolve(plan.network, plan.seed)
+
+
+def week_ns(plan: Experiment) -> int:
+    """Length of the schedule's week in ns; 0 without circuits."""
+    week = _week(plan)
+    return sum(c["day_ns"] + c["night_ns"] for c in week["configurations"]) if week else 0
 
 
 def _rdcn(network: Network) -> dict[str, Any]:

@@ -1,159 +1,34 @@
-"""A sweep drawn: which of its keys goes along the axis, which tells the series apart; figures and a report."""
+"""The report of a sweep: its figures and its table."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from etalon import figures, report
-from etalon.errors import EtalonError
-from etalon.units import RATE, SIZE, TIME, Quantity
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from etalon.campaign.sweeps import Sweep
-    from etalon.results import Run
-
-_AXES: tuple[tuple[Quantity, float, str], ...] = (
-    (TIME, 1e3, "µs"),
-    (RATE, 1e9, "Gb/s"),
-    (SIZE, 1e3, "kB"),
-)
-"""Quantities that an axis shows as numbers: in which unit, and how much of the plan's that is."""
-
-_BY_NAME = "congestion_controls"
-"""The figure whose axis has names, not numbers."""
-
-
-def draw(
-    sweep: Sweep, name: str, x: str | None = None, series: str | None = None, **more: Any
-) -> Figure:
-    """See `Sweep.plot`."""
-    figure: Figure = _drawn(figures.get(name).draw, sweep, name, x, series, more)
-    return figure
+from etalon import figures
+from etalon.campaign.sweeps import Sweep
+from etalon.figures import sweeps
+from etalon.report.page import Code, Picture, Section, Table
+from etalon.report.page import write as write_page
+from etalon.report.runs import MOST_ROWS
 
 
 def write(sweep: Sweep, folder: Path) -> Path:
     """Draws the figures that suit the sweep into `folder`/figures and writes `folder`/report.html."""
     pictures = []
-    for name, caption in suitable(sweep).items():
-        png, _ = figures.save(draw(sweep, name), folder / "figures", name)
-        web = _drawn(figures.get(name).interactive, sweep, name, None, None, {})
-        pictures.append(report.Picture(caption, png, web))
+    for name, caption in sweeps.suitable(sweep).items():
+        png, _ = figures.save(sweeps.draw(sweep, name), folder / "figures", name)
+        web = sweeps.interactive(sweep, name)
+        pictures.append(Picture(caption, png, web))
     table = sweep.table
     empty = [column for column in table.columns if table[column].null_count() == table.height]
     caption = f"{table.height} runs; table.parquet and table.csv have all columns"
-    shown = table.drop(empty).head(report.MOST_ROWS)
-    sections = [report.Section("Figures", pictures)] if pictures else []
+    shown = table.drop(empty).head(MOST_ROWS)
+    sections = [Section("Figures", pictures)] if pictures else []
     sections += [
-        report.Section("Runs", [report.Table(shown.columns, shown.rows(), caption)]),
-        report.Section("Plan", [report.Code(sweep.plan.to_toml())]),
+        Section("Runs", [Table(shown.columns, shown.rows(), caption)]),
+        Section("Plan", [Code(sweep.plan.to_toml())]),
     ]
-    keys = ", ".join(varied(sweep)) or "the seed"
-    return report.write(
+    keys = ", ".join(sweeps.varied(sweep)) or "the seed"
+    return write_page(
         folder / "report.html", f"{sweep.plan.name}, sweep", sections, subtitle=f"over {keys}"
-    )
-
-
-def suitable(sweep: Sweep) -> dict[str, str]:
-    """Name and caption of the figures that can be drawn without being told what goes where."""
-    keys = varied(sweep)
-    numeric = [key for key in keys if axis(key, _values(sweep, key)) is not None]
-    controls = [key for key in keys if key.endswith(".cc")]
-    if not sweep.plan.week_ns:
-        captions = {}
-    elif keys and keys == controls[:1]:
-        return {_BY_NAME: "Circuit utilisation of the measured pair by congestion control."}
-    else:
-        captions = {"utilization": "Circuit utilisation of the measured pair."}
-    captions["latency"] = "Time in the switch of packets over 1000 B of the measured pair."
-    return captions if len(numeric) == 1 and len(keys) == 1 + len(controls) <= 2 else {}
-
-
-def varied(sweep: Sweep) -> list[str]:
-    """The keys that take more than one value, but for the seed."""
-    keys = dict.fromkeys(key for point in sweep.points for key in point.values if key != "seed")
-    return [key for key in keys if len(_values(sweep, key)) > 1]
-
-
-def _values(sweep: Sweep, key: str) -> list[Any]:
-    values: list[Any] = []
-    for point in sweep.points:
-        if point.values.get(key) not in values:
-            values.append(point.values.get(key))
-    return values
-
-
-def axis(key: str, values: Sequence[Any]) -> tuple[str, list[float]] | None:
-    """Label of an axis and the values as numbers; None if they are none."""
-    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
-        return key, list(values)
-    for quantity, unit, name in _AXES:
-        try:
-            return f"{key} ({name})", [quantity.parse(value) / unit for value in values]
-        except (ValueError, TypeError):
-            continue
-    return None
-
-
-def _drawn(
-    function: Callable[..., Any],
-    sweep: Sweep,
-    name: str,
-    x: str | None,
-    series: str | None,
-    more: dict[str, Any],
-) -> Any:
-    """Calls the figure's function with the runs by series and by place on the axis."""
-    _check(name)
-    keys = varied(sweep)
-    x = x or _default_x(sweep, name, keys)
-    others = [key for key in keys if key not in (x, series)]
-    if series is None and others:
-        series = others.pop()
-    unknown = {x, series} - {*keys, None}
-    if unknown:
-        raise EtalonError(
-            f"the sweep does not vary {', '.join(map(str, unknown))}; it varies {', '.join(keys)}"
-        )
-    if others:
-        raise EtalonError(
-            f"the sweep varies {', '.join(keys)}: one of them for x and one for series can be drawn at a time"
-        )
-    values = _values(sweep, x)
-    label, places = axis(x, values) or (x, values)
-    if name != _BY_NAME and axis(x, values) is None:
-        raise EtalonError(f"the values of {x} are not numbers, so they have no place on an axis")
-    points: dict[Any, dict[Any, list[Run]]] = {}
-    for point, run in zip(sweep.points, sweep.runs, strict=True):
-        line = points.setdefault("" if series is None else point.values[series], {})
-        line.setdefault(places[values.index(point.values[x])], []).append(run)
-    if "xlabel" in inspect.signature(function).parameters:
-        more = {"xlabel": label} | more
-    return function(points, **more)
-
-
-def _check(name: str) -> None:
-    if figures.get(name).of_a_run:
-        there = ", ".join(entry.name for entry in figures.FIGURES if not entry.of_a_run)
-        raise EtalonError(f"the figure {name} shows one run; a sweep has {there}")
-
-
-def _default_x(sweep: Sweep, name: str, keys: Sequence[str]) -> str:
-    def fits(key: str) -> bool:
-        return (
-            key.endswith(".cc") if name == _BY_NAME else axis(key, _values(sweep, key)) is not None
-        )
-
-    fitting = [key for key in keys if fits(key)]
-    if len(fitting) == 1:
-        return fitting[0]
-    kind = "congestion controls" if name == _BY_NAME else "numbers"
-    raise EtalonError(
-        f"x must be one of the keys that vary: {', '.join(keys)}"
-        if fitting
-        else f"{name} needs a key that varies over {kind}; the sweep varies {', '.join(keys) or 'the seed alone'}"
     )

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from etalon import engine as engines
-from etalon.errors import EtalonError, Interrupted
+from etalon.campaign.runs import prepare, run_missing
+from etalon.campaign.store import Store
+from etalon.engine import Engine, Progress
+from etalon.errors import EtalonError
 from etalon.plan import Plan
-from etalon.reproduce import output, table
-from etalon.reproduce.cache import Cache
+from etalon.reproduce import output, points, table
 from etalon.reproduce.claims import Judged, judge
 from etalon.reproduce.paper import FigureEntry, Paper, Point, X
 from etalon.reproduce.results import Results
@@ -43,9 +45,21 @@ class Reproduction:
         return [judged.as_dict() for judged in self.judged]
 
     def print(self) -> None:
-        """Prints the table of claims to standard output."""
+        """Prints the table of claims to standard output, what it comes to, and where everything lies."""
+        from rich.console import Console
+
         table.show(self.judged)
-        table.say(self)
+        console = Console(highlight=False, soft_wrap=True)
+        console.print()
+        console.print(f"[bold]{table.total(self.judged)}[/]")
+        whole = self.interrupted or self.measured == self.runs
+        kept = "" if whole else ", the others were there"
+        console.print(f"{self.measured} of {self.runs} runs made in {self.seconds:.0f} s{kept}")
+        if self.interrupted:
+            console.print(
+                "[yellow]interrupted:[/] the finished runs are kept; the same command goes on from there"
+            )
+        console.print(f"report: {self.folder / 'report.html'}")
 
 
 def plans(name: str, figures: Sequence[str] | None, engine: str) -> list[Plan]:
@@ -58,11 +72,11 @@ def reproduce(
     name: str,
     figures: Sequence[str] | None = None,
     *,
-    engine: str = "sim",
+    engine: str | Engine = "sim",
     jobs: int | None = None,
     out: str | Path | None = None,
     force: bool = False,
-    progress: engines.Progress | None = None,
+    progress: Progress | None = None,
 ) -> Reproduction:
     """Reproduces figures of a paper (all without `figures`) on an engine, `jobs` runs at a time.
 
@@ -70,41 +84,41 @@ def reproduce(
     not run again by the same version; `force` runs all of them again. Figures, report, claims.md and results.json there
     cover every figure whose points are there.
     """
-    paper = Paper.load(name, engine)
-    folder = Path(out) if out is not None else default_folder(paper, engine)
+    paper = Paper.load(name, engines.named(engine).NAME)
+    folder = Path(out) if out is not None else default_folder(paper)
     chosen = paper.choose(figures)
     needed = _plans(paper.points(chosen))
-    engines.prepare(needed, engine)
+    running = engines.check(needed, engine)
+    prepare(needed, running)
     output.claim(folder, paper)
-    cache = Cache(folder, engines.named(engine))
+    store = points.store_in(folder, running)
     began = time.monotonic()
+    work = _Work(len(needed), progress)
     try:
         everything = paper.points(list(paper.head.figure))
-        cache.forget(_plans(everything), all_of_it=force)
-        missing = [plan for plan in needed if not cache.has(plan)]
-        work = _Work(len(missing), progress)
-        interrupted = _run(missing, cache, engine, jobs, work.running)
+        points.forget(folder, running, _plans(everything), all_of_it=force)
+        done = run_missing(needed, store, jobs=jobs, progress=work.running)
     except OSError as error:
         raise EtalonError(f"{folder}: could not be written: {error.strerror or error}") from error
 
-    runs, lacking = _collect(everything, cache)
+    runs, lacking = _collect(everything, store)
     results = Results(paper, runs, lacking)
     complete = [figure for figure in paper.head.figure if _complete(paper, figure, runs, lacking)]
     ids = {figure.id for figure in (*chosen, *complete)}
     covered = [figure for figure in paper.head.figure if figure.id in ids]
     judged = judge(paper, results, [figure.id for figure in covered])
     output.write(
-        folder, paper, results, covered, judged, interrupted=interrupted, progress=work.drawing
+        folder, paper, results, covered, judged, interrupted=done.interrupted, progress=work.drawing
     )
     asked = {figure.id for figure in chosen}
     return Reproduction(
         paper,
         [one for one in judged if one.claim.group.figure in asked],
         folder,
-        measured=sum(cache.has(plan) for plan in missing),
+        measured=sum(not run.partial for run in done.runs.values()),
         runs=len(needed),
         seconds=time.monotonic() - began,
-        interrupted=interrupted,
+        interrupted=done.interrupted,
     )
 
 
@@ -113,7 +127,7 @@ class _Work:
     """Progress over runs and then figures. Drawing all figures takes about as long as `DRAWING` runs."""
 
     runs: int
-    progress: engines.Progress | None
+    progress: Progress | None
 
     DRAWING: ClassVar = 12
 
@@ -128,49 +142,27 @@ class _Work:
             self.progress(done / (self.runs + self.DRAWING))
 
 
-def default_folder(paper: Paper, engine: str) -> Path:
+def default_folder(paper: Paper) -> Path:
     """Where a reproduction goes if nothing else is said: each engine has its own."""
-    return RUNS / f"reproduce-{paper.name}{'' if engine == 'sim' else f'-{engine}'}"
+    return RUNS / f"reproduce-{paper.name}{'' if paper.engine == 'sim' else f'-{paper.engine}'}"
 
 
-def _plans(points: Sequence[Point]) -> list[Plan]:
+def _plans(wanted: Sequence[Point]) -> list[Plan]:
     """The plans of points, each once however many points share it."""
-    return list({plan.digest: plan for point in points for plan in point.plans}.values())
+    return list({plan.digest: plan for point in wanted for plan in point.plans}.values())
 
 
-def _run(
-    plans: Sequence[Plan],
-    cache: Cache,
-    engine: str,
-    jobs: int | None,
-    progress: engines.Progress | None,
-) -> bool:
-    """Runs plans and keeps each run as soon as it is complete; says whether Ctrl-C came."""
-
-    def keep(_: int, run: Run) -> None:
-        cache.add(run)
-
-    try:
-        engines.execute(plans, engine=engine, jobs=jobs, progress=progress, done=keep)
-    except Interrupted as stop:
-        for run in stop.runs:
-            if not run.partial and not cache.has(run.plan):
-                cache.add(run)
-        return True
-    return False
-
-
-def _collect(points: Sequence[Point], cache: Cache) -> tuple[_Runs, _Lacking]:
+def _collect(wanted: Sequence[Point], store: Store) -> tuple[_Runs, _Lacking]:
     """Runs by series and x where all seeds are there, and what this version cannot run."""
     runs: _Runs = {}
     loaded: dict[str, Run] = {}
-    for point in points:
+    for point in wanted:
         for plan in point.plans:
-            if plan.digest not in loaded and cache.has(plan):
-                loaded[plan.digest] = cache.load(plan)
+            if plan.digest not in loaded and store.has(plan):
+                loaded[plan.digest] = store.load(plan)
         if point.plans and all(plan.digest in loaded for plan in point.plans):
             runs[point.series, point.x] = [loaded[plan.digest] for plan in point.plans]
-    return runs, {(point.series, point.x): point.missing for point in points if not point.plans}
+    return runs, {(point.series, point.x): point.missing for point in wanted if not point.plans}
 
 
 def _complete(paper: Paper, figure: FigureEntry, runs: _Runs, lacking: _Lacking) -> bool:

@@ -5,12 +5,8 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from etalon.reproduce.claims import NOT_MEASURED, NOT_YET, REPRODUCED, Judged
-
-if TYPE_CHECKING:
-    from etalon.reproduce.run import Reproduction
 
 COLUMNS = ("figure", "claim", "published", "measured", "tolerance", "verdict")
 
@@ -54,23 +50,6 @@ def show(claims: Sequence[Judged]) -> None:
         table.add_row("" if figure == last else f"[bold]{figure}[/]", *others)
         last = figure
     Console(width=None if sys.stdout.isatty() else 160).print(table)
-
-
-def say(result: Reproduction) -> None:
-    """Prints what it comes to, and where everything lies."""
-    from rich.console import Console
-
-    console = Console(highlight=False, soft_wrap=True)
-    console.print()
-    console.print(f"[bold]{total(result.judged)}[/]")
-    whole = result.interrupted or result.measured == result.runs
-    kept = "" if whole else ", the others were there"
-    console.print(f"{result.measured} of {result.runs} runs made in {result.seconds:.0f} s{kept}")
-    if result.interrupted:
-        console.print(
-            "[yellow]interrupted:[/] the finished runs are kept; the same command goes on from there"
-        )
-    console.print(f"report: {result.folder / 'report.html'}")
 
 
 def total(claims: Sequence[Judged]) -> str:

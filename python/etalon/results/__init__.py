@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from etalon.results.run import TABLES, Run
+from etalon.results.run import Run
+from etalon.results.tables import TABLES
 
 __all__ = ["TABLES", "Run"]

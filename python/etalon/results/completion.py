@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
-
-if TYPE_CHECKING:
-    from etalon.results.run import Run
 
 ETHERNET_AND_IP = 34
 TCP_HEADER = 20
@@ -16,21 +13,20 @@ TIMESTAMPS = 12
 PERCENTILES = (50, 99, 99.9)
 
 
-def completions(run: Run) -> pl.DataFrame:
-    """The finite flows, one row each.
+def completions(flows: pl.DataFrame, plan: dict[str, Any], end: int) -> pl.DataFrame:
+    """The finite flows of a run of this resolved plan up to `end` (ns), one row each.
 
     `fct_us` is the time from a flow's start to the arrival of its last byte, null if it did not finish. `lasted_us` is
     that, or for a flow that did not finish the time until it was killed or the run ended. `slowdown` is `fct_us` over
     the flow's `ideal_us`.
     """
-    end = int(run.meta["simulated_ns"])
-    flows = run.flows.filter((pl.col("bytes") >= 0) & (pl.col("start_ns") < end))
+    flows = flows.filter((pl.col("bytes") >= 0) & (pl.col("start_ns") < end))
     if "class" not in flows.columns:  # of an older version
         flows = flows.with_columns(pl.lit("").alias("class"), stop_ns=pl.lit(-1))
     finished = pl.col("end_ns") >= 0
     killed = pl.when(pl.col("stop_ns") >= 0).then(pl.min_horizontal("stop_ns", pl.lit(end)))
     last = pl.when(finished).then("end_ns").otherwise(killed.otherwise(end))
-    fixed_ns, per_byte, per_segment, mss = _ideal(run.plan.resolve())
+    fixed_ns, per_byte, per_segment, mss = _ideal(plan)
     ideal_ns = (
         fixed_ns + pl.col("bytes") * per_byte + ((pl.col("bytes") + (mss - 1)) // mss) * per_segment
     )
@@ -70,13 +66,12 @@ def _ideal(plan: dict[str, Any]) -> tuple[float, float, float, int]:
     return fixed, per_byte, (header - mss) * per_byte, mss
 
 
-def by_class(run: Run) -> pl.DataFrame:
-    """One row a class of finite flows, in alphabetical order; flows without a class have an empty one.
+def by_class(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row a class of the flows of `completions`, in alphabetical order; flows without a class have an empty one.
 
     Completion times in microseconds, of the flows that finished; `lasted` counts the others too, with the time they
     had. Throughput is the median of size over completion time. Bytes are those of the measured time.
     """
-    rows = completions(run)
 
     def percentiles(column: str) -> list[pl.Expr]:
         return [
@@ -109,10 +104,9 @@ def by_class(run: Run) -> pl.DataFrame:
 
 
 def percentile(
-    run: Run, part: float, flow_class: str | None = None, column: str = "fct_us"
+    rows: pl.DataFrame, part: float, flow_class: str | None = None, column: str = "fct_us"
 ) -> float | None:
     """A percentile of a column of `completions`, of one class or of all finite flows; None if there is nothing."""
-    rows = completions(run)
     if flow_class is not None:
         rows = rows.filter(pl.col("class") == flow_class)
     values = rows[column].drop_nulls()

@@ -5,10 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal, Protocol
 
-if TYPE_CHECKING:
-    from etalon.results.run import Run
+
+class Measured(Protocol):
+    """What metrics need to know of a run; `Run` says what each is."""
+
+    @property
+    def circuit_utilization(self) -> float | None: ...
+    @property
+    def packet_utilization(self) -> float | None: ...
+    @property
+    def goodput(self) -> float | None: ...
+    @property
+    def drops(self) -> int: ...
+    @property
+    def bytes_unfinished(self) -> int: ...
+    @property
+    def job_time(self) -> float | None: ...
+    @property
+    def write_throughput(self) -> float | None: ...
+    def latency(self, percentile: float, network: str | None = None) -> float: ...
+    def counted(self, counter: str) -> int | None: ...
+    def total(self, table: Literal["flows", "pairs"], column: str) -> int: ...
+    def fct_percentile(self, percentile: float) -> float | None: ...
+    def slowdown(self, percentile: float) -> float | None: ...
+    def write_time(self, percentile: float) -> float | None: ...
 
 
 @dataclass(frozen=True)
@@ -18,7 +40,7 @@ class Metric:
     name: str
     description: str
     unit: str
-    of: Callable[[Run], float | None]
+    of: Callable[[Measured], float | None]
 
 
 METRICS: dict[str, Metric] = {
@@ -154,7 +176,7 @@ METRICS: dict[str, Metric] = {
 }
 
 
-def summary(run: Run) -> dict[str, float | None]:
+def summary(run: Measured) -> dict[str, float | None]:
     """Every metric of a run."""
     values = {name: metric.of(run) for name, metric in METRICS.items()}
     return {

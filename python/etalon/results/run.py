@@ -1,13 +1,12 @@
-"""A run: the plan, what the engine measured, and the numbers that are read off it."""
+"""A run: its tables, and the numbers that are read off them."""
 
 from __future__ import annotations
 
 import math
-import shlex
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,103 +14,25 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from etalon.errors import EtalonError
-from etalon.plan import Plan
-from etalon.plan.workloads.base import write_host
-from etalon.results import completion, metrics
+from etalon.results import completion, metrics, store
+from etalon.results.tables import Tables
 
 if TYPE_CHECKING:
     from etalon.figures import Plots
 
-TABLES = ("flows", "pairs", "latency_histogram", "sequence", "days")
-"""The tables of a run, each a Parquet file of its folder."""
 
-
-COUNTERS = ("bytes_delivered", "retransmits", "rtos", "tlps", "recoveries", "undos")
-"""Columns of flows that the hosts count: null if a run on Linux stopped before they could tell, -1 from the core."""
-
-PROGRAMS = {
-    "program": pl.Int64,
-    "name": pl.String,
-    "host": pl.String,
-    "command": pl.String,
-    "start_ns": pl.Int64,
-    "end_ns": pl.Int64,
-    "status": pl.Int64,
-    "out": pl.String,
-    "err": pl.String,
-}
-"""Columns of the table of programs. A program that the end of the experiment cut off has no `end_ns` and no `status`;
-`out` and `err` name the files with its output, in the run's folder."""
-
-
-WRITES = dict.fromkeys(
-    ("job", "writer", "rack", "host", "bytes", "bytes_written", "start_ns", "end_ns"), pl.Int64
-)
-"""Columns of the table of files."""
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """One run of a plan. Times in the tables are virtual, in the unit that the column's name says."""
-
-    plan: Plan
-    meta: dict[str, Any]
-    """Digest over all events, seed, version, engine, whether the run is partial, counts of events and packets."""
-    flows: pl.DataFrame
-    """One row a flow."""
-    pairs: pl.DataFrame
-    """One row a rack pair that carried data."""
-    latency_histogram: pl.DataFrame
-    """One row a nonempty bin: time in the switch of packets over 1000 B, by pair and network."""
-    sequence: pl.DataFrame
-    """Expected-sequence graph, VOQ length and cwnd of the measured pair over `weeks_per_run` weeks, in steps of 1 us."""
-    days: pl.DataFrame
-    """Lengths of days and weeks and the rates in them, as they came out."""
-    writes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=WRITES))
-    """One row a file that a job wrote to HDFS; `end_ns` is -1 if it was not finished."""
-    programs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PROGRAMS))
-    """One row a program of the plan, with its exit status (128 + n if signal n ended it)."""
-    outputs: Mapping[str, bytes] = field(default_factory=dict)
-    """What the programs wrote, by the names that `programs` gives."""
-    console: str = ""
-    """The end of what the kernel said, if it failed."""
-
-    @classmethod
-    def from_core(
-        cls, plan: Plan, answer: Mapping[str, Any], engine: str, engine_build: str
-    ) -> Run:
-        """Takes what the engine returned."""
-        tables: dict[str, Any] = {
-            name: pl.DataFrame(dict(answer[_core_name(name)])) for name in TABLES
-        }
-        meta = {
-            **answer["meta"],
-            "name": plan.name,
-            "engine": engine,
-            "seed": plan.seed,
-            "plan_digest": plan.digest,
-            "build": engine_build,
-        }
-        tables["flows"] = tables["flows"].with_columns(
-            pl.when(pl.col(name) >= 0).then(pl.col(name)) for name in COUNTERS
-        )
-        if plan.dfsio:
-            tables["writes"] = pl.DataFrame(dict(answer["writes"]))
-        programs, outputs = _programs(plan, answer.get("programs", ()))
-        return cls(plan=plan, meta=meta, programs=programs, outputs=outputs, **tables)
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(Tables):
+    """One run of a plan."""
 
     @classmethod
     def load(cls, folder: str | Path) -> Run:
         """Reads a run's folder back."""
-        from etalon.results import store
-
-        return store.load_run(Path(folder))
+        return cls(**vars(store.load(Path(folder))))
 
     def save(self, folder: str | Path, force: bool = False) -> Path:
         """Writes plan, tables and metadata to a folder, all or nothing. Returns the folder."""
-        from etalon.results import store
-
-        return store.save_run(self, Path(folder), force=force)
+        return store.save(self, self.summary(), Path(folder), force=force)
 
     @property
     def partial(self) -> bool:
@@ -198,7 +119,7 @@ class Run:
 
     def fct(self) -> pl.DataFrame:
         """Completion times of the finite flows in microseconds (null: not finished), one row a flow."""
-        return completion.completions(self).select(
+        return self._completions.select(
             "flow",
             "src_rack",
             "src_host",
@@ -222,15 +143,15 @@ class Run:
         Of one class of flows, or of all. With `unfinished`, flows that did not finish count too, with the time that they had.
         """
         column = "lasted_us" if unfinished else "fct_us"
-        return completion.percentile(self, percentile, flow_class, column)
+        return completion.percentile(self._completions, percentile, flow_class, column)
 
     def slowdown(self, percentile: float, flow_class: str | None = None) -> float | None:
         """A percentile of completion time over the time on an empty network; None if no flow finished."""
-        return completion.percentile(self, percentile, flow_class, "slowdown")
+        return completion.percentile(self._completions, percentile, flow_class, "slowdown")
 
     def by_class(self) -> pl.DataFrame:
         """Completion times, slowdown, throughput and bytes of the finite flows, one row a class."""
-        return completion.by_class(self)
+        return completion.by_class(self._completions)
 
     @property
     def bytes_unfinished(self) -> int:
@@ -318,6 +239,12 @@ class Run:
         circuit = "" if utilization is None else f", circuit {100 * utilization:.1f} %"
         return f"<Run {self.plan.name}, seed {self.plan.seed}{circuit}{mark}>"
 
+    @cached_property
+    def _completions(self) -> pl.DataFrame:
+        """The finite flows, with what `completion` adds."""
+        end = int(self.meta["simulated_ns"])
+        return completion.completions(self.flows, self.plan.resolve(), end)
+
     def _row_of_pair(self) -> dict[str, Any] | None:
         """The measured pair's row of `pairs`; None if it carried nothing."""
         src, dst = self.plan.measured_pair
@@ -330,34 +257,6 @@ class Run:
         return None if value is None or not math.isfinite(value) else float(value)
 
 
-def _programs(
-    plan: Plan, answers: Sequence[Mapping[str, Any]]
-) -> tuple[pl.DataFrame, dict[str, bytes]]:
-    """The table of programs, and their output by the name of its file."""
-    rows, outputs = [], {}
-    for index, (program, answer) in enumerate(zip(plan.program, answers, strict=True)):
-        host = write_host(program.host)
-        stem = f"programs/{index}-{host}-{program.label}"
-        for suffix, content in (("out", answer["stdout"]), ("err", answer["stderr"])):
-            outputs[f"{stem}.{suffix}"] = content
-        # At the end hosts are shut down, and programs with them: how those end says nothing.
-        cut_off = answer["end_ns"] is None or answer["end_ns"] >= plan.duration
-        rows.append(
-            {
-                "program": index,
-                "name": program.label,
-                "host": host,
-                "command": shlex.join(program.command),
-                "start_ns": program.start,
-                "end_ns": None if cut_off else answer["end_ns"],
-                "status": None if cut_off else answer["status"],
-                "out": f"{stem}.out",
-                "err": f"{stem}.err",
-            }
-        )
-    return pl.DataFrame(rows, schema=PROGRAMS), outputs
-
-
 def _ending(status: int) -> str:
     """How a program ended, in words."""
     if status == 127:
@@ -366,7 +265,3 @@ def _ending(status: int) -> str:
         with suppress(ValueError):
             return f"was ended by {signal.Signals(status - 128).name}"
     return f"failed with exit status {status}"
-
-
-def _core_name(table: str) -> str:
-    return "latency" if table == "latency_histogram" else table

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ import tomli_w
 from etalon import files
 from etalon.errors import EtalonError, Occupied, PlanError
 from etalon.plan import Plan
-from etalon.results.run import PROGRAMS, TABLES, WRITES, Run
+from etalon.results.tables import PROGRAMS, TABLES, WRITES, Tables
 
 RUN = "run.json"
 PLAN = "plan.toml"
@@ -92,14 +92,14 @@ def _put(draft: Path, folder: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def save_run(run: Run, folder: Path, force: bool = False) -> Path:
-    """Writes a run to a folder, all or nothing."""
+def save(tables: Tables, summary: Mapping[str, Any], folder: Path, force: bool = False) -> Path:
+    """Writes a run to a folder, all or nothing, with the numbers that sum it up."""
     with new_folder(folder, force) as draft:
-        write_run(run, draft)
+        _write(tables, summary, draft)
     return folder
 
 
-def write_run(run: Run, draft: Path) -> None:
+def _write(run: Tables, summary: Mapping[str, Any], draft: Path) -> None:
     """Writes a run's files into a folder that is being made."""
     plan, copies = run.plan.to_files()
     for name, content in copies.items():
@@ -116,7 +116,7 @@ def write_run(run: Run, draft: Path) -> None:
             files.put(draft / name, output)
     if run.console:
         files.put(draft / CONSOLE, run.console)
-    document = {**run.meta, "summary": run.summary()}
+    document = {**run.meta, "summary": dict(summary)}
     files.put(draft / RUN, json.dumps(document, indent=2) + "\n")
 
 
@@ -127,7 +127,7 @@ def put_table(path: Path, table: pl.DataFrame) -> None:
     files.put(path, buffer.getvalue())
 
 
-def load_run(folder: Path) -> Run:
+def load(folder: Path) -> Tables:
     """Reads a run's folder."""
     meta = read_meta(folder)
     if meta is None:
@@ -141,7 +141,7 @@ def load_run(folder: Path) -> Run:
     writes = _read_table(folder / WRITE_TABLE) if plan.dfsio else pl.DataFrame(schema=WRITES)
     outputs = {name: _read(folder / name) for suffix in ("out", "err") for name in programs[suffix]}
     console = folder / CONSOLE
-    return Run(
+    return Tables(
         plan=plan,
         meta=meta,
         writes=writes,
@@ -185,7 +185,7 @@ def complete(folder: Path) -> bool:
     return (folder / SWEEP).is_file() or (meta is not None and not meta.get("partial", True))
 
 
-def unfinished(folder: Path, plan: Plan, engine: str = "sim") -> bool:
+def unfinished(folder: Path, plan: Plan, engine: str) -> bool:
     """Whether the folder holds partial results of this plan on this engine, which a new run may replace."""
     meta = read_meta(folder)
     return (
@@ -196,15 +196,13 @@ def unfinished(folder: Path, plan: Plan, engine: str = "sim") -> bool:
     )
 
 
-def finished(folder: Path, plan: Plan, engine: str = "sim") -> bool:
+def finished(folder: Path, plan: Plan, engine: str, build: str) -> bool:
     """Whether the folder holds this plan's complete results, made by this build of the engine."""
-    from etalon import engine as engines
-
     meta = read_meta(folder)
     return (
         meta is not None
         and not meta.get("partial", True)
         and meta.get("plan_digest") == plan.digest
         and meta.get("engine") == engine
-        and meta.get("build") == engines.named(engine).digest(plan)
+        and meta.get("build") == build
     )

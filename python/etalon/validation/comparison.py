@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from etalon import engine as engines
+from etalon.campaign.runs import run_all
+from etalon.engine import Progress
 from etalon.results import Run
 from etalon.validation.experiments import Experiment
 
@@ -85,7 +86,7 @@ def compare(
     experiments: Sequence[Experiment],
     *,
     jobs: int | None = None,
-    progress: engines.Progress | None = None,
+    progress: Progress | None = None,
 ) -> list[Comparison]:
     """Runs every experiment on both engines, `jobs` at a time."""
     plans = [experiment.plan for experiment in experiments]
@@ -95,8 +96,8 @@ def compare(
         if progress is not None:
             progress(simulated + (1 - simulated) * share)
 
-    sim = engines.execute(plans, engine="sim", jobs=jobs)
+    sim = run_all(plans, "sim", jobs=jobs)
     if progress is not None:
         progress(simulated)
-    linux = engines.execute(plans, engine="linux", jobs=jobs, progress=of_linux)
+    linux = run_all(plans, "linux", jobs=jobs, progress=of_linux)
     return [Comparison(*row) for row in zip(experiments, sim, linux, strict=True)]

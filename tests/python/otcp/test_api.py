@@ -24,9 +24,9 @@ pytest.importorskip("uvicorn", reason="the extra otcp is not installed")
 from etalon.errors import PlanError
 from etalon.otcp import groups
 from etalon.otcp.api import server
-from etalon.otcp.api.app import Service
 from etalon.otcp.api.auth import Tokens, make
 from etalon.otcp.api.limits import Rate
+from etalon.otcp.api.service import Service
 from etalon.otcp.config import Config
 from etalon.otcp.controller import Controller
 from etalon.otcp.measuring import Measuring

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
-from typing import Protocol, TypedDict, Unpack
+from typing import Protocol
 
-from etalon.engine import Done, Progress
+from etalon.engine import Engine, Progress
 from etalon.errors import PlanError
 from etalon.plan import Plan
 from etalon.results import Run
 
-
-class Options(TypedDict):
-    """Those of `etalon.engine.execute`."""
-
-    engine: str
-    jobs: int | None
-    progress: Progress | None
-    done: Done | None
+Done = Callable[[int, Run], None]
+"""Told each run, with its place in the list of plans, as soon as it is complete."""
 
 
 class Executor(Protocol):
@@ -32,8 +26,19 @@ class Executor(Protocol):
     def check(self) -> None:
         """Refuses what is not installed, with the command that installs it."""
 
-    def execute(self, plans: Sequence[Plan], **options: Unpack[Options]) -> list[Run]:
-        """Runs plans, as `etalon.engine.execute` does."""
+    def execute(
+        self,
+        plans: Sequence[Plan],
+        engine: Engine,
+        *,
+        jobs: int | None = None,
+        progress: Progress | None = None,
+        done: Done | None = None,
+    ) -> list[Run]:
+        """Runs plans on an engine that is prepared for them, `jobs` at a time; the results are in the order of the plans.
+
+        Ctrl-C stops what runs and raises `Interrupted` with all that was measured. If one plan fails, all stop.
+        """
 
 
 def require(executor: str, *modules: str) -> None:

@@ -8,12 +8,13 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Unpack
+from typing import Any, ClassVar, Protocol
 
-from etalon import engine as engines
 from etalon.campaign.executors import base
+from etalon.campaign.executors.base import Done
+from etalon.campaign.executors.local import processors
 from etalon.campaign.executors.worker import Answer, Task
-from etalon.engine import Done, Progress
+from etalon.engine import Engine, Progress
 from etalon.errors import EtalonError, Interrupted, PlanError
 from etalon.plan import Plan
 from etalon.results import Run
@@ -58,13 +59,16 @@ class Cluster(ABC):
     def open(self, jobs: int) -> AbstractContextManager[Pool]:
         """Joins the cluster that the environment names, or starts one of `jobs` workers on this machine."""
 
-    def execute(self, plans: Sequence[Plan], **options: Unpack[base.Options]) -> list[Run]:
-        """Runs plans; the results are in the order of the plans and those of a local run.
-
-        Ctrl-C gives up what runs and raises `Interrupted` with the runs that are complete. If one plan fails, all stop.
-        """
-        engine, jobs = options["engine"], options["jobs"]
-        engines.prepare(plans, engine)
+    def execute(
+        self,
+        plans: Sequence[Plan],
+        engine: Engine,
+        *,
+        jobs: int | None = None,
+        progress: Progress | None = None,
+        done: Done | None = None,
+    ) -> list[Run]:
+        """Runs plans; see `Executor`. The results are those of a local run. Ctrl-C gives up runs that are not complete."""
         for plan in plans:
             if plan.program:
                 raise PlanError(
@@ -75,8 +79,8 @@ class Cluster(ABC):
         if not plans:
             return []
         tasks = [Task.of(plan, engine) for plan in plans]
-        work = _Work(tasks, options["progress"], options["done"])
-        workers = min(jobs or engines.processors(), len(plans))
+        work = _Work(tasks, progress, done)
+        workers = min(jobs or processors(), len(plans))
         with self.open(workers) as pool:
             try:
                 work.finish(pool, jobs or self.AT_ONCE or len(plans))

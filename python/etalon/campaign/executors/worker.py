@@ -11,7 +11,7 @@ import polars as pl
 
 from etalon import _core
 from etalon import engine as engines
-from etalon.engine.linux import LINUX
+from etalon.engine import Engine, Options
 from etalon.errors import EtalonError
 from etalon.plan import Plan
 from etalon.results import TABLES, Run
@@ -25,16 +25,15 @@ class Task:
 
     plan: Plan
     engine: str
+    options: Options
     build: str
     """The build of the engine whose results are wanted."""
-    patience_s: float
-    """Of the Linux engine."""
 
     @classmethod
-    def of(cls, plan: Plan, engine: str) -> Task:
+    def of(cls, plan: Plan, engine: Engine) -> Task:
         """The task to run a plan."""
         assert plan.digest  # which works the flows out; they travel with the plan
-        return cls(plan, engine, engines.named(engine).digest(plan), LINUX.patience_s)
+        return cls(plan, engine.NAME, engine.options, engine.digest(plan))
 
 
 @dataclass(frozen=True)
@@ -66,9 +65,8 @@ class Answer:
 
 def perform(task: Task) -> Answer:
     """Runs a task; called by the worker."""
-    engine = engines.named(task.engine)
+    engine = engines.named(task.engine, task.options)
     try:
-        LINUX.patience_s = task.patience_s
         engine.prepare([task.plan])
         found = engine.digest(task.plan)
         if found != task.build:

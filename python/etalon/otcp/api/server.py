@@ -14,7 +14,8 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from etalon.errors import EtalonError
-from etalon.otcp.api.app import Service, make
+from etalon.otcp.api.app import make
+from etalon.otcp.api.service import Service
 from etalon.otcp.config import Listen
 
 LOG = logging.getLogger("etalon.otcp")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import ip_network
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from etalon.otcp.api.models import (
     HealthModel,
@@ -14,11 +14,9 @@ from etalon.otcp.api.models import (
     SwitchModel,
     TopologyModel,
 )
+from etalon.otcp.api.service import Service
 from etalon.otcp.controller import View
 from etalon.otcp.network import Known
-
-if TYPE_CHECKING:
-    from etalon.otcp.api.app import Service
 
 
 def topology(view: View, now: float) -> TopologyModel:

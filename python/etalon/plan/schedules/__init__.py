@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from etalon.errors import PlanError
+from etalon.errors import PlanError, gather
 from etalon.plan.base import Kinds, Table
-from etalon.plan.explain import build, gather
+from etalon.plan.explain import build
 from etalon.plan.network import Network
 from etalon.plan.schedules.base import Schedule
 from etalon.plan.schedules.computed import SCHEDULERS, Computed

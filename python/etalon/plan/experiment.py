@@ -1,0 +1,118 @@
+"""The tables of a plan: everything about an experiment, and what its workloads come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Annotated, Any, get_args
+
+from pydantic import Field, StringConstraints
+
+from etalon.plan.base import Rack, Table
+from etalon.plan.network import AnyNetwork, Dumbbell, Network
+from etalon.plan.program import Program
+from etalon.plan.schedules import AnySchedule, Strobe
+from etalon.plan.tcp import Tcp
+from etalon.plan.workloads.base import Setting, Workload
+from etalon.plan.workloads.bulk import Bulk
+from etalon.plan.workloads.dfsio import Dfsio
+from etalon.plan.workloads.flow import Flow
+from etalon.plan.workloads.incast import Incast
+from etalon.plan.workloads.poisson import Poisson
+from etalon.plan.workloads.rings import Rings
+from etalon.plan.workloads.shuffle import Shuffle
+from etalon.plan.workloads.trace import Trace
+from etalon.units import MS, Duration, Time
+
+Name = Annotated[
+    str, StringConstraints(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")
+]
+
+
+class Measure(Table):
+    """What the graphs over time are taken of."""
+
+    pair: tuple[Rack, Rack] | None = None
+    """The rack pair under test; without it, that of the first workload, or 0 to 1 if there are only programs."""
+    weeks_per_run: int = Field(default=3, strict=True, ge=1, le=1000)
+    """Length in weeks of the pieces that the expected-sequence graph averages."""
+
+
+class Experiment(Table):
+    """An experiment: network, schedule, transports, workload. Times are virtual (as the papers print them)."""
+
+    name: Name = "experiment"
+    """Names the folder of the results; without it, the name of the file."""
+    description: str = ""
+    """A sentence for the report."""
+    seed: int = Field(default=1, strict=True, ge=0, le=2**63 - 1)
+    """Seed of all random streams."""
+    duration: Duration = 960 * MS
+    """How long the experiment lasts."""
+    warmup: Time = Field(default_factory=lambda data: int(data.get("duration", 0)) // 20)
+    """Measurement covers [warmup, duration). Default: a twentieth of the duration."""
+    tdf: int = Field(default=20, strict=True, ge=1, le=10_000)
+    """Time dilation factor: how many times as fast as the network's the clocks of the end hosts run."""
+    end_when_done: bool = Field(default=False, strict=True)
+    """The experiment ends early once every flow and every job is over; programs do not count."""
+    network: AnyNetwork = Network()
+    schedule: AnySchedule = Strobe()
+    tcp: Tcp = Tcp()
+    measure: Measure = Measure()
+    bulk: tuple[Bulk, ...] = ()
+    flow: tuple[Flow, ...] = ()
+    rings: tuple[Rings, ...] = ()
+    shuffle: tuple[Shuffle, ...] = ()
+    incast: tuple[Incast, ...] = ()
+    poisson: tuple[Poisson, ...] = ()
+    trace: tuple[Trace, ...] = ()
+    dfsio: tuple[Dfsio, ...] = ()
+    program: tuple[Program, ...] = ()
+
+    @property
+    def workloads(self) -> tuple[Workload, ...]:
+        """All that the engine sends."""
+        return tuple(workload for kind in WORKLOADS for workload in getattr(self, kind))
+
+    def named_workloads(self) -> Iterator[tuple[str, Workload]]:
+        """Each workload with its dotted key; a number only where there are several."""
+        for kind in WORKLOADS:
+            workloads: tuple[Workload, ...] = getattr(self, kind)
+            for index, workload in enumerate(workloads):
+                yield f"{kind}.{index}" if len(workloads) > 1 else kind, workload
+
+    def setting(self, key: str = "") -> Setting:
+        """What the workload at `key` needs to know of this experiment."""
+        network = self.network
+        if isinstance(network, Dumbbell):
+            rate = min(stage.rate for stage in network.path if stage.rate is not None)
+            rates = rate, rate
+        else:
+            rates = network.packet.rate, network.circuit.rate
+        return Setting(network.racks, network.hosts, self.duration, self.seed, *rates, key)
+
+    @cached_property
+    def flows(self) -> list[dict[str, Any]]:
+        """Every flow as the core takes it, in the order of `WORKLOADS`."""
+        return [
+            flow
+            for kind in WORKLOADS
+            for index, workload in enumerate(getattr(self, kind))
+            for flow in workload.all_flows(self.setting(f"{kind}.{index}"))
+        ]
+
+    @property
+    def measured_pair(self) -> tuple[int, int]:
+        """Source and destination rack of the pair under test."""
+        if self.measure.pair is not None:
+            return self.measure.pair
+        return self.workloads[0].racks if self.workloads else (0, 1)
+
+
+WORKLOADS: dict[str, type[Workload]] = {
+    name: table
+    for name, field in Experiment.model_fields.items()
+    for table in get_args(field.annotation)[:1]
+    if isinstance(table, type) and issubclass(table, Workload)
+}
+"""The tables that flows come from, in the order of the flows: fields of `Experiment`."""

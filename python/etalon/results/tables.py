@@ -1,0 +1,123 @@
+"""The tables of a run: what an engine measured, as it is kept on disk."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import polars as pl
+
+from etalon.plan import Plan
+from etalon.plan.workloads.base import write_host
+
+TABLES = ("flows", "pairs", "latency_histogram", "sequence", "days")
+"""The tables of a run, each a Parquet file of its folder."""
+
+
+COUNTERS = ("bytes_delivered", "retransmits", "rtos", "tlps", "recoveries", "undos")
+"""Columns of flows that the hosts count: null if a run on Linux stopped before they could tell, -1 from the core."""
+
+PROGRAMS = {
+    "program": pl.Int64,
+    "name": pl.String,
+    "host": pl.String,
+    "command": pl.String,
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "status": pl.Int64,
+    "out": pl.String,
+    "err": pl.String,
+}
+"""Columns of the table of programs. A program that the end of the experiment cut off has no `end_ns` and no `status`;
+`out` and `err` name the files with its output, in the run's folder."""
+
+
+WRITES = dict.fromkeys(
+    ("job", "writer", "rack", "host", "bytes", "bytes_written", "start_ns", "end_ns"), pl.Int64
+)
+"""Columns of the table of files."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """What was measured of a plan. Times are virtual, in the unit that the column's name says."""
+
+    plan: Plan
+    meta: dict[str, Any]
+    """Digest over all events, seed, version, engine, whether the run is partial, counts of events and packets."""
+    flows: pl.DataFrame
+    """One row a flow."""
+    pairs: pl.DataFrame
+    """One row a rack pair that carried data."""
+    latency_histogram: pl.DataFrame
+    """One row a nonempty bin: time in the switch of packets over 1000 B, by pair and network."""
+    sequence: pl.DataFrame
+    """Expected-sequence graph, VOQ length and cwnd of the measured pair over `weeks_per_run` weeks, in steps of 1 us."""
+    days: pl.DataFrame
+    """Lengths of days and weeks and the rates in them, as they came out."""
+    writes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=WRITES))
+    """One row a file that a job wrote to HDFS; `end_ns` is -1 if it was not finished."""
+    programs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PROGRAMS))
+    """One row a program of the plan, with its exit status (128 + n if signal n ended it)."""
+    outputs: Mapping[str, bytes] = field(default_factory=dict)
+    """What the programs wrote, by the names that `programs` gives."""
+    console: str = ""
+    """The end of what the kernel said, if it failed."""
+
+    @classmethod
+    def from_core(
+        cls, plan: Plan, answer: Mapping[str, Any], engine: str, engine_build: str
+    ) -> Self:
+        """Takes what the engine returned."""
+        tables: dict[str, Any] = {
+            name: pl.DataFrame(dict(answer[_core_name(name)])) for name in TABLES
+        }
+        meta = {
+            **answer["meta"],
+            "name": plan.name,
+            "engine": engine,
+            "seed": plan.seed,
+            "plan_digest": plan.digest,
+            "build": engine_build,
+        }
+        tables["flows"] = tables["flows"].with_columns(
+            pl.when(pl.col(name) >= 0).then(pl.col(name)) for name in COUNTERS
+        )
+        if plan.dfsio:
+            tables["writes"] = pl.DataFrame(dict(answer["writes"]))
+        programs, outputs = _programs(plan, answer.get("programs", ()))
+        return cls(plan=plan, meta=meta, programs=programs, outputs=outputs, **tables)
+
+
+def _programs(
+    plan: Plan, answers: Sequence[Mapping[str, Any]]
+) -> tuple[pl.DataFrame, dict[str, bytes]]:
+    """The table of programs, and their output by the name of its file."""
+    rows, outputs = [], {}
+    for index, (program, answer) in enumerate(zip(plan.program, answers, strict=True)):
+        host = write_host(program.host)
+        stem = f"programs/{index}-{host}-{program.label}"
+        for suffix, content in (("out", answer["stdout"]), ("err", answer["stderr"])):
+            outputs[f"{stem}.{suffix}"] = content
+        # At the end hosts are shut down, and programs with them: how those end says nothing.
+        cut_off = answer["end_ns"] is None or answer["end_ns"] >= plan.duration
+        rows.append(
+            {
+                "program": index,
+                "name": program.label,
+                "host": host,
+                "command": shlex.join(program.command),
+                "start_ns": program.start,
+                "end_ns": None if cut_off else answer["end_ns"],
+                "status": None if cut_off else answer["status"],
+                "out": f"{stem}.out",
+                "err": f"{stem}.err",
+            }
+        )
+    return pl.DataFrame(rows, schema=PROGRAMS), outputs
+
+
+def _core_name(table: str) -> str:
+    return "latency" if table == "latency_histogram" else table

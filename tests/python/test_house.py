@@ -1,0 +1,142 @@
+"""The floor plan of `python/etalon`: what may import what (ARCHITECTURE.md, Rooms)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from conftest import ROOT
+
+PACKAGE = ROOT / "python" / "etalon"
+CORE = "etalon._core"
+
+FOUNDATION = ("errors", "files", "cache", "units", "schedulers")
+ROOMS = (
+    "plan",
+    "figures",
+    "results",
+    "kernel",
+    "engine",
+    "campaign",
+    "report",
+    "api",
+    "trace",
+    "reproduce",
+    "validation",
+    "bench",
+    "doctor",
+    "cli",
+)
+"""From the ground up: a room knows those before it alone. New rooms find their place here."""
+ASIDE = {"otcp": ("cli",)}
+"""Rooms beside the others, which know only what is before these."""
+
+
+def dotted(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+SOURCES = {
+    dotted(path): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if not {"papers", "examples"} & set(path.relative_to(PACKAGE).parts)
+}
+
+
+def imported(path: Path) -> Iterator[tuple[str, str, int]]:
+    """All that a file imports, at the top, in functions or for types alone: module, name in it ("" for all), line."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "", node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}:{node.lineno}: imports are absolute"
+            yield from ((str(node.module), alias.name, node.lineno) for alias in node.names)
+
+
+@cache
+def graph() -> dict[str, set[str]]:
+    """By module of this package: those that it imports."""
+    edges: dict[str, set[str]] = {}
+    for module, path in SOURCES.items():
+        found = {
+            f"{of}.{name}" if f"{of}.{name}" in {*SOURCES, CORE} else of
+            for of, name, _ in imported(path)
+        }
+        edges[module] = (found & SOURCES.keys()) - {module}
+    return edges
+
+
+def circles(edges: Mapping[str, set[str]]) -> list[list[str]]:
+    """What imports each other, however far around: strongly connected components (Tarjan 1972)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found = []
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(edges[node]):
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == index[node]:
+            at = stack.index(node)
+            found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for node in edges:
+        if node not in index:
+            visit(node)
+    return [one for one in found if len(one) > 1]
+
+
+def test_a_circle_would_be_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+    assert "etalon.plan.base" in graph()["etalon.plan.network"]
+
+
+def test_no_modules_import_each_other_not_even_late() -> None:
+    assert circles(graph()) == []
+
+
+def room(module: str) -> str:
+    return f"{module}.".split(".")[1]
+
+
+def test_rooms_know_only_those_before_them() -> None:
+    order: Sequence[str] = (*FOUNDATION, *ROOMS)
+    for module, found in graph().items():
+        if room(module) in ("", "__main__"):  # the package itself, which shows what is in it
+            continue
+        before = ASIDE.get(room(module), (room(module),))[0]
+        allowed = {*order[: order.index(before)], room(module), *(ASIDE if before == "cli" else ())}
+        for other in found:
+            assert room(other) in allowed, f"{module} imports {other}"
+
+
+def test_what_is_private_stays_at_home() -> None:
+    files = [*SOURCES.values(), *(ROOT / "papers").rglob("*.py"), *(ROOT / "docs").rglob("*.py")]
+    for path in files:
+        for module, name, line in imported(path):
+            parts = [*module.split("."), name]
+            private = [
+                part
+                for part in parts
+                if part.startswith("_") and part not in ("__future__", "_core")
+            ]
+            assert not private or private == ["__version__"], f"{path}:{line}: {'.'.join(parts)}"
+
+
+def test_only_the_linux_engine_knows_of_kernels() -> None:
+    """So that another engine needs nothing of it."""
+    knowing = {
+        module for module, found in graph().items() if any(room(m) == "kernel" for m in found)
+    }
+    assert {m for m in knowing if room(m) not in ("kernel", "cli", "doctor")} == {
+        "etalon.engine.linux"
+    }
