@@ -40,6 +40,38 @@ pub enum ConnectionState {
     Closed,
 }
 
+/// Why a connection is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// Both sides sent FIN, and both were acknowledged.
+    Finished,
+    /// The peer answered our SYN with RST.
+    Refused,
+    /// The peer sent RST.
+    Reset,
+    /// [`Connection::abort`] was called.
+    Aborted,
+}
+
+/// What a connection waits for when its timer is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PendingTimer {
+    /// The retransmission timeout (RFC 6298), also that of SYN.
+    Retransmission,
+    /// The tail loss probe (RFC 8985, section 7.2).
+    LossProbe,
+    /// RACK's reordering window (RFC 8985, section 6.2).
+    Reordering,
+    /// The next zero-window probe (RFC 9293, 3.8.6.1).
+    Persist,
+    /// The end of TIME-WAIT.
+    TimeWait,
+    /// A delayed ACK.
+    DelayedAck,
+    /// The next paced segment.
+    Pacing,
+}
+
 /// One TCP endpoint of one connection.
 ///
 /// The owner calls [`on_segment`](Connection::on_segment) for each segment that arrives,
@@ -51,6 +83,7 @@ pub struct Connection<C> {
     pub(crate) config: Config,
     pub(crate) clock: Clock,
     pub(crate) state: ConnectionState,
+    pub(crate) close_reason: Option<CloseReason>,
     pub(crate) snd: Sender,
     pub(crate) rcv: Receiver,
     pub(crate) paths: Paths<C>,
@@ -94,6 +127,7 @@ impl<C: CongestionControl> Connection<C> {
             eifel: Eifel::default(),
             rcv,
             state,
+            close_reason: None,
             stats: Stats::default(),
             timer: Timer::OFF,
             dirty: true,
@@ -155,7 +189,7 @@ impl<C: CongestionControl> Connection<C> {
             ConnectionState::SynSent => self.on_segment_syn_sent(segment),
             ConnectionState::SynReceived => {
                 if segment.flags.contains(Flags::RST) {
-                    self.close();
+                    self.close(CloseReason::Reset);
                 } else {
                     return self.completes_handshake(segment);
                 }
@@ -212,7 +246,7 @@ impl<C: CongestionControl> Connection<C> {
     fn on_odd_flags(&mut self, segment: &Segment) {
         if segment.flags.contains(Flags::RST) {
             if segment.seq == self.rcv.nxt {
-                self.close();
+                self.close(CloseReason::Reset);
             } else {
                 self.rcv.force_ack();
             }
@@ -302,7 +336,7 @@ impl<C: CongestionControl> Connection<C> {
             let purpose = self.timer.purpose;
             self.timer.clear();
             match (self.state, purpose) {
-                (_, Purpose::TimeWait) => self.close(),
+                (_, Purpose::TimeWait) => self.close(CloseReason::Finished),
                 (ConnectionState::SynSent | ConnectionState::SynReceived, _) => {
                     self.on_syn_timeout();
                 }
@@ -325,6 +359,28 @@ impl<C: CongestionControl> Connection<C> {
             u64::MAX
         };
         self.timer.deadline.min(self.rcv.timer.deadline).min(paced)
+    }
+
+    /// What [`next_timer`](Connection::next_timer) waits for; `None` if nothing.
+    pub fn pending_timer(&self) -> Option<PendingTimer> {
+        let due = self.next_timer();
+        if due == u64::MAX {
+            return None;
+        }
+        if self.rcv.timer.deadline == due {
+            return Some(PendingTimer::DelayedAck);
+        }
+        if self.timer.deadline != due {
+            return Some(PendingTimer::Pacing);
+        }
+        match self.timer.purpose {
+            Purpose::None => None,
+            Purpose::Rto => Some(PendingTimer::Retransmission),
+            Purpose::LossProbe => Some(PendingTimer::LossProbe),
+            Purpose::Reordering => Some(PendingTimer::Reordering),
+            Purpose::Persist => Some(PendingTimer::Persist),
+            Purpose::TimeWait => Some(PendingTimer::TimeWait),
+        }
     }
 
     /// The application writes `bytes`.
@@ -364,7 +420,7 @@ impl<C: CongestionControl> Connection<C> {
                 ..Segment::default()
             });
         }
-        self.close();
+        self.close(CloseReason::Aborted);
         self.dirty = true;
     }
 
@@ -416,6 +472,14 @@ impl<C: CongestionControl> Connection<C> {
         )
     }
 
+    /// Why the connection is over; `None` while it is not. From TIME-WAIT on both sides have finished.
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        match self.state {
+            ConnectionState::TimeWait => Some(CloseReason::Finished),
+            _ => self.close_reason,
+        }
+    }
+
     /// Whether everything written, and FIN if asked for, is acknowledged.
     pub fn all_acked(&self) -> bool {
         !self.snd.has_unsent() && self.snd.board.is_empty()
@@ -429,6 +493,56 @@ impl<C: CongestionControl> Connection<C> {
     /// Bytes acknowledged cumulatively.
     pub fn bytes_acked(&self) -> u64 {
         self.snd.bytes_acked
+    }
+
+    /// Bytes written and not yet sent; `u64::MAX` after [`write_forever`](Connection::write_forever), less what was sent.
+    pub fn unsent(&self) -> u64 {
+        self.snd.pending
+    }
+
+    /// Largest payload of a segment in bytes, as both ends' options leave it.
+    pub fn mss(&self) -> u32 {
+        self.snd.mss
+    }
+
+    /// Degree of reordering in segments that is believed; 3 before any was seen.
+    pub fn reordering(&self) -> u32 {
+        self.rack.reordering.degree
+    }
+
+    /// Turns Nagle's algorithm on or off.
+    pub fn set_nagle(&mut self, on: bool) {
+        self.config.nagle = on;
+        self.dirty = true;
+    }
+
+    /// Turns pacing on, or off unless the congestion control wants it.
+    pub fn set_pacing(&mut self, on: bool) {
+        self.config.pacing = on;
+        self.paced = on || self.paths.iter().any(|path| path.cc.wants_pacing());
+        self.dirty = true;
+    }
+
+    /// Turns the decay of windows after an idle time on or off.
+    pub fn set_slow_start_after_idle(&mut self, on: bool) {
+        self.config.slow_start_after_idle = on;
+    }
+
+    /// Gives the active path another congestion control, which starts with the window as it is.
+    ///
+    /// # Errors
+    ///
+    /// Gives it back if it needs DCTCP's feedback and the handshake was made without, or the other way round: what the peer
+    /// echoes cannot be changed any more.
+    pub fn set_congestion_control(&mut self, cc: C) -> Result<(), C> {
+        if cc.wants_dctcp_feedback() != self.rcv.dctcp && self.state != ConnectionState::Listen {
+            return Err(cc);
+        }
+        self.rcv.dctcp = cc.wants_dctcp_feedback();
+        self.reads_ece = cc.reads_ece_without_ecn();
+        self.paths.active.set_congestion_control(cc);
+        self.set_pacing(self.config.pacing);
+        Ok(())
     }
 
     /// Counters.

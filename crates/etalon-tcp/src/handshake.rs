@@ -2,7 +2,7 @@
 
 use crate::Ecn;
 use crate::cc::CongestionControl;
-use crate::connection::{Connection, ConnectionState};
+use crate::connection::{CloseReason, Connection, ConnectionState};
 use crate::segment::{Flags, Segment};
 use crate::sender::Fin;
 use crate::timers::Purpose;
@@ -107,7 +107,7 @@ impl<C: CongestionControl> Connection<C> {
         let acks_syn = segment.flags.contains(Flags::ACK) && segment.ack == self.snd.nxt;
         if segment.flags.contains(Flags::RST) {
             if acks_syn {
-                self.close();
+                self.close(CloseReason::Refused);
             }
             return;
         }
@@ -225,7 +225,7 @@ impl<C: CongestionControl> Connection<C> {
         match self.state {
             ConnectionState::FinWait1 => self.state = ConnectionState::FinWait2,
             ConnectionState::Closing => self.enter_time_wait(),
-            ConnectionState::LastAck => self.close(),
+            ConnectionState::LastAck => self.close(CloseReason::Finished),
             _ => {}
         }
     }
@@ -252,8 +252,9 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// The end.
-    pub(crate) fn close(&mut self) {
+    pub(crate) fn close(&mut self, reason: CloseReason) {
         self.state = ConnectionState::Closed;
+        self.close_reason = self.close_reason.or(Some(reason));
         self.timer.clear();
         self.rcv.timer.clear();
         self.snd.pending = 0;

@@ -31,7 +31,7 @@ mod undo;
 mod validation;
 
 pub use config::{Config, Ecn};
-pub use connection::{Connection, ConnectionState};
+pub use connection::{CloseReason, Connection, ConnectionState, PendingTimer};
 pub use path::{Path, PathId, Pipe};
 pub use scoreboard::Sums;
 pub use segment::{Flags, SackBlocks, Segment};

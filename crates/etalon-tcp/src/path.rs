@@ -106,6 +106,12 @@ impl<C: CongestionControl> Path<C> {
         self.validation.used_at = clock.jiffies;
     }
 
+    pub(crate) fn set_congestion_control(&mut self, cc: C) {
+        self.rate = cc.wants_rate_samples().then(Box::default);
+        self.cc = cc;
+        self.window.cwnd_count = 0;
+    }
+
     /// Its number.
     pub fn id(&self) -> PathId {
         self.id

@@ -1,5 +1,7 @@
 //! TCP segments as the endpoint sees them: header fields and the length of the payload.
 
+use core::fmt::{self, Write};
+
 /// The flag bits of a TCP header, with the values that they have on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u8);
@@ -25,6 +27,27 @@ impl Flags {
     #[must_use]
     pub const fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
+    }
+}
+
+/// As tcpdump prints them: `S.` is SYN with ACK, `E` ECE, `W` CWR.
+impl fmt::Display for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const LETTERS: [(Flags, char); 7] = [
+            (Flags::FIN, 'F'),
+            (Flags::SYN, 'S'),
+            (Flags::RST, 'R'),
+            (Flags::PSH, 'P'),
+            (Flags::ECE, 'E'),
+            (Flags::CWR, 'W'),
+            (Flags::ACK, '.'),
+        ];
+        for (flag, letter) in LETTERS {
+            if self.contains(flag) {
+                f.write_char(letter)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -141,5 +164,81 @@ impl Segment {
         self.len as u32
             + self.flags.contains(Flags::SYN) as u32
             + self.flags.contains(Flags::FIN) as u32
+    }
+}
+
+/// As tcpdump prints it, with absolute sequence numbers and the window as it is on the wire.
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Flags [{}], seq {}", self.flags, self.seq)?;
+        if self.len > 0 {
+            write!(f, ":{}", self.seq.wrapping_add(u32::from(self.len)))?;
+        }
+        if self.flags.contains(Flags::ACK) {
+            write!(f, ", ack {}", self.ack)?;
+        }
+        write!(f, ", win {}", self.window)?;
+        let mut options = Vec::new();
+        if self.mss > 0 {
+            options.push(format!("mss {}", self.mss));
+        }
+        if self.sack_permitted {
+            options.push("sackOK".to_owned());
+        }
+        if let Some((value, echo)) = self.timestamps {
+            options.push(format!("TS val {value} ecr {echo}"));
+        }
+        if let Some(shift) = self.window_scale {
+            options.push(format!("wscale {shift}"));
+        }
+        if !self.sack.is_empty() {
+            let blocks = self.sack.as_slice().iter();
+            let blocks: String = blocks.map(|b| format!("{{{}:{}}}", b.0, b.1)).collect();
+            options.push(format!("sack {} {blocks}", self.sack.as_slice().len()));
+        }
+        if !options.is_empty() {
+            write!(f, ", options [{}]", options.join(","))?;
+        }
+        write!(f, ", length {}", self.len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_printed_as_tcpdump_does() {
+        let syn = Segment {
+            seq: 7,
+            window: 65_535,
+            flags: Flags::SYN | Flags::ECE | Flags::CWR,
+            mss: 8960,
+            window_scale: Some(6),
+            sack_permitted: true,
+            timestamps: Some((1, 0)),
+            ..Segment::default()
+        };
+        assert_eq!(
+            syn.to_string(),
+            "Flags [SEW], seq 7, win 65535, options [mss 8960,sackOK,TS val 1 ecr 0,wscale 6], length 0"
+        );
+        let mut data = Segment {
+            seq: u32::MAX,
+            ack: 10,
+            len: 3,
+            flags: Flags::ACK | Flags::PSH,
+            ..Segment::default()
+        };
+        assert_eq!(
+            data.to_string(),
+            "Flags [P.], seq 4294967295:2, ack 10, win 0, length 3"
+        );
+        data.sack.push(20, 30);
+        data.sack.push(40, 50);
+        assert!(
+            data.to_string()
+                .contains(", options [sack 2 {20:30}{40:50}], ")
+        );
     }
 }
