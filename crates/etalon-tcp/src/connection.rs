@@ -329,7 +329,9 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         self.dirty = true;
-        if self.rcv.timer.deadline <= now && self.rcv.timer_fired(self.paths.active.rtt.rto_ticks) {
+        if self.rcv.acks.timer.deadline <= now
+            && self.rcv.acks.timer_fired(self.paths.active.rtt.rto_ticks)
+        {
             self.stats.delayed_acks += 1;
         }
         if self.timer.deadline <= now {
@@ -358,7 +360,10 @@ impl<C: CongestionControl> Connection<C> {
         } else {
             u64::MAX
         };
-        self.timer.deadline.min(self.rcv.timer.deadline).min(paced)
+        self.timer
+            .deadline
+            .min(self.rcv.acks.timer.deadline)
+            .min(paced)
     }
 
     /// What [`next_timer`](Connection::next_timer) waits for; `None` if nothing.
@@ -367,7 +372,7 @@ impl<C: CongestionControl> Connection<C> {
         if due == u64::MAX {
             return None;
         }
-        if self.rcv.timer.deadline == due {
+        if self.rcv.acks.timer.deadline == due {
             return Some(PendingTimer::DelayedAck);
         }
         if self.timer.deadline != due {

@@ -186,8 +186,8 @@ impl<C: CongestionControl> Connection<C> {
     /// The peer's FIN is in order.
     pub(crate) fn on_fin(&mut self) {
         self.fin_received = true;
-        self.rcv
-            .take_fin(self.state == ConnectionState::Established);
+        let open = self.state == ConnectionState::Established;
+        self.rcv.acks.fin_arrived(open);
         self.state = match self.state {
             ConnectionState::Established => ConnectionState::CloseWait,
             ConnectionState::FinWait1 if self.fin_acked => ConnectionState::TimeWait,
@@ -256,7 +256,7 @@ impl<C: CongestionControl> Connection<C> {
         self.state = ConnectionState::Closed;
         self.close_reason = self.close_reason.or(Some(reason));
         self.timer.clear();
-        self.rcv.timer.clear();
+        self.rcv.acks.timer.clear();
         self.snd.pending = 0;
     }
 }

@@ -1,27 +1,15 @@
-//! The receiving half: reassembly as ranges of sequence numbers, SACK and DSACK blocks, the advertised window, and when to
-//! acknowledge.
-//!
-//! Linux acknowledges every second full segment, at once in quick-ACK mode (after the start, losses, duplicates and marks),
-//! and otherwise by a timer that adapts between 40 and 200 ms to the gaps between segments. A segment smaller than full that
-//! the application reads promptly is acknowledged at once as well.
+//! The receiving half: what is expected next, the window that is advertised, and what is echoed of marks. What arrived beyond a hole
+//! is in `reassembly.rs`, when to acknowledge in `delayed_ack.rs`.
 
+use crate::Config;
 use crate::autotune::Autotune;
-use crate::seq::{after, before, earlier, later};
-use crate::timers::{Clock, Purpose, Timer};
-use crate::{Config, SackBlocks};
+use crate::delayed_ack::{DelayedAck, MAX_QUICK_ACKS};
+use crate::reassembly::Reassembly;
+use crate::seq::{after, before, earlier};
+use crate::timers::{Clock, Purpose};
 
-/// ACKs that quick-ACK mode sends at most.
-const MAX_QUICK_ACKS: u32 = 16;
 /// Segment size assumed before the first data (RFC 9293's default).
 const DEFAULT_MSS: u32 = 536;
-/// A received range beyond the next expected byte.
-#[derive(Clone, Copy, Debug)]
-struct Range {
-    start: u32,
-    end: u32,
-    /// Order of the last arrival in it, for 'most recent first'.
-    stamp: u64,
-}
 
 /// An acknowledgement that must go out with an earlier state of the receiver (DCTCP).
 #[derive(Clone, Copy, Debug)]
@@ -60,24 +48,10 @@ pub(crate) struct Receiver {
     /// Estimate of the peer's full segment, and the length of the last small one.
     mss: u32,
     last_small: u32,
-    ranges: Vec<Range>,
-    arrivals: u64,
-    dsack: Option<(u32, u32)>,
+    pub held: Reassembly,
     /// Bytes delivered in order.
     pub bytes: u64,
-    /// An ACK is due some time; at once; because of a small segment.
-    scheduled: bool,
-    now: bool,
-    quick: u32,
-    /// Data went out soon after data came in: ACKs had better ride on data.
-    interactive: bool,
-    /// Delayed-ACK time in ticks, 0 before the first data.
-    ato: u64,
-    min_ato: u64,
-    max_ato: u64,
-    half_second: u64,
-    last_data: u64,
-    pub timer: Timer,
+    pub acks: DelayedAck,
     /// ECN was negotiated; DCTCP's rule for echoes.
     pub ecn: bool,
     pub dctcp: bool,
@@ -115,20 +89,9 @@ impl Receiver {
             advertised_mss: u32::from(config.mss),
             mss: DEFAULT_MSS.min(u32::from(config.mss)),
             last_small: 0,
-            ranges: Vec::new(),
-            arrivals: 0,
-            dsack: None,
+            held: Reassembly::default(),
             bytes: 0,
-            scheduled: false,
-            now: false,
-            quick: 0,
-            interactive: false,
-            ato: 0,
-            min_ato: clock.ticks_for_ns(config.min_delayed_ack).max(1),
-            max_ato: clock.ticks_for_ns(config.max_delayed_ack).max(1),
-            half_second: u64::from(clock.hz / 2).max(1),
-            last_data: 0,
-            timer: Timer::OFF,
+            acks: DelayedAck::new(config, clock),
             ecn: false,
             dctcp: false,
             echo: false,
@@ -161,21 +124,14 @@ impl Receiver {
         !before(end, self.acked_up_to) && !after(seq, self.nxt.wrapping_add(self.window()))
     }
 
-    /// Whether anything waits beyond a hole.
-    #[inline]
-    pub fn has_holes(&self) -> bool {
-        !self.ranges.is_empty()
-    }
-
     /// An ACK must go out now.
     #[inline]
     pub fn ack_due(&self) -> bool {
-        self.now
+        self.acks.is_due()
     }
 
     pub fn force_ack(&mut self) {
-        self.scheduled = true;
-        self.now = true;
+        self.acks.force();
     }
 
     /// Whether ACKs carry ECE.
@@ -187,11 +143,7 @@ impl Receiver {
     /// The window field of the next segment; moves the right edge there, never back.
     #[inline]
     pub fn select_window(&mut self) -> u16 {
-        let held: u32 = self
-            .ranges
-            .iter()
-            .map(|r| r.end.wrapping_sub(r.start))
-            .sum();
+        let held = self.held.held();
         let free = self.buffer.saturating_sub(self.unread).saturating_sub(held);
         let mut window = free.min(self.window_limit);
         // Silly window avoidance (RFC 9293, 3.8.6.2.2).
@@ -207,79 +159,29 @@ impl Receiver {
         field as u16
     }
 
-    /// Fills in the SACK blocks of the next segment: a DSACK first (RFC 2883), then the ranges, most recent first.
-    pub fn sack_blocks(&mut self, most: usize, blocks: &mut SackBlocks) {
-        let mut room = most;
-        if let Some((start, end)) = self.dsack.take() {
-            blocks.push(start, end);
-            room -= 1;
-        }
-        let mut newer_than_all = u64::MAX;
-        for _ in 0..room.min(self.ranges.len()) {
-            let next = self
-                .ranges
-                .iter()
-                .filter(|r| r.stamp < newer_than_all)
-                .max_by_key(|r| r.stamp);
-            let Some(range) = next else { break };
-            blocks.push(range.start, range.end);
-            newer_than_all = range.stamp;
-        }
-    }
-
-    #[inline]
-    pub fn has_sack_blocks(&self) -> bool {
-        self.dsack.is_some() || !self.ranges.is_empty()
-    }
-
-    /// A DSACK waits to be sent.
-    pub fn has_dsack(&self) -> bool {
-        self.dsack.is_some()
-    }
-
     /// A segment with an ACK went out: it serves for what was pending.
     #[inline]
     pub fn ack_sent(&mut self) {
-        if self.quick > 0 {
-            self.quick -= 1;
-            if self.quick == 0 {
-                self.ato = self.min_ato;
-            }
-        }
+        self.acks.sent();
         self.acked_up_to = self.nxt;
-        self.scheduled = false;
-        self.now = false;
-        self.timer.clear();
     }
 
-    /// Data went out: a reply soon after data makes the session interactive.
-    #[inline]
-    pub fn data_sent(&mut self, clock: &Clock) {
-        self.interactive |= clock.jiffies.saturating_sub(self.last_data) < self.ato;
-    }
-
-    fn more_quick_acks(&mut self, most: u32) {
-        let quick = (self.edge.wrapping_sub(self.acked_up_to) / (2 * self.mss.max(1)))
-            .max(2)
-            .min(most);
-        self.quick = self.quick.max(quick);
+    /// Quick ACKs for half of the window that the peer has, in full segments: at least 2, at most `most`.
+    fn quick_acks(&self, most: u32) -> u32 {
+        let window = self.edge.wrapping_sub(self.acked_up_to);
+        (window / (2 * self.mss.max(1))).max(2).min(most)
     }
 
     fn enter_quick_ack(&mut self, most: u32) {
-        self.more_quick_acks(most);
-        self.interactive = false;
-        self.ato = self.min_ato;
-    }
-
-    fn quick_acks(&self) -> bool {
-        self.quick > 0 && !self.interactive
+        let count = self.quick_acks(most);
+        self.acks.enter_quick(count);
     }
 
     /// The segment is outside the window or a duplicate: acknowledge at once, and say so.
     pub fn out_of_window(&mut self, seq: u32, end: u32) {
         if end != seq && before(seq, self.nxt) {
             self.enter_quick_ack(MAX_QUICK_ACKS);
-            self.dsack = Some((seq, earlier(end, self.nxt)));
+            self.held.duplicate(seq, earlier(end, self.nxt));
         }
         self.force_ack();
     }
@@ -300,35 +202,44 @@ impl Receiver {
         }
         if marks.cwr && self.ecn {
             self.echo = false;
-            self.now = true;
+            self.acks.hasten();
         }
         if seq != self.nxt {
-            if !after(end, self.nxt) {
-                self.enter_quick_ack(MAX_QUICK_ACKS);
-                self.dsack = Some((seq, end));
-                self.scheduled = true;
+            if !after(end, self.nxt) || after(seq, self.nxt) {
+                self.receive_elsewhere(seq, end, marks);
                 return false;
             }
-            if !before(seq, self.nxt.wrapping_add(self.window())) {
-                self.enter_quick_ack(MAX_QUICK_ACKS);
-                self.scheduled = true;
-                return false;
-            }
-            if after(seq, self.nxt) {
-                if self.ecn {
-                    self.note_mark(marks);
-                }
-                self.scheduled = true;
-                self.insert(seq, end);
-                return false;
-            }
-            self.dsack = Some((seq, self.nxt));
+            self.held.duplicate(seq, self.nxt);
         }
         if self.window() == 0 {
             self.enter_quick_ack(MAX_QUICK_ACKS);
-            self.scheduled = true;
+            self.acks.owe();
             return false;
         }
+        self.receive_next(clock, end, len, marks, rto_ticks);
+        true
+    }
+
+    /// A duplicate, a segment beyond the window, or one beyond a hole.
+    #[cold]
+    fn receive_elsewhere(&mut self, seq: u32, end: u32, marks: Marks) {
+        self.acks.owe();
+        if !after(end, self.nxt) {
+            self.enter_quick_ack(MAX_QUICK_ACKS);
+            self.held.duplicate(seq, end);
+        } else if !before(seq, self.nxt.wrapping_add(self.window())) {
+            self.enter_quick_ack(MAX_QUICK_ACKS);
+        } else {
+            if self.ecn {
+                self.note_mark(marks);
+            }
+            self.held.insert(seq, end);
+        }
+    }
+
+    /// The next expected bytes, `len` of payload, up to `end`.
+    #[inline]
+    fn receive_next(&mut self, clock: &Clock, end: u32, len: u32, marks: Marks, rto_ticks: u64) {
         let before_nxt = self.nxt;
         self.nxt = end;
         if len > 0 {
@@ -341,8 +252,12 @@ impl Receiver {
                 self.note_mark(marks);
             }
         }
-        if !self.ranges.is_empty() {
-            self.fill();
+        if !self.held.is_empty() {
+            self.nxt = self.held.advance(self.nxt);
+            if self.held.is_empty() {
+                // The last hole is filled (RFC 5681, section 4.2).
+                self.acks.hasten();
+            }
         }
         let fin_byte = u32::from(self.fin_reached() && self.nxt != before_nxt);
         let advance = self.nxt.wrapping_sub(before_nxt) - fin_byte;
@@ -357,7 +272,6 @@ impl Receiver {
         if self.auto_read {
             self.tune(clock);
         }
-        true
     }
 
     /// The handshake is complete.
@@ -388,57 +302,9 @@ impl Receiver {
         }
     }
 
-    /// Moves the next expected byte over ranges that it has reached.
-    fn fill(&mut self) {
-        let mut reached = 0;
-        for range in &self.ranges {
-            if after(range.start, self.nxt) {
-                break;
-            }
-            if after(range.end, self.nxt) {
-                // The segment overlapped a range: what both hold came twice.
-                if range.start != self.nxt {
-                    self.dsack = Some((range.start, self.nxt));
-                }
-                self.nxt = range.end;
-            } else {
-                self.dsack = Some((range.start, range.end));
-            }
-            reached += 1;
-        }
-        self.ranges.drain(..reached);
-        if self.ranges.is_empty() {
-            self.now = true;
-        }
-    }
-
-    fn insert(&mut self, seq: u32, end: u32) {
-        self.arrivals += 1;
-        let from = self.ranges.partition_point(|r| before(r.end, seq));
-        let to = from + self.ranges[from..].partition_point(|r| !after(r.start, end));
-        let mut merged = Range {
-            start: seq,
-            end,
-            stamp: self.arrivals,
-        };
-        if from < to {
-            let overlap = (
-                later(self.ranges[from].start, seq),
-                earlier(self.ranges[to - 1].end, end),
-            );
-            if before(overlap.0, overlap.1) && (to - from == 1) {
-                self.dsack = Some(overlap);
-            }
-            merged.start = earlier(self.ranges[from].start, seq);
-            merged.end = later(self.ranges[to - 1].end, end);
-        }
-        self.ranges.splice(from..to, [merged]);
-    }
-
-    /// Segment size, gaps between segments, quick-ACK phase.
+    /// Segment size and gaps between segments.
     #[inline]
     fn note_data(&mut self, clock: &Clock, len: u32, rto_ticks: u64) {
-        self.scheduled = true;
         if len >= self.mss {
             self.mss = len.min(self.advertised_mss);
         } else {
@@ -446,24 +312,14 @@ impl Receiver {
                 self.mss = len;
             }
             self.last_small = len;
-            if self.auto_read && !self.interactive {
-                self.now = true;
+            if self.auto_read && !self.acks.is_interactive() {
+                self.acks.hasten();
             }
         }
-        if self.ato == 0 {
-            self.more_quick_acks(MAX_QUICK_ACKS);
-            self.ato = self.min_ato;
-        } else {
-            let gap = clock.jiffies - self.last_data;
-            if gap <= self.min_ato / 2 {
-                self.ato = self.ato / 2 + self.min_ato / 2;
-            } else if gap < self.ato {
-                self.ato = (self.ato / 2 + gap).min(rto_ticks);
-            } else if gap > rto_ticks {
-                self.more_quick_acks(MAX_QUICK_ACKS);
-            }
+        if self.acks.data_arrived(clock, rto_ticks) {
+            let count = self.quick_acks(MAX_QUICK_ACKS);
+            self.acks.more_quick(count);
         }
-        self.last_data = clock.jiffies;
     }
 
     /// ECN: what to echo (RFC 3168, or RFC 8257's state machine). To be asked for connections with ECN only.
@@ -471,14 +327,14 @@ impl Receiver {
         if self.dctcp {
             if ce != self.marked {
                 // An ACK that was delayed goes out with the state before the change.
-                if self.timer.purpose != Purpose::None {
+                if self.acks.timer.purpose != Purpose::None {
                     self.prior_ack = Some(PriorAck {
                         ack: self.prior_nxt,
                         ece: self.marked,
                     });
                 }
                 self.marked = ce;
-                self.force_ack();
+                self.acks.force();
                 // When marks begin the next ACK is hastened too. RFC 8257 does not ask for it; Linux is seen to do it, but
                 // not always (DEVIATIONS.md).
                 if ce {
@@ -507,71 +363,20 @@ impl Receiver {
         self.fin_end == Some(self.nxt)
     }
 
-    /// FIN was reached. As long as our side is open its ACK waits for data or a FIN to ride on.
-    pub fn take_fin(&mut self, open: bool) {
-        self.scheduled = true;
-        if open {
-            self.interactive = true;
-        } else {
-            self.now = true;
-        }
-    }
-
     /// After a segment: decides between an ACK now and a delayed one.
     #[inline]
     pub fn schedule(&mut self, clock: &Clock, srtt_us: u32) {
-        if !self.scheduled || self.now {
+        if !self.acks.is_scheduled() || self.acks.is_due() {
             return;
         }
         let unacked = self.nxt.wrapping_sub(self.acked_up_to);
-        if (unacked > self.mss && (self.auto_read || self.window_would_open()))
-            || self.quick_acks()
-            || self.has_holes()
-        {
-            self.now = true;
-            return;
-        }
-        let mut ato = self.ato.max(1);
-        if ato > self.min_ato {
-            let mut most = if self.interactive {
-                self.max_ato
-            } else {
-                self.half_second
-            };
-            if srtt_us > 0 {
-                most = most.min(clock.ticks_for_us(u64::from(srtt_us)).max(self.min_ato));
-            }
-            ato = ato.min(most);
-        }
-        ato = ato.min(self.max_ato);
-        let expires = clock.jiffies + ato;
-        if self.timer.purpose == Purpose::None {
-            self.timer.set(clock, Purpose::Rto, ato);
-        } else if self.timer.expires <= clock.jiffies + ato / 4 {
-            self.now = true;
-        } else if expires < self.timer.expires {
-            self.timer.set(clock, Purpose::Rto, ato);
-        }
+        let full = unacked > self.mss && (self.auto_read || self.window_would_open());
+        self.acks
+            .schedule(clock, srtt_us, full || !self.held.is_empty());
     }
 
     fn window_would_open(&self) -> bool {
         self.buffer.saturating_sub(self.unread) >= self.window()
-    }
-
-    /// The delayed-ACK timer fired. Returns whether an ACK is due.
-    pub fn timer_fired(&mut self, rto_ticks: u64) -> bool {
-        self.timer.clear();
-        if !self.scheduled {
-            return false;
-        }
-        if !self.interactive {
-            self.ato = (self.ato * 2).min(rto_ticks);
-        } else {
-            self.interactive = false;
-            self.ato = self.min_ato;
-        }
-        self.now = true;
-        true
     }
 
     /// The application reads up to `max` bytes. A window that doubles thereby is announced.
@@ -587,7 +392,7 @@ impl Receiver {
                 .min(self.window_limit);
             let sensible = free >= self.mss.min(self.buffer / 2);
             let full_segment_unacked =
-                self.scheduled && self.nxt.wrapping_sub(self.acked_up_to) > self.mss;
+                self.acks.is_scheduled() && self.nxt.wrapping_sub(self.acked_up_to) > self.mss;
             if full_segment_unacked
                 || (2 * u64::from(current) <= u64::from(self.buffer)
                     && sensible

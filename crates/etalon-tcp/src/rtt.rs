@@ -1,9 +1,10 @@
 //! Round-trip time: smoothed estimate and retransmission timeout (RFC 6298), and the windowed minimum.
 //!
-//! Linux's estimator differs from RFC 6298 in three ways, kept here because the timeout of every flow depends on them: the
-//! minimum applies to the variance, so that the timeout is srtt + max(4 mdev, 200 ms) rather than max(srtt + 4 mdev, 1 s); the
-//! variance rises at once but decays by a quarter a round trip; and a sample below the estimate moves the deviation by an
-//! eighth of what one above it would, so that a falling RTT does not raise the timeout.
+//! Linux's estimator differs from RFC 6298 in three ways (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002,
+//! section 4.1), kept here because the timeout of every flow depends on them: the minimum applies to the variance, so that the
+//! timeout is srtt + max(4 mdev, 200 ms) rather than max(srtt + 4 mdev, 1 s); the variance rises at once but decays by a quarter a
+//! round trip; and a sample below the estimate moves the deviation by an eighth of what one above it would, so that a falling RTT
+//! does not raise the timeout.
 
 use crate::Config;
 use crate::timers::Clock;
@@ -16,14 +17,14 @@ pub(crate) const UNKNOWN: u32 = u32::MAX;
 pub(crate) struct Rtt {
     /// Eight times the smoothed RTT; 0 before the first sample.
     srtt8: u32,
-    /// Four times the mean deviation.
-    mdev4: u32,
-    /// Largest `mdev4` within the current round trip, at least the minimum.
-    mdev4_max: u32,
+    /// Four times the mean deviation: RFC 6298's 4 RTTVAR.
+    deviation4: u32,
+    /// The largest of the current round trip, at least the minimum.
+    highest: u32,
     /// The term that the timeout adds to the smoothed RTT.
     pub rttvar: u32,
     /// SND.NXT when the current round trip began.
-    round: u32,
+    round_end: u32,
     /// Smallest variance term.
     min_var: u32,
     max_rto_ticks: u64,
@@ -40,10 +41,10 @@ impl Rtt {
     pub fn new(clock: &Clock, config: &Config) -> Rtt {
         Rtt {
             srtt8: 0,
-            mdev4: 0,
-            mdev4_max: 0,
+            deviation4: 0,
+            highest: 0,
             rttvar: 0,
-            round: 0,
+            round_end: 0,
             min_var: (config.min_rto / 1000) as u32,
             max_rto_ticks: clock.ticks_for_ns(config.max_rto),
             rto_ticks: clock.ticks_for_ns(config.initial_rto),
@@ -75,29 +76,16 @@ impl Rtt {
     pub fn sample(&mut self, clock: &Clock, us: u32, una: u32, nxt: u32) {
         let us = us.clamp(1, 1 << 28);
         if self.srtt8 == 0 {
+            // "(2.2) SRTT <- R, RTTVAR <- R/2", hence 4 RTTVAR = 2 R.
             self.srtt8 = us << 3;
-            self.mdev4 = us << 1;
-            self.rttvar = self.mdev4.max(self.min_var);
-            self.mdev4_max = self.rttvar;
-            self.round = nxt;
+            self.deviation4 = us << 1;
+            self.rttvar = self.deviation4.max(self.min_var);
+            self.highest = self.rttvar;
+            self.round_end = nxt;
         } else {
-            let error = us as i32 - (self.srtt8 >> 3) as i32;
-            self.srtt8 = self.srtt8.wrapping_add_signed(error).max(1);
-            let mut change = error.abs() - (self.mdev4 >> 2) as i32;
-            if error < 0 && change > 0 {
-                change >>= 3;
-            }
-            self.mdev4 = self.mdev4.wrapping_add_signed(change);
-            if self.mdev4 > self.mdev4_max {
-                self.mdev4_max = self.mdev4;
-                self.rttvar = self.rttvar.max(self.mdev4_max);
-            }
-            if crate::seq::after(una, self.round) {
-                if self.mdev4_max < self.rttvar {
-                    self.rttvar -= (self.rttvar - self.mdev4_max) >> 2;
-                }
-                self.round = nxt;
-                self.mdev4_max = self.min_var;
+            self.smooth(us);
+            if crate::seq::after(una, self.round_end) {
+                self.begin_round(nxt);
             }
         }
         let srtt = u64::from(self.srtt());
@@ -105,6 +93,28 @@ impl Rtt {
             .ticks_for_us(srtt + u64::from(self.rttvar))
             .min(self.max_rto_ticks);
         self.probe_ticks = clock.ticks_for_us(2 * srtt + u64::from(self.margin));
+    }
+
+    /// "(2.3) RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|, SRTT <- (1 - alpha) * SRTT + alpha * R'", alpha = 1/8, beta = 1/4.
+    #[inline]
+    fn smooth(&mut self, us: u32) {
+        let error = us as i32 - self.srtt() as i32;
+        self.srtt8 = self.srtt8.wrapping_add_signed(error).max(1);
+        let excess = error.abs() - (self.deviation4 >> 2) as i32;
+        // An RTT that falls: an eighth of the change.
+        let falls = error < 0 && excess > 0;
+        let change = if falls { excess >> 3 } else { excess };
+        self.deviation4 = self.deviation4.wrapping_add_signed(change);
+        self.highest = self.highest.max(self.deviation4);
+        self.rttvar = self.rttvar.max(self.highest);
+    }
+
+    /// A round trip is over: the variance decays by a quarter towards the highest of it.
+    #[inline]
+    fn begin_round(&mut self, nxt: u32) {
+        self.rttvar -= self.rttvar.saturating_sub(self.highest) >> 2;
+        self.round_end = nxt;
+        self.highest = self.min_var;
     }
 
     /// The same with one segment in flight: the smallest timeout in place of the margin.

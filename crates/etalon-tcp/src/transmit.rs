@@ -142,10 +142,10 @@ impl<C: CongestionControl> Connection<C> {
             None
         };
         out.sack.clear();
-        if self.snd.sack && self.rcv.has_sack_blocks() {
-            self.stats.dsacks_sent += u64::from(self.rcv.has_dsack());
+        if self.snd.sack && self.rcv.held.has_blocks() {
+            self.stats.dsacks_sent += u64::from(self.rcv.held.has_dsack());
             let most = if self.snd.timestamps { 3 } else { 4 };
-            self.rcv.sack_blocks(most, &mut out.sack);
+            self.rcv.held.blocks(most, &mut out.sack);
         }
     }
 
@@ -166,7 +166,7 @@ impl<C: CongestionControl> Connection<C> {
             out.flags |= Flags::FIN;
         }
         if out.len > 0 {
-            self.rcv.data_sent(&self.clock);
+            self.rcv.acks.data_sent(&self.clock);
             self.stats.data_segments_sent += 1;
             if self.snd.pending == 0 {
                 out.flags |= Flags::PSH;

@@ -7,15 +7,23 @@ use crate::path::Path;
 use crate::seq::before;
 use crate::timers::Clock;
 
-/// How much of the window was used, in segments.
+/// How much of a window a sender used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Use {
+    /// So many segments were outstanding.
+    Part(u32),
+    /// All that it allowed.
+    Full,
+}
+
+/// How much of the window was used.
 #[derive(Clone, Debug)]
 pub(crate) struct Validation {
     initial_cwnd: u32,
-    /// The window limited the sender in the round that ends at `round_end`; else the most that it had out.
-    limited: bool,
-    most_outstanding: u32,
+    /// The most of the round that ends at `round_end`.
+    most: Use,
     pub round_end: u32,
-    /// When the window was last fully used, in ticks, and the most used since.
+    /// When the window was last fully used, in ticks, and the most used since, in segments.
     pub used_at: u64,
     used: u32,
 }
@@ -24,8 +32,7 @@ impl Validation {
     pub fn new(initial_cwnd: u32, seq: u32) -> Validation {
         Validation {
             initial_cwnd,
-            limited: false,
-            most_outstanding: 0,
+            most: Use::Part(0),
             round_end: seq,
             used_at: 0,
             used: 0,
@@ -37,23 +44,25 @@ impl<C: CongestionControl> Path<C> {
     /// Whether growth is justified (RFC 7661, section 4.1: the sender was cwnd-limited).
     #[inline]
     pub(crate) fn cwnd_limited(&self) -> bool {
-        self.validation.limited
-            || linux::half_used_in_slow_start(&self.window, self.validation.most_outstanding)
+        match self.validation.most {
+            Use::Full => true,
+            Use::Part(segments) => linux::half_used_in_slow_start(&self.window, segments),
+        }
     }
 
     /// After a burst: notes whether the window limited it. The strongest evidence within a round counts.
     #[inline]
     pub(crate) fn validate(&mut self, clock: &Clock, una: u32, nxt: u32, decays: bool) {
-        let limited = !self.has_room();
         let out = self.pipe.outstanding;
-        let round = &mut self.validation;
-        if limited
-            || !before(una, round.round_end)
-            || (!round.limited && out > round.most_outstanding)
-        {
-            round.limited = limited;
-            round.most_outstanding = out;
-            round.round_end = nxt;
+        let latest = if self.has_room() {
+            Use::Part(out)
+        } else {
+            Use::Full
+        };
+        let over = !before(una, self.validation.round_end);
+        if over || latest == Use::Full || latest > self.validation.most {
+            self.validation.most = latest;
+            self.validation.round_end = nxt;
         }
         if self.cwnd_limited() {
             self.validation.used = 0;

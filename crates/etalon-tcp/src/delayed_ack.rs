@@ -1,0 +1,207 @@
+//! When to acknowledge (RFC 9293, 3.8.6.3; RFC 5681, section 4.2): every second full segment, at once in quick-ACK mode (after the
+//! start, losses, duplicates and marks), and otherwise by a timer that adapts between 40 and 200 ms to the gaps between segments.
+
+use crate::Config;
+use crate::timers::{Clock, Purpose, Timer};
+
+/// ACKs that quick-ACK mode sends at most.
+pub(crate) const MAX_QUICK_ACKS: u32 = 16;
+
+/// Whether an ACK is due, and the delayed-ACK timer. Times in ticks.
+#[derive(Clone, Debug)]
+pub(crate) struct DelayedAck {
+    /// An ACK is due some time; at once.
+    scheduled: bool,
+    now: bool,
+    /// Quick ACKs left.
+    quick: u32,
+    /// Data went out soon after data came in: ACKs had better ride on data.
+    interactive: bool,
+    /// How long an ACK is delayed, 0 before the first data.
+    delay: u64,
+    min_delay: u64,
+    max_delay: u64,
+    half_second: u64,
+    /// When data arrived last.
+    last_data: u64,
+    pub timer: Timer,
+}
+
+impl DelayedAck {
+    pub fn new(config: &Config, clock: &Clock) -> DelayedAck {
+        DelayedAck {
+            scheduled: false,
+            now: false,
+            quick: 0,
+            interactive: false,
+            delay: 0,
+            min_delay: clock.ticks_for_ns(config.min_delayed_ack).max(1),
+            max_delay: clock.ticks_for_ns(config.max_delayed_ack).max(1),
+            half_second: u64::from(clock.hz / 2).max(1),
+            last_data: 0,
+            timer: Timer::OFF,
+        }
+    }
+
+    /// An ACK must go out now.
+    #[inline]
+    pub fn is_due(&self) -> bool {
+        self.now
+    }
+
+    /// An ACK is owed, but not before the timer says so.
+    #[inline]
+    pub fn is_scheduled(&self) -> bool {
+        self.scheduled
+    }
+
+    /// An ACK is owed.
+    #[inline]
+    pub fn owe(&mut self) {
+        self.scheduled = true;
+    }
+
+    /// What is owed goes out at once.
+    #[inline]
+    pub fn hasten(&mut self) {
+        self.now = true;
+    }
+
+    /// An ACK must go out now, whatever arrived.
+    pub fn force(&mut self) {
+        self.scheduled = true;
+        self.now = true;
+    }
+
+    /// A segment with an ACK went out: it serves for what was pending.
+    #[inline]
+    pub fn sent(&mut self) {
+        if self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.delay = self.min_delay;
+            }
+        }
+        self.scheduled = false;
+        self.now = false;
+        self.timer.clear();
+    }
+
+    /// Data went out: a reply soon after data makes the session interactive.
+    #[inline]
+    pub fn data_sent(&mut self, clock: &Clock) {
+        self.interactive |= clock.jiffies.saturating_sub(self.last_data) < self.delay;
+    }
+
+    /// The peer's FIN arrived. As long as our side is open its ACK waits for data or a FIN to ride on.
+    pub fn fin_arrived(&mut self, open: bool) {
+        self.scheduled = true;
+        if open {
+            self.interactive = true;
+        } else {
+            self.now = true;
+        }
+    }
+
+    /// At least `count` quick ACKs.
+    pub fn more_quick(&mut self, count: u32) {
+        self.quick = self.quick.max(count);
+    }
+
+    /// The same, and the session starts anew.
+    pub fn enter_quick(&mut self, count: u32) {
+        self.more_quick(count);
+        self.interactive = false;
+        self.delay = self.min_delay;
+    }
+
+    #[inline]
+    fn is_quick(&self) -> bool {
+        self.quick > 0 && !self.interactive
+    }
+
+    /// Whether small segments are answered at once.
+    #[inline]
+    pub fn is_interactive(&self) -> bool {
+        self.interactive
+    }
+
+    /// Data arrived. The delay becomes the mean of itself and the gap since the last data, counted as half the smallest delay at
+    /// least, unless the gap was longer than the delay. Returns whether quick ACKs are called for: by the first data, or after
+    /// a gap longer than the retransmission timeout.
+    #[inline]
+    pub fn data_arrived(&mut self, clock: &Clock, rto_ticks: u64) -> bool {
+        let gap = clock.jiffies - self.last_data;
+        self.last_data = clock.jiffies;
+        self.scheduled = true;
+        if self.delay == 0 {
+            self.delay = self.min_delay;
+            return true;
+        }
+        let least = self.min_delay / 2;
+        if gap > least && gap >= self.delay {
+            return gap > rto_ticks;
+        }
+        let mean = self.delay / 2 + gap.max(least);
+        self.delay = if gap > least {
+            mean.min(rto_ticks)
+        } else {
+            mean
+        };
+        false
+    }
+
+    /// After a segment: decides between an ACK now and a delayed one. `must`: more than a full segment waits for it, or there is
+    /// a hole.
+    #[inline]
+    pub fn schedule(&mut self, clock: &Clock, srtt_us: u32, must: bool) {
+        if must || self.is_quick() {
+            self.now = true;
+            return;
+        }
+        let delay = self.bounded_delay(clock, srtt_us);
+        let expires = clock.jiffies + delay;
+        if self.timer.purpose == Purpose::None {
+            self.timer.set(clock, Purpose::Rto, delay);
+        } else if self.timer.expires <= clock.jiffies + delay / 4 {
+            self.now = true;
+        } else if expires < self.timer.expires {
+            self.timer.set(clock, Purpose::Rto, delay);
+        }
+    }
+
+    /// The delay, not longer than a round trip if that is known, nor than the longest.
+    #[inline]
+    fn bounded_delay(&self, clock: &Clock, srtt_us: u32) -> u64 {
+        let mut delay = self.delay.max(1);
+        if delay > self.min_delay {
+            let mut most = if self.interactive {
+                self.max_delay
+            } else {
+                self.half_second
+            };
+            if srtt_us > 0 {
+                let rtt = clock.ticks_for_us(u64::from(srtt_us));
+                most = most.min(rtt.max(self.min_delay));
+            }
+            delay = delay.min(most);
+        }
+        delay.min(self.max_delay)
+    }
+
+    /// The timer fired. Returns whether an ACK is due.
+    pub fn timer_fired(&mut self, rto_ticks: u64) -> bool {
+        self.timer.clear();
+        if !self.scheduled {
+            return false;
+        }
+        if !self.interactive {
+            self.delay = (self.delay * 2).min(rto_ticks);
+        } else {
+            self.interactive = false;
+            self.delay = self.min_delay;
+        }
+        self.now = true;
+        true
+    }
+}

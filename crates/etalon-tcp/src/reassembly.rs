@@ -1,0 +1,120 @@
+//! What arrived beyond the next expected byte, as ranges of sequence numbers, and the SACK and DSACK blocks that report it (RFC 2018,
+//! RFC 2883).
+
+use crate::SackBlocks;
+use crate::seq::{after, before, earlier, later};
+
+/// A received range.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    start: u32,
+    end: u32,
+    /// Order of the last arrival in it, for 'most recent first'.
+    stamp: u64,
+}
+
+/// Ranges in sequence order with holes between them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reassembly {
+    ranges: Vec<Range>,
+    arrivals: u64,
+    /// What came twice and is not reported yet.
+    dsack: Option<(u32, u32)>,
+}
+
+impl Reassembly {
+    /// Whether nothing waits beyond a hole.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Bytes held.
+    #[inline]
+    pub fn held(&self) -> u32 {
+        let lengths = self.ranges.iter().map(|r| r.end.wrapping_sub(r.start));
+        lengths.sum()
+    }
+
+    /// The sequence numbers from `start` to `end` came twice.
+    #[inline]
+    pub fn duplicate(&mut self, start: u32, end: u32) {
+        self.dsack = Some((start, end));
+    }
+
+    /// Takes a segment beyond the next expected byte.
+    pub fn insert(&mut self, start: u32, end: u32) {
+        self.arrivals += 1;
+        let from = self.ranges.partition_point(|r| before(r.end, start));
+        let to = from + self.ranges[from..].partition_point(|r| !after(r.start, end));
+        let mut merged = Range {
+            start,
+            end,
+            stamp: self.arrivals,
+        };
+        if from < to {
+            let overlap = (
+                later(self.ranges[from].start, start),
+                earlier(self.ranges[to - 1].end, end),
+            );
+            if before(overlap.0, overlap.1) && (to - from == 1) {
+                self.dsack = Some(overlap);
+            }
+            merged.start = earlier(self.ranges[from].start, start);
+            merged.end = later(self.ranges[to - 1].end, end);
+        }
+        self.ranges.splice(from..to, [merged]);
+    }
+
+    /// Everything before `next` has arrived: gives up the ranges that it reaches. Returns the next expected byte.
+    pub fn advance(&mut self, mut next: u32) -> u32 {
+        let mut reached = 0;
+        for range in &self.ranges {
+            if after(range.start, next) {
+                break;
+            }
+            if after(range.end, next) {
+                // The segment overlapped a range: what both hold came twice.
+                if range.start != next {
+                    self.dsack = Some((range.start, next));
+                }
+                next = range.end;
+            } else {
+                self.dsack = Some((range.start, range.end));
+            }
+            reached += 1;
+        }
+        self.ranges.drain(..reached);
+        next
+    }
+
+    /// Whether the next segment reports anything.
+    #[inline]
+    pub fn has_blocks(&self) -> bool {
+        self.dsack.is_some() || !self.ranges.is_empty()
+    }
+
+    /// A DSACK waits to be sent.
+    pub fn has_dsack(&self) -> bool {
+        self.dsack.is_some()
+    }
+
+    /// The blocks of the next segment, at most `most`: a DSACK first, then the ranges, "the most recently received" first (RFC 2018,
+    /// section 4).
+    pub fn blocks(&mut self, most: usize, blocks: &mut SackBlocks) {
+        let mut room = most;
+        if let Some((start, end)) = self.dsack.take() {
+            blocks.push(start, end);
+            room -= 1;
+        }
+        let mut newer_than_all = u64::MAX;
+        for _ in 0..room.min(self.ranges.len()) {
+            let older = self.ranges.iter().filter(|r| r.stamp < newer_than_all);
+            let Some(range) = older.max_by_key(|r| r.stamp) else {
+                break;
+            };
+            blocks.push(range.start, range.end);
+            newer_than_all = range.stamp;
+        }
+    }
+}
