@@ -328,9 +328,11 @@ impl Exchange {
         settings: &Settings,
         heard: &mut Vec<Heard>,
     ) -> Result<bool, Failure> {
-        if let Phase::Dialing(dialing) = &self.phase
-            && let Some(stream) = dialing.finished()
-        {
+        let dialed = match &self.phase {
+            Phase::Dialing(dialing) => dialing.finished(),
+            Phase::Open(_) => None,
+        };
+        if let Some(stream) = dialed {
             let tls = if settings.controller.tls {
                 Some(settings.tls.config()?)
             } else {

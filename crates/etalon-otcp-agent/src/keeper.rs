@@ -32,8 +32,9 @@ pub struct Keeper {
     touched: BTreeSet<Prefix>,
     given_up: BTreeSet<Prefix>,
     /// Notes that were told already.
-    told: BTreeSet<(Prefix, String)>,
-    failing: bool,
+    told: BTreeSet<String>,
+    /// What the kernel refused, as it was told.
+    refused: BTreeSet<String>,
 }
 
 /// What [`Keeper::apply`] did.
@@ -73,7 +74,7 @@ impl Keeper {
             touched: BTreeSet::new(),
             given_up: BTreeSet::new(),
             told: BTreeSet::new(),
-            failing: false,
+            refused: BTreeSet::new(),
         })
     }
 
@@ -94,12 +95,12 @@ impl Keeper {
 
     /// True if something has to be done again: routes have changed, or the kernel refused something.
     pub fn is_dirty(&self) -> bool {
-        self.others.is_none() || self.failing
+        self.others.is_none() || self.is_failing()
     }
 
     /// True if the kernel refused something.
     pub fn is_failing(&self) -> bool {
-        self.failing
+        !self.refused.is_empty()
     }
 
     /// Removes what an agent that was killed has left on the host.
@@ -193,7 +194,7 @@ impl Keeper {
             &self.installed,
             self.bpf.as_ref().map(Attached::entries),
         );
-        self.failing = false;
+        let told = std::mem::take(&mut self.refused);
         if changes.is_empty() {
             return Ok(Done::default());
         }
@@ -208,46 +209,60 @@ impl Keeper {
             entries: changes.set.len() + changes.unset.len(),
             failed: 0,
         };
-        done.failed += self.change_entries(&changes);
-        done.failed += self.change_routes(changes)?;
-        self.failing = done.failed > 0;
-        self.forget(&ended);
-        self.state.keep(&self.since)?;
+        self.change_entries(&changes);
+        self.change_routes(changes)?;
+        done.failed = self.refused.len();
+        for why in self.refused.difference(&told) {
+            error!("{why}");
+        }
+        if !ended.is_empty() {
+            self.forget(&ended);
+            self.state.keep(&self.since)?;
+        }
         Ok(done)
     }
 
-    /// Says once what people should know of each destination.
+    /// Says once what people should know of destinations.
     fn tell(&mut self, plan: &Plan) {
-        let notes: BTreeSet<(Prefix, String)> = plan
+        let mut notes: BTreeMap<&str, (Prefix, usize)> = BTreeMap::new();
+        for (prefix, note) in plan
             .iter()
-            .flat_map(|(prefix, target)| target.notes.iter().map(|note| (*prefix, note.clone())))
-            .collect();
-        for (prefix, note) in notes.difference(&self.told) {
-            info!("{prefix}: {note}");
+            .flat_map(|(prefix, target)| target.notes.iter().map(move |note| (prefix, note)))
+        {
+            notes.entry(note).or_insert((*prefix, 0)).1 += 1;
         }
-        self.told = notes;
+        for (note, (first, count)) in notes.iter().filter(|(note, _)| !self.told.contains(**note)) {
+            match count {
+                1 => info!("{first}: {note}"),
+                _ => info!("{first} and {} others: {note}", count - 1),
+            }
+        }
+        self.told = notes.into_keys().map(str::to_owned).collect();
     }
 
     /// Writes down what is about to be changed, before it is. Returns what ends, and since when it was.
     fn remember(&mut self, plan: &Plan) -> io::Result<Since> {
         let now = kernel::now();
+        let before = self.since.len();
         for prefix in plan.keys() {
             self.since.entry(*prefix).or_insert(now);
         }
-        self.state.keep(&self.since)?;
-        let ended: Since = self
+        if self.since.len() > before {
+            self.state.keep(&self.since)?;
+        }
+        let ended = |prefix: &Prefix| !plan.contains_key(prefix);
+        let gone: Since = self
             .since
             .iter()
-            .filter(|(prefix, _)| !plan.contains_key(prefix))
+            .filter(|(prefix, _)| ended(prefix))
             .map(|(p, at)| (*p, *at))
             .collect();
-        self.since.retain(|prefix, _| plan.contains_key(prefix));
-        Ok(ended)
+        self.since.retain(|prefix, _| !ended(prefix));
+        Ok(gone)
     }
 
-    fn change_entries(&mut self, changes: &Changes) -> usize {
-        let Some(bpf) = &mut self.bpf else { return 0 };
-        let mut failed = 0;
+    fn change_entries(&mut self, changes: &Changes) {
+        let Some(bpf) = &mut self.bpf else { return };
         let set = changes
             .set
             .iter()
@@ -259,15 +274,13 @@ impl Keeper {
                 None => bpf.remove(prefix),
             };
             if let Err(e) = result {
-                failed += 1;
-                error!("{prefix}: the BPF map takes no entry: {e}");
+                self.refused
+                    .insert(format!("{prefix}: the BPF map takes no entry: {e}"));
             }
         }
-        failed
     }
 
-    fn change_routes(&mut self, changes: Changes) -> io::Result<usize> {
-        let mut failed = 0;
+    fn change_routes(&mut self, changes: Changes) -> io::Result<()> {
         let results = self
             .socket
             .ask(changes.add.iter().map(Route::add).collect())?;
@@ -276,8 +289,8 @@ impl Keeper {
             match result {
                 Ok(()) => drop(self.installed.insert(route.prefix, route)),
                 Err(e) => {
-                    failed += 1;
-                    error!("{}: the kernel takes no route: {e}", route.prefix);
+                    self.refused
+                        .insert(format!("{}: the kernel takes no route: {e}", route.prefix));
                     stays.insert(route.prefix);
                 }
             }
@@ -295,11 +308,10 @@ impl Keeper {
             match result {
                 // ESRCH: the kernel has removed it with its interface.
                 Err(e) if e.raw_os_error() != Some(libc::ESRCH) => {
-                    failed += 1;
-                    error!(
+                    self.refused.insert(format!(
                         "{}: the kernel does not remove the route: {e}",
                         route.prefix
-                    );
+                    ));
                 }
                 _ if self.installed.get(&route.prefix) == Some(&route) => {
                     drop(self.installed.remove(&route.prefix));
@@ -307,7 +319,7 @@ impl Keeper {
                 _ => {}
             }
         }
-        Ok(failed)
+        Ok(())
     }
 
     /// Makes the kernel forget what connections to these destinations have taught it since then. Returns how many.
@@ -343,9 +355,8 @@ impl Keeper {
 
     /// Gives way if somebody has detached the BPF program.
     pub fn check_bpf(&mut self) {
-        if let Some(bpf) = &self.bpf
-            && !bpf.is_attached().unwrap_or(true)
-        {
+        let detached = |bpf: &Attached| !bpf.is_attached().unwrap_or(true);
+        if self.bpf.as_ref().is_some_and(detached) {
             warning!(
                 "somebody detached the BPF program: RTOinit and the largest window are left alone from now on"
             );

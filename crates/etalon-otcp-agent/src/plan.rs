@@ -11,7 +11,7 @@ use crate::bpf::program::Entry;
 use crate::document::Parameters;
 use crate::netlink::route::{Route, metric};
 use crate::prefix::Prefix;
-use crate::syn::Spacing;
+use crate::syn::{Mender, Spacing};
 
 /// The kernel's first timeout is at least so many ticks, so that it is never over before it has begun.
 const MIN_RTO_INIT_TICKS: u32 = 2;
@@ -65,6 +65,7 @@ pub fn plan(
     let narrower = best
         .keys()
         .filter(|prefix| prefix.length() > 0 && prefix.longest_in(document).is_some());
+    let mut mender = Mender::new(kernel.spacing, kernel.tick);
     let targets: BTreeSet<Prefix> = document.keys().chain(narrower).copied().collect();
     targets
         .into_iter()
@@ -74,7 +75,7 @@ pub fn plan(
             let target = if given_up.contains(&prefix) {
                 left_alone(source)
             } else {
-                target(prefix, source, parameters, base, kernel)
+                target(prefix, source, parameters, base, kernel, &mut mender)
             };
             Some((prefix, target))
         })
@@ -99,9 +100,11 @@ fn target(
     wanted: &Parameters,
     base: Option<&Route>,
     kernel: Kernel,
+    mender: &mut Mender,
 ) -> Target {
     let mut notes = Vec::new();
     let mut entry = entry(wanted, kernel, &mut notes);
+    mender.mend(&mut entry);
     let mut route = None;
     match base {
         None => {
@@ -130,14 +133,12 @@ fn entry(wanted: &Parameters, kernel: Kernel, notes: &mut Vec<String>) -> Entry 
             wanted.rto_init_us
         ));
     }
-    let mut entry = Entry {
+    Entry {
         rto_init_ticks: ticks.max(MIN_RTO_INIT_TICKS),
         max_cwnd: wanted.max_cwnd,
         initial_cwnd: wanted.initial_cwnd,
         ..Entry::default()
-    };
-    kernel.spacing.mend(&mut entry, kernel.tick);
-    entry
+    }
 }
 
 /// What others set on their route is not overruled by BPF either.
@@ -227,9 +228,7 @@ impl Changes {
                     changes.remove.extend(old.filter(takes_place).cloned());
                 }
             }
-            if let Some(entries) = entries
-                && entries.get(prefix) != Some(&target.entry)
-            {
+            if entries.is_some_and(|entries| entries.get(prefix) != Some(&target.entry)) {
                 changes.set.push((*prefix, target.entry));
             }
         }

@@ -3,6 +3,7 @@
 //! Linux gives up after a number of retransmissions, however short their timeouts (tcp(7), `tcp_syn_retries`). With a first
 //! timeout of 8 ms instead of 1 s it would after half a second instead of two minutes. More retransmissions mend that.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::bpf::program::{Entry, SYN_COUNTS};
@@ -66,10 +67,8 @@ impl Spacing {
     fn counts(self, first: Duration) -> Vec<usize> {
         let ours = self.durations(first);
         let enough = |usual| {
-            ours.iter()
-                .position(|duration| *duration >= usual)
-                .unwrap_or(MAX)
-                .max(1)
+            ours.partition_point(|duration| *duration < usual)
+                .clamp(1, MAX)
         };
         self.durations(USUAL_FIRST)
             .into_iter()
@@ -78,7 +77,7 @@ impl Spacing {
     }
 
     /// Writes into the entry what its first timeout of so many ticks needs.
-    pub fn mend(self, entry: &mut Entry, tick: Duration) {
+    fn mend(self, entry: &mut Entry, tick: Duration) {
         let counts = self.counts(tick * entry.rto_init_ticks);
         for (place, count) in entry.syn_count.iter_mut().zip(&counts) {
             *place = *count as u8;
@@ -88,6 +87,39 @@ impl Spacing {
             .map(|usual| counts[usual].saturating_sub(usual))
             .max()
             .unwrap_or(0) as u32;
+    }
+}
+
+/// Mends entries. Most have one of a few first timeouts: what each needs is found once.
+#[derive(Debug)]
+pub struct Mender {
+    spacing: Spacing,
+    tick: Duration,
+    known: BTreeMap<u32, Entry>,
+}
+
+impl Mender {
+    /// For a kernel with these ticks.
+    pub fn new(spacing: Spacing, tick: Duration) -> Self {
+        Self {
+            spacing,
+            tick,
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// Writes into the entry how many SYNs its first timeout needs.
+    pub fn mend(&mut self, entry: &mut Entry) {
+        let known = self.known.entry(entry.rto_init_ticks).or_insert_with(|| {
+            let mut known = Entry {
+                rto_init_ticks: entry.rto_init_ticks,
+                ..Entry::default()
+            };
+            self.spacing.mend(&mut known, self.tick);
+            known
+        });
+        entry.syn_more = known.syn_more;
+        entry.syn_count = known.syn_count;
     }
 }
 

@@ -14,6 +14,8 @@ pub const GET: u16 = 26;
 
 /// Who set a route (`rtm_protocol`): this agent. A number that nobody else uses; `ip route` shows it as `proto 79`.
 pub const PROTOCOL: u8 = 79;
+/// The metric of the agent's routes where nobody else has one of the prefix: so high that anybody's own stands before it.
+const LAST: u32 = 79_000_000;
 /// The table that is used unless a rule says otherwise.
 const MAIN_TABLE: u32 = 254;
 const UNICAST: u8 = 1;
@@ -173,6 +175,7 @@ impl Route {
     /// None if nothing can stand before this one (IPv6 with metric 1).
     pub fn with(&self, prefix: Prefix, metrics: &[(u16, u32)]) -> Option<Self> {
         let mut route = self.clone();
+        route.priority = LAST;
         if prefix == self.prefix {
             // Before the route of the same prefix: by a lower metric, or (IPv4 with metric 0) by coming first.
             route.priority = match self.priority {
@@ -369,7 +372,7 @@ pub(crate) mod tests {
         let narrower = route("fd00::/8", 1, &[])
             .with("fd00:1::/64".parse().unwrap(), &[])
             .unwrap();
-        assert_eq!(narrower.priority, 1);
+        assert_eq!(narrower.priority, LAST);
     }
 
     #[test]

@@ -13,8 +13,6 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, gettid};
 
-pub mod controller;
-
 /// Patience with a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -180,12 +178,7 @@ impl Lab {
 
     /// Starts the agent; `more` follows the usual options.
     pub fn agent(&self, controller: &str, more: &[&str]) -> Agent {
-        self.agent_from(
-            Path::new(env!("CARGO_BIN_EXE_etalon-otcp-agent")),
-            &[],
-            controller,
-            more,
-        )
+        self.agent_from(&binary(), &[], controller, more)
     }
 
     /// The same, from a copy, started by a program before it.
@@ -242,6 +235,14 @@ impl Lab {
                 .ok()
         })
     }
+}
+
+/// The program: of this build, or the one in the environment's OTCP_AGENT.
+pub fn binary() -> PathBuf {
+    std::env::var_os("OTCP_AGENT").map_or_else(
+        || env!("CARGO_BIN_EXE_etalon-otcp-agent").into(),
+        PathBuf::from,
+    )
 }
 
 /// An agent that is killed with the test.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use super::Space;
+use crate::lab::Space;
 
 /// Bytes both ways: a socket, or TLS over one.
 pub trait Stream: Read + Write + Send {}
