@@ -1,7 +1,38 @@
-"""`python -m etalon` is `etalon`."""
+"""The program: `etalon`, and `python -m etalon`. Modules load within, so that Ctrl-C is heard from the first of them on."""
 
+from __future__ import annotations
+
+import os
 import sys
 
-from etalon.cli import main
+INTERRUPTED = 130
 
-sys.exit(main())
+
+def main() -> int:
+    """Runs the command line; returns its exit code."""
+    for number in range(
+        3
+    ):  # a stream that is closed would give its number to the next file that is opened
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    try:
+        _reopen()
+        from etalon.cli import main as command_line
+
+        return command_line()
+    except KeyboardInterrupt:
+        sys.stderr.write("error: interrupted\n")
+        return INTERRUPTED
+
+
+def _reopen() -> None:
+    """Makes what Python leaves out if the streams are closed when it starts."""
+    sys.stdin = sys.stdin or open(0)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(1, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", buffering=1)  # noqa: SIM115
+
+
+if __name__ == "__main__":
+    sys.exit(main())

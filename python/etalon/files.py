@@ -40,7 +40,8 @@ def put(path: Path, content: bytes | str) -> None:
 
 def check_writable(path: Path) -> None:
     """Says before a long run, not after it, that a file or folder of this name cannot be made."""
-    place = next(parent for parent in path.absolute().parents if parent.exists())
+    whole = path.absolute()
+    place = next(parent for parent in (*whole.parents, whole) if parent.exists())
     if not place.is_dir():
         raise PlanError(f"cannot be made: {place} is a file, not a folder", file=str(path))
     if not os.access(place, os.W_OK | os.X_OK):

@@ -6,6 +6,7 @@ The reading and the writing are the Rust core's, so that every part of Etalon kn
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -73,8 +74,21 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    return str(value)
+        return _cut(json.dumps(value, ensure_ascii=False))
+    return _cut(_BRIEF.repr(value) if isinstance(value, (dict, list, tuple)) else str(value))
+
+
+MOST_SHOWN = 200
+_BRIEF = reprlib.Repr()
+_BRIEF.maxlevel, _BRIEF.maxlist, _BRIEF.maxtuple, _BRIEF.maxdict = 4, 12, 12, 12
+_BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = MOST_SHOWN
+
+
+def _cut(text: str) -> str:
+    """A text without its middle if it is long."""
+    if len(text) <= MOST_SHOWN:
+        return text
+    return f"{text[: MOST_SHOWN - 40]} ... {text[-30:]}"
 
 
 def rounded(ns: int) -> str:

@@ -37,10 +37,25 @@ def test_version(etalon: Command) -> None:
     assert (answer.code, answer.out) == (0, f"etalon {et.__version__}\n")
 
 
-def test_help_does_not_wait_for_tables_and_plots() -> None:
+@pytest.mark.parametrize(
+    ("line", "packages", "modules"),
+    [
+        ("import etalon", ["etalon"], ["etalon"]),
+        (
+            "from etalon.cli import main; main(['--help'])",
+            ["annotated_doc", "etalon", "shellingham", "typer"],
+            None,
+        ),
+    ],
+)
+def test_what_is_loaded_for_little(
+    line: str, packages: list[str], modules: list[str] | None
+) -> None:
+    """Tables, plots, the core and rich text are for those who use them: `--help` must not wait for them."""
     script = (
-        "import sys; from etalon.cli import main; main(['--help']); "
-        "print([m for m in ('polars', 'matplotlib', 'plotly', 'pydantic') if m in sys.modules])"
+        f"import sys; before = set(sys.modules); {line}\n"
+        "new = {m for m in set(sys.modules) - before if m.partition('.')[0] not in sys.stdlib_module_names}\n"
+        "print('\\n' + ' '.join(sorted(new)))"
     )
     out = subprocess.run(
         [sys.executable, "-c", script],
@@ -49,7 +64,10 @@ def test_help_does_not_wait_for_tables_and_plots() -> None:
         check=True,
         env={"PYTHONPATH": str(ROOT / "python")},
     ).stdout
-    assert out.splitlines()[-1] == "[]"
+    loaded = out.splitlines()[-1].split()
+    assert sorted({module.partition(".")[0] for module in loaded}) == packages
+    if modules is not None:
+        assert loaded == modules
 
 
 def test_run_shows_the_numbers_and_the_folder(etalon: Command, small_file: Path) -> None:
@@ -321,7 +339,7 @@ def test_the_page_of_keys_is_up_to_date(etalon: Command) -> None:
 
 def test_examples_are_copied_but_never_over_a_file(etalon: Command, tmp_path: Path) -> None:
     copied = etalon("examples", "--copy", "here", "--json").json
-    assert "here/strobe.toml" in copied
+    assert {"here/strobe.toml", "here/trace.txt"} <= set(copied)
     assert (tmp_path / "here/strobe.toml").read_text() == (
         ROOT / "examples/strobe.toml"
     ).read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +27,8 @@ from etalon.units import shown
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+MOST_POINTS = 100_000
+"""Runs of a sweep."""
 TABLE = "table"
 PARTIAL_TABLE = "table.partial"
 """Name of the table, without suffix, of a sweep that is not complete."""
@@ -143,6 +146,9 @@ def points_of(
         if seeds < 1:
             raise PlanError(f"{seeds} must be at least 1", key="seeds", value=seeds)
         seeds = range(plan.seed, plan.seed + seeds)
+    number = math.prod(len(values) for values in grid.values()) * len(seeds)
+    if number > MOST_POINTS:
+        raise PlanError(f"the sweep has {number} runs; at most {MOST_POINTS} are run in one")
     points = []
     for chosen in itertools.product(*grid.values()):
         point = dict(zip(grid, chosen, strict=True))

@@ -6,8 +6,11 @@ One file a command. What is slow to import is imported by the command that needs
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
@@ -36,7 +39,7 @@ app = typer.Typer(
     help="A laboratory for the transport of reconfigurable data centre networks.",
     epilog="First steps:  etalon examples --copy .   then   etalon run strobe.toml",
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -72,34 +75,65 @@ def main(arguments: list[str] | None = None) -> int:
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", PlanWarning)
     try:
-        return int(app(arguments, standalone_mode=False) or OK)
+        code = int(app(arguments, standalone_mode=False) or OK)
+        sys.stdout.flush()
+        return code
     except typer.TyperException as error:
-        _complain(error.format_message())
-        return BAD_INPUT
+        said = error.format_message()
+        if said.startswith("Usage:"):  # a command without its arguments
+            typer.echo(said)
+            return BAD_INPUT
+        return _complain(said, BAD_INPUT)
     except Occupied as error:
-        _complain(error.in_shell())
-        return BAD_INPUT
+        return _complain(error.in_shell(), BAD_INPUT)
     except PlanError as error:
-        _complain(str(error))
-        return BAD_INPUT
+        return _complain(str(error), BAD_INPUT)
     except EngineFailed as error:
-        _complain(common.with_console(error))
-        return FAILURE
+        return _complain(common.with_console(error), FAILURE)
     except EtalonError as error:
-        _complain(str(error))
-        return FAILURE
+        return _complain(str(error), FAILURE)
     except (typer.Abort, KeyboardInterrupt):
-        _complain("interrupted")
-        return INTERRUPTED
+        return _complain("interrupted", INTERRUPTED)
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output, such as `head`, has gone: nobody is left to tell
+        _discard(sys.stdout, sys.stderr)  # the reader of our output, such as `head`, has gone
         return FAILURE
+    except OSError as error:
+        _discard(sys.stdout)
+        return _complain(_of_the_system(error), FAILURE)
 
 
-def _complain(sentence: str) -> None:
+def _of_the_system(error: OSError) -> str:
+    """What the system refused and nobody expected: a disk that is full behind our output, a folder that is gone."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return "the current folder is gone; change to another"
+    why = error.strerror or str(error)
+    return f"{error.filename}: {why}" if error.filename else f"output could not be written: {why}"
+
+
+def _discard(*streams: TextIO) -> None:
+    """Sends what is still to be written nowhere, so that Python does not try again when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in streams:
+        with suppress(OSError, ValueError):
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def _complain(sentence: str, code: int) -> int:
     if sentence:
-        typer.secho("error: ", fg="red", bold=True, nl=False, err=True)
-        typer.echo(sentence, err=True)
+        _say("error: ", "red", sentence)
+    return code
+
+
+def _say(kind: str, colour: str, sentence: str) -> None:
+    """A line to standard error, without what a terminal would take for a command; nobody is left to tell if it fails."""
+    try:
+        typer.secho(kind, fg=colour, bold=True, nl=False, err=True)
+        typer.echo(common.printable(sentence), err=True)
+    except OSError:
+        _discard(sys.stderr)
 
 
 def _show_warning(
@@ -110,5 +144,4 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    typer.secho("warning: ", fg="yellow", bold=True, nl=False, err=True)
-    typer.echo(str(message), err=True)
+    _say("warning: ", "yellow", str(message))

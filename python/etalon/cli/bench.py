@@ -42,7 +42,7 @@ def bench(
     ] = None,
     json: common.Json = False,
 ) -> None:
-    """Measure data packets delivered per CPU-second on one core, and the time that Solstice takes ("schedulers")."""
+    """Measure the speed of engines and schedulers. Data packets delivered per CPU-second on one core."""
     from etalon import bench as benches
     from etalon import files
     from etalon.bench import schedulers

@@ -68,6 +68,9 @@ Figures = Annotated[
 OK, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes; 130 is what shells expect after Ctrl-C."""
 
+LONGEST_LINE = 4000
+"""Characters of a line that a terminal is shown."""
+
 PATIENCE_S = 2.0
 """Work that takes less than this shows no progress bar."""
 
@@ -189,7 +192,18 @@ def _finite(value: Any) -> Any:
 
 def note(sentence: str) -> None:
     """Says something that is not a result: to standard error."""
-    typer.echo(sentence, err=True)
+    typer.echo(printable(sentence), err=True)
+
+
+def printable(text: str) -> str:
+    """Text for a terminal: what is no character of text is written as Python does, long lines are cut."""
+    lines = (
+        "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line) for line in text.split("\n")
+    )
+    half = LONGEST_LINE // 2
+    return "\n".join(
+        line if len(line) <= LONGEST_LINE else f"{line[:half]} ... {line[-half:]}" for line in lines
+    )
 
 
 def print_table(table: Table) -> None:

@@ -15,7 +15,7 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(json: common.Json = False) -> None:
-    """Say what the Linux engine lacks on this machine, and the command that puts it right."""
+    """Say what this machine lacks for the Linux engine. With each the command that puts it right."""
     from etalon.doctor import State, examine
 
     checks = list(examine())

@@ -55,24 +55,29 @@ def descriptions() -> dict[str, str]:
 
 def files() -> list[Path]:
     """The example files: plans first, then scripts."""
+    return _of("toml", "py")
+
+
+def _of(*suffixes: str) -> list[Path]:
     for place in PLACES:
-        found = [path for suffix in ("toml", "py") for path in sorted(place.glob(f"*.{suffix}"))]
+        found = [path for suffix in suffixes for path in sorted(place.glob(f"*.{suffix}"))]
         if found:
             return found
     raise EtalonError("the examples are missing from this installation")
 
 
 def copy_to(folder: Path) -> list[Path]:
-    """Copies the examples; never over a file that is there."""
+    """Copies the examples and what their plans need; never over a file that is there."""
     if folder.exists() and not folder.is_dir():
         raise PlanError("is a file; examples are copied to a folder", file=str(folder))
-    targets = [folder / path.name for path in files()]
+    sources = _of("toml", "py", "txt")
+    targets = [folder / path.name for path in sources]
     present = [target for target in targets if target.exists()]
     if present:
         raise PlanError("is there already; examples never overwrite a file", file=str(present[0]))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for source, target in zip(files(), targets, strict=True):
+        for source, target in zip(sources, targets, strict=True):
             shutil.copyfile(source, target)
     except OSError as error:
         raise EtalonError(f"{folder}: could not be written: {error.strerror}") from error

@@ -73,7 +73,7 @@ def execute(
     seed: common.Seed = None,
     patience: common.Patience = "60s",
 ) -> int:
-    """Run a command on an emulated host, on real Linux TCP; the plan's flows run beside it.
+    """Run a command on an emulated host, on real Linux TCP. The plan's flows run beside it.
 
     Its output appears as it comes, that of servers with the host's name before it. Exits as the command does.
     """
@@ -123,7 +123,7 @@ def shell(
     settings: common.Settings = None,
     seed: common.Seed = None,
 ) -> int:
-    """Open a shell on an emulated host; the plan's flows run beside it. `on HOST COMMAND` reaches other hosts."""
+    """Open a shell on an emulated host. The plan's flows run beside it. `on HOST COMMAND` reaches other hosts."""
     from etalon import _core
 
     plan = _endless(common.changed_plan(plan_file, settings, seed), None)

@@ -51,7 +51,7 @@ def show(
         bool, typer.Option("--markdown", help="Print the keys as docs/plan.md has them.")
     ] = False,
 ) -> None:
-    """List what there is to choose from: congestion controls, engines, workloads, ..., or the keys of a plan."""
+    """List what there is to choose from. Congestion controls, engines, workloads, ..., or the keys of a plan."""
     kind = None if what is None else _kind(what)
     if markdown:
         if kind is not Kind.KEYS or json:

@@ -29,7 +29,7 @@ def report(
     ],
     json: common.Json = False,
 ) -> None:
-    """Draw the figures of finished runs and sweeps again and write their reports."""
+    """Draw figures and reports of finished runs and sweeps again."""
     from etalon.campaign.sweeps import Sweep
     from etalon.results import Run, store
 

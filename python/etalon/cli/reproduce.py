@@ -40,7 +40,7 @@ def reproduce(
     ] = False,
     json: common.Json = False,
 ) -> int:
-    """Run a paper's experiments, compare with what it published, draw its figures, write a report.
+    """Measure a paper's claims again. Runs its experiments, draws its figures, writes a report.
 
     Points that the folder already has from this version are not run again.
     """

@@ -62,7 +62,7 @@ def sweep(
     json: common.Json = False,
     figures: common.Figures = True,
 ) -> int:
-    """Run an experiment over a grid of values; continues a sweep that was interrupted."""
+    """Run an experiment over a grid of values. A sweep that was interrupted goes on."""
     from etalon.campaign import executors, sweeps
     from etalon.plan import Plan
 

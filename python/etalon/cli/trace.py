@@ -50,7 +50,7 @@ def trace(
     force: common.Force = False,
     json: common.Json = False,
 ) -> int:
-    """Run a plan again up to a time and keep every packet and event of a part of it."""
+    """Keep every packet and event of a part of a run. The plan is run again up to there."""
     from etalon.plan import Plan
     from etalon.units import TIME
 

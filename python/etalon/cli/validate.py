@@ -33,7 +33,7 @@ def validate(
     jobs: common.Jobs = None,
     json: common.Json = False,
 ) -> None:
-    """Run a fixed set of experiments on the simulator and on Linux, and compare."""
+    """Compare simulator and Linux on a fixed set of experiments."""
     from etalon import files, validation
     from etalon.validation import page
 

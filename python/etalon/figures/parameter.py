@@ -146,7 +146,7 @@ def scale_x(ax: Axes, x: Sequence[Any], *, logarithmic: bool) -> None:
     ax.xaxis.set_major_formatter(formatter)
     ax.xaxis.set_minor_locator(NullLocator())
     if len(values) <= 7 or not logarithmic:
-        every = -(-len(values) // 7)
+        every = max(-(-len(values) // 7), 1)
         ax.xaxis.set_major_locator(FixedLocator(values[::every]))
 
 

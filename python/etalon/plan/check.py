@@ -8,9 +8,9 @@ from etalon.errors import PlanError
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Dumbbell, Network
 from etalon.plan.resolve import resolve, week_ns
+from etalon.plan.workloads.base import MOST_FLOWS
 from etalon.units import TIME, S, rounded, shown
 
-MOST_FLOWS = 100_000
 LONGEST_HOST_TIME = 24 * 24 * 3600 * S
 """Half of what TCP's timestamps can count before they begin again."""
 
@@ -110,7 +110,15 @@ def _queues(network: Network) -> Iterator[PlanError]:
             key="network.voq.resize.packets",
             value=voq.resize.packets,
         )
+    seen: set[tuple[int, int]] = set()
     for index, pair in enumerate(voq.pairs):
+        if pair.src == pair.dst or (pair.src, pair.dst) in seen:
+            why = "is of one rack" if pair.src == pair.dst else "is given twice"
+            yield PlanError(
+                f"the VOQ from rack {pair.src} to rack {pair.dst} {why}",
+                key=f"network.voq.pairs.{index}",
+            )
+        seen.add((pair.src, pair.dst))
         for end, rack in (("from", pair.src), ("to", pair.dst)):
             if rack >= network.racks:
                 yield PlanError(

@@ -7,6 +7,7 @@ and one unit, whatever the kernel calls them; those that only the kernel has bea
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -168,6 +169,9 @@ def problems(key: str, cc: str, params: Mapping[str, float]) -> Iterator[PlanErr
             else:
                 hint = f"it has {', '.join(parameters)}" if parameters else "it has none"
             yield PlanError(f"{cc} has no such parameter; {hint}", key=where, value=value)
+            continue
+        if not math.isfinite(value):
+            yield PlanError(f"{value} must be a number", key=where, value=value)
             continue
         low, high = parameters[name].min, parameters[name].max
         if low is not None and value < low:

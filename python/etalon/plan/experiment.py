@@ -85,7 +85,7 @@ class Experiment(Table):
         """What the workload at `key` needs to know of this experiment."""
         network = self.network
         if isinstance(network, Dumbbell):
-            rate = min(stage.rate for stage in network.path if stage.rate is not None)
+            rate = min((stage.rate for stage in network.path if stage.rate is not None), default=0)
             rates = rate, rate
         else:
             rates = network.packet.rate, network.circuit.rate

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Le
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -133,7 +133,7 @@ def _type(annotation: Any, metadata: Any = ()) -> str:
     if annotation is int:
         return f"whole number{_range(metadata)}"
     if annotation is float:
-        return f"number{_above(metadata)}"
+        return f"number{_between(metadata)}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "table"
     return {bool: "true or false", str: "text"}[annotation]
@@ -148,11 +148,11 @@ def _range(metadata: Any) -> str:
     return f", {low} to {high}"
 
 
-def _above(metadata: Any) -> str:
+def _between(metadata: Any) -> str:
     flat = [part for entry in metadata for part in getattr(entry, "metadata", [entry])]
-    low = next((entry.gt for entry in flat if isinstance(entry, Gt)), None)
+    low = next((entry.ge for entry in flat if isinstance(entry, Ge)), None)
     high = next((entry.le for entry in flat if isinstance(entry, Le)), None)
-    return f" above {low:g}, up to {high:g}" if low is not None and high is not None else ""
+    return f", {low:g} to {high:g}" if low is not None and high is not None else ""
 
 
 def _default(field: FieldInfo) -> str:

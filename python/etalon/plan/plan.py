@@ -38,7 +38,7 @@ class Plan(Experiment):
     def load(cls, path: str | Path) -> Plan:
         """Reads a plan file. Every error is a `PlanError` that names the file."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = text_of(Path(path))
         except FileNotFoundError:
             raise PlanError("there is no such file", file=str(path)) from None
         except IsADirectoryError:
@@ -56,6 +56,8 @@ class Plan(Experiment):
             values = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise _syntax_error(error, file or "plan") from None
+        except RecursionError:
+            raise PlanError(DEEP, file=file or "plan") from None
         if name is not None:
             values.setdefault("name", name)
         return cls.from_dict(values, file=file)
@@ -65,6 +67,7 @@ class Plan(Experiment):
         """The plan with these keys, as in a plan file. Without a `file`, paths start at the working folder."""
         folder = Path(file).parent if file else Path()
         try:
+            _check_depth(values)
             complete = with_files(values, folder)
         except PlanError as error:
             raise error.in_file(file) if file else error from None
@@ -125,6 +128,37 @@ class Plan(Experiment):
     def warnings(self) -> list[str]:
         """Sentences about what the plan probably does not mean."""
         return list(check.warnings(self))
+
+
+DEEP = "its tables are nested deeper than those of any plan"
+DEEPEST = 32
+LARGEST = 64 << 20
+
+
+def text_of(path: Path) -> str:
+    """What a plan file holds; it may come through a pipe. Raises `OSError` and `UnicodeDecodeError`, and `PlanError` if it is
+    larger than any plan."""
+    with path.open("rb") as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise PlanError(f"is larger than {LARGEST >> 20} MiB, which no plan is", file=str(path))
+    return content.decode("utf-8")
+
+
+def _check_depth(value: Any) -> None:
+    """Refuses values that are nested deeper than those of any plan, which would exhaust the stack later."""
+    level = [value]
+    for _ in range(DEEPEST):
+        tables = [one for one in level if isinstance(one, (Mapping, list, tuple))]
+        level = [
+            below
+            for one in tables
+            for below in (one.values() if isinstance(one, Mapping) else one)
+            if isinstance(below, (Mapping, list, tuple))
+        ]
+        if not level:
+            return
+    raise PlanError(DEEP)
 
 
 def _place(values: dict[str, Any], folder: Path) -> None:

@@ -15,6 +15,9 @@ from etalon.plan import controls as registry
 from etalon.plan.base import Table
 from etalon.units import TIME, Time, problem, shown
 
+MOST_FLOWS = 100_000
+"""Flows of a plan."""
+
 HostId = tuple[int, int]
 """Rack and host."""
 

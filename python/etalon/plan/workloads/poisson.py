@@ -23,7 +23,7 @@ class Poisson(Workload):
     )
     sizes: Annotated[str, Choice(tuple(FLOW_SIZES))] = "websearch"
     """Distribution of sizes: "websearch" of DCTCP (SIGCOMM 2010, figure 4), "datamining" of VL2 (SIGCOMM 2009, figure 2)."""
-    load: Annotated[float, Field(gt=0, le=10)]
+    load: Annotated[float, Field(ge=1e-6, le=10)]
     """Payload that each rack offers, as a share of `of`."""
     of: Rate | None = None
     """Without it, the rate of the packet network."""

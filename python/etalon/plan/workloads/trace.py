@@ -10,8 +10,11 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from pydantic import Field
 
 from etalon.errors import PlanError
-from etalon.plan.workloads.base import HostId, Setting, Workload, write_host
-from etalon.units import shown
+from etalon.plan.workloads.base import MOST_FLOWS, HostId, Setting, Workload, write_host
+from etalon.units import SIZE, TIME, shown
+
+LONGEST_LINE = 1000
+"""In characters."""
 
 
 class Line(NamedTuple):
@@ -57,6 +60,8 @@ class Trace(Workload):
         """The flows of the file, as it was when the plan was made. Raises `PlanError` if it cannot be read."""
         path = Path(self.file)
         try:
+            if path.exists() and not path.is_file():
+                raise PlanError("is not a file", file=self.file)
             return _read(path, path.stat().st_mtime_ns)
         except FileNotFoundError:
             raise PlanError("there is no such file", file=self.file) from None
@@ -92,18 +97,21 @@ class Trace(Workload):
 @lru_cache(maxsize=8)
 def _read(path: Path, _: int) -> list[Line]:
     """The flows of a file, read once for each state that it is in."""
-    lines = []
+    lines: list[Line] = []
     with path.open(encoding="utf-8") as file:
-        for number, text in enumerate(file, 1):
+        for number, text in enumerate(iter(lambda: file.readline(LONGEST_LINE), ""), 1):
+            where = f"{path}:{number}"
+            if len(text) >= LONGEST_LINE:
+                raise PlanError(f"a line has fewer than {LONGEST_LINE} characters", file=where)
             words = text.split()
             if not words or words[0].startswith("#"):
                 continue
+            if len(lines) >= MOST_FLOWS:
+                raise PlanError(f"has more than {MOST_FLOWS} flows", file=where)
             try:
                 lines.append(_line(number, words))
             except ValueError as error:
-                raise PlanError(
-                    f"{shown(text.strip())}: {error}", file=f"{path}:{number}"
-                ) from None
+                raise PlanError(f"{shown(text.strip())}: {error}", file=where) from None
     return lines
 
 
@@ -118,6 +126,9 @@ def _line(number: int, words: list[str]) -> Line:
             raise ValueError(f"{name} must be a whole number, not {shown(word)}")
     if int(size) == 0:
         raise ValueError("bytes must be more than zero")
+    for name, word, quantity in (("bytes", size, SIZE), ("start_ns", start, TIME)):
+        if int(word) > quantity.parse(quantity.largest):
+            raise ValueError(f"{name} is at most {quantity.largest}, not {shown(word)}")
     return Line(number, src, dst, int(size), int(start), rest[0] if rest else "")
 
 
