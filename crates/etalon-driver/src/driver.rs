@@ -79,7 +79,7 @@ impl Driver {
         let mut net =
             Net::new(hosts, between, control, setup.seed, milestones).map_err(NewError::Net)?;
         if let Some(accounts) = net.edge_mut().accounts() {
-            let rack = |index| hosts.host(index).rack;
+            let rack = |index| hosts.host(index).rack();
             for flow in &setup.flows {
                 let (src, dst) = (rack(flow.src), rack(flow.dst));
                 accounts.open_flow(Pair { src, dst });
@@ -164,8 +164,8 @@ impl Driver {
         }
         let (src, dst) = (self.hosts.host(host), self.hosts.host(sent.dst));
         let pair = Pair {
-            src: src.rack,
-            dst: dst.rack,
+            src: src.rack(),
+            dst: dst.rack(),
         };
         let edge = self.net.edge_mut();
         let part = match edge.accounts() {

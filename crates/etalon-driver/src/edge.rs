@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use etalon_events::{Event, Packet, Record};
-use etalon_net::{Edge, HostId, Milestone, Part};
+use etalon_net::{Arrival, Edge, HostId, Milestone, Part};
 use etalon_switch::{Departure, DropReason};
 use etalon_units::Time;
 
@@ -100,17 +100,19 @@ struct InFlight {
 
 impl InFlight {
     fn is_in_rack(&self) -> bool {
-        self.src.rack == self.dst.rack
+        self.src.rack() == self.dst.rack()
     }
 
     /// What the network needs to know of it.
     #[inline]
-    fn outline(&self, slot: Slot) -> etalon_net::Packet<Slot> {
-        etalon_net::Packet {
-            handle: slot,
-            src: self.src,
-            dst: self.dst,
-            bytes: self.packet.bytes,
+    fn outline(&self, slot: Slot) -> Arrival<Slot> {
+        Arrival {
+            packet: etalon_net::Packet {
+                handle: slot,
+                src: self.src,
+                dst: self.dst,
+                bytes: self.packet.bytes,
+            },
             ect: self.packet.ect,
             pure_ack: self.tcp && self.packet.payload == 0,
         }
@@ -192,7 +194,7 @@ pub(crate) struct Inside<'a, E> {
 
 impl<E: Environment> etalon_net::Environment<Slot> for Inside<'_, E> {
     #[inline]
-    fn enter(&mut self, now: Time, slot: Slot) -> etalon_net::Packet<Slot> {
+    fn enter(&mut self, now: Time, slot: Slot) -> Arrival<Slot> {
         let entering = self.packets.packets[slot as usize];
         let InFlight { handle, packet, .. } = entering;
         self.packets.in_rack -= u32::from(entering.is_in_rack());
@@ -201,13 +203,9 @@ impl<E: Environment> etalon_net::Environment<Slot> for Inside<'_, E> {
         entering.outline(slot)
     }
 
-    fn packet(&mut self, slot: Slot) -> etalon_net::Packet<Slot> {
-        self.packets.packets[slot as usize].outline(slot)
-    }
-
     #[inline]
     fn deliver(&mut self, departure: Departure<Slot>, _edge: &mut Edge<Slot>) {
-        let slot = departure.handle;
+        let slot = departure.packet.handle;
         let InFlight {
             handle,
             to,

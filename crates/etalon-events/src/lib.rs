@@ -24,7 +24,7 @@ mod record;
 pub use counter::Counter;
 pub use digest::Digest;
 pub use event::{Event, Source};
-pub use network::{DropReason, Pair, Plane, QueueId};
+pub use network::{DropReason, HostId, Pair, Plane, QueueId};
 pub use packet::Packet;
 pub use probe::{Listener, Probe};
 pub use record::{RECORD_BYTES, Record, RecordError};

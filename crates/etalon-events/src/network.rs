@@ -23,6 +23,33 @@ impl Pair {
     }
 }
 
+/// A host: its rack, and its number there. One number, for packets are copied often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostId(u32);
+
+impl HostId {
+    /// Host `number` of `rack`.
+    #[must_use]
+    #[inline]
+    pub const fn new(rack: u16, number: u16) -> HostId {
+        HostId((rack as u32) << 16 | number as u32)
+    }
+
+    /// Its rack.
+    #[must_use]
+    #[inline]
+    pub const fn rack(self) -> u16 {
+        (self.0 >> 16) as u16
+    }
+
+    /// Its number in the rack, from 0.
+    #[must_use]
+    #[inline]
+    pub const fn number(self) -> u16 {
+        self.0 as u16
+    }
+}
+
 /// One of the networks between racks, by number; the network's description says how many there are and what they are called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Plane(pub u8);

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use etalon_driver::network;
 use etalon_driver::setup::Setup;
 use etalon_events::{Event, Listener, Packet, Probe, Source};
-use etalon_net::{Advanced, AnyNetwork, Edge, Environment, HostId, Net, Network, Part};
+use etalon_net::{Advanced, AnyNetwork, Arrival, Edge, Environment, HostId, Net, Network, Part};
 use etalon_switch::{Departure, DropReason, Schedule};
 use etalon_units::Time;
 
@@ -116,13 +116,14 @@ fn is_tcp(packet: &Packet) -> bool {
 }
 
 /// The log knows the racks of hosts.
-fn entering(packet: Packet) -> etalon_net::Packet<Packet> {
-    let host = |rack| HostId { rack, number: 0 };
-    etalon_net::Packet {
-        handle: packet,
-        src: host(packet.pair.src),
-        dst: host(packet.pair.dst),
-        bytes: packet.bytes,
+fn entering(packet: Packet) -> Arrival<Packet> {
+    Arrival {
+        packet: etalon_net::Packet {
+            handle: packet,
+            src: HostId::new(packet.pair.src, 0),
+            dst: HostId::new(packet.pair.dst, 0),
+            bytes: packet.bytes,
+        },
         ect: packet.ect,
         pure_ack: is_tcp(&packet) && packet.payload == 0,
     }
@@ -144,15 +145,15 @@ impl Said<'_> {
 }
 
 impl Environment<Packet> for Said<'_> {
-    fn enter(&mut self, _now: Time, packet: Packet) -> etalon_net::Packet<Packet> {
+    fn enter(&mut self, _now: Time, packet: Packet) -> Arrival<Packet> {
         entering(packet)
     }
 
     fn deliver(&mut self, departure: Departure<Packet>, _edge: &mut Edge<Packet>) {
         let packet = Packet {
             ce: departure.ce,
-            ece: departure.ece && is_tcp(&departure.handle),
-            ..departure.handle
+            ece: departure.ece && is_tcp(&departure.packet.handle),
+            ..departure.packet.handle
         };
         let plane = departure.plane;
         self.say(departure.time, Event::Left { packet, plane });
@@ -160,10 +161,6 @@ impl Environment<Packet> for Said<'_> {
 
     fn discard(&mut self, now: Time, packet: Packet, reason: DropReason, _edge: &mut Edge<Packet>) {
         self.say(now, Event::Lost { packet, reason });
-    }
-
-    fn packet(&mut self, packet: Packet) -> etalon_net::Packet<Packet> {
-        entering(packet)
     }
 
     fn part(&mut self, _packet: Packet) -> Option<Part> {

@@ -3,39 +3,40 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use etalon_switch::{Departure, DropReason, Event, Pair, Plane, Probe, QueueId, Sink};
+use etalon_switch::{
+    Arrival, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Sink,
+};
 use etalon_units::{Serializer, Span, Time};
 
 use crate::fifo::Fifo;
-use crate::network::{Network, Packet};
+use crate::network::Network;
 
-/// A packet on its way through a stage.
+/// A packet, or whatever else, on its way through a stage.
 #[derive(Clone, Copy, Debug)]
-struct Entry<H> {
+struct Entry<T> {
     /// When its last bit leaves the queue.
     departure: Time,
     entered: Time,
-    handle: H,
-    bytes: u32,
+    item: T,
 }
 
 /// A queue with a link, then a delay. The departure is computed at enqueue, so a packet costs one event a stage.
 #[derive(Debug)]
-pub struct Stage<H> {
+pub struct Stage<T> {
     link: Option<Serializer>,
     capacity: u32,
     delay: Span,
     /// Queued and propagating packets, in order.
-    entries: Fifo<Entry<H>>,
+    entries: Fifo<Entry<T>>,
     /// How many of `entries`, from the front, have left the queue.
     propagating: usize,
 }
 
-impl<H: Copy> Stage<H> {
+impl<T: Copy> Stage<T> {
     /// A queue for `capacity` packets, waiting or in transmission, in front of `link`, and a constant `delay` behind it.
     /// Without a link there is no queue either.
     #[must_use]
-    pub fn new(link: Option<Serializer>, capacity: u32, delay: Span) -> Stage<H> {
+    pub fn new(link: Option<Serializer>, capacity: u32, delay: Span) -> Stage<T> {
         Stage {
             link,
             capacity,
@@ -47,7 +48,7 @@ impl<H: Copy> Stage<H> {
 
     /// Queues a packet, or returns false if the queue is full.
     #[inline(always)] // with every packet, as is `enter`
-    fn push(&mut self, now: Time, mut entry: Entry<H>) -> bool {
+    fn push(&mut self, now: Time, mut entry: Entry<T>, bytes: u32) -> bool {
         match &mut self.link {
             None => entry.departure = now,
             Some(link) => {
@@ -60,7 +61,7 @@ impl<H: Copy> Stage<H> {
                 if self.entries.len() - self.propagating >= self.capacity as usize {
                     return false;
                 }
-                entry.departure = link.transmit(now, entry.bytes);
+                entry.departure = link.transmit(now, bytes);
             }
         }
         self.entries.push_back(entry);
@@ -76,29 +77,24 @@ impl<H: Copy> Stage<H> {
     }
 
     #[inline]
-    fn pop(&mut self) -> Option<Entry<H>> {
+    fn pop(&mut self) -> Option<Entry<T>> {
         self.propagating = self.propagating.saturating_sub(1);
         self.entries.pop_front()
     }
 
     /// As [`Stage::push`], for whoever has no chain.
-    pub(crate) fn queue(&mut self, now: Time, handle: H, bytes: u32) -> bool {
-        let entered = now;
-        let departure = now;
-        self.push(
-            now,
-            Entry {
-                departure,
-                entered,
-                handle,
-                bytes,
-            },
-        )
+    pub(crate) fn queue(&mut self, now: Time, item: T, bytes: u32) -> bool {
+        let entry = Entry {
+            departure: now,
+            entered: now,
+            item,
+        };
+        self.push(now, entry, bytes)
     }
 
     /// Takes the first packet from the far end.
-    pub(crate) fn take(&mut self) -> Option<H> {
-        self.pop().map(|entry| entry.handle)
+    pub(crate) fn take(&mut self) -> Option<T> {
+        self.pop().map(|entry| entry.item)
     }
 
     /// Whether no packet is queued or on its way.
@@ -123,7 +119,7 @@ fn queue_of(stage: usize) -> QueueId {
 /// Two directions of stages: from rack 0 to rack 1, and back.
 #[derive(Debug)]
 pub struct Chain<H> {
-    stages: Vec<Stage<H>>,
+    stages: Vec<Stage<Packet<H>>>,
     /// Where the stages back begin.
     back: usize,
     /// When the first packet of each stage reaches its end, and the earliest of these.
@@ -135,7 +131,7 @@ pub struct Chain<H> {
 impl<H: Copy> Chain<H> {
     /// The stages from rack 0 to rack 1, and those back: at least one each.
     #[must_use]
-    pub fn new(forward: Vec<Stage<H>>, back: Vec<Stage<H>>) -> Chain<H> {
+    pub fn new(forward: Vec<Stage<Packet<H>>>, back: Vec<Stage<Packet<H>>>) -> Chain<H> {
         let split = forward.len();
         Chain {
             due: vec![Time::MAX; split + back.len()],
@@ -186,12 +182,13 @@ impl<H: Copy> Chain<H> {
         &mut self,
         now: Time,
         stage: usize,
-        entry: Entry<H>,
+        entry: Entry<Packet<H>>,
         sink: &mut S,
         probe: &mut P,
     ) {
         let queue = &mut self.stages[stage];
-        if !queue.push(now, entry) {
+        let bytes = entry.item.bytes;
+        if !queue.push(now, entry, bytes) {
             let len = queue.queued();
             let pair = self.pair(stage);
             let reason = DropReason::Full;
@@ -199,11 +196,11 @@ impl<H: Copy> Chain<H> {
                 pair,
                 queue: queue_of(stage),
                 len,
-                bytes: entry.bytes,
+                bytes,
                 reason,
             };
             probe.on(now, dropped);
-            sink.discard(now, entry.handle, pair, reason);
+            sink.discard(now, entry.item.handle, pair, reason);
             return;
         }
         if self.due[stage] == Time::MAX {
@@ -222,17 +219,20 @@ impl<H: Copy> Network<H> for Chain<H> {
     fn enqueue<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
-        packet: Packet<H>,
+        arrival: Arrival<H>,
         sink: &mut S,
         probe: &mut P,
     ) {
         let entry = Entry {
             departure: now,
             entered: now,
-            handle: packet.handle,
-            bytes: packet.bytes,
+            item: arrival.packet,
         };
-        let stage = if packet.src.rack == 0 { 0 } else { self.back };
+        let stage = if arrival.packet.src.rack() == 0 {
+            0
+        } else {
+            self.back
+        };
         self.enter(now, stage, entry, sink, probe);
     }
 
@@ -272,14 +272,13 @@ impl<H: Copy> Network<H> for Chain<H> {
                 let departed = Event::Departed {
                     pair,
                     queue,
-                    bytes: entry.bytes,
+                    bytes: entry.item.bytes,
                     latency,
                     plane,
                 };
                 probe.on(time, departed);
                 sink.deliver(Departure {
-                    handle: entry.handle,
-                    pair,
+                    packet: entry.item,
                     time,
                     latency,
                     queue,

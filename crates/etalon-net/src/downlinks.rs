@@ -2,13 +2,12 @@
 
 use alloc::vec::Vec;
 
-use etalon_switch::{Departure, DropReason, Event, Probe};
+use etalon_switch::{Departure, DropReason, Event, Packet, Probe};
 use etalon_units::{Serializer, Span, Time};
 
 use crate::chain::Stage;
 use crate::edge::Hosts;
 use crate::fifo::Fifo;
-use crate::network::HostId;
 use crate::pending::Pending;
 
 /// A drop-tail queue and a link for each host. What leaves the network between racks, or stays in a rack, goes through that
@@ -18,8 +17,8 @@ pub(crate) struct Downlinks<H> {
     hosts: Hosts,
     links: Vec<Stage<Departure<H>>>,
     pending: Pending,
-    /// What has come, its length and its host, but is not queued yet: the network between racks is at work.
-    incoming: Fifo<(Departure<H>, u32, HostId)>,
+    /// What has come, but is not queued yet: the network between racks is at work.
+    incoming: Fifo<Departure<H>>,
 }
 
 impl<H: Copy> Downlinks<H> {
@@ -34,22 +33,23 @@ impl<H: Copy> Downlinks<H> {
         }
     }
 
-    /// A packet of `bytes` for `host` comes to its ToR switch.
-    pub(crate) fn come(&mut self, departure: Departure<H>, bytes: u32, host: HostId) {
-        self.incoming.push_back((departure, bytes, host));
+    /// A packet comes to the ToR switch of its host.
+    pub(crate) fn come(&mut self, departure: Departure<H>) {
+        self.incoming.push_back(departure);
     }
 
     /// Queues the packets that have [come](Downlinks::come), up to the first whose queue is full, which it returns.
     pub(crate) fn queue<P: Probe>(&mut self, probe: &mut P) -> Option<Departure<H>> {
-        while let Some((departure, bytes, host)) = self.incoming.pop_front() {
-            let index = self.hosts.index(host);
+        while let Some(departure) = self.incoming.pop_front() {
+            let Packet { dst, bytes, .. } = departure.packet;
+            let index = self.hosts.index(dst);
             let link = &mut self.links[index as usize];
             let idle = link.is_empty();
             if !link.queue(departure.time, departure, bytes) {
-                let Departure { time, pair, .. } = departure;
+                let (time, pair) = (departure.time, departure.packet.pair());
                 let dropped = Event::Dropped {
                     pair,
-                    queue: self.hosts.downlink_of(host),
+                    queue: self.hosts.downlink_of(dst),
                     len: link.queued(),
                     bytes,
                     reason: DropReason::Full,

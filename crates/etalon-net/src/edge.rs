@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use etalon_switch::QueueId;
+use etalon_switch::{HostId, QueueId};
 use etalon_units::{Rate, Serializer, Span, Time};
 
 use crate::accounts::Accounts;
@@ -11,7 +11,6 @@ use crate::downlinks::Downlinks;
 use crate::due::Due;
 use crate::fifo::Fifo;
 use crate::host::Host;
-use crate::network::HostId;
 use crate::pending::Pending;
 
 /// All hosts below TCP.
@@ -43,14 +42,14 @@ impl Hosts {
     #[must_use]
     #[inline]
     pub fn index(&self, host: HostId) -> u32 {
-        u32::from(host.rack) * u32::from(self.in_rack) + u32::from(host.number)
+        u32::from(host.rack()) * u32::from(self.in_rack) + u32::from(host.number())
     }
 
     /// The queue of a host's downlink: in its ToR switch, behind the queues to racks.
     pub(crate) fn downlink_of(&self, host: HostId) -> QueueId {
         QueueId {
-            at: host.rack,
-            number: self.racks + host.number,
+            at: host.rack(),
+            number: self.racks + host.number(),
         }
     }
 
@@ -59,10 +58,7 @@ impl Hosts {
     #[inline]
     pub fn host(&self, index: u32) -> HostId {
         let in_rack = u32::from(self.in_rack);
-        HostId {
-            rack: (index / in_rack) as u16,
-            number: (index % in_rack) as u16,
-        }
+        HostId::new((index / in_rack) as u16, (index % in_rack) as u16)
     }
 }
 

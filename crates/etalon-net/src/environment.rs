@@ -1,25 +1,21 @@
 //! What a net needs of the engine that it is in.
 
-use etalon_switch::{Departure, DropReason};
+use etalon_switch::{Arrival, Departure, DropReason};
 use etalon_units::Time;
 
 use crate::accounts::Part;
 use crate::edge::Edge;
-use crate::network::Packet;
 
 /// An engine, as its net sees it: it has the packets that the net knows by handles of type `H`.
 pub trait Environment<H> {
     /// A packet reaches its host's ToR switch. What the network needs to know of it.
-    fn enter(&mut self, now: Time, handle: H) -> Packet<H>;
+    fn enter(&mut self, now: Time, handle: H) -> Arrival<H>;
 
     /// A packet reaches its host. It may answer at once.
     fn deliver(&mut self, departure: Departure<H>, edge: &mut Edge<H>);
 
     /// A packet is no more.
     fn discard(&mut self, now: Time, handle: H, reason: DropReason, edge: &mut Edge<H>);
-
-    /// What the network needs to know of a packet.
-    fn packet(&mut self, handle: H) -> Packet<H>;
 
     /// What a packet carries of a stream of which there is an account; none if nothing.
     fn part(&mut self, handle: H) -> Option<Part>;

@@ -1,10 +1,10 @@
 //! The hybrid switch as a network between racks.
 
-use etalon_switch::{Arrival, Departure, Plane, Probe, QueueId, Sink, Switch};
+use etalon_switch::{Arrival, Departure, Packet, Plane, Probe, QueueId, Sink, Switch};
 use etalon_units::{Span, Time};
 
 use crate::fifo::Fifo;
-use crate::network::{Network, Packet};
+use crate::network::Network;
 
 /// The hybrid switch, and beside it, if wanted, a way around it for acknowledgements.
 #[derive(Debug)]
@@ -32,20 +32,14 @@ impl<H: Copy> Network<H> for Hybrid<H> {
     fn enqueue<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
-        packet: Packet<H>,
+        arrival: Arrival<H>,
         sink: &mut S,
         probe: &mut P,
     ) {
-        if let (Some(delay), true) = (self.bypass, packet.pure_ack) {
-            self.around.push_back((now + delay, packet));
+        if let (Some(delay), true) = (self.bypass, arrival.pure_ack) {
+            self.around.push_back((now + delay, arrival.packet));
             return;
         }
-        let arrival = Arrival {
-            handle: packet.handle,
-            pair: packet.pair(),
-            bytes: packet.bytes,
-            ect: packet.ect,
-        };
         self.switch.enqueue(now, arrival, sink, probe);
     }
 
@@ -77,8 +71,7 @@ impl<H: Copy> Network<H> for Hybrid<H> {
             self.around.pop_front();
             let pair = packet.pair();
             sink.deliver(Departure {
-                handle: packet.handle,
-                pair,
+                packet,
                 time,
                 latency: self.bypass.unwrap_or_default(),
                 queue: QueueId::voq(pair),

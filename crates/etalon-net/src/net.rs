@@ -4,14 +4,14 @@ use alloc::boxed::Box;
 use core::fmt;
 
 use etalon_schedule::{ComputedWeek, ControlConfig, ControlError, Controller, HostDemand};
-use etalon_switch::{Departure, DropReason, Pair, Plane, Probe, QueueId, Sink};
+use etalon_switch::{Arrival, Departure, DropReason, Packet, Pair, Plane, Probe, QueueId, Sink};
 use etalon_units::{Span, Time};
 
 use crate::accounts::Accounts;
 use crate::due::Due;
 use crate::edge::{Edge, Extras, Hosts, Milestone};
 use crate::environment::Environment;
-use crate::network::{Network, Packet};
+use crate::network::Network;
 
 /// All that lies between the TCPs of hosts, for packets known by handles `H`.
 ///
@@ -182,8 +182,9 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
             }
         } else if arrival < engine && arrival < other {
             if let Some(handle) = self.edge.arrive() {
-                let packet = env.enter(arrival.0, handle);
-                self.enter(arrival.0, packet, env, probe);
+                let now = arrival.0;
+                let arrival = env.enter(now, handle);
+                self.enter(now, arrival, env, probe);
             }
             return Advanced::Edge;
         }
@@ -234,16 +235,17 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
     pub fn enter<E: Environment<H>, P: Probe>(
         &mut self,
         now: Time,
-        packet: Packet<H>,
+        arrival: Arrival<H>,
         env: &mut E,
         probe: &mut P,
     ) {
         let edge = &mut self.edge;
         let mut outside = Outside { env, edge };
-        if packet.src.rack == packet.dst.rack {
-            outside.deliver(within_rack(now, &packet));
+        let Arrival { packet, .. } = arrival;
+        if packet.src.rack() == packet.dst.rack() {
+            outside.deliver(within_rack(now, packet));
         } else {
-            self.network.enqueue(now, packet, &mut outside, probe);
+            self.network.enqueue(now, arrival, &mut outside, probe);
         }
     }
 
@@ -251,11 +253,11 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
     fn deliver<E: Environment<H>, P: Probe>(&mut self, now: Time, env: &mut E, probe: &mut P) {
         let edge = &mut self.edge;
         while let Some(lost) = edge.downlinks().and_then(|d| d.queue(probe)) {
-            edge.settle(lost.time, lost.handle, env);
-            env.discard(lost.time, lost.handle, DropReason::Full, edge);
+            edge.settle(lost.time, lost.packet.handle, env);
+            env.discard(lost.time, lost.packet.handle, DropReason::Full, edge);
         }
         if let Some(departure) = edge.downlinks().and_then(|d| d.pass(now)) {
-            edge.settle(now, departure.handle, env);
+            edge.settle(now, departure.packet.handle, env);
             env.deliver(departure, edge);
         }
         edge.look();
@@ -274,10 +276,9 @@ impl<H: Copy> Edge<H> {
 }
 
 /// A packet between hosts of one rack needs no network: its ToR switch returns it at once.
-fn within_rack<H: Copy>(now: Time, packet: &Packet<H>) -> Departure<H> {
+fn within_rack<H>(now: Time, packet: Packet<H>) -> Departure<H> {
     Departure {
-        handle: packet.handle,
-        pair: packet.pair(),
+        packet,
         time: now,
         latency: Span::ZERO,
         queue: QueueId::default(),
@@ -297,7 +298,7 @@ impl<H: Copy, E: Environment<H>> Outside<'_, H, E> {
     /// As [`Sink::deliver`], where there are accounts or downlinks.
     #[inline(never)]
     fn deliver_with_extras(&mut self, departure: Departure<H>) {
-        let Departure { time, handle, .. } = departure;
+        let (time, handle) = (departure.time, departure.packet.handle);
         let Some(Extras {
             accounts,
             downlinks,
@@ -310,8 +311,7 @@ impl<H: Copy, E: Environment<H>> Outside<'_, H, E> {
             accounts.delivered(time, part);
         }
         if let Some(downlinks) = downlinks {
-            let packet = self.env.packet(handle);
-            downlinks.come(departure, packet.bytes, packet.dst);
+            downlinks.come(departure);
             self.edge.first = self.edge.first.min((time, Due::Delivery));
         } else {
             self.edge.settle(time, handle, self.env);

@@ -1,48 +1,10 @@
 //! What lies between racks: a kind of network, and the choice of one.
 
-use etalon_switch::{Pair, Probe, Sink, Switch};
+use etalon_switch::{Arrival, Probe, Sink, Switch};
 use etalon_units::{Span, Time};
 
 use crate::chain::Chain;
 use crate::hybrid::Hybrid;
-
-/// A host: its rack, and its number there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HostId {
-    /// Its rack.
-    pub rack: u16,
-    /// Its number in the rack, from 0.
-    pub number: u16,
-}
-
-/// What a network needs to know of a packet that enters.
-#[derive(Clone, Copy, Debug)]
-pub struct Packet<H> {
-    /// Whatever stands for the packet outside.
-    pub handle: H,
-    /// The sending host.
-    pub src: HostId,
-    /// The receiving host.
-    pub dst: HostId,
-    /// Length on the wire in bytes.
-    pub bytes: u32,
-    /// Its IP header allows CE marking.
-    pub ect: bool,
-    /// It has no payload.
-    pub pure_ack: bool,
-}
-
-impl<H> Packet<H> {
-    /// Source and destination rack.
-    #[must_use]
-    #[inline]
-    pub fn pair(&self) -> Pair {
-        Pair {
-            src: self.src.rack,
-            dst: self.dst.rack,
-        }
-    }
-}
 
 /// A kind of network between racks. It takes packets at ToR switches and returns them at ToR switches, through a [`Sink`].
 pub trait Network<H: Copy> {
@@ -50,7 +12,7 @@ pub trait Network<H: Copy> {
     fn enqueue<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
-        packet: Packet<H>,
+        arrival: Arrival<H>,
         sink: &mut S,
         probe: &mut P,
     );
@@ -103,11 +65,11 @@ impl<H: Copy> Network<H> for AnyNetwork<H> {
     fn enqueue<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
-        packet: Packet<H>,
+        arrival: Arrival<H>,
         sink: &mut S,
         probe: &mut P,
     ) {
-        of_either!(self, n => n.enqueue(now, packet, sink, probe));
+        of_either!(self, n => n.enqueue(now, arrival, sink, probe));
     }
 
     #[inline]

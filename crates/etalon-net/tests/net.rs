@@ -1,7 +1,7 @@
 //! The net around a dumbbell, with times that can be computed by hand.
 
 use etalon_net::{
-    Advanced, Chain, Edge, Environment, HostId, Hosts, Milestone, Net, Packet, Part, Stage,
+    Advanced, Arrival, Chain, Edge, Environment, HostId, Hosts, Milestone, Net, Packet, Part, Stage,
 };
 use etalon_switch::{Departure, DropReason};
 use etalon_units::{Rate, Span, Time};
@@ -24,28 +24,24 @@ use Heard::{Delivered, Entered, Free, Lost};
 /// Hosts that only listen: packets are numbers of `packets`.
 #[derive(Default)]
 struct Ears {
-    packets: Vec<Packet<u32>>,
+    packets: Vec<Arrival<u32>>,
     heard: Vec<Heard>,
     now: u64,
 }
 
 impl Environment<u32> for Ears {
-    fn enter(&mut self, now: Time, handle: u32) -> Packet<u32> {
+    fn enter(&mut self, now: Time, handle: u32) -> Arrival<u32> {
         self.heard.push(Entered(now.0, handle));
         self.packets[handle as usize]
     }
 
     fn deliver(&mut self, departure: Departure<u32>, _edge: &mut Edge<u32>) {
         self.heard
-            .push(Delivered(departure.time.0, departure.handle));
+            .push(Delivered(departure.time.0, departure.packet.handle));
     }
 
     fn discard(&mut self, now: Time, handle: u32, _: DropReason, _edge: &mut Edge<u32>) {
         self.heard.push(Lost(now.0, handle));
-    }
-
-    fn packet(&mut self, handle: u32) -> Packet<u32> {
-        self.packets[handle as usize]
     }
 
     fn part(&mut self, _handle: u32) -> Option<Part> {
@@ -85,13 +81,15 @@ impl World {
 
     /// Host `src` sends to host `dst`, both of (rack, number).
     fn send(&mut self, now: u64, src: (u16, u16), dst: (u16, u16), bytes: u32) {
-        let host = |(rack, number)| HostId { rack, number };
+        let host = |(rack, number)| HostId::new(rack, number);
         let handle = self.ears.packets.len() as u32;
-        self.ears.packets.push(Packet {
-            handle,
-            src: host(src),
-            dst: host(dst),
-            bytes,
+        self.ears.packets.push(Arrival {
+            packet: Packet {
+                handle,
+                src: host(src),
+                dst: host(dst),
+                bytes,
+            },
             ect: false,
             pure_ack: false,
         });

@@ -1,6 +1,6 @@
 //! Both kinds of network between racks, with times that can be computed by hand.
 
-use etalon_net::{Chain, HostId, Hybrid, Network, Packet, Stage};
+use etalon_net::{Arrival, Chain, HostId, Hybrid, Network, Packet, Stage};
 use etalon_switch::{
     CircuitNetwork, Config, Configuration, Departure, DropReason, Event, Matching, PacketNetwork,
     Pair, Plane, Probe, Schedule, Sink, Switch, VoqConfig,
@@ -28,18 +28,19 @@ impl Sink<u32> for Out {
 
 impl Out {
     fn times(&self) -> Vec<(u32, u64)> {
-        let one = |d: &Departure<u32>| (d.handle, d.time.0);
+        let one = |d: &Departure<u32>| (d.packet.handle, d.time.0);
         self.delivered.iter().map(one).collect()
     }
 }
 
-fn packet(handle: u32, pair: Pair, bytes: u32) -> Packet<u32> {
-    let host = |rack| HostId { rack, number: 0 };
-    Packet {
-        handle,
-        src: host(pair.src),
-        dst: host(pair.dst),
-        bytes,
+fn packet(handle: u32, pair: Pair, bytes: u32) -> Arrival<u32> {
+    Arrival {
+        packet: Packet {
+            handle,
+            src: HostId::new(pair.src, 0),
+            dst: HostId::new(pair.dst, 0),
+            bytes,
+        },
         ect: false,
         pure_ack: bytes < 100,
     }
@@ -72,7 +73,7 @@ fn a_chain_queues_drops_and_delays() {
     drain(&mut chain, &mut out, Time(5000));
     assert_eq!(out.times(), [(3, 50), (0, 1110), (1, 2110)]);
     assert_eq!(out.delivered[2].latency, Span(2110));
-    assert_eq!(out.delivered[0].pair, BACK);
+    assert_eq!(out.delivered[0].packet.pair(), BACK);
     assert_eq!(chain.next_event(), Time::MAX);
 }
 
@@ -94,12 +95,12 @@ impl Probe for Heard {
 }
 
 /// A stage whose link takes 1 ns for a byte.
-fn stage(packets: u32, delay: u64) -> Stage<u32> {
+fn stage(packets: u32, delay: u64) -> Stage<Packet<u32>> {
     let link = Serializer::new(Rate(8_000_000_000));
     Stage::new(Some(link), packets, Span(delay))
 }
 
-fn wire(delay: u64) -> Stage<u32> {
+fn wire(delay: u64) -> Stage<Packet<u32>> {
     Stage::new(None, u32::MAX, Span(delay))
 }
 
@@ -242,7 +243,11 @@ fn acknowledgements_go_around_the_switch_and_are_told_of_circuits() {
     drain(&mut hybrid, &mut out, Time(100_000));
     hybrid.enqueue(Time(100_000), packet(2, BACK, 66), &mut out, &mut ());
     drain(&mut hybrid, &mut out, Time(150_000));
-    let ece: Vec<(u32, bool)> = out.delivered.iter().map(|d| (d.handle, d.ece)).collect();
+    let ece: Vec<(u32, bool)> = out
+        .delivered
+        .iter()
+        .map(|d| (d.packet.handle, d.ece))
+        .collect();
     // While the circuit from rack 0 is up, whatever comes back to it says so.
     assert_eq!(ece, [(0, true), (1, true), (2, false)]);
     assert_eq!(out.times()[0], (0, 310));

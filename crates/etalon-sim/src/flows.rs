@@ -130,9 +130,8 @@ impl Flows {
         let initial = [self.rng.next_u32(), self.rng.next_u32()];
         let control = self.controls[self.control_of[flow as usize] as usize].clone();
         let wanted = self.plan(flow);
-        let host = |rack, number| HostId { rack, number };
-        let src = host(wanted.src_rack, wanted.src_host);
-        let dst = host(wanted.dst_rack, wanted.dst_host);
+        let src = HostId::new(wanted.src_rack, wanted.src_host);
+        let dst = HostId::new(wanted.dst_rack, wanted.dst_host);
         let hosts = [
             self.plan.host_index(wanted.src_rack, wanted.src_host),
             self.plan.host_index(wanted.dst_rack, wanted.dst_host),

@@ -1,6 +1,6 @@
 //! Packets in flight, recycled.
 
-use etalon_net::HostId;
+use etalon_net::{Arrival, HostId};
 use etalon_tcp::Segment;
 
 /// Ethernet header (14 bytes) and IPv4 header (20 bytes) around a TCP segment.
@@ -32,12 +32,14 @@ pub(crate) struct Packet {
 impl Packet {
     /// What the network needs to know of it.
     #[inline]
-    pub(crate) fn entering(&self, id: PacketId) -> etalon_net::Packet<PacketId> {
-        etalon_net::Packet {
-            handle: id,
-            src: self.route.src,
-            dst: self.route.dst,
-            bytes: self.bytes,
+    pub(crate) fn entering(&self, id: PacketId) -> Arrival<PacketId> {
+        Arrival {
+            packet: etalon_net::Packet {
+                handle: id,
+                src: self.route.src,
+                dst: self.route.dst,
+                bytes: self.bytes,
+            },
             ect: self.segment.ect,
             pure_ack: self.segment.len == 0,
         }

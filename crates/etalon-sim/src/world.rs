@@ -3,7 +3,7 @@
 use etalon_measure::plan::FlowPlan;
 use etalon_measure::results::Write;
 use etalon_measure::{FlowFacts, Meter, Plan, PlanError};
-use etalon_net::{Edge, Environment, Part};
+use etalon_net::{Arrival, Edge, Environment, Part};
 use etalon_switch::{Departure, DropReason};
 use etalon_tcp::Flags;
 use etalon_units::Time;
@@ -302,7 +302,7 @@ impl<T: Tap> World<T> {
 
 impl<T: Tap> Environment<PacketId> for World<T> {
     #[inline]
-    fn enter(&mut self, now: Time, handle: PacketId) -> etalon_net::Packet<PacketId> {
+    fn enter(&mut self, now: Time, handle: PacketId) -> Arrival<PacketId> {
         let packet = self.pool.get_mut(handle);
         self.tap.entered(now, packet);
         packet.entering(handle)
@@ -311,7 +311,8 @@ impl<T: Tap> Environment<PacketId> for World<T> {
     #[inline]
     fn deliver(&mut self, departure: Departure<PacketId>, edge: &mut Edge<PacketId>) {
         let now = departure.time;
-        let packet = self.pool.get_mut(departure.handle);
+        let handle = departure.packet.handle;
+        let packet = self.pool.get_mut(handle);
         packet.ce |= departure.ce;
         if departure.ece {
             packet.segment.flags |= Flags::ECE;
@@ -322,7 +323,7 @@ impl<T: Tap> Environment<PacketId> for World<T> {
         let to_client = index & 1 == 0;
         let payload = u32::from(packet.segment.len);
         // What stays in its rack, no plane has carried.
-        let Departure { pair, plane, .. } = departure;
+        let (pair, plane) = (departure.packet.pair(), departure.plane);
         if payload > 0 && pair.src != pair.dst {
             if to_client {
                 self.meter.other_left(pair, payload, plane);
@@ -340,7 +341,7 @@ impl<T: Tap> Environment<PacketId> for World<T> {
         } else if self.meter.received(now, flow, received) && flow < self.flows.planned() as usize {
             self.finish_flow(now, edge);
         }
-        self.pool.free(departure.handle);
+        self.pool.free(handle);
         self.transmit(now, index, edge);
         if payload > 0 && flow >= self.flows.planned() as usize {
             self.with_jobs(now, edge, |jobs, hosts| {
@@ -366,10 +367,6 @@ impl<T: Tap> Environment<PacketId> for World<T> {
         if self.flows.landed(flow) {
             self.flows.settle(flow);
         }
-    }
-
-    fn packet(&mut self, handle: PacketId) -> etalon_net::Packet<PacketId> {
-        self.pool.get_mut(handle).entering(handle)
     }
 
     fn part(&mut self, handle: PacketId) -> Option<Part> {

@@ -79,13 +79,14 @@ fn run(name: &str, racks: u16, circuits: bool, packets: u64) {
         let shift = 1 + (turn % u64::from(racks - 1)) as u16;
         for src in 0..racks {
             let arrival = Arrival {
-                handle: 0,
-                pair: Pair {
-                    src,
-                    dst: (src + shift) % racks,
+                packet: Packet {
+                    handle: 0,
+                    src: HostId::new(src, 0),
+                    dst: HostId::new((src + shift) % racks, 0),
+                    bytes: BYTES,
                 },
-                bytes: BYTES,
                 ect: false,
+                pure_ack: false,
             };
             switch.enqueue(now, arrival, &mut sink, &mut ());
         }

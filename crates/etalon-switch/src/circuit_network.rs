@@ -77,7 +77,7 @@ impl CircuitFabric {
                 let queue = QueueId::voq(pair);
                 let voq = core.voqs.get_mut(pair);
                 if let Some(id) = voq.pop(&core.pool) {
-                    let packet = core.pool.get(id);
+                    let packet = core.pool.get(id).packet;
                     let dequeue = Event::Dequeue {
                         pair,
                         queue,

@@ -16,6 +16,7 @@ mod config;
 mod config_error;
 mod executor;
 mod link;
+mod packet;
 mod packet_network;
 mod pool;
 mod round_robin;
@@ -26,7 +27,8 @@ mod voq;
 
 pub use config::{CircuitNetwork, Config, Marking, PLANES, PacketNetwork, Resize, VoqConfig};
 pub use config_error::ConfigError;
-pub use etalon_events::{DropReason, Event, Pair, Plane, Probe, QueueId};
+pub use etalon_events::{DropReason, Event, HostId, Pair, Plane, Probe, QueueId};
+pub use packet::{Arrival, Packet};
 pub use schedule::{Configuration, Matching, Schedule, ScheduleError};
 pub use sink::{Departure, Sink};
-pub use switch::{Arrival, Switch};
+pub use switch::Switch;

@@ -51,9 +51,9 @@ impl Link {
         agenda: &mut Agenda,
     ) -> Time {
         debug_assert!(self.free_at() <= now, "the transmitter is busy");
-        let packet = pool.get_mut(id);
-        let end = self.transmitter.transmit(now, packet.bytes);
-        packet.due = end + self.delay;
+        let entry = pool.get_mut(id);
+        let end = self.transmitter.transmit(now, entry.packet.bytes);
+        entry.due = end + self.delay;
         if self.on_the_way.is_empty() {
             agenda.set(self.arrival, self.rack, end + self.delay);
         }

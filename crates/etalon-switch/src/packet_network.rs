@@ -95,7 +95,7 @@ impl PacketFabric {
                 if !voq.has_backlog() {
                     open.remove(dst);
                 }
-                let packet = core.pool.get(id);
+                let packet = core.pool.get(id).packet;
                 let dequeue = Event::Dequeue {
                     pair,
                     queue,
@@ -123,7 +123,7 @@ impl PacketFabric {
         core: &mut Core<H>,
     ) -> Option<PacketId> {
         let id = self.uplinks[usize::from(src)].receive(&core.pool, &mut core.agenda)?;
-        let pair = core.pool.get(id).pair;
+        let pair = core.pool.get(id).packet.pair();
         let queue = &mut self.internal[usize::from(src) * self.racks + usize::from(pair.dst)];
         if queue.len() >= self.internal_capacity {
             return Some(id);

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use etalon_units::Time;
 
-use crate::Pair;
+use crate::Packet;
 
 /// A packet's place in the pool.
 pub(crate) type PacketId = u32;
@@ -17,10 +17,8 @@ const NONE: PacketId = PacketId::MAX;
 
 /// What the switch knows of a packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Packet<H> {
-    pub(crate) handle: H,
-    pub(crate) pair: Pair,
-    pub(crate) bytes: u32,
+pub(crate) struct Entry<H> {
+    pub(crate) packet: Packet<H>,
     /// When it entered the switch.
     pub(crate) entered: Time,
     /// When it reaches the far end of the link that it is on.
@@ -31,7 +29,7 @@ pub(crate) struct Packet<H> {
 
 #[derive(Debug)]
 struct Slot<H> {
-    packet: Packet<H>,
+    entry: Entry<H>,
     /// The next packet of the same queue, or the next free slot.
     next: PacketId,
 }
@@ -58,36 +56,36 @@ impl<H: Copy> Pool<H> {
         self.used
     }
 
-    pub(crate) fn insert(&mut self, packet: Packet<H>) -> PacketId {
+    pub(crate) fn insert(&mut self, entry: Entry<H>) -> PacketId {
         self.used += 1;
         let id = self.free;
         if id == NONE {
             let id = self.slots.len() as PacketId;
-            self.slots.push(Slot { packet, next: NONE });
+            self.slots.push(Slot { entry, next: NONE });
             return id;
         }
         let slot = &mut self.slots[id as usize];
         self.free = slot.next;
-        *slot = Slot { packet, next: NONE };
+        *slot = Slot { entry, next: NONE };
         id
     }
 
-    pub(crate) fn remove(&mut self, id: PacketId) -> Packet<H> {
+    pub(crate) fn remove(&mut self, id: PacketId) -> Entry<H> {
         self.used -= 1;
         let slot = &mut self.slots[id as usize];
         slot.next = self.free;
         self.free = id;
-        slot.packet
+        slot.entry
     }
 
     #[inline]
-    pub(crate) fn get(&self, id: PacketId) -> &Packet<H> {
-        &self.slots[id as usize].packet
+    pub(crate) fn get(&self, id: PacketId) -> &Entry<H> {
+        &self.slots[id as usize].entry
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, id: PacketId) -> &mut Packet<H> {
-        &mut self.slots[id as usize].packet
+    pub(crate) fn get_mut(&mut self, id: PacketId) -> &mut Entry<H> {
+        &mut self.slots[id as usize].entry
     }
 }
 
@@ -170,12 +168,16 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::HostId;
 
-    fn packet(handle: u32) -> Packet<u32> {
-        Packet {
-            handle,
-            pair: Pair { src: 0, dst: 1 },
-            bytes: 1,
+    fn packet(handle: u32) -> Entry<u32> {
+        Entry {
+            packet: Packet {
+                handle,
+                src: HostId::default(),
+                dst: HostId::default(),
+                bytes: 1,
+            },
             entered: Time::ZERO,
             due: Time::ZERO,
             ce: false,
@@ -185,7 +187,7 @@ mod tests {
     fn drain(queue: &mut Queue, pool: &mut Pool<u32>) -> Vec<u32> {
         let mut handles = Vec::new();
         while let Some(id) = queue.pop(pool) {
-            handles.push(pool.remove(id).handle);
+            handles.push(pool.remove(id).packet.handle);
         }
         handles
     }
@@ -217,7 +219,7 @@ mod tests {
         let second = pool.insert(packet(2));
         pool.remove(first);
         assert_eq!(pool.insert(packet(3)), first);
-        assert_eq!(pool.get(second).handle, 2);
+        assert_eq!(pool.get(second).packet.handle, 2);
         assert_eq!(pool.slots.len(), 2);
     }
 }

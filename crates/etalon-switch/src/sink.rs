@@ -2,15 +2,13 @@
 
 use etalon_units::{Span, Time};
 
-use crate::{DropReason, Pair, Plane, QueueId};
+use crate::{DropReason, Packet, Pair, Plane, QueueId};
 
-/// A packet that leaves the switch towards a host of rack `pair.dst`.
+/// A packet that leaves a network at the ToR switch of the host that it is for.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure<H> {
-    /// The handle that the packet was enqueued with.
-    pub handle: H,
-    /// Source and destination rack.
-    pub pair: Pair,
+    /// The packet, as it entered.
+    pub packet: Packet<H>,
     /// When it leaves.
     pub time: Time,
     /// From entering the switch to leaving it.

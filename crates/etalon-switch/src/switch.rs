@@ -8,24 +8,12 @@ use crate::agenda::{Agenda, Due, Kind};
 use crate::circuit_network::CircuitFabric;
 use crate::executor::{Action, Executor, Leads, Signal, Step, Week};
 use crate::packet_network::PacketFabric;
-use crate::pool::{Packet, PacketId, Pool};
+use crate::pool::{Entry, PacketId, Pool};
 use crate::voq::Voqs;
 use crate::{
-    Config, ConfigError, Departure, DropReason, Event, Pair, Plane, Probe, QueueId, Schedule, Sink,
+    Arrival, Config, ConfigError, Departure, DropReason, Event, Packet, Pair, Plane, Probe,
+    QueueId, Schedule, Sink,
 };
-
-/// A packet that enters the switch from a host of rack `pair.src`.
-#[derive(Clone, Copy, Debug)]
-pub struct Arrival<H> {
-    /// Whatever the caller knows the packet by.
-    pub handle: H,
-    /// Source and destination rack.
-    pub pair: Pair,
-    /// Length on the wire in bytes.
-    pub bytes: u32,
-    /// The sender is ECN-capable: the switch may mark the packet CE.
-    pub ect: bool,
-}
 
 /// What both networks work with.
 #[derive(Debug)]
@@ -168,12 +156,9 @@ impl<H: Copy> Switch<H> {
         sink: &mut S,
         probe: &mut P,
     ) {
-        let Arrival {
-            handle,
-            pair,
-            bytes,
-            ect,
-        } = arrival;
+        let Arrival { packet, ect, .. } = arrival;
+        let Packet { handle, bytes, .. } = packet;
+        let pair = packet.pair();
         debug_assert!(self.next_event() >= now, "the switch has not been advanced");
         assert!(
             pair.src < self.racks && pair.dst < self.racks,
@@ -197,10 +182,8 @@ impl<H: Copy> Switch<H> {
         }
         let len = len + 1;
         let ce = ect && core.voqs.marks(pair, len);
-        let id = core.pool.insert(Packet {
-            handle,
-            pair,
-            bytes,
+        let id = core.pool.insert(Entry {
+            packet,
             entered: now,
             due: now,
             ce,
@@ -323,7 +306,8 @@ impl<H: Copy> Switch<H> {
 
     /// A packet found its internal queue full.
     fn hold<S: Sink<H>, P: Probe>(&mut self, now: Time, id: PacketId, sink: &mut S, probe: &mut P) {
-        let Packet { pair, bytes, .. } = *self.core.pool.get(id);
+        let packet = self.core.pool.get(id).packet;
+        let (pair, bytes) = (packet.pair(), packet.bytes);
         if self.core.voqs.hold(pair, &mut self.core.pool, id) {
             let queue = QueueId::voq(pair);
             probe.on(now, Event::Held { pair, queue, bytes });
@@ -344,10 +328,11 @@ impl<H: Copy> Switch<H> {
         sink: &mut S,
         probe: &mut P,
     ) {
-        let packet = self.core.pool.remove(id);
-        let Packet { pair, bytes, .. } = packet;
+        let entry = self.core.pool.remove(id);
+        let Packet { bytes, .. } = entry.packet;
+        let pair = entry.packet.pair();
         let voqs = &self.core.voqs;
-        let (queue, latency) = (QueueId::voq(pair), now - packet.entered);
+        let (queue, latency) = (QueueId::voq(pair), now - entry.entered);
         let departed = Event::Departed {
             pair,
             queue,
@@ -357,13 +342,12 @@ impl<H: Copy> Switch<H> {
         };
         probe.on(now, departed);
         sink.deliver(Departure {
-            handle: packet.handle,
-            pair,
+            packet: entry.packet,
             time: now,
             latency,
             queue,
             plane,
-            ce: packet.ce,
+            ce: entry.ce,
             ece: voqs.get(pair.opposite()).is_on(Signal::Near),
         });
     }
@@ -378,8 +362,8 @@ impl<H: Copy> Switch<H> {
         sink: &mut S,
         probe: &mut P,
     ) {
-        let packet = self.core.pool.remove(id);
-        let Packet { pair, bytes, .. } = packet;
+        let Packet { handle, bytes, .. } = self.core.pool.get(id).packet;
+        let pair = self.core.pool.remove(id).packet.pair();
         let queue = QueueId::voq(pair);
         let dropped = Event::Dropped {
             pair,
@@ -389,7 +373,7 @@ impl<H: Copy> Switch<H> {
             reason,
         };
         probe.on(now, dropped);
-        sink.discard(now, packet.handle, pair, reason);
+        sink.discard(now, handle, pair, reason);
     }
 
     /// The next transition of the schedule.
@@ -499,7 +483,7 @@ impl<H: Copy> Switch<H> {
             return;
         };
         while let Some(id) = excess.pop(&self.core.pool) {
-            let bytes = self.core.pool.get(id).bytes;
+            let bytes = self.core.pool.get(id).packet.bytes;
             self.core.voqs.get_mut(pair).lose(bytes);
             let len = self.voq_len(pair) + excess.len();
             self.discard(now, id, len, DropReason::Shrunk, sink, probe);

@@ -69,7 +69,7 @@ impl Voq {
 
     #[inline]
     pub(crate) fn push<H: Copy>(&mut self, pool: &mut Pool<H>, id: PacketId) {
-        self.bytes += u64::from(pool.get(id).bytes);
+        self.bytes += u64::from(pool.get(id).packet.bytes);
         self.queue.push(pool, id);
     }
 
@@ -81,7 +81,7 @@ impl Voq {
         } else {
             self.hold.pop(pool)
         };
-        self.bytes -= first.map_or(0, |id| u64::from(pool.get(id).bytes));
+        self.bytes -= first.map_or(0, |id| u64::from(pool.get(id).packet.bytes));
         first
     }
 
@@ -175,7 +175,7 @@ impl Voqs {
         if voq.hold.len() >= capacity {
             return false;
         }
-        voq.bytes += u64::from(pool.get(id).bytes);
+        voq.bytes += u64::from(pool.get(id).packet.bytes);
         voq.hold.push(pool, id);
         true
     }

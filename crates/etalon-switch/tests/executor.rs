@@ -72,13 +72,8 @@ fn before_the_first_week_there_is_only_the_packet_network() {
     let mut switch = Switch::new(config(), week(&[&[(0, 1)]]), Time(1_000_000)).unwrap();
     assert_eq!(switch.next_event(), Time(1_000_000));
     let mut log = Log::default();
-    let arrival = Arrival {
-        handle: 1,
-        pair: pair(0, 1),
-        bytes: 9014,
-        ect: false,
-    };
-    switch.enqueue(Time(10), arrival, &mut log.clone(), &mut log);
+    let packet = packet(1, pair(0, 1), 9014, false);
+    switch.enqueue(Time(10), packet, &mut log.clone(), &mut log);
     switch.advance(Time(999_999), &mut log.clone(), &mut log);
     let bench = Bench { switch, log };
     assert_eq!(bench.deliveries(), [(24_432, (1, Plane::PACKET))]);

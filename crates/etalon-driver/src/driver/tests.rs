@@ -5,8 +5,8 @@ use core::cmp::Reverse;
 
 use etalon_events::Record;
 use etalon_switch::{
-    Arrival, CircuitNetwork, Config, Configuration, Departure, DropReason, Marking, Matching,
-    PacketNetwork, Resize, Schedule, Sink, Switch, VoqConfig,
+    Arrival, CircuitNetwork, Config, Configuration, Departure, DropReason, HostId, Marking,
+    Matching, PacketNetwork, Resize, Schedule, Sink, Switch, VoqConfig,
 };
 use etalon_units::Rate;
 use proptest::prelude::*;
@@ -251,10 +251,14 @@ fn replay(setup: &Setup, log: &[(Time, Event)]) -> Vec<(Time, Event)> {
         }
         switch.advance(*time, &mut Nowhere, &mut probe);
         let arrival = Arrival {
-            handle: (),
-            pair: packet.pair,
-            bytes: packet.bytes,
+            packet: etalon_switch::Packet {
+                handle: (),
+                src: HostId::new(packet.pair.src, 0),
+                dst: HostId::new(packet.pair.dst, 0),
+                bytes: packet.bytes,
+            },
             ect: packet.ect,
+            pure_ack: false,
         };
         switch.enqueue(*time, arrival, &mut Nowhere, &mut probe);
     }

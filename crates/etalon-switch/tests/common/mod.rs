@@ -39,8 +39,8 @@ impl Sink<u32> for Log {
         self.add(
             d.time,
             Out::Deliver {
-                handle: d.handle,
-                pair: d.pair,
+                handle: d.packet.handle,
+                pair: d.packet.pair(),
                 latency: d.latency.as_nanos(),
                 plane: d.plane,
                 ce: d.ce,
@@ -68,6 +68,20 @@ impl Probe for Log {
     }
 }
 
+/// A packet between two hosts of these racks.
+pub fn packet<H>(handle: H, pair: Pair, bytes: u32, ect: bool) -> Arrival<H> {
+    Arrival {
+        packet: Packet {
+            handle,
+            src: HostId::new(pair.src, 0),
+            dst: HostId::new(pair.dst, 0),
+            bytes,
+        },
+        ect,
+        pure_ack: false,
+    }
+}
+
 /// A switch and what came out of it.
 pub struct Bench {
     pub switch: Switch<u32>,
@@ -91,14 +105,9 @@ impl Bench {
     /// A packet arrives at `now` (ns), after everything due then.
     pub fn send(&mut self, now: u64, handle: u32, pair: Pair, bytes: u32, ect: bool) {
         self.run(now);
-        let arrival = Arrival {
-            handle,
-            pair,
-            bytes,
-            ect,
-        };
+        let packet = packet(handle, pair, bytes, ect);
         self.switch
-            .enqueue(Time(now), arrival, &mut self.log.clone(), &mut self.log);
+            .enqueue(Time(now), packet, &mut self.log.clone(), &mut self.log);
     }
 
     /// The outputs that `pick` maps to something, with their times.
