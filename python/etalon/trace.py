@@ -13,7 +13,7 @@ import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -76,9 +76,12 @@ def write(
     files.check_writable(folder / TIMELINE)
     if not force and any((folder / name).exists() for name in names):
         raise Occupied("a trace", file=str(folder))
+    new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
+            if new:
+                stack.callback(_remove_if_empty, folder)
             drafts = {name: stack.enter_context(files.draft(folder / name)) for name in names}
             answer, stopped = _run(plan, chosen, drafts.get(PCAPNG), start_ns, end_ns, progress)
             if timeline:
@@ -94,6 +97,11 @@ def write(
     if stopped:
         raise Interrupted([])
     return [folder / name for name in names]
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def count(pcapng: Path) -> dict[str, int]:

@@ -141,6 +141,31 @@ def test_a_plan_without_end_is_refused(etalon: Command) -> None:
     )
 
 
+@pytest.mark.parametrize("command", ["run", "sweep", "trace"])
+def test_what_the_engine_refuses_is_said_of_the_file(
+    etalon: Command, small_file: Path, command: str
+) -> None:
+    small_file.write_text(small_file.read_text() + 'cc = "bbr"\n')
+    more = ("--seeds", "2") if command == "sweep" else ()
+    answer = etalon(command, small_file, *more, "--out", "out")
+    assert answer.code == 2
+    assert answer.err.startswith(
+        f'error: {small_file}: bulk.cc: the simulator has no model of "bbr"'
+    )
+    assert not (small_file.parent / "out").exists()
+
+
+def test_a_failed_trace_leaves_no_empty_folder(
+    etalon: Command, small_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("etalon.trace.write_timeline", full)
+    assert etalon("trace", small_file, "--out", "out").code == 1
+    assert not (small_file.parent / "out").exists()
+
+
 @pytest.mark.parametrize("command", ["run", "sweep", "trace", "reproduce"])
 def test_the_root_of_the_file_system_is_no_place_for_results(
     etalon: Command, small_file: Path, command: str

@@ -6,6 +6,7 @@ One file a command. What is slow to import is imported by the command that needs
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import warnings
@@ -108,8 +109,9 @@ def _of_the_system(error: OSError) -> str:
         Path.cwd()
     except FileNotFoundError:
         return "the current folder is gone; change to another"
-    why = error.strerror or str(error)
-    return f"{error.filename}: {why}" if error.filename else f"output could not be written: {why}"
+    if error.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT) and not error.filename:
+        return f"output could not be written: {error.strerror}"
+    return ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
 
 
 def _discard(*streams: TextIO) -> None:

@@ -75,14 +75,19 @@ PATIENCE_S = 2.0
 """Work that takes less than this shows no progress bar."""
 
 
-def prepare(engine: str, plans: Sequence[Plan], patience: str | None = None) -> engines.Engine:
-    """The engine, ready for these plans: refuses what it cannot run; makes what it needs, with a bar or each step."""
+def prepare(
+    engine: str, plans: Sequence[Plan], patience: str | None = None, files: Sequence[Path] = ()
+) -> engines.Engine:
+    """The engine, ready for these plans: refuses what it cannot run; makes what it needs, with a bar or each step.
+
+    `files` are those that the plans come from, if each has one.
+    """
     from etalon import engine as engines
 
     options = engines.Options()
     if patience is not None:
         options = engines.Options(patience_s=span("--patience", patience) / 1e9)
-    chosen = engines.check(plans, engines.named(engine, options))
+    chosen = engines.check(plans, engines.named(engine, options), [str(file) for file in files])
     missing = chosen.missing(plans)
     if missing:
         note(missing)

@@ -169,14 +169,13 @@ def _program(plan: Plan, option: str, host: str, command: Any, start: str) -> Pr
     try:
         program = build(Program, {"host": host, "command": command, "start": start})
         network = plan.network
-        found = [
-            *program.problems("", network.racks, network.hosts),
-            *program.late("", plan.duration),
-        ]
+        found = list(program.problems("", network.racks, network.hosts))
         if found:
             raise gather(found)
     except PlanError as error:
         raise PlanError(error.expected, key=option, value=error.value) from None
+    for late in program.late("", plan.duration):
+        raise PlanError(late.expected, key="--start", value=start)
     return program
 
 

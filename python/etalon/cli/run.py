@@ -53,7 +53,7 @@ def run(
     places = {plan.digest: folder for plan, folder in zip(chosen, folders, strict=True)}
     if len(places) < len(chosen):
         raise PlanError("the same experiment is given twice")
-    ready = common.prepare(engine, chosen, patience)
+    ready = common.prepare(engine, chosen, patience, plans)
     store = Store(ready, lambda plan: places[plan.digest], replace=force)
     known = [] if force else [plan for plan in chosen if store.has(plan)]
     for plan in chosen:

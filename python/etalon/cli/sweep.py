@@ -76,7 +76,8 @@ def sweep(
     except PlanError as error:
         raise error.in_file(f"{plan_file} with --set") from None
     folder = out or _default_folder(plan, grid, seeds, engine)
-    chosen = common.prepare(engine, [point.plan for point in points], patience)
+    files = [plan_file] * len(points)
+    chosen = common.prepare(engine, [point.plan for point in points], patience, files)
     try:
         with common.progress_bar(f"{plan.name}, sweep") as progress:
             result = sweeps.sweep(

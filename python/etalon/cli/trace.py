@@ -68,7 +68,7 @@ def trace(
     from etalon import trace as tracing
 
     name = engine or _engine_of(source)
-    chosen = common.prepare(name, [plan], patience)
+    chosen = common.prepare(name, [plan], patience, [source])
     folder = out or _default_folder(source, plan, name)
     try:
         with common.progress_bar(f"{plan.name}, trace") as progress:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 
 from etalon.engine.linux import Linux
 from etalon.engine.protocol import Engine, Options, Progress, Told
@@ -31,11 +32,11 @@ def descriptions() -> dict[str, str]:
     return {name: named(name).DESCRIPTION for name in ENGINES}
 
 
-def check(plans: Sequence[Plan], engine: str | Engine) -> Engine:
-    """Refuses plans that the engine cannot run; gives the engine."""
+def check(plans: Sequence[Plan], engine: str | Engine, files: Sequence[str] = ()) -> Engine:
+    """Refuses plans that the engine cannot run, by the name of their file if that is given; gives the engine."""
     chosen = named(engine)
-    for plan in plans:
+    for plan, file in zip_longest(plans, files):
         found = chosen.problems(plan)
         if found:
-            raise gather(found, plan.name)
+            raise gather(found, file or plan.name)
     return chosen

@@ -10,6 +10,7 @@ from typing import Any
 from etalon.campaign.executors import worker
 from etalon.campaign.executors.cluster import Cluster, WorkerLost
 from etalon.campaign.executors.worker import Answer, Task
+from etalon.errors import EtalonError
 
 
 class Dask(Cluster):
@@ -25,8 +26,8 @@ class Dask(Cluster):
         import dask
         from distributed import Client, LocalCluster
 
-        if dask.config.get("scheduler-address", None):
-            with Client(set_as_default=False) as client:
+        if address := dask.config.get("scheduler-address", None):
+            with _joined(address) as client:
                 yield DaskPool(client)
             return
         # Deaths are counted here, so that the scheduler need not count them too.
@@ -42,6 +43,21 @@ class Dask(Cluster):
             Client(workers, set_as_default=False) as client,
         ):
             yield DaskPool(client)
+
+
+def _joined(address: str) -> Any:
+    """A client of the scheduler at this address; what Dask logs while it tries is left out, the error says it."""
+    from distributed import Client
+
+    logger = logging.getLogger("distributed")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        return Client(address, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise EtalonError(f"the Dask scheduler at {address} cannot be reached: {error}") from None
+    finally:
+        logger.setLevel(level)
 
 
 class DaskPool:
