@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import etalon as et
 from etalon.errors import PlanError
@@ -17,10 +19,12 @@ from etalon.plan.workloads.flow_sizes import FLOW_SIZES
 S = 1_000_000_000
 
 
-def plan(racks: int = 8, hosts: int = 16, duration: str = "4s", **tables: Any) -> Plan:
+def plan(
+    racks: int = 8, hosts: int = 16, duration: str = "4s", seed: int = 1, **tables: Any
+) -> Plan:
     """A plan with these workloads: a table each."""
     network = {"racks": racks, "hosts": hosts}
-    values = {"network": network, "duration": duration, "warmup": "0ms"}
+    values = {"network": network, "duration": duration, "warmup": "0ms", "seed": seed}
     return Plan.from_dict(values | {name: [table] for name, table in tables.items()})
 
 
@@ -80,6 +84,28 @@ def test_connections_are_made_one_after_the_other_before_the_start() -> None:
     # 24 flows within 2.4 ms.
     assert [flow.pop("connect_ns") for flow in early] == [600_000 + 100_000 * n for n in range(24)]
     assert early == late
+
+
+@given(st.integers(2, 9), st.integers(1, 9), st.integers(0, 1000))
+def test_a_permutation_leaves_every_rack_and_reaches_every_host(
+    racks: int, hosts: int, seed: int
+) -> None:
+    flows = plan(racks=racks, hosts=hosts, seed=seed, permutation={"size": "1MB"}).flows
+    everyone = [(rack, host) for rack in range(racks) for host in range(hosts)]
+    assert sorted((flow["src_rack"], flow["src_host"]) for flow in flows) == everyone
+    assert sorted((flow["dst_rack"], flow["dst_host"]) for flow in flows) == everyone
+    assert all(flow["src_rack"] != flow["dst_rack"] for flow in flows)
+
+
+def test_a_permutation_is_drawn_by_the_seed() -> None:
+    drawn = {
+        seed: [(flow["dst_rack"], flow["dst_host"]) for flow in flows]
+        for seed in (1, 1, 2)
+        for flows in [plan(racks=5, hosts=4, seed=seed, permutation={"size": "1MB"}).flows]
+    }
+    assert drawn[1] != drawn[2]
+    again = plan(racks=5, hosts=4, seed=1, permutation={"size": "1MB"}).flows
+    assert drawn[1] == [(flow["dst_rack"], flow["dst_host"]) for flow in again]
 
 
 def test_a_shuffle_is_from_all_to_all_other_racks() -> None:

@@ -18,6 +18,7 @@ from etalon.plan.workloads.bulk import Bulk
 from etalon.plan.workloads.dfsio import Dfsio
 from etalon.plan.workloads.flow import Flow
 from etalon.plan.workloads.incast import Incast
+from etalon.plan.workloads.permutation import Permutation
 from etalon.plan.workloads.poisson import Poisson
 from etalon.plan.workloads.rings import Rings
 from etalon.plan.workloads.shuffle import Shuffle
@@ -63,6 +64,7 @@ class Experiment(Table):
     flow: tuple[Flow, ...] = ()
     rings: tuple[Rings, ...] = ()
     shuffle: tuple[Shuffle, ...] = ()
+    permutation: tuple[Permutation, ...] = ()
     incast: tuple[Incast, ...] = ()
     poisson: tuple[Poisson, ...] = ()
     trace: tuple[Trace, ...] = ()
