@@ -1,9 +1,9 @@
 //! What is measured of flows.
 
 use etalon_events::{Pair, Plane};
+use etalon_scenario::{Flow, Scenario};
 use etalon_units::Time;
 
-use crate::plan::{FlowPlan, Plan};
 use crate::probe::Metrics;
 use crate::sequence::{Curve, Follower, Runs};
 
@@ -75,7 +75,7 @@ pub(crate) struct FlowMeter {
 }
 
 impl FlowMeter {
-    fn new(flow: &FlowPlan, measured: Pair) -> FlowMeter {
+    fn new(flow: &Flow, measured: Pair) -> FlowMeter {
         FlowMeter {
             pair: flow.pair(),
             measured: flow.pair() == measured,
@@ -125,10 +125,10 @@ pub struct Meter {
 impl Meter {
     /// A meter for the flows of `plan`, beside `metrics`.
     #[must_use]
-    pub fn new(plan: &Plan, metrics: &Metrics) -> Meter {
-        let racks = usize::from(plan.racks());
-        let measured = plan.measured_pair();
-        let flow = |flow: &FlowPlan| FlowMeter::new(flow, measured);
+    pub fn new(plan: &Scenario, metrics: &Metrics) -> Meter {
+        let racks = usize::from(plan.hosts.racks);
+        let measured = plan.measure.pair;
+        let flow = |flow: &Flow| FlowMeter::new(flow, measured);
         Meter {
             flows: plan.flows.iter().map(flow).collect(),
             others: vec![[0; 2]; racks * racks],
@@ -142,7 +142,7 @@ impl Meter {
     }
 
     /// Follows one more flow, which begins now. Flows are numbered in the order of these calls, after the plan's.
-    pub fn add_flow(&mut self, flow: &FlowPlan) {
+    pub fn add_flow(&mut self, flow: &Flow) {
         self.flows.push(FlowMeter::new(flow, self.measured));
     }
 

@@ -1,12 +1,11 @@
 //! Streaming measurements of what the network does.
 
 use etalon_events::{Digest, DropReason, Event, Pair, Plane, Probe};
-use etalon_switch::Schedule;
+use etalon_scenario::{Scenario, Schedule};
 use etalon_units::{Span, Time};
 
 use crate::computed::Computed;
 use crate::histogram::Histogram;
-use crate::plan::{Plan, PlanError};
 use crate::sequence::{Curve, Follower, Runs};
 
 /// Packets up to this length (in bytes), or half of a smaller MTU, do not count for latency: the papers look at data only.
@@ -127,30 +126,28 @@ pub struct Metrics {
 
 impl Metrics {
     /// Metrics of a run of `plan`.
-    ///
-    /// # Errors
-    /// [`PlanError`] if the plan's schedule is none.
-    pub fn new(plan: &Plan) -> Result<Metrics, PlanError> {
-        let week = plan.schedule()?.week();
+    #[must_use]
+    pub fn new(plan: &Scenario) -> Metrics {
+        let week = plan.first_week().week();
         let run_length = Span(week.0 * u64::from(plan.measure.weeks_per_run));
-        let racks = usize::from(plan.racks());
+        let racks = usize::from(plan.hosts.racks);
         let runs = Runs::new(run_length, plan.end());
         let voq_curve = Curve::new(&runs);
-        Ok(Metrics {
+        Metrics {
             racks,
-            planes: plan.planes(),
+            planes: plan.network.planes(),
             pairs: (0..racks * racks).map(|_| None).collect(),
-            measured: plan.measured_pair(),
+            measured: plan.measure.pair,
             measuring: false,
-            measured_from: Time(plan.warmup_ns),
+            measured_from: plan.begin(),
             computed: plan.control().map(|_| Computed::default()),
-            data_bytes: DATA_BYTES.min(u32::from(plan.mtu()) / 2),
+            data_bytes: DATA_BYTES.min(u32::from(plan.hosts.mtu) / 2),
             days: DayMetrics::default(),
             runs,
             voq_curve,
             voq_follower: Follower::default(),
             digest: Digest::default(),
-        })
+        }
     }
 
     /// The warm-up is over.

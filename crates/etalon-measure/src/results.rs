@@ -1,11 +1,11 @@
 //! What a run returns: tables of columns.
 
 use etalon_events::{Pair, Plane};
+use etalon_scenario::{Flow, Scenario};
 use etalon_units::Time;
 
 use crate::computed::Computed;
 use crate::meter::{Counters, FlowFacts, FlowMeter, Meter};
-use crate::plan::{FlowPlan, NetworkPlan, Plan, PlanError};
 use crate::probe::{Metrics, Moments, PairMetrics};
 
 /// A column of a table.
@@ -87,7 +87,7 @@ pub struct Write {
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome<'a> {
     /// What was run.
-    pub plan: &'a Plan,
+    pub plan: &'a Scenario,
     /// What the network did, [finished](Metrics::finish).
     pub metrics: &'a Metrics,
     /// What was seen of flows, [finished](Meter::finish).
@@ -95,7 +95,7 @@ pub struct Outcome<'a> {
     /// What the engine knows of each flow, in the plan's order, and of those opened since.
     pub flows: &'a [FlowFacts],
     /// Flows that were opened in the course of the run.
-    pub opened: &'a [FlowPlan],
+    pub opened: &'a [Flow],
     /// Files that jobs wrote.
     pub writes: &'a [Write],
     /// Virtual time of the end.
@@ -110,12 +110,9 @@ pub struct Outcome<'a> {
 
 /// Makes the tables of a run.
 ///
-/// # Errors
-/// [`PlanError`] if the plan's schedule is none.
-///
 /// # Panics
 /// If there are not as many [`FlowFacts`] as flows in the plan.
-pub fn collect(outcome: &Outcome<'_>) -> Result<Results, PlanError> {
+pub fn collect(outcome: &Outcome<'_>) -> Results {
     let Outcome {
         plan,
         metrics,
@@ -130,7 +127,7 @@ pub fn collect(outcome: &Outcome<'_>) -> Result<Results, PlanError> {
         digest.mix(facts.counters.received);
         digest.mix(flow.end.map_or(u64::MAX, |t| t.0));
     }
-    Ok(Results {
+    Results {
         meta: Meta {
             digest: format!("{:016x}", digest.value()),
             events: outcome.events,
@@ -142,12 +139,12 @@ pub fn collect(outcome: &Outcome<'_>) -> Result<Results, PlanError> {
             computed: metrics.computed.clone(),
         },
         flows: flows(outcome),
-        pairs: pairs(plan, meter, metrics, end)?,
+        pairs: pairs(plan, meter, metrics, end),
         latency: latency(plan, metrics),
         sequence: sequence(meter, metrics, end),
         days: days(metrics),
         writes: writes(outcome.writes),
-    })
+    }
 }
 
 fn integers<R>(rows: &[R], f: impl Fn(&R) -> i64) -> Column {
@@ -157,7 +154,7 @@ fn integers<R>(rows: &[R], f: impl Fn(&R) -> i64) -> Column {
 /// A flow of the flows' table.
 struct FlowRow<'a> {
     index: usize,
-    plan: &'a FlowPlan,
+    plan: &'a Flow,
     facts: &'a FlowFacts,
     meter: &'a FlowMeter,
     /// Since measurement began.
@@ -179,7 +176,7 @@ fn flows(outcome: &Outcome<'_>) -> Table {
         })
         .collect();
     let all = |f: fn(&FlowRow<'_>) -> i64| integers(&rows, f);
-    let measured = outcome.end.0.saturating_sub(outcome.plan.warmup_ns).max(1);
+    let measured = outcome.end.0.saturating_sub(outcome.plan.warmup.0).max(1);
     let mean_cwnd = |r: &FlowRow<'_>| r.meter.cwnd_time as f64 / measured as f64;
     vec![
         ("flow", all(|r| r.index as i64)),
@@ -196,8 +193,8 @@ fn flows(outcome: &Outcome<'_>) -> Table {
             Column::Text(rows.iter().map(|r| r.plan.class.clone()).collect()),
         ),
         ("bytes", all(|r| r.plan.bytes.map_or(-1, |b| b as i64))),
-        ("start_ns", all(|r| r.plan.start_ns as i64)),
-        ("stop_ns", all(|r| r.plan.stop_ns.map_or(-1, |t| t as i64))),
+        ("start_ns", all(|r| r.plan.start.0 as i64)),
+        ("stop_ns", all(|r| r.plan.stop.map_or(-1, |t| t.0 as i64))),
         ("end_ns", all(|r| r.meter.end.map_or(-1, |t| t.0 as i64))),
         ("bytes_delivered", all(|r| r.counters.received as i64)),
         ("circuit_bytes", all(|r| r.meter.payload[1] as i64)),
@@ -217,18 +214,18 @@ fn flows(outcome: &Outcome<'_>) -> Table {
     ]
 }
 
-fn all_pairs(plan: &Plan) -> impl Iterator<Item = Pair> {
-    let racks = plan.racks();
+fn all_pairs(plan: &Scenario) -> impl Iterator<Item = Pair> {
+    let racks = plan.hosts.racks;
     (0..racks).flat_map(move |src| (0..racks).map(move |dst| Pair { src, dst }))
 }
 
-fn pairs(plan: &Plan, meter: &Meter, metrics: &Metrics, end: Time) -> Result<Table, PlanError> {
-    let schedule = plan.schedule()?;
+fn pairs(plan: &Scenario, meter: &Meter, metrics: &Metrics, end: Time) -> Table {
+    let schedule = plan.first_week();
     let (packet_rate, circuit_rate) = match &plan.network {
-        NetworkPlan::Rdcn(n) => (n.packet.rate_bps, n.circuit.rate_bps),
-        NetworkPlan::Dumbbell(d) => {
-            let slowest = d.stages.iter().filter_map(|s| s.rate_bps).min();
-            (slowest.unwrap_or(d.host.rate_bps), 0)
+        etalon_scenario::Network::Rdcn(n) => (n.packet.rate.0, n.circuit.rate.0),
+        etalon_scenario::Network::Dumbbell(d) => {
+            let slowest = d.stages.iter().filter_map(|s| s.rate).min();
+            (slowest.unwrap_or(plan.hosts.rate).0, 0)
         }
     };
     struct Row {
@@ -247,7 +244,7 @@ fn pairs(plan: &Plan, meter: &Meter, metrics: &Metrics, end: Time) -> Result<Tab
         }
         let (day_share, span_s) = if plan.control().is_some() {
             // Weeks differ: what counts is when there were circuits, in all of the measured time.
-            let measured = end.saturating_since(Time(plan.warmup_ns)).as_secs_f64();
+            let measured = end.saturating_since(plan.begin()).as_secs_f64();
             (m.up.as_secs_f64() / measured, measured)
         } else {
             let share = schedule.day_time(pair).0 as f64 / schedule.week().0 as f64;
@@ -279,14 +276,16 @@ fn pairs(plan: &Plan, meter: &Meter, metrics: &Metrics, end: Time) -> Result<Tab
     let ratio = |f: &dyn Fn(&PairMetrics) -> (u64, u64)| {
         let one = |r: &Row| {
             match (&plan.network, metrics.pair(r.pair).map_or((0, 0), f)) {
-                (NetworkPlan::Rdcn(_), (sum, count)) => sum as f64 / count.max(1) as f64,
+                (etalon_scenario::Network::Rdcn(_), (sum, count)) => {
+                    sum as f64 / count.max(1) as f64
+                }
                 // A dumbbell's queues are not followed.
-                (NetworkPlan::Dumbbell(_), _) => f64::NAN,
+                (etalon_scenario::Network::Dumbbell(_), _) => f64::NAN,
             }
         };
         Column::Floats(rows.iter().map(one).collect())
     };
-    Ok(vec![
+    vec![
         ("src", integers(&rows, |r| r.pair.src.into())),
         ("dst", integers(&rows, |r| r.pair.dst.into())),
         (
@@ -322,16 +321,16 @@ fn pairs(plan: &Plan, meter: &Meter, metrics: &Metrics, end: Time) -> Result<Tab
             ratio(&|m| (m.voq_sum, m.data_packets[0] + m.data_packets[1])),
         ),
         ("voq_at_day_start", ratio(&|m| (m.voq_at_day_start, m.days))),
-    ])
+    ]
 }
 
-fn latency(plan: &Plan, metrics: &Metrics) -> Table {
+fn latency(plan: &Scenario, metrics: &Metrics) -> Table {
     let mut rows = Vec::new();
     for pair in all_pairs(plan) {
         let Some(m) = metrics.pair(pair) else {
             continue;
         };
-        for (plane, name) in plan.planes().iter().enumerate() {
+        for (plane, name) in plan.network.planes().iter().enumerate() {
             for bin in m.latency[plane].bins() {
                 rows.push((pair, name, bin));
             }
