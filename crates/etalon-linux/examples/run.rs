@@ -3,15 +3,14 @@
 use std::error::Error;
 
 use etalon_linux::{Image, Options, run};
-use etalon_measure::Control;
-use etalon_scenario::Scenario;
+use etalon_measure::{Control, Plan};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [image, plan] = &arguments[..] else {
         return Err("usage: run IMAGE PLAN.json".into());
     };
-    let plan = Scenario::from_json(&std::fs::read_to_string(plan)?)?;
+    let plan = Plan::from_json(&std::fs::read_to_string(plan)?)?;
     let image = Image {
         path: image.into(),
         hz: plan.tcp.hz,

@@ -64,8 +64,7 @@ impl World {
     fn new(downlink_queue: Option<u32>) -> World {
         let hosts = Hosts {
             racks: 2,
-            per_rack: 3,
-            mtu: 9000,
+            in_rack: 3,
             rate: RATE,
             delay: Span(10),
             jitter: Span::ZERO,

@@ -1,4 +1,4 @@
-//! The simulator: a [`Scenario`] in, [`Results`] out.
+//! The simulator: a [`Plan`] in, [`Results`] out.
 //!
 //! Everything is deterministic: one seed, one ChaCha stream for each named component, a total order of events. The same
 //! plan and seed give the same [digest](results::Meta::digest) on any machine and any number of workers.
@@ -16,5 +16,7 @@ mod trace;
 mod world;
 
 pub use engine::run;
-pub use etalon_measure::{Computed, Control, Results, TraceError, TraceRequest, results};
+pub use etalon_measure::{
+    Computed, Control, Plan, PlanError, Results, TraceError, TraceRequest, plan, results,
+};
 pub use trace::trace;

@@ -24,8 +24,9 @@ impl Sink<u32> for Count {
     }
 }
 
-fn config() -> Rdcn {
-    Rdcn {
+fn config(racks: u16) -> Config {
+    Config {
+        racks,
         packet: PacketNetwork {
             rate: Rate::from_gbps(10),
             up_delay: Span::from_micros(5),
@@ -44,7 +45,6 @@ fn config() -> Rdcn {
         },
         marking: None,
         ece_in_advance: None,
-        ack_bypass: None,
     }
 }
 
@@ -67,8 +67,8 @@ fn rotor(racks: u16, circuits: bool) -> Schedule {
 
 /// Every rack sends to the others in turn, at the rate of its uplink or a little below what circuits carry.
 fn run(name: &str, racks: u16, circuits: bool, packets: u64) {
-    let mut switch =
-        Switch::new(&config(), &rotor(racks, circuits), Time::ZERO).expect("a sound configuration");
+    let mut switch = Switch::new(config(racks), rotor(racks, circuits), Time::ZERO)
+        .expect("a sound configuration");
     let mut sink = Count::default();
     let gap = if circuits { Span(1_100) } else { Span(7_300) };
     let started = Instant::now();
