@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 
 setup: $(VENV)/.stamp-extension
 
-$(VENV)/.stamp-packages: constraints.txt pyproject.toml
+$(VENV)/.stamp-packages: constraints.txt pyproject.toml requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "etalon needs Python 3.11 or newer: make PYTHON=python3.12"; exit 1; }
 	@command -v cargo >/dev/null || { echo "etalon needs Rust (cargo): install it with rustup or your package manager"; exit 1; }
 	@echo "setting up $(VENV): packages, then the core (minutes the first time, cached afterwards)"

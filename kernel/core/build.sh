@@ -16,8 +16,10 @@ unset RUSTFLAGS CARGO_BUILD_TARGET CARGO_BUILD_RUSTFLAGS
 unit=$(printf '\037')
 flags="-Crelocation-model=static${unit}-Cforce-unwind-tables=no"
 flags="$flags${unit}--remap-path-prefix=$root=/etalon${unit}--remap-path-prefix=$cargo_home=/cargo"
+# With a target that is named, flags are for the core alone and not for the macros that its crates are built with.
+host=$(rustc -vV | sed -n 's/^host: //p')
 CARGO_ENCODED_RUSTFLAGS=$flags CARGO_TARGET_DIR=$target \
-	cargo build --quiet --release --locked --manifest-path "$here/Cargo.toml"
+	cargo build --quiet --release --locked --target "$host" --manifest-path "$here/Cargo.toml"
 
 # What C calls, and what that needs.
 calls=$(sed -n 's/.*extern "C" fn \(etalon_core_[a-z_]*\)(.*/\1/p' "$here/src/lib.rs")
@@ -27,7 +29,7 @@ for call in $calls; do
 done
 # shellcheck disable=SC2086 # one argument a call
 ld -r --gc-sections -T "$here/core.lds" -e etalon_core_new $roots \
-	-o "$out.tmp" "$target/release/libetalon_core.a"
+	-o "$out.tmp" "$target/$host/release/libetalon_core.a"
 objcopy --wildcard --keep-global-symbol='etalon_core_*' --discard-all "$out.tmp" "$out"
 rm "$out.tmp"
 

@@ -26,6 +26,7 @@ __all__ = [
     "read_week",
     "run",
     "run_linux",
+    "scenario_schema",
     "schedulers",
     "strobe",
     "tournament",
@@ -56,6 +57,9 @@ class Control:
 
 def run(plan_json: str, control: Control | None = None) -> dict[str, dict[str, Any]]:
     """Runs a resolved plan. Releases the GIL. ValueError for a bad plan."""
+
+def scenario_schema() -> str:
+    """The JSON schema of a resolved plan, from the types that the core reads it into."""
 
 def trace(
     plan_json: str,

@@ -24,13 +24,13 @@ def resolved(voq: int = 16, racks: int = 3, cc: str = "cubic", flows: int = 16) 
         "tdf": 20,
         "duration_ns": 300 * WEEK,
         "warmup_ns": 10 * WEEK,
+        "hosts": {"racks": racks, "per_rack": 16},
         "network": {
-            "kind": "rdcn",
-            "racks": racks,
-            "hosts": 16,
-            "packet": {"rate_bps": 10_000_000_000},
-            "circuit": {"rate_bps": 80_000_000_000, "delay_ns": 30_000},
-            "voq": {"packets": voq, "resize": None, "pairs": []},
+            "rdcn": {
+                "packet": {"rate_bps": 10_000_000_000},
+                "circuit": {"rate_bps": 80_000_000_000, "delay_ns": 30_000},
+                "voq": {"packets": voq, "resize": None, "pairs": []},
+            }
         },
         "schedule": {
             "configurations": [{"sources": s, "day_ns": DAY, "night_ns": NIGHT} for s in sources]
@@ -73,13 +73,8 @@ class Run:
             "events": 123_456_789,
             "packets_delivered": 1_234_567,
             "sequence_runs": 96,
-            "planes": ["packet", "circuit"],
         }
     )
-
-    @property
-    def planes(self) -> tuple[str, ...]:
-        return tuple(self.meta["planes"])
 
     @property
     def circuit_utilization(self) -> float:
@@ -95,7 +90,7 @@ class Run:
 
     @property
     def voq(self) -> int:
-        return int(self.plan.resolve()["network"]["voq"]["packets"])
+        return int(self.plan.resolve()["network"]["rdcn"]["voq"]["packets"])
 
     def latency(self, percentile: float, network: str | None = None) -> float:
         return 15 + self.voq * 7.2 * (1.0 if percentile > 90 else 0.55 + percentile / 1000)

@@ -79,11 +79,16 @@ def test_a_dumbbell_is_read_back_as_the_same_plan() -> None:
 
 def test_a_plan_that_says_next_to_nothing_is_the_network_of_nsdi20() -> None:
     resolved = Plan.from_toml("[[bulk]]\nfrom = 0\nto = 1\n").resolve()
-    assert resolved["network"] == {
-        "kind": "rdcn",
+    assert resolved["hosts"] == {
         "racks": 3,
-        "hosts": 16,
+        "per_rack": 16,
         "mtu": 9000,
+        "rate_bps": 40_000_000_000,
+        "delay_ns": 2_000,
+        "jitter_ns": 1_000,
+        "downlink_packets": None,
+    }
+    assert resolved["network"]["rdcn"] == {
         "packet": {
             "rate_bps": 10_000_000_000,
             "up_delay_ns": 5_000,
@@ -96,7 +101,6 @@ def test_a_plan_that_says_next_to_nothing_is_the_network_of_nsdi20() -> None:
         "marking": None,
         "ece_in_advance_ns": None,
         "ack_bypass_ns": None,
-        "host": {"rate_bps": 40_000_000_000, "delay_ns": 2_000, "jitter_ns": 1_000},
     }
     assert resolved["tdf"] == 20
     assert resolved["warmup_ns"] * 20 == resolved["duration_ns"]
@@ -146,7 +150,7 @@ def test_a_dumbbell_returns_over_one_delay_as_long_as_its_path() -> None:
     stages = [{"rate": "10Gbps", "delay": "30us"}, {"rate": "1Gbps", "delay": "20us"}]
     resolved = et.experiment(et.dumbbell(path=stages), et.bulk(0, 1)).resolve()
     assert resolved["schedule"] is None
-    assert resolved["network"]["return_stages"] == [
+    assert resolved["network"]["dumbbell"]["return_stages"] == [
         {"rate_bps": None, "queue_packets": None, "delay_ns": 50_000}
     ]
 

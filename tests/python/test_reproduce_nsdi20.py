@@ -49,7 +49,7 @@ def test_one_set_of_host_parameters(nsdi20: Paper) -> None:
         for plan in point.plans:
             resolved = plan.resolve()
             hosts.add(
-                str((resolved["network"]["host"], resolved["tcp"], resolved["network"]["mtu"]))
+                str(({**resolved["hosts"], "racks": None, "per_rack": None}, resolved["tcp"]))
             )
             undilated = point.series.startswith("uptime") or point.series.endswith("-undilated")
             assert resolved["tdf"] == (1 if undilated else 20)

@@ -7,36 +7,31 @@ use core::net::SocketAddrV4;
 use etalon_adu::Report;
 use etalon_events::{Event, Listener, Packet};
 use etalon_net::{
-    Accounts, Advanced, AnyNetwork, FourTuple, Hosts, Milestone, Net, NewError as NetError, Segment,
+    Accounts, Advanced, AnyNetwork, FourTuple, Milestone, Net, NewError as NetError, Segment,
 };
+use etalon_scenario::address::host_at;
+use etalon_scenario::{Scenario, Setup, flow_of_ports};
 use etalon_switch::{ConfigError, Pair};
 use etalon_units::{Span, Time};
 
 use crate::edge::{Environment, Inside, Packets, Sent, Slot, Socket};
-use crate::network::network;
-use crate::setup::{NetworkSetup, Setup};
 use crate::weeks::tell_week;
-
-/// Port of the servers of the experiment's flows.
-const SERVER_PORT: u16 = 5001;
-
-/// Port of the client of flow 0; those of the others follow.
-const FIRST_CLIENT_PORT: u16 = 40_001;
 
 /// The hosts below TCP and the network between them, in a kernel.
 ///
 /// Two clocks meet here. The network lives in virtual time, from 0 on; the kernel's clock, and so its TCP, in host time,
-/// which is [`tdf`](Setup::tdf) times as fast: kernel = epoch + virtual x tdf. All arguments and results called `kernel`
+/// which is [`tdf`](Scenario::tdf) times as fast: kernel = epoch + virtual x tdf. All arguments and results called `kernel`
 /// are nanoseconds of the kernel's clock; the log has virtual time.
 ///
 /// The caller calls [`advance`](Driver::advance) at [`next`](Driver::next), and [`send`](Driver::send) when a host's NIC
 /// is given a packet. The order of what happens at one instant is the net's ([`Due`](etalon_net::Due)).
 #[derive(Debug)]
 pub struct Driver {
-    setup: Setup,
-    hosts: Hosts,
+    scenario: Scenario,
     net: Net<Slot, AnyNetwork<Slot>>,
     packets: Packets,
+    /// The sending and the receiving host of each flow.
+    ends: Vec<(u32, u32)>,
     /// What was last logged of each flow's sender.
     sockets: Vec<Socket>,
     /// The kernel's time at virtual time 0; none before the start.
@@ -69,36 +64,38 @@ impl Driver {
     /// # Errors
     /// [`NewError`] if there is no such switch, or if weeks cannot be computed.
     pub fn new(setup: Setup) -> Result<Driver, NewError> {
-        let between = network(&setup.network).map_err(NewError::Switch)?;
-        let control = match &setup.network {
-            NetworkSetup::Rdcn { control, .. } => control.as_ref(),
-            NetworkSetup::Dumbbell { .. } => None,
-        };
-        let hosts = setup.hosts();
-        let milestones = (setup.warmup, setup.end);
+        let Setup {
+            scenario,
+            end,
+            capture,
+        } = setup;
+        let between = AnyNetwork::new(&scenario).map_err(NewError::Switch)?;
+        let (hosts, computed) = (scenario.hosts, scenario.computed());
+        let milestones = (scenario.begin(), end);
         let mut net =
-            Net::new(hosts, between, control, setup.seed, milestones).map_err(NewError::Net)?;
+            Net::new(hosts, between, computed, scenario.seed, milestones).map_err(NewError::Net)?;
         if let Some(accounts) = net.edge_mut().accounts() {
-            let rack = |index| hosts.host(index).rack();
-            for flow in &setup.flows {
-                let (src, dst) = (rack(flow.src), rack(flow.dst));
-                accounts.open_flow(Pair { src, dst });
+            for flow in &scenario.flows {
+                accounts.open_flow(flow.pair());
             }
         }
+        let ends = scenario.flows.iter();
         Ok(Driver {
-            hosts,
             net,
-            packets: Packets::new(setup.capture),
-            sockets: alloc::vec![Socket::default(); setup.flows.len()],
+            packets: Packets::new(capture),
+            ends: ends
+                .map(|flow| (hosts.index(flow.src()), hosts.index(flow.dst())))
+                .collect(),
+            sockets: alloc::vec![Socket::default(); scenario.flows.len()],
             epoch: None,
-            setup,
+            scenario,
         })
     }
 
-    /// What the driver was made from.
+    /// The experiment.
     #[must_use]
-    pub fn setup(&self) -> &Setup {
-        &self.setup
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
     }
 
     /// Virtual time 0 is at `kernel`, now or later.
@@ -110,7 +107,7 @@ impl Driver {
     #[must_use]
     pub fn now(&self, kernel: u64) -> Time {
         let epoch = self.epoch.unwrap_or(kernel);
-        Time(kernel.saturating_sub(epoch) / self.setup.tdf)
+        Time(kernel.saturating_sub(epoch) / self.scenario.tdf)
     }
 
     /// Virtual time at `kernel`, rounded up, at which the kernel does something; none before the start and after the end.
@@ -118,14 +115,14 @@ impl Driver {
     fn happens(&self, kernel: u64) -> Option<Time> {
         let elapsed = kernel.checked_sub(self.epoch?)?;
         // Nothing happens before the kernel does it.
-        (!self.net.edge().is_over()).then(|| Time(elapsed.div_ceil(self.setup.tdf)))
+        (!self.net.edge().is_over()).then(|| Time(elapsed.div_ceil(self.scenario.tdf)))
     }
 
     /// The kernel's time at `time`, [`u64::MAX`] if it is beyond its clock.
     #[must_use]
     pub fn kernel_time(&self, time: Time) -> u64 {
         time.0
-            .saturating_mul(self.setup.tdf)
+            .saturating_mul(self.scenario.tdf)
             .saturating_add(self.epoch.unwrap_or(0))
     }
 
@@ -144,7 +141,7 @@ impl Driver {
     /// start, after the end, and to hosts that are not there.
     #[inline]
     pub fn send<E: Environment>(&mut self, kernel: u64, host: u32, sent: &Sent, env: &E) -> bool {
-        if sent.dst == host || sent.dst >= self.hosts.count() {
+        if sent.dst == host || sent.dst >= self.scenario.hosts.count() {
             return false;
         }
         let Some(now) = self.happens(kernel) else {
@@ -162,7 +159,8 @@ impl Driver {
         if let (Some((flow, true)), Some(socket)) = (flow, sent.socket) {
             self.follow(self.now(kernel), flow, socket, env);
         }
-        let (src, dst) = (self.hosts.host(host), self.hosts.host(sent.dst));
+        let hosts = &self.scenario.hosts;
+        let (src, dst) = (hosts.host(host), hosts.host(sent.dst));
         let pair = Pair {
             src: src.rack(),
             dst: dst.rack(),
@@ -226,10 +224,10 @@ impl Driver {
 
     /// One of the plan's flows starts: all its bytes are its stack's to send.
     pub fn flow_started<E: Environment>(&mut self, kernel: u64, flow: u32, env: &E) {
-        let Some(setup) = self.setup.flows.get(flow as usize) else {
+        let Some(planned) = self.scenario.flows.get(flow as usize) else {
             return;
         };
-        let bytes = setup.bytes.unwrap_or(u64::MAX);
+        let bytes = planned.bytes.unwrap_or(u64::MAX);
         self.announce(kernel, env, |now, accounts| {
             accounts.written(now, 2 * flow, bytes);
         });
@@ -237,7 +235,7 @@ impl Driver {
 
     /// One of the plan's flows is killed.
     pub fn flow_killed<E: Environment>(&mut self, kernel: u64, flow: u32, env: &E) {
-        if (flow as usize) < self.setup.flows.len() {
+        if (flow as usize) < self.scenario.flows.len() {
             self.announce(kernel, env, |now, accounts| accounts.killed(now, 2 * flow));
         }
     }
@@ -259,14 +257,11 @@ impl Driver {
         }
     }
 
-    /// The host and port of an address, which is 10.rack.host+1.
+    /// The host and port of an address.
     fn endpoint(&self, address: SocketAddrV4) -> Option<(u32, u16)> {
-        let [net, high, low, number] = address.ip().octets();
-        let host = u32::from(number.checked_sub(1)?);
-        let rack = u16::from_be_bytes([high, low]);
-        let hosts = u32::from(self.setup.hosts);
-        (net == 10 && rack < self.setup.racks && host < hosts)
-            .then(|| (u32::from(rack) * hosts + host, address.port()))
+        let host = host_at(*address.ip())?;
+        let hosts = &self.scenario.hosts;
+        hosts.has(host).then(|| (hosts.index(host), address.port()))
     }
 
     /// Something is said of demand. A week that is computed at this instant does not know it yet, as in the simulator.
@@ -297,7 +292,7 @@ impl Driver {
 
     /// Every flow is over: the experiment ends now, if it is one that ends so. [`next`](Driver::next) has changed.
     pub fn flows_are_over<E: Environment>(&mut self, kernel: u64, env: &E) {
-        if !self.setup.end_when_done {
+        if !self.scenario.end_when_done {
             return;
         }
         if let Some(now) = self.happens(kernel) {
@@ -342,18 +337,9 @@ impl Driver {
     /// The flow that a TCP segment belongs to, and whether it is on its way to the server.
     #[inline]
     fn flow(&self, host: u32, sent: &Sent) -> Option<(u32, bool)> {
-        let (client_port, to_server) = match sent.ports {
-            (client, SERVER_PORT) => (client, true),
-            (SERVER_PORT, client) => (client, false),
-            _ => return None,
-        };
-        let flow = client_port.checked_sub(FIRST_CLIENT_PORT)?;
-        let ends = self.setup.flows.get(usize::from(flow))?;
-        let expected = if to_server {
-            (ends.src, ends.dst)
-        } else {
-            (ends.dst, ends.src)
-        };
+        let (flow, to_server) = flow_of_ports(sent.ports)?;
+        let (src, dst) = *self.ends.get(usize::from(flow))?;
+        let expected = if to_server { (src, dst) } else { (dst, src) };
         ((host, sent.dst) == expected).then_some((flow.into(), to_server))
     }
 

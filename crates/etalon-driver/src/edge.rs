@@ -5,10 +5,9 @@ use core::fmt;
 
 use etalon_events::{Event, Packet, Record};
 use etalon_net::{Arrival, Edge, HostId, Milestone, Part};
+use etalon_scenario::Capture;
 use etalon_switch::{Departure, DropReason};
 use etalon_units::Time;
-
-use crate::setup::Capture;
 
 /// What a driver needs of the kernel that it is in.
 ///

@@ -6,21 +6,15 @@
 //! sans-I/O and `no_std`: time is an argument, packets are opaque handles.
 //!
 //! - [`Driver`]: the net around one timer, and the kernel's clock.
-//! - [`network`]: what lies between racks, also for whoever follows a log outside the kernel.
-//! - [`setup`]: what the kernel is started with, in bytes.
 #![no_std]
 
 extern crate alloc;
 
 mod driver;
 mod edge;
-mod network;
-pub mod setup;
 mod weeks;
-mod words;
 
 pub use driver::{Driver, NewError};
 pub use edge::{Environment, Sent, Socket};
 pub use etalon_net::Milestone;
-pub use network::network;
 pub use weeks::{WeekReader, tell_week};

@@ -23,8 +23,9 @@ mod record;
 
 pub use counter::Counter;
 pub use digest::Digest;
+pub use etalon_scenario::{HostId, Pair};
 pub use event::{Event, Source};
-pub use network::{DropReason, HostId, Pair, Plane, QueueId};
+pub use network::{DropReason, Plane, QueueId};
 pub use packet::Packet;
 pub use probe::{Listener, Probe};
 pub use record::{RECORD_BYTES, Record, RecordError};

@@ -1,54 +1,7 @@
 //! Where in a network something happens.
 
+use crate::Pair;
 use crate::place::numbered;
-
-/// A rack pair: source and destination.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Pair {
-    /// The sending rack.
-    pub src: u16,
-    /// The receiving rack.
-    pub dst: u16,
-}
-
-impl Pair {
-    /// The pair of the opposite direction.
-    #[must_use]
-    #[inline]
-    pub const fn opposite(self) -> Pair {
-        Pair {
-            src: self.dst,
-            dst: self.src,
-        }
-    }
-}
-
-/// A host: its rack, and its number there. One number, for packets are copied often.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HostId(u32);
-
-impl HostId {
-    /// Host `number` of `rack`.
-    #[must_use]
-    #[inline]
-    pub const fn new(rack: u16, number: u16) -> HostId {
-        HostId((rack as u32) << 16 | number as u32)
-    }
-
-    /// Its rack.
-    #[must_use]
-    #[inline]
-    pub const fn rack(self) -> u16 {
-        (self.0 >> 16) as u16
-    }
-
-    /// Its number in the rack, from 0.
-    #[must_use]
-    #[inline]
-    pub const fn number(self) -> u16 {
-        self.0 as u16
-    }
-}
 
 /// One of the networks between racks, by number; the network's description says how many there are and what they are called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

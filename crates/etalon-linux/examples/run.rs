@@ -3,14 +3,15 @@
 use std::error::Error;
 
 use etalon_linux::{Image, Options, run};
-use etalon_measure::{Control, Plan};
+use etalon_measure::Control;
+use etalon_scenario::Scenario;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [image, plan] = &arguments[..] else {
         return Err("usage: run IMAGE PLAN.json".into());
     };
-    let plan = Plan::from_json(&std::fs::read_to_string(plan)?)?;
+    let plan = Scenario::from_json(&std::fs::read_to_string(plan)?)?;
     let image = Image {
         path: image.into(),
         hz: plan.tcp.hz,

@@ -5,25 +5,23 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use etalon_driver::setup::{
-    CC_NAME_MAX, Capture, FlowSetup, HostSetup, NetworkSetup, Setup, StageSetup, TcpSetup,
+use etalon_scenario::address::{self, MOST_HOSTS};
+use etalon_scenario::{
+    CC_NAME_MAX, Capture, Estimator, Flow, HostId, MOST_PORTS, Network, SERVER_PORT, Scenario,
+    Setup, Tcp, client_port,
 };
-use etalon_measure::address::{self, MOST_HOSTS};
-use etalon_measure::plan::{EstimatorPlan, FlowPlan, NetworkPlan, Plan, StagePlan, TcpPlan};
 use etalon_schedule::Controller;
-use etalon_units::{Rate, Span, Time};
+use etalon_units::{Span, Time};
 
 use crate::parameters;
-use crate::{Image, LinuxError, Mode, Options, Program};
+use crate::{Image, LinuxError, Mode, Options};
 
-/// Flows of a plan: each has a port of its own.
-pub const MOST_FLOWS: usize = 20_000;
 /// Linux's initial congestion window in segments (RFC 6928).
 const INITIAL_CWND: u32 = 10;
 /// Linux's smallest retransmission timeout.
 const MIN_RTO: Span = Span::from_millis(200);
 /// Bounds of Linux's delayed acknowledgements, for which it has no setting.
-const DELAYED_ACK: [u64; 2] = [40_000_000, 200_000_000];
+const DELAYED_ACK: [Span; 2] = [Span::from_millis(40), Span::from_millis(200)];
 /// What Linux lets a send buffer grow to.
 const SEND_BUFFER: u64 = 4 << 20;
 /// Beside the kernel's image: what tells the estimator of demand what programs write.
@@ -33,63 +31,53 @@ pub(crate) const SNAP: u16 = 128;
 
 /// The setup of `plan` in bytes.
 pub(crate) fn compile(
-    plan: &Plan,
+    plan: &Scenario,
     image: &Image,
     options: &Options,
 ) -> Result<(Setup, String), LinuxError> {
     check(plan, image)?;
+    let mut scenario = plan.clone();
+    scenario
+        .programs
+        .splice(..0, options.programs.iter().cloned());
+    scenario.check().map_err(|e| LinuxError::plan(e.0))?;
+    let text = text(&scenario, image, options)?;
+    // Programs that are tried out end by themselves, or when their user says so.
+    scenario.end_when_done &= options.mode == Mode::Run;
+    let traced = options.trace.as_ref();
     let setup = Setup {
-        seed: plan.seed,
-        tdf: plan.tdf,
-        warmup: Time(plan.warmup_ns),
         end: match options.mode {
             Mode::Shell => Time::MAX,
             Mode::Run | Mode::Exec => plan.end(),
         },
-        racks: plan.racks(),
-        hosts: plan.hosts(),
-        mtu: plan.mtu(),
-        host: HostSetup {
-            rate: Rate(plan.host().rate_bps),
-            delay: Span(plan.host().delay_ns),
-            jitter: Span(plan.host().jitter_ns),
-        },
-        network: network(plan)?,
-        flows: plan.flows.iter().map(|f| flow(plan, f)).collect(),
-        tcp: TcpSetup {
-            pacing: plan.tcp.pacing,
-        },
-        capture: options
-            .trace
-            .as_ref()
+        capture: traced
             .filter(|trace| trace.pcapng.is_some())
             .map(|trace| Capture {
                 start: trace.start,
                 end: trace.end,
                 snap: SNAP,
             }),
-        // Programs that are tried out end by themselves, or when their user says so.
-        end_when_done: plan.end_when_done && options.mode == Mode::Run,
+        scenario,
     };
-    Ok((setup, text(plan, image, options)?))
+    Ok((setup, text))
 }
 
 /// The kernel's memory in MiB: for so many hosts and flows several times what was seen to be used.
-pub(crate) fn memory_mib(plan: &Plan) -> u32 {
-    let hosts = u32::from(plan.racks()) * u32::from(plan.hosts());
+pub(crate) fn memory_mib(plan: &Scenario) -> u32 {
+    let hosts = plan.hosts.count();
     let flows = plan.flows.len() as u32;
     // The decomposition of dense demand takes a KiB for each pair of racks.
     let computing = plan
         .control()
-        .map_or(0, |_| u32::from(plan.racks()).pow(2) / 1024);
+        .map_or(0, |_| u32::from(plan.hosts.racks).pow(2) / 1024);
     (256 + hosts + flows / 32 + computing).next_multiple_of(256)
 }
 
 /// What Linux cannot do.
-fn check(plan: &Plan, image: &Image) -> Result<(), LinuxError> {
+fn check(plan: &Scenario, image: &Image) -> Result<(), LinuxError> {
     let refuse = |why: String| Err(LinuxError::plan(why));
-    if let Some(control) = plan.control_config() {
-        Controller::new(&control, plan.seed).map_err(|e| LinuxError::plan(e.to_string()))?;
+    if let (Some(control), Network::Rdcn(rdcn)) = (plan.control(), &plan.network) {
+        Controller::new(control, rdcn, plan.seed).map_err(|e| LinuxError::plan(e.to_string()))?;
     }
     let tcp = &plan.tcp;
     if tcp.hz != image.hz {
@@ -100,29 +88,29 @@ fn check(plan: &Plan, image: &Image) -> Result<(), LinuxError> {
             tcp.hz
         ));
     }
-    if [tcp.min_delayed_ack_ns, tcp.max_delayed_ack_ns] != DELAYED_ACK {
+    if [tcp.min_delayed_ack, tcp.max_delayed_ack] != DELAYED_ACK {
         return refuse(
             "Linux delays acknowledgements by 40 ms to 200 ms and has no setting for it: \
              leave tcp.min_delayed_ack and tcp.max_delayed_ack at these."
                 .to_owned(),
         );
     }
-    if tcp.min_rto_ns == 0 || !tcp.min_rto_ns.is_multiple_of(1_000_000) {
+    if tcp.min_rto == Span::ZERO || !tcp.min_rto.0.is_multiple_of(1_000_000) {
         return refuse(format!(
             "Linux counts tcp.min_rto in milliseconds: {} is none or no whole number of them.",
-            Span(tcp.min_rto_ns)
+            tcp.min_rto
         ));
     }
-    if plan.flows.len() > MOST_FLOWS {
+    if plan.flows.len() > MOST_PORTS {
         return refuse(format!(
-            "The plan has {} flows; on Linux there are ports for at most {MOST_FLOWS}.",
+            "The plan has {} flows; on Linux there are ports for at most {MOST_PORTS}.",
             plan.flows.len()
         ));
     }
-    if plan.hosts() > MOST_HOSTS {
+    if plan.hosts.per_rack > MOST_HOSTS {
         return refuse(format!(
             "The plan has {} hosts in a rack; there are addresses for at most {MOST_HOSTS}.",
-            plan.hosts()
+            plan.hosts.per_rack
         ));
     }
     for (index, flow) in plan.flows.iter().enumerate() {
@@ -136,40 +124,8 @@ fn check(plan: &Plan, image: &Image) -> Result<(), LinuxError> {
     Ok(())
 }
 
-fn network(plan: &Plan) -> Result<NetworkSetup, LinuxError> {
-    let stage = |s: &StagePlan| StageSetup {
-        rate: s.rate_bps.map(Rate),
-        packets: s.queue_packets,
-        delay: Span(s.delay_ns),
-    };
-    Ok(match &plan.network {
-        NetworkPlan::Rdcn(network) => NetworkSetup::Rdcn {
-            config: network.switch_config(),
-            schedule: plan.schedule().map_err(|e| LinuxError::plan(e.0))?,
-            control: plan.control_config(),
-            bypass: network.ack_bypass_ns.map(Span),
-        },
-        NetworkPlan::Dumbbell(network) => NetworkSetup::Dumbbell {
-            stages: network.stages.iter().map(stage).collect(),
-            back: network.return_stages.iter().map(stage).collect(),
-        },
-    })
-}
-
-fn flow(plan: &Plan, flow: &FlowPlan) -> FlowSetup {
-    FlowSetup {
-        src: plan.host_index(flow.src_rack, flow.src_host),
-        dst: plan.host_index(flow.dst_rack, flow.dst_host),
-        cc: flow.cc.clone(),
-        connect: flow.connects(),
-        start: Time(flow.start_ns),
-        stop: flow.stop_ns.map(Time),
-        bytes: flow.bytes,
-    }
-}
-
 /// The text for the first process: one directive a line.
-fn text(plan: &Plan, image: &Image, options: &Options) -> Result<String, LinuxError> {
+fn text(plan: &Scenario, image: &Image, options: &Options) -> Result<String, LinuxError> {
     let mut text = String::new();
     let mut line = |words: std::fmt::Arguments<'_>| {
         // Writing to a string does not fail.
@@ -186,14 +142,14 @@ fn text(plan: &Plan, image: &Image, options: &Options) -> Result<String, LinuxEr
     for (key, value) in sysctls(&plan.tcp) {
         line(format_args!("sysctl {key} {value}"));
     }
-    let programs = programs(plan, options);
+    let programs = &plan.programs;
     if !programs.is_empty() && !plan.flows.is_empty() {
         // The ports of flows' clients are among those that Linux gives to programs.
         line(format_args!(
             "sysctl net.ipv4.ip_local_reserved_ports {},{}-{}",
-            address::SERVER_PORT,
-            address::client_port(0),
-            address::client_port(plan.flows.len() - 1)
+            SERVER_PORT,
+            client_port(0),
+            client_port(plan.flows.len() - 1)
         ));
     }
     for (path, value) in module_parameters(&plan.flows)? {
@@ -205,7 +161,7 @@ fn text(plan: &Plan, image: &Image, options: &Options) -> Result<String, LinuxEr
         "global /proc/sys/net/ipv4/tcp_mem {0} {0} {0}",
         i32::MAX
     ));
-    let hosts = u32::from(plan.racks()) * u32::from(plan.hosts());
+    let hosts = plan.hosts.count();
     line(format_args!(
         "global /proc/sys/user/max_net_namespaces {}",
         hosts + 1
@@ -214,27 +170,27 @@ fn text(plan: &Plan, image: &Image, options: &Options) -> Result<String, LinuxEr
     if !route.is_empty() {
         line(format_args!("route{route}"));
     }
-    for rack in 0..plan.racks() {
-        for host in 0..plan.hosts() {
+    for rack in 0..plan.hosts.racks {
+        for host in 0..plan.hosts.per_rack {
             let address = address::ip(rack, host).ok_or_else(|| {
                 LinuxError::plan(format!("There is no address for host r{rack}h{host}."))
             })?;
             line(format_args!(
                 "host {} r{rack}h{host} {address} {}",
-                plan.host_index(rack, host),
-                plan.mtu()
+                plan.hosts.index(HostId::new(rack, host)),
+                plan.hosts.mtu
             ));
         }
     }
     if !programs.is_empty() && knows_demand_from_hosts(plan) {
-        for rack in 0..plan.racks() {
-            for host in 0..plan.hosts() {
+        for rack in 0..plan.hosts.racks {
+            for host in 0..plan.hosts.per_rack {
                 let address = address::control_ip(rack, host).ok_or_else(|| {
                     LinuxError::plan(format!(
                         "There is no address on the control network for host r{rack}h{host}."
                     ))
                 })?;
-                let host = plan.host_index(rack, host);
+                let host = plan.hosts.index(HostId::new(rack, host));
                 line(format_args!("control {host} {address}"));
             }
         }
@@ -254,22 +210,13 @@ fn text(plan: &Plan, image: &Image, options: &Options) -> Result<String, LinuxEr
         }
     }
     for (id, program) in programs.iter().enumerate() {
-        let (rack, host) = program.host;
-        if rack >= plan.racks() || host >= plan.hosts() {
-            return Err(LinuxError::plan(format!(
-                "Program {id}: there is no host r{rack}h{host}."
-            )));
-        }
-        if program.argv.is_empty() {
-            return Err(LinuxError::plan(format!("Program {id} has no command.")));
-        }
         line(format_args!(
             "program {id} {} {} {}",
-            plan.host_index(rack, host),
-            program.start_ns,
-            program.argv.len()
+            plan.hosts.index(program.on()),
+            program.start.0,
+            program.command.len()
         ));
-        for argument in &program.argv {
+        for argument in &program.command {
             line(format_args!("{}", encoded(argument.as_bytes())));
         }
     }
@@ -277,9 +224,9 @@ fn text(plan: &Plan, image: &Image, options: &Options) -> Result<String, LinuxEr
 }
 
 /// Whether programs are to report what they write.
-fn knows_demand_from_hosts(plan: &Plan) -> bool {
+fn knows_demand_from_hosts(plan: &Scenario) -> bool {
     let estimator = plan.control().map(|control| control.estimator);
-    estimator.is_some_and(|estimator| estimator != EstimatorPlan::Voq)
+    estimator.is_some_and(|estimator| estimator != Estimator::Voq)
 }
 
 /// The library that reports what programs write, which lies beside the kernel that it was built with.
@@ -320,18 +267,8 @@ fn library(image: &Image) -> Result<PathBuf, LinuxError> {
     Ok(path)
 }
 
-/// The options' programs, then the plan's.
-fn programs(plan: &Plan, options: &Options) -> Vec<Program> {
-    let planned = plan.programs.iter().map(|program| Program {
-        host: (program.rack, program.host),
-        argv: program.command.clone(),
-        start_ns: program.start_ns,
-    });
-    options.programs.iter().cloned().chain(planned).collect()
-}
-
 /// Settings of every host's stack.
-fn sysctls(tcp: &TcpPlan) -> [(&'static str, String); 7] {
+fn sysctls(tcp: &Tcp) -> [(&'static str, String); 7] {
     let switch = |on: bool| String::from(if on { "1" } else { "0" });
     // Linux offers half of its buffer, for it counts what the other half costs.
     let receive = u64::from(tcp.receive_buffer_bytes) * 2;
@@ -360,20 +297,20 @@ fn sysctls(tcp: &TcpPlan) -> [(&'static str, String); 7] {
 }
 
 /// Metrics of every host's route that are not Linux's defaults.
-fn route(tcp: &TcpPlan) -> String {
+fn route(tcp: &Tcp) -> String {
     let mut metrics = String::new();
     if tcp.initial_cwnd != INITIAL_CWND {
         let _ = write!(metrics, " initcwnd {}", tcp.initial_cwnd);
     }
-    if Span(tcp.min_rto_ns) != MIN_RTO {
-        let _ = write!(metrics, " rto_min {}", tcp.min_rto_ns / 1_000_000);
+    if tcp.min_rto != MIN_RTO {
+        let _ = write!(metrics, " rto_min {}", tcp.min_rto.0 / 1_000_000);
     }
     metrics
 }
 
 /// The kernel's files that hold parameters of congestion controls, and their values.
-fn module_parameters(flows: &[FlowPlan]) -> Result<BTreeMap<String, u64>, LinuxError> {
-    let mut first: BTreeMap<&str, (usize, &FlowPlan)> = BTreeMap::new();
+fn module_parameters(flows: &[Flow]) -> Result<BTreeMap<String, u64>, LinuxError> {
+    let mut first: BTreeMap<&str, (usize, &Flow)> = BTreeMap::new();
     let mut files = BTreeMap::new();
     for (index, flow) in flows.iter().enumerate() {
         let (other, same) = *first.entry(&flow.cc).or_insert((index, flow));

@@ -1,4 +1,4 @@
-//! The Linux engine: a [`Plan`] in, [`Results`] out, as with the simulator; between them real Linux TCP in virtual time.
+//! The Linux engine: a [`Scenario`] in, [`Results`] out, as with the simulator; between them real Linux TCP in virtual time.
 //!
 //! One User-Mode Linux process runs the whole experiment: every emulated host is a network namespace in it, the network
 //! between them the same crates that the simulator uses, linked into the kernel. It is told everything through one
@@ -22,15 +22,14 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use etalon_measure::results::Table;
-use etalon_measure::{Control, Metrics, Plan, Recorder, Results, TraceRequest};
+use etalon_measure::{Control, Metrics, Recorder, Results, TraceRequest};
+use etalon_scenario::{Program, Scenario};
 
 use boot::{Machine, Start};
 use replay::{Observer, Replay};
 use watch::{Ending, watch};
 
-pub use compile::MOST_FLOWS;
 pub use error::{Cause, LinuxError};
-pub use etalon_measure::address::MOST_HOSTS;
 
 /// A virtual-time kernel.
 #[derive(Clone, Debug)]
@@ -39,17 +38,6 @@ pub struct Image {
     pub path: PathBuf,
     /// Its timer ticks a second: a plan must ask for the same.
     pub hz: u32,
-}
-
-/// A command on an emulated host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
-    /// Rack and host that it runs on.
-    pub host: (u16, u16),
-    /// The program and its arguments.
-    pub argv: Vec<String>,
-    /// When it starts, in virtual time.
-    pub start_ns: u64,
 }
 
 /// What the kernel runs besides the plan's flows.
@@ -146,24 +134,23 @@ pub struct Run {
 /// [`LinuxError`] if Linux cannot do what the plan asks for, if the kernel cannot be started, and if it dies or hangs:
 /// then with what was measured up to there. A run that `control` stops is no error but partial.
 pub fn run(
-    plan: &Plan,
+    plan: &Scenario,
     image: &Image,
     control: &Control,
     options: &Options,
 ) -> Result<Run, LinuxError> {
-    let metrics = |plan: &Plan| Metrics::new(plan).map_err(|e| LinuxError::plan(e.0));
     match &options.trace {
-        None => observed(plan, image, control, options, metrics(plan)?),
+        None => observed(plan, image, control, options, Metrics::new(plan)),
         Some(trace) => {
             let plan = trace.shorten(plan);
-            let recorder = Recorder::new(metrics(&plan)?, trace.window());
+            let recorder = Recorder::new(Metrics::new(&plan), trace.window());
             observed(&plan, image, control, options, recorder)
         }
     }
 }
 
 fn observed<O: Observer>(
-    plan: &Plan,
+    plan: &Scenario,
     image: &Image,
     control: &Control,
     options: &Options,
@@ -177,7 +164,10 @@ fn observed<O: Observer>(
             .unwrap_or_else(|| compile::memory_mib(plan)),
         terminal: options.mode == Mode::Shell,
     };
-    let machine = Machine::boot(image, &setup.encode(&text), start)?;
+    let bytes = setup
+        .encode(text.as_bytes())
+        .map_err(|e| LinuxError::plan(e.0))?;
+    let machine = Machine::boot(image, &bytes, start)?;
     let patience = match options.mode {
         Mode::Shell => Duration::MAX, // who thinks is silent
         Mode::Run | Mode::Exec => options.patience,

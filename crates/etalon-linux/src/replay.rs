@@ -3,12 +3,10 @@
 use std::path::Path;
 
 use etalon_driver::WeekReader;
-use etalon_driver::setup::Setup;
 use etalon_events::{Counter, Event, Packet, Plane, Probe, Record, Source};
 use etalon_measure::results::{Outcome, Table};
-use etalon_measure::{
-    Control, Counters, FlowFacts, Meter, Metrics, Plan, Recorder, Results, results,
-};
+use etalon_measure::{Control, Counters, FlowFacts, Meter, Metrics, Recorder, Results, results};
+use etalon_scenario::{Scenario, Setup};
 use etalon_units::{Span, Time};
 
 use crate::capture::Packets;
@@ -66,7 +64,7 @@ struct Count {
 
 /// Hears the log, and measures.
 pub(crate) struct Replay<'a, O> {
-    plan: &'a Plan,
+    plan: &'a Scenario,
     planes: usize,
     control: &'a Control,
     observer: O,
@@ -98,7 +96,7 @@ pub(crate) struct Told {
 
 impl<'a, O: Observer> Replay<'a, O> {
     pub(crate) fn new(
-        plan: &'a Plan,
+        plan: &'a Scenario,
         control: &'a Control,
         options: &Options,
         setup: &Setup,
@@ -114,19 +112,19 @@ impl<'a, O: Observer> Replay<'a, O> {
             traced.and_then(|t| t.pcapng.as_deref().map(|path| (path, t.window())));
         Ok(Replay {
             plan,
-            planes: observer.metrics().planes().len(),
+            planes: plan.network.planes().len(),
             control,
             observer,
             meter,
             counts: vec![Count::default(); plan.flows.len()],
-            packets: Packets::new(capture, plan.racks())?,
+            packets: Packets::new(capture, plan.hosts.racks)?,
             programs: Programs::new(
                 options.programs.len() + plan.programs.len(),
                 options.output.clone(),
                 control,
             ),
             verifier,
-            weeks: WeekReader::new(plan.racks()),
+            weeks: WeekReader::new(plan.hosts.racks),
             end: setup.end,
             now: Time::ZERO,
             beginning: false,
@@ -302,7 +300,7 @@ impl<'a, O: Observer> Replay<'a, O> {
     /// An event is of racks and planes that there are. Where it is of none, they are zero in its record.
     #[inline]
     fn check(&self, record: &Record, event: Event) -> Result<(), String> {
-        let racks = self.plan.racks();
+        let racks = self.plan.hosts.racks;
         if record.src >= racks || record.dst >= racks {
             return Err(format!(
                 "there is no rack pair {} to {}",
@@ -364,8 +362,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             partial: !whole,
             events: self.records,
             peak_in_network: self.peak_in_network,
-        })
-        .map_err(|e| LinuxError::plan(e.0))?;
+        });
         let known = |flow: usize, which: Counter| self.counts[flow].known & 1 << which as u16 != 0;
         unknown::mark(&mut results.flows, known);
         self.packets.finish()?;

@@ -4,10 +4,9 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-use etalon_driver::network;
-use etalon_driver::setup::Setup;
 use etalon_events::{Event, Listener, Packet, Probe, Source};
 use etalon_net::{Advanced, AnyNetwork, Arrival, Edge, Environment, HostId, Net, Network, Part};
+use etalon_scenario::Setup;
 use etalon_switch::{Departure, DropReason, Schedule};
 use etalon_units::Time;
 
@@ -21,10 +20,11 @@ pub(crate) struct Verifier {
 
 impl Verifier {
     pub(crate) fn new(setup: &Setup) -> Result<Verifier, String> {
-        let network = network(&setup.network).map_err(|e| e.to_string())?;
+        let scenario = &setup.scenario;
+        let network = AnyNetwork::new(scenario).map_err(|e| e.to_string())?;
         // Weeks come from the log, and so does the end.
         let milestones = (Time::ZERO, Time::MAX);
-        let net = Net::new(setup.hosts(), network, None, setup.seed, milestones);
+        let net = Net::new(scenario.hosts, network, None, scenario.seed, milestones);
         Ok(Verifier {
             net: net.map_err(|e| e.to_string())?,
             expected: RefCell::default(),
@@ -173,18 +173,11 @@ impl Environment<Packet> for Said<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use etalon_driver::setup::{HostSetup, NetworkSetup, StageSetup, TcpSetup};
     use etalon_driver::{Driver, Environment, Milestone, Sent, WeekReader};
     use etalon_events::Record;
-    use etalon_schedule::{ControlConfig, Estimator, Pace};
-    use etalon_switch::{
-        CircuitNetwork, Config, Configuration, Marking, Matching, PacketNetwork, Resize, Schedule,
-        VoqConfig,
-    };
-    use etalon_units::{Bytes, Rate, Span};
+    use etalon_scenario::Scenario;
     use proptest::prelude::*;
-
-    const RACKS: u16 = 3;
+    use serde_json::{Value, json};
 
     /// A kernel in which nothing listens: only the log.
     #[derive(Default)]
@@ -205,102 +198,53 @@ mod tests {
         }
     }
 
-    fn rdcn(bypass: Option<Span>, control: Option<ControlConfig>) -> NetworkSetup {
-        let day = |sources: [u16; 3]| Configuration {
-            matching: Matching::new(sources.map(Some).to_vec()).expect("a matching"),
-            day: Span(60_000),
-            night: Span(10_000),
-        };
-        NetworkSetup::Rdcn {
-            config: Config {
-                racks: RACKS,
-                packet: PacketNetwork {
-                    rate: Rate(10_000_000_000),
-                    up_delay: Span(5000),
-                    down_delay: Span(5000),
-                    internal_queue: 1,
-                    hold_queue: 1,
-                },
-                circuit: CircuitNetwork {
-                    rate: Rate(80_000_000_000),
-                    delay: Span(30_000),
-                },
-                voq: VoqConfig {
-                    packets: 4,
-                    resize: Some(Resize {
-                        packets: 8,
-                        in_advance: Span(20_000),
-                    }),
-                    pairs: vec![],
-                },
-                marking: Some(Marking {
-                    threshold: 2,
-                    threshold_big: 4,
-                }),
-                ece_in_advance: Some(Span(20_000)),
-            },
-            schedule: Schedule::new(vec![day([1, 2, 0]), day([2, 0, 1])]).expect("a schedule"),
-            control,
-            bypass,
-        }
+    fn rdcn(bypass: Option<u64>, estimator: Option<&str>) -> Setup {
+        let day =
+            |sources: [u16; 3]| json!({"sources": sources, "day_ns": 60_000, "night_ns": 10_000});
+        // Weeks of 100 us, computed as these go on.
+        let control = estimator.map(|estimator| {
+            json!({"scheduler": "max-weight", "estimator": estimator, "window_ns": 100_000,
+                "min_day_ns": 60_000, "night_ns": 10_000, "threshold_bytes": 1, "only_big": false,
+                "compute_ns": 10_000, "interval_ns": 0})
+        });
+        setup(
+            3,
+            &json!({"rdcn": {
+                "packet": {"rate_bps": 10_000_000_000u64, "up_delay_ns": 5000, "down_delay_ns": 5000,
+                    "internal_queue": 1, "hold_queue": 1},
+                "circuit": {"rate_bps": 80_000_000_000u64, "delay_ns": 30_000},
+                "voq": {"packets": 4, "resize": {"packets": 8, "in_advance_ns": 20_000}},
+                "marking": {"threshold": 2, "threshold_big": 4},
+                "ece_in_advance_ns": 20_000, "ack_bypass_ns": bypass}}),
+            &json!({"configurations": [day([1, 2, 0]), day([2, 0, 1])], "control": control}),
+        )
     }
 
-    /// Weeks of 100 us, computed as those of `rdcn` go on.
-    fn computed(estimator: Estimator) -> ControlConfig {
-        ControlConfig {
-            scheduler: "max-weight".to_owned(),
-            estimator,
-            window: Span(100_000),
-            min_day: Span(60_000),
-            night: Span(10_000),
-            circuit: Rate(80_000_000_000),
-            packet: Rate(10_000_000_000),
-            threshold: Bytes(1),
-            only_big: false,
-            pace: Pace {
-                compute: Span(10_000),
-                interval: Span::ZERO,
-            },
-        }
+    fn dumbbell() -> Setup {
+        let stage = |rate: Option<u64>, packets: Option<u32>| json!({"rate_bps": rate, "queue_packets": packets, "delay_ns": 3000});
+        let stages = [
+            stage(Some(40_000_000_000), Some(6)),
+            stage(Some(10_000_000_000), Some(3)),
+        ];
+        let network = json!({"dumbbell": {"stages": stages, "return_stages": [stage(None, None)]}});
+        setup(2, &network, &Value::Null)
     }
 
-    fn dumbbell() -> NetworkSetup {
-        let stage = |rate, packets| StageSetup {
-            rate,
-            packets,
-            delay: Span(3000),
-        };
-        NetworkSetup::Dumbbell {
-            stages: vec![
-                stage(Some(Rate(40_000_000_000)), Some(6)),
-                stage(Some(Rate(10_000_000_000)), Some(3)),
-            ],
-            back: vec![stage(None, None)],
-        }
-    }
-
-    fn setup(network: NetworkSetup) -> Setup {
+    fn setup(racks: u16, network: &Value, schedule: &Value) -> Setup {
+        let scenario = json!({"seed": 1, "tdf": 3, "duration_ns": 400_000, "warmup_ns": 0,
+            "hosts": {"racks": racks, "per_rack": 2, "mtu": 9000,
+                "rate_bps": 40_000_000_000u64, "delay_ns": 1000, "jitter_ns": 500},
+            "network": network, "schedule": schedule,
+            "tcp": {"hz": 250, "min_rto_ns": 200_000_000, "initial_cwnd": 10,
+                "min_delayed_ack_ns": 40_000_000, "max_delayed_ack_ns": 200_000_000,
+                "receive_buffer_bytes": 65_536, "max_receive_buffer_bytes": 3 << 20,
+                "sack": true, "timestamps": true, "ecn": false, "pacing": false},
+            "flows": [], "measure": {"pair": [0, 1], "weeks_per_run": 3}});
+        let scenario = Scenario::from_json(&scenario.to_string()).expect("a good plan");
         Setup {
-            seed: 1,
-            tdf: 3,
-            warmup: Time::ZERO,
-            end: Time(400_000),
-            racks: match network {
-                NetworkSetup::Rdcn { .. } => RACKS,
-                NetworkSetup::Dumbbell { .. } => 2,
-            },
-            hosts: 2,
-            mtu: 9000,
-            host: HostSetup {
-                rate: Rate(40_000_000_000),
-                delay: Span(1000),
-                jitter: Span(500),
-            },
-            network,
-            flows: vec![],
-            tcp: TcpSetup { pacing: false },
+            end: scenario.end(),
             capture: None,
-            end_when_done: false,
+            scenario,
         }
     }
 
@@ -317,7 +261,7 @@ mod tests {
                 driver.advance(now, &kernel);
             }
             now = until;
-            let hosts = setup.host_count();
+            let hosts = setup.scenario.hosts.count();
             let sent = Sent {
                 handle: handle as u64,
                 dst: dst % hosts,
@@ -340,7 +284,7 @@ mod tests {
 
     fn verify(setup: &Setup, log: &[Record]) -> Result<u64, String> {
         let mut verifier = Verifier::new(setup).expect("a network");
-        let mut weeks = WeekReader::new(setup.racks);
+        let mut weeks = WeekReader::new(setup.scenario.hosts.racks);
         for record in log {
             let event = Event::of(record).expect("a record");
             verifier.check(record.time, event)?;
@@ -358,12 +302,12 @@ mod tests {
             which in 0..4,
             doctored in any::<prop::sample::Index>(),
         ) {
-            let setup = setup(match which {
+            let setup = match which {
                 0 => rdcn(None, None),
-                1 => rdcn(Some(Span(2500)), None),
-                2 => rdcn(None, Some(computed(Estimator::Voq))),
+                1 => rdcn(Some(2500), None),
+                2 => rdcn(None, Some("voq")),
                 _ => dumbbell(),
-            });
+            };
             let mut log = log(&setup, &sends);
             let entered = log.iter().filter(|r| matches!(Event::of(r), Ok(Event::Entered { .. }))).count();
             prop_assert_eq!(verify(&setup, &log), Ok(entered as u64));

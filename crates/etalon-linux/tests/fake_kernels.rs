@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 
 use common::{Fake, Written, plan};
 use etalon_events::{Counter, Event};
-use etalon_linux::{Cause, LinuxError, Options, Output, Program, Run, run};
+use etalon_linux::{Cause, LinuxError, Options, Output, Run, run};
 use etalon_measure::Control;
 use etalon_measure::results::Column;
+use etalon_scenario::{Program, Scenario};
+use etalon_units::{Span, Time};
 
 fn start(fake: &Fake) -> Result<Run, LinuxError> {
     run(
@@ -316,9 +318,10 @@ fn programs_come_back_with_status_and_output() {
     );
     let options = Options {
         programs: vec![Program {
-            host: (1, 0),
-            argv: vec!["echo".into(), "two words".into(), String::new()],
-            start_ns: 42,
+            rack: 1,
+            host: 0,
+            command: vec!["echo".into(), "two words".into(), String::new()],
+            start: Time(42),
         }],
         folder: Some("/a folder".into()),
         ..Options::default()
@@ -358,16 +361,17 @@ fn programs_come_back_with_status_and_output() {
 #[test]
 fn programs_report_where_demand_is_known_from_hosts() {
     let mut plan = plan();
-    let control = serde_json::json!({"scheduler": "solstice", "estimator": "adu", "window_ns": 2_000_000,
+    let control = serde_json::json!({"scheduler": "solstice", "estimator": {"adu": {"report_ns": 0}}, "window_ns": 2_000_000,
         "min_day_ns": 180_000, "night_ns": 20_000, "threshold_bytes": 1_000_000, "only_big": true,
-        "compute_ns": 0, "interval_ns": 0, "report_ns": 0});
+        "compute_ns": 0, "interval_ns": 0});
     let schedule = plan.schedule.as_mut().expect("a schedule");
     schedule.control = serde_json::from_value(control).expect("a control loop");
     let options = Options {
         programs: vec![Program {
-            host: (1, 0),
-            argv: vec!["echo".into()],
-            start_ns: 0,
+            rack: 1,
+            host: 0,
+            command: vec!["echo".into()],
+            start: Time(0),
         }],
         ..Options::default()
     };
@@ -416,9 +420,10 @@ fn talkative(pieces: u64) -> Written {
 fn heard_by(output: SyncSender<Output>) -> Options {
     Options {
         programs: vec![Program {
-            host: (0, 0),
-            argv: vec!["echo".into()],
-            start_ns: 0,
+            rack: 0,
+            host: 0,
+            command: vec!["echo".into()],
+            start: Time(0),
         }],
         output: Some(output),
         patience: Duration::from_millis(300),
@@ -464,7 +469,7 @@ fn hosts_are_told_how_their_tcp_is_set() {
         &whole().0,
         "tail -c +25 <&3 | strings >&2; cat $LOG >&4",
     );
-    let console = |plan: &etalon_measure::Plan| {
+    let console = |plan: &Scenario| {
         let run = run(plan, &fake.image, &Control::default(), &Options::default());
         run.expect("a run").console
     };
@@ -483,7 +488,7 @@ fn hosts_are_told_how_their_tcp_is_set() {
     assert!(!defaults.contains("reserved_ports"), "{defaults}");
 
     plan.tcp.initial_cwnd = 4;
-    plan.tcp.min_rto_ns = 10_000_000;
+    plan.tcp.min_rto = Span::from_millis(10);
     plan.tcp.sack = false;
     plan.tcp.ecn = true;
     plan.tcp.max_receive_buffer_bytes = plan.tcp.receive_buffer_bytes;
@@ -504,7 +509,7 @@ fn hosts_are_told_how_their_tcp_is_set() {
 #[test]
 fn what_linux_cannot_do_is_refused_before_it_starts() {
     let fake = Fake::new("refused", &[], "exit 1");
-    let refused = |change: fn(&mut etalon_measure::Plan)| {
+    let refused = |change: fn(&mut Scenario)| {
         let mut plan = plan();
         change(&mut plan);
         let error = run(&plan, &fake.image, &Control::default(), &Options::default());
@@ -513,8 +518,8 @@ fn what_linux_cannot_do_is_refused_before_it_starts() {
         error.message
     };
     assert!(refused(|p| p.tcp.hz = 1000).contains("250 timer ticks"));
-    assert!(refused(|p| p.tcp.max_delayed_ack_ns = 1).contains("tcp.max_delayed_ack"));
-    assert!(refused(|p| p.tcp.min_rto_ns = 1_500_000).contains("milliseconds"));
+    assert!(refused(|p| p.tcp.max_delayed_ack = Span(1)).contains("tcp.max_delayed_ack"));
+    assert!(refused(|p| p.tcp.min_rto = Span(1_500_000)).contains("milliseconds"));
     assert!(refused(|p| p.flows = vec![p.flows[0].clone(); 20_001]).contains("20000"));
     assert!(
         refused(|p| {

@@ -10,11 +10,11 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use etalon_linux::{Image, Mode, Options, Program, Run, run};
-use etalon_measure::plan::{MarkingPlan, ResizePlan};
+use etalon_linux::{Image, Mode, Options, Run, run};
 use etalon_measure::results::{Column, Table};
-use etalon_measure::{Control, Plan, TraceRequest};
-use etalon_units::Time;
+use etalon_measure::{Control, TraceRequest};
+use etalon_scenario::{Marking, Network, Program, Resize, Scenario};
+use etalon_units::{Rate, Span, Time};
 use serde_json::{Value, json};
 
 fn image() -> Image {
@@ -40,7 +40,7 @@ fn bulk(cc: &str, flows: u16) -> Value {
 }
 
 /// The mimicked strobe of NSDI'20.
-fn strobe(weeks: u64, cc: &str) -> Plan {
+fn strobe(weeks: u64, cc: &str) -> Scenario {
     plan(&strobe_json(weeks, cc))
 }
 
@@ -50,33 +50,35 @@ fn strobe_json(weeks: u64, cc: &str) -> Value {
     let mut days = vec![day([1, 2, 0]); 23];
     days.push(day([2, 0, 1]));
     json!({"seed": 1, "tdf": 20, "duration_ns": weeks * 4_800_000, "warmup_ns": 9_600_000,
-        "network": {"kind": "rdcn", "racks": 3, "hosts": 16, "mtu": 9000,
+        "hosts": {"racks": 3, "per_rack": 16, "mtu": 9000,
+            "rate_bps": 40_000_000_000u64, "delay_ns": 2000, "jitter_ns": 1000},
+        "network": {"rdcn": {
             "packet": {"rate_bps": 10_000_000_000u64, "up_delay_ns": 5000, "down_delay_ns": 5000,
                 "internal_queue": 3, "hold_queue": 5},
             "circuit": {"rate_bps": 80_000_000_000u64, "delay_ns": 30_000},
-            "voq": {"packets": 16},
-            "host": {"rate_bps": 40_000_000_000u64, "delay_ns": 2000, "jitter_ns": 1000}},
+            "voq": {"packets": 16}}},
         "schedule": {"configurations": days},
         "tcp": tcp(), "flows": bulk(cc, 16), "measure": {"pair": [0, 1], "weeks_per_run": 3}})
 }
 
 /// One queue of 100 packets at 10 Gb/s, RTT 60 us.
-fn dumbbell(flows: &Value) -> Plan {
+fn dumbbell(flows: &Value) -> Scenario {
     plan(
         &json!({"seed": 1, "tdf": 1, "duration_ns": 50_000_000, "warmup_ns": 0,
-        "network": {"kind": "dumbbell", "hosts": 4, "mtu": 9000,
-            "host": {"rate_bps": 40_000_000_000u64, "delay_ns": 0, "jitter_ns": 1000},
+        "hosts": {"racks": 2, "per_rack": 4, "mtu": 9000,
+            "rate_bps": 40_000_000_000u64, "delay_ns": 0, "jitter_ns": 1000},
+        "network": {"dumbbell": {
             "stages": [{"rate_bps": 10_000_000_000u64, "queue_packets": 100, "delay_ns": 30_000}],
-            "return_stages": [{"rate_bps": null, "queue_packets": null, "delay_ns": 30_000}]},
+            "return_stages": [{"rate_bps": null, "queue_packets": null, "delay_ns": 30_000}]}},
         "tcp": tcp(), "flows": flows, "measure": {"pair": [0, 1], "weeks_per_run": 3}}),
     )
 }
 
-fn plan(value: &Value) -> Plan {
-    Plan::from_json(&value.to_string()).expect("a good plan")
+fn plan(value: &Value) -> Scenario {
+    Scenario::from_json(&value.to_string()).expect("a good plan")
 }
 
-fn ran(plan: &Plan, options: &Options) -> Run {
+fn ran(plan: &Scenario, options: &Options) -> Run {
     match run(plan, &image(), &Control::default(), options) {
         Ok(run) => run,
         Err(e) => panic!("{e}\n{}", e.console),
@@ -120,24 +122,24 @@ fn the_network_in_the_kernel_is_the_network_outside() {
     let mut dynamic = strobe(10, "retcp");
     let mut bypass = strobe(10, "cubic");
     for plan in [&mut marked, &mut dynamic, &mut bypass] {
-        let etalon_measure::plan::NetworkPlan::Rdcn(network) = &mut plan.network else {
+        let Network::Rdcn(network) = &mut plan.network else {
             panic!("a reconfigurable network")
         };
         match &plan.flows[0].cc[..] {
             "dctcp" => {
-                network.marking = Some(MarkingPlan {
+                network.marking = Some(Marking {
                     threshold: 5,
                     threshold_big: 10,
                 });
             }
             "retcp" => {
-                network.ece_in_advance_ns = Some(150_000);
-                network.voq.resize = Some(ResizePlan {
+                network.ece_in_advance = Some(Span(150_000));
+                network.voq.resize = Some(Resize {
                     packets: 50,
-                    in_advance_ns: 150_000,
+                    in_advance: Span(150_000),
                 });
             }
-            _ => network.ack_bypass_ns = Some(20_000),
+            _ => network.ack_bypass = Some(Span(20_000)),
         }
     }
     let options = Options {
@@ -173,7 +175,7 @@ fn flows_of_some_bytes_end() {
         .collect();
     let mut plan = dumbbell(&flows);
     // Long enough for what only a timeout of 200 ms repairs.
-    plan.duration_ns = 2_000_000_000;
+    plan.duration = Span(2_000_000_000);
     let run = ran(&plan, &Options::default());
     let flows = &run.results.flows;
     let ends = integers(flows, "end_ns");
@@ -195,7 +197,7 @@ fn a_flow_that_has_connected_sends_at_once() {
     };
     let time = |connect: u64| {
         let mut plan = dumbbell(&flow(connect));
-        plan.duration_ns = 310_000_000;
+        plan.duration = Span(310_000_000);
         let linux = ran(&plan, &Options::default()).results;
         let sim = etalon_sim::run(&plan, &Control::default()).expect("a run");
         let [linux, sim] = [linux, sim].map(|r| integers(&r.flows, "end_ns")[0] - 300_000_000);
@@ -322,10 +324,11 @@ fn a_parent_that_is_killed_leaves_nothing() {
 #[test]
 #[ignore = "needs a kernel"]
 fn programs_run_on_hosts_in_virtual_time() {
-    let program = |host, start_ns, command: &str| Program {
+    let program = |(rack, host): (u16, u16), start_ns, command: &str| Program {
+        rack,
         host,
-        argv: ["sh", "-c", command].map(String::from).to_vec(),
-        start_ns,
+        command: ["sh", "-c", command].map(String::from).to_vec(),
+        start: Time(start_ns),
     };
     let options = Options {
         programs: vec![
@@ -378,12 +381,12 @@ fn programs_are_not_given_the_ports_of_flows() {
 #[ignore = "needs a kernel"]
 fn a_queue_may_hold_more_than_a_hundred_thousand_packets() {
     let mut plan = dumbbell(&json!([]));
-    let etalon_measure::plan::NetworkPlan::Dumbbell(network) = &mut plan.network else {
+    let Network::Dumbbell(network) = &mut plan.network else {
         panic!("a dumbbell")
     };
-    network.stages[0].rate_bps = Some(1_000_000);
+    network.stages[0].rate = Some(Rate(1_000_000));
     network.stages[0].queue_packets = None;
-    network.stages[0].delay_ns = 1_000_000_000; // so that nobody says that nobody listens
+    network.stages[0].delay = Span::from_secs(1); // so that nobody says that nobody listens
     let flood = "dd if=/dev/zero bs=1 count=120000 status=none > /dev/udp/10.0.1.1/9";
     let options = Options {
         programs: vec![bash((0, 0), flood)],
@@ -402,7 +405,7 @@ fn a_queue_may_hold_more_than_a_hundred_thousand_packets() {
 #[ignore = "needs a kernel"]
 fn a_program_that_computes_long_and_sends_little_is_not_taken_for_hung() {
     let mut plan = dumbbell(&json!([]));
-    plan.duration_ns = 10_000_000_000;
+    plan.duration = Span(10_000_000_000);
     // No child processes: with some behind it, bash makes system calls at every step.
     let compute = "for ((j = 0; j < 50000; j++)); do :; done";
     let begun = Instant::now();
@@ -461,11 +464,12 @@ fn a_trace_has_the_packets_and_ends_the_run() {
 }
 
 /// A script of bash, which can send UDP.
-fn bash(host: (u16, u16), script: &str) -> Program {
+fn bash((rack, host): (u16, u16), script: &str) -> Program {
     Program {
+        rack,
         host,
-        argv: ["bash", "-c", script].map(String::from).to_vec(),
-        start_ns: 0,
+        command: ["bash", "-c", script].map(String::from).to_vec(),
+        start: Time(0),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is the same whichever engine runs an experiment: the resolved [`Plan`], what is measured, and the [`Results`].
+//! What is the same whichever engine runs an experiment: the resolved [`Scenario`](etalon_scenario::Scenario), what is measured, and the [`Results`].
 //!
 //! An engine gives network events to [`Metrics`] (a [`Probe`](etalon_events::Probe)) and what it sees of flows to a
 //! [`Meter`], both as they happen and in the order of virtual time, and at the end an [`Outcome`] to
@@ -12,17 +12,12 @@
 //! For a trace it gives the events to a [`Recorder`], which passes them on to the metrics inside, and packets to a
 //! [`Capture`].
 
-pub mod address;
 mod capture;
 mod computed;
 mod control;
-#[cfg(test)]
-mod example;
 mod histogram;
 mod meter;
 mod pcapng;
-pub mod plan;
-mod planes;
 mod probe;
 mod recorder;
 pub mod results;
@@ -34,8 +29,6 @@ pub use computed::{Computed, Example};
 pub use control::Control;
 pub use meter::{Counters, FlowFacts, Meter};
 pub use pcapng::{Interface, IpPacket, PcapNg};
-pub use plan::{Plan, PlanError};
-pub use planes::PlaneFacts;
 pub use probe::Metrics;
 pub use recorder::Recorder;
 pub use results::{Outcome, Results};

@@ -2,6 +2,7 @@
 //!
 //! [draft-ietf-opsawg-pcapng]: https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/
 
+use etalon_scenario::address;
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::Duration;
@@ -13,8 +14,6 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::pcapng::{Block, PcapNgWriter};
 use pcap_file::{DataLink, Endianness, PcapError};
-
-use crate::address;
 
 /// `if_tsresol` for nanoseconds: ten to the power of minus nine.
 const NANOSECONDS: u8 = 9;

@@ -4,7 +4,7 @@ use etalon_events::{Event, Pair, Probe, Source};
 use etalon_units::Time;
 
 use crate::probe::Metrics;
-use crate::results::{Column, Table, named};
+use crate::results::{Column, Table};
 use crate::trace::Window;
 
 /// Writes down what happens in a part of a run, and passes it on to the run's metrics.
@@ -13,6 +13,7 @@ pub struct Recorder {
     /// The run's metrics.
     pub metrics: Metrics,
     window: Window,
+    planes: &'static [&'static str],
     events: Vec<(Time, Event)>,
 }
 
@@ -21,6 +22,7 @@ impl Recorder {
     #[must_use]
     pub fn new(metrics: Metrics, window: Window) -> Recorder {
         Recorder {
+            planes: metrics.planes,
             metrics,
             window,
             events: Vec::new(),
@@ -40,9 +42,8 @@ impl Recorder {
         let text = |f: &dyn Fn(Event) -> &'static str| {
             Column::Text(self.events.iter().map(|e| f(e.1).to_owned()).collect())
         };
-        let planes = self.metrics.planes();
-        let plane = |e: Event| e.plane().map_or("", |plane| planes[plane.index()].name);
-        named([
+        let plane = |e: Event| e.plane().map_or("", |plane| self.planes[plane.index()]);
+        vec![
             (
                 "t_ns",
                 Column::Integers(self.events.iter().map(|e| e.0.0 as i64).collect()),
@@ -58,7 +59,7 @@ impl Recorder {
                 "queue",
                 integers(&|e| e.queue().map(|q| q.number.into()), -1),
             ),
-        ])
+        ]
     }
 }
 
@@ -71,6 +72,3 @@ impl Probe for Recorder {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -5,9 +5,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use etalon_scenario::{Scenario, ScenarioError};
 use etalon_units::Time;
-
-use crate::{Plan, PlanError};
 
 /// What to trace.
 #[derive(Clone, Debug)]
@@ -32,10 +31,10 @@ impl TraceRequest {
 
     /// `plan` up to the trace's end.
     #[must_use]
-    pub fn shorten(&self, plan: &Plan) -> Plan {
+    pub fn shorten(&self, plan: &Scenario) -> Scenario {
         let mut plan = plan.clone();
-        plan.duration_ns = plan.duration_ns.min(self.end.0).max(1);
-        plan.warmup_ns = plan.warmup_ns.min(plan.duration_ns - 1);
+        plan.duration.0 = plan.duration.0.min(self.end.0).max(1);
+        plan.warmup.0 = plan.warmup.0.min(plan.duration.0 - 1);
         plan
     }
 }
@@ -44,7 +43,7 @@ impl TraceRequest {
 #[derive(Debug)]
 pub enum TraceError {
     /// The plan cannot be run.
-    Plan(PlanError),
+    Plan(ScenarioError),
     /// The capture could not be written.
     Io(io::Error),
 }

@@ -3,9 +3,9 @@
 use etalon_events::{DropReason, Event, Pair, Plane, Probe, QueueId};
 use etalon_measure::results::{self, Column, Outcome, Results, Table};
 use etalon_measure::{
-    Capture, Counters, FlowFacts, HEADERS, IpPacket, Meter, Metrics, Plan, PlanError, Recorder,
-    TraceRequest,
+    Capture, Counters, FlowFacts, HEADERS, IpPacket, Meter, Metrics, Recorder, TraceRequest,
 };
+use etalon_scenario::{Scenario, ScenarioError};
 use etalon_units::{Span, Time};
 use serde_json::{Value, json};
 
@@ -14,11 +14,29 @@ const BACK: Pair = Pair { src: 1, dst: 0 };
 
 /// Two flows from rack 0 to rack 1; a day of 80 us and a night of 20 us, the first 100 us are not measured.
 fn value() -> Value {
-    serde_json::from_str(include_str!("plan.json")).expect("JSON")
+    let flow = |host: u16, bytes: Option<u64>| {
+        json!({"src_rack": 0, "src_host": host, "dst_rack": 1, "dst_host": host, "cc": "cubic",
+            "start_ns": 0, "bytes": bytes})
+    };
+    json!({"seed": 1, "tdf": 1, "duration_ns": 1_100_000, "warmup_ns": 100_000,
+        "hosts": {"racks": 2, "per_rack": 2, "mtu": 9000,
+            "rate_bps": 40_000_000_000u64, "delay_ns": 0, "jitter_ns": 0},
+        "network": {"rdcn": {
+            "packet": {"rate_bps": 10_000_000_000u64, "up_delay_ns": 5000, "down_delay_ns": 5000,
+                "internal_queue": 3, "hold_queue": 5},
+            "circuit": {"rate_bps": 80_000_000_000u64, "delay_ns": 30_000},
+            "voq": {"packets": 16}}},
+        "schedule": {"configurations": [{"sources": [1, 0], "day_ns": 80_000, "night_ns": 20_000}]},
+        "tcp": {"hz": 250, "min_rto_ns": 200_000_000u64, "initial_cwnd": 10,
+            "min_delayed_ack_ns": 40_000_000, "max_delayed_ack_ns": 200_000_000,
+            "receive_buffer_bytes": 65_536, "max_receive_buffer_bytes": 3 << 20, "sack": true,
+            "timestamps": true, "ecn": false, "pacing": false},
+        "flows": [flow(0, None), flow(1, Some(10_000))],
+        "measure": {"pair": [0, 1], "weeks_per_run": 2}})
 }
 
-fn plan(value: &Value) -> Plan {
-    Plan::from_json(&value.to_string()).expect("a good plan")
+fn plan(value: &Value) -> Scenario {
+    Scenario::from_json(&value.to_string()).expect("a good plan")
 }
 
 fn integers<'a>(table: &'a Table, name: &str) -> &'a [i64] {
@@ -59,9 +77,9 @@ fn departed(pair: Pair, bytes: u32, latency: Span, plane: Plane) -> Event {
 }
 
 /// An engine that sends a segment of flow 0 each 10 us, whose stream starts just below 2^32.
-fn run(plan: &Plan) -> Results {
+fn run(plan: &Scenario) -> Results {
     let first = u32::MAX - 12_345;
-    let mut metrics = Metrics::new(plan).unwrap();
+    let mut metrics = Metrics::new(plan);
     let mut meter = Meter::new(plan, &metrics);
     meter.set_first_byte(0, first);
     meter.set_first_byte(1, 1);
@@ -116,7 +134,6 @@ fn run(plan: &Plan) -> Results {
         events: 110,
         peak_in_network: 1,
     })
-    .unwrap()
 }
 
 #[test]
@@ -174,8 +191,8 @@ fn a_trace_records_its_part_of_the_run() {
         end: Time(300_000),
         pcapng: None,
     };
-    assert_eq!(request.shorten(&plan).duration_ns, 300_000);
-    let mut recorder = Recorder::new(Metrics::new(&plan).unwrap(), request.window());
+    assert_eq!(request.shorten(&plan).duration, Span(300_000));
+    let mut recorder = Recorder::new(Metrics::new(&plan), request.window());
     let enqueue = |len| Event::Enqueue {
         pair: FORTH,
         queue: QueueId::voq(FORTH),
@@ -254,10 +271,10 @@ fn programs_are_checked() {
     let program = |rack: u16, command: &[&str]| {
         let mut value = value();
         value["programs"] = json!([{"rack": rack, "host": 1, "command": command, "start_ns": 5}]);
-        Plan::from_json(&value.to_string())
+        Scenario::from_json(&value.to_string())
     };
-    assert_eq!(program(1, &["ping"]).unwrap().programs[0].start_ns, 5);
-    let refused = |result: Result<Plan, PlanError>, why| {
+    assert_eq!(program(1, &["ping"]).unwrap().programs[0].start, Time(5));
+    let refused = |result: Result<Scenario, ScenarioError>, why| {
         let error = result.map(|_| ()).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     };

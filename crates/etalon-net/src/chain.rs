@@ -3,6 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use etalon_scenario::Dumbbell;
 use etalon_switch::{
     Arrival, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Sink,
 };
@@ -129,6 +130,19 @@ pub struct Chain<H> {
 }
 
 impl<H: Copy> Chain<H> {
+    /// The queues of a dumbbell.
+    #[must_use]
+    pub fn of(dumbbell: &Dumbbell) -> Chain<H> {
+        let stage = |stage: &etalon_scenario::Stage| {
+            let packets = stage.queue_packets.unwrap_or(u32::MAX);
+            Stage::new(stage.rate.map(Serializer::new), packets, stage.delay)
+        };
+        Chain::new(
+            dumbbell.stages.iter().map(stage).collect(),
+            dumbbell.return_stages.iter().map(stage).collect(),
+        )
+    }
+
     /// The stages from rack 0 to rack 1, and those back: at least one each.
     #[must_use]
     pub fn new(forward: Vec<Stage<Packet<H>>>, back: Vec<Stage<Packet<H>>>) -> Chain<H> {

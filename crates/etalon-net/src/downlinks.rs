@@ -2,11 +2,11 @@
 
 use alloc::vec::Vec;
 
-use etalon_switch::{Departure, DropReason, Event, Packet, Probe};
+use etalon_scenario::{HostId, Hosts};
+use etalon_switch::{Departure, DropReason, Event, Packet, Probe, QueueId};
 use etalon_units::{Serializer, Span, Time};
 
 use crate::chain::Stage;
-use crate::edge::Hosts;
 use crate::fifo::Fifo;
 use crate::pending::Pending;
 
@@ -49,7 +49,7 @@ impl<H: Copy> Downlinks<H> {
                 let (time, pair) = (departure.time, departure.packet.pair());
                 let dropped = Event::Dropped {
                     pair,
-                    queue: self.hosts.downlink_of(dst),
+                    queue: downlink_of(&self.hosts, dst),
                     len: link.queued(),
                     bytes,
                     reason: DropReason::Full,
@@ -81,5 +81,13 @@ impl<H: Copy> Downlinks<H> {
         let next = (!link.is_empty()).then(|| link.next());
         self.pending.move_first(host, next);
         Some(Departure { time, ..departure? })
+    }
+}
+
+/// The queue of a host's downlink: in its ToR switch, behind the queues to racks.
+fn downlink_of(hosts: &Hosts, host: HostId) -> QueueId {
+    QueueId {
+        at: host.rack(),
+        number: hosts.racks + host.number(),
     }
 }

@@ -3,8 +3,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use etalon_switch::{HostId, QueueId};
-use etalon_units::{Rate, Serializer, Span, Time};
+use etalon_scenario::Hosts;
+use etalon_units::{Serializer, Span, Time};
 
 use crate::accounts::Accounts;
 use crate::downlinks::Downlinks;
@@ -12,55 +12,6 @@ use crate::due::Due;
 use crate::fifo::Fifo;
 use crate::host::Host;
 use crate::pending::Pending;
-
-/// All hosts below TCP.
-#[derive(Clone, Copy, Debug)]
-pub struct Hosts {
-    /// Number of racks.
-    pub racks: u16,
-    /// Hosts in each rack.
-    pub in_rack: u16,
-    /// Rate of each NIC, and of each downlink.
-    pub rate: Rate,
-    /// Delay between NIC and network.
-    pub delay: Span,
-    /// Random extra delay, uniform from zero up to this, without reordering.
-    pub jitter: Span,
-    /// Packets that fit into the queue of each downlink, the one in transmission included; none for no such links: packets
-    /// reach their hosts as they leave the network.
-    pub downlink_queue: Option<u32>,
-}
-
-impl Hosts {
-    /// How many.
-    #[must_use]
-    pub fn count(&self) -> u32 {
-        u32::from(self.racks) * u32::from(self.in_rack)
-    }
-
-    /// The number of a host among all, rack by rack.
-    #[must_use]
-    #[inline]
-    pub fn index(&self, host: HostId) -> u32 {
-        u32::from(host.rack()) * u32::from(self.in_rack) + u32::from(host.number())
-    }
-
-    /// The queue of a host's downlink: in its ToR switch, behind the queues to racks.
-    pub(crate) fn downlink_of(&self, host: HostId) -> QueueId {
-        QueueId {
-            at: host.rack(),
-            number: self.racks + host.number(),
-        }
-    }
-
-    /// The host of this number.
-    #[must_use]
-    #[inline]
-    pub fn host(&self, index: u32) -> HostId {
-        let in_rack = u32::from(self.in_rack);
-        HostId::new((index / in_rack) as u16, (index % in_rack) as u16)
-    }
-}
 
 /// Instants that the whole experiment hears of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The hybrid switch as a network between racks.
 
-use etalon_switch::{Arrival, Departure, Packet, Plane, Probe, QueueId, Sink, Switch};
+use etalon_scenario::{Rdcn, Schedule};
+use etalon_switch::{Arrival, ConfigError, Departure, Packet, Plane, Probe, QueueId, Sink, Switch};
 use etalon_units::{Span, Time};
 
 use crate::fifo::Fifo;
@@ -15,6 +16,15 @@ pub struct Hybrid<H> {
 }
 
 impl<H: Copy> Hybrid<H> {
+    /// A reconfigurable network at virtual time 0, whose first week this is.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if there is no such switch.
+    pub fn of(rdcn: &Rdcn, week: &Schedule) -> Result<Hybrid<H>, ConfigError> {
+        let switch = Switch::new(rdcn, week, Time::ZERO)?;
+        Ok(Hybrid::new(switch, rdcn.ack_bypass))
+    }
+
     /// Around `switch`, packets without payload take `bypass` instead of entering it, and no queue; if none, they enter it as
     /// others do. They are marked with ECE all the same.
     #[must_use]

@@ -3,13 +3,14 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use etalon_schedule::{ComputedWeek, ControlConfig, ControlError, Controller, HostDemand};
+use etalon_scenario::{Control, Hosts, Rdcn};
+use etalon_schedule::{ComputedWeek, ControlError, Controller, HostDemand};
 use etalon_switch::{Arrival, Departure, DropReason, Packet, Pair, Plane, Probe, QueueId, Sink};
 use etalon_units::{Span, Time};
 
 use crate::accounts::Accounts;
 use crate::due::Due;
-use crate::edge::{Edge, Extras, Hosts, Milestone};
+use crate::edge::{Edge, Extras, Milestone};
 use crate::environment::Environment;
 use crate::network::Network;
 
@@ -68,15 +69,16 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
     pub fn new(
         hosts: Hosts,
         network: N,
-        control: Option<&ControlConfig>,
+        control: Option<(&Control, &Rdcn)>,
         seed: u64,
         (warmup, end): (Time, Time),
     ) -> Result<Net<H, N>, NewError> {
         let controller = control
-            .map(|config| Controller::new(config, seed).map(Box::new))
+            .map(|(control, rdcn)| Controller::new(control, rdcn, seed).map(Box::new))
             .transpose()
             .map_err(NewError::Control)?;
-        let demand = control.and_then(|config| HostDemand::new(hosts.racks, config.estimator));
+        let demand =
+            control.and_then(|(control, _)| HostDemand::new(hosts.racks, control.estimator));
         let accounts = demand.map(Accounts::new);
         let mut net = Net {
             network,

@@ -1,6 +1,7 @@
 //! What lies between racks: a kind of network, and the choice of one.
 
-use etalon_switch::{Arrival, Probe, Sink, Switch};
+use etalon_scenario::{self as scenario, Scenario};
+use etalon_switch::{Arrival, ConfigError, Probe, Sink, Switch};
 use etalon_units::{Span, Time};
 
 use crate::chain::Chain;
@@ -48,6 +49,21 @@ pub enum AnyNetwork<H> {
     Hybrid(Hybrid<H>),
     /// Queues in a row.
     Chain(Chain<H>),
+}
+
+impl<H: Copy> AnyNetwork<H> {
+    /// The network of a scenario, at virtual time 0.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if there is no such switch.
+    pub fn new(scenario: &Scenario) -> Result<AnyNetwork<H>, ConfigError> {
+        Ok(match &scenario.network {
+            scenario::Network::Rdcn(rdcn) => {
+                AnyNetwork::Hybrid(Hybrid::of(rdcn, &scenario.first_week())?)
+            }
+            scenario::Network::Dumbbell(dumbbell) => AnyNetwork::Chain(Chain::of(dumbbell)),
+        })
+    }
 }
 
 /// Calls the method of whichever network it is.

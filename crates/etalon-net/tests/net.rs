@@ -64,7 +64,8 @@ impl World {
     fn new(downlink_queue: Option<u32>) -> World {
         let hosts = Hosts {
             racks: 2,
-            in_rack: 3,
+            per_rack: 3,
+            mtu: 9000,
             rate: RATE,
             delay: Span(10),
             jitter: Span::ZERO,

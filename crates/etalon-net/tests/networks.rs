@@ -2,8 +2,8 @@
 
 use etalon_net::{Arrival, Chain, HostId, Hybrid, Network, Packet, Stage};
 use etalon_switch::{
-    CircuitNetwork, Config, Configuration, Departure, DropReason, Event, Matching, PacketNetwork,
-    Pair, Plane, Probe, Schedule, Sink, Switch, VoqConfig,
+    CircuitNetwork, Configuration, Departure, DropReason, Event, Matching, PacketNetwork, Pair,
+    Plane, Probe, Rdcn, Schedule, Sink, Switch, VoqConfig,
 };
 use etalon_units::{Rate, Serializer, Span, Time};
 
@@ -202,8 +202,7 @@ fn a_chain_knows_before_when_nothing_leaves_it() {
 #[test]
 fn acknowledgements_go_around_the_switch_and_are_told_of_circuits() {
     let switch = || {
-        let config = Config {
-            racks: 2,
+        let config = Rdcn {
             packet: PacketNetwork {
                 rate: Rate(8_000_000_000),
                 up_delay: Span(1000),
@@ -222,6 +221,7 @@ fn acknowledgements_go_around_the_switch_and_are_told_of_circuits() {
             },
             marking: None,
             ece_in_advance: Some(Span::ZERO),
+            ack_bypass: None,
         };
         let week = |source| Configuration {
             // To rack 1 only, or none.
@@ -230,7 +230,7 @@ fn acknowledgements_go_around_the_switch_and_are_told_of_circuits() {
             night: Span::ZERO,
         };
         let schedule = Schedule::new(vec![week(Some(0)), week(None)]).unwrap();
-        Switch::new(config, schedule, Time::ZERO).unwrap()
+        Switch::new(&config, &schedule, Time::ZERO).unwrap()
     };
     let mut hybrid = Hybrid::new(switch(), Some(Span(300)));
     let mut out = Out::default();

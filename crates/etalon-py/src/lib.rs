@@ -6,8 +6,9 @@ mod schedulers;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use etalon_scenario::Scenario;
 use etalon_sim::results::{Column, Meta, Table};
-use etalon_sim::{Plan, Results, TraceRequest};
+use etalon_sim::{Results, TraceRequest};
 use etalon_tcp::cc;
 use etalon_units::{Bytes, Rate, Span, Time};
 use numpy::PyArray1;
@@ -55,7 +56,7 @@ fn run<'py>(
     plan_json: &str,
     control: Option<PyRef<'py, Control>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let plan = Plan::from_json(plan_json).map_err(value_error)?;
+    let plan = Scenario::from_json(plan_json).map_err(value_error)?;
     let control = control_of(control);
     let measured = py
         .detach(|| etalon_sim::run(&plan, &control))
@@ -91,7 +92,7 @@ fn trace<'py>(
     end_ns: u64,
     control: Option<PyRef<'py, Control>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let plan = Plan::from_json(plan_json).map_err(value_error)?;
+    let plan = Scenario::from_json(plan_json).map_err(value_error)?;
     let control = control_of(control);
     let request = TraceRequest {
         start: Time(start_ns),
@@ -122,7 +123,6 @@ fn meta<'py>(py: Python<'py>, meta: &Meta) -> PyResult<Bound<'py, PyDict>> {
     out.set_item("partial", meta.partial)?;
     out.set_item("sequence_runs", meta.sequence_runs)?;
     out.set_item("peak_in_network", meta.peak_in_network)?;
-    out.set_item("planes", &meta.planes)?;
     out.set_item("version", env!("CARGO_PKG_VERSION"))?;
     if let Some(weeks) = &meta.computed {
         out.set_item("schedule", schedulers::computed(py, weeks)?)?;
@@ -140,6 +140,12 @@ fn table(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
         }
     }
     Ok(out)
+}
+
+/// The JSON schema of a resolved plan.
+#[pyfunction]
+fn scenario_schema() -> String {
+    etalon_scenario::schema()
 }
 
 /// The registered congestion controls and their parameters.
@@ -210,9 +216,10 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(trace, m)?)?;
     m.add_function(wrap_pyfunction!(linux::run_linux, m)?)?;
-    m.add("LINUX_MOST_FLOWS", etalon_linux::MOST_FLOWS)?;
-    m.add("LINUX_MOST_HOSTS", etalon_linux::MOST_HOSTS)?;
+    m.add("LINUX_MOST_FLOWS", etalon_scenario::MOST_PORTS)?;
+    m.add("LINUX_MOST_HOSTS", etalon_scenario::address::MOST_HOSTS)?;
     m.add("KernelError", m.py().get_type::<linux::KernelError>())?;
+    m.add_function(wrap_pyfunction!(scenario_schema, m)?)?;
     m.add_function(wrap_pyfunction!(congestion_controls, m)?)?;
     m.add_function(wrap_pyfunction!(schedulers::schedulers, m)?)?;
     m.add_function(wrap_pyfunction!(schedulers::compute_week, m)?)?;

@@ -5,8 +5,9 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
-use etalon_linux::{Cause, Image, LinuxError, Mode, Options, Output, Program};
-use etalon_sim::{Plan, TraceRequest};
+use etalon_linux::{Cause, Image, LinuxError, Mode, Options, Output};
+use etalon_scenario::{Program, Scenario};
+use etalon_sim::TraceRequest;
 use etalon_units::Time;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
@@ -49,7 +50,7 @@ pub(crate) fn run_linux<'py>(
     patience_s: Option<f64>,
     output: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let plan = Plan::from_json(plan_json).map_err(value_error)?;
+    let plan = Scenario::from_json(plan_json).map_err(value_error)?;
     let control = control_of(control);
     let defaults = Options::default();
     let patience = match patience_s {
@@ -60,10 +61,11 @@ pub(crate) fn run_linux<'py>(
         programs: programs
             .unwrap_or_default()
             .into_iter()
-            .map(|(rack, host, argv, start_ns)| Program {
-                host: (rack, host),
-                argv,
-                start_ns,
+            .map(|(rack, host, command, start_ns)| Program {
+                rack,
+                host,
+                command,
+                start: Time(start_ns),
             })
             .collect(),
         mode: match mode {

@@ -1,47 +1,22 @@
 //! What gives a switch its next weeks: demand, scheduler and control loop in one piece, the same in every engine.
 
-use alloc::string::String;
 use core::fmt;
 
+use etalon_scenario::{Control, Rdcn};
 use etalon_switch::{ConfigError, Schedule, Switch};
-use etalon_units::{Bytes, Rate, Span, Time};
+use etalon_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
 use crate::control_loop::{ControlLoop, Pace};
 use crate::demand::{Demand, DemandError};
-use crate::host_demand::{Estimator, HostDemand};
+use crate::host_demand::HostDemand;
 use crate::params::{Params, ParamsError};
 use crate::registry::{Options, SchedulerError, scheduler};
 use crate::scheduler::CannotSchedule;
 
 /// The scheduler's random stream; those of hosts are numbered from 0, that of initial sequence numbers is 2^32.
 const STREAM_SCHEDULER: u64 = (1 << 32) + 1;
-
-/// How weeks are computed from demand.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ControlConfig {
-    /// The scheduler by name.
-    pub scheduler: String,
-    /// Where demand is known from.
-    pub estimator: Estimator,
-    /// Length of a week.
-    pub window: Span,
-    /// Shortest day.
-    pub min_day: Span,
-    /// The time after each day in which circuits are rearranged.
-    pub night: Span,
-    /// What one circuit carries.
-    pub circuit: Rate,
-    /// What the packet network carries from, and to, one rack.
-    pub packet: Rate,
-    /// Demand below this is small.
-    pub threshold: Bytes,
-    /// Small demand is always left to the packet network, not only where there is big demand.
-    pub only_big: bool,
-    /// When weeks are computed.
-    pub pace: Pace,
-}
 
 /// A week that was computed, and of which demand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,32 +38,35 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller; `seed` is that of the experiment.
+    /// A controller for the weeks of `network`; `seed` is that of the experiment.
     ///
     /// # Errors
     /// [`ControlError`] if there is no such scheduler, or if no week can be built.
-    pub fn new(config: &ControlConfig, seed: u64) -> Result<Controller, ControlError> {
-        let ControlConfig {
+    pub fn new(control: &Control, network: &Rdcn, seed: u64) -> Result<Controller, ControlError> {
+        let Control {
             window,
             min_day,
             night,
-            circuit,
-            packet,
             ..
-        } = *config;
+        } = *control;
+        let (circuit, packet) = (network.circuit.rate, network.packet.rate);
         let params =
             Params::new(window, min_day, night, circuit, packet).map_err(ControlError::Params)?;
+        let pace = Pace {
+            compute: control.compute,
+            interval: control.interval,
+        };
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(STREAM_SCHEDULER);
         let options = Options {
-            big: config.threshold,
-            only_big: config.only_big,
+            big: control.threshold,
+            only_big: control.only_big,
             week: None,
             rng,
         };
-        let scheduler = scheduler(&config.scheduler, options).map_err(ControlError::Scheduler)?;
+        let scheduler = scheduler(&control.scheduler, options).map_err(ControlError::Scheduler)?;
         Ok(Controller {
-            control: ControlLoop::new(scheduler, params, config.pace, Time::ZERO),
+            control: ControlLoop::new(scheduler, params, pace, Time::ZERO),
             looked_at: None,
         })
     }

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use etalon_scenario::Estimator;
 use etalon_switch::Pair;
 use etalon_units::{Span, Time};
 
@@ -11,20 +12,6 @@ use crate::ledger::Ledger;
 /// What an application that writes as much as the network takes always has outstanding: as much as Linux lets a
 /// socket's send buffer grow to, 4 MiB.
 const SEND_BUFFER: u64 = 4 << 20;
-
-/// Where demand is known from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Estimator {
-    /// Bytes in each VOQ.
-    Voq,
-    /// What applications handed to their stacks, less what left the VOQs.
-    Adu {
-        /// The time that announcements of hosts take to the estimator.
-        report: Span,
-    },
-    /// What applications handed to their stacks, less what left the network, known at once.
-    Oracle,
-}
 
 /// An account of what streams have outstanding. A stream is the data that one endpoint of a connection sends.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 use std::time::Instant;
 fn main() {
     let text = std::fs::read_to_string(std::env::args().nth(1).unwrap()).unwrap();
-    let plan = etalon_sim::Plan::from_json(&text).unwrap();
+    let plan = etalon_scenario::Scenario::from_json(&text).unwrap();
     let t = Instant::now();
     let r = etalon_sim::run(&plan, &etalon_sim::Control::default()).unwrap();
     let s = t.elapsed().as_secs_f64();

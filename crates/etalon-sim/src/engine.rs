@@ -1,12 +1,11 @@
 //! The main loop: the earliest of the network's and the hosts' events, until the end.
 
-use etalon_measure::plan::{DumbbellPlan, NetworkPlan, StagePlan};
 use etalon_measure::results::{self, Outcome};
-use etalon_measure::{Control, Meter, Metrics, Plan, PlanError, Results};
-use etalon_net::{Advanced, Chain, Hosts, Hybrid, Milestone, Net, Network, Stage};
+use etalon_measure::{Control, Meter, Metrics, Results};
+use etalon_net::{Advanced, Chain, Hybrid, Milestone, Net, Network};
+use etalon_scenario::{Network as Kind, Scenario, ScenarioError};
 use etalon_schedule::ComputedWeek;
-use etalon_switch::{Probe, Switch};
-use etalon_units::{Rate, Serializer, Span, Time};
+use etalon_switch::Probe;
 
 use crate::packet::PacketId;
 use crate::world::{Tap, World};
@@ -17,8 +16,8 @@ const REPORT_EVERY: u64 = 1 << 14;
 /// Runs an experiment.
 ///
 /// # Errors
-/// [`PlanError`] if the plan contradicts itself or asks for what the simulator does not have.
-pub fn run(plan: &Plan, control: &Control) -> Result<Results, PlanError> {
+/// [`ScenarioError`] if the plan contradicts itself or asks for what the simulator does not have.
+pub fn run(plan: &Scenario, control: &Control) -> Result<Results, ScenarioError> {
     run_tapped(plan, control, (), |metrics| metrics).map(|(results, _)| results)
 }
 
@@ -36,66 +35,43 @@ impl Observer for Metrics {
 
 /// Runs an experiment with a tap on packets and an observer made around the metrics.
 pub(crate) fn run_tapped<T: Tap, O: Observer>(
-    plan: &Plan,
+    plan: &Scenario,
     control: &Control,
     tap: T,
     observer: impl FnOnce(Metrics) -> O,
-) -> Result<(Results, (T, O)), PlanError> {
+) -> Result<(Results, (T, O)), ScenarioError> {
     if !plan.programs.is_empty() {
-        return Err(PlanError(
+        return Err(ScenarioError(
             "The simulator runs no programs: remove them from the plan, or run it on the Linux engine."
                 .to_owned(),
         ));
     }
-    let observer = observer(Metrics::new(plan)?);
+    let observer = observer(Metrics::new(plan));
     match &plan.network {
-        NetworkPlan::Rdcn(network) => {
-            let switch = Switch::new(network.switch_config(), plan.schedule()?, Time::ZERO)
-                .map_err(|e| PlanError(e.to_string()))?;
-            let hybrid = Hybrid::new(switch, network.ack_bypass_ns.map(Span));
+        Kind::Rdcn(rdcn) => {
+            let hybrid = Hybrid::of(rdcn, &plan.first_week()).map_err(ScenarioError::new)?;
             drive(plan, control, hybrid, tap, observer)
         }
-        NetworkPlan::Dumbbell(network) => drive(plan, control, chain(network), tap, observer),
+        Kind::Dumbbell(dumbbell) => drive(plan, control, Chain::of(dumbbell), tap, observer),
     }
 }
 
-fn chain(plan: &DumbbellPlan) -> Chain<PacketId> {
-    let stage = |s: &StagePlan| {
-        Stage::new(
-            s.rate_bps.map(|rate| Serializer::new(Rate(rate))),
-            s.queue_packets.unwrap_or(u32::MAX),
-            Span(s.delay_ns),
-        )
-    };
-    Chain::new(
-        plan.stages.iter().map(stage).collect(),
-        plan.return_stages.iter().map(stage).collect(),
-    )
-}
-
-fn net<N: Network<PacketId>>(plan: &Plan, network: N) -> Result<Net<PacketId, N>, PlanError> {
-    let host = plan.host();
-    let hosts = Hosts {
-        racks: plan.racks(),
-        in_rack: plan.hosts(),
-        rate: Rate(host.rate_bps),
-        delay: Span(host.delay_ns),
-        jitter: Span(host.jitter_ns),
-        downlink_queue: None,
-    };
-    let milestones = (Time(plan.warmup_ns), plan.end());
-    let control = plan.control_config();
-    Net::new(hosts, network, control.as_ref(), plan.seed, milestones)
-        .map_err(|e| PlanError(e.to_string()))
+fn net<N: Network<PacketId>>(
+    plan: &Scenario,
+    network: N,
+) -> Result<Net<PacketId, N>, ScenarioError> {
+    let milestones = (plan.begin(), plan.end());
+    Net::new(plan.hosts, network, plan.computed(), plan.seed, milestones)
+        .map_err(ScenarioError::new)
 }
 
 fn drive<N: Network<PacketId>, T: Tap, O: Observer>(
-    plan: &Plan,
+    plan: &Scenario,
     control: &Control,
     network: N,
     tap: T,
     mut observer: O,
-) -> Result<(Results, (T, O)), PlanError> {
+) -> Result<(Results, (T, O)), ScenarioError> {
     let mut net = net(plan, network)?;
     let meter = Meter::new(plan, observer.metrics());
     let mut world = World::new(plan, meter, tap, net.edge_mut())?;
@@ -112,7 +88,7 @@ fn drive<N: Network<PacketId>, T: Tap, O: Observer>(
                 }
             }
             Advanced::Week(now) => {
-                let week = net.compute(now).map_err(|e| PlanError(e.to_string()))?;
+                let week = net.compute(now).map_err(ScenarioError::new)?;
                 if let Some(ComputedWeek { time, demand, week }) = week {
                     observer.metrics().computed(time, demand.entries(), &week);
                 }
@@ -147,6 +123,6 @@ fn drive<N: Network<PacketId>, T: Tap, O: Observer>(
         partial,
         events,
         peak_in_network: world.pool.peak(),
-    })?;
+    });
     Ok((results, (world.tap, observer)))
 }

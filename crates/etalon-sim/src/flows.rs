@@ -3,9 +3,8 @@
 //! Endpoints exist from when a flow connects until nothing can happen in it any more, so that memory holds the flows that are
 //! open at a time and not all that a plan has.
 
-use etalon_measure::plan::{FlowPlan, Plan, PlanError};
 use etalon_measure::{Counters, FlowFacts};
-use etalon_net::HostId;
+use etalon_scenario::{Flow, Scenario, ScenarioError};
 use etalon_tcp::{Config, Connection, ConnectionState, cc};
 use etalon_units::Time;
 use rand_chacha::ChaCha8Rng;
@@ -31,8 +30,8 @@ struct Place {
 /// All flows by number: those of the plan, then those that applications opened.
 #[derive(Debug)]
 pub(crate) struct Flows {
-    plan: Plan,
-    opened: Vec<FlowPlan>,
+    plan: Scenario,
+    opened: Vec<Flow>,
     /// Congestion controls in their first state, and which of them each flow has.
     controls: Vec<cc::Any>,
     control_of: Vec<u32>,
@@ -48,7 +47,7 @@ pub(crate) struct Flows {
 
 impl Flows {
     /// The flows of `plan`, none of them open.
-    pub(crate) fn new(plan: &Plan) -> Result<Flows, PlanError> {
+    pub(crate) fn new(plan: &Scenario) -> Result<Flows, ScenarioError> {
         let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
         rng.set_stream(STREAM_INITIAL_SEQ);
         let mut flows = Flows {
@@ -76,7 +75,7 @@ impl Flows {
         }
         for (index, job) in plan.dfsio.iter().enumerate() {
             let control = stack::by_name(&job.cc, &job.cc_params)
-                .map_err(|e| PlanError(format!("job {index}: {e}")))?;
+                .map_err(|e| ScenarioError(format!("job {index}: {e}")))?;
             let control = flows.add_control(control);
             flows.control_of_job.push(control);
         }
@@ -99,13 +98,13 @@ impl Flows {
     }
 
     /// One more flow, that of a job of the plan. Returns its number.
-    pub(crate) fn push(&mut self, flow: FlowPlan, job: u32) -> u32 {
+    pub(crate) fn push(&mut self, flow: Flow, job: u32) -> u32 {
         self.opened.push(flow);
         self.add(self.control_of_job[job as usize])
     }
 
     /// What a flow was asked to be.
-    pub(crate) fn plan(&self, flow: u32) -> &FlowPlan {
+    pub(crate) fn plan(&self, flow: u32) -> &Flow {
         let (flow, planned) = (flow as usize, self.plan.flows.len());
         if flow < planned {
             &self.plan.flows[flow]
@@ -115,7 +114,7 @@ impl Flows {
     }
 
     /// Flows beyond those of the plan.
-    pub(crate) fn opened(&self) -> &[FlowPlan] {
+    pub(crate) fn opened(&self) -> &[Flow] {
         &self.opened
     }
 
@@ -130,12 +129,8 @@ impl Flows {
         let initial = [self.rng.next_u32(), self.rng.next_u32()];
         let control = self.controls[self.control_of[flow as usize] as usize].clone();
         let wanted = self.plan(flow);
-        let src = HostId::new(wanted.src_rack, wanted.src_host);
-        let dst = HostId::new(wanted.dst_rack, wanted.dst_host);
-        let hosts = [
-            self.plan.host_index(wanted.src_rack, wanted.src_host),
-            self.plan.host_index(wanted.dst_rack, wanted.dst_host),
-        ];
+        let (src, dst) = (wanted.src(), wanted.dst());
+        let hosts = [src, dst].map(|host| self.plan.hosts.index(host));
         // HDFS turns Nagle's algorithm off at both ends (dfs.data.transfer.client.tcpnodelay, .server.tcpnodelay).
         let nagle = flow < self.planned();
         let config = |seq| Config {
@@ -277,10 +272,10 @@ pub(crate) struct Starts {
 }
 
 impl Starts {
-    pub(crate) fn new(plan: &Plan) -> Starts {
+    pub(crate) fn new(plan: &Scenario) -> Starts {
         let mut order: Vec<(Time, u32)> = Vec::with_capacity(plan.flows.len());
         for (index, flow) in plan.flows.iter().enumerate() {
-            let (connects, starts) = (flow.connects(), Time(flow.start_ns));
+            let (connects, starts) = (flow.connects(), flow.start);
             if connects < starts {
                 order.push((connects, index as u32));
             }

@@ -6,7 +6,7 @@
 use std::io;
 use std::net::Ipv4Addr;
 
-use etalon_measure::address;
+use etalon_scenario::address;
 use etalon_tcp::{Flags, Segment};
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader};

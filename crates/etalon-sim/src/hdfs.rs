@@ -18,9 +18,8 @@
 
 use std::ops::Range;
 
-use etalon_measure::plan::{DfsioPlan, FlowPlan, Placement};
 use etalon_measure::results::Write;
-use etalon_measure::{Plan, PlanError};
+use etalon_scenario::{Dfsio, Flow, Placement, Scenario, ScenarioError};
 use etalon_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -45,7 +44,7 @@ pub(crate) struct Role {
 /// The network as a job uses it.
 pub(crate) trait Network {
     /// Opens a flow and returns its number.
-    fn connect(&mut self, now: Time, job: u32, role: Role, flow: FlowPlan) -> u32;
+    fn connect(&mut self, now: Time, job: u32, role: Role, flow: Flow) -> u32;
 
     /// Writes into a stream: number 2n from flow n's client to its server, 2n + 1 back.
     fn write(&mut self, now: Time, stream: u32, bytes: u64);
@@ -93,7 +92,7 @@ struct Writer {
 #[derive(Debug)]
 pub(crate) struct Job {
     number: u32,
-    plan: DfsioPlan,
+    plan: Dfsio,
     racks: u16,
     hosts: u16,
     rng: ChaCha8Rng,
@@ -105,11 +104,11 @@ impl Job {
     /// Job `number` of an experiment.
     ///
     /// # Errors
-    /// [`PlanError`] for a network of fewer than two racks.
-    pub(crate) fn new(plan: &Plan, number: u32, job: &DfsioPlan) -> Result<Job, PlanError> {
-        let (racks, hosts) = (plan.racks(), plan.hosts());
+    /// [`ScenarioError`] for a network of fewer than two racks.
+    pub(crate) fn new(plan: &Scenario, number: u32, job: &Dfsio) -> Result<Job, ScenarioError> {
+        let (racks, hosts) = (plan.hosts.racks, plan.hosts.per_rack);
         if racks < 2 || hosts == 0 {
-            return Err(PlanError(format!(
+            return Err(ScenarioError(format!(
                 "job {number}: replicas need at least two racks with hosts"
             )));
         }
@@ -161,7 +160,7 @@ impl Job {
                 host: w.host.1,
                 bytes: self.plan.file_bytes,
                 written: w.written + in_block,
-                start: Time(self.plan.start_ns),
+                start: self.plan.start,
                 end: w.end,
             }
         })
@@ -187,10 +186,8 @@ impl Job {
         let others = u64::from(self.racks - 1);
         let shift = match self.plan.placement {
             Placement::Hdfs => 1 + self.below(others),
-            Placement::Rehdfs { rotate_ns: None } => 1,
-            Placement::Rehdfs {
-                rotate_ns: Some(each),
-            } => 1 + now.0 / each % others,
+            Placement::Rehdfs { rotate: None } => 1,
+            Placement::Rehdfs { rotate: Some(each) } => 1 + now.0 / each.0 % others,
         };
         let rack = ((u64::from(own) + shift) % u64::from(self.racks)) as u16;
         let second = self.below(self.hosts.into()) as u16;
@@ -222,16 +219,16 @@ impl Job {
         let (Some(from), Some(to)) = (from, block.replicas[usize::from(hop)]) else {
             return;
         };
-        let flow = FlowPlan {
+        let flow = Flow {
             src_rack: from.0,
             src_host: from.1,
             dst_rack: to.0,
             dst_host: to.1,
             cc: self.plan.cc.clone(),
             cc_params: self.plan.cc_params.clone(),
-            connect_ns: None,
-            start_ns: now.0,
-            stop_ns: None,
+            connect: None,
+            start: now,
+            stop: None,
             bytes: Some(REQUEST + block.bytes),
             class: self.plan.class.clone(),
         };

@@ -1,8 +1,7 @@
 //! Applications: who is woken by which flow.
 
-use etalon_measure::plan::FlowPlan;
 use etalon_measure::results::Write;
-use etalon_measure::{Plan, PlanError};
+use etalon_scenario::{Flow, Scenario, ScenarioError};
 use etalon_units::Time;
 
 use crate::hdfs::{Job, Network, Role};
@@ -18,7 +17,7 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    pub(crate) fn new(plan: &Plan) -> Result<Jobs, PlanError> {
+    pub(crate) fn new(plan: &Scenario) -> Result<Jobs, ScenarioError> {
         let jobs = plan.dfsio.iter().enumerate();
         Ok(Jobs {
             jobs: jobs
@@ -72,7 +71,7 @@ pub(crate) struct Owned<'a, S> {
 }
 
 impl<S: Sockets> Network for Owned<'_, S> {
-    fn connect(&mut self, now: Time, job: u32, role: Role, flow: FlowPlan) -> u32 {
+    fn connect(&mut self, now: Time, job: u32, role: Role, flow: Flow) -> u32 {
         self.owners.push((job, role));
         self.sockets.connect(now, job, flow)
     }

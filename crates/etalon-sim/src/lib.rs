@@ -1,4 +1,4 @@
-//! The simulator: a [`Plan`] in, [`Results`] out.
+//! The simulator: a [`Scenario`] in, [`Results`] out.
 //!
 //! Everything is deterministic: one seed, one ChaCha stream for each named component, a total order of events. The same
 //! plan and seed give the same [digest](results::Meta::digest) on any machine and any number of workers.
@@ -16,7 +16,5 @@ mod trace;
 mod world;
 
 pub use engine::run;
-pub use etalon_measure::{
-    Computed, Control, Plan, PlanError, Results, TraceError, TraceRequest, plan, results,
-};
+pub use etalon_measure::{Computed, Control, Results, TraceError, TraceRequest, results};
 pub use trace::trace;

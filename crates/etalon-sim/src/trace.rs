@@ -1,11 +1,10 @@
 //! Traces: an experiment runs again, and what happens in a part of it is written down.
 
-use etalon_measure::plan::FlowPlan;
 use etalon_measure::results::Table;
 use etalon_measure::{
-    Capture, Control, HEADERS, IpPacket, Metrics, Plan, Recorder, Results, TraceError,
-    TraceRequest, address,
+    Capture, Control, HEADERS, IpPacket, Metrics, Recorder, Results, TraceError, TraceRequest,
 };
+use etalon_scenario::{Flow, SERVER_PORT, Scenario, client_port};
 use etalon_switch::DropReason;
 use etalon_units::Time;
 
@@ -19,7 +18,7 @@ use crate::world::Tap;
 /// # Errors
 /// [`TraceError`] for a bad plan and for a capture that cannot be written.
 pub fn trace(
-    plan: &Plan,
+    plan: &Scenario,
     control: &Control,
     request: &TraceRequest,
 ) -> Result<(Results, Table), TraceError> {
@@ -28,7 +27,7 @@ pub fn trace(
     let capture = match &request.pcapng {
         None => None,
         Some(path) => {
-            Some(Capture::create(path, plan.racks(), window, HEADERS).map_err(TraceError::Io)?)
+            Some(Capture::create(path, plan.hosts.racks, window, HEADERS).map_err(TraceError::Io)?)
         }
     };
     let tap = Headers {
@@ -55,7 +54,7 @@ impl Observer for Recorder {
 /// Rack and host of both ends of a flow.
 type Ends = [(u16, u16); 2];
 
-fn ends(flow: &FlowPlan) -> Ends {
+fn ends(flow: &Flow) -> Ends {
     [
         (flow.src_rack, flow.src_host),
         (flow.dst_rack, flow.dst_host),
@@ -85,7 +84,7 @@ impl Headers {
         };
         let flow = (packet.to >> 1) as usize;
         let to_server = (packet.to & 1) as usize;
-        let ports = [address::client_port(flow), address::SERVER_PORT];
+        let ports = [client_port(flow), SERVER_PORT];
         let (src, dst) = (self.flows[flow][1 - to_server], self.flows[flow][to_server]);
         let frame = Frame {
             src,
@@ -112,7 +111,7 @@ impl Headers {
 }
 
 impl Tap for Headers {
-    fn opened(&mut self, flow: &FlowPlan) {
+    fn opened(&mut self, flow: &Flow) {
         self.flows.push(ends(flow));
         self.ids.extend([0, 0]);
     }

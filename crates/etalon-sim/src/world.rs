@@ -1,9 +1,9 @@
 //! What is on hosts: flows, applications, packets.
 
-use etalon_measure::plan::FlowPlan;
 use etalon_measure::results::Write;
-use etalon_measure::{FlowFacts, Meter, Plan, PlanError};
+use etalon_measure::{FlowFacts, Meter};
 use etalon_net::{Arrival, Edge, Environment, Part};
+use etalon_scenario::{Flow, Scenario, ScenarioError};
 use etalon_switch::{Departure, DropReason};
 use etalon_tcp::Flags;
 use etalon_units::Time;
@@ -29,7 +29,7 @@ pub(crate) trait Tap {
 
     /// An application opens a flow beyond those of the plan.
     #[inline]
-    fn opened(&mut self, flow: &FlowPlan) {
+    fn opened(&mut self, flow: &Flow) {
         let _ = flow;
     }
 
@@ -60,11 +60,11 @@ pub(crate) struct World<T> {
 
 impl<T: Tap> World<T> {
     pub(crate) fn new(
-        plan: &Plan,
+        plan: &Scenario,
         meter: Meter,
         tap: T,
         edge: &mut Edge<PacketId>,
-    ) -> Result<World<T>, PlanError> {
+    ) -> Result<World<T>, ScenarioError> {
         let mut world = World {
             tdf: plan.tdf,
             queue: Queue::new(),
@@ -81,14 +81,12 @@ impl<T: Tap> World<T> {
             if let Some(accounts) = edge.accounts() {
                 accounts.open_flow(flow.pair());
             }
-            if let Some(stop) = flow.stop_ns {
-                world.queue.push(Time(stop), Wake::Stop(index as u32));
+            if let Some(stop) = flow.stop {
+                world.queue.push(stop, Wake::Stop(index as u32));
             }
         }
         for (index, job) in plan.dfsio.iter().enumerate() {
-            world
-                .queue
-                .push(Time(job.start_ns), Wake::Job(index as u32));
+            world.queue.push(job.start, Wake::Job(index as u32));
         }
         world.await_start();
         world.end_if_done(Time::ZERO, edge);
@@ -185,7 +183,7 @@ impl<T: Tap> World<T> {
             return; // killed before it began, and its reset is under way
         }
         let planned = self.flows.plan(flow);
-        if now < Time(planned.start_ns) {
+        if now < planned.start {
             self.transmit(now, 2 * flow, edge);
             return;
         }
@@ -387,7 +385,7 @@ impl<T: Tap> Environment<PacketId> for World<T> {
 /// The hosts' stacks as applications see them.
 pub(crate) trait Sockets {
     /// Opens a flow of `job` and returns its number.
-    fn connect(&mut self, now: Time, job: u32, flow: FlowPlan) -> u32;
+    fn connect(&mut self, now: Time, job: u32, flow: Flow) -> u32;
 
     /// Writes into a stream: number 2n from flow n's client to its server, 2n + 1 back.
     fn write(&mut self, now: Time, stream: u32, bytes: u64);
@@ -403,7 +401,7 @@ struct Stacks<'a, T> {
 }
 
 impl<T: Tap> Sockets for Stacks<'_, T> {
-    fn connect(&mut self, now: Time, job: u32, flow: FlowPlan) -> u32 {
+    fn connect(&mut self, now: Time, job: u32, flow: Flow) -> u32 {
         let Stacks { world, edge } = self;
         world.meter.add_flow(&flow);
         world.tap.opened(&flow);

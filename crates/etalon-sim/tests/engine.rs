@@ -3,7 +3,8 @@
 mod common;
 
 use common::{bulk, dumbbell, floats, integers, plan, run, strobe, texts};
-use etalon_sim::{Control, Plan, TraceRequest};
+use etalon_scenario::Scenario;
+use etalon_sim::{Control, TraceRequest};
 use etalon_units::Time;
 use serde_json::json;
 
@@ -121,7 +122,7 @@ fn a_small_flow_completes_when_the_arithmetic_says() {
     let flow = json!([{"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": 0, "cc": "reno",
         "start_ns": 0, "bytes": 44_740}]);
     let mut value = dumbbell(10_000_000, flow);
-    value["network"]["host"]["jitter_ns"] = json!(0);
+    value["hosts"]["jitter_ns"] = json!(0);
     let results = run(&value);
     let end = integers(&results.flows, "end_ns")[0];
     // SYN 74 B and ACK 66 B at 40 and 10 Gb/s; SYN-ACK 74 B at 40 Gb/s; then the host's first packet (9014 B at 40
@@ -154,9 +155,9 @@ fn the_window_offered_grows_with_a_flow_whenever_it_starts() {
             "start_ns": start, "bytes": 10_000_000})
     };
     let mut value = dumbbell(500_000_000, json!([flow(0, 0), flow(1, 300_000_000)]));
-    value["network"]["stages"][0]["queue_packets"] = json!(1000);
-    value["network"]["stages"][0]["delay_ns"] = json!(2_000_000);
-    value["network"]["return_stages"][0]["delay_ns"] = json!(2_000_000);
+    value["network"]["dumbbell"]["stages"][0]["queue_packets"] = json!(1000);
+    value["network"]["dumbbell"]["stages"][0]["delay_ns"] = json!(2_000_000);
+    value["network"]["dumbbell"]["return_stages"][0]["delay_ns"] = json!(2_000_000);
     let results = run(&value);
     let starts = [0, 300_000_000];
     for (end, start) in integers(&results.flows, "end_ns").iter().zip(starts) {
@@ -171,7 +172,7 @@ fn a_flow_that_has_connected_sends_at_once() {
     let flow = json!([{"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": 0, "cc": "reno",
         "connect_ns": 1_000, "start_ns": 300_000_000, "bytes": 44_740}]);
     let mut value = dumbbell(310_000_000, flow);
-    value["network"]["host"]["jitter_ns"] = json!(0);
+    value["hosts"]["jitter_ns"] = json!(0);
     let results = run(&value);
     let end = integers(&results.flows, "end_ns")[0];
     let expected = 300_000_000 + 1_803 + 5 * 7_211 + 2 + 30_000;
@@ -184,8 +185,8 @@ fn a_pause_after_the_handshake_does_not_keep_the_window_small() {
     let flow = json!([{"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": 0, "cc": "reno",
         "connect_ns": 0, "start_ns": 500_000_000, "bytes": 10_000_000}]);
     let mut value = dumbbell(1_000_000_000, flow);
-    value["network"]["stages"][0]["delay_ns"] = json!(2_000_000);
-    value["network"]["stages"][0]["queue_packets"] = json!(1_000);
+    value["network"]["dumbbell"]["stages"][0]["delay_ns"] = json!(2_000_000);
+    value["network"]["dumbbell"]["stages"][0]["queue_packets"] = json!(1_000);
     let time = integers(&run(&value).flows, "end_ns")[0] - 500_000_000;
     // 8 ms at the link's rate, and slow start; with 64 KB a round trip it would take 300 ms.
     assert!((8_000_000..30_000_000).contains(&time), "{time}");
@@ -217,7 +218,7 @@ fn warm_up_is_not_counted() {
 #[test]
 fn acknowledgements_around_the_switch_leave_its_queues_alone() {
     let mut value = strobe(10, 64);
-    value["network"]["ack_bypass_ns"] = json!(0);
+    value["network"]["rdcn"]["ack_bypass_ns"] = json!(0);
     let request = TraceRequest {
         start: Time(0),
         end: Time(u64::MAX),
@@ -252,7 +253,7 @@ fn plans_that_contradict_themselves_are_refused() {
     let refused = |path: &str, wrong: serde_json::Value, why: &str| {
         let mut value = strobe(10, 16);
         *value.pointer_mut(path).expect("a key of the plan") = wrong;
-        let error = Plan::from_json(&value.to_string())
+        let error = Scenario::from_json(&value.to_string())
             .and_then(|plan| etalon_sim::run(&plan, &Control::default()))
             .unwrap_err();
         assert!(error.to_string().contains(why), "{error}");
@@ -266,11 +267,11 @@ fn plans_that_contradict_themselves_are_refused() {
     late[0]["connect_ns"] = json!(1);
     refused("/flows", late, "flow 0 starts before it connects");
     refused("/tcp/hz", json!(0), "hz");
-    refused("/network/host/rate_bps", json!(0), "link rate");
+    refused("/hosts/rate_bps", json!(0), "link rate");
     refused(
         "/schedule/configurations/3/sources",
         json!([1, 0, 1]),
-        "configuration 3",
+        "schedule.configurations[3].sources: rack 1 is the source of two circuits",
     );
 }
 
@@ -301,12 +302,12 @@ fn host_timers_run_faster_by_the_time_dilation_factor() {
     let lone = json!([{"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": 0, "cc": "reno",
         "start_ns": 0, "bytes": 1000}]);
     let mut value = dumbbell(2_000_000_000, lone);
-    value["network"]["host"]["jitter_ns"] = json!(0);
+    value["hosts"]["jitter_ns"] = json!(0);
     let end = |tdf: u64| {
         let mut value = value.clone();
         value["tdf"] = json!(tdf);
         // One packet fits, and the first does not.
-        value["network"]["stages"][0]["queue_packets"] = json!(1);
+        value["network"]["dumbbell"]["stages"][0]["queue_packets"] = json!(1);
         value["flows"]
             .as_array_mut()
             .unwrap()
@@ -329,9 +330,10 @@ fn host_timers_run_faster_by_the_time_dilation_factor() {
 fn circuit_state_reaches_hosts_also_around_the_switch() {
     let utilization = |cc: &str| {
         let mut value = strobe(200, 16);
-        value["network"]["voq"]["resize"] = json!({"packets": 50, "in_advance_ns": 150_000});
-        value["network"]["ece_in_advance_ns"] = json!(150_000);
-        value["network"]["ack_bypass_ns"] = json!(25_000);
+        value["network"]["rdcn"]["voq"]["resize"] =
+            json!({"packets": 50, "in_advance_ns": 150_000});
+        value["network"]["rdcn"]["ece_in_advance_ns"] = json!(150_000);
+        value["network"]["rdcn"]["ack_bypass_ns"] = json!(25_000);
         value["flows"] = bulk(cc, 16);
         floats(&run(&value).pairs, "circuit_utilization")[0]
     };
@@ -342,7 +344,7 @@ fn circuit_state_reaches_hosts_also_around_the_switch() {
 #[test]
 fn small_packets_are_measured_too() {
     let mut value = strobe(20, 16);
-    value["network"]["mtu"] = json!(900);
+    value["hosts"]["mtu"] = json!(900);
     let results = run(&value);
     assert!(floats(&results.pairs, "circuit_utilization")[0] > 0.0);
     assert!(integers(&results.latency, "count").iter().sum::<i64>() > 100);
@@ -418,7 +420,7 @@ fn hdfs_writes_every_file_once_and_twice_more() {
     value["flows"] = json!([]);
     value["end_when_done"] = json!(true);
     value["dfsio"] = json!([{"start_ns": 0, "writers": 6, "file_bytes": 1_000_000, "block_bytes": 600_000,
-        "packet_bytes": 65_536, "window_packets": 4, "placement": {"kind": "hdfs"}, "cc": "cubic", "class": "hdfs"}]);
+        "packet_bytes": 65_536, "window_packets": 4, "placement": "hdfs", "cc": "cubic", "class": "hdfs"}]);
     let results = run(&value);
     assert_eq!(results.meta.digest, run(&value).meta.digest);
     assert_eq!(integers(&results.writes, "bytes_written"), [1_000_000; 6]);

@@ -14,8 +14,7 @@ fn computed(weeks: u64, flows: &Value, control: &Value) -> Value {
     plan["duration_ns"] = json!(weeks * WEEK);
     plan["flows"] = flows.clone();
     let mut whole = json!({"scheduler": "solstice", "estimator": "voq", "window_ns": WEEK, "min_day_ns": 180_000,
-        "night_ns": 20_000, "threshold_bytes": 1_000_000, "only_big": false, "compute_ns": 0, "interval_ns": 0,
-        "report_ns": 0});
+        "night_ns": 20_000, "threshold_bytes": 1_000_000, "only_big": false, "compute_ns": 0, "interval_ns": 0});
     for (key, value) in control.as_object().expect("a table") {
         whole[key] = value.clone();
     }
@@ -67,7 +66,7 @@ fn voqs_hide_what_hosts_announce() {
     // A packet at least; at most 16 of 9014 bytes, and what the hold takes.
     let (voq, _) = largest(&run(&computed(4, &flows, &json!({}))));
     assert!((9014..=21 * 9014).contains(&voq), "{voq}");
-    let adu = json!({"estimator": "adu", "only_big": true});
+    let adu = json!({"estimator": {"adu": {"report_ns": 0}}, "only_big": true});
     let (announced, at) = largest(&run(&computed(4, &flows, &adu)));
     // All but what the packet network carried in the first week, at most 10 Gb/s x 2 ms.
     assert_eq!(at, WEEK);
@@ -83,7 +82,7 @@ fn voqs_hide_what_hosts_announce() {
 fn announcements_take_their_time() {
     let flows = json!([flow(0, 1, 50_000_000, 1_500_000)]);
     let at = |report_ns: u64| {
-        let control = json!({"estimator": "adu", "only_big": true, "report_ns": report_ns});
+        let control = json!({"estimator": {"adu": {"report_ns": report_ns}}, "only_big": true});
         largest(&run(&computed(6, &flows, &control))).1
     };
     assert_eq!(at(400_000), WEEK);
@@ -94,7 +93,7 @@ fn announcements_take_their_time() {
 fn a_connection_demands_nothing_before_its_flow_starts() {
     let mut early = flow(0, 1, 50_000_000, WEEK + 1);
     early["connect_ns"] = json!(0);
-    let control = json!({"estimator": "adu", "only_big": true});
+    let control = json!({"estimator": {"adu": {"report_ns": 0}}, "only_big": true});
     let results = run(&computed(6, &json!([early]), &control));
     assert_eq!(largest(&results).1, 2 * WEEK);
 }
@@ -103,7 +102,7 @@ fn a_connection_demands_nothing_before_its_flow_starts() {
 fn a_killed_flow_demands_nothing() {
     let mut killed = flow(0, 1, 50_000_000, 0);
     killed["stop_ns"] = json!(WEEK + 1000);
-    let control = json!({"estimator": "adu", "only_big": true});
+    let control = json!({"estimator": {"adu": {"report_ns": 0}}, "only_big": true});
     let results = run(&computed(6, &json!([killed]), &control));
     // The week that was computed at the end of the first has days with circuits; no later one has.
     let computed = results.meta.computed.as_ref().unwrap();
@@ -115,7 +114,7 @@ fn a_killed_flow_demands_nothing() {
 
 #[test]
 fn endless_flows_demand_a_send_buffer() {
-    let control = json!({"estimator": "adu", "only_big": true});
+    let control = json!({"estimator": {"adu": {"report_ns": 0}}, "only_big": true});
     let (demand, _) = largest(&run(&computed(4, &bulk("reno", 2), &control)));
     assert_eq!(demand, 2 * (4 << 20));
 }
@@ -124,7 +123,7 @@ fn endless_flows_demand_a_send_buffer() {
 fn a_slow_computation_comes_a_week_late() {
     let flows = json!([flow(0, 1, 50_000_000, 0)]);
     let first_day = |compute_ns: u64| {
-        let control = json!({"estimator": "adu", "only_big": true, "compute_ns": compute_ns});
+        let control = json!({"estimator": {"adu": {"report_ns": 0}}, "only_big": true, "compute_ns": compute_ns});
         let plan = plan(&computed(5, &flows, &control));
         let request = etalon_sim::TraceRequest {
             start: etalon_units::Time(0),
@@ -157,7 +156,11 @@ fn the_same_plan_gives_the_same_weeks() {
             )
         })
         .collect();
-    for estimator in ["voq", "adu", "oracle"] {
+    for estimator in [
+        json!("voq"),
+        json!({"adu": {"report_ns": 0}}),
+        json!("oracle"),
+    ] {
         let plan = computed(10, &flows, &json!({"estimator": estimator}));
         assert_eq!(
             run(&plan).meta.digest,

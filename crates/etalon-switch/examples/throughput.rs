@@ -24,9 +24,8 @@ impl Sink<u32> for Count {
     }
 }
 
-fn config(racks: u16) -> Config {
-    Config {
-        racks,
+fn config() -> Rdcn {
+    Rdcn {
         packet: PacketNetwork {
             rate: Rate::from_gbps(10),
             up_delay: Span::from_micros(5),
@@ -45,6 +44,7 @@ fn config(racks: u16) -> Config {
         },
         marking: None,
         ece_in_advance: None,
+        ack_bypass: None,
     }
 }
 
@@ -67,8 +67,8 @@ fn rotor(racks: u16, circuits: bool) -> Schedule {
 
 /// Every rack sends to the others in turn, at the rate of its uplink or a little below what circuits carry.
 fn run(name: &str, racks: u16, circuits: bool, packets: u64) {
-    let mut switch = Switch::new(config(racks), rotor(racks, circuits), Time::ZERO)
-        .expect("a sound configuration");
+    let mut switch =
+        Switch::new(&config(), &rotor(racks, circuits), Time::ZERO).expect("a sound configuration");
     let mut sink = Count::default();
     let gap = if circuits { Span(1_100) } else { Span(7_300) };
     let started = Instant::now();

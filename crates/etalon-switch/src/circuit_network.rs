@@ -8,7 +8,7 @@ use crate::agenda::Kind;
 use crate::link::Link;
 use crate::pool::PacketId;
 use crate::switch::Core;
-use crate::{Config, Event, Pair, Plane, Probe, QueueId, Sink};
+use crate::{Event, Pair, Plane, Probe, QueueId, Rdcn, Sink};
 
 /// For each rack the circuit that ends there.
 #[derive(Debug)]
@@ -23,10 +23,10 @@ pub(crate) struct CircuitFabric {
 }
 
 impl CircuitFabric {
-    pub(crate) fn new(config: &Config) -> CircuitFabric {
+    pub(crate) fn new(config: &Rdcn, racks: u16) -> CircuitFabric {
         let circuit = &config.circuit;
         CircuitFabric {
-            links: (0..config.racks)
+            links: (0..racks)
                 .map(|rack| {
                     Link::new(
                         circuit.rate,
@@ -37,8 +37,8 @@ impl CircuitFabric {
                     )
                 })
                 .collect(),
-            source_of: alloc::vec![None; usize::from(config.racks)],
-            source_free_at: alloc::vec![Time::ZERO; usize::from(config.racks)],
+            source_of: alloc::vec![None; usize::from(racks)],
+            source_free_at: alloc::vec![Time::ZERO; usize::from(racks)],
         }
     }
 

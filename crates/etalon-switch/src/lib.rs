@@ -12,23 +12,21 @@ extern crate alloc;
 
 mod agenda;
 mod circuit_network;
-mod config;
-mod config_error;
 mod executor;
 mod link;
 mod packet;
 mod packet_network;
 mod pool;
 mod round_robin;
-mod schedule;
 mod sink;
 mod switch;
 mod voq;
 
-pub use config::{CircuitNetwork, Config, Marking, PLANES, PacketNetwork, Resize, VoqConfig};
-pub use config_error::ConfigError;
-pub use etalon_events::{DropReason, Event, HostId, Pair, Plane, Probe, QueueId};
+pub use etalon_events::{DropReason, Event, Plane, Probe, QueueId};
+pub use etalon_scenario::{
+    CircuitNetwork, ConfigError, Configuration, HostId, Marking, Matching, PacketNetwork, Pair,
+    PairVoq, Rdcn, Resize, Schedule, ScheduleError, VoqConfig,
+};
 pub use packet::{Arrival, Packet};
-pub use schedule::{Configuration, Matching, Schedule, ScheduleError};
 pub use sink::{Departure, Sink};
 pub use switch::Switch;

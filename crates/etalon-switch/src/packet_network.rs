@@ -9,7 +9,7 @@ use crate::link::Link;
 use crate::pool::{PacketId, Queue};
 use crate::round_robin::RoundRobin;
 use crate::switch::Core;
-use crate::{Config, Event, Pair, Plane, Probe, QueueId, Sink};
+use crate::{Event, Pair, Plane, Probe, QueueId, Rdcn, Sink};
 
 /// One switch with a link from and to each ToR.
 #[derive(Debug)]
@@ -29,24 +29,20 @@ pub(crate) struct PacketFabric {
 }
 
 impl PacketFabric {
-    pub(crate) fn new(config: &Config) -> PacketFabric {
-        let racks = usize::from(config.racks);
+    pub(crate) fn new(config: &Rdcn, racks: u16) -> PacketFabric {
+        let count = usize::from(racks);
         let packet = &config.packet;
-        let turns = || {
-            (0..config.racks)
-                .map(|_| RoundRobin::new(config.racks))
-                .collect()
-        };
+        let turns = || (0..racks).map(|_| RoundRobin::new(racks)).collect();
         let links = |delay, free, arrival| {
-            (0..config.racks)
+            (0..racks)
                 .map(|rack| Link::new(packet.rate, delay, rack, free, arrival))
                 .collect()
         };
         PacketFabric {
-            racks,
+            racks: count,
             uplinks: links(packet.up_delay, Kind::UplinkFree, Kind::UplinkArrival),
             open: turns(),
-            internal: alloc::vec![Queue::new(); racks * racks],
+            internal: alloc::vec![Queue::new(); count * count],
             internal_capacity: packet.internal_queue,
             waiting: turns(),
             downlinks: links(packet.down_delay, Kind::DownlinkFree, Kind::DownlinkArrival),

@@ -11,8 +11,8 @@ use crate::packet_network::PacketFabric;
 use crate::pool::{Entry, PacketId, Pool};
 use crate::voq::Voqs;
 use crate::{
-    Arrival, Config, ConfigError, Departure, DropReason, Event, Packet, Pair, Plane, Probe,
-    QueueId, Schedule, Sink,
+    Arrival, ConfigError, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Rdcn,
+    Schedule, Sink,
 };
 
 /// What both networks work with.
@@ -70,25 +70,25 @@ impl<H: Copy> Switch<H> {
     /// An empty switch whose first week starts at `start`. Until then there are no circuits and all gates are open.
     ///
     /// # Errors
-    /// [`ConfigError`] if the configuration makes no sense or the schedule is for another number of racks.
-    pub fn new(config: Config, schedule: Schedule, start: Time) -> Result<Switch<H>, ConfigError> {
-        config.check()?;
-        check_racks(config.racks, &schedule)?;
+    /// [`ConfigError`] if the configuration makes no sense for as many racks as the schedule has.
+    pub fn new(config: &Rdcn, schedule: &Schedule, start: Time) -> Result<Switch<H>, ConfigError> {
+        let racks = schedule.racks();
+        config.check(racks)?;
         let leads = Leads {
             big: config.voq.resize.map(|resize| resize.in_advance),
             near: config.ece_in_advance,
         };
         let mut switch = Switch {
             core: Core {
-                agenda: Agenda::new(config.racks),
+                agenda: Agenda::new(racks),
                 pool: Pool::new(),
-                voqs: Voqs::new(&config),
+                voqs: Voqs::new(config, racks),
             },
-            packet: PacketFabric::new(&config),
-            circuit: CircuitFabric::new(&config),
-            executor: Executor::new(Week::compile(&schedule, leads), start),
+            packet: PacketFabric::new(config, racks),
+            circuit: CircuitFabric::new(config, racks),
+            executor: Executor::new(Week::compile(schedule, leads), start),
             leads,
-            racks: config.racks,
+            racks,
             delays: Delays {
                 circuit: config.circuit.delay,
                 up: config.packet.up_delay,

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::executor::Signal;
 use crate::pool::{PacketId, Pool, Queue};
-use crate::{Config, Marking, Pair};
+use crate::{Marking, Pair, PairVoq, Rdcn};
 
 /// The virtual output queue of one rack pair.
 #[derive(Clone, Copy, Debug)]
@@ -103,8 +103,8 @@ pub(crate) struct Voqs {
 
 impl Voqs {
     /// Empty VOQs; `config` must have been checked.
-    pub(crate) fn new(config: &Config) -> Voqs {
-        let racks = usize::from(config.racks);
+    pub(crate) fn new(config: &Rdcn, racks: u16) -> Voqs {
+        let racks = usize::from(racks);
         let voq = Voq {
             queue: Queue::new(),
             hold: Queue::new(),
@@ -120,7 +120,7 @@ impl Voqs {
             marking: config.marking,
             hold_capacity: config.packet.hold_queue,
         };
-        for &(pair, packets) in &config.voq.pairs {
+        for &PairVoq { pair, packets } in &config.voq.pairs {
             let voq = voqs.get_mut(pair);
             voq.ordinary = packets;
             voq.capacity = packets;

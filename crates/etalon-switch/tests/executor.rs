@@ -69,7 +69,7 @@ fn what_ends_comes_before_what_starts() {
 
 #[test]
 fn before_the_first_week_there_is_only_the_packet_network() {
-    let mut switch = Switch::new(config(), week(&[&[(0, 1)]]), Time(1_000_000)).unwrap();
+    let mut switch = Switch::new(&config(), &week(&[&[(0, 1)]]), Time(1_000_000)).unwrap();
     assert_eq!(switch.next_event(), Time(1_000_000));
     let mut log = Log::default();
     let packet = packet(1, pair(0, 1), 9014, false);
@@ -161,18 +161,19 @@ fn adoption_sets_gates_capacities_and_ece() {
 
 #[test]
 fn what_makes_no_sense_is_refused_with_a_sentence() {
-    let refused = |change: fn(&mut Config)| {
+    let refused = |change: fn(&mut Rdcn)| {
         let mut config = config();
         change(&mut config);
-        Switch::<u32>::new(config, week(&[&[]]), Time::ZERO)
+        Switch::<u32>::new(&config, &week(&[&[]]), Time::ZERO)
             .unwrap_err()
             .to_string()
     };
     for (text, part) in [
-        (refused(|c| c.racks = 1), "at least 2 racks, not 1"),
         (
-            refused(|c| c.racks = 4),
-            "schedule is for 3 racks, the switch has 4",
+            Switch::<u32>::new(&config(), &Schedule::idle(1), Time::ZERO)
+                .unwrap_err()
+                .to_string(),
+            "at least 2 racks, not 1",
         ),
         (
             refused(|c| c.packet.rate = Rate(0)),
@@ -197,15 +198,15 @@ fn what_makes_no_sense_is_refused_with_a_sentence() {
             "from 16 to 15 packets",
         ),
         (
-            refused(|c| c.voq.pairs = vec![(pair(0, 3), 4)]),
+            refused(|c| c.voq.pairs = vec![own((0, 3, 4))]),
             "0 -> 3, which does not exist",
         ),
         (
-            refused(|c| c.voq.pairs = vec![(pair(0, 1), 0)]),
+            refused(|c| c.voq.pairs = vec![own((0, 1, 0))]),
             "0 -> 1 must hold at least 1 packet",
         ),
         (
-            refused(|c| c.voq.pairs = vec![(pair(0, 1), 4), (pair(1, 0), 4), (pair(0, 1), 4)]),
+            refused(|c| c.voq.pairs = [(0, 1, 4), (1, 0, 4), (0, 1, 4)].map(own).to_vec()),
             "two VOQ capacities are given for the pair 0 -> 1",
         ),
     ] {

@@ -115,7 +115,7 @@ fn the_packet_in_transmission_does_not_count() {
 /// Racks 0 and 2 send to rack 1 at full rate; each internal queue has room for one packet. From 6 us on two packets
 /// reach the packet switch each microsecond and one leaves. At 8 us the second packet of rack 2 waits, and its third
 /// is the first to find no room.
-fn overload(config: Config, schedule: Schedule) -> Bench {
+fn overload(config: Rdcn, schedule: Schedule) -> Bench {
     let mut bench = Bench::new(config, schedule);
     for handle in 0..14 {
         bench.send(0, handle, pair(0, 1), MICROSECOND, false);

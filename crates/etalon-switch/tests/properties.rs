@@ -14,7 +14,7 @@ const RACKS: u16 = 4;
 /// Two schedules, the time at which the second is handed over, and arrivals (gap to the one before, pair, ECT).
 #[derive(Clone, Debug)]
 struct Case {
-    config: Config,
+    config: Rdcn,
     schedule: Schedule,
     other: Schedule,
     adopt_at: usize,
@@ -47,7 +47,7 @@ fn schedule() -> impl Strategy<Value = Schedule> {
     proptest::collection::vec(configuration, 1..6).prop_map(|c| Schedule::new(c).unwrap())
 }
 
-fn any_config() -> impl Strategy<Value = Config> {
+fn any_config() -> impl Strategy<Value = Rdcn> {
     let pair_capacity = (0..RACKS, 0..RACKS, 1..20u32);
     (
         (1..12u32, proptest::option::of((0..12u32, 0..40_000u64))),
@@ -60,14 +60,16 @@ fn any_config() -> impl Strategy<Value = Config> {
     )
         .prop_map(|(voq, queues, delays, marking, ece, own, gbps)| {
             let mut config = config();
-            config.racks = RACKS;
             config.voq.packets = voq.0;
             config.voq.resize = voq.1.map(|(more, tau)| Resize {
                 packets: voq.0 + more,
                 in_advance: Span(tau),
             });
             config.voq.pairs = own
-                .map(|(src, dst, packets)| (pair(src, dst), packets))
+                .map(|(src, dst, packets)| PairVoq {
+                    pair: pair(src, dst),
+                    packets,
+                })
                 .into_iter()
                 .collect();
             (config.packet.internal_queue, config.packet.hold_queue) = queues;
@@ -210,8 +212,8 @@ proptest! {
         let mut capacity = BTreeMap::new();
         let mut length = BTreeMap::<_, u32>::new();
         let own = |pair| {
-            let own = case.config.voq.pairs.iter().find(|own| own.0 == pair);
-            own.map_or(case.config.voq.packets, |own| own.1)
+            let own = case.config.voq.pairs.iter().find(|own| own.pair == pair);
+            own.map_or(case.config.voq.packets, |own| own.packets)
         };
         for (time, out) in bench.pick(Some) {
             let (pair, len) = match out {
@@ -360,7 +362,6 @@ proptest! {
         pair in (0..RACKS, 0..RACKS).prop_map(|(src, dst)| pair(src, dst)),
     ) {
         let mut config = config();
-        config.racks = RACKS;
         config.voq.resize = Some(Resize { packets: 50, in_advance: Span(tau) });
         let (days, instants) = three_weeks(&schedule, pair);
         let week = schedule.week().as_nanos();

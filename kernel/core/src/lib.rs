@@ -14,8 +14,8 @@ use alloc::string::ToString;
 use core::ffi::c_char;
 use core::slice;
 
-use etalon_driver::setup::{CC_NAME_MAX, Setup};
 use etalon_driver::{Driver, Sent, Socket};
+use etalon_scenario::{CC_NAME_MAX, Setup};
 use etalon_units::Time;
 
 use crate::kernel::Kernel;
@@ -113,31 +113,33 @@ pub unsafe extern "C" fn etalon_core_new(
 /// Fills in `info`.
 #[unsafe(no_mangle)]
 pub extern "C" fn etalon_core_info(core: &Core, info: &mut Info) {
-    let setup = core.driver.setup();
+    let scenario = core.driver.scenario();
     *info = Info {
-        racks: setup.racks.into(),
-        hosts: setup.hosts.into(),
-        mtu: setup.mtu.into(),
-        flows: setup.flows.len() as u32,
-        pacing: setup.tcp.pacing.into(),
+        racks: scenario.hosts.racks.into(),
+        hosts: scenario.hosts.per_rack.into(),
+        mtu: scenario.hosts.mtu.into(),
+        flows: scenario.flows.len() as u32,
+        pacing: scenario.tcp.pacing.into(),
     };
 }
 
 /// Fills in a flow.
 #[unsafe(no_mangle)]
 pub extern "C" fn etalon_core_flow(core: &Core, index: u32, flow: &mut Flow) -> bool {
-    let Some(setup) = core.driver.setup().flows.get(index as usize) else {
+    let scenario = core.driver.scenario();
+    let Some(planned) = scenario.flows.get(index as usize) else {
         return false;
     };
+    let host = |host| scenario.hosts.index(host);
     let mut cc = [0; CC_NAME_MAX + 1];
-    cc[..setup.cc.len()].copy_from_slice(setup.cc.as_bytes());
+    cc[..planned.cc.len()].copy_from_slice(planned.cc.as_bytes());
     *flow = Flow {
-        src: setup.src,
-        dst: setup.dst,
-        connect: setup.connect.0,
-        start: setup.start.0,
-        stop: setup.stop.map_or(u64::MAX, |time| time.0),
-        bytes: setup.bytes.unwrap_or(u64::MAX),
+        src: host(planned.src()),
+        dst: host(planned.dst()),
+        connect: planned.connects().0,
+        start: planned.start.0,
+        stop: planned.stop.map_or(u64::MAX, |time| time.0),
+        bytes: planned.bytes.unwrap_or(u64::MAX),
         cc,
     };
     true

@@ -64,7 +64,7 @@ def draw(run: RunLike | PlanLike, ax: Axes | None = None) -> Figure:
         ValueError: if the plan has no circuits.
     """
     resolved = _plan(run)
-    week, racks = _week_of(resolved), resolved["network"]["racks"]
+    week, racks = _week_of(resolved), resolved["hosts"]["racks"]
     pair = weeks.measured_pair(resolved)
     colours = _colours(racks)
     ax = style.axes(ax, height=min(0.9 + 0.2 * (racks + 1), 3.4))
@@ -122,7 +122,7 @@ def interactive(run: RunLike | PlanLike) -> WebFigure:
     from etalon.figures import web
 
     resolved = _plan(run)
-    week, racks = _week_of(resolved), resolved["network"]["racks"]
+    week, racks = _week_of(resolved), resolved["hosts"]["racks"]
     pair = weeks.measured_pair(resolved)
     colours = _colours(racks)
     figure = web.panels()

@@ -40,7 +40,7 @@ def baselines(resolved: Mapping[str, Any], flows: int, until_us: float) -> Basel
     src, dst = weeks.measured_pair(resolved)
     if week is None or not week.days(src, dst):
         return None
-    network = resolved["network"]
+    network = resolved["network"]["rdcn"]
     packet, circuit = (
         network[kind]["rate_bps"] / 8e9 / flows for kind in ("packet", "circuit")
     )  # bytes/ns
@@ -73,7 +73,7 @@ def baselines(resolved: Mapping[str, Any], flows: int, until_us: float) -> Basel
 def _flow_count(resolved: Mapping[str, Any]) -> int:
     src, dst = weeks.measured_pair(resolved)
     count = sum((flow["src_rack"], flow["dst_rack"]) == (src, dst) for flow in resolved["flows"])
-    return count or resolved["network"]["hosts"]
+    return count or resolved["hosts"]["per_rack"]
 
 
 def _thin(frame: pl.DataFrame, span_us: tuple[float, float] | None, points: int) -> pl.DataFrame:

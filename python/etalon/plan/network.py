@@ -46,6 +46,9 @@ class Hosts(Table):
     """Delay between TCP and the wire."""
     jitter: Time = 1 * US
     """Uniform random addition to the delay, without reordering. Exact timing would lock flows out."""
+    downlink_queue: int | None = Field(default=None, strict=True, ge=1, le=1_000_000)
+    """Packets that fit into the queue of the link from a ToR switch to a host, which is as fast as the host's own, the one in
+    transmission included. Without it, packets reach their hosts as they leave the network, as on the papers' testbeds."""
 
 
 class Resize(Table):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from etalon.plan.experiment import Experiment
-from etalon.plan.network import Dumbbell, Hosts, Network, Stage
+from etalon.plan.network import Dumbbell, Network, Stage
 from etalon.plan.tcp import Tcp
 
 
@@ -17,7 +17,10 @@ def resolve(plan: Experiment) -> dict[str, Any]:
         "tdf": plan.tdf,
         "duration_ns": plan.duration,
         "warmup_ns": plan.warmup,
-        "network": _rdcn(network) if isinstance(network, Network) else _dumbbell(network),
+        "hosts": _hosts(network),
+        "network": {"rdcn": _rdcn(network)}
+        if isinstance(network, Network)
+        else {"dumbbell": _dumbbell(network)},
         "schedule": _week(plan),
         "tcp": _tcp(plan.tcp),
         "flows": plan.flows,
@@ -47,10 +50,6 @@ def week_ns(plan: Experiment) -> int:
 def _rdcn(network: Network) -> dict[str, Any]:
     packet, circuit, voq, resize = network.packet, network.circuit, network.voq, network.voq.resize
     return {
-        "kind": "rdcn",
-        "racks": network.racks,
-        "hosts": network.hosts,
-        "mtu": network.mtu,
         "packet": {
             "rate_bps": packet.rate,
             "up_delay_ns": packet.delay,
@@ -62,12 +61,11 @@ def _rdcn(network: Network) -> dict[str, Any]:
         "voq": {
             "packets": voq.packets,
             "resize": resize and {"packets": resize.packets, "in_advance_ns": resize.before},
-            "pairs": [{"src": p.src, "dst": p.dst, "packets": p.packets} for p in voq.pairs],
+            "pairs": [{"pair": [p.src, p.dst], "packets": p.packets} for p in voq.pairs],
         },
         "marking": network.marking and network.marking.model_dump(),
         "ece_in_advance_ns": network.ece.before if network.ece else None,
         "ack_bypass_ns": network.ack_bypass,
-        "host": _host(network.host),
     }
 
 
@@ -78,10 +76,6 @@ def _dumbbell(network: Dumbbell) -> dict[str, Any]:
     else:
         back = [_stage(stage) for stage in network.return_path]
     return {
-        "kind": "dumbbell",
-        "hosts": network.hosts,
-        "mtu": network.mtu,
-        "host": _host(network.host),
         "stages": [_stage(stage) for stage in network.path],
         "return_stages": back,
     }
@@ -91,8 +85,16 @@ def _stage(stage: Stage) -> dict[str, Any]:
     return {"rate_bps": stage.rate, "queue_packets": stage.queue, "delay_ns": stage.delay}
 
 
-def _host(host: Hosts) -> dict[str, Any]:
-    return {"rate_bps": host.rate, "delay_ns": host.delay, "jitter_ns": host.jitter}
+def _hosts(network: Network | Dumbbell) -> dict[str, Any]:
+    return {
+        "racks": network.racks,
+        "per_rack": network.hosts,
+        "mtu": network.mtu,
+        "rate_bps": network.host.rate,
+        "delay_ns": network.host.delay,
+        "jitter_ns": network.host.jitter,
+        "downlink_packets": network.host.downlink_queue,
+    }
 
 
 def _tcp(tcp: Tcp) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
@@ -46,28 +45,28 @@ def _ideal(plan: dict[str, Any]) -> tuple[float, float, float, int]:
     that is always up, or the packet network), and half a round trip for the last of them. Each half is as long as the
     network with the shorter delay takes. What TCP's windows add is no part of it.
     """
-    network = plan["network"]
-    host = network["host"]
-    mss = network["mtu"] - 40 - (TIMESTAMPS if plan["tcp"]["timestamps"] else 0)
-    if network["kind"] == "dumbbell":
-        there = sum(stage["delay_ns"] for stage in network["stages"])
-        back = sum(stage["delay_ns"] for stage in network["return_stages"])
-        rates = [stage["rate_bps"] for stage in network["stages"] if stage["rate_bps"]]
+    hosts, network = plan["hosts"], plan["network"]
+    mss = hosts["mtu"] - 40 - (TIMESTAMPS if plan["tcp"]["timestamps"] else 0)
+    if "dumbbell" in network:
+        path = network["dumbbell"]["stages"]
+        there = sum(stage["delay_ns"] for stage in path)
+        back = sum(stage["delay_ns"] for stage in network["dumbbell"]["return_stages"])
+        rates = [stage["rate_bps"] for stage in path if stage["rate_bps"]]
         rate = min(rates)
     else:
-        packet, circuit = network["packet"], network["circuit"]
+        packet, circuit = network["rdcn"]["packet"], network["rdcn"]["circuit"]
         there, rate = packet["up_delay_ns"] + packet["down_delay_ns"], packet["rate_bps"]
         if plan["schedule"] is not None:
             there, rate = min(there, circuit["delay_ns"]), max(rate, circuit["rate_bps"])
         back = there
-    rate = min(rate, host["rate_bps"])
+    rate = min(rate, hosts["rate_bps"])
     header = mss + ETHERNET_AND_IP + TCP_HEADER + (TIMESTAMPS if plan["tcp"]["timestamps"] else 0)
     per_byte = 8e9 / rate
-    fixed = 2 * (host["delay_ns"] + there) + host["delay_ns"] + back
+    fixed = 2 * (hosts["delay_ns"] + there) + hosts["delay_ns"] + back
     return fixed, per_byte, (header - mss) * per_byte, mss
 
 
-def by_class(rows: pl.DataFrame, planes: Iterable[str]) -> pl.DataFrame:
+def by_class(rows: pl.DataFrame) -> pl.DataFrame:
     """One row a class of the flows of `completions`, in alphabetical order; flows without a class have an empty one.
 
     Completion times in microseconds, of the flows that finished; `lasted` counts the others too, with the time they
@@ -92,7 +91,8 @@ def by_class(rows: pl.DataFrame, planes: Iterable[str]) -> pl.DataFrame:
             pl.col("throughput_bps").median(),
             pl.col("bytes").sum(),
             pl.col("bytes_delivered").sum(),
-            *(pl.col(f"{plane}_bytes").sum() for plane in planes),
+            pl.col("packet_bytes").sum(),
+            pl.col("circuit_bytes").sum(),
             pl.when(pl.col("fct_us").is_null())
             .then(pl.col("bytes") - pl.col("bytes_delivered"))
             .otherwise(0)

@@ -1,20 +1,22 @@
+use alloc::collections::BTreeMap;
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::cmp::Reverse;
 
 use etalon_events::Record;
-use etalon_switch::{
-    Arrival, CircuitNetwork, Config, Configuration, Departure, DropReason, HostId, Marking,
-    Matching, PacketNetwork, Resize, Schedule, Sink, Switch, VoqConfig,
+use etalon_scenario::{
+    Capture, CircuitNetwork, Configuration, Dumbbell, Flow, HostId, Hosts, Marking, Matching,
+    Measure, Network as Kind, PacketNetwork, Rdcn, Resize, Schedule, Stage, Tcp, VoqConfig, Weeks,
 };
+use etalon_switch::{Arrival, Departure, DropReason, Sink, Switch};
 use etalon_units::Rate;
 use proptest::prelude::*;
 
 mod weeks;
 
 use super::*;
-use crate::setup::{Capture, FlowSetup, HostSetup, StageSetup, TcpSetup};
 
 /// What the driver said, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,68 +97,105 @@ impl Environment for Listener {
 
 /// Two racks of two hosts, small queues, a circuit each way in turn.
 fn setup() -> Setup {
+    let scenario = scenario();
+    Setup {
+        end: scenario.end(),
+        capture: None,
+        scenario,
+    }
+}
+
+/// [`setup`] with a change of its scenario.
+fn changed(change: impl FnOnce(&mut Scenario)) -> Setup {
+    let mut setup = setup();
+    change(&mut setup.scenario);
+    setup
+}
+
+fn scenario() -> Scenario {
     let day = |sources: [Option<u16>; 2]| Configuration {
         matching: Matching::new(sources.to_vec()).unwrap(),
         day: Span::from_micros(90),
         night: Span::from_micros(10),
     };
-    Setup {
+    Scenario {
         seed: 7,
         tdf: 1,
-        warmup: Time(100_000),
-        end: Time(1_000_000),
-        racks: 2,
-        hosts: 2,
-        mtu: 9000,
-        host: HostSetup {
+        warmup: Span(100_000),
+        duration: Span(1_000_000),
+        hosts: Hosts {
+            racks: 2,
+            per_rack: 2,
+            mtu: 9000,
             rate: Rate::from_gbps(10),
             delay: Span(2_000),
             jitter: Span(1_000),
+            downlink_queue: None,
         },
-        network: NetworkSetup::Rdcn {
-            config: Config {
-                racks: 2,
-                packet: PacketNetwork {
-                    rate: Rate::from_gbps(10),
-                    up_delay: Span(2_500),
-                    down_delay: Span(2_500),
-                    internal_queue: 2,
-                    hold_queue: 2,
-                },
-                circuit: CircuitNetwork {
-                    rate: Rate::from_gbps(80),
-                    delay: Span(10_000),
-                },
-                voq: VoqConfig {
-                    packets: 4,
-                    resize: Some(Resize {
-                        packets: 8,
-                        in_advance: Span(20_000),
-                    }),
-                    pairs: vec![],
-                },
-                marking: Some(Marking {
-                    threshold: 2,
-                    threshold_big: 6,
-                }),
-                ece_in_advance: Some(Span(20_000)),
+        network: Kind::Rdcn(Rdcn {
+            packet: PacketNetwork {
+                rate: Rate::from_gbps(10),
+                up_delay: Span(2_500),
+                down_delay: Span(2_500),
+                internal_queue: 2,
+                hold_queue: 2,
             },
-            schedule: Schedule::new(vec![day([None, Some(0)]), day([Some(1), None])]).unwrap(),
+            circuit: CircuitNetwork {
+                rate: Rate::from_gbps(80),
+                delay: Span(10_000),
+            },
+            voq: VoqConfig {
+                packets: 4,
+                resize: Some(Resize {
+                    packets: 8,
+                    in_advance: Span(20_000),
+                }),
+                pairs: vec![],
+            },
+            marking: Some(Marking {
+                threshold: 2,
+                threshold_big: 6,
+            }),
+            ece_in_advance: Some(Span(20_000)),
+            ack_bypass: None,
+        }),
+        schedule: Some(Weeks {
+            first: Schedule::new(vec![day([None, Some(0)]), day([Some(1), None])]).unwrap(),
             control: None,
-            bypass: None,
+        }),
+        tcp: Tcp {
+            hz: 250,
+            min_rto: Span::from_millis(200),
+            initial_cwnd: 10,
+            min_delayed_ack: Span::from_millis(40),
+            max_delayed_ack: Span::from_millis(200),
+            receive_buffer_bytes: 65_536,
+            max_receive_buffer_bytes: 3 << 20,
+            sack: true,
+            timestamps: true,
+            ecn: false,
+            pacing: false,
         },
-        flows: vec![FlowSetup {
-            src: 0,
-            dst: 2,
+        flows: vec![Flow {
+            src_rack: 0,
+            src_host: 0,
+            dst_rack: 1,
+            dst_host: 0,
             cc: "cubic".into(),
-            connect: Time(0),
+            cc_params: BTreeMap::new(),
+            connect: None,
             start: Time(0),
             stop: None,
             bytes: None,
+            class: String::new(),
         }],
-        tcp: TcpSetup { pacing: false },
-        capture: None,
+        programs: vec![],
+        dfsio: vec![],
         end_when_done: false,
+        measure: Measure {
+            pair: Pair { src: 0, dst: 1 },
+            weeks_per_run: 3,
+        },
     }
 }
 
@@ -170,10 +209,10 @@ fn run(setup: &Setup, packets: &[(u64, u32, Sent)]) -> Listener {
     driver.start(EPOCH);
     let mut waiting: Vec<_> = packets.iter().copied().rev().collect();
     waiting.sort_by_key(|(time, ..)| Reverse(*time));
-    let mut busy = vec![false; setup.host_count() as usize];
+    let mut busy = vec![false; setup.scenario.hosts.count() as usize];
     let mut heard = 0;
     loop {
-        let kernel = |time: u64| EPOCH + time * setup.tdf;
+        let kernel = |time: u64| EPOCH + time * setup.scenario.tdf;
         let can_go = |(_, host, _): &(u64, u32, Sent)| !busy[*host as usize];
         let send = waiting.iter().rposition(can_go);
         let send_at = send.map_or(u64::MAX, |i| kernel(waiting[i].0).max(env.clock.get()));
@@ -233,15 +272,13 @@ impl Sink<()> for Nowhere {
 
 /// What a switch alone does with the arrivals that a log tells of.
 fn replay(setup: &Setup, log: &[(Time, Event)]) -> Vec<(Time, Event)> {
-    let NetworkSetup::Rdcn {
-        config, schedule, ..
-    } = &setup.network
-    else {
+    let Kind::Rdcn(rdcn) = &setup.scenario.network else {
         panic!("there is no switch");
     };
+    let week = setup.scenario.first_week();
     let env = Listener::default();
     let mut probe = Listener(|now, event: Event| env.log(&event.at(now)));
-    let mut switch = Switch::new(config.clone(), schedule.clone(), Time::ZERO).unwrap();
+    let mut switch = Switch::new(rdcn, &week, Time::ZERO).unwrap();
     for (time, event) in log {
         let Event::Entered { packet } = event else {
             continue;
@@ -274,16 +311,16 @@ fn is_of_the_switch(event: &Event) -> bool {
 }
 
 /// Three stages one way, two the other.
-fn dumbbell() -> NetworkSetup {
-    let stage = |gbps: Option<u64>, delay| StageSetup {
+fn dumbbell() -> Kind {
+    let stage = |gbps: Option<u64>, delay| Stage {
         rate: gbps.map(Rate::from_gbps),
-        packets: Some(5),
+        queue_packets: Some(5),
         delay: Span(delay),
     };
-    NetworkSetup::Dumbbell {
+    Kind::Dumbbell(Dumbbell {
         stages: vec![stage(Some(20), 300), stage(Some(10), 5000), stage(None, 40)],
-        back: vec![stage(Some(10), 1000), stage(Some(40), 0)],
-    }
+        return_stages: vec![stage(Some(10), 1000), stage(Some(40), 0)],
+    })
 }
 
 proptest! {
@@ -291,7 +328,7 @@ proptest! {
 
     #[test]
     fn the_switch_does_what_it_does_alone(packets in packets(), tdf in 1u64..30) {
-        let setup = Setup { tdf, ..setup() };
+        let setup = changed(|s| s.tdf = tdf);
         let log = run(&setup, &packets).events();
         let of_switch: Vec<_> = log.iter().copied().filter(|(_, e)| is_of_the_switch(e)).collect();
         prop_assert_eq!(of_switch, replay(&setup, &log));
@@ -320,12 +357,13 @@ proptest! {
         bypass in prop::option::of(0u64..20_000),
         is_dumbbell in any::<bool>(),
     ) {
-        let mut setup = Setup { tdf, ..setup() };
-        if let NetworkSetup::Rdcn { bypass: around, .. } = &mut setup.network {
-            *around = bypass.map(Span);
+        let mut setup = changed(|s| s.tdf = tdf);
+        if let Kind::Rdcn(rdcn) = &mut setup.scenario.network {
+            rdcn.ack_bypass = bypass.map(Span);
         }
         if is_dumbbell {
-            setup.network = dumbbell();
+            setup.scenario.network = dumbbell();
+            setup.scenario.schedule = None;
         }
         let mut packets = packets;
         for (time, _, sent) in &mut packets {
@@ -357,7 +395,7 @@ proptest! {
     /// Without jitter, what happens in virtual time does not depend on how fast hosts' clocks run.
     #[test]
     fn dilation_changes_the_kernel_s_clock_only(packets in packets(), tdf in 2u64..30) {
-        let (plain, dilated) = (setup(), Setup { tdf, ..setup() });
+        let (plain, dilated) = (setup(), changed(|s| s.tdf = tdf));
         let (plain, dilated) = (run(&plain, &packets), run(&dilated, &packets));
         prop_assert_eq!(plain.events(), dilated.events());
         let stretch = |t: &u64| EPOCH + (t - EPOCH) * tdf;
@@ -378,7 +416,7 @@ fn a_packet_of_9000_bytes_occupies_a_nic_of_10_gbps_for_7211_ns() {
 
 #[test]
 fn packets_are_sent_when_virtual_time_reaches_the_kernel_s() {
-    let setup = Setup { tdf: 20, ..setup() };
+    let setup = changed(|s| s.tdf = 20);
     let env = Listener::default();
     let mut driver = Driver::new(setup).unwrap();
     driver.start(EPOCH);
@@ -505,7 +543,7 @@ fn flows_are_known_by_ports_and_hosts() {
 #[test]
 fn a_sender_s_window_is_logged_when_it_changes() {
     let env = Listener::default();
-    let mut driver = Driver::new(Setup { tdf: 2, ..setup() }).unwrap();
+    let mut driver = Driver::new(changed(|s| s.tdf = 2)).unwrap();
     driver.start(EPOCH);
     for (i, cwnd) in [10, 10, 11].into_iter().enumerate() {
         let sent = Sent {
@@ -573,13 +611,7 @@ fn packets_are_marked_then_captured_then_delivered() {
 
 #[test]
 fn hosts_of_a_rack_reach_each_other_without_the_network() {
-    let setup = Setup {
-        host: HostSetup {
-            jitter: Span::ZERO,
-            ..setup().host
-        },
-        ..setup()
-    };
+    let setup = changed(|s| s.hosts.jitter = Span::ZERO);
     let env = run(&setup, &[(0, 0, packet(1, 1, 1250))]);
     let delivered = env.times(|s| *s == Said::Deliver(1, 1));
     assert_eq!(delivered, [EPOCH + 1000 + 2000]);
@@ -587,23 +619,21 @@ fn hosts_of_a_rack_reach_each_other_without_the_network() {
 
 #[test]
 fn a_dumbbell_has_stages() {
-    let stage = |rate: u64, packets| StageSetup {
-        rate: Some(Rate::from_gbps(rate)),
-        packets: Some(packets),
+    let stage = Stage {
+        rate: Some(Rate::from_gbps(10)),
+        queue_packets: Some(2),
         delay: Span(5000),
     };
-    let setup = Setup {
-        host: HostSetup {
-            rate: Rate::from_gbps(100),
-            delay: Span(0),
-            jitter: Span::ZERO,
-        },
-        network: NetworkSetup::Dumbbell {
-            stages: vec![stage(10, 2)],
-            back: vec![stage(10, 2)],
-        },
-        ..setup()
-    };
+    let setup = changed(|s| {
+        s.hosts.rate = Rate::from_gbps(100);
+        s.hosts.delay = Span::ZERO;
+        s.hosts.jitter = Span::ZERO;
+        s.network = Kind::Dumbbell(Dumbbell {
+            stages: vec![stage],
+            return_stages: vec![stage],
+        });
+        s.schedule = None;
+    });
     let packets: Vec<_> = (0..4).map(|i| (0, 0, packet(i, 2, 1250))).collect();
     let env = run(&setup, &packets);
     // 100 ns each in the NIC, 1 us on the link; the third and the fourth find two before them.

@@ -6,21 +6,20 @@ use std::path::PathBuf;
 
 use etalon_events::{Event, Packet, Pair, Plane, QueueId};
 use etalon_linux::Image;
-use etalon_measure::Plan;
+use etalon_scenario::Scenario;
 use etalon_units::{Span, Time};
 
 /// Two racks of one host, one flow of a million bytes, 10 ms of which the first is not measured.
-pub fn plan() -> Plan {
+pub fn plan() -> Scenario {
     let value = serde_json::json!({
         "seed": 1, "tdf": 2, "duration_ns": 10_000_000, "warmup_ns": 1_000_000,
-        "network": {
-            "kind": "rdcn", "racks": 2, "hosts": 1, "mtu": 9000,
+        "hosts": {"racks": 2, "per_rack": 1, "mtu": 9000,
+            "rate_bps": 40_000_000_000u64, "delay_ns": 2000, "jitter_ns": 1000},
+        "network": {"rdcn": {
             "packet": {"rate_bps": 10_000_000_000u64, "up_delay_ns": 5000, "down_delay_ns": 5000,
                        "internal_queue": 3, "hold_queue": 5},
             "circuit": {"rate_bps": 80_000_000_000u64, "delay_ns": 30_000},
-            "voq": {"packets": 16},
-            "host": {"rate_bps": 40_000_000_000u64, "delay_ns": 2000, "jitter_ns": 1000},
-        },
+            "voq": {"packets": 16}}},
         "schedule": {"configurations": [
             {"sources": [-1, 0], "day_ns": 180_000, "night_ns": 20_000},
             {"sources": [1, -1], "day_ns": 180_000, "night_ns": 20_000},
@@ -35,7 +34,7 @@ pub fn plan() -> Plan {
                    "start_ns": 0, "bytes": 1_000_000}],
         "measure": {"pair": [0, 1], "weeks_per_run": 3},
     });
-    Plan::from_json(&value.to_string()).expect("a good plan")
+    Scenario::from_json(&value.to_string()).expect("a good plan")
 }
 
 /// A log, record by record.

@@ -14,12 +14,16 @@ fn computed(weeks: u64, estimator: &str, flows: &Value) -> Value {
     let mut plan = strobe_json(weeks, "reno");
     plan["duration_ns"] = json!(weeks * WEEK);
     plan["warmup_ns"] = json!(0);
-    plan["network"]["racks"] = json!(4);
-    plan["network"]["hosts"] = json!(2);
+    plan["hosts"]["racks"] = json!(4);
+    plan["hosts"]["per_rack"] = json!(2);
+    let estimator = match estimator {
+        "adu" => json!({"adu": {"report_ns": 0}}),
+        other => json!(other),
+    };
     let idle = json!({"sources": [-1, -1, -1, -1], "day_ns": WEEK - 20_000, "night_ns": 20_000});
     let control = json!({"scheduler": "solstice", "estimator": estimator, "window_ns": WEEK,
         "min_day_ns": 180_000, "night_ns": 20_000, "threshold_bytes": 1_000_000,
-        "only_big": estimator != "voq", "compute_ns": 100_000, "interval_ns": 0, "report_ns": 0});
+        "only_big": estimator != json!("voq"), "compute_ns": 100_000, "interval_ns": 0});
     plan["schedule"] = json!({"configurations": [idle], "control": control});
     plan["flows"] = flows.clone();
     plan
@@ -132,11 +136,12 @@ fn a_scheduler_without_a_week_ends_the_run_with_a_sentence() {
 }
 
 /// A program in Python.
-fn python(host: (u16, u16), start_ns: u64, script: &str) -> Program {
+fn python((rack, host): (u16, u16), start_ns: u64, script: &str) -> Program {
     Program {
+        rack,
         host,
-        argv: ["python3", "-c", script].map(String::from).to_vec(),
-        start_ns,
+        command: ["python3", "-c", script].map(String::from).to_vec(),
+        start: Time(start_ns),
     }
 }
 

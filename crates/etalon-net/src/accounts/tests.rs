@@ -1,6 +1,6 @@
 use core::net::{Ipv4Addr, SocketAddrV4};
 
-use etalon_schedule::Estimator;
+use etalon_scenario::Estimator;
 use etalon_units::Span;
 
 use super::*;

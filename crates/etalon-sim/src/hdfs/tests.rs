@@ -8,7 +8,7 @@ const MB: u64 = 1_000_000;
 /// Writes down what is asked of it.
 #[derive(Default)]
 struct Notes {
-    flows: Vec<(Role, FlowPlan)>,
+    flows: Vec<(Role, Flow)>,
     writes: Vec<(u32, u64)>,
     shut: Vec<u32>,
 }
@@ -20,7 +20,7 @@ impl Notes {
 }
 
 impl Network for Notes {
-    fn connect(&mut self, _: Time, _: u32, role: Role, flow: FlowPlan) -> u32 {
+    fn connect(&mut self, _: Time, _: u32, role: Role, flow: Flow) -> u32 {
         self.flows.push((role, flow));
         (self.flows.len() - 1) as u32
     }
@@ -34,24 +34,25 @@ impl Network for Notes {
     }
 }
 
-fn plan(racks: u16, hosts: u16, writers: u32, placement: Value) -> Plan {
+fn plan(racks: u16, hosts: u16, writers: u32, placement: Value) -> Scenario {
     let value = json!({"seed": 1, "tdf": 1, "duration_ns": 1_000_000_000, "warmup_ns": 0,
-        "network": {"kind": "rdcn", "racks": racks, "hosts": hosts, "mtu": 9000,
+        "hosts": {"racks": racks, "per_rack": hosts, "mtu": 9000,
+            "rate_bps": 40_000_000_000u64, "delay_ns": 2000, "jitter_ns": 1000},
+        "network": {"rdcn": {
             "packet": {"rate_bps": 10_000_000_000u64, "up_delay_ns": 5000, "down_delay_ns": 5000,
                 "internal_queue": 3, "hold_queue": 5},
             "circuit": {"rate_bps": 80_000_000_000u64, "delay_ns": 30_000},
-            "voq": {"packets": 16},
-            "host": {"rate_bps": 40_000_000_000u64, "delay_ns": 2000, "jitter_ns": 1000}},
+            "voq": {"packets": 16}}},
         "tcp": {"hz": 250, "min_rto_ns": 200_000_000u64, "initial_cwnd": 10, "min_delayed_ack_ns": 40_000_000,
             "max_delayed_ack_ns": 200_000_000, "receive_buffer_bytes": 65_536, "max_receive_buffer_bytes": 3 << 20,
             "sack": true, "timestamps": true, "ecn": false, "pacing": false},
         "flows": [], "measure": {"pair": [0, 1], "weeks_per_run": 3},
         "dfsio": [{"start_ns": 0, "writers": writers, "file_bytes": 5 * MB, "block_bytes": 3 * MB, "packet_bytes": MB,
             "window_packets": 2, "placement": placement, "cc": "cubic", "class": "hdfs"}]});
-    Plan::from_json(&value.to_string()).unwrap()
+    Scenario::from_json(&value.to_string()).unwrap()
 }
 
-fn job(plan: &Plan) -> Job {
+fn job(plan: &Scenario) -> Job {
     Job::new(plan, 0, &plan.dfsio[0]).unwrap()
 }
 
@@ -60,7 +61,7 @@ const HOPS: [Role; 2] = [Role { writer: 0, hop: 0 }, Role { writer: 0, hop: 1 }]
 
 #[test]
 fn a_block_goes_down_the_pipeline_and_acknowledgements_come_back() {
-    let plan = plan(4, 3, 1, json!({"kind": "rehdfs"}));
+    let plan = plan(4, 3, 1, json!({"rehdfs": {}}));
     let (mut job, mut net) = (job(&plan), Notes::default());
     let now = Time(0);
     job.start(now, &mut net);
@@ -117,7 +118,7 @@ fn a_block_goes_down_the_pipeline_and_acknowledgements_come_back() {
 #[test]
 fn the_last_packet_of_the_last_block_ends_the_file() {
     // One host a rack: no third replica. The file's two blocks are of 3 and 2 packets.
-    let plan = plan(3, 1, 1, json!({"kind": "rehdfs"}));
+    let plan = plan(3, 1, 1, json!({"rehdfs": {}}));
     let (mut job, mut net) = (job(&plan), Notes::default());
     job.start(Time(0), &mut net);
     for (flow, packets) in [(0, 3), (1, 2)] {
@@ -150,8 +151,8 @@ fn writers_are_spread_and_replicas_lie_where_the_placement_says() {
             .collect()
     };
     let next = |by: u16| move |&(src, dst): &(u16, u16)| dst == (src + by) % 8;
-    assert!(racks(json!({"kind": "rehdfs"}), 0).iter().all(next(1)));
-    let rotating = json!({"kind": "rehdfs", "rotate_ns": 1_000_000_000u64});
+    assert!(racks(json!({"rehdfs": {}}), 0).iter().all(next(1)));
+    let rotating = json!({"rehdfs": {"rotate_ns": 1_000_000_000u64}});
     for (now, by) in [
         (0, 1),
         (999_999_999, 1),
@@ -164,7 +165,7 @@ fn writers_are_spread_and_replicas_lie_where_the_placement_says() {
             "at {now}"
         );
     }
-    let random = racks(json!({"kind": "hdfs"}), 0);
+    let random = racks(json!("hdfs"), 0);
     assert!(random.iter().all(|(src, dst)| src != dst));
     let mut pairs: Vec<_> = random.clone();
     pairs.sort_unstable();

@@ -1,8 +1,9 @@
 //! Plans for tests, and values out of tables.
 #![allow(dead_code)]
 
+use etalon_scenario::Scenario;
 use etalon_sim::results::{Column, Table};
-use etalon_sim::{Control, Plan, Results};
+use etalon_sim::{Control, Results};
 use serde_json::{Value, json};
 
 /// Host stack as in Linux.
@@ -28,12 +29,13 @@ pub fn strobe(weeks: u64, voq: u32) -> Value {
     let mut configurations = vec![configuration([1, 2, 0]); 23];
     configurations.push(configuration([2, 0, 1]));
     json!({"seed": 1, "tdf": 20, "duration_ns": weeks * 4_800_000, "warmup_ns": 0,
-        "network": {"kind": "rdcn", "racks": 3, "hosts": 16, "mtu": 9000,
+        "hosts": {"racks": 3, "per_rack": 16, "mtu": 9000,
+            "rate_bps": 40_000_000_000u64, "delay_ns": 2000, "jitter_ns": 1000},
+        "network": {"rdcn": {
             "packet": {"rate_bps": 10_000_000_000u64, "up_delay_ns": 5000, "down_delay_ns": 5000,
                 "internal_queue": 3, "hold_queue": 5},
             "circuit": {"rate_bps": 80_000_000_000u64, "delay_ns": 30_000},
-            "voq": {"packets": voq},
-            "host": {"rate_bps": 40_000_000_000u64, "delay_ns": 2000, "jitter_ns": 1000}},
+            "voq": {"packets": voq}}},
         "schedule": {"configurations": configurations},
         "tcp": tcp(), "flows": bulk("cubic", 16), "measure": {"pair": [0, 1], "weeks_per_run": 3}})
 }
@@ -41,15 +43,16 @@ pub fn strobe(weeks: u64, voq: u32) -> Value {
 /// One queue of 100 packets at 10 Gb/s, RTT 60 us.
 pub fn dumbbell(duration_ns: u64, flows: Value) -> Value {
     json!({"seed": 1, "tdf": 1, "duration_ns": duration_ns, "warmup_ns": 0,
-        "network": {"kind": "dumbbell", "hosts": 16, "mtu": 9000,
-            "host": {"rate_bps": 40_000_000_000u64, "delay_ns": 0, "jitter_ns": 1000},
+        "hosts": {"racks": 2, "per_rack": 16, "mtu": 9000,
+            "rate_bps": 40_000_000_000u64, "delay_ns": 0, "jitter_ns": 1000},
+        "network": {"dumbbell": {
             "stages": [{"rate_bps": 10_000_000_000u64, "queue_packets": 100, "delay_ns": 30_000}],
-            "return_stages": [{"rate_bps": null, "queue_packets": null, "delay_ns": 30_000}]},
+            "return_stages": [{"rate_bps": null, "queue_packets": null, "delay_ns": 30_000}]}},
         "tcp": tcp(), "flows": flows, "measure": {"pair": [0, 1], "weeks_per_run": 3}})
 }
 
-pub fn plan(value: &Value) -> Plan {
-    Plan::from_json(&value.to_string()).expect("a good plan")
+pub fn plan(value: &Value) -> Scenario {
+    Scenario::from_json(&value.to_string()).expect("a good plan")
 }
 
 pub fn run(value: &Value) -> Results {

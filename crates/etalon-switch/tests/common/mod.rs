@@ -89,9 +89,9 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub fn new(config: Config, schedule: Schedule) -> Bench {
+    pub fn new(config: Rdcn, schedule: Schedule) -> Bench {
         Bench {
-            switch: Switch::new(config, schedule, Time::ZERO).unwrap(),
+            switch: Switch::new(&config, &schedule, Time::ZERO).unwrap(),
             log: Log::default(),
         }
     }
@@ -156,10 +156,15 @@ pub fn pair(src: u16, dst: u16) -> Pair {
     Pair { src, dst }
 }
 
-/// Three racks; NSDI'20's links; VOQs of 16 packets; nothing else.
-pub fn config() -> Config {
-    Config {
-        racks: 3,
+/// The VOQ of a pair: source, destination and capacity.
+pub fn own((src, dst, packets): (u16, u16, u32)) -> PairVoq {
+    let pair = pair(src, dst);
+    PairVoq { pair, packets }
+}
+
+/// NSDI'20's links; VOQs of 16 packets; nothing else.
+pub fn config() -> Rdcn {
+    Rdcn {
         packet: PacketNetwork {
             rate: Rate::from_gbps(10),
             up_delay: Span::from_micros(5),
@@ -178,6 +183,7 @@ pub fn config() -> Config {
         },
         marking: None,
         ece_in_advance: None,
+        ack_bypass: None,
     }
 }
 

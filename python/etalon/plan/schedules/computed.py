@@ -43,7 +43,9 @@ class Computed(Windowed):
         }
         control = {
             "scheduler": self.kind,
-            "estimator": self.estimator,
+            "estimator": {"adu": {"report_ns": self.report}}
+            if self.estimator == "adu"
+            else self.estimator,
             "window_ns": self.window,
             "min_day_ns": self.day,
             "night_ns": self.night,
@@ -51,7 +53,6 @@ class Computed(Windowed):
             "only_big": self.estimator != "voq",
             "compute_ns": self.compute,
             "interval_ns": self.interval,
-            "report_ns": self.report,
         }
         return {"configurations": [idle], "control": control}
 

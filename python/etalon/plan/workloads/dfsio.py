@@ -47,9 +47,6 @@ class Dfsio(Workload):
 
     def job(self) -> dict[str, Any]:
         """The job as the core takes it."""
-        placement: dict[str, Any] = {"kind": self.placement}
-        if self.rotate is not None:
-            placement["rotate_ns"] = self.rotate
         return {
             "start_ns": self.start,
             "writers": self.writers,
@@ -57,7 +54,9 @@ class Dfsio(Workload):
             "block_bytes": self.block,
             "packet_bytes": self.packet,
             "window_packets": self.window,
-            "placement": placement,
+            "placement": {"rehdfs": {"rotate_ns": self.rotate}}
+            if self.placement == "rehdfs"
+            else self.placement,
             "cc": self.cc,
             "cc_params": dict(self.params),
             "class": self.flow_class,

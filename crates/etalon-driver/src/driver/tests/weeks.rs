@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 use alloc::string::{String, ToString};
 use etalon_adu::Kind;
 use etalon_events::Plane;
-use etalon_schedule::{ControlConfig, Estimator, Pace};
+use etalon_scenario::{Control, Estimator};
 use etalon_units::Bytes;
 
 use super::*;
@@ -14,42 +14,33 @@ const WEEK: u64 = 100_000;
 
 /// Weeks of 100 us of the network of `setup`, with programs that report.
 fn computed(scheduler: &str) -> Setup {
-    let mut setup = setup();
-    setup.flows.clear();
-    setup.warmup = Time(50_000);
-    set_control(&mut setup, scheduler);
-    setup
+    changed(|s| {
+        s.flows.clear();
+        s.warmup = Span(50_000);
+        set_control(s, scheduler);
+    })
 }
 
-fn set_control(setup: &mut Setup, scheduler: &str) {
-    let racks = setup.racks;
-    let NetworkSetup::Rdcn {
-        config,
-        schedule,
-        control,
-        ..
-    } = &mut setup.network
-    else {
-        panic!("there is no switch");
-    };
-    config.racks = racks;
+fn set_control(scenario: &mut Scenario, scheduler: &str) {
+    let racks = scenario.hosts.racks;
     let idle = Configuration {
         matching: Matching::idle(racks),
         day: Span(WEEK - 10_000),
         night: Span(10_000),
     };
-    *schedule = Schedule::new(vec![idle]).unwrap();
-    *control = Some(ControlConfig {
-        scheduler: scheduler.into(),
-        estimator: Estimator::Adu { report: Span::ZERO },
-        window: Span(WEEK),
-        min_day: Span(40_000),
-        night: Span(10_000),
-        circuit: config.circuit.rate,
-        packet: config.packet.rate,
-        threshold: Bytes(1),
-        only_big: false,
-        pace: Pace::default(),
+    scenario.schedule = Some(Weeks {
+        first: Schedule::new(vec![idle]).unwrap(),
+        control: Some(Control {
+            scheduler: scheduler.into(),
+            estimator: Estimator::Adu { report: Span::ZERO },
+            window: Span(WEEK),
+            min_day: Span(40_000),
+            night: Span(10_000),
+            threshold: Bytes(1),
+            only_big: false,
+            compute: Span::ZERO,
+            interval: Span::ZERO,
+        }),
     });
 }
 
@@ -169,8 +160,8 @@ impl Environment for Failing {
 #[test]
 fn a_scheduler_without_a_week_ends_the_run_with_a_sentence() {
     let mut setup = computed("strobe");
-    setup.racks = 4;
-    set_control(&mut setup, "strobe");
+    setup.scenario.hosts.racks = 4;
+    set_control(&mut setup.scenario, "strobe");
     let env = Failing::default();
     let mut driver = Driver::new(setup).unwrap();
     driver.start(EPOCH);
@@ -200,10 +191,7 @@ fn a_run_may_end_with_its_last_flow() {
     for (over_at, begin) in [(50_001, 50_001), (300_001, 100_000)] {
         for ends in [false, true] {
             let env = Listener::default();
-            let setup = Setup {
-                end_when_done: ends,
-                ..setup()
-            };
+            let setup = changed(|s| s.end_when_done = ends);
             let mut driver = Driver::new(setup).unwrap();
             driver.start(EPOCH);
             driver.flows_are_over(EPOCH + over_at, &env);

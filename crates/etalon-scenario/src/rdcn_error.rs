@@ -1,9 +1,9 @@
-//! What is wrong with a configuration.
+//! What is wrong with a reconfigurable network.
 
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::{Config, PLANES, Pair, Plane};
+use crate::{Pair, PairVoq, Rdcn};
 
 /// Why there is no such switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub enum ConfigError {
     },
     /// A plane with a rate of zero.
     NoRate {
-        /// The plane.
-        plane: Plane,
+        /// Its name: `packet` or `circuit`.
+        plane: &'static str,
     },
     /// Internal queues without room for a packet.
     NoInternalQueue,
@@ -66,8 +66,7 @@ impl fmt::Display for ConfigError {
                 )
             }
             ConfigError::NoRate { plane } => {
-                let name = PLANES[plane.index()];
-                write!(f, "the rate of the {name} network must be more than zero")
+                write!(f, "the rate of the {plane} network must be more than zero")
             }
             ConfigError::NoInternalQueue => {
                 f.write_str("the internal queues of the packet network must hold at least 1 packet")
@@ -98,16 +97,16 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
-impl Config {
-    /// Finds what is wrong with the configuration.
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        if self.racks < 2 {
-            return Err(ConfigError::TooFewRacks { racks: self.racks });
+impl Rdcn {
+    /// Whether it makes a network of `racks` racks.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for what is wrong with it.
+    pub fn check(&self, racks: u16) -> Result<(), ConfigError> {
+        if racks < 2 {
+            return Err(ConfigError::TooFewRacks { racks });
         }
-        for (plane, rate) in [
-            (Plane::PACKET, self.packet.rate),
-            (Plane::CIRCUIT, self.circuit.rate),
-        ] {
+        for (plane, rate) in [("packet", self.packet.rate), ("circuit", self.circuit.rate)] {
             if rate.as_bps() == 0 {
                 return Err(ConfigError::NoRate { plane });
             }
@@ -124,15 +123,15 @@ impl Config {
                 return Err(ConfigError::BigIsSmaller { packets, big });
             }
         }
-        for &(pair, packets) in &self.voq.pairs {
-            if pair.src >= self.racks || pair.dst >= self.racks {
+        for &PairVoq { pair, packets } in &self.voq.pairs {
+            if pair.src >= racks || pair.dst >= racks {
                 return Err(ConfigError::NoSuchPair { pair });
             }
             if packets == 0 {
                 return Err(ConfigError::NoPairVoq { pair });
             }
         }
-        let mut pairs: Vec<Pair> = self.voq.pairs.iter().map(|&(pair, _)| pair).collect();
+        let mut pairs: Vec<Pair> = self.voq.pairs.iter().map(|voq| voq.pair).collect();
         pairs.sort_unstable();
         match pairs.windows(2).find(|two| two[0] == two[1]) {
             Some(two) => Err(ConfigError::PairTwice { pair: two[0] }),

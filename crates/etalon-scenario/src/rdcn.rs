@@ -1,19 +1,20 @@
-//! What a switch is built from.
+//! A reconfigurable network: what its switch is built from.
 
 use alloc::vec::Vec;
 
 use etalon_units::{Rate, Span};
+use serde::{Deserialize, Serialize};
 
 use crate::Pair;
 
-/// The names of the hybrid's planes, by number.
+/// The names of the planes of a reconfigurable network, by number.
 pub const PLANES: [&str; 2] = ["packet", "circuit"];
 
-/// Everything that a switch needs to know, except its schedule.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Number of racks, each with one ToR switch.
-    pub racks: u16,
+/// A reconfigurable network, except its schedule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Rdcn {
     /// The packet network.
     pub packet: PacketNetwork,
     /// The circuit network.
@@ -21,20 +22,30 @@ pub struct Config {
     /// The VOQs of every rack pair.
     pub voq: VoqConfig,
     /// Marks CE above a threshold (DCTCP), if set.
+    #[serde(default)]
     pub marking: Option<Marking>,
     /// Marks ECE on every packet from D to S while a circuit S -> D is up or starts within this time (reTCP, NSDI'20
     /// section 5.3), if set.
+    #[serde(default, rename = "ece_in_advance_ns")]
     pub ece_in_advance: Option<Span>,
+    /// Packets without payload go around the switch and take this long, if set.
+    #[serde(default, rename = "ack_bypass_ns")]
+    pub ack_bypass: Option<Span>,
 }
 
 /// The packet network: an uplink and a downlink per rack around one switch with small internal queues.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PacketNetwork {
     /// Rate of each uplink and of each downlink.
+    #[serde(rename = "rate_bps")]
     pub rate: Rate,
     /// Propagation delay of an uplink (ToR to packet switch).
+    #[serde(rename = "up_delay_ns")]
     pub up_delay: Span,
     /// Propagation delay of a downlink (packet switch to ToR).
+    #[serde(rename = "down_delay_ns")]
     pub down_delay: Span,
     /// Capacity in packets of the internal queue of each (input, output).
     pub internal_queue: u32,
@@ -43,36 +54,60 @@ pub struct PacketNetwork {
 }
 
 /// The circuit network: a crossbar without queues.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CircuitNetwork {
     /// Rate of a circuit.
+    #[serde(rename = "rate_bps")]
     pub rate: Rate,
     /// Propagation delay of a circuit, ToR to ToR.
+    #[serde(rename = "delay_ns")]
     pub delay: Span,
 }
 
 /// Capacities of the VOQs, in packets. A packet in transmission does not count.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VoqConfig {
     /// Capacity of a VOQ (the small one, where VOQs are resized).
     pub packets: u32,
     /// Dynamic resizing: resize(s, b, tau) of NSDI'20 section 5.2, s being `packets`.
+    #[serde(default)]
     pub resize: Option<Resize>,
     /// Pairs with a capacity of their own instead of `packets`.
-    pub pairs: Vec<(Pair, u32)>,
+    #[serde(default)]
+    pub pairs: Vec<PairVoq>,
+}
+
+/// The VOQ of one rack pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PairVoq {
+    /// The pair.
+    pub pair: Pair,
+    /// Its capacity in packets.
+    pub packets: u32,
 }
 
 /// Dynamic VOQ resizing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resize {
     /// The big capacity b, in packets.
     pub packets: u32,
     /// How long before the start of the pair's day the VOQ grows (tau).
+    #[serde(rename = "in_advance_ns")]
     pub in_advance: Span,
 }
 
 /// ECN marking: a packet is marked CE if, with it, the VOQ is longer than the threshold.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Marking {
     /// Threshold in packets while the VOQ has its ordinary capacity.
     pub threshold: u32,

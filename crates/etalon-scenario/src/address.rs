@@ -1,6 +1,8 @@
 //! Addresses of hosts, by rack and number within the rack.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use core::net::{Ipv4Addr, SocketAddrV4};
+
+use crate::HostId;
 
 /// Hosts in a rack that have an address.
 pub const MOST_HOSTS: u16 = 254;
@@ -16,10 +18,22 @@ pub fn ip(rack: u16, host: u16) -> Option<Ipv4Addr> {
     }
 }
 
+/// The host of an address, whether there is such a host or not; none for an address that is no host's.
+#[must_use]
+#[inline]
+pub fn host_at(address: Ipv4Addr) -> Option<HostId> {
+    let [net, high, low, number] = address.octets();
+    let host = HostId::new(
+        u16::from_be_bytes([high, low]),
+        u16::from(number.checked_sub(1)?),
+    );
+    (net == 10).then_some(host)
+}
+
 /// Racks that have addresses on the control network.
 const MOST_CONTROLLED: u16 = 4095;
 
-/// The address of the estimator of demand on the control network, and its port: `ETALON_ESTIMATOR` of kernel/driver/etalon.h.
+/// The address of the estimator of demand on the control network, and its port.
 pub const ESTIMATOR: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(172, 31, 255, 254), 5300);
 
 /// The address of a host on the control network: 172.16.0.0/12 with 12 bits of rack and the host's number plus 1. None for
@@ -37,15 +51,6 @@ pub fn mac(rack: u16, host: u16) -> [u8; 6] {
     [0x02, 0x00, r0, r1, h0, h1]
 }
 
-/// The well-known port of flow servers.
-pub const SERVER_PORT: u16 = 5001;
-
-/// The port of a flow's client, from 40001 on, so that flows between the same hosts stay apart.
-#[must_use]
-pub fn client_port(flow: usize) -> u16 {
-    40_001 + (flow % 20_000) as u16
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,12 +59,17 @@ mod tests {
     fn hosts_have_addresses_of_their_own() {
         assert_eq!(ip(1, 3), Some(Ipv4Addr::new(10, 0, 1, 4)));
         assert_eq!(ip(258, 253), Some(Ipv4Addr::new(10, 1, 2, 254)));
+        assert_eq!(
+            host_at(Ipv4Addr::new(10, 1, 2, 254)),
+            Some(HostId::new(258, 253))
+        );
+        assert_eq!(host_at(Ipv4Addr::new(10, 1, 2, 0)), None);
+        assert_eq!(host_at(Ipv4Addr::new(172, 16, 0, 1)), None);
         assert_eq!(ip(0, 254), None);
         assert_eq!(ip(0, 256), None);
         assert_eq!(control_ip(258, 253), Some(Ipv4Addr::new(172, 17, 2, 254)));
         assert_eq!(control_ip(4094, 0), Some(Ipv4Addr::new(172, 31, 254, 1)));
         assert_eq!(control_ip(4095, 0), None);
         assert_eq!(mac(258, 3), [0x02, 0, 1, 2, 0, 3]);
-        assert_eq!((client_port(0), client_port(19_999)), (40_001, 60_000));
     }
 }

@@ -4,11 +4,14 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use etalon_units::Span;
+use serde::{Deserialize, Serialize};
 
 use crate::Pair;
 
-/// Which rack's circuit ends at which rack: at most one circuit for each input and each output.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Which rack's circuit ends at which rack: at most one circuit for each input and each output. In JSON for each destination
+/// rack its source, -1 for none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<i32>", into = "Vec<i32>")]
 pub struct Matching {
     source_of: Vec<Option<u16>>,
 }
@@ -66,19 +69,41 @@ impl Matching {
     }
 }
 
+impl TryFrom<Vec<i32>> for Matching {
+    type Error = ScheduleError;
+
+    fn try_from(sources: Vec<i32>) -> Result<Matching, ScheduleError> {
+        // What is no rack's number is none.
+        Matching::new(sources.into_iter().map(|s| u16::try_from(s).ok()).collect())
+    }
+}
+
+impl From<Matching> for Vec<i32> {
+    fn from(matching: Matching) -> Vec<i32> {
+        let sources = matching.source_of.into_iter();
+        sources.map(|s| s.map_or(-1, i32::from)).collect()
+    }
+}
+
 /// One configuration of a week: a day with circuits, then a night without.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Configuration {
     /// The circuits of the day.
+    #[serde(rename = "sources")]
     pub matching: Matching,
     /// Length of the day, positive.
+    #[serde(rename = "day_ns")]
     pub day: Span,
     /// Length of the night that follows, zero or more.
+    #[serde(rename = "night_ns")]
     pub night: Span,
 }
 
 /// A week: configurations that repeat until another schedule is adopted at a roll-over.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<Configuration>", into = "Vec<Configuration>")]
 pub struct Schedule {
     configurations: Vec<Configuration>,
     week: Span,
@@ -111,6 +136,21 @@ impl Schedule {
         })
     }
 
+    /// No circuits at all, for `racks` racks: one idle day a millisecond.
+    #[must_use]
+    pub fn idle(racks: u16) -> Schedule {
+        let day = Span::from_millis(1);
+        let configuration = Configuration {
+            matching: Matching::idle(racks),
+            day,
+            night: Span::ZERO,
+        };
+        Schedule {
+            configurations: alloc::vec![configuration],
+            week: day,
+        }
+    }
+
     /// The configurations of the week.
     #[must_use]
     pub fn configurations(&self) -> &[Configuration] {
@@ -136,6 +176,20 @@ impl Schedule {
             .iter()
             .filter(|c| c.matching.source_of(pair.dst) == Some(pair.src))
             .fold(Span::ZERO, |sum, c| sum + c.day)
+    }
+}
+
+impl TryFrom<Vec<Configuration>> for Schedule {
+    type Error = ScheduleError;
+
+    fn try_from(configurations: Vec<Configuration>) -> Result<Schedule, ScheduleError> {
+        Schedule::new(configurations)
+    }
+}
+
+impl From<Schedule> for Vec<Configuration> {
+    fn from(schedule: Schedule) -> Vec<Configuration> {
+        schedule.configurations
     }
 }
 
@@ -199,3 +253,34 @@ impl fmt::Display for ScheduleError {
 }
 
 impl core::error::Error for ScheduleError {}
+
+/// Both are written as lists.
+#[cfg(feature = "schema")]
+mod schema {
+    use alloc::borrow::Cow;
+    use alloc::vec::Vec;
+
+    use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+    use super::{Configuration, Matching, Schedule};
+
+    impl JsonSchema for Matching {
+        fn schema_name() -> Cow<'static, str> {
+            "Matching".into()
+        }
+
+        fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+            Vec::<i32>::json_schema(generator)
+        }
+    }
+
+    impl JsonSchema for Schedule {
+        fn schema_name() -> Cow<'static, str> {
+            "Schedule".into()
+        }
+
+        fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+            Vec::<Configuration>::json_schema(generator)
+        }
+    }
+}

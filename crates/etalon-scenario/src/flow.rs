@@ -1,0 +1,136 @@
+//! Flows, and the ports that tell them apart.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+
+use etalon_units::Time;
+use serde::{Deserialize, Serialize};
+
+use crate::Pair;
+use crate::check::{ScenarioError, ensure};
+use crate::hosts::{HostId, Hosts};
+
+/// The port of the flows' servers.
+pub const SERVER_PORT: u16 = 5001;
+
+/// The port of the client of flow 0; those of the others follow.
+pub const FIRST_CLIENT_PORT: u16 = 40_001;
+
+/// Flows that have ports of their own.
+pub const MOST_PORTS: usize = 20_000;
+
+/// The longest name of a congestion control in bytes: Linux has room for 16, the last of which is zero.
+pub const CC_NAME_MAX: usize = 15;
+
+/// The port of a flow's client, so that flows between the same hosts stay apart; after [`MOST_PORTS`] the first comes again.
+#[must_use]
+pub fn client_port(flow: usize) -> u16 {
+    FIRST_CLIENT_PORT + (flow % MOST_PORTS) as u16
+}
+
+/// The flow with these source and destination ports, and whether the segment is on its way to the server.
+#[must_use]
+#[inline]
+pub fn flow_of_ports(ports: (u16, u16)) -> Option<(u16, bool)> {
+    let (client, to_server) = match ports {
+        (client, SERVER_PORT) => (client, true),
+        (SERVER_PORT, client) => (client, false),
+        _ => return None,
+    };
+    Some((client.checked_sub(FIRST_CLIENT_PORT)?, to_server))
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Flow {
+    /// Rack of the sender.
+    pub src_rack: u16,
+    /// Host of the sender in its rack.
+    pub src_host: u16,
+    /// Rack of the receiver.
+    pub dst_rack: u16,
+    /// Host of the receiver in its rack.
+    pub dst_host: u16,
+    /// Congestion control by name.
+    pub cc: String,
+    /// The congestion control's parameters.
+    #[serde(default)]
+    pub cc_params: BTreeMap<String, f64>,
+    /// When its client connects, not after the start; none for when it starts.
+    #[serde(default, rename = "connect_ns")]
+    pub connect: Option<Time>,
+    /// When it starts: its client has all of its bytes to send from then on.
+    #[serde(rename = "start_ns")]
+    pub start: Time,
+    /// When it is killed, if ever.
+    #[serde(default, rename = "stop_ns")]
+    pub stop: Option<Time>,
+    /// Bytes to send; none for a bulk flow without end.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// Results are given by class.
+    #[serde(default)]
+    pub class: String,
+}
+
+impl Flow {
+    /// When its client connects.
+    #[must_use]
+    pub fn connects(&self) -> Time {
+        self.connect.unwrap_or(self.start)
+    }
+
+    /// From the rack of the sender to that of the receiver.
+    #[must_use]
+    pub fn pair(&self) -> Pair {
+        Pair {
+            src: self.src_rack,
+            dst: self.dst_rack,
+        }
+    }
+
+    /// The sender.
+    #[must_use]
+    pub fn src(&self) -> HostId {
+        HostId::new(self.src_rack, self.src_host)
+    }
+
+    /// The receiver.
+    #[must_use]
+    pub fn dst(&self) -> HostId {
+        HostId::new(self.dst_rack, self.dst_host)
+    }
+
+    pub(crate) fn check(&self, index: usize, hosts: &Hosts) -> Result<(), ScenarioError> {
+        let who = format_args!("flow {index}");
+        hosts.check_host(who, self.src())?;
+        hosts.check_host(who, self.dst())?;
+        ensure!(
+            self.src_rack != self.dst_rack,
+            "flow {index} does not leave rack {}",
+            self.src_rack
+        );
+        ensure!(self.bytes != Some(0), "flow {index} has nothing to send");
+        ensure!(
+            self.connects() <= self.start,
+            "flow {index} starts before it connects"
+        );
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_name_a_flow_and_a_direction() {
+        assert_eq!((client_port(0), client_port(19_999)), (40_001, 60_000));
+        assert_eq!(flow_of_ports((40_008, 5001)), Some((7, true)));
+        assert_eq!(flow_of_ports((5001, 40_001)), Some((0, false)));
+        assert_eq!(flow_of_ports((5001, 40_000)), None);
+        assert_eq!(flow_of_ports((40_001, 5002)), None);
+    }
+}

@@ -1,0 +1,48 @@
+//! What an experiment *is*: a [`Scenario`], in integers with units, checked once.
+//!
+//! What people write is resolved to this in Python; what every engine runs is this. One set of types is read from
+//! [JSON](Scenario::from_json), goes as [bytes](Scenario::to_bytes) into the kernel of the Linux engine, and says in its
+//! [schema](schema) what Python has to resolve to. The network's types are also those that the switch is built from.
+//!
+//! Quantities are [`Time`](etalon_units::Time), [`Span`](etalon_units::Span), [`Rate`](etalon_units::Rate) and
+//! [`Bytes`](etalon_units::Bytes), or have their unit in their name; in JSON all have it in the key.
+#![no_std]
+
+extern crate alloc;
+#[cfg(feature = "json")]
+extern crate std;
+
+pub mod address;
+mod check;
+mod dfsio;
+mod flow;
+mod hosts;
+mod network;
+mod pair;
+mod program;
+mod rdcn;
+mod rdcn_error;
+mod scenario;
+mod schedule;
+mod setup;
+mod tcp;
+mod weeks;
+
+pub use check::ScenarioError;
+pub use dfsio::{Dfsio, Placement};
+pub use flow::{
+    CC_NAME_MAX, FIRST_CLIENT_PORT, Flow, MOST_PORTS, SERVER_PORT, client_port, flow_of_ports,
+};
+pub use hosts::{HostId, Hosts};
+pub use network::{Dumbbell, Network, Stage};
+pub use pair::Pair;
+pub use program::Program;
+pub use rdcn::{CircuitNetwork, Marking, PacketNetwork, PairVoq, Rdcn, Resize, VoqConfig};
+pub use rdcn_error::ConfigError;
+#[cfg(feature = "schema")]
+pub use scenario::schema;
+pub use scenario::{Measure, Scenario};
+pub use schedule::{Configuration, Matching, Schedule, ScheduleError};
+pub use setup::{Capture, Setup};
+pub use tcp::Tcp;
+pub use weeks::{Control, Estimator, Weeks};

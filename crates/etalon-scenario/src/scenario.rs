@@ -1,0 +1,165 @@
+//! A whole experiment.
+
+use alloc::vec::Vec;
+
+use etalon_units::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::check::{ScenarioError, ensure};
+use crate::{Control, Dfsio, Flow, Hosts, Network, Pair, Program, Rdcn, Schedule, Tcp, Weeks};
+
+/// A whole experiment. Times of network and workload are virtual, those of [`Tcp`] are the hosts'.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Scenario {
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Time dilation factor: how many times faster than virtual time the clocks of end hosts run. Positive.
+    pub tdf: u64,
+    /// Length of the experiment.
+    #[serde(rename = "duration_ns")]
+    pub duration: Span,
+    /// Time at the start that is not measured, shorter than the experiment.
+    #[serde(rename = "warmup_ns")]
+    pub warmup: Span,
+    /// The hosts.
+    pub hosts: Hosts,
+    /// What lies between them.
+    pub network: Network,
+    /// The circuit schedule; none for a network without circuits.
+    #[serde(default)]
+    pub schedule: Option<Weeks>,
+    /// The hosts' TCP.
+    pub tcp: Tcp,
+    /// The workload.
+    pub flows: Vec<Flow>,
+    /// Programs that run on hosts.
+    #[serde(default)]
+    pub programs: Vec<Program>,
+    /// Jobs that write files to HDFS.
+    #[serde(default)]
+    pub dfsio: Vec<Dfsio>,
+    /// The run ends as soon as every flow and every job is over.
+    #[serde(default)]
+    pub end_when_done: bool,
+    /// What is measured beyond the usual.
+    pub measure: Measure,
+}
+
+/// What is measured beyond the usual.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Measure {
+    /// The rack pair of sequence graph and day statistics.
+    pub pair: Pair,
+    /// Length in weeks of one run of the sequence graph.
+    pub weeks_per_run: u32,
+}
+
+impl Scenario {
+    /// Reads a scenario from JSON and checks it.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] for text that is no scenario, and for one that contradicts itself.
+    #[cfg(feature = "json")]
+    pub fn from_json(text: &str) -> Result<Scenario, ScenarioError> {
+        let mut json = serde_json::Deserializer::from_str(text);
+        let scenario: Scenario =
+            serde_path_to_error::deserialize(&mut json).map_err(ScenarioError::new)?;
+        json.end().map_err(ScenarioError::new)?;
+        scenario.check()?;
+        Ok(scenario)
+    }
+
+    /// Whether it can be run: what reads a scenario asks once, before anything is made of it.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] for the first contradiction.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        ensure!(self.tdf > 0, "tdf must be at least 1");
+        ensure!(
+            self.warmup < self.duration,
+            "the warm-up must be shorter than the experiment"
+        );
+        ensure!(
+            self.duration.0.checked_mul(self.tdf).is_some(),
+            "the experiment is too long"
+        );
+        self.hosts.check()?;
+        self.network.check(&self.hosts)?;
+        self.check_schedule()?;
+        self.tcp.check()?;
+        for (index, flow) in self.flows.iter().enumerate() {
+            flow.check(index, &self.hosts)?;
+        }
+        for (index, job) in self.dfsio.iter().enumerate() {
+            job.check(index)?;
+        }
+        for (index, program) in self.programs.iter().enumerate() {
+            program.check(index, &self.hosts)?;
+        }
+        Ok(())
+    }
+
+    fn check_schedule(&self) -> Result<(), ScenarioError> {
+        let Some(weeks) = &self.schedule else {
+            return Ok(());
+        };
+        ensure!(
+            matches!(self.network, Network::Rdcn(_)),
+            "schedules are for networks with circuits only"
+        );
+        let (racks, schedule) = (self.hosts.racks, weeks.first.racks());
+        ensure!(
+            schedule == racks,
+            "the schedule is for {schedule} racks, the network has {racks}"
+        );
+        Ok(())
+    }
+
+    /// The start of measurement.
+    #[must_use]
+    pub fn begin(&self) -> Time {
+        Time(self.warmup.0)
+    }
+
+    /// The end of the experiment.
+    #[must_use]
+    pub fn end(&self) -> Time {
+        Time(self.duration.0)
+    }
+
+    /// How weeks are computed from demand, if they are.
+    #[must_use]
+    pub fn control(&self) -> Option<&Control> {
+        self.schedule.as_ref()?.control.as_ref()
+    }
+
+    /// How weeks are computed from demand, and for which network, if they are.
+    #[must_use]
+    pub fn computed(&self) -> Option<(&Control, &Rdcn)> {
+        match &self.network {
+            Network::Rdcn(rdcn) => self.control().map(|control| (control, rdcn)),
+            Network::Dumbbell(_) => None,
+        }
+    }
+
+    /// The week that repeats, or the first of those that are computed: one idle day a millisecond without circuits.
+    #[must_use]
+    pub fn first_week(&self) -> Schedule {
+        match &self.schedule {
+            Some(weeks) => weeks.first.clone(),
+            None => Schedule::idle(self.hosts.racks),
+        }
+    }
+}
+
+/// The JSON schema of a [`Scenario`].
+#[cfg(feature = "schema")]
+#[must_use]
+pub fn schema() -> alloc::string::String {
+    use alloc::string::ToString;
+    schemars::schema_for!(Scenario).as_value().to_string()
+}

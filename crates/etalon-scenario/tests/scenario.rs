@@ -1,0 +1,235 @@
+//! Scenarios come back as they were, from JSON and from bytes, and what is none is refused with a sentence.
+#![cfg(feature = "json")]
+
+use etalon_scenario::{Capture, Network, Scenario, Setup};
+use etalon_units::Time;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// All that a scenario can say, but for the kind of its network.
+fn scenario(network: &Value, schedule: &Value, racks: u16) -> Value {
+    json!({"seed": 1, "tdf": 3, "duration_ns": 400_000, "warmup_ns": 1000,
+        "hosts": {"racks": racks, "per_rack": 2, "mtu": 9000,
+            "rate_bps": 40_000_000_000u64, "delay_ns": 1000, "jitter_ns": 500, "downlink_packets": 7},
+        "network": network, "schedule": schedule,
+        "tcp": {"hz": 250, "min_rto_ns": 200_000_000, "initial_cwnd": 10,
+            "min_delayed_ack_ns": 40_000_000, "max_delayed_ack_ns": 200_000_000,
+            "receive_buffer_bytes": 65_536, "max_receive_buffer_bytes": 3 << 20,
+            "sack": true, "timestamps": true, "ecn": false, "pacing": false},
+        "flows": [{"src_rack": 0, "src_host": 1, "dst_rack": 1, "dst_host": 0, "cc": "cubic",
+            "cc_params": {"beta": 0.7}, "connect_ns": 5, "start_ns": 10, "stop_ns": 20, "bytes": 1000, "class": "small"}],
+        "programs": [{"rack": 1, "host": 1, "command": ["echo", "two words", ""], "start_ns": 7}],
+        "dfsio": [{"start_ns": 0, "writers": 3, "file_bytes": 3, "block_bytes": 2, "packet_bytes": 1,
+            "window_packets": 2, "placement": {"rehdfs": {"rotate_ns": 9}}, "cc": "reno"}],
+        "end_when_done": true, "measure": {"pair": [0, 1], "weeks_per_run": 3}})
+}
+
+fn rdcn() -> Value {
+    let network = json!({"rdcn": {
+        "packet": {"rate_bps": 10_000_000_000u64, "up_delay_ns": 1, "down_delay_ns": 2,
+            "internal_queue": 3, "hold_queue": 4},
+        "circuit": {"rate_bps": 80_000_000_000u64, "delay_ns": 5},
+        "voq": {"packets": 6, "resize": {"packets": 7, "in_advance_ns": 8},
+            "pairs": [{"pair": [2, 1], "packets": 9}]},
+        "marking": {"threshold": 2, "threshold_big": 4},
+        "ece_in_advance_ns": 10, "ack_bypass_ns": 11}});
+    let schedule = json!({"configurations": [{"sources": [1, -1, 0], "day_ns": 12, "night_ns": 0}],
+        "control": {"scheduler": "solstice", "estimator": {"adu": {"report_ns": 13}}, "window_ns": 14,
+            "min_day_ns": 15, "night_ns": 16, "threshold_bytes": 17, "only_big": true,
+            "compute_ns": 18, "interval_ns": 19}});
+    scenario(&network, &schedule, 3)
+}
+
+fn dumbbell() -> Value {
+    let network = json!({"dumbbell": {
+        "stages": [{"rate_bps": 1, "queue_packets": 2, "delay_ns": 3}],
+        "return_stages": [{"rate_bps": null, "queue_packets": null, "delay_ns": 4}]}});
+    scenario(&network, &Value::Null, 2)
+}
+
+fn read(value: &Value) -> Scenario {
+    Scenario::from_json(&value.to_string()).expect("a good scenario")
+}
+
+fn setup(value: &Value) -> Setup {
+    Setup {
+        scenario: read(value),
+        end: Time::MAX,
+        capture: Some(Capture {
+            start: Time(1),
+            end: Time(2),
+            snap: 3,
+        }),
+    }
+}
+
+#[test]
+fn json_comes_back_as_it_was() {
+    for value in [rdcn(), dumbbell()] {
+        let mut value = value;
+        let back = serde_json::to_value(read(&value)).expect("JSON");
+        value["dfsio"][0]["cc_params"] = json!({});
+        value["dfsio"][0]["class"] = json!("");
+        assert_eq!(back, value);
+    }
+}
+
+#[test]
+fn bytes_come_back_as_they_were() {
+    for value in [rdcn(), dumbbell()] {
+        let setup = setup(&value);
+        let bytes = setup.encode(b"the init's").expect("bytes");
+        assert_eq!(Setup::decode(&bytes), Ok((setup, &b"the init's"[..])));
+    }
+}
+
+#[test]
+fn what_says_nothing_may_be_left_out() {
+    let mut value = dumbbell();
+    let flow = value["flows"][0].as_object_mut().expect("a flow");
+    for key in ["cc_params", "connect_ns", "stop_ns", "bytes", "class"] {
+        flow.remove(key);
+    }
+    for key in ["schedule", "programs", "dfsio", "end_when_done"] {
+        value.as_object_mut().expect("a scenario").remove(key);
+    }
+    let scenario = read(&value);
+    assert!(matches!(scenario.network, Network::Dumbbell(_)));
+    assert_eq!(scenario.flows[0].connects(), Time(10));
+    assert_eq!(scenario.first_week().week().0, 1_000_000);
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    let refused = |mut value: Value, key: &str, wrong: Value, why: &str| {
+        *value.pointer_mut(key).expect("a key") = wrong;
+        let error = Scenario::from_json(&value.to_string()).expect_err("refused");
+        assert!(error.0.contains(why), "{key}: {error}");
+    };
+    for (key, wrong, why) in [
+        ("/tdf", json!(0), "tdf must be at least 1"),
+        ("/tdf", json!(u64::MAX), "too long"),
+        ("/warmup_ns", json!(400_000), "warm-up must be shorter"),
+        ("/hosts/per_rack", json!(0), "at least one host"),
+        ("/hosts/rate_bps", json!(0), "link rate must be positive"),
+        (
+            "/hosts/racks",
+            json!(2),
+            "the pair 2 -> 1, which does not exist",
+        ),
+        (
+            "/hosts/racks",
+            json!(4),
+            "the schedule is for 3 racks, the network has 4",
+        ),
+        (
+            "/network/rdcn/voq/packets",
+            json!(0),
+            "hold at least 1 packet",
+        ),
+        (
+            "/network/rdcn/circuit/rate_bps",
+            json!(-1),
+            "network.rdcn.circuit.rate_bps: invalid value",
+        ),
+        (
+            "/schedule/configurations",
+            json!([]),
+            "schedule.configurations: the schedule has no configurations",
+        ),
+        (
+            "/schedule/configurations/0/sources",
+            json!([1, 2]),
+            "configurations[0].sources: there is no rack 2",
+        ),
+        (
+            "/schedule/control/estimator",
+            json!("votes"),
+            "unknown variant `votes`",
+        ),
+        ("/tcp/hz", json!(0), "tcp.hz"),
+        (
+            "/flows/0/dst_host",
+            json!(2),
+            "flow 0: there is no host r1h2",
+        ),
+        ("/flows/0/bytes", json!(0), "flow 0 has nothing to send"),
+        (
+            "/flows/0/connect_ns",
+            json!(11),
+            "flow 0 starts before it connects",
+        ),
+        ("/programs/0/command", json!([]), "program 0 has no command"),
+        (
+            "/programs/0/rack",
+            json!(3),
+            "program 0: there is no host r3h1",
+        ),
+        ("/dfsio/0/writers", json!(0), "job 0 writes nothing"),
+        (
+            "/dfsio/0/placement",
+            json!({"rehdfs": {"rotate_ns": 0}}),
+            "job 0: the mapping of racks",
+        ),
+    ] {
+        refused(rdcn(), key, wrong, why);
+    }
+    for (key, wrong, why) in [
+        ("/hosts/racks", json!(3), "a dumbbell has 2 racks, not 3"),
+        (
+            "/network/dumbbell/stages",
+            json!([]),
+            "at least one stage in each direction",
+        ),
+        (
+            "/network/dumbbell/stages/0/rate_bps",
+            json!(0),
+            "rate of a stage must be positive",
+        ),
+        (
+            "/schedule",
+            rdcn()["schedule"].clone(),
+            "for networks with circuits only",
+        ),
+    ] {
+        refused(dumbbell(), key, wrong, why);
+    }
+}
+
+#[test]
+fn a_congestion_control_that_linux_has_no_room_for_is_refused() {
+    let mut setup = setup(&dumbbell());
+    setup.scenario.flows[0].cc = "sixteen-letters-".to_owned();
+    let bytes = setup.encode(b"").expect("bytes");
+    let why = Setup::decode(&bytes).expect_err("refused").0;
+    assert_eq!(
+        why,
+        "flow 0: the kernel has no congestion control 'sixteen-letters-'"
+    );
+}
+
+proptest! {
+    #[test]
+    fn a_setup_that_is_cut_or_longer_is_refused(cut in any::<prop::sample::Index>()) {
+        let mut bytes = setup(&rdcn()).encode(b"init").expect("bytes");
+        prop_assert!(Setup::decode(&bytes[..cut.index(bytes.len())]).is_err());
+        bytes.push(0);
+        prop_assert!(Setup::decode(&bytes).is_err());
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(
+        place in any::<prop::sample::Index>(),
+        value in any::<u8>(),
+        noise in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        let _ = Setup::decode(&noise);
+        let mut bytes = setup(&rdcn()).encode(b"").expect("bytes");
+        let place = place.index(bytes.len());
+        bytes[place] = value;
+        // What is read of it is sound.
+        if let Ok((setup, _)) = Setup::decode(&bytes) {
+            prop_assert_eq!(setup.scenario.check(), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,120 @@
+"""What pydantic resolves plans to is what the core reads: the schema comes from its types."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import etalon as et
+from etalon import _core
+from etalon.plan import Plan
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = json.loads(_core.scenario_schema())
+PLANS = sorted(
+    path
+    for folder in ("examples", "benches", "papers/*/plans")
+    for path in ROOT.glob(f"{folder}/*.toml")
+)
+EVERY_KEY = """
+duration = "100ms"
+end_when_done = true
+
+[network]
+voq = { packets = 16, resize = { packets = 50, before = "150us" }, pairs = [{ from = 0, to = 1, packets = 8 }] }
+marking = { threshold = 5, threshold_big = 20 }
+ece = { before = "150us" }
+ack_bypass = "30us"
+host = { downlink_queue = 100 }
+
+[schedule]
+kind = "solstice"
+estimator = "adu"
+
+[[bulk]]
+from = 0
+to = 1
+start = "2ms"
+connect = "1ms"
+stop = "50ms"
+cc = "cubic"
+params = { beta = 0.7 }
+class = "long"
+
+[[dfsio]]
+writers = 1
+placement = "rehdfs"
+rotate = "1s"
+
+[[program]]
+host = "r0h0"
+command = "echo"
+"""
+
+
+def resolved() -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in PLANS:
+        yield path.stem, Plan.load(path).resolve()
+    yield "every key", Plan.from_dict(tomllib.loads(EVERY_KEY)).resolve()
+    yield "dumbbell", et.experiment(et.dumbbell(), et.bulk(0, 1)).resolve()
+
+
+def test_plans_resolve_to_what_the_core_reads() -> None:
+    validator = Draft202012Validator(SCHEMA)
+    for name, plan in resolved():
+        errors = [f"{error.json_path}: {error.message}" for error in validator.iter_errors(plan)]
+        assert not errors, name
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tdf": None}, "None is not of type 'integer'"),
+        ({"seed": -1}, "-1 is less than the minimum of 0"),
+        ({"speed": 1}, "'speed' was unexpected"),
+        ({"network": {"torus": {}}}, "is not valid under any"),
+    ],
+)
+def test_the_schema_refuses_what_the_core_refuses(change: dict[str, Any], message: str) -> None:
+    plan = {**Plan.from_dict(tomllib.loads(EVERY_KEY)).resolve(), **change}
+    (error,) = Draft202012Validator(SCHEMA).iter_errors(plan)
+    assert message in error.message
+    with pytest.raises(ValueError, match=r"."):
+        _core.run(json.dumps(plan))
+
+
+def _keys(value: Any, schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The schema's keys that a value has, each with the name of its type."""
+    while "$ref" in schema:
+        schema = SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]]
+    for part in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        if Draft202012Validator({**part, "$defs": SCHEMA["$defs"]}).is_valid(value):
+            yield from _keys(value, part)
+    if isinstance(value, list) and isinstance(schema.get("items"), dict):
+        for entry in value:
+            yield from _keys(entry, schema["items"])
+    if isinstance(value, dict):
+        for key, below in schema.get("properties", {}).items():
+            if value.get(key) is not None:
+                yield schema.get("description", ""), key
+                yield from _keys(value[key], below)
+
+
+def _all_keys(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every key of the schema."""
+    for key in schema.get("properties", {}):
+        yield schema.get("description", ""), key
+    for part in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        yield from _all_keys(part)
+
+
+def test_every_key_of_the_core_can_be_said_in_a_plan() -> None:
+    known = {key for part in (SCHEMA, *SCHEMA["$defs"].values()) for key in _all_keys(part)}
+    said = {key for _, plan in resolved() for key in _keys(plan, SCHEMA)}
+    assert known - said == set()
