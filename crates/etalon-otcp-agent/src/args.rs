@@ -155,7 +155,7 @@ impl Options {
                     .into(),
             );
         }
-        if !is_name(&host) {
+        if matches!(given.task, Task::Run | Task::DryRun) && !is_name(&host) {
             return Err(format!(
                 "--host {host:?}: expected letters, digits, '.', '_' and '-', at most 63"
             ));

@@ -234,7 +234,7 @@ impl Keeper {
         for (note, (first, count)) in notes.iter().filter(|(note, _)| !self.told.contains(**note)) {
             match count {
                 1 => info!("{first}: {note}"),
-                _ => info!("{first} and {} others: {note}", count - 1),
+                _ => info!("{first} (and {} more): {note}", count - 1),
             }
         }
         self.told = notes.into_keys().map(str::to_owned).collect();

@@ -60,6 +60,7 @@ const MOVE_CONSTANT: u8 = 0xb7;
 const ADD: u8 = 0x0f;
 const ADD_CONSTANT: u8 = 0x07;
 const OR: u8 = 0x4f;
+const SHIFT_LEFT: u8 = 0x67;
 /// The constant of a wide load is a map's descriptor.
 const PSEUDO_MAP: u8 = 1;
 
@@ -127,6 +128,11 @@ impl Asm {
     /// `to |= from`.
     pub fn or(&mut self, to: Reg, from: Reg) -> &mut Self {
         self.put(OR, to, from as u8, 0, 0)
+    }
+
+    /// `to <<= bits`.
+    pub fn shift_left(&mut self, to: Reg, bits: i32) -> &mut Self {
+        self.put(SHIFT_LEFT, to, 0, 0, bits)
     }
 
     /// `to = *(from + offset)`.
@@ -229,6 +235,7 @@ mod tests {
             .jump_if_differ(R0, R1, end)
             .atomic_add(R0, R1)
             .or(R1, R2)
+            .shift_left(R2, 32)
             .add(R1, R2)
             .call(49)
             .place(end)
@@ -243,7 +250,7 @@ mod tests {
             [
                 "bf16000000000000",
                 "6167140000000000",
-                "56070d0002000000",
+                "56070e0002000000",
                 "b7020000f8ffffff",
                 "0702000004000000",
                 "7b3af8ff00000000",
@@ -251,10 +258,11 @@ mod tests {
                 "1801000002000000",
                 "0000000001000000",
                 "7132100000000000",
-                "1500050000000000",
-                "5d10040000000000",
+                "1500060000000000",
+                "5d10050000000000",
                 "db10000000000000",
                 "4f21000000000000",
+                "6702000020000000",
                 "0f21000000000000",
                 "8500000031000000",
                 "9500000000000000",

@@ -163,15 +163,15 @@ fn load(code: &[u8]) -> io::Result<OwnedFd> {
                 .output(32, &mut log),
         );
         let text = String::from_utf8_lossy(&log);
-        let last = text
-            .trim_end_matches('\0')
-            .trim_end()
-            .lines()
-            .next_back()
+        // The last line is about the verifier's work, the one before it about the program.
+        let lines = text.trim_end_matches('\0').lines().rev();
+        let why = lines
+            .map(str::trim)
+            .find(|line| !line.is_empty() && !line.starts_with("processed"))
             .unwrap_or_default();
         io::Error::new(
             error.kind(),
-            format!("the kernel refuses the BPF program: {error} {last}"),
+            format!("the kernel refuses the BPF program: {error}: {why}"),
         )
     })
 }

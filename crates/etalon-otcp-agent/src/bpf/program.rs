@@ -113,9 +113,13 @@ const IS_FULLSOCK: i16 = 72;
 const TOTAL_RETRANS: i16 = 136;
 const SK: i16 = 184;
 
-// The frame: an integer for options, and the key of a lookup: its length, then the address.
-const INTEGER: i16 = -8;
-const KEY: i16 = -32;
+// The frame: an integer for options, and the key of a lookup: its length, then the address. It is written in whole words of
+// eight bytes: Linux before 6.9 lets a program without CAP_PERFMON write no part of a word that holds a register.
+const WORD: i16 = -8;
+const INTEGER: i16 = if LITTLE { WORD } else { WORD + 4 };
+const KEY: i16 = -28;
+const ADDRESS: i16 = KEY + 4;
+const LITTLE: bool = cfg!(target_endian = "little");
 
 /// R6 to R9 are kept throughout: the event's context, its number, the destination's entry, the socket's memory.
 const CONTEXT: Reg = R6;
@@ -185,35 +189,49 @@ impl Program {
             .jump_if(R1, If::Eq, libc::AF_INET, v4)
             .jump_if(R1, If::Ne, libc::AF_INET6, self.done);
         for (i, reg) in [R1, R2, R3, R4].into_iter().enumerate() {
-            let word = 4 * i as i16;
             self.asm
-                .load(Size::U32, reg, CONTEXT, REMOTE_IP6 + word)
-                .store(Size::U32, R10, KEY + 4 + word, reg);
+                .load(Size::U32, reg, CONTEXT, REMOTE_IP6 + 4 * i as i16);
         }
         // IPv4 on an IPv6 socket: ::ffff:a.b.c.d; and :: while the connection is a request to a server.
         self.asm
-            .or(R1, R2)
-            .jump_if(R1, If::Ne, 0, v6)
+            .mov(R5, R1)
+            .or(R5, R2)
+            .jump_if(R5, If::Ne, 0, v6)
             .jump_if(R3, If::Eq, 0xffff_u32.to_be().cast_signed(), v4)
-            .or(R3, R4)
-            .jump_if(R3, If::Eq, 0, v4);
-        self.asm
-            .place(v6)
-            .store_constant(Size::U32, R10, KEY, 128)
-            .set_map(R1, self.maps.v6);
+            .mov(R5, R3)
+            .or(R5, R4)
+            .jump_if(R5, If::Eq, 0, v4);
+        self.asm.place(v6).store_constant(Size::U32, R10, KEY, 128);
+        self.store_pair(ADDRESS, R1, R2);
+        self.store_pair(ADDRESS + 8, R3, R4);
+        self.asm.set_map(R1, self.maps.v6);
         self.lookup();
         self.asm.jump(found);
         self.asm
             .place(v4)
-            .load(Size::U32, R1, CONTEXT, REMOTE_IP4)
-            .store(Size::U32, R10, KEY + 4, R1)
             .store_constant(Size::U32, R10, KEY, 32)
-            .set_map(R1, self.maps.v4);
+            .load(Size::U32, R1, CONTEXT, REMOTE_IP4)
+            .set(R2, 0);
+        self.store_pair(ADDRESS, R1, R2);
+        self.asm.set_map(R1, self.maps.v4);
         self.lookup();
         self.asm
             .place(found)
             .jump_if_null(R0, self.done)
             .mov(ENTRY, R0);
+    }
+
+    /// Writes two integers of four bytes side by side into the frame. Their registers are lost.
+    fn store_pair(&mut self, offset: i16, first: Reg, second: Reg) {
+        let (low, high) = if LITTLE {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        self.asm
+            .shift_left(high, 32)
+            .or(low, high)
+            .store(Size::U64, R10, offset, low);
     }
 
     /// R0 = the entry in the map in R1 for the key in the frame.
@@ -301,7 +319,7 @@ impl Program {
             .set(R2, MAX_SYNCNT);
         self.asm
             .place(chosen)
-            .store(Size::U32, R10, INTEGER, R2)
+            .store(Size::U64, R10, WORD, R2)
             .store(Size::U32, MEMORY, TOLD, R2);
         self.option(SETSOCKOPT, TCP_SYNCNT);
         self.asm.jump_if(R0, If::Eq, 0, self.done);
@@ -349,7 +367,7 @@ impl Program {
     /// Sets an option to R1.
     fn set_option(&mut self, option: i32) {
         let set = self.asm.label();
-        self.asm.store(Size::U32, R10, INTEGER, R1);
+        self.asm.store(Size::U64, R10, WORD, R1);
         self.option(SETSOCKOPT, option);
         self.asm.jump_if(R0, If::Eq, 0, set);
         self.count(Count::Refused);

@@ -91,7 +91,7 @@ fn connect_lasts_as_long_as_before() {
     let agent = lab.agent(&controller.url(), &[]);
     agent.says("applied 7.1");
     let mut short = connect(&lab, &format!("10.78.9.8:{port}"));
-    std::thread::sleep(Duration::from_millis(200));
+    eventually("it tries", || tcp(&lab, "10.78.9.8", "rto").is_some());
     syn_retries(6);
     let start = Instant::now();
     let mut away = connect(&lab, &format!("10.78.9.9:{port}"));

@@ -265,9 +265,10 @@ impl Agent {
 
     /// Waits until it has said this.
     pub fn says(&self, text: &str) {
-        eventually(&format!("the agent says {text:?}: {}", self.log()), || {
-            self.log().contains(text)
-        });
+        wait(
+            || format!("the agent says {text:?}: {}", self.log()),
+            || self.log().contains(text),
+        );
     }
 
     pub fn signal(&mut self, signal: Signal) {
@@ -283,11 +284,16 @@ impl Agent {
 
 /// Waits until something is true.
 pub fn eventually(what: &str, check: impl Fn() -> bool) {
+    wait(|| what.to_owned(), check);
+}
+
+fn wait(what: impl Fn() -> String, check: impl Fn() -> bool) {
     let start = Instant::now();
     while !check() {
         assert!(
             start.elapsed() < PATIENCE,
-            "in {PATIENCE:?} not seen: {what}"
+            "in {PATIENCE:?} not seen: {}",
+            what()
         );
         thread::sleep(Duration::from_millis(20));
     }

@@ -1,0 +1,160 @@
+//! Whole conversations, damaged: from the controller's bytes to the plan for the host.
+//!
+//! `PROPTEST_CASES=1000000 cargo test -p etalon-otcp-agent --test fuzz` for longer.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use etalon_otcp_agent::core::Core;
+use etalon_otcp_agent::plan::{Changes, Kernel, plan};
+use etalon_otcp_agent::prefix::Prefix;
+use etalon_otcp_agent::syn::Spacing;
+use etalon_otcp_agent::{events, http};
+use proptest::prelude::*;
+
+const KERNEL: Kernel = Kernel {
+    tick: Duration::from_millis(4),
+    spacing: Spacing {
+        linear: 4,
+        longest: Duration::from_secs(120),
+    },
+};
+
+fn allowed() -> Vec<Prefix> {
+    ["10.0.0.0/8", "fd00::/8"]
+        .map(|text| text.parse().unwrap())
+        .to_vec()
+}
+
+/// A number as a controller or a liar may say it.
+fn number() -> impl Strategy<Value = String> {
+    prop_oneof![
+        20 => (0_u64..100_000).prop_map(|n| n.to_string()),
+        1 => any::<i64>().prop_map(|n| n.to_string()),
+        1 => any::<f64>().prop_map(|n| n.to_string()),
+        1 => prop::sample::select(vec!["null", "\"1\"", "[]", "true", "1e3", "-0", "0x10", "99999999999999999999"]).prop_map(str::to_owned),
+    ]
+}
+
+fn prefix() -> impl Strategy<Value = String> {
+    prop_oneof![
+        10 => (0_u8..=255).prop_map(|n| format!("10.0.{n}.0/24")),
+        3 => (0_u8..=255).prop_map(|n| format!("fd00:{n:x}::/32")),
+        1 => "[0-9a-f.:/]{0,20}",
+    ]
+}
+
+fn route() -> impl Strategy<Value = String> {
+    (prefix(), prop::array::uniform5(number())).prop_map(|(prefix, [min, init, cwnd, iw, rwnd])| {
+        format!(r#"{{"prefix":"{prefix}","rto_min_us":{min},"rto_init_us":{init},"max_cwnd":{cwnd},"initial_cwnd":{iw},"initial_rwnd":{rwnd}}}"#)
+    })
+}
+
+/// An event that may be good.
+fn event() -> impl Strategy<Value = String> {
+    let routes = (1_u64..4, 1_u64..20, prop::collection::vec(route(), 0..4)).prop_map(|(epoch, version, mut routes)| {
+        routes.sort();
+        format!(
+            "event: routes\ndata: {{\"host\":\"h1\",\"epoch\":{epoch},\"version\":{version},\"lifetime_s\":60,\"routes\":[{}]}}\n\n",
+            routes.join(",")
+        )
+    });
+    let alive = (1_u64..4, 1_u64..20).prop_map(|(epoch, version)| {
+        format!("event: alive\ndata: {{\"epoch\":{epoch},\"version\":{version}}}\n\n")
+    });
+    prop_oneof![4 => routes, 2 => alive, 1 => "[ -~\n]{0,60}"]
+}
+
+/// A whole answer: its events in chunks.
+fn conversation() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(event(), 0..8).prop_map(|events| {
+        let chunks: String = events.iter().map(|text| format!("{:x}\r\n{text}\r\n", text.len())).collect();
+        format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n")
+            .into_bytes()
+    })
+}
+
+/// Feeds bytes as they came, up to the first error, and checks what is held after each event.
+fn follow(pieces: &[&[u8]], core: &mut Core) -> Result<(), TestCaseError> {
+    let (mut answer, mut stream) = (http::Decoder::default(), events::Decoder::default());
+    let mut now = Duration::ZERO;
+    for piece in pieces {
+        let mut body = Vec::new();
+        if answer.push(piece, &mut body).is_err() {
+            return Ok(());
+        }
+        let Ok(events) = stream.push(&body) else {
+            return Ok(());
+        };
+        for event in events {
+            now += Duration::from_secs(7);
+            core.expire(now);
+            let before = core.version();
+            let _ = match event.name.as_str() {
+                "routes" => core.offer(now, &event.data).map(drop),
+                _ => core.alive(now, &event.data).map(drop),
+            };
+            prop_assert!(core.version() >= before, "never older while it lives");
+            check(core)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is in force is within all bounds, and so is what would be done.
+fn check(core: &Core) -> Result<(), TestCaseError> {
+    let Some(document) = core.document() else {
+        return Ok(());
+    };
+    let plan = plan(&document.routes, &[], &BTreeSet::new(), KERNEL);
+    prop_assert_eq!(plan.len(), document.routes.len());
+    for (prefix, target) in &plan {
+        prop_assert!(prefix.length() > 0 && allowed().iter().any(|a| a.covers(prefix)));
+        let (entry, wanted) = (target.entry, document.routes[prefix]);
+        prop_assert!((2..=750).contains(&entry.rto_init_ticks));
+        prop_assert!(
+            (1..=65535).contains(&entry.initial_cwnd) && entry.initial_cwnd <= entry.max_cwnd
+        );
+        prop_assert!(entry.max_cwnd <= 65535 && (10..=65535).contains(&wanted.initial_rwnd));
+        prop_assert!((1000..=1_000_000).contains(&wanted.rto_min_us));
+        prop_assert!(
+            entry
+                .syn_count
+                .iter()
+                .all(|count| (1..=127).contains(count))
+        );
+    }
+    let entries = Changes::new(&plan, &Default::default(), Some(&Default::default())).set;
+    prop_assert_eq!(entries.len(), plan.len());
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn conversations_however_damaged(
+        bytes in conversation(),
+        damage in prop::collection::vec((any::<u16>(), any::<u8>()), 0..4),
+        cut in any::<u16>(),
+    ) {
+        let mut bytes = bytes;
+        for (at, byte) in damage {
+            let at = usize::from(at) % bytes.len();
+            bytes[at] = byte;
+        }
+        let (one, two) = bytes.split_at(usize::from(cut) % bytes.len());
+        let mut core = Core::new("h1".into(), allowed());
+        follow(&[one, two], &mut core)?;
+    }
+
+    /// Most of what is not damaged comes through, so that the test above means something.
+    #[test]
+    fn a_good_conversation_is_understood(version in 1_u64..1000) {
+        let event = format!(
+            "event: routes\ndata: {{\"host\":\"h1\",\"epoch\":1,\"version\":{version},\"lifetime_s\":60,\"routes\":[]}}\n\n"
+        );
+        let text = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{event}\r\n", event.len());
+        let mut core = Core::new("h1".into(), allowed());
+        follow(&[text.as_bytes()], &mut core)?;
+        prop_assert_eq!(core.version().map(|v| v.version), Some(version));
+    }
+}
