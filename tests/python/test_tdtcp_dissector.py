@@ -60,6 +60,11 @@ def tshark(folder: Path, packets: list[bytes], *arguments: str) -> list[str]:
     records = [struct.pack("<IIII", i, 0, len(p), len(p)) + p for i, p in enumerate(packets)]
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link_type_raw_ip)
     path.write_bytes(head + b"".join(records))
+    return tshark_file(path, *arguments)
+
+
+def tshark_file(path: Path, *arguments: str) -> list[str]:
+    """What tshark says about a capture, a line each."""
     command = ["tshark", "-X", f"lua_script:{DISSECTOR}", "-r", str(path), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "lua" not in done.stderr.lower(), done.stderr
