@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from etalon.cli import common
+from etalon.errors import PlanError
 
 app = typer.Typer(
     help="A controller that tells hosts how to use TCP (OTCP, CNSM 2016).",
@@ -120,6 +121,38 @@ def measure(url: Url = URL, token_file: TokenFile = None, ca: Ca = None) -> None
 
     Client(url, token_file, ca).post("/v1/measure")
     common.note("measuring; etalon otcp show tells each delay's age")
+
+
+@app.command(epilog="Example:  etalon otcp demo --hosts 8")
+def demo(
+    racks: Annotated[int, typer.Option("--racks", min=2, max=8, help="Racks.")] = 2,
+    hosts: Annotated[int, typer.Option("--hosts", min=2, max=32, help="Hosts in each rack.")] = 2,
+    samples: Annotated[int, typer.Option("--samples", min=1, help="Samples of each delay.")] = 100,
+    calibrate: Annotated[
+        str, typer.Option("--calibrate", help="loop, or echo as in the paper.")
+    ] = "loop",
+    failures: Annotated[int, typer.Option("--failures", min=1, help="How often a link fails.")] = 1,
+    logs: Annotated[
+        Path | None,
+        typer.Option("--logs", metavar="DIR", help="Keep the programs' logs.", show_default=False),
+    ] = None,
+    json: common.Json = False,
+) -> None:
+    """Show the whole system on this machine: Open vSwitch, controller, agents, connections, a failing link.
+
+    Everything runs in private namespaces and is gone afterwards.
+    """
+    import sys
+
+    from etalon.otcp.delays import Calibrate
+    from etalon.otcp.demo import outside
+
+    if calibrate not in set(Calibrate):
+        raise PlanError(f"--calibrate {calibrate}: is {' or '.join(Calibrate)}")
+    options = outside.Options(racks, hosts, samples, calibrate, failures, logs)
+    found = outside.run(options, to=sys.stderr if json else sys.stdout)
+    if json:
+        common.print_json(found)
 
 
 @app.command()

@@ -33,7 +33,14 @@ class Measuring:
         self._config = controller.config
         self._requested = threading.Event()
         self._rough: tuple[set[tuple[PortId, PortId]], set[str]] = (set(), set())
-        self.running = False
+        self._running = False
+
+    @property
+    def running(self) -> bool:
+        """Whether it measures, or will as soon as can be."""
+        with self._controller.lock:
+            new = any(self._controller.topology.unmeasured())
+        return self._running or new or any(self._rough) or self._requested.is_set()
 
     def request(self) -> None:
         """All is measured again, as soon as can be."""
@@ -41,11 +48,13 @@ class Measuring:
 
     def run(self) -> None:
         """Watches, finds and measures, by turns."""
-        last_all = time.monotonic()
+        last_all = watched = time.monotonic()
         while not self._controller.stopped.is_set():
             began = time.monotonic()
             try:
-                self._watch()
+                if began - watched >= self._config.measure.watch / 1e9:
+                    watched = began
+                    self._watch()
                 self._find_hosts()
                 self._controller.stopped.wait(min(0.05, self._config.measure.watch / 1e9))
                 again = self._config.measure.again / 1e9
@@ -63,12 +72,14 @@ class Measuring:
             self._sleep(began)
 
     def _sleep(self, began: float) -> None:
-        """Until the next watch, or something new is there."""
+        """Until the next watch, or until something new is there."""
         until = began + self._config.measure.watch / 1e9
+        connected = self._controller.events.switches_connected
         while time.monotonic() < until and not self._controller.stopped.wait(0.02):
             with self._controller.lock:
                 links, hosts = self._controller.topology.unmeasured()
-            if links or hosts or self._requested.is_set():
+            new = links or hosts or self._controller.events.switches_connected != connected
+            if new or self._requested.is_set():
                 return
 
     # Finding
@@ -135,8 +146,10 @@ class Measuring:
                 self._rough[0].update(new)
                 self._rough[1].update(hosts)
         elif any(self._rough):
-            rough, self._rough = self._rough, (set(), set())
-            self._measure(sorted(rough[0]), sorted(rough[1]), self._config.measure.samples)
+            self._measure(
+                sorted(self._rough[0]), sorted(self._rough[1]), self._config.measure.samples
+            )
+            self._rough = (set(), set())
 
     def _measure_all(self) -> None:
         with self._controller.lock:
@@ -157,7 +170,7 @@ class Measuring:
     def _measure(self, links: list[tuple[PortId, PortId]], hosts: list[str], times: int) -> None:
         """Measures links and hosts, with the control paths of their switches, and tells the topology."""
         controller, prober = self._controller, self._controller.prober
-        self.running = True
+        self._running = True
         try:
             with controller.lock:
                 seats = {name: seat for name in hosts if (seat := controller.topology.seat(name))}
@@ -179,8 +192,9 @@ class Measuring:
                     time.sleep(self._config.measure.gap / 1e9)
             self._wait(links, times)
             self._learn(links, places)
+            LOG.info("measured %d links and %d hosts %d times", len(links), len(places), times)
         finally:
-            self.running = False
+            self._running = False
 
     def _round(
         self, switches: list[str], links: list[tuple[PortId, PortId]], hosts: dict[str, PortId]

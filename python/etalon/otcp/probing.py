@@ -206,6 +206,11 @@ class Prober:
         except arp.Malformed:
             self.counters["arp_malformed"] += 1
             return None
+        if packet.operation == arp.REQUEST and packet.sender_mac[:3] == arp.PROBE_OUI:
+            self.counters["arp_own"] += (
+                1  # a probe of ours that has crossed a link, before the link was known
+            )
+            return None
         if packet.operation == arp.REQUEST:
             self.counters["arp_requests"] += 1
             return HostAsks(place, packet)

@@ -162,9 +162,10 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
     def features(self, event: Any) -> None:
         """A switch has said who it is: it hands in LLDP and ARP from now on, and tells of ports, queues and entries."""
         datapath = event.msg.datapath
-        name = self._names.get(datapath.id)
+        dpid = event.msg.datapath_id  # os-ken knows the connection by it only after us
+        name = self._names.get(dpid)
         if name is None:
-            LOG.warning("switch %016x is not in the topology file; it is left alone", datapath.id)
+            LOG.warning("switch %016x is not in the topology file; it is left alone", dpid)
             return
         switch = _Switch(name, datapath)
         with self._lock:

@@ -167,6 +167,12 @@ def test_answers_that_nobody_asked_for_are_ignored(prober: Prober) -> None:
     assert prober.counters == {"arp_unasked": 3}
 
 
+def test_a_probe_that_crossed_an_unknown_link_is_not_answered(prober: Prober) -> None:
+    probe = sent(prober.host("h1", IPv4Address("10.0.0.1"), "t1", (1,), 0))
+    assert prober.packet_in(A1, probe, 1, nowhere) is None
+    assert prober.counters == {"arp_own": 1}
+
+
 def test_a_request_is_handed_on(prober: Prober) -> None:
     request = arp.Packet(
         arp.BROADCAST,

@@ -92,7 +92,7 @@ class TopologyModel(Model):
 
 
 class MeasureModel(Model):
-    """How far measuring is: how many measurements there were, and when the last one ended (seconds since 1970)."""
+    """Whether measuring goes on, how many measurements there were, and when the last one ended (seconds since 1970)."""
 
     running: bool
     finished: int
