@@ -12,7 +12,7 @@ from conftest import ROOT
 PACKAGE = ROOT / "python" / "etalon"
 CORE = "etalon._core"
 
-FOUNDATION = ("errors", "files", "cache", "units", "schedulers")
+FOUNDATION = ("errors", "files", "cache", "units", "controls", "schedulers")
 ROOMS = (
     "plan",
     "figures",

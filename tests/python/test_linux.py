@@ -17,9 +17,9 @@ from conftest import SMALL, Answer
 from etalon import _core, engine
 from etalon.campaign.store import Store
 from etalon.cli import hosts
+from etalon.controls import controls
 from etalon.errors import EngineFailed, PlanError
 from etalon.plan import Plan
-from etalon.plan.controls import controls
 from etalon.results import Run
 from fake_kernel import VERSION, FakeKernel, fake
 

@@ -20,8 +20,8 @@ import pytest
 import etalon as et
 from conftest import ROOT, Answer, need
 from etalon import kernel
+from etalon.controls import controls
 from etalon.plan import Plan
-from etalon.plan.controls import controls
 from etalon.results import Run
 from etalon.trace import count
 

@@ -214,7 +214,7 @@ def test_the_sentence(small: Plan, changes: dict[str, Any], sentence: str) -> No
 
 
 def test_parameters_stay_within_what_the_congestion_control_allows(small: Plan) -> None:
-    from etalon.plan.controls import controls
+    from etalon.controls import controls
 
     alpha = controls()["retcp"].parameters["sim"]["alpha"]
     assert alpha.min is not None

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 import etalon as et
-from etalon import validation
+from etalon import controls, validation
 from etalon.errors import PlanError
-from etalon.plan import controls
 from etalon.validation import Comparison, Experiment, page
 from etalon.validation.comparison import retransmissions, utilization
 

@@ -89,7 +89,7 @@ def _table(entries: Sequence[Mapping[str, Any]]) -> Table:
 
 def _controls_table(entries: Sequence[Mapping[str, Any]]) -> Table:
     """Congestion controls and their parameters, with the engines that have them."""
-    from etalon.plan.controls import ENGINES
+    from etalon.controls import ENGINES
 
     table = common.plain_table("name", *ENGINES, "")
     for entry in entries:
@@ -112,7 +112,7 @@ def _kind(text: str) -> Kind:
 
 
 def _controls() -> list[dict[str, Any]]:
-    from etalon.plan.controls import controls
+    from etalon.controls import controls
 
     return [control.as_dict() for control in controls().values()]
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from etalon import _core
+from etalon.controls import LINUX, controls
 from etalon.engine import build
 from etalon.engine.protocol import Options, Progress, Told
 from etalon.errors import EngineFailed, EtalonError, PlanError
 from etalon.plan import Plan
-from etalon.plan.controls import LINUX, controls
 from etalon.results import Run
 from etalon.units import TIME, shown
 

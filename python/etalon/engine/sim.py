@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from etalon import _core
+from etalon.controls import SIM, controls
 from etalon.engine import build
 from etalon.engine.protocol import Options, Progress, Told
 from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
-from etalon.plan.controls import SIM, controls
 from etalon.results import Run
 from etalon.units import shown
 

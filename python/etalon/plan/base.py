@@ -30,6 +30,7 @@ class Table(BaseModel):
         validate_by_name=True,
         serialize_by_alias=True,
         use_attribute_docstrings=True,
+        defer_build=True,
     )
 
     in_order: ClassVar[tuple[str, ...]] = ()

@@ -24,9 +24,9 @@ from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from etalon.controls import controls
 from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
-from etalon.plan.controls import controls
 
 X = int | float | str
 """The value of a point on its figure's axis."""

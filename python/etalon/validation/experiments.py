@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from etalon import api
+from etalon.controls import controls
 from etalon.plan import Plan
-from etalon.plan.controls import controls
 
 WEEK_US = 4800
 """24 days of 180 us with nights of 20 us."""

@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints
 
+from etalon import controls as registry
 from etalon.errors import PlanError
-from etalon.plan import controls as registry
 from etalon.plan.base import Table
 from etalon.units import TIME, Time, problem, shown
 
