@@ -9,7 +9,7 @@ use crate::bpf::attached::Attached;
 use crate::document::Parameters;
 use crate::kernel;
 use crate::netlink::route::{PROTOCOL, Route};
-use crate::netlink::socket::Socket;
+use crate::netlink::socket::{Change, Socket};
 use crate::plan::{self, Changes, Plan};
 use crate::prefix::Prefix;
 use crate::state::{Since, State};
@@ -28,6 +28,8 @@ pub struct Keeper {
     since: Since,
     /// Routes of others, as last read; None if they may have changed.
     others: Option<Vec<Route>>,
+    /// Something that concerns a destination has changed.
+    dirty: bool,
     /// Destinations whose routes somebody else has touched since they were last read.
     touched: BTreeSet<Prefix>,
     given_up: BTreeSet<Prefix>,
@@ -71,6 +73,7 @@ impl Keeper {
             installed: BTreeMap::new(),
             since: Since::new(),
             others: None,
+            dirty: false,
             touched: BTreeSet::new(),
             given_up: BTreeSet::new(),
             told: BTreeSet::new(),
@@ -95,7 +98,7 @@ impl Keeper {
 
     /// True if something has to be done again: routes have changed, or the kernel refused something.
     pub fn is_dirty(&self) -> bool {
-        self.others.is_none() || self.is_failing()
+        self.dirty || self.is_failing()
     }
 
     /// True if the kernel refused something.
@@ -127,20 +130,44 @@ impl Keeper {
         self.state.clear()
     }
 
-    /// What others changed, as the monitor tells it: by whom, and the route.
-    pub fn heard(&mut self, changes: &[(u32, Route)]) {
-        for (port, route) in changes.iter().filter(|(port, _)| *port != self.port) {
-            self.others = None;
-            // The kernel itself (0) removes routes when an interface goes down: they come back.
-            if *port != 0 && self.installed.contains_key(&route.prefix) {
-                self.touched.insert(route.prefix);
+    /// What changed on the host, as the monitor tells it.
+    pub fn heard(&mut self, changes: &[Change]) {
+        for change in changes {
+            match change {
+                Change::Interface => self.lost_track(),
+                Change::Route { port, .. } if *port == self.port => {}
+                Change::Route {
+                    port,
+                    route,
+                    removed,
+                    replaces,
+                } => {
+                    self.others = None;
+                    self.dirty |= self.concerns(route.prefix);
+                    // The kernel itself (0) removes routes with their interface: they come back.
+                    let ours_went = (*removed && route.is_ours()) || *replaces;
+                    if *port != 0 && ours_went && self.installed.contains_key(&route.prefix) {
+                        self.touched.insert(route.prefix);
+                    }
+                }
             }
         }
+    }
+
+    /// True if a destination lies in the prefix, or the prefix in a destination.
+    fn concerns(&self, prefix: Prefix) -> bool {
+        let within = self
+            .since
+            .range(prefix..)
+            .next()
+            .is_some_and(|(target, _)| prefix.covers(target));
+        within || prefix.longest_in(&self.since).is_some()
     }
 
     /// Some changes were not heard: all is read again.
     pub fn lost_track(&mut self) {
         self.others = None;
+        self.dirty = true;
     }
 
     /// Reads the host's routes, and finds what became of the agent's.
@@ -187,6 +214,7 @@ impl Keeper {
 
     /// Brings the host to what the document wants. With an empty document: to what it was.
     pub fn apply(&mut self, document: &BTreeMap<Prefix, Parameters>) -> io::Result<Done> {
+        self.dirty = false;
         let plan = self.plan(document)?;
         self.tell(&plan);
         let changes = Changes::new(

@@ -39,6 +39,8 @@ struct Agent {
     /// When routes that changed are looked at.
     settled: Option<Duration>,
     round: Duration,
+    /// How long it took to bring the host up to date.
+    last_change: Duration,
 }
 
 /// The program in the kernel, if it can be; says why not.
@@ -55,12 +57,13 @@ pub fn attach(options: &Options) -> Option<crate::bpf::attached::Attached> {
     }
 }
 
-/// Follows the controller until SIGTERM or SIGINT, and leaves the host as it was found.
+/// Follows the controller until SIGTERM, SIGINT or SIGHUP, and leaves the host as it was found.
 pub fn run(options: &Options) -> io::Result<()> {
     // Before anything is changed, and before threads that would get them otherwise.
     let mut signals = SigSet::empty();
-    signals.add(Signal::SIGTERM);
-    signals.add(Signal::SIGINT);
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+        signals.add(signal);
+    }
     signals.thread_block()?;
     let signals = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
     let settings = options
@@ -80,6 +83,7 @@ pub fn run(options: &Options) -> io::Result<()> {
         timing: Timing::default(),
         settled: None,
         round: kernel::now(),
+        last_change: Duration::ZERO,
     };
     info!(
         "version {}: host {}, a tick is {:?}",
@@ -173,10 +177,11 @@ impl Agent {
             Err(_) => self.keeper.lost_track(),
         }
         if self.keeper.is_dirty() && self.settled.is_none() {
+            // Where routes change all the time, most of the time is not the agent's.
             let pause = if self.keeper.is_failing() {
                 ROUND
             } else {
-                SETTLE
+                SETTLE.max(self.last_change * 10)
             };
             self.settled = Some(kernel::now() + pause);
         }
@@ -208,6 +213,7 @@ impl Agent {
 
     /// Brings the host to the document in force, or to its own settings if there is none.
     fn apply(&mut self) -> Done {
+        let start = Instant::now();
         let none = BTreeMap::new();
         let routes = self
             .core
@@ -216,12 +222,14 @@ impl Agent {
         let done = self.keeper.apply(routes).unwrap_or_else(|e| {
             error!("cannot change the host: {e}");
             self.keeper.lost_track();
+            self.settled = Some(kernel::now() + ROUND);
             Done {
                 failed: 1,
                 ..Done::default()
             }
         });
         self.timing.failed += done.failed as u64;
+        self.last_change = start.elapsed();
         done
     }
 

@@ -12,14 +12,46 @@ use super::route::{self, Route};
 use super::tcp_metrics::{self, Entry};
 use super::{Builder, DONE, ERROR, Message, flag, messages};
 
-/// Notifications of IPv4 and IPv6 routes (RTMGRP_IPV4_ROUTE, RTMGRP_IPV6_ROUTE).
-const ROUTE_GROUPS: u32 = 0x40 | 0x400;
+/// Notifications of interfaces, and of IPv4 and IPv6 routes (RTMGRP_LINK, RTMGRP_IPV4_ROUTE, RTMGRP_IPV6_ROUTE).
+const ROUTE_GROUPS: u32 = 0x1 | 0x40 | 0x400;
 /// As much as the kernel sends at once.
 const RECEIVE: usize = 64 * 1024;
 /// Requests that are sent at once: their acknowledgements must fit into the socket's buffer.
 const BATCH: usize = 64;
 /// A dump that the kernel could not make consistent is made again so often.
 const DUMPS: usize = 5;
+
+/// What the kernel tells of itself.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// An interface went up or down, came or went. With it IPv4 routes go without a word.
+    Interface,
+    /// A unicast route of the main table.
+    Route {
+        /// Who changed it: the kernel (0) or a socket's port.
+        port: u32,
+        /// The route as it is now, or was.
+        route: Route,
+        /// True if it was removed.
+        removed: bool,
+        /// True if it stands where another one stood.
+        replaces: bool,
+    },
+}
+
+impl Change {
+    fn of(message: &Message<'_>) -> Option<Self> {
+        match message.kind {
+            route::NEW | route::DELETE => Some(Self::Route {
+                port: message.port,
+                route: Route::decode(message.body)?,
+                removed: message.kind == route::DELETE,
+                replaces: message.flags & flag::REPLACE != 0,
+            }),
+            _ => Some(Self::Interface),
+        }
+    }
+}
 
 /// A netlink socket.
 #[derive(Debug)]
@@ -185,17 +217,14 @@ impl Socket {
         Ok(all)
     }
 
-    /// What changed since this was last asked, with who changed it: the kernel (0) or a socket's port. An error of kind
-    /// `ENOBUFS` means that some of it is lost.
-    pub fn changes(&mut self) -> io::Result<Vec<(u32, Route)>> {
+    /// What changed since this was last asked. An error means that some of it is lost.
+    pub fn changes(&mut self) -> io::Result<Vec<Change>> {
         let mut changes = Vec::new();
         loop {
             match self.receive() {
-                Ok(length) => changes.extend(
-                    messages(&self.buffer[..length])
-                        .filter(|m| m.kind == route::NEW || m.kind == route::DELETE)
-                        .filter_map(|m| Some((m.port, Route::decode(m.body)?))),
-                ),
+                Ok(length) => {
+                    changes.extend(messages(&self.buffer[..length]).filter_map(|m| Change::of(&m)));
+                }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(changes),
                 Err(e) => return Err(e),
             }

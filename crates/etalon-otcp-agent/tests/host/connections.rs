@@ -120,3 +120,32 @@ fn connect_lasts_as_long_as_before() {
         "connect() gives up after {usual:?} without the agent, {mended:?} with it; a server away for {back:?} was reached after {took:?}"
     );
 }
+
+/// A program's own TCP_SYNCNT lasts as long as before too, also at its second connect() with the same socket.
+#[test]
+fn what_programs_ask_for_stays() {
+    let Some(lab) = Lab::new() else { return };
+    lab.settled();
+    let controller = Controller::new(&lab.host);
+    controller.publish(&document(1, 60, &[route("10.78.0.0/16", 1000, 2)]));
+    let agent = lab.agent(&controller.url(), &[]);
+    agent.says("applied 7.1");
+    let script = "
+import socket, time
+s = socket.socket()
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_SYNCNT, 1)
+for _ in range(2):
+    start = time.monotonic()
+    assert s.connect_ex(('10.78.9.8', 80))
+    print(time.monotonic() - start)
+";
+    let output = lab.host.output(lab.in_cgroup(&["python3", "-c", script]));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let took: Vec<f64> = text.lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(took.len(), 2, "{}", String::from_utf8_lossy(&output.stderr));
+    // 1 + 2 s by Linux itself.
+    assert!(
+        took.iter().all(|seconds| (3.0..7.0).contains(seconds)),
+        "{took:?}"
+    );
+}

@@ -112,6 +112,12 @@ fn routes_come_back_with_their_interface() {
     eventually("the other too", || {
         lab.ours().contains("10.78.0.0/16 via 10.77.1.2")
     });
+    // At once, as network managers do it, and without IPv6, which would tell.
+    lab.host
+        .sh("echo 1 > /proc/sys/net/ipv6/conf/h0/disable_ipv6");
+    lab.host
+        .sh("ip link set h0 down; ip link set h0 up; ip route replace 10.78.0.0/16 via 10.77.1.2");
+    eventually("both again", || lab.ours().lines().count() == 2);
     assert!(!agent.log().contains("somebody"), "{}", agent.log());
 }
 
