@@ -123,11 +123,14 @@ def _several(field: FieldInfo | None) -> bool:
 def _a_table(field: FieldInfo | None) -> str:
     """What a table at this place is like."""
     table = next(iter(_models(field.annotation)), None) if field else None
-    if table is None or not issubclass(table, Table) or not table.in_order:
+    if field is None or table is None or not issubclass(table, Table) or not table.in_order:
         return "a table with keys"
-    example = table().model_dump(mode="json")
+    names = " and ".join(table.in_order)
+    if not isinstance(field.default, Table):
+        return f"a list of {names}, or a table with keys"
+    example = field.default.model_dump(mode="json")
     values = [shown(example[name]) for name in table.in_order]
-    return f"{' and '.join(table.in_order)}, like [{', '.join(values)}], or a table with keys"
+    return f"{names}, like [{', '.join(values)}], or a table with keys"
 
 
 def _bounds(field: FieldInfo | None) -> str:

@@ -116,8 +116,8 @@ def text_of(path: Path, key: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise PlanError(f"there is no file {path}", key=key) from None
+        raise PlanError(f"there is no file {shown(str(path))}", key=key) from None
     except UnicodeDecodeError:
-        raise PlanError(f"{path} is not text", key=key) from None
+        raise PlanError(f"{shown(str(path))} is not text", key=key) from None
     except OSError as error:
-        raise PlanError(f"{path} cannot be read: {error.strerror}", key=key) from None
+        raise PlanError(f"{shown(str(path))} cannot be read: {error.strerror}", key=key) from None
