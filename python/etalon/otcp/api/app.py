@@ -171,7 +171,9 @@ def _for_operators(app: FastAPI, service: Service) -> None:
     )
     async def health(request: Request) -> HealthModel:
         known = service.tokens is None or "authorization" in request.headers
-        return shown.health(service, known and service.who(request).operator)
+        complaint = service.tokens.complaint if service.tokens else ""
+        listeners, operator = service.hub.count(), known and service.who(request).operator
+        return shown.health(controller, listeners, complaint, operator)
 
 
 def _progress(service: Service) -> MeasureModel:

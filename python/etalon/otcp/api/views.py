@@ -14,8 +14,7 @@ from etalon.otcp.api.models import (
     SwitchModel,
     TopologyModel,
 )
-from etalon.otcp.api.service import Service
-from etalon.otcp.controller import View
+from etalon.otcp.controller import Controller, View
 from etalon.otcp.network import Known
 
 
@@ -77,10 +76,9 @@ def route_of(view: View, source: str, target: str) -> dict[str, Any] | None:
     return {name: getattr(best, name) for name in best.__slots__} | {"version": document.version}
 
 
-def health(service: Service, operator: bool) -> HealthModel:
-    """The status; for operators with the reasons."""
-    controller = service.controller
-    view, complaint = controller.view, service.tokens.complaint if service.tokens else ""
+def health(controller: Controller, listeners: int, complaint: str, operator: bool) -> HealthModel:
+    """The status; for operators with the reasons. `complaint` is about the tokens file."""
+    view = controller.view
     problems = [*view.problems, *([complaint] if complaint else [])]
     with controller.lock:
         up = controller.topology.switches()
@@ -99,7 +97,7 @@ def health(service: Service, operator: bool) -> HealthModel:
         version=controller.publication.version,
         switches=len(up),
         hosts=len(view.network.hosts),
-        listeners=service.hub.count(),
+        listeners=listeners,
     )
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from etalon.errors import EtalonError
-from etalon.kernel import places
 from etalon.otcp.process import check_extra
 
 TOOLS = {
@@ -80,12 +79,22 @@ def programs(profile: str = "release") -> dict[str, str]:
     command = ["cargo", "build", "--quiet", f"--profile={profile}"]
     command.append("--message-format=json-render-diagnostics")
     command += [word for name in PROGRAMS for word in ("-p", name)]
-    done = subprocess.run(command, cwd=places.checkout(), stdout=subprocess.PIPE, check=False)
+    done = subprocess.run(command, cwd=_sources(), stdout=subprocess.PIPE, check=False)
     if done.returncode:
         raise EtalonError("the demonstration's programs could not be built with cargo")
     messages = [json.loads(line) for line in done.stdout.splitlines()]
     built = [message.get("executable") for message in messages]
     return {Path(path).name: path for path in built if path and Path(path).name in PROGRAMS}
+
+
+def _sources() -> Path:
+    root = Path(__file__).resolve().parents[4]
+    if not (root / "crates" / PROGRAMS[0]).is_dir():
+        raise EtalonError(
+            f"{' and '.join(PROGRAMS)} are not installed, and this is no source tree to build them from; "
+            f"{FOLDER} names the folder that has them"
+        )
+    return root
 
 
 def run(options: Options, to: TextIO) -> dict[str, Any]:

@@ -12,17 +12,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from etalon.errors import EtalonError
 from etalon.otcp.client import Client
 from etalon.otcp.demo import credentials, network
 from etalon.otcp.demo.layout import HOST_US, Layout
 from etalon.otcp.demo.parts import Part, prepare, run
-
-if TYPE_CHECKING:
-    from etalon.otcp.demo.inside import Stage
+from etalon.otcp.demo.stage import FOLDER, Stage
 
 PATIENCE_S = 30.0
 PORT = 7000
@@ -209,7 +206,7 @@ def _failure(stage: Stage) -> dict[str, Any]:
             f"{'   ' if up else '5. '}{link} {'up' if up else 'down'}: served after {(served - began) / 1e6:.1f} ms, "
             f"applied by {len(times)} hosts after {statistics.median(times):.1f} ms (median), {p95:.1f} ms (p95)"
         )
-        time.sleep(1.0)
+        time.sleep(2.0)  # Linux tells of carriers once a second at most
     return result
 
 
@@ -255,11 +252,11 @@ class Listener:
     """Hears of h1's next document, as an operator."""
 
     def __init__(self) -> None:
-        context = ssl.create_default_context(cafile=_folder() / "ca.pem")
+        context = ssl.create_default_context(cafile=FOLDER / "ca.pem")
         self._connection = http.client.HTTPSConnection(
             network.CONTROL, network.API_PORT, context=context, timeout=PATIENCE_S
         )
-        token = (_folder() / f"{credentials.OPERATOR}.token").read_text()
+        token = (FOLDER / f"{credentials.OPERATOR}.token").read_text()
         self._connection.request(
             "GET", "/v1/hosts/h1/events", headers={"Authorization": f"Bearer {token}"}
         )
@@ -294,15 +291,9 @@ class Listener:
         self._news.set()
 
 
-def _folder() -> Path:
-    from etalon.otcp.demo.inside import FOLDER
-
-    return FOLDER
-
-
 def _client() -> Client:
     url = f"https://{network.CONTROL}:{network.API_PORT}"
-    return Client(url, _folder() / f"{credentials.OPERATOR}.token", _folder() / "ca.pem")
+    return Client(url, FOLDER / f"{credentials.OPERATOR}.token", FOLDER / "ca.pem")
 
 
 def _until(condition: Callable[[], bool], complaint: str, every_s: float = 0.3) -> None:

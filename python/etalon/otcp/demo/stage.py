@@ -1,0 +1,87 @@
+"""Everything that runs in the demonstration: set up, watched, ended."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from etalon.otcp.demo import credentials, network
+from etalon.otcp.demo.layout import Layout
+from etalon.otcp.demo.parts import Agents, Links, Part, run
+
+FOLDER = Path("/run/etalon-otcp")
+
+
+class Stage:
+    """The parts. `died` is called with the name of one that ends unasked."""
+
+    def __init__(self, settings: dict[str, Any], died: Callable[[str], None]) -> None:
+        self.layout = Layout(settings["racks"], settings["hosts_per_rack"])
+        self.settings = settings
+        self._died = died
+        run("mount", "-t", "tmpfs", "tmpfs", "/run")
+        FOLDER.mkdir()
+        self.logs = Path(settings["logs"]) if settings["logs"] else FOLDER
+        self.logs.mkdir(parents=True, exist_ok=True)
+        network.hosts_up(self.layout)
+        self.links = Links(settings["programs"]["etalon-otcp-links"], self.logs / "links.log")
+        network.cables_up(self.layout, self.links)
+        self.switches = network.OpenVSwitch(FOLDER, self.logs)
+        self.switches.bridges_up(self.layout)
+        self.file = credentials.write(
+            FOLDER, self.layout, self.switches.remote, settings["samples"], settings["calibrate"]
+        )
+        self.agents = Agents()
+        self._ending = threading.Event()
+        self.agent_parts: dict[str, Part] = {}
+        self.controller = self.start_controller()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def start_controller(self) -> Part:
+        """Starts it, as an operator would."""
+        words = [sys.executable, "-m", "etalon", "otcp", "controller", str(self.file), "-v"]
+        self.controller = Part("controller", words, self.logs / "controller.log", fifo=True)
+        return self.controller
+
+    def start_agents(self) -> None:
+        """One for each host, in its namespace and for its cgroup."""
+        for host in self.layout.hosts:
+            (FOLDER / host.name).mkdir()
+            words = ["nsenter", f"--net=/run/netns/{host.name}"]
+            words += [self.settings["programs"]["etalon-otcp-agent"], "--host", host.name]
+            words += ["--controller", f"https://{network.CONTROL}:{network.API_PORT}"]
+            words += ["--ca", str(FOLDER / "ca.pem"), "--token", str(FOLDER / f"{host.name}.token")]
+            words += ["--allow", "10.0.0.0/8", "--run", str(FOLDER / host.name)]
+            cgroup = self.cgroup(host.name)
+            words += ["--cgroup", str(cgroup)] if cgroup else ["--no-bpf"]
+            heard = self.agents.of(host.name)
+            log = self.logs / f"agent-{host.name}.log"
+            self.agent_parts[host.name] = Part(f"agent of {host.name}", words, log, heard)
+
+    def cgroup(self, host: str) -> Path | None:
+        """A host's cgroup; None where BPF is not to be had."""
+        if self.settings["cgroup"] is None:
+            return None
+        folder = Path(self.settings["cgroup"]) / host
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def parts(self) -> list[Part]:
+        """All that has to run."""
+        return [self.links.part, *self.switches.parts, *self.agent_parts.values()]
+
+    def end(self) -> None:
+        """Agents first, so that they put back what they set."""
+        self._ending.set()
+        for part in (*self.agent_parts.values(), self.controller):
+            part.end()
+
+    def _watch(self) -> None:
+        """If a part dies, so does everything: we are the first process."""
+        while not self._ending.wait(0.2):
+            for part in self.parts():
+                if not part.alive() and not self._ending.is_set():
+                    self._died(part.name)
