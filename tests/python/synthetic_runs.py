@@ -73,8 +73,13 @@ class Run:
             "events": 123_456_789,
             "packets_delivered": 1_234_567,
             "sequence_runs": 96,
+            "planes": ["packet", "circuit"],
         }
     )
+
+    @property
+    def planes(self) -> tuple[str, ...]:
+        return tuple(self.meta["planes"])
 
     @property
     def circuit_utilization(self) -> float:

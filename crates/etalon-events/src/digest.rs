@@ -39,3 +39,31 @@ impl Digest {
         self.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Pair, QueueId};
+
+    #[test]
+    fn an_event_mixes_when_what_where_and_how_much() {
+        let pair = Pair { src: 3, dst: 5 };
+        let queue = QueueId::voq(pair);
+        let mut digest = Digest::default();
+        let enqueue = Event::Enqueue {
+            pair,
+            queue,
+            len: 7,
+            bytes: 9014,
+        };
+        digest.event(Time(11), &enqueue);
+        digest.event(Time(12), &Event::Week { week: 2 });
+        digest.event(Time(13), &Event::Begin);
+        let mut words = Digest::default();
+        for word in [11, 1 << 32 | 3 << 16 | 5, 7 << 17 | 9014, 12, 11 << 32, 2] {
+            words.mix(word);
+        }
+        assert_eq!(digest.value(), words.value());
+        assert_ne!(digest.value(), Digest::default().value());
+    }
+}

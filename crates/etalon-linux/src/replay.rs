@@ -112,7 +112,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             traced.and_then(|t| t.pcapng.as_deref().map(|path| (path, t.window())));
         Ok(Replay {
             plan,
-            planes: plan.network.planes().len(),
+            planes: observer.metrics().planes().len(),
             control,
             observer,
             meter,

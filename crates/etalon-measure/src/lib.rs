@@ -15,9 +15,12 @@
 mod capture;
 mod computed;
 mod control;
+#[cfg(test)]
+mod example;
 mod histogram;
 mod meter;
 mod pcapng;
+mod planes;
 mod probe;
 mod recorder;
 pub mod results;
@@ -29,6 +32,7 @@ pub use computed::{Computed, Example};
 pub use control::Control;
 pub use meter::{Counters, FlowFacts, Meter};
 pub use pcapng::{Interface, IpPacket, PcapNg};
+pub use planes::PlaneFacts;
 pub use probe::Metrics;
 pub use recorder::Recorder;
 pub use results::{Outcome, Results};

@@ -61,8 +61,8 @@ pub(crate) struct FlowMeter {
     /// Sequence number of the stream's first byte.
     first_byte: u32,
     pub(crate) end: Option<Time>,
-    /// Payload that left the network, by network.
-    pub(crate) payload: [u64; 2],
+    /// Payload that left the network, by plane.
+    pub(crate) payload: Box<[u64]>,
     /// Highest byte of the stream that left the network.
     highest: u64,
     sequence: Follower,
@@ -75,14 +75,14 @@ pub(crate) struct FlowMeter {
 }
 
 impl FlowMeter {
-    fn new(flow: &Flow, measured: Pair) -> FlowMeter {
+    fn new(flow: &Flow, measured: Pair, planes: usize) -> FlowMeter {
         FlowMeter {
             pair: flow.pair(),
             measured: flow.pair() == measured,
             bytes: flow.bytes.unwrap_or(u64::MAX),
             first_byte: 0,
             end: None,
-            payload: [0; 2],
+            payload: vec![0; planes].into(),
             highest: 0,
             sequence: Follower::default(),
             baseline: Counters::default(),
@@ -110,9 +110,10 @@ impl FlowMeter {
 #[derive(Debug)]
 pub struct Meter {
     pub(crate) flows: Vec<FlowMeter>,
-    /// Payload of packets that belong to no flow, by rack pair and network.
-    others: Vec<[u64; 2]>,
+    /// Payload of packets that belong to no flow, by rack pair and then by plane.
+    others: Vec<u64>,
     racks: usize,
+    planes: usize,
     measured: Pair,
     pub(crate) sequence: Curve,
     pub(crate) cwnd: Curve,
@@ -127,12 +128,14 @@ impl Meter {
     #[must_use]
     pub fn new(plan: &Scenario, metrics: &Metrics) -> Meter {
         let racks = usize::from(plan.hosts.racks);
+        let planes = metrics.planes().len();
         let measured = plan.measure.pair;
-        let flow = |flow: &Flow| FlowMeter::new(flow, measured);
+        let flow = |flow: &Flow| FlowMeter::new(flow, measured, planes);
         Meter {
             flows: plan.flows.iter().map(flow).collect(),
-            others: vec![[0; 2]; racks * racks],
+            others: vec![0; racks * racks * planes],
             racks,
+            planes,
             measured,
             sequence: Curve::new(&metrics.runs),
             cwnd: Curve::new(&metrics.runs),
@@ -143,7 +146,8 @@ impl Meter {
 
     /// Follows one more flow, which begins now. Flows are numbered in the order of these calls, after the plan's.
     pub fn add_flow(&mut self, flow: &Flow) {
-        self.flows.push(FlowMeter::new(flow, self.measured));
+        self.flows
+            .push(FlowMeter::new(flow, self.measured, self.planes));
     }
 
     /// The stream of `flow` starts with sequence number `seq`: one above that of the client's SYN. To be called before the
@@ -170,7 +174,7 @@ impl Meter {
     #[inline]
     pub fn other_left(&mut self, pair: Pair, payload: u32, plane: Plane) {
         let index = usize::from(pair.src) * self.racks + usize::from(pair.dst);
-        self.others[index][plane.index()] += u64::from(payload);
+        self.others[index * self.planes + plane.index()] += u64::from(payload);
         self.delivered += 1;
     }
 
@@ -218,10 +222,10 @@ impl Meter {
     /// The warm-up is over; `counters` tells where those of each flow stand.
     pub fn begin(&mut self, now: Time, counters: impl Fn(usize) -> Counters) {
         self.delivered = 0;
-        self.others.fill([0; 2]);
+        self.others.fill(0);
         for (index, flow) in self.flows.iter_mut().enumerate() {
             flow.baseline = counters(index);
-            flow.payload = [0; 2];
+            flow.payload.fill(0);
             flow.cwnd_time = 0;
             flow.cwnd_since = now;
         }
@@ -248,15 +252,19 @@ impl Meter {
         self.flows.iter().filter(|flow| flow.measured).count()
     }
 
-    /// Payload that left the network, by rack pair (source first) and network, whoever sent it.
-    pub(crate) fn payload(&self) -> Vec<[u64; 2]> {
+    /// Payload that left the network, by rack pair (source first) and then by plane, whoever sent it.
+    pub(crate) fn payload(&self) -> Vec<u64> {
         let mut sums = self.others.clone();
         for flow in &self.flows {
-            let sum =
-                &mut sums[usize::from(flow.pair.src) * self.racks + usize::from(flow.pair.dst)];
-            sum[0] += flow.payload[0];
-            sum[1] += flow.payload[1];
+            let pair = usize::from(flow.pair.src) * self.racks + usize::from(flow.pair.dst);
+            let sums = &mut sums[pair * self.planes..][..self.planes];
+            for (sum, bytes) in sums.iter_mut().zip(&flow.payload) {
+                *sum += bytes;
+            }
         }
         sums
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,16 +6,17 @@ use etalon_units::{Span, Time};
 
 use crate::computed::Computed;
 use crate::histogram::Histogram;
+use crate::planes::{PlaneFacts, planes};
 use crate::sequence::{Curve, Follower, Runs};
 
 /// Packets up to this length (in bytes), or half of a smaller MTU, do not count for latency: the papers look at data only.
 const DATA_BYTES: u32 = 1000;
 
 /// What is measured of one rack pair.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct PairMetrics {
-    pub(crate) latency: [Histogram; 2],
-    pub(crate) data_packets: [u64; 2],
+    /// Of data packets, by plane.
+    pub(crate) latency: Histogram,
     pub(crate) dropped: [u64; DropReason::ALL.len()],
     pub(crate) marked: u64,
     pub(crate) first: Option<Time>,
@@ -31,6 +32,22 @@ pub(crate) struct PairMetrics {
 }
 
 impl PairMetrics {
+    fn new(planes: usize) -> PairMetrics {
+        PairMetrics {
+            latency: Histogram::new(planes),
+            dropped: [0; DropReason::ALL.len()],
+            marked: 0,
+            first: None,
+            last: Time::ZERO,
+            voq_sum: 0,
+            days: 0,
+            voq_at_day_start: 0,
+            up: Span::ZERO,
+            up_since: None,
+            voq: 0,
+        }
+    }
+
     /// The circuit goes down, or is no longer looked at.
     fn circuit_down(&mut self, now: Time, measured_from: Time) {
         if let Some(since) = self.up_since.take() {
@@ -66,7 +83,7 @@ impl Moments {
 /// The rate at which a link is fed while it is: from the first packet's start to the last one's.
 #[derive(Clone, Copy, Debug, Default)]
 struct Busy {
-    first: Option<Time>,
+    first: Time,
     last: Time,
     bytes: u64,
     last_bytes: u64,
@@ -75,7 +92,9 @@ struct Busy {
 
 impl Busy {
     fn packet(&mut self, now: Time, bytes: u32) {
-        self.first.get_or_insert(now);
+        if self.packets == 0 {
+            self.first = now;
+        }
         self.bytes += self.last_bytes;
         self.last_bytes = u64::from(bytes);
         self.last = now;
@@ -85,30 +104,55 @@ impl Busy {
     /// Bits a second, if there were enough packets to tell.
     fn finish(&mut self) -> Option<f64> {
         let busy = std::mem::take(self);
-        let span = busy.last.saturating_since(busy.first?);
+        let span = busy.last.saturating_since(busy.first);
         (busy.packets >= 10).then(|| busy.bytes as f64 * 8.0 / span.as_secs_f64())
     }
 }
 
+/// How fast a plane is fed with packets of the measured pair, each time that it is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Feed {
+    pub(crate) rate: Moments,
+    busy: Busy,
+}
+
+impl Feed {
+    /// It is no longer.
+    fn finish(&mut self) {
+        if let Some(rate) = self.busy.finish() {
+            self.rate.add(rate);
+        }
+    }
+}
+
 /// Timing and rates of the measured pair's days (Table 1).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct DayMetrics {
     pub(crate) day: Moments,
     pub(crate) week: Moments,
-    pub(crate) packet_rate: Moments,
-    pub(crate) circuit_rate: Moments,
+    /// By plane.
+    pub(crate) feeds: Vec<Feed>,
     up: Option<Time>,
     week_start: Option<Time>,
-    circuit: Busy,
-    packet: Busy,
+}
+
+impl DayMetrics {
+    fn new(planes: usize) -> DayMetrics {
+        DayMetrics {
+            day: Moments::default(),
+            week: Moments::default(),
+            feeds: vec![Feed::default(); planes],
+            up: None,
+            week_start: None,
+        }
+    }
 }
 
 /// Measures what the network does: the probe of a run.
 #[derive(Debug)]
 pub struct Metrics {
     racks: usize,
-    /// Their names.
-    pub(crate) planes: &'static [&'static str],
+    planes: Vec<PlaneFacts>,
     pairs: Vec<Option<Box<PairMetrics>>>,
     pub(crate) measured: Pair,
     measuring: bool,
@@ -131,18 +175,19 @@ impl Metrics {
         let week = plan.first_week().week();
         let run_length = Span(week.0 * u64::from(plan.measure.weeks_per_run));
         let racks = usize::from(plan.hosts.racks);
+        let planes = planes(plan);
         let runs = Runs::new(run_length, plan.end());
         let voq_curve = Curve::new(&runs);
         Metrics {
             racks,
-            planes: plan.network.planes(),
             pairs: (0..racks * racks).map(|_| None).collect(),
             measured: plan.measure.pair,
             measuring: false,
             measured_from: plan.begin(),
             computed: plan.control().map(|_| Computed::default()),
             data_bytes: DATA_BYTES.min(u32::from(plan.hosts.mtu) / 2),
-            days: DayMetrics::default(),
+            days: DayMetrics::new(planes.len()),
+            planes,
             runs,
             voq_curve,
             voq_follower: Follower::default(),
@@ -153,7 +198,8 @@ impl Metrics {
     /// The warm-up is over.
     pub fn begin(&mut self) {
         self.measuring = true;
-        self.days = DayMetrics::default();
+        let planes = self.planes.len();
+        self.days = DayMetrics::new(planes);
         if let Some(computed) = &mut self.computed {
             computed.begin();
         }
@@ -161,9 +207,15 @@ impl Metrics {
             **pair = PairMetrics {
                 voq: pair.voq,
                 up_since: pair.up_since,
-                ..PairMetrics::default()
+                ..PairMetrics::new(planes)
             };
         }
+    }
+
+    /// The network's planes, by number.
+    #[must_use]
+    pub fn planes(&self) -> &[PlaneFacts] {
+        &self.planes
     }
 
     /// The experiment ends at `now`.
@@ -190,7 +242,8 @@ impl Metrics {
     #[inline]
     fn pair_mut(&mut self, pair: Pair) -> &mut PairMetrics {
         let index = usize::from(pair.src) * self.racks + usize::from(pair.dst);
-        self.pairs[index].get_or_insert_default()
+        let planes = self.planes.len();
+        self.pairs[index].get_or_insert_with(|| new_pair(planes))
     }
 
     #[inline(always)] // with every packet, twice
@@ -233,7 +286,7 @@ impl Probe for Metrics {
                 pair, len, reason, ..
             } => self.dropped(time, pair, len, reason),
             Event::Marked { pair, .. } => self.marked(pair),
-            Event::Circuit { pair, up, .. } => self.circuit(time, pair, up),
+            Event::Circuit { pair, plane, up } => self.circuit(time, pair, plane, up),
             Event::Week { .. } => self.week(time),
             _ => {}
         }
@@ -244,20 +297,17 @@ impl Probe for Metrics {
 impl Metrics {
     #[inline]
     fn dequeued(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, plane: Plane) {
-        self.voq(now, pair, len);
+        self.pair_mut(pair).voq = len;
         if pair == self.measured {
-            match plane {
-                Plane::CIRCUIT => self.days.circuit.packet(now, bytes),
-                _ => self.days.packet.packet(now, bytes),
-            }
+            self.follow_voq(now, len);
+            self.days.feeds[plane.index()].busy.packet(now, bytes);
         }
     }
 
     #[inline(always)] // with every packet delivered
     fn data_departed(&mut self, now: Time, pair: Pair, latency: Span, plane: Plane) {
         let p = self.pair_mut(pair);
-        p.latency[plane.index()].record(latency.0);
-        p.data_packets[plane.index()] += 1;
+        p.latency.record(plane.index(), latency.0);
         p.first.get_or_insert(now);
         p.last = now;
         p.voq_sum += u64::from(p.voq);
@@ -280,7 +330,7 @@ impl Metrics {
         }
     }
 
-    fn circuit(&mut self, now: Time, pair: Pair, up: bool) {
+    fn circuit(&mut self, now: Time, pair: Pair, plane: Plane, up: bool) {
         let from = self.measured_from;
         let p = self.pair_mut(pair);
         if up {
@@ -293,18 +343,18 @@ impl Metrics {
         if pair != self.measured {
             return;
         }
+        // While the pair has its circuit the other planes do not serve it.
         let days = &mut self.days;
+        for (index, feed) in days.feeds.iter_mut().enumerate() {
+            if up != (index == plane.index()) {
+                feed.finish();
+            }
+        }
         if up {
             days.up = Some(now);
-            if let Some(rate) = days.packet.finish() {
-                days.packet_rate.add(rate);
-            }
         } else {
             if let Some(start) = days.up.take() {
                 days.day.add((now - start).0 as f64);
-            }
-            if let Some(rate) = days.circuit.finish() {
-                days.circuit_rate.add(rate);
             }
             if self.measuring {
                 self.runs.cut(now);
@@ -312,3 +362,11 @@ impl Metrics {
         }
     }
 }
+
+#[cold]
+fn new_pair(planes: usize) -> Box<PairMetrics> {
+    Box::new(PairMetrics::new(planes))
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use etalon_events::{Event, Pair, Probe, Source};
 use etalon_units::Time;
 
 use crate::probe::Metrics;
-use crate::results::{Column, Table};
+use crate::results::{Column, Table, named};
 use crate::trace::Window;
 
 /// Writes down what happens in a part of a run, and passes it on to the run's metrics.
@@ -13,7 +13,6 @@ pub struct Recorder {
     /// The run's metrics.
     pub metrics: Metrics,
     window: Window,
-    planes: &'static [&'static str],
     events: Vec<(Time, Event)>,
 }
 
@@ -22,7 +21,6 @@ impl Recorder {
     #[must_use]
     pub fn new(metrics: Metrics, window: Window) -> Recorder {
         Recorder {
-            planes: metrics.planes,
             metrics,
             window,
             events: Vec::new(),
@@ -42,8 +40,9 @@ impl Recorder {
         let text = |f: &dyn Fn(Event) -> &'static str| {
             Column::Text(self.events.iter().map(|e| f(e.1).to_owned()).collect())
         };
-        let plane = |e: Event| e.plane().map_or("", |plane| self.planes[plane.index()]);
-        vec![
+        let planes = self.metrics.planes();
+        let plane = |e: Event| e.plane().map_or("", |plane| planes[plane.index()].name);
+        named([
             (
                 "t_ns",
                 Column::Integers(self.events.iter().map(|e| e.0.0 as i64).collect()),
@@ -59,7 +58,7 @@ impl Recorder {
                 "queue",
                 integers(&|e| e.queue().map(|q| q.number.into()), -1),
             ),
-        ]
+        ])
     }
 }
 
@@ -72,3 +71,6 @@ impl Probe for Recorder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

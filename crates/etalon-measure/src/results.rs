@@ -1,11 +1,14 @@
 //! What a run returns: tables of columns.
 
-use etalon_events::{Pair, Plane};
-use etalon_scenario::{Flow, Scenario};
+use std::borrow::Cow;
+
+use etalon_events::{DropReason, Pair};
+use etalon_scenario::{Flow, Network, Scenario};
 use etalon_units::Time;
 
 use crate::computed::Computed;
 use crate::meter::{Counters, FlowFacts, FlowMeter, Meter};
+use crate::planes::PlaneFacts;
 use crate::probe::{Metrics, Moments, PairMetrics};
 
 /// A column of a table.
@@ -20,7 +23,25 @@ pub enum Column {
 }
 
 /// Named columns of equal length.
-pub type Table = Vec<(&'static str, Column)>;
+pub type Table = Vec<(Cow<'static, str>, Column)>;
+
+/// A table of columns whose names do not depend on the run.
+pub(crate) fn named<const N: usize>(columns: [(&'static str, Column); N]) -> Table {
+    let owned = |(name, column)| (Cow::Borrowed(name), column);
+    columns.into_iter().map(owned).collect()
+}
+
+/// A column for each plane, called by the plane's name and what follows.
+fn by_plane<'a>(
+    planes: &'a [PlaneFacts],
+    what: &'a str,
+    column: impl Fn(usize) -> Column + 'a,
+) -> impl Iterator<Item = (Cow<'static, str>, Column)> + 'a {
+    let one = move |(index, plane): (usize, &PlaneFacts)| {
+        (format!("{}_{what}", plane.name).into(), column(index))
+    };
+    planes.iter().enumerate().map(one)
+}
 
 /// Facts about the run as a whole.
 #[derive(Clone, Debug)]
@@ -39,6 +60,8 @@ pub struct Meta {
     pub sequence_runs: usize,
     /// Largest number of packets that were in flight together.
     pub peak_in_network: usize,
+    /// Names of the network's planes, by number.
+    pub planes: Vec<&'static str>,
     /// Schedules that were computed from demand; none if they were not.
     pub computed: Option<Computed>,
 }
@@ -136,6 +159,7 @@ pub fn collect(outcome: &Outcome<'_>) -> Results {
             partial: outcome.partial,
             sequence_runs: metrics.runs.count(),
             peak_in_network: outcome.peak_in_network,
+            planes: metrics.planes().iter().map(|plane| plane.name).collect(),
             computed: metrics.computed.clone(),
         },
         flows: flows(outcome),
@@ -178,7 +202,8 @@ fn flows(outcome: &Outcome<'_>) -> Table {
     let all = |f: fn(&FlowRow<'_>) -> i64| integers(&rows, f);
     let measured = outcome.end.0.saturating_sub(outcome.plan.warmup.0).max(1);
     let mean_cwnd = |r: &FlowRow<'_>| r.meter.cwnd_time as f64 / measured as f64;
-    vec![
+    let carried = |plane: usize| integers(&rows, |r| r.meter.payload[plane] as i64);
+    let mut table = named([
         ("flow", all(|r| r.index as i64)),
         ("src_rack", all(|r| r.plan.src_rack.into())),
         ("src_host", all(|r| r.plan.src_host.into())),
@@ -197,8 +222,9 @@ fn flows(outcome: &Outcome<'_>) -> Table {
         ("stop_ns", all(|r| r.plan.stop.map_or(-1, |t| t.0 as i64))),
         ("end_ns", all(|r| r.meter.end.map_or(-1, |t| t.0 as i64))),
         ("bytes_delivered", all(|r| r.counters.received as i64)),
-        ("circuit_bytes", all(|r| r.meter.payload[1] as i64)),
-        ("packet_bytes", all(|r| r.meter.payload[0] as i64)),
+    ]);
+    table.extend(by_plane(outcome.metrics.planes(), "bytes", carried));
+    table.extend(named([
         ("retransmits", all(|r| r.counters.retransmits as i64)),
         ("rtos", all(|r| r.counters.rtos as i64)),
         ("tlps", all(|r| r.counters.tlps as i64)),
@@ -211,7 +237,8 @@ fn flows(outcome: &Outcome<'_>) -> Table {
             "mean_cwnd",
             Column::Floats(rows.iter().map(mean_cwnd).collect()),
         ),
-    ]
+    ]));
+    table
 }
 
 fn all_pairs(plan: &Scenario) -> impl Iterator<Item = Pair> {
@@ -219,109 +246,110 @@ fn all_pairs(plan: &Scenario) -> impl Iterator<Item = Pair> {
     (0..racks).flat_map(move |src| (0..racks).map(move |dst| Pair { src, dst }))
 }
 
-fn pairs(plan: &Scenario, meter: &Meter, metrics: &Metrics, end: Time) -> Table {
-    let schedule = plan.first_week();
-    let (packet_rate, circuit_rate) = match &plan.network {
-        etalon_scenario::Network::Rdcn(n) => (n.packet.rate.0, n.circuit.rate.0),
-        etalon_scenario::Network::Dumbbell(d) => {
-            let slowest = d.stages.iter().filter_map(|s| s.rate).min();
-            (slowest.unwrap_or(plan.hosts.rate).0, 0)
-        }
-    };
-    struct Row {
-        pair: Pair,
-        payload: [u64; 2],
-        day_share: f64,
-        span_s: f64,
-    }
-    let mut rows = Vec::new();
-    for (pair, payload) in all_pairs(plan).zip(meter.payload()) {
-        let Some(m) = metrics.pair(pair) else {
-            continue;
+/// A pair of the pairs' table.
+struct PairRow<'a> {
+    pair: Pair,
+    metrics: &'a PairMetrics,
+    /// By plane.
+    payload: &'a [u64],
+    /// The share of time in which it has its days.
+    day_share: f64,
+    /// The time that it is looked at, in seconds.
+    span_s: f64,
+}
+
+impl PairRow<'_> {
+    /// Payload carried by a plane, as a share of what it could have carried in the time that it serves the pair.
+    fn utilization(&self, plane: usize, facts: PlaneFacts) -> f64 {
+        let share = if facts.in_days {
+            self.day_share
+        } else {
+            1.0 - self.day_share
         };
-        if payload == [0, 0] {
-            continue;
+        let capacity = self.span_s * share * facts.rate_bps as f64 / 8.0;
+        if capacity > 0.0 {
+            self.payload[plane] as f64 / capacity
+        } else {
+            0.0
+        }
+    }
+}
+
+/// The pairs that carried data.
+fn pair_rows<'a>(
+    plan: &Scenario,
+    payload: &'a [u64],
+    metrics: &'a Metrics,
+    end: Time,
+) -> Vec<PairRow<'a>> {
+    let schedule = plan.first_week();
+    let by_pair = payload.chunks(metrics.planes().len());
+    let row = |(pair, payload): (Pair, &'a [u64])| {
+        let metrics = metrics.pair(pair)?;
+        if payload.iter().all(|&bytes| bytes == 0) {
+            return None;
         }
         let (day_share, span_s) = if plan.control().is_some() {
             // Weeks differ: what counts is when there were circuits, in all of the measured time.
             let measured = end.saturating_since(plan.begin()).as_secs_f64();
-            (m.up.as_secs_f64() / measured, measured)
+            (metrics.up.as_secs_f64() / measured, measured)
         } else {
             let share = schedule.day_time(pair).0 as f64 / schedule.week().0 as f64;
-            let first = m.first.unwrap_or(m.last);
-            (share, m.last.saturating_since(first).as_secs_f64())
+            let first = metrics.first.unwrap_or(metrics.last);
+            (share, metrics.last.saturating_since(first).as_secs_f64())
         };
-        rows.push(Row {
+        Some(PairRow {
             pair,
+            metrics,
             payload,
             day_share,
             span_s,
-        });
-    }
-    let metric = |f: &dyn Fn(&PairMetrics) -> i64| {
-        integers(&rows, |r: &Row| metrics.pair(r.pair).map_or(0, f))
+        })
     };
-    let utilization = |plane: Plane, rate: u64| {
-        let share = |r: &Row| match plane {
-            Plane::CIRCUIT => r.day_share,
-            _ => 1.0 - r.day_share,
-        };
-        let capacity = |r: &Row| r.span_s * share(r) * rate as f64 / 8.0;
-        let one = |r: &Row| match capacity(r) {
-            c if c > 0.0 => r.payload[plane.index()] as f64 / c,
-            _ => 0.0,
-        };
-        Column::Floats(rows.iter().map(one).collect())
-    };
+    all_pairs(plan).zip(by_pair).filter_map(row).collect()
+}
+
+fn pairs(plan: &Scenario, meter: &Meter, metrics: &Metrics, end: Time) -> Table {
+    let payload = meter.payload();
+    let rows = pair_rows(plan, &payload, metrics, end);
+    let planes = metrics.planes();
+    let metric = |f: fn(&PairMetrics) -> i64| integers(&rows, |r| f(r.metrics));
+    let dropped =
+        |reason: DropReason| integers(&rows, |r| r.metrics.dropped[reason as usize] as i64);
+    let floats = |f: &dyn Fn(&PairRow<'_>) -> f64| Column::Floats(rows.iter().map(f).collect());
     let ratio = |f: &dyn Fn(&PairMetrics) -> (u64, u64)| {
-        let one = |r: &Row| {
-            match (&plan.network, metrics.pair(r.pair).map_or((0, 0), f)) {
-                (etalon_scenario::Network::Rdcn(_), (sum, count)) => {
-                    sum as f64 / count.max(1) as f64
-                }
-                // A dumbbell's queues are not followed.
-                (etalon_scenario::Network::Dumbbell(_), _) => f64::NAN,
-            }
-        };
-        Column::Floats(rows.iter().map(one).collect())
+        floats(&|r| match (&plan.network, f(r.metrics)) {
+            (Network::Rdcn(_), (sum, count)) => sum as f64 / count.max(1) as f64,
+            // A dumbbell's queues are not followed.
+            (Network::Dumbbell(_), _) => f64::NAN,
+        })
     };
-    vec![
+    let carried = |plane| integers(&rows, |r| r.payload[plane] as i64);
+    let packets = |plane: usize| integers(&rows, |r| r.metrics.latency.total(plane) as i64);
+    let utilization = |plane: usize| floats(&|r| r.utilization(plane, planes[plane]));
+    let data_packets =
+        |m: &PairMetrics| (0..planes.len()).map(|plane| m.latency.total(plane)).sum();
+    let mut table = named([
         ("src", integers(&rows, |r| r.pair.src.into())),
         ("dst", integers(&rows, |r| r.pair.dst.into())),
-        (
-            "circuit_payload_bytes",
-            integers(&rows, |r| r.payload[1] as i64),
-        ),
-        (
-            "packet_payload_bytes",
-            integers(&rows, |r| r.payload[0] as i64),
-        ),
-        ("circuit_packets", metric(&|m| m.data_packets[1] as i64)),
-        ("packet_packets", metric(&|m| m.data_packets[0] as i64)),
-        ("first_ns", metric(&|m| m.first.map_or(-1, |t| t.0 as i64))),
-        ("last_ns", metric(&|m| m.last.0 as i64)),
-        (
-            "day_share",
-            Column::Floats(rows.iter().map(|r| r.day_share).collect()),
-        ),
-        (
-            "circuit_utilization",
-            utilization(Plane::CIRCUIT, circuit_rate),
-        ),
-        (
-            "packet_utilization",
-            utilization(Plane::PACKET, packet_rate),
-        ),
-        ("dropped_voq", metric(&|m| m.dropped[0] as i64)),
-        ("dropped_shrink", metric(&|m| m.dropped[1] as i64)),
-        ("dropped_hold", metric(&|m| m.dropped[2] as i64)),
-        ("marked", metric(&|m| m.marked as i64)),
-        (
-            "voq_mean",
-            ratio(&|m| (m.voq_sum, m.data_packets[0] + m.data_packets[1])),
-        ),
+    ]);
+    table.extend(by_plane(planes, "payload_bytes", carried));
+    table.extend(by_plane(planes, "packets", packets));
+    table.extend(named([
+        ("first_ns", metric(|m| m.first.map_or(-1, |t| t.0 as i64))),
+        ("last_ns", metric(|m| m.last.0 as i64)),
+        ("day_share", floats(&|r| r.day_share)),
+    ]));
+    table.extend(by_plane(planes, "utilization", utilization));
+    table.extend(named([
+        ("dropped_voq", dropped(DropReason::Full)),
+        ("dropped_shrink", dropped(DropReason::Shrunk)),
+        ("dropped_hold", dropped(DropReason::HoldFull)),
+        ("marked", metric(|m| m.marked as i64)),
+        ("voq_mean", ratio(&|m| (m.voq_sum, data_packets(m)))),
         ("voq_at_day_start", ratio(&|m| (m.voq_at_day_start, m.days))),
-    ]
+    ]));
+    table
 }
 
 fn latency(plan: &Scenario, metrics: &Metrics) -> Table {
@@ -330,23 +358,23 @@ fn latency(plan: &Scenario, metrics: &Metrics) -> Table {
         let Some(m) = metrics.pair(pair) else {
             continue;
         };
-        for (plane, name) in plan.network.planes().iter().enumerate() {
-            for bin in m.latency[plane].bins() {
-                rows.push((pair, name, bin));
+        for (index, plane) in metrics.planes().iter().enumerate() {
+            for bin in m.latency.bins(index) {
+                rows.push((pair, plane.name, bin));
             }
         }
     }
-    vec![
+    named([
         ("src", integers(&rows, |r| r.0.src.into())),
         ("dst", integers(&rows, |r| r.0.dst.into())),
         (
             "network",
-            Column::Text(rows.iter().map(|r| (*r.1).to_owned()).collect()),
+            Column::Text(rows.iter().map(|r| r.1.to_owned()).collect()),
         ),
         ("lower_ns", integers(&rows, |r| r.2.0 as i64)),
         ("upper_ns", integers(&rows, |r| r.2.1 as i64)),
         ("count", integers(&rows, |r| r.2.2 as i64)),
-    ]
+    ])
 }
 
 fn sequence(meter: &Meter, metrics: &Metrics, end: Time) -> Table {
@@ -356,7 +384,7 @@ fn sequence(meter: &Meter, metrics: &Metrics, end: Time) -> Table {
         .map(|runs| runs * meter.measured_flows())
         .collect();
     let step = metrics.runs.step() as i64;
-    vec![
+    named([
         (
             "t_ns",
             Column::Integers((0..voq.len() as i64).map(|i| i * step).collect()),
@@ -364,11 +392,11 @@ fn sequence(meter: &Meter, metrics: &Metrics, end: Time) -> Table {
         ("bytes", Column::Floats(meter.sequence.mean(&flows))),
         ("voq_packets", Column::Floats(metrics.voq_curve.mean(&voq))),
         ("cwnd_packets", Column::Floats(meter.cwnd.mean(&flows))),
-    ]
+    ])
 }
 
 fn writes(rows: &[Write]) -> Table {
-    vec![
+    named([
         ("job", integers(rows, |w| w.job.into())),
         ("writer", integers(rows, |w| w.writer.into())),
         ("rack", integers(rows, |w| w.rack.into())),
@@ -380,21 +408,20 @@ fn writes(rows: &[Write]) -> Table {
             "end_ns",
             integers(rows, |w| w.end.map_or(-1, |t| t.0 as i64)),
         ),
-    ]
+    ])
 }
 
 fn days(metrics: &Metrics) -> Table {
     let d = &metrics.days;
-    let rows: [(&str, Moments); 4] = [
-        ("day_ns", d.day),
-        ("week_ns", d.week),
-        ("packet_rate_bps", d.packet_rate),
-        ("circuit_rate_bps", d.circuit_rate),
-    ];
-    vec![
+    let mut rows: Vec<(String, Moments)> =
+        vec![("day_ns".into(), d.day), ("week_ns".into(), d.week)];
+    for (plane, feed) in metrics.planes().iter().zip(&d.feeds) {
+        rows.push((format!("{}_rate_bps", plane.name), feed.rate));
+    }
+    named([
         (
             "quantity",
-            Column::Text(rows.iter().map(|r| r.0.to_owned()).collect()),
+            Column::Text(rows.iter().map(|r| r.0.clone()).collect()),
         ),
         (
             "mean",
@@ -405,5 +432,8 @@ fn days(metrics: &Metrics) -> Table {
             Column::Floats(rows.iter().map(|r| r.1.std()).collect()),
         ),
         ("count", integers(&rows, |r| r.1.count as i64)),
-    ]
+    ])
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,25 +14,7 @@ const BACK: Pair = Pair { src: 1, dst: 0 };
 
 /// Two flows from rack 0 to rack 1; a day of 80 us and a night of 20 us, the first 100 us are not measured.
 fn value() -> Value {
-    let flow = |host: u16, bytes: Option<u64>| {
-        json!({"src_rack": 0, "src_host": host, "dst_rack": 1, "dst_host": host, "cc": "cubic",
-            "start_ns": 0, "bytes": bytes})
-    };
-    json!({"seed": 1, "tdf": 1, "duration_ns": 1_100_000, "warmup_ns": 100_000,
-        "hosts": {"racks": 2, "per_rack": 2, "mtu": 9000,
-            "rate_bps": 40_000_000_000u64, "delay_ns": 0, "jitter_ns": 0},
-        "network": {"rdcn": {
-            "packet": {"rate_bps": 10_000_000_000u64, "up_delay_ns": 5000, "down_delay_ns": 5000,
-                "internal_queue": 3, "hold_queue": 5},
-            "circuit": {"rate_bps": 80_000_000_000u64, "delay_ns": 30_000},
-            "voq": {"packets": 16}}},
-        "schedule": {"configurations": [{"sources": [1, 0], "day_ns": 80_000, "night_ns": 20_000}]},
-        "tcp": {"hz": 250, "min_rto_ns": 200_000_000u64, "initial_cwnd": 10,
-            "min_delayed_ack_ns": 40_000_000, "max_delayed_ack_ns": 200_000_000,
-            "receive_buffer_bytes": 65_536, "max_receive_buffer_bytes": 3 << 20, "sack": true,
-            "timestamps": true, "ecn": false, "pacing": false},
-        "flows": [flow(0, None), flow(1, Some(10_000))],
-        "measure": {"pair": [0, 1], "weeks_per_run": 2}})
+    serde_json::from_str(include_str!("plan.json")).expect("JSON")
 }
 
 fn plan(value: &Value) -> Scenario {

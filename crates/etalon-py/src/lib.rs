@@ -123,6 +123,7 @@ fn meta<'py>(py: Python<'py>, meta: &Meta) -> PyResult<Bound<'py, PyDict>> {
     out.set_item("partial", meta.partial)?;
     out.set_item("sequence_runs", meta.sequence_runs)?;
     out.set_item("peak_in_network", meta.peak_in_network)?;
+    out.set_item("planes", &meta.planes)?;
     out.set_item("version", env!("CARGO_PKG_VERSION"))?;
     if let Some(weeks) = &meta.computed {
         out.set_item("schedule", schedulers::computed(py, weeks)?)?;

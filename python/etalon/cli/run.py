@@ -174,10 +174,9 @@ def show(run: Run, folder: Path, took_s: float | None) -> None:
 
     plan = run.plan
     src, dst = plan.measured_pair
-    columns = ("packet", "circuit", None) if plan.week_ns else ("packet", None)
+    columns = (*(run.planes if plan.week_ns else run.planes[:1]), None)
     table = common.plain_table(f"rack {src} -> {dst}", *(f">{name or 'total'}" for name in columns))
-    utilization = {"packet": run.packet_utilization, "circuit": run.circuit_utilization}
-    table.add_row("utilisation", *(_percent(utilization[name]) for name in columns if name))
+    table.add_row("utilisation", *(_percent(run.utilization(name)) for name in columns if name))
     table.add_row("payload", *(_gbps(run.payload(name)) for name in columns))
     for percentile in (50, 99):
         cells = [_microseconds(run.latency(percentile, name)) for name in columns]

@@ -72,7 +72,7 @@ def draw(
         ax: axes to draw on; a new figure without.
         xlabel: the parameter, with its unit.
         percentiles: which to draw, at most three.
-        network: "packet" or "circuit" for the packets of one network; all without.
+        network: the name of a plane for the packets that it carried; all without.
         published: microseconds at the first percentile by value of the parameter, drawn as open markers; or
             several such series by the names of those measured.
         tolerance: of the published values, drawn as whiskers.

@@ -1,8 +1,10 @@
-"""Distribution of the latency through the switch, for packets of the packet network and of circuits apart."""
+"""Distribution of the latency through the switch, for the packets of each plane apart."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import itertools
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -11,13 +13,18 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from etalon.figures import style, weeks
-from etalon.figures.types import RunLike, Runs, by_name
+from etalon.figures.types import RunLike, Runs, by_name, planes_of
 
 if TYPE_CHECKING:
     from etalon.figures.types import WebFigure
 
-NETWORKS = {"packet": ("-", "solid"), "circuit": ((0, (3, 1.2)), "dash")}
-"""Dashes of the networks, in print and in a browser."""
+DASHES = (("-", "solid"), ((0, (3, 1.2)), "dash"), ((0, (1, 1.2)), "dot"))
+"""Dashes of the planes, in print and in a browser."""
+
+
+def dashed(runs: Iterable[RunLike]) -> list[tuple[str, tuple[Any, str]]]:
+    """The planes of all runs, each with its dash."""
+    return list(zip(planes_of(runs), itertools.cycle(DASHES), strict=False))
 
 
 def cdf(run: RunLike, network: str) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
@@ -46,8 +53,9 @@ def draw(runs: Runs, ax: Axes | None = None) -> Figure:
     """
     ax = style.axes(ax)
     named = by_name(runs)
+    planes = dashed(named.values())
     for index, run in enumerate(named.values()):
-        for rank, (network, (dash, _)) in enumerate(NETWORKS.items()):
+        for rank, (network, (dash, _)) in enumerate(planes):
             if (curve := cdf(run, network)) is not None:
                 colour = style.colour(index if len(named) > 1 else rank)
                 ax.plot(*curve, color=colour, ls=dash, label=network if len(named) == 1 else None)
@@ -59,7 +67,7 @@ def draw(runs: Runs, ax: Axes | None = None) -> Figure:
         # Colour tells the run, dash the network.
         for index, name in enumerate(named):
             ax.plot([], color=style.colour(index), label=name)
-        for network, (dash, _) in NETWORKS.items():
+        for network, (dash, _) in planes:
             ax.plot([], color=style.BASELINE, ls=dash, label=network)
     style.legend(ax, columns=3, outside=True)
     return style.figure_of(ax)
@@ -71,8 +79,9 @@ def interactive(runs: Runs) -> WebFigure:
 
     figure = web.panels()
     named = by_name(runs)
+    planes = dashed(named.values())
     for index, (name, run) in enumerate(named.items()):
-        for rank, (network, (_, dash)) in enumerate(NETWORKS.items()):
+        for rank, (network, (_, dash)) in enumerate(planes):
             if (curve := cdf(run, network)) is not None:
                 colour = web.colour(index if len(named) > 1 else rank)
                 web.line(

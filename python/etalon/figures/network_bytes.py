@@ -1,4 +1,4 @@
-"""How much payload each network carried."""
+"""How much payload each plane of the network carried."""
 
 from __future__ import annotations
 
@@ -8,23 +8,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from etalon.figures import style
-from etalon.figures.types import RunLike, Runs, by_name
+from etalon.figures.types import RunLike, Runs, by_name, planes_of
 
 if TYPE_CHECKING:
     from etalon.figures.types import WebFigure
 
-NETWORKS = ("packet", "circuit")
-
 
 def gigabytes(run: RunLike) -> dict[str, float]:
-    """Payload that left each network in the measured time, all pairs, in GB."""
-    return {
-        network: float(run.pairs[f"{network}_payload_bytes"].sum()) / 1e9 for network in NETWORKS
-    }
+    """Payload that each plane carried in the measured time, all pairs, in GB."""
+    return {plane: float(run.pairs[f"{plane}_payload_bytes"].sum()) / 1e9 for plane in run.planes}
 
 
 def draw(runs: Runs, ax: Axes | None = None) -> Figure:
-    """Draws a bar for each network of each run.
+    """Draws a bar for each plane of each run.
 
     Args:
         runs: a run, or several by name.
@@ -32,10 +28,13 @@ def draw(runs: Runs, ax: Axes | None = None) -> Figure:
     """
     ax = style.axes(ax)
     bars = {name or "payload": gigabytes(run) for name, run in by_name(runs).items()}
-    for index, network in enumerate(NETWORKS):
-        places = [place + (index - 0.5) * 0.4 for place in range(len(bars))]
-        heights = [amounts[network] for amounts in bars.values()]
-        ax.bar(places, heights, 0.38, color=style.colour(index), label=f"{network} network")
+    planes = planes_of(by_name(runs).values())
+    width = 0.8 / len(planes)
+    for index, network in enumerate(planes):
+        offset = (index - (len(planes) - 1) / 2) * width
+        places = [place + offset for place in range(len(bars))]
+        heights = [amounts.get(network, 0.0) for amounts in bars.values()]
+        ax.bar(places, heights, 0.95 * width, color=style.colour(index), label=f"{network} network")
     style.name_bars(ax, list(bars))
     ax.set_ylim(bottom=0)
     ax.set_ylabel("payload (GB)")
@@ -49,10 +48,10 @@ def interactive(runs: Runs) -> WebFigure:
 
     figure = web.panels()
     bars = {name or "payload": gigabytes(run) for name, run in by_name(runs).items()}
-    for index, network in enumerate(NETWORKS):
+    for index, network in enumerate(planes_of(by_name(runs).values())):
         figure.add_bar(
             x=list(bars),
-            y=[amounts[network] for amounts in bars.values()],
+            y=[amounts.get(network, 0.0) for amounts in bars.values()],
             name=f"{network} network",
             marker={"color": web.colour(index)},
         )

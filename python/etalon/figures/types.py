@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -42,6 +42,11 @@ class RunLike(Protocol):
     @property
     def writes(self) -> pl.DataFrame: ...
     @property
+    def planes(self) -> tuple[str, ...]:
+        """Names of the network's planes."""
+        ...
+
+    @property
     def circuit_utilization(self) -> float | None:
         """Share of the measured pair's circuit capacity that carried payload, 0 to 1; None without circuits."""
         ...
@@ -77,6 +82,11 @@ class Tolerance:
 def by_name(runs: Runs) -> dict[str, RunLike]:
     """`runs` as a mapping; a single run has the empty name."""
     return dict(runs) if isinstance(runs, Mapping) else {"": runs}
+
+
+def planes_of(runs: Iterable[RunLike]) -> list[str]:
+    """The planes of all runs, each once."""
+    return list(dict.fromkeys(plane for run in runs for plane in run.planes))
 
 
 def series_by_name(points: Points | Mapping[str, Points]) -> dict[str, Points]:

@@ -265,7 +265,12 @@ def _classes(run: Run) -> Table:
 
 def _flows(run: Run) -> Table:
     """The flows by what one asks of them first; the Parquet file has every column."""
-    carried = pl.col("circuit_bytes") + pl.col("packet_bytes")
+    carried = pl.sum_horizontal(f"{plane}_bytes" for plane in run.planes)
+    # Of two planes the share of one says it all.
+    shares = [
+        pl.when(carried > 0).then(100 * pl.col(f"{plane}_bytes") / carried).alias(f"by {plane} (%)")
+        for plane in run.planes[1:]
+    ]
     finished = pl.col("end_ns") >= 0
     host = "r{}h{}"
     frame = run.flows.select(
@@ -278,7 +283,7 @@ def _flows(run: Run) -> Table:
         .then((pl.col("end_ns") - pl.col("start_ns")) / 1e6)
         .alias("completed in (ms)"),
         (pl.col("bytes_delivered") / 1e6).alias("delivered (MB)"),
-        pl.when(carried > 0).then(100 * pl.col("circuit_bytes") / carried).alias("by circuit (%)"),
+        *shares,
         pl.col("retransmits"),
         pl.col("rtos").alias("RTOs"),
         pl.col("tlps").alias("TLPs"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
@@ -66,7 +67,7 @@ def _ideal(plan: dict[str, Any]) -> tuple[float, float, float, int]:
     return fixed, per_byte, (header - mss) * per_byte, mss
 
 
-def by_class(rows: pl.DataFrame) -> pl.DataFrame:
+def by_class(rows: pl.DataFrame, planes: Iterable[str]) -> pl.DataFrame:
     """One row a class of the flows of `completions`, in alphabetical order; flows without a class have an empty one.
 
     Completion times in microseconds, of the flows that finished; `lasted` counts the others too, with the time they
@@ -91,8 +92,7 @@ def by_class(rows: pl.DataFrame) -> pl.DataFrame:
             pl.col("throughput_bps").median(),
             pl.col("bytes").sum(),
             pl.col("bytes_delivered").sum(),
-            pl.col("packet_bytes").sum(),
-            pl.col("circuit_bytes").sum(),
+            *(pl.col(f"{plane}_bytes").sum() for plane in planes),
             pl.when(pl.col("fct_us").is_null())
             .then(pl.col("bytes") - pl.col("bytes_delivered"))
             .otherwise(0)

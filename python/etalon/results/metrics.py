@@ -12,6 +12,8 @@ class Measured(Protocol):
     """What metrics need to know of a run; `Run` says what each is."""
 
     @property
+    def planes(self) -> tuple[str, ...]: ...
+    @property
     def circuit_utilization(self) -> float | None: ...
     @property
     def packet_utilization(self) -> float | None: ...
@@ -41,6 +43,10 @@ class Metric:
     description: str
     unit: str
     of: Callable[[Measured], float | None]
+
+
+def _latency(run: Measured, percentile: float, plane: str) -> float | None:
+    return run.latency(percentile, plane) if plane in run.planes else None
 
 
 METRICS: dict[str, Metric] = {
@@ -77,25 +83,25 @@ METRICS: dict[str, Metric] = {
             "packet_latency_p50",
             "median of the time in the switch, packets that used the packet network (measured pair)",
             "us",
-            lambda run: run.latency(50, "packet"),
+            lambda run: _latency(run, 50, "packet"),
         ),
         Metric(
             "packet_latency_p99",
             "99th percentile of the time in the switch, packets that used the packet network (measured pair)",
             "us",
-            lambda run: run.latency(99, "packet"),
+            lambda run: _latency(run, 99, "packet"),
         ),
         Metric(
             "circuit_latency_p50",
             "median of the time in the switch, packets that used a circuit (measured pair)",
             "us",
-            lambda run: run.latency(50, "circuit"),
+            lambda run: _latency(run, 50, "circuit"),
         ),
         Metric(
             "circuit_latency_p99",
             "99th percentile of the time in the switch, packets that used a circuit (measured pair)",
             "us",
-            lambda run: run.latency(99, "circuit"),
+            lambda run: _latency(run, 99, "circuit"),
         ),
         Metric(
             "retransmits",

@@ -40,6 +40,11 @@ class Run(Tables):
         return bool(self.meta["partial"])
 
     @property
+    def planes(self) -> tuple[str, ...]:
+        """Names of the network's planes: "packet" and "circuit" of a reconfigurable network, "packet" of a dumbbell."""
+        return tuple(self.meta["planes"])
+
+    @property
     def measured_ns(self) -> int:
         """Length of the measured time."""
         end = min(self.plan.duration, int(self.meta["simulated_ns"]))
@@ -52,12 +57,16 @@ class Run(Tables):
         None without circuits. A packet whose transmission begins within a day completes after it, so that a saturated
         circuit comes out up to a packet a day above 1.
         """
-        return self._of_pair("circuit_utilization") if self.plan.week_ns else None
+        return self.utilization("circuit") if self.plan.week_ns else None
 
     @property
     def packet_utilization(self) -> float | None:
         """The same for the packet network, 0..1; measured pair."""
-        return self._of_pair("packet_utilization")
+        return self.utilization("packet")
+
+    def utilization(self, plane: str) -> float | None:
+        """The same for any plane, 0..1; measured pair. None if the network has no such plane."""
+        return self._of_pair(f"{plane}_utilization") if plane in self.planes else None
 
     @property
     def goodput(self) -> float | None:
@@ -70,14 +79,13 @@ class Run(Tables):
         )
 
     def payload(self, network: str | None = None) -> float | None:
-        """Payload that left the network "packet" or "circuit" (or both), from the measured pair's first packet to its
-        last, in bit/s: the time that utilisation is over too. None if there was none.
+        """Payload carried by the plane `network` (or by all), from the measured pair's first packet to its last, in
+        bit/s: the time that utilisation is over too. None if there was none.
         """
         row = self._row_of_pair()
         if row is None or row["last_ns"] <= row["first_ns"]:
             return None
-        names = ("packet", "circuit") if network is None else (network,)
-        payload = sum(row[f"{name}_payload_bytes"] for name in names)
+        payload = sum(row[f"{name}_payload_bytes"] for name in self._named(network))
         return float(payload * 8e9 / (row["last_ns"] - row["first_ns"]))
 
     @property
@@ -94,19 +102,16 @@ class Run(Tables):
     ) -> float:
         """A percentile of the time that packets spent in the switch, in microseconds.
 
-        From entering the switch to leaving it, packets over 1000 B, of one network or of both, for the measured pair
-        or another. Read off a histogram with bins narrower than 0.4 %. Not a number if there was no such packet.
+        From entering the switch to leaving it, packets over 1000 B, carried by the plane `network` or by any, for the
+        measured pair or another. Read off a histogram with bins narrower than 0.4 %. Not a number if there was no such
+        packet.
         """
-        if network not in (None, "packet", "circuit"):
-            raise EtalonError(
-                f'there is no network "{network}"; it is "packet" or "circuit", or None for both'
-            )
+        networks = self._named(network)
         if not 0 <= percentile <= 100:
             raise EtalonError(f"percentile {percentile} must lie between 0 and 100")
         src, dst = pair or self.plan.measured_pair
         bins = self.latency_histogram.filter((pl.col("src") == src) & (pl.col("dst") == dst))
-        if network is not None:
-            bins = bins.filter(pl.col("network") == network)
+        bins = bins.filter(pl.col("network").is_in(networks))
         bins = bins.group_by("lower_ns", "upper_ns").agg(pl.col("count").sum()).sort("lower_ns")
         if bins.is_empty():
             return math.nan
@@ -151,7 +156,7 @@ class Run(Tables):
 
     def by_class(self) -> pl.DataFrame:
         """Completion times, slowdown, throughput and bytes of the finite flows, one row a class."""
-        return completion.by_class(self._completions)
+        return completion.by_class(self._completions, self.planes)
 
     @property
     def bytes_unfinished(self) -> int:
@@ -244,6 +249,15 @@ class Run(Tables):
         """The finite flows, with what `completion` adds."""
         end = int(self.meta["simulated_ns"])
         return completion.completions(self.flows, self.plan.resolve(), end)
+
+    def _named(self, plane: str | None) -> tuple[str, ...]:
+        """The plane of that name, or all planes."""
+        if plane is None:
+            return self.planes
+        if plane not in self.planes:
+            known = " or ".join(f'"{name}"' for name in self.planes)
+            raise EtalonError(f'there is no network "{plane}"; it is {known}, or None for all')
+        return (plane,)
 
     def _row_of_pair(self) -> dict[str, Any] | None:
         """The measured pair's row of `pairs`; None if it carried nothing."""

@@ -78,7 +78,7 @@ def utilization(run: Run) -> float:
 
 def retransmissions(run: Run) -> float:
     """Segments sent again for 1000 data packets that left the network."""
-    packets = run.total("pairs", "circuit_packets") + run.total("pairs", "packet_packets")
+    packets = sum(run.total("pairs", f"{plane}_packets") for plane in run.planes)
     return 1000 * run.total("flows", "retransmits") / max(packets, 1)
 
 
