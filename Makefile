@@ -29,14 +29,14 @@ kernel: setup
 	$(BIN)/etalon kernel build
 
 # OTCP's agent as one static program: with musl where rustup has it, else with glibc.
-MUSL := x86_64-unknown-linux-musl
+LINUX := $(shell uname -m)-unknown-linux
 otcp-agent:
-	@if rustup target add $(MUSL) >/dev/null 2>&1; then \
-	    CC_x86_64_unknown_linux_musl=$${CC:-cc} cargo build --quiet --profile small -p etalon-otcp-agent --target $(MUSL); \
+	@if rustup target add $(LINUX)-musl >/dev/null 2>&1; then \
+	    TARGET_CC=$${CC:-cc} cargo build --quiet --profile small -p etalon-otcp-agent --target $(LINUX)-musl; \
 	else \
-	    RUSTFLAGS="-C target-feature=+crt-static" cargo build --quiet --profile small -p etalon-otcp-agent --target x86_64-unknown-linux-gnu; \
+	    RUSTFLAGS="-C target-feature=+crt-static" cargo build --quiet --profile small -p etalon-otcp-agent --target $(LINUX)-gnu; \
 	fi
-	@ls -l "$(CARGO_TARGET_DIR)"/x86_64-unknown-linux-*/small/etalon-otcp-agent
+	@ls -l "$(CARGO_TARGET_DIR)"/$(LINUX)-*/small/etalon-otcp-agent
 
 demo: setup
 	$(BIN)/etalon reproduce nsdi20 --figure 9 --figure 11 --out runs/demo --force

@@ -137,48 +137,57 @@ fn is_name(text: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
 }
 
-impl Options {
-    /// Reads the command line (without the program's name). The error is one sentence.
-    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
-        let given = parse(arguments).map_err(|e| e.to_string())?;
-        let host = given.host.clone().unwrap_or_else(|| {
+impl Given {
+    /// The host's name at the controller: as given, or the machine's.
+    fn host(&self) -> String {
+        let machine = || {
             fs::read_to_string("/proc/sys/kernel/hostname")
                 .unwrap_or_default()
                 .trim()
                 .to_owned()
-        });
+        };
+        self.host.clone().unwrap_or_else(machine)
+    }
+
+    /// What does not fit together, in a sentence.
+    fn check(&self) -> Result<(), String> {
+        let host = self.host();
         let speaks =
-            given.task == Task::Run || (given.task == Task::DryRun && given.document.is_none());
-        if speaks && given.controller.is_none() {
+            self.task == Task::Run || (self.task == Task::DryRun && self.document.is_none());
+        if speaks && self.controller.is_none() {
             return Err(
                 "--controller is missing: expected https://NAME[:PORT]; --help lists all options"
                     .into(),
             );
         }
-        if matches!(given.task, Task::Run | Task::DryRun) && !is_name(&host) {
+        if matches!(self.task, Task::Run | Task::DryRun) && !is_name(&host) {
             return Err(format!(
                 "--host {host:?}: expected letters, digits, '.', '_' and '-', at most 63"
             ));
         }
-        if given.tls.cert.is_some() != given.tls.key.is_some() {
+        if self.tls.cert.is_some() != self.tls.key.is_some() {
             return Err("--cert and --key go together: expected both or none".into());
         }
-        if given.document.is_some() && given.task != Task::DryRun {
+        if self.document.is_some() && self.task != Task::DryRun {
             return Err("--document is for --dry-run".into());
         }
-        let controller = given.controller.map(|controller| Settings {
-            controller,
-            host: host.clone(),
-            token: given.token,
-            tls: given.tls,
-            plain_http: given.plain_http,
-        });
-        if let Some(settings) = controller
+        if self
+            .controller
             .as_ref()
-            .filter(|settings| settings.controller.tls)
+            .is_some_and(|controller| controller.tls)
         {
-            settings.tls.config()?;
+            self.tls.config()?;
         }
+        Ok(())
+    }
+}
+
+impl Options {
+    /// Reads the command line (without the program's name). The error is one sentence.
+    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
+        let given = parse(arguments).map_err(|e| e.to_string())?;
+        given.check()?;
+        let host = given.host();
         let private = || {
             PRIVATE
                 .iter()
@@ -187,7 +196,13 @@ impl Options {
         };
         Ok(Self {
             task: given.task,
-            controller,
+            controller: given.controller.map(|controller| Settings {
+                controller,
+                host: host.clone(),
+                token: given.token,
+                tls: given.tls,
+                plain_http: given.plain_http,
+            }),
             host,
             document: given.document,
             allowed: if given.allowed.is_empty() {

@@ -23,119 +23,132 @@ pub struct Timing {
     pub failed: u64,
 }
 
-/// The metrics in Prometheus' text format.
-pub fn text(core: &Core, keeper: &Keeper, client: &Client, timing: Timing) -> String {
-    let mut text = String::new();
-    let mut put = |name: &str, kind: &str, help: &str, value: f64| {
+/// Lines in Prometheus' text format.
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(
-            text,
+            self.0,
             "# HELP etalon_otcp_agent_{name} {help}\n# TYPE etalon_otcp_agent_{name} {kind}"
         );
-        let _ = writeln!(text, "etalon_otcp_agent_{name} {value}");
-    };
-    let version = core.version();
-    put(
-        "connected",
-        "gauge",
-        "1 if the controller is heard.",
-        f64::from(u8::from(client.connected)),
-    );
-    put(
-        "document_version",
-        "gauge",
-        "Version in force, 0 for none.",
-        version.map_or(0.0, |v| v.version as f64),
-    );
-    put(
-        "document_epoch",
-        "gauge",
-        "Epoch in force, 0 for none.",
-        version.map_or(0.0, |v| v.epoch as f64),
-    );
-    put(
-        "documents_accepted_total",
-        "counter",
-        "Documents that came into force.",
-        core.accepted as f64,
-    );
-    put(
-        "documents_expired_total",
-        "counter",
-        "Lifetimes that ended.",
-        core.expired as f64,
-    );
-    put(
-        "connections_tried_total",
-        "counter",
-        "Connections to the controller, tried.",
-        client.attempts as f64,
-    );
-    put(
-        "routes",
-        "gauge",
-        "Routes of the agent.",
-        keeper.installed() as f64,
-    );
-    put(
-        "destinations_given_up",
-        "gauge",
-        "Destinations left to the administrator.",
-        keeper.given_up() as f64,
-    );
-    put(
-        "bpf_attached",
-        "gauge",
-        "1 if the BPF program runs.",
-        f64::from(u8::from(keeper.bpf().is_some())),
-    );
-    put(
-        "changes_failed_total",
-        "counter",
-        "Changes that the kernel refused.",
-        timing.failed as f64,
-    );
-    put(
-        "apply_seconds",
-        "gauge",
-        "From the last new document to the host changed.",
-        timing.last_apply.as_secs_f64(),
-    );
-    put(
-        "apply_seconds_max",
-        "gauge",
-        "The longest of these.",
-        timing.longest_apply.as_secs_f64(),
-    );
-    put(
-        "resident_bytes",
-        "gauge",
-        "Memory of the agent.",
-        kernel::resident_bytes() as f64,
-    );
-    if let Some(bpf) = keeper.bpf() {
-        let count = |what| bpf.count(what).unwrap_or(0) as f64;
-        put(
-            "connections_total",
-            "counter",
-            "TCP connections that got parameters.",
-            count(Count::Connections),
+    }
+
+    fn put(&mut self, name: &str, kind: &str, help: &str, value: f64) {
+        self.head(name, kind, help);
+        let _ = writeln!(self.0, "etalon_otcp_agent_{name} {value}");
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: f64) {
+        self.put(name, "gauge", help, value);
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.put(name, "counter", help, value as f64);
+    }
+
+    fn documents(&mut self, core: &Core) {
+        let (epoch, version) = core.version().map_or((0, 0), |v| (v.epoch, v.version));
+        self.gauge(
+            "document_epoch",
+            "Epoch in force, 0 for none.",
+            epoch as f64,
         );
-        put(
-            "options_refused_total",
+        self.gauge(
+            "document_version",
+            "Version in force, 0 for none.",
+            version as f64,
+        );
+        self.counter(
+            "documents_accepted_total",
+            "Documents that came into force.",
+            core.accepted,
+        );
+        self.counter(
+            "documents_expired_total",
+            "Lifetimes that ended.",
+            core.expired,
+        );
+        let refused = "documents_refused_total";
+        self.head(
+            refused,
             "counter",
-            "Options that the kernel refused to BPF.",
-            count(Count::Refused),
+            "Documents and events that were refused.",
+        );
+        for (kind, count) in &core.refused {
+            let _ = writeln!(
+                self.0,
+                "etalon_otcp_agent_{refused}{{reason=\"{kind}\"}} {count}"
+            );
+        }
+    }
+
+    fn host(&mut self, keeper: &Keeper) {
+        self.gauge("routes", "Routes of the agent.", keeper.installed() as f64);
+        self.gauge(
+            "destinations_given_up",
+            "Destinations left to the administrator.",
+            keeper.given_up() as f64,
+        );
+        self.gauge(
+            "bpf_attached",
+            "1 if the BPF program runs.",
+            f64::from(u8::from(keeper.bpf().is_some())),
+        );
+        if let Some(bpf) = keeper.bpf() {
+            let count = |what| bpf.count(what).unwrap_or(0);
+            self.counter(
+                "connections_total",
+                "TCP connections that got parameters.",
+                count(Count::Connections),
+            );
+            self.counter(
+                "options_refused_total",
+                "Options that the kernel refused to BPF.",
+                count(Count::Refused),
+            );
+        }
+    }
+
+    fn agent(&mut self, client: &Client, timing: Timing) {
+        self.gauge(
+            "connected",
+            "1 if the controller is heard.",
+            f64::from(u8::from(client.connected)),
+        );
+        self.counter(
+            "connections_tried_total",
+            "Connections to the controller, tried.",
+            client.attempts,
+        );
+        self.counter(
+            "changes_failed_total",
+            "Changes that the kernel refused.",
+            timing.failed,
+        );
+        let help = "From the last new document to the host changed.";
+        self.gauge("apply_seconds", help, timing.last_apply.as_secs_f64());
+        self.gauge(
+            "apply_seconds_max",
+            "The longest of these.",
+            timing.longest_apply.as_secs_f64(),
+        );
+        self.gauge(
+            "resident_bytes",
+            "Memory of the agent.",
+            kernel::resident_bytes() as f64,
         );
     }
-    text += "# HELP etalon_otcp_agent_documents_refused_total Documents and events that were refused.\n";
-    text += "# TYPE etalon_otcp_agent_documents_refused_total counter\n";
-    for (kind, count) in &core.refused {
-        let _ = writeln!(
-            text,
-            "etalon_otcp_agent_documents_refused_total{{reason=\"{kind}\"}} {count}"
-        );
-    }
-    text
+}
+
+/// The metrics in Prometheus' text format.
+pub fn text(core: &Core, keeper: &Keeper, client: &Client, timing: Timing) -> String {
+    let mut page = Page::default();
+    page.documents(core);
+    page.host(keeper);
+    page.agent(client, timing);
+    page.0
 }
 
 /// Writes the metrics so that readers see them whole.
