@@ -28,7 +28,7 @@ pub(crate) fn may_still_arrive(record: &Record, rack_rtt: u32, now_us: u64) -> b
     record.sent + u64::from(rack_rtt) > now_us
 }
 
-/// A receiver that takes back SACKs is given half an RTT to correct itself, then a timeout clears the marks (RFC 2018, section 8,
+/// A receiver that takes back SACKs is given half an RTT to correct itself, then a timeout clears the marks (RFC 2018, section 5,
 /// waits for the regular timeout). Ticks.
 pub(crate) fn reneging_grace(clock: &Clock, rtt: &Rtt) -> u64 {
     clock

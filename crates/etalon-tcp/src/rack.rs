@@ -124,7 +124,7 @@ impl Rack {
 
     /// Step 4, RACK_update_reo_wnd(): the reordering window in microseconds.
     fn reordering_window<C: CongestionControl>(&self, path: &Path<C>, sacked: u32) -> u32 {
-        // "If no reordering has been observed ... in loss recovery or DupThresh": none.
+        // No reordering was ever seen, and losses are being repaired or DupThresh is reached: none.
         if !self.reordering.seen
             && (matches!(path.recovery.state, State::FastRecovery | State::Timeout)
                 || sacked >= self.reordering.degree)

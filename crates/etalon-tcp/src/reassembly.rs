@@ -99,7 +99,7 @@ impl Reassembly {
         self.dsack.is_some()
     }
 
-    /// The blocks of the next segment, at most `most`: a DSACK first, then the ranges, "the most recently received" first (RFC 2018,
+    /// The blocks of the next segment, at most `most`: a DSACK first, then the ranges, that of the latest arrival first (RFC 2018,
     /// section 4).
     pub fn blocks(&mut self, most: usize, blocks: &mut SackBlocks) {
         let mut room = most;

@@ -69,8 +69,8 @@ impl<C: CongestionControl> Path<C> {
         self.window.ssthresh = self.cc.ssthresh(&self.window, clock.now).max(2);
     }
 
-    /// The reduction is over: the window is the threshold, unless it was undone (RFC 6582, section 3.2, step 3, option 2: "set
-    /// cwnd to ssthresh").
+    /// The reduction is over: the window is the threshold, unless it was undone (RFC 6582, section 3.2, step 3,
+    /// option 2).
     pub(crate) fn complete_reduction(&mut self, clock: &Clock) {
         let stands = self.recovery.state == State::Cwr || self.recovery.undo.is_open();
         if stands && self.window.ssthresh != u32::MAX {
@@ -303,7 +303,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Everything up to the recovery point is acknowledged: "the loss recovery phase MUST be terminated" (RFC 6675, section 5, A).
     /// Returns whether it is: without SACK it lasts until something beyond the point is acknowledged, so that old duplicates
-    /// do not start another (RFC 6582, section 4.1).
+    /// do not start another (RFC 6582, section 4).
     fn end_episode(&mut self) -> bool {
         if self.reduction_was_needless() {
             self.undo();
@@ -460,7 +460,7 @@ impl<C: CongestionControl> Connection<C> {
         }
         let flight = self.flight();
         self.paths.active.begin_timeout(&self.clock, flight, again);
-        // RFC 5682, section 3.1, step 1: not if "the sender is already in" recovery, unless by another timeout.
+        // RFC 5682, section 3.1, step 1: not if fast recovery went on, unless the timer has expired before.
         let fresh = !matches!(before, State::FastRecovery | State::Timeout);
         self.frto.begin(fresh || again);
         self.snd.cwr_queued = self.snd.ecn;
@@ -471,7 +471,7 @@ impl<C: CongestionControl> Connection<C> {
     fn mark_lost_at_timeout(&mut self) {
         let reneged = self.snd.board.front().is_some_and(|r| r.has(mark::SACKED));
         if reneged {
-            // RFC 2018, section 8: the sender "SHOULD turn off all of the SACKed bits" after a timeout.
+            // RFC 2018, section 5: after a timeout "the data sender SHOULD turn off all of the SACKed bits".
             self.stats.reneged += 1;
             self.snd.board.unmark_sacked(&mut self.paths);
             self.snd.seen_sacks.1 = 0;

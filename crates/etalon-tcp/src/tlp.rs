@@ -40,7 +40,7 @@ impl LossProbe {
         let Some(end) = self.end.filter(|&end| !before(ack, end)) else {
             return false;
         };
-        // "TLP.end_seq = None": it carried new data, or the receiver had its segment already.
+        // It carried new data, or the receiver had its segment already: nothing was lost.
         if !self.retransmitted || reported {
             self.end = None;
             return false;

@@ -76,8 +76,8 @@ impl<C: CongestionControl> Path<C> {
         }
     }
 
-    /// RFC 2861, section 3.2: "if the sender has not been cwnd-limited for an RTO, ssthresh is set to the maximum of its value
-    /// and 3/4 cwnd, and cwnd to the mean of it and what was used".
+    /// RFC 2861, section 3.2: not limited by the window for an RTO. The threshold becomes 3/4 of the window if that is more, the
+    /// window the mean of itself and what was used.
     fn shrink_to_used(&mut self, clock: &Clock) {
         if self.recovery.state == State::Open && self.validation.used < self.window.cwnd {
             let used = self.validation.used.max(self.validation.initial_cwnd);
