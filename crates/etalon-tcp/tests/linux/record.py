@@ -1,7 +1,8 @@
 """Records what the Linux engine's kernel sends, for `../linux.rs`: `python record.py [NAME...]`. Needs the kernel and tshark.
 
-Flows over a bottleneck of 20 Mb/s with a short queue. TSO deferral, which this TCP lacks, is switched off on every host
-(`tcp_tso_win_divisor` = 100). A line is one data segment as it leaves its host: flow, time in us, offset of its first byte, length.
+Flows over a bottleneck of 20 Mb/s with a short queue. TSO deferral, which this TCP lacks, is switched off on every
+host (`tcp_tso_win_divisor` = 100). A line is one data segment as it leaves its host: flow, time in us, offset of its
+first byte, length.
 """
 
 from __future__ import annotations
