@@ -76,10 +76,25 @@ def examine() -> Iterator[Check]:
     yield from (_ptrace(), _memory_file(), _layout(), _disk(), _memory())
     yield from _image()
     yield from (_program(name, package) for name, package in PROGRAMS.items())
+    yield _otcp()
 
 
 def _state(good: bool, otherwise: State = State.MISSING) -> State:
     return State.OK if good else otherwise
+
+
+def _otcp() -> Check:
+    """What `etalon otcp demo` needs; the controller alone needs the extra only."""
+    from etalon.otcp.demo import outside
+    from etalon.otcp.process import check_extra
+
+    lacking = outside.missing()
+    try:
+        check_extra()
+    except EtalonError as error:
+        lacking.insert(0, str(error))
+    found = "all there" if not lacking else "incomplete"
+    return Check("OTCP", _state(not lacking, State.OPTIONAL), found, "; ".join(lacking))
 
 
 def _python() -> Check:

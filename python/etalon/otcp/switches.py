@@ -216,11 +216,9 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
     @_on(ofp_event.EventOFPPacketIn, MAIN_DISPATCHER)
     def packet_in(self, event: Any) -> None:
         """A frame that a switch hands in."""
-        switch = self._of(event)
-        number = event.msg.match.get("in_port") if event.msg.match is not None else None
-        if switch and isinstance(number, int):
-            place = PortId(switch.name, number)
-            self.controller.packet_in(place, bytes(event.msg.data), event.at_ns)
+        switch, found = self._of(event), frame_of(event.msg)
+        if switch and found:
+            self.controller.packet_in(PortId(switch.name, found[0]), found[1], event.at_ns)
 
     @_on(ofp_event.EventOFPEchoReply, [CONFIG_DISPATCHER, MAIN_DISPATCHER])
     def echo_reply(self, event: Any) -> None:
@@ -285,6 +283,13 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
         datapath = event.msg.datapath
         switch = self._switches.get(self._names.get(datapath.id, ""))
         return switch if switch and switch.datapath is datapath else None
+
+
+def frame_of(message: Any) -> tuple[int, bytes] | None:
+    """The port that a packet-in's frame came by, and the frame; None for a message without them."""
+    match, data = getattr(message, "match", None), getattr(message, "data", None)
+    number = match.get("in_port") if match is not None else None
+    return (number, bytes(data)) if isinstance(number, int) and data is not None else None
 
 
 def _description(port: Any) -> PortDescription:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import socket
+import struct
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +18,7 @@ CONTROL = "192.168.255.1"
 """The controller's address on the control network, which the hosts' second device leads to."""
 OPENFLOW_PORT, API_PORT = 6653, 8443
 PATIENCE_S = 30.0
+SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 
 
@@ -48,6 +52,22 @@ def cables_up(layout: Layout, links: Links) -> None:
     for host in layout.hosts:
         _in(host.name, "addr", "add", f"{host.address}/16", "dev", "eth0")
         _in(host.name, "link", "set", "eth0", "up")
+
+
+def plug(links: Links, device: str, up: bool) -> int:
+    """Plugs a switch's cable in or pulls it; returns when (monotonic ns).
+
+    Linux tells of carriers once a second at most (net/core/link_watch), of interfaces that are set down at once: a switch
+    that is not Linux need not wait, and so the interface is set down too.
+    """
+    began = time.monotonic_ns()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        request = struct.pack("16sH14x", device.encode(), 0)
+        name, flags = struct.unpack("16sH14x", fcntl.ioctl(control, SIOCGIFFLAGS, request))
+        flags = flags | IFF_UP if up else flags & ~IFF_UP
+        fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sH14x", name, flags))
+    links.plug(device, up)
+    return began
 
 
 class OpenVSwitch:

@@ -119,9 +119,9 @@ class Links:
             words += [f"/run/netns/{namespace}" if namespace else "-", device]
         self._ask(f"{' '.join(words)} {cable.delay_us * 1000} {RATE_BPS} {QUEUE_BYTES}")
 
-    def plug(self, device: str, up: bool) -> int:
-        """Plugs a cable in or pulls it; returns when (monotonic ns)."""
-        return int(self._ask(f"{'up' if up else 'down'} {device}"))
+    def plug(self, device: str, up: bool) -> None:
+        """Plugs a cable in or pulls it."""
+        self._ask(f"{'up' if up else 'down'} {device}")
 
     def _ask(self, line: str) -> str:
         with self._answered:
