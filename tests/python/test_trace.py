@@ -127,9 +127,9 @@ def test_queues_count_and_losses_are_instants() -> None:
     }
 
 
-def test_an_unknown_event_is_refused() -> None:
-    with pytest.raises(ValueError, match="teleport"):
-        timeline([(1, "teleport", 0, 1, 0, 0, "")], 10)
+def test_an_event_without_a_place_in_the_picture_is_left_out() -> None:
+    mark = (2, "mark", 0, 1, 17, 0, "")
+    assert timeline([(1, "teleport", 0, 1, 0, 0, ""), mark], 10) == timeline([mark], 10)
 
 
 def test_a_plan_is_traced(plan: et.Plan, tmp_path: Path) -> None:
