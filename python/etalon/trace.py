@@ -1,9 +1,9 @@
 # mypy: disable-error-code="import-untyped"
 """What happened, event by event: packets for Wireshark (pcapng) and a timeline for Perfetto (https://ui.perfetto.dev).
 
-The timeline has circuits as slices, one track a receiving rack; days and nights; the length and the capacity of each VOQ
-and the latency of each packet as counters; drops and marks as instants. Times are those of the network (virtual), in
-nanoseconds, as the engine counts them.
+The timeline has circuits as slices, one track a receiving rack, and when they are announced (ECE); days and nights; the
+length and the capacity of each VOQ and the latency of each packet as counters; drops and marks as instants. Times are those
+of the network (virtual), in nanoseconds, as the engine counts them.
 """
 
 from __future__ import annotations
@@ -227,6 +227,10 @@ class _Timeline:
                 self._end(
                     t_ns, self._track("circuits", f"to rack {dst}", rank=dst), f"from rack {src}"
                 )
+            case "ece_on":
+                self._switch(t_ns, self._track("announced circuits", f"ECE {pair}"), "ECE")
+            case "ece_off":
+                self._end(t_ns, self._track("announced circuits", f"ECE {pair}"), "ECE")
             case "enqueue" | "dequeue":
                 self._count(t_ns, self._track("VOQs", f"VOQ {pair}", unit="packets"), value)
             case "resize":

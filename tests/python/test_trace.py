@@ -70,6 +70,12 @@ def test_circuits_are_slices_of_the_receiving_rack() -> None:
     }
 
 
+def test_announced_circuits_are_slices_of_their_pair() -> None:
+    rows = [(5, "ece_off", 0, 1, 0, 0, ""), (9, "ece_on", 0, 1, 1, 0, "")]
+    slices = [(5, BEGIN, "ECE"), (5, END, ""), (9, BEGIN, "ECE"), (20, END, "")]
+    assert timeline(rows, 20) == {"ECE 0→1": slices}
+
+
 def test_racks_are_in_the_order_of_their_numbers() -> None:
     stream = io.BytesIO()
     rows = [(t, "circuit_up", 0, dst, 0, 0, "circuit") for t, dst in enumerate((10, 2))]

@@ -64,6 +64,9 @@ events! {
             Night = 10 "night", { day: u32 = c }, mixes Pair::default(), u64::from(day);
             /// A week starts, number `week` from 0.
             Week = 11 "week", { week: u64 = e }, mixes Pair::default(), week;
+            /// From now on packets to the hosts of `pair.src` carry ECE, as a circuit for the pair is up or near (reTCP,
+            /// NSDI'20 section 5.3), or no longer do.
+            Announced = 29 if on { "ece_on" } else { "ece_off" }, { pair: Pair = racks, on: bool = a };
         }
         Edge {
             /// A packet enters the network.

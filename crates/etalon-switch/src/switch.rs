@@ -472,7 +472,7 @@ impl<H: Copy> Switch<H> {
                     self.shrink(now, pair, sink, probe);
                 }
             }
-            Signal::Near => {}
+            Signal::Near => probe.on(now, Event::Announced { pair, on }),
         }
     }
 

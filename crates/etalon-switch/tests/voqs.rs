@@ -174,6 +174,25 @@ fn ece_at(now: u64, pair: Pair, in_advance: Option<u64>) -> bool {
 }
 
 #[test]
+fn announced_circuits_are_events() {
+    let announced = |in_advance: Option<u64>| {
+        let mut config = config();
+        config.ece_in_advance = in_advance.map(Span::from_micros);
+        let mut bench = Bench::new(config, week(&[&[], &[(0, 1)]]));
+        bench.run(700_000);
+        bench.pick(|out| match out {
+            Out::Event(Event::Announced { pair, on }) => Some((pair, on)),
+            _ => None,
+        })
+    };
+    // Days of 180 us and nights of 20 us: the pair's are from 200 us and from 600 us on.
+    let expected = [(150_000, true), (380_000, false), (550_000, true)];
+    let of_pair = expected.map(|(time, on)| (time, (pair(0, 1), on)));
+    assert_eq!(announced(Some(50)), of_pair);
+    assert!(announced(None).is_empty());
+}
+
+#[test]
 fn the_opposite_direction_carries_ece_from_in_advance_to_the_end_of_the_day() {
     let acks = pair(1, 0);
     for (now, expected) in [
