@@ -285,12 +285,7 @@ impl<C: CongestionControl> Connection<C> {
             self.paths.note_acked_before(self.snd.board.first());
         }
         if !self.snd.sack && facts.acked > 0 {
-            // One of them filled the hole, the others had sent duplicate ACKs.
-            let duplicates = self.snd.board.sums().sacked;
-            let delivered = facts.acked.saturating_sub(duplicates).max(1);
-            self.paths.active.delivered += u64::from(delivered);
-            self.count_duplicates(duplicates.saturating_sub(facts.acked - 1));
-            self.limit_duplicates();
+            self.take_duplicates(facts.acked);
         }
         let bytes = una.wrapping_sub(facts.prior_una);
         self.snd.bytes_acked += u64::from(bytes - u32::from(originals.fin));
@@ -308,6 +303,15 @@ impl<C: CongestionControl> Connection<C> {
             facts.restart_timer = linux::sack_restarts_timeout(now - first, front_age);
         }
         sample
+    }
+
+    /// Without SACK: of the segments acknowledged one filled the hole, the others had sent duplicate ACKs.
+    fn take_duplicates(&mut self, acked: u32) {
+        let duplicates = self.snd.board.sums().sacked;
+        let delivered = acked.saturating_sub(duplicates).max(1);
+        self.paths.active.delivered += u64::from(delivered);
+        self.count_duplicates(duplicates.saturating_sub(acked - 1));
+        self.limit_duplicates();
     }
 
     /// A segment that has marks, or was sent on another path, was acknowledged cumulatively.

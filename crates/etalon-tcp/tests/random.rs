@@ -28,6 +28,20 @@ fn scripted(forward: Vec<Fate>, backward: Vec<Fate>) -> impl FnMut(u64, bool, &S
     }
 }
 
+/// What holds at any time; `beyond`: segments sent beyond the window.
+fn check<C: CongestionControl>(end: &Connection<C>, beyond: u64) {
+    let (sums, out) = (end.sums(), end.path().pipe().outstanding);
+    assert!(sums.sacked + sums.lost <= out, "{sums:?} of {out}");
+    assert!(sums.retransmitted <= out, "{sums:?} of {out}");
+    // Only loss probes, timeouts and window probes may exceed the window, by a segment each.
+    let stats = end.stats();
+    let excused = stats.tlps + stats.rtos + stats.window_probes;
+    assert!(
+        beyond <= excused,
+        "{beyond} segments beyond the window, {excused} excused"
+    );
+}
+
 fn run<C: CongestionControl>(
     cc: impl Fn() -> C,
     config: Config,
@@ -56,16 +70,7 @@ fn run<C: CongestionControl>(
     pair.server.shutdown();
     let done = pair.run_until(20_000 * SECOND, |p| {
         for (end, beyond) in [(&p.client, p.beyond[0]), (&p.server, p.beyond[1])] {
-            let (sums, out) = (end.sums(), end.path().pipe().outstanding);
-            assert!(sums.sacked + sums.lost <= out, "{sums:?} of {out}");
-            assert!(sums.retransmitted <= out, "{sums:?} of {out}");
-            // Only loss probes, timeouts and window probes may exceed the window, by a segment each.
-            let stats = end.stats();
-            let excused = stats.tlps + stats.rtos + stats.window_probes;
-            assert!(
-                beyond <= excused,
-                "{beyond} segments beyond the window, {excused} excused"
-            );
+            check(end, beyond);
         }
         p.client.is_closed() && p.server.is_closed()
     });
