@@ -184,6 +184,11 @@ class Controller:
             changed = before != self._flow_counts
         self._change(changed)
 
+    def flow_counts(self) -> dict[PortId, int]:
+        """Flows that sent something between the last two counts, by egress port."""
+        with self.lock:
+            return dict(self._flow_counts)
+
     # What others ask
 
     def send(self, action: Action) -> None:
@@ -255,7 +260,7 @@ class Controller:
         began = time.monotonic()
         with self.lock:
             network = self.topology.network()
-            policy = replace(self.config.policy, flows=dict(self._flow_counts))
+            policy = replace(self.config.policy, flows=self.flow_counts())
             missing = sorted(set(self.topology.hosts_given) - set(network.hosts))
             tables = dict(self._tables)
         routes = Routes(network, self.config.network.equal)

@@ -117,7 +117,11 @@ def _connect(remote: str) -> socket.socket:
     if kind == "unix":
         stream = socket.socket(socket.AF_UNIX)
         stream.settimeout(TIMEOUT_S)
-        stream.connect(place)
+        try:
+            stream.connect(place)
+        except OSError:
+            stream.close()
+            raise
         return stream
     if kind == "tcp":
         host, _, port = place.rpartition(":")
