@@ -289,6 +289,25 @@ def test_openapi_and_metrics(serve: Callable[..., Running]) -> None:
     assert samples['etalon_otcp_link_delay_seconds{source="t1:1",target="a1:1"}'] == "0.000200000"
 
 
+def test_operators_ask_on_the_command_line(
+    serve: Callable[..., Running], etalon: Callable[..., Any], tmp_path: Path
+) -> None:
+    running = serve()
+    running.publish(tree())
+    (tmp_path / "mine.token").write_text(f"{OPERATOR}\n")
+    where = ("--url", f"http://127.0.0.1:{running.port}", "--token-file", tmp_path / "mine.token")
+    explained = etalon("otcp", "explain", "h1-1", "h2-1", *where)
+    assert explained.code == 0 and "t1:1 > a1:1" in explained.out
+    assert "RTOmin = RTT, rounded up to 1 ms: 1200.0 us -> 2 ms" in explained.out
+    shown = etalon("otcp", "show", *where)
+    assert shown.code == 0 and "200 us" in shown.out and "ok: version 1, 4 hosts" in shown.out
+    assert etalon("otcp", "measure", *where).code == 0
+    unknown = etalon("otcp", "explain", "h1-1", "nobody", *where)
+    assert unknown.code == 1 and "there is no host nobody" in unknown.err
+    nobody = etalon("otcp", "show", "--url", "http://127.0.0.1:1")
+    assert nobody.code == 1 and "no controller answers" in nobody.err
+
+
 def test_a_revoked_token_ends(serve: Callable[..., Running], tmp_path: Path) -> None:
     running = serve(api='lifetime = "5s"')
     running.publish(tree())
