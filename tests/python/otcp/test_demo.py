@@ -95,12 +95,12 @@ def left() -> Iterator[list[Demo]]:
         for stream in (demo.process.stdout, demo.process.stderr):
             if stream:
                 stream.close()
-    assert set(os.listdir("/sys/class/net")) == devices
-    assert not [name for name in _cgroups() if outside.CGROUP in name]
-
-
-def _cgroups() -> list[str]:
-    return [str(path) for path in Path("/sys/fs/cgroup").glob("**/etalon-otcp-demo-*")]
+        name = f"{outside.CGROUP}{demo.process.pid}"
+        assert not [
+            *Path("/sys/fs/cgroup").glob(f"{name}*"),
+            *Path("/sys/fs/cgroup").glob(f"*/{name}*"),
+        ]
+    assert set(os.listdir("/sys/class/net")) <= devices
 
 
 def test_measured_served_applied_moved_and_heard_again(programs: Path, left: list[Demo]) -> None:

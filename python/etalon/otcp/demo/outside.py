@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import secrets
 import shutil
 import signal
 import subprocess
@@ -37,6 +36,7 @@ PROGRAMS = ("etalon-otcp-links", "etalon-otcp-agent")
 FOLDER = "ETALON_OTCP_BIN"
 """Environment variable: the folder with these programs, instead of building them."""
 CGROUP = "etalon-otcp-demo-"
+"""Before the number of the process that a folder of cgroups is for: one that is left behind can be told."""
 PR_SET_PDEATHSIG = 1
 
 
@@ -157,8 +157,9 @@ def _cgroups() -> Iterator[str | None]:
         yield None
         return
     for left in mount.glob(f"{CGROUP}*"):
-        _remove(left)
-    folder = mount / f"{CGROUP}{secrets.token_hex(4)}"
+        if not Path(f"/proc/{left.name.removeprefix(CGROUP)}").exists():
+            _remove(left)
+    folder = mount / f"{CGROUP}{os.getpid()}"
     try:
         folder.mkdir()
     except OSError:
