@@ -131,6 +131,24 @@ def test_an_incast_takes_hosts_of_all_racks_in_turn() -> None:
     assert {(flow["dst_rack"], flow["dst_host"]) for flow in flows} == {(1, 2)}
 
 
+def test_an_incast_may_come_from_the_receivers_own_rack() -> None:
+    def senders(**table: Any) -> list[tuple[int, int]]:
+        one = plan(racks=3, hosts=3, incast={"to": "r1h1", "size": "5kB", **table})
+        return [(flow["src_rack"], flow["src_host"]) for flow in one.flows]
+
+    assert senders(**{"from": "own"}) == [(1, 0), (1, 2)]
+    every = [(rack, host) for host in range(3) for rack in range(3) if (rack, host) != (1, 1)]
+    assert senders(**{"from": "all"}) == every
+    assert senders(**{"from": "all", "senders": 5}) == every[:5]
+
+
+def test_flows_within_a_rack_are_not_what_is_measured() -> None:
+    one = plan(flow={"from": "r2h0", "to": "r2h1", "size": "1MB"}, shuffle={"size": "1kB"})
+    assert one.flows[0]["dst_rack"] == 2
+    assert one.measured_pair == (0, 1)
+    assert plan(incast={"to": "r2h0", "size": "1kB", "from": "own"}).measured_pair == (0, 1)
+
+
 @pytest.mark.parametrize("name", FLOW_SIZES)
 def test_published_sizes_are_distributions(name: str) -> None:
     sizes = FLOW_SIZES[name]
@@ -245,7 +263,6 @@ def _other(folder: Path) -> str:
         ("r0h0 r1h0 0 0", "bytes must be more than zero"),
         ("r0h0 r1h0 10 -3", 'start_ns must be a whole number, not "-3"'),
         ("r0h0 r0h0 10 0", "host r0h0 would send to itself"),
-        ("0 1 10 0", "both hosts are in rack 0"),
         ("r0h0 r2h0 10 0", "there is no host r2h0 (racks 0..1, hosts 0..3, numbers 0..7)"),
         ("0 8 10 0", "there is no host 8"),
         ("x r1h0 10 0", '"x" is not a host'),
@@ -275,7 +292,14 @@ def test_a_bad_line_is_named_by_its_own_file_not_by_the_plan_that_reads_it(tmp_p
         ({"shuffle": {"size": "1MB", "hosts": 17}}, "there are only 16 hosts a rack"),
         ({"shuffle": {}}, "shuffle.0.size: must be given"),
         ({"incast": {"to": "r8h0", "size": "1kB"}}, "there is no host r8h0"),
-        ({"incast": {"to": "r0h0", "size": "1kB", "senders": 200}}, "other racks have only 112"),
+        (
+            {"incast": {"to": "r0h0", "size": "1kB", "senders": 200}},
+            'only 112 hosts can send to it (incast.from is "others")',
+        ),
+        (
+            {"incast": {"to": "r0h0", "size": "1kB", "from": "own", "senders": 16}},
+            'only 15 hosts can send to it (incast.from is "own")',
+        ),
         ({"poisson": {"load": 0.0}}, "poisson.0.load: 0.0 must be at least 1e-06"),
         ({"poisson": {"load": "much"}}, '"much" must be a number'),
         ({"poisson": {"load": 0.5, "sizes": "web"}}, 'must be one of "websearch", "datamining"'),

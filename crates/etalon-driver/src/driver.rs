@@ -171,8 +171,9 @@ impl Driver {
             _ => None,
         };
         let packet = Packet {
-            pair,
-            flow: flow.map(|(flow, _)| flow),
+            src,
+            dst,
+            flow: flow.map(|(flow, _)| flow as u16), // ports are no more
             to_server: flow.is_some_and(|(_, to_server)| to_server),
             ect: sent.ect,
             ce: false,
@@ -182,7 +183,7 @@ impl Driver {
             seq: sent.seq,
             ack: sent.ack,
         };
-        let slot = self.packets.insert(sent, (src, dst), packet, part);
+        let slot = self.packets.insert(sent, packet, part);
         let done = edge.send(now, host, sent.bytes, slot);
         edge.tell_when_free(host, done, slot);
         true

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use etalon_events::{Event, Packet, Record};
-use etalon_net::{Arrival, Edge, HostId, Milestone, Part};
+use etalon_net::{Arrival, Edge, Milestone, Part};
 use etalon_scenario::Capture;
 use etalon_switch::{Departure, DropReason};
 use etalon_units::Time;
@@ -90,8 +90,6 @@ struct InFlight {
     handle: u64,
     /// Number of the receiving host.
     to: u32,
-    src: HostId,
-    dst: HostId,
     tcp: bool,
     packet: Packet,
     part: Option<Part>,
@@ -99,7 +97,7 @@ struct InFlight {
 
 impl InFlight {
     fn is_in_rack(&self) -> bool {
-        self.src.rack() == self.dst.rack()
+        self.packet.src.rack() == self.packet.dst.rack()
     }
 
     /// What the network needs to know of it.
@@ -108,8 +106,8 @@ impl InFlight {
         Arrival {
             packet: etalon_net::Packet {
                 handle: slot,
-                src: self.src,
-                dst: self.dst,
+                src: self.packet.src,
+                dst: self.packet.dst,
                 bytes: self.packet.bytes,
             },
             ect: self.packet.ect,
@@ -145,18 +143,10 @@ impl Packets {
 
     /// A packet that was sent, and what it carries of a stream.
     #[inline]
-    pub(crate) fn insert(
-        &mut self,
-        sent: &Sent,
-        (src, dst): (HostId, HostId),
-        packet: Packet,
-        part: Option<Part>,
-    ) -> Slot {
+    pub(crate) fn insert(&mut self, sent: &Sent, packet: Packet, part: Option<Part>) -> Slot {
         let packet = InFlight {
             handle: sent.handle,
             to: sent.dst,
-            src,
-            dst,
             tcp: sent.tcp,
             packet,
             part,

@@ -52,5 +52,7 @@ numbered! {
         Shrunk,
         /// The packet found its internal queue and its hold full.
         HoldFull,
+        /// The queue of its host's downlink was full.
+        DownlinkFull,
     }
 }

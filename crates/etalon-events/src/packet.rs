@@ -1,17 +1,19 @@
 //! What a log knows of a packet at an edge of the network.
 
-use crate::{Pair, Record};
+use crate::{HostId, Pair, Record};
 
-/// Says that a packet belongs to none of the experiment's flows.
-const NO_FLOW: u32 = u32::MAX;
+/// Says that a packet belongs to none of the experiment's flows, of which a record can number as many.
+const NO_FLOW: u16 = u16::MAX;
 
 /// A packet at an edge of the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// Source and destination rack.
-    pub pair: Pair,
+    /// The sending host: a record has room for 256 in a rack.
+    pub src: HostId,
+    /// The receiving host.
+    pub dst: HostId,
     /// The experiment's flow that it belongs to.
-    pub flow: Option<u32>,
+    pub flow: Option<u16>,
     /// From the flow's client to its server.
     pub to_server: bool,
     /// The sender is ECN-capable.
@@ -31,29 +33,40 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// Source and destination rack.
+    #[must_use]
+    #[inline]
+    pub fn pair(&self) -> Pair {
+        Pair {
+            src: self.src.rack(),
+            dst: self.dst.rack(),
+        }
+    }
+
     /// Fills all of a record but its kind, its time and the upper half of `a`.
     #[inline]
     pub(crate) fn put(self, record: &mut Record) {
-        record.src = self.pair.src;
-        record.dst = self.pair.dst;
+        record.src = self.src.rack();
+        record.dst = self.dst.rack();
         record.a |= u8::from(self.to_server)
             | u8::from(self.ect) << 1
             | u8::from(self.ce) << 2
             | u8::from(self.ece) << 3;
         record.b = self.payload;
-        record.c = self.flow.unwrap_or(NO_FLOW);
+        let [src, dst] = [self.src, self.dst].map(|host| u32::from(host.number() as u8));
+        record.c = u32::from(self.flow.unwrap_or(NO_FLOW)) | src << 16 | dst << 24;
         record.d = self.bytes;
         record.e = u64::from(self.seq) | u64::from(self.ack) << 32;
     }
 
     #[inline]
     pub(crate) fn get(record: &Record) -> Packet {
+        let [low, high, src, dst] = record.c.to_le_bytes();
+        let flow = u16::from_le_bytes([low, high]);
         Packet {
-            pair: Pair {
-                src: record.src,
-                dst: record.dst,
-            },
-            flow: (record.c != NO_FLOW).then_some(record.c),
+            src: HostId::new(record.src, src.into()),
+            dst: HostId::new(record.dst, dst.into()),
+            flow: (flow != NO_FLOW).then_some(flow),
             to_server: record.a & 1 != 0,
             ect: record.a & 2 != 0,
             ce: record.a & 4 != 0,

@@ -97,7 +97,7 @@ impl core::error::Error for RecordError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Counter, DropReason, Packet, Pair, Plane};
+    use crate::{Counter, DropReason, HostId, Packet, Plane};
     use proptest::prelude::*;
 
     proptest! {
@@ -150,11 +150,9 @@ mod tests {
     #[test]
     fn the_fields_lie_where_c_has_them() {
         let packet = Packet {
-            pair: Pair {
-                src: 0x0102,
-                dst: 0x0304,
-            },
-            flow: Some(0x0506_0708),
+            src: HostId::new(0x0102, 0x06),
+            dst: HostId::new(0x0304, 0x05),
+            flow: Some(0x0708),
             ect: true,
             ece: true,
             payload: 0x090a,

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use etalon_events::Packet;
+use etalon_events::{HostId, Packet};
 use etalon_measure::{Capture, IpPacket, Window};
 use etalon_switch::DropReason;
 use etalon_units::Time;
@@ -72,15 +72,10 @@ impl Packets {
         else {
             return Err("bytes of no packet".to_owned());
         };
-        // Addresses are 10.RACK.HOST+1 with 16 bits of rack.
-        let host = |end: usize| {
-            bytes
-                .get(end)
-                .map_or(0, |&b| u16::from(b).saturating_sub(1))
-        };
+        let host = |host: HostId| (host.rack(), host.number());
         let packet = IpPacket {
-            src: (packet.pair.src, host(15)),
-            dst: (packet.pair.dst, host(19)),
+            src: host(packet.src),
+            dst: host(packet.dst),
             bytes,
             len: packet.bytes.saturating_sub(ETHERNET_HEADER),
         };

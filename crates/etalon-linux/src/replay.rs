@@ -240,7 +240,7 @@ impl<'a, O: Observer> Replay<'a, O> {
         let (Some(flow), true) = (packet.flow, packet.to_server) else {
             return Ok(());
         };
-        let flow = self.flow(flow)?;
+        let flow = self.flow(flow.into())?;
         let count = &mut self.counts[flow];
         if !count.connected {
             // The client's SYN, which takes one sequence number.
@@ -253,16 +253,17 @@ impl<'a, O: Observer> Replay<'a, O> {
     #[inline]
     fn left(&mut self, now: Time, packet: Packet, plane: Plane) -> Result<(), String> {
         let payload = u32::from(packet.payload);
-        if payload == 0 {
+        // What stays in its rack, no plane has carried.
+        if payload == 0 || packet.src.rack() == packet.dst.rack() {
             return Ok(());
         }
         match packet.flow {
             Some(flow) if packet.to_server => {
-                let flow = self.flow(flow)?;
+                let flow = self.flow(flow.into())?;
                 let end = packet.seq.wrapping_add(payload);
                 self.meter.data_left(now, flow, payload, end, plane);
             }
-            _ => self.meter.other_left(packet.pair, payload, plane),
+            _ => self.meter.other_left(packet.pair(), payload, plane),
         }
         Ok(())
     }

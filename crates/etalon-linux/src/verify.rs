@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use etalon_events::{Event, Listener, Packet, Probe, Source};
-use etalon_net::{Advanced, AnyNetwork, Arrival, Edge, Environment, HostId, Net, Network, Part};
+use etalon_net::{Advanced, AnyNetwork, Arrival, Edge, Environment, Net, Network, Part};
 use etalon_scenario::Setup;
 use etalon_switch::{Departure, DropReason, Schedule};
 use etalon_units::Time;
@@ -115,13 +115,13 @@ fn is_tcp(packet: &Packet) -> bool {
     packet.flow.is_some() || packet.seq != 0 || packet.ack != 0
 }
 
-/// The log knows the racks of hosts.
+/// The packet of the log as it entered.
 fn entering(packet: Packet) -> Arrival<Packet> {
     Arrival {
         packet: etalon_net::Packet {
             handle: packet,
-            src: HostId::new(packet.pair.src, 0),
-            dst: HostId::new(packet.pair.dst, 0),
+            src: packet.src,
+            dst: packet.dst,
             bytes: packet.bytes,
         },
         ect: packet.ect,

@@ -114,5 +114,6 @@ fn words(reason: DropReason) -> &'static str {
         DropReason::Full => "the queue was full",
         DropReason::Shrunk => "the queue shrank",
         DropReason::HoldFull => "the hold was full",
+        DropReason::DownlinkFull => "the host's downlink was full",
     }
 }

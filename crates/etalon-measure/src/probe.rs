@@ -319,7 +319,9 @@ impl Metrics {
     }
 
     fn dropped(&mut self, now: Time, pair: Pair, len: u32, reason: DropReason) {
-        self.voq(now, pair, len);
+        if reason != DropReason::DownlinkFull {
+            self.voq(now, pair, len);
+        }
         self.pair_mut(pair).dropped[reason as usize] += 1;
     }
 

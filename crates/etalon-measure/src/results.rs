@@ -275,7 +275,7 @@ impl PairRow<'_> {
     }
 }
 
-/// The pairs that carried data.
+/// The pairs that carried data, or should have.
 fn pair_rows<'a>(
     plan: &Scenario,
     payload: &'a [u64],
@@ -286,7 +286,9 @@ fn pair_rows<'a>(
     let by_pair = payload.chunks(metrics.planes().len());
     let row = |(pair, payload): (Pair, &'a [u64])| {
         let metrics = metrics.pair(pair)?;
-        if payload.iter().all(|&bytes| bytes == 0) {
+        // Within a rack there is nothing but what a host's downlink drops.
+        let dropped = metrics.dropped[DropReason::DownlinkFull as usize] > 0;
+        if payload.iter().all(|&bytes| bytes == 0) && !dropped {
             return None;
         }
         let (day_share, span_s) = if plan.control().is_some() {
@@ -345,6 +347,7 @@ fn pairs(plan: &Scenario, meter: &Meter, metrics: &Metrics, end: Time) -> Table 
         ("dropped_voq", dropped(DropReason::Full)),
         ("dropped_shrink", dropped(DropReason::Shrunk)),
         ("dropped_hold", dropped(DropReason::HoldFull)),
+        ("dropped_downlink", dropped(DropReason::DownlinkFull)),
         ("marked", metric(|m| m.marked as i64)),
         ("voq_mean", ratio(&|m| (m.voq_sum, data_packets(m)))),
         ("voq_at_day_start", ratio(&|m| (m.voq_at_day_start, m.days))),

@@ -52,7 +52,7 @@ impl<H: Copy> Downlinks<H> {
                     queue: downlink_of(&self.hosts, dst),
                     len: link.queued(),
                     bytes,
-                    reason: DropReason::Full,
+                    reason: DropReason::DownlinkFull,
                 };
                 probe.on(time, dropped);
                 return Some(departure);

@@ -256,7 +256,12 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
         let edge = &mut self.edge;
         while let Some(lost) = edge.downlinks().and_then(|d| d.queue(probe)) {
             edge.settle(lost.time, lost.packet.handle, env);
-            env.discard(lost.time, lost.packet.handle, DropReason::Full, edge);
+            env.discard(
+                lost.time,
+                lost.packet.handle,
+                DropReason::DownlinkFull,
+                edge,
+            );
         }
         if let Some(departure) = edge.downlinks().and_then(|d| d.pass(now)) {
             edge.settle(now, departure.packet.handle, env);

@@ -108,9 +108,10 @@ impl Flow {
         hosts.check_host(who, self.src())?;
         hosts.check_host(who, self.dst())?;
         ensure!(
-            self.src_rack != self.dst_rack,
-            "flow {index} does not leave rack {}",
-            self.src_rack
+            self.src() != self.dst(),
+            "flow {index}: host r{}h{} would send to itself",
+            self.src_rack,
+            self.src_host
         );
         ensure!(self.bytes != Some(0), "flow {index} has nothing to send");
         ensure!(

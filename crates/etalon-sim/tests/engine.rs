@@ -135,6 +135,78 @@ fn a_small_flow_completes_when_the_arithmetic_says() {
     assert_eq!(integers(&results.flows, "retransmits")[0], 0);
 }
 
+/// A small flow to host 15 of rack 0.
+fn to_one(rack: u8, host: u8) -> serde_json::Value {
+    json!({"src_rack": rack, "src_host": host, "dst_rack": 0, "dst_host": 15, "cc": "reno",
+        "start_ns": 0, "bytes": 44_740})
+}
+
+#[test]
+fn a_flow_within_a_rack_takes_hosts_links_and_nothing_else() {
+    let mut value = dumbbell(10_000_000, json!([to_one(0, 0)]));
+    value["hosts"]["jitter_ns"] = json!(0);
+    value["hosts"]["delay_ns"] = json!(2000);
+    let results = run(&value);
+    // SYN and SYN-ACK of 74 B, the ACK of 66 B, and five packets of 9014 B at 40 Gb/s; three delays of a host.
+    let expected = 15 + 15 + 13 + 5 * 1_803 + 3 * 2_000;
+    let end = integers(&results.flows, "end_ns")[0];
+    assert!((end - expected).abs() <= 10, "{end} instead of {expected}");
+    assert_eq!(integers(&results.flows, "bytes_delivered"), [44_740]);
+    // No network between racks has seen it.
+    assert_eq!(integers(&results.flows, "packet_bytes"), [0]);
+    assert!(integers(&results.pairs, "src").is_empty());
+}
+
+#[test]
+fn an_incast_queues_at_the_downlink_of_its_host() {
+    let ends = |downlink: Option<u32>| {
+        let flows: Vec<_> = (0..4)
+            .map(|host| to_one(0, host))
+            .chain([to_one(1, 0)])
+            .collect();
+        let mut value = dumbbell(3_000_000_000, flows.into());
+        value["hosts"]["jitter_ns"] = json!(0);
+        value["hosts"]["downlink_packets"] = json!(downlink);
+        let results = run(&value);
+        let dropped: i64 = integers(&results.pairs, "dropped_downlink").iter().sum();
+        (integers(&results.flows, "end_ns").to_vec(), dropped)
+    };
+    // Five packets of each, 1803 ns each at 40 Gb/s.
+    let (alone, _) = ends(None);
+    assert!(alone[..4].iter().all(|&end| end < 6 * 1_803), "{alone:?}");
+    let (queued, dropped) = ends(Some(100));
+    let last = queued[..4].iter().max().expect("four");
+    // Twenty packets, one more time in a sender's NIC, and the handshakes' small ones.
+    assert!((21 * 1_803..21 * 1_803 + 100).contains(last), "{queued:?}");
+    assert_eq!(dropped, 0);
+    // What finds no place is sent again.
+    let (lossy, dropped) = ends(Some(3));
+    assert!(dropped > 0 && lossy.iter().all(|&end| end > 0), "{lossy:?}");
+}
+
+#[test]
+fn a_circuit_that_is_faster_than_a_host_fills_the_queue_of_its_downlink() {
+    let mut value = strobe(100, 64);
+    value["flows"] = (0..16)
+        .map(|host| {
+            json!({"src_rack": 0, "src_host": host, "dst_rack": 1, "dst_host": 0, "cc": "cubic", "start_ns": 0})
+        })
+        .collect();
+    let goodput = |value: &serde_json::Value| {
+        let results = run(value);
+        let dropped = integers(&results.pairs, "dropped_downlink")[0];
+        let bytes: i64 = integers(&results.pairs, "circuit_payload_bytes")[0];
+        (bytes, dropped)
+    };
+    let (free, _) = goodput(&value);
+    value["hosts"]["downlink_packets"] = json!(10);
+    let (queued, dropped) = goodput(&value);
+    assert!(
+        dropped > 0 && queued < free,
+        "{queued} of {free}, {dropped} dropped"
+    );
+}
+
 #[test]
 fn flows_start_and_stop_when_told() {
     let flow = json!([{"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": 0, "cc": "cubic",
@@ -260,7 +332,7 @@ fn plans_that_contradict_themselves_are_refused() {
     };
     refused("/tdf", json!(0), "tdf");
     refused("/warmup_ns", json!(10 * 4_800_000), "warm-up");
-    refused("/flows/0/dst_rack", json!(0), "does not leave");
+    refused("/flows/0/dst_rack", json!(0), "would send to itself");
     refused("/flows/0/src_host", json!(16), "no host r0h16");
     refused("/flows/0/cc", json!("cubik"), "cubik");
     let mut late = bulk("cubic", 1);

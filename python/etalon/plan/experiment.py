@@ -34,7 +34,7 @@ class Measure(Table):
     """What the graphs over time are taken of."""
 
     pair: tuple[Rack, Rack] | None = None
-    """The rack pair under test; without it, that of the first workload, or 0 to 1 if there are only programs."""
+    """The rack pair under test; without it, that of the first workload from rack to rack, or 0 to 1 if there is none."""
     weeks_per_run: int = Field(default=3, strict=True, ge=1, le=1000)
     """Length in weeks of the pieces that the expected-sequence graph averages."""
 
@@ -108,7 +108,8 @@ class Experiment(Table):
         """Source and destination rack of the pair under test."""
         if self.measure.pair is not None:
             return self.measure.pair
-        return self.workloads[0].racks if self.workloads else (0, 1)
+        crossing = (work.racks for work in self.workloads if work.racks[0] != work.racks[1])
+        return next(crossing, (0, 1))
 
 
 WORKLOADS: dict[str, type[Workload]] = {

@@ -90,8 +90,8 @@ class Run(Tables):
 
     @property
     def drops(self) -> int:
-        """Packets dropped in the switch in the measured time, all pairs."""
-        columns = ("dropped_voq", "dropped_shrink", "dropped_hold")
+        """Packets dropped in the network in the measured time, all pairs."""
+        columns = (name for name in self.pairs.columns if name.startswith("dropped_"))
         return sum(self.total("pairs", column) for column in columns)
 
     def latency(

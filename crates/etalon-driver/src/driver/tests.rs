@@ -7,8 +7,8 @@ use core::cmp::Reverse;
 
 use etalon_events::Record;
 use etalon_scenario::{
-    Capture, CircuitNetwork, Configuration, Dumbbell, Flow, HostId, Hosts, Marking, Matching,
-    Measure, Network as Kind, PacketNetwork, Rdcn, Resize, Schedule, Stage, Tcp, VoqConfig, Weeks,
+    Capture, CircuitNetwork, Configuration, Dumbbell, Flow, Hosts, Marking, Matching, Measure,
+    Network as Kind, PacketNetwork, Rdcn, Resize, Schedule, Stage, Tcp, VoqConfig, Weeks,
 };
 use etalon_switch::{Arrival, Departure, DropReason, Sink, Switch};
 use etalon_units::Rate;
@@ -283,15 +283,15 @@ fn replay(setup: &Setup, log: &[(Time, Event)]) -> Vec<(Time, Event)> {
         let Event::Entered { packet } = event else {
             continue;
         };
-        if packet.pair.src == packet.pair.dst {
+        if packet.src.rack() == packet.dst.rack() {
             continue;
         }
         switch.advance(*time, &mut Nowhere, &mut probe);
         let arrival = Arrival {
             packet: etalon_switch::Packet {
                 handle: (),
-                src: HostId::new(packet.pair.src, 0),
-                dst: HostId::new(packet.pair.dst, 0),
+                src: packet.src,
+                dst: packet.dst,
                 bytes: packet.bytes,
             },
             ect: packet.ect,
@@ -526,7 +526,7 @@ fn flows_are_known_by_ports_and_hosts() {
         .events()
         .iter()
         .filter_map(|(_, event)| match event {
-            Event::Entered { packet: p } => Some((p.pair.src, p.flow, p.to_server)),
+            Event::Entered { packet: p } => Some((p.src.rack(), p.flow, p.to_server)),
             _ => None,
         })
         .collect();

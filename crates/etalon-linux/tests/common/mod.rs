@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use etalon_events::{Event, Packet, Pair, Plane, QueueId};
+use etalon_events::{Event, HostId, Packet, Pair, Plane, QueueId};
 use etalon_linux::Image;
 use etalon_scenario::Scenario;
 use etalon_units::{Span, Time};
@@ -57,7 +57,8 @@ impl Written {
     pub fn packet(self, from: u64, to: u64, seq: u32) -> Written {
         let pair = Pair { src: 0, dst: 1 };
         let packet = Packet {
-            pair,
+            src: HostId::new(pair.src, 0),
+            dst: HostId::new(pair.dst, 0),
             flow: Some(0),
             to_server: true,
             payload: 8948,

@@ -19,7 +19,7 @@ class Flow(Workload):
     src: Host = Field(alias="from")
     """Sending host: rack and number."""
     dst: Host = Field(alias="to")
-    """Receiving host, in another rack."""
+    """Receiving host. One of the same rack is reached over the rack's ToR switch alone."""
     size: Size
     """Payload to send."""
 
@@ -42,9 +42,4 @@ class Flow(Workload):
         yield from missing_host(self.dst, f"{key}.to", racks, hosts)
         if self.src == self.dst:
             yield PlanError(f"host {write_host(self.src)} would send to itself", key=f"{key}.to")
-        elif self.src[0] == self.dst[0]:
-            yield PlanError(
-                f"both hosts are in rack {self.src[0]}; traffic within a rack does not pass the switch",
-                key=f"{key}.to",
-            )
         yield from super().problems(key, racks, hosts)

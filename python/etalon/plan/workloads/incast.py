@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -14,15 +14,17 @@ from etalon.units import MS, Duration, Size
 
 
 class Incast(Workload):
-    """Several hosts of other racks send to one host at the same time, once or again and again."""
+    """Several hosts send to one host at the same time, once or again and again."""
 
     about: ClassVar = "many hosts send to one at the same time"
     dst: Host = Field(alias="to")
     """The receiving host."""
     size: Size
     """Payload that each sends."""
+    src: Literal["others", "own", "all"] = Field(default="others", alias="from")
+    """Whose hosts send: "others" those of other racks, "own" those of the receiver's rack, "all" both."""
     senders: Count | None = None
-    """How many: host 0 of every other rack, then host 1, and so on. Without it, all hosts of other racks."""
+    """How many: host 0 of each of these racks, then host 1, and so on. Without it, all of them."""
     rounds: Count = 1
     """How often."""
     interval: Duration = 10 * MS
@@ -31,7 +33,8 @@ class Incast(Workload):
     @property
     def racks(self) -> tuple[int, int]:
         """From the first sender's rack to the receiver's."""
-        return int(self.dst[0] == 0), self.dst[0]
+        rack = self.dst[0]
+        return (rack if self.src == "own" else int(rack == 0)), rack
 
     def resolve(self, setting: Setting) -> Iterator[dict[str, Any]]:
         """The flows as the core takes them, round by round."""
@@ -45,18 +48,27 @@ class Incast(Workload):
         return self.rounds * len(self._senders(setting.racks, setting.hosts))
 
     def _senders(self, racks: int, hosts: int) -> list[HostId]:
-        """Host 0 of every rack but the receiver's, then host 1, and so on."""
-        others = [
-            (rack, host) for host in range(hosts) for rack in range(racks) if rack != self.dst[0]
-        ]
-        return others if self.senders is None else others[: self.senders]
+        """Host 0 of every rack that sends, then host 1, and so on."""
+        return self._possible(racks, hosts)[: self.senders]
+
+    def _possible(self, racks: int, hosts: int) -> list[HostId]:
+        """All hosts that may send, in order."""
+        sends = {
+            "others": lambda rack: rack != self.dst[0],
+            "own": lambda rack: rack == self.dst[0],
+            "all": lambda rack: True,
+        }[self.src]
+        all_hosts = ((rack, host) for host in range(hosts) for rack in range(racks))
+        return [host for host in all_hosts if sends(host[0]) and host != self.dst]
 
     def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
         """What is wrong with this workload in a network of this size."""
         yield from missing_host(self.dst, f"{key}.to", racks, hosts)
-        most = (racks - 1) * hosts
-        if self.senders is not None and self.senders > most:
+        most = len(self._possible(racks, hosts))
+        if most < (self.senders or 1):
             yield PlanError(
-                f"other racks have only {most} hosts", key=f"{key}.senders", value=self.senders
+                f'only {most} hosts can send to it (incast.from is "{self.src}")',
+                key=f"{key}.senders",
+                value=self.senders,
             )
         yield from super().problems(key, racks, hosts)

@@ -85,10 +85,6 @@ class Trace(Workload):
                 src, dst = (_host(name, racks, hosts) for name in (line.src, line.dst))
                 if src == dst:
                     raise ValueError(f"host {write_host(src)} would send to itself")
-                if src[0] == dst[0]:
-                    raise ValueError(
-                        f"both hosts are in rack {src[0]}; traffic within a rack does not pass the switch"
-                    )
             except ValueError as error:
                 yield PlanError(str(error), file=f"{self.file}:{line.number}")
                 return
