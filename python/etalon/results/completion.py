@@ -27,10 +27,8 @@ def completions(flows: pl.DataFrame, plan: dict[str, Any], end: int) -> pl.DataF
     finished = pl.col("end_ns") >= 0
     killed = pl.when(pl.col("stop_ns") >= 0).then(pl.min_horizontal("stop_ns", pl.lit(end)))
     last = pl.when(finished).then("end_ns").otherwise(killed.otherwise(end))
-    fixed_ns, per_byte, per_segment, mss = _ideal(plan)
-    ideal_ns = (
-        fixed_ns + pl.col("bytes") * per_byte + ((pl.col("bytes") + (mss - 1)) // mss) * per_segment
-    )
+    within_rack = pl.col("src_rack") == pl.col("dst_rack")
+    ideal_ns = pl.when(within_rack).then(_ideal(plan, 0, 0, None)).otherwise(_ideal_between(plan))
     return flows.with_columns(
         fct_us=pl.when(finished).then((pl.col("end_ns") - pl.col("start_ns")) / 1000),
         lasted_us=(last - pl.col("start_ns")) / 1000,
@@ -38,33 +36,40 @@ def completions(flows: pl.DataFrame, plan: dict[str, Any], end: int) -> pl.DataF
     ).with_columns(slowdown=pl.col("fct_us") / pl.col("ideal_us"))
 
 
-def _ideal(plan: dict[str, Any]) -> tuple[float, float, float, int]:
-    """The ideal completion time of a flow: a constant, ns a byte, ns a segment, and the bytes of a segment.
+def _ideal_between(plan: dict[str, Any]) -> pl.Expr:
+    """The ideal completion time in ns of a flow from rack to rack.
 
-    Ideal is a flow alone on the network, whose sender never has to wait: half a round trip for the SYN, another for the
-    SYN-ACK, then all segments back to back at the rate of the narrowest link of the better of the two networks (a circuit
-    that is always up, or the packet network), and half a round trip for the last of them. Each half is as long as the
-    network with the shorter delay takes. What TCP's windows add is no part of it.
+    The narrowest link is that of the better of the two networks (a circuit that is always up, or the packet network), and
+    each half of a round trip is as long as the network with the shorter delay takes.
     """
-    hosts, network = plan["hosts"], plan["network"]
-    mss = hosts["mtu"] - 40 - (TIMESTAMPS if plan["tcp"]["timestamps"] else 0)
+    network = plan["network"]
     if "dumbbell" in network:
         path = network["dumbbell"]["stages"]
         there = sum(stage["delay_ns"] for stage in path)
         back = sum(stage["delay_ns"] for stage in network["dumbbell"]["return_stages"])
-        rates = [stage["rate_bps"] for stage in path if stage["rate_bps"]]
-        rate = min(rates)
-    else:
-        packet, circuit = network["rdcn"]["packet"], network["rdcn"]["circuit"]
-        there, rate = packet["up_delay_ns"] + packet["down_delay_ns"], packet["rate_bps"]
-        if plan["schedule"] is not None:
-            there, rate = min(there, circuit["delay_ns"]), max(rate, circuit["rate_bps"])
-        back = there
-    rate = min(rate, hosts["rate_bps"])
-    header = mss + ETHERNET_AND_IP + TCP_HEADER + (TIMESTAMPS if plan["tcp"]["timestamps"] else 0)
-    per_byte = 8e9 / rate
+        return _ideal(plan, there, back, min(s["rate_bps"] for s in path if s["rate_bps"]))
+    packet, circuit = network["rdcn"]["packet"], network["rdcn"]["circuit"]
+    there, rate = packet["up_delay_ns"] + packet["down_delay_ns"], packet["rate_bps"]
+    if plan["schedule"] is not None:
+        there, rate = min(there, circuit["delay_ns"]), max(rate, circuit["rate_bps"])
+    return _ideal(plan, there, there, rate)
+
+
+def _ideal(plan: dict[str, Any], there: int, back: int, rate: int | None) -> pl.Expr:
+    """The ideal completion time in ns of a flow over a network with these delays in ns and this rate in bit/s.
+
+    Ideal is a flow alone on the network, whose sender never has to wait: half a round trip for the SYN, another for the
+    SYN-ACK, then all segments back to back at the rate of the narrowest link, and half a round trip for the last of them.
+    What TCP's windows add is no part of it. Without a rate, as within a rack, hosts' links are the narrowest.
+    """
+    hosts = plan["hosts"]
+    options = TIMESTAMPS if plan["tcp"]["timestamps"] else 0
+    mss = hosts["mtu"] - 40 - options
+    per_byte = 8e9 / min(rate or hosts["rate_bps"], hosts["rate_bps"])
     fixed = 2 * (hosts["delay_ns"] + there) + hosts["delay_ns"] + back
-    return fixed, per_byte, (header - mss) * per_byte, mss
+    per_segment = (ETHERNET_AND_IP + TCP_HEADER + options) * per_byte
+    segments = (pl.col("bytes") + (mss - 1)) // mss
+    return fixed + pl.col("bytes") * per_byte + segments * per_segment
 
 
 def by_class(rows: pl.DataFrame, planes: Iterable[str]) -> pl.DataFrame:
