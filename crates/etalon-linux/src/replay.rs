@@ -87,7 +87,7 @@ pub(crate) struct Replay<'a, O> {
 }
 
 /// What a replay comes to.
-pub(crate) struct Told {
+pub(crate) struct Replayed {
     pub(crate) results: Results,
     pub(crate) events: Option<Table>,
     pub(crate) programs: Vec<ProgramResult>,
@@ -332,7 +332,7 @@ impl<'a, O: Observer> Replay<'a, O> {
     }
 
     /// The end: results of what was told. `whole` says that the kernel came to the end it was to come to.
-    pub(crate) fn finish(mut self, whole: bool) -> Result<Told, LinuxError> {
+    pub(crate) fn finish(mut self, whole: bool) -> Result<Replayed, LinuxError> {
         let end = self.now;
         if !self.begun {
             // Nothing of the warm-up is a result.
@@ -367,7 +367,7 @@ impl<'a, O: Observer> Replay<'a, O> {
         let known = |flow: usize, which: Counter| self.counts[flow].known & 1 << which as u16 != 0;
         unknown::mark(&mut results.flows, known);
         self.packets.finish()?;
-        Ok(Told {
+        Ok(Replayed {
             results,
             events: self.observer.into_events(),
             programs: self.programs.into_results(),

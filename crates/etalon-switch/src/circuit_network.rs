@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use etalon_units::Time;
 
-use crate::agenda::Kind;
+use crate::event_queue::Kind;
 use crate::link::Link;
 use crate::pool::PacketId;
 use crate::switch::Core;
@@ -50,7 +50,7 @@ impl CircuitFabric {
     /// Has the circuit to `dst` served as soon as it is free, but after all transitions of the schedule at `now`.
     pub(crate) fn wake<H>(&self, now: Time, dst: u16, core: &mut Core<H>) {
         let link = &self.links[usize::from(dst)];
-        link.serve_at(&mut core.agenda, link.free_at().max(now));
+        link.serve_at(&mut core.event_queue, link.free_at().max(now));
     }
 
     /// Transmits the next packet of the circuit to `dst` if there are both, now or as soon as the circuit is free.
@@ -65,7 +65,7 @@ impl CircuitFabric {
     ) {
         let link = &mut self.links[usize::from(dst)];
         if link.free_at() > now {
-            return link.serve_at(&mut core.agenda, link.free_at());
+            return link.serve_at(&mut core.event_queue, link.free_at());
         }
         let mut next = Time::MAX;
         if let Some(src) = self.source_of[usize::from(dst)] {
@@ -88,7 +88,7 @@ impl CircuitFabric {
                     probe.on(now, dequeue);
                     sink.dequeued(now, packet.handle);
                     let has_more = voq.has_backlog();
-                    let end = link.send(now, id, &mut core.pool, &mut core.agenda);
+                    let end = link.send(now, id, &mut core.pool, &mut core.event_queue);
                     *source_free_at = end;
                     if has_more {
                         next = end;
@@ -96,12 +96,12 @@ impl CircuitFabric {
                 }
             }
         }
-        link.serve_at(&mut core.agenda, next);
+        link.serve_at(&mut core.event_queue, next);
     }
 
     /// Takes the packet that reached the ToR of `dst`.
     #[inline]
     pub(crate) fn receive<H: Copy>(&mut self, dst: u16, core: &mut Core<H>) -> Option<PacketId> {
-        self.links[usize::from(dst)].receive(&core.pool, &mut core.agenda)
+        self.links[usize::from(dst)].receive(&core.pool, &mut core.event_queue)
     }
 }

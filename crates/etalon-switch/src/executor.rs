@@ -25,9 +25,9 @@ pub(crate) enum Signal {
     /// The packet network does not serve the pair's VOQ.
     GateClosed,
     /// The pair's VOQ has its big capacity.
-    Big,
+    Enlarged,
     /// A circuit is up or near: packets of the opposite direction carry ECE.
-    Near,
+    Announced,
 }
 
 impl Signal {
@@ -35,8 +35,8 @@ impl Signal {
     pub(crate) const ALL: [Signal; 4] = [
         Signal::Circuit,
         Signal::GateClosed,
-        Signal::Big,
-        Signal::Near,
+        Signal::Enlarged,
+        Signal::Announced,
     ];
 
     /// The signal's place in a set of signals.
@@ -62,8 +62,8 @@ pub(crate) enum Step {
 /// How long before a pair's day its signals go on; `None` for never.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Leads {
-    pub(crate) big: Option<Span>,
-    pub(crate) near: Option<Span>,
+    pub(crate) enlarged: Option<Span>,
+    pub(crate) announced: Option<Span>,
 }
 
 /// A compiled week.
@@ -112,11 +112,11 @@ impl Week {
         for days in days.chunk_by(|a, b| a.0 == b.0) {
             week.add_windows(days, Signal::Circuit, |_| Span::ZERO);
             week.add_windows(days, Signal::GateClosed, |day| day.night);
-            if let Some(lead) = leads.big {
-                week.add_windows(days, Signal::Big, |_| lead);
+            if let Some(lead) = leads.enlarged {
+                week.add_windows(days, Signal::Enlarged, |_| lead);
             }
-            if let Some(lead) = leads.near {
-                week.add_windows(days, Signal::Near, |_| lead);
+            if let Some(lead) = leads.announced {
+                week.add_windows(days, Signal::Announced, |_| lead);
             }
         }
         week.steps.sort_unstable();

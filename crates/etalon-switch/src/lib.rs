@@ -10,8 +10,8 @@
 
 extern crate alloc;
 
-mod agenda;
 mod circuit_network;
+mod event_queue;
 mod executor;
 mod link;
 mod packet;

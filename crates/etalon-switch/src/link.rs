@@ -2,7 +2,7 @@
 
 use etalon_units::{Rate, Serializer, Span, Time};
 
-use crate::agenda::{Agenda, Kind};
+use crate::event_queue::{EventQueue, Kind};
 use crate::pool::{PacketId, Pool, Queue};
 
 /// A link of one rack. It has two events: its transmitter is free again, and a packet reaches the far end.
@@ -37,8 +37,8 @@ impl Link {
 
     /// Asks to be served at `time`, [`Time::MAX`] for not at all.
     #[inline]
-    pub(crate) fn serve_at(&self, agenda: &mut Agenda, time: Time) {
-        agenda.set(self.free, self.rack, time);
+    pub(crate) fn serve_at(&self, event_queue: &mut EventQueue, time: Time) {
+        event_queue.set(self.free, self.rack, time);
     }
 
     /// Starts to transmit a packet; the transmitter must be free. Returns when the transmission ends.
@@ -48,14 +48,14 @@ impl Link {
         now: Time,
         id: PacketId,
         pool: &mut Pool<H>,
-        agenda: &mut Agenda,
+        event_queue: &mut EventQueue,
     ) -> Time {
         debug_assert!(self.free_at() <= now, "the transmitter is busy");
         let entry = pool.get_mut(id);
         let end = self.transmitter.transmit(now, entry.packet.bytes);
         entry.due = end + self.delay;
         if self.on_the_way.is_empty() {
-            agenda.set(self.arrival, self.rack, end + self.delay);
+            event_queue.set(self.arrival, self.rack, end + self.delay);
         }
         self.on_the_way.push(pool, id);
         end
@@ -66,11 +66,11 @@ impl Link {
     pub(crate) fn receive<H: Copy>(
         &mut self,
         pool: &Pool<H>,
-        agenda: &mut Agenda,
+        event_queue: &mut EventQueue,
     ) -> Option<PacketId> {
         let id = self.on_the_way.pop(pool);
         let next = self.on_the_way.front();
-        agenda.set(
+        event_queue.set(
             self.arrival,
             self.rack,
             next.map_or(Time::MAX, |id| pool.get(id).due),

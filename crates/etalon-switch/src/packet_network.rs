@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use etalon_units::Time;
 
-use crate::agenda::Kind;
+use crate::event_queue::Kind;
 use crate::link::Link;
 use crate::pool::{PacketId, Queue};
 use crate::round_robin::RoundRobin;
@@ -64,7 +64,7 @@ impl PacketFabric {
     /// Has the uplink of `src` served as soon as it is free, but after all transitions of the schedule at `now`.
     pub(crate) fn wake<H>(&self, now: Time, src: u16, core: &mut Core<H>) {
         let uplink = &self.uplinks[usize::from(src)];
-        uplink.serve_at(&mut core.agenda, uplink.free_at().max(now));
+        uplink.serve_at(&mut core.event_queue, uplink.free_at().max(now));
     }
 
     /// Transmits the next packet of `src` if there is one, now or as soon as the uplink is free.
@@ -79,7 +79,7 @@ impl PacketFabric {
     ) {
         let uplink = &mut self.uplinks[usize::from(src)];
         if uplink.free_at() > now {
-            return uplink.serve_at(&mut core.agenda, uplink.free_at());
+            return uplink.serve_at(&mut core.event_queue, uplink.free_at());
         }
         let open = &mut self.open[usize::from(src)];
         let mut next = Time::MAX;
@@ -101,13 +101,13 @@ impl PacketFabric {
                 };
                 probe.on(now, dequeue);
                 sink.dequeued(now, packet.handle);
-                let end = uplink.send(now, id, &mut core.pool, &mut core.agenda);
+                let end = uplink.send(now, id, &mut core.pool, &mut core.event_queue);
                 if !open.is_empty() {
                     next = end;
                 }
             }
         }
-        uplink.serve_at(&mut core.agenda, next);
+        uplink.serve_at(&mut core.event_queue, next);
     }
 
     /// A packet of `src` reaches the packet switch. Returns it if its internal queue is full.
@@ -118,7 +118,7 @@ impl PacketFabric {
         src: u16,
         core: &mut Core<H>,
     ) -> Option<PacketId> {
-        let id = self.uplinks[usize::from(src)].receive(&core.pool, &mut core.agenda)?;
+        let id = self.uplinks[usize::from(src)].receive(&core.pool, &mut core.event_queue)?;
         let pair = core.pool.get(id).packet.pair();
         let queue = &mut self.internal[usize::from(src) * self.racks + usize::from(pair.dst)];
         if queue.len() >= self.internal_capacity {
@@ -135,7 +135,7 @@ impl PacketFabric {
     pub(crate) fn serve_downlink<H: Copy>(&mut self, now: Time, dst: u16, core: &mut Core<H>) {
         let downlink = &mut self.downlinks[usize::from(dst)];
         if downlink.free_at() > now {
-            return downlink.serve_at(&mut core.agenda, downlink.free_at());
+            return downlink.serve_at(&mut core.event_queue, downlink.free_at());
         }
         let waiting = &mut self.waiting[usize::from(dst)];
         let mut next = Time::MAX;
@@ -145,18 +145,18 @@ impl PacketFabric {
                 if queue.is_empty() {
                     waiting.remove(src);
                 }
-                let end = downlink.send(now, id, &mut core.pool, &mut core.agenda);
+                let end = downlink.send(now, id, &mut core.pool, &mut core.event_queue);
                 if !waiting.is_empty() {
                     next = end;
                 }
             }
         }
-        downlink.serve_at(&mut core.agenda, next);
+        downlink.serve_at(&mut core.event_queue, next);
     }
 
     /// Takes the packet that reached the ToR of `dst`.
     #[inline]
     pub(crate) fn receive<H: Copy>(&mut self, dst: u16, core: &mut Core<H>) -> Option<PacketId> {
-        self.downlinks[usize::from(dst)].receive(&core.pool, &mut core.agenda)
+        self.downlinks[usize::from(dst)].receive(&core.pool, &mut core.event_queue)
     }
 }

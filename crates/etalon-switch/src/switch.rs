@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use etalon_units::{Span, Time};
 
-use crate::agenda::{Agenda, Due, Kind};
 use crate::circuit_network::CircuitFabric;
+use crate::event_queue::{Due, EventQueue, Kind};
 use crate::executor::{Action, Executor, Leads, Signal, Step, Week};
 use crate::packet_network::PacketFabric;
 use crate::pool::{Entry, PacketId, Pool};
@@ -18,7 +18,7 @@ use crate::{
 /// What both networks work with.
 #[derive(Debug)]
 pub(crate) struct Core<H> {
-    pub(crate) agenda: Agenda,
+    pub(crate) event_queue: EventQueue,
     pub(crate) pool: Pool<H>,
     pub(crate) voqs: Voqs,
 }
@@ -75,12 +75,12 @@ impl<H: Copy> Switch<H> {
         let racks = schedule.racks();
         config.check(racks)?;
         let leads = Leads {
-            big: config.voq.resize.map(|resize| resize.in_advance),
-            near: config.ece_in_advance,
+            enlarged: config.voq.resize.map(|resize| resize.in_advance),
+            announced: config.ece_in_advance,
         };
         let mut switch = Switch {
             core: Core {
-                agenda: Agenda::new(racks),
+                event_queue: EventQueue::new(racks),
                 pool: Pool::new(),
                 voqs: Voqs::new(config, racks),
             },
@@ -95,7 +95,7 @@ impl<H: Copy> Switch<H> {
                 down: config.packet.down_delay,
             },
         };
-        switch.core.agenda.set(Kind::Schedule, 0, start);
+        switch.core.event_queue.set(Kind::Schedule, 0, start);
         Ok(switch)
     }
 
@@ -116,7 +116,7 @@ impl<H: Copy> Switch<H> {
     #[must_use]
     #[inline]
     pub fn next_event(&self) -> Time {
-        self.core.agenda.next_time()
+        self.core.event_queue.next_time()
     }
 
     /// No packet is [delivered](Sink::deliver) before this, unless one enters: whoever waits for deliveries only, and not
@@ -124,7 +124,7 @@ impl<H: Copy> Switch<H> {
     #[must_use]
     #[inline]
     pub fn next_departure(&self) -> Time {
-        let after = |kind, delay| self.core.agenda.next_of(kind).saturating_add(delay);
+        let after = |kind, delay| self.core.event_queue.next_of(kind).saturating_add(delay);
         let Delays { circuit, down, .. } = self.delays;
         after(Kind::CircuitArrival, Span::ZERO)
             .min(after(Kind::DownlinkArrival, Span::ZERO))
@@ -205,7 +205,7 @@ impl<H: Copy> Switch<H> {
 
     /// Does everything that is due at or before `now`, in order.
     pub fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
-        while let Some(Due { time, kind, rack }) = self.core.agenda.first(now) {
+        while let Some(Due { time, kind, rack }) = self.core.event_queue.first(now) {
             match kind {
                 Kind::Schedule => self.act(time, sink, probe),
                 Kind::CircuitArrival => {
@@ -275,7 +275,7 @@ impl<H: Copy> Switch<H> {
     /// `pair.src`. Never, if that is not set.
     #[must_use]
     pub fn announces(&self, pair: Pair) -> bool {
-        self.core.voqs.get(pair).is_on(Signal::Near)
+        self.core.voqs.get(pair).is_on(Signal::Announced)
     }
 
     /// Number of packets inside the switch: in VOQs, in holds, in internal queues and on links.
@@ -348,7 +348,7 @@ impl<H: Copy> Switch<H> {
             queue,
             plane,
             ce: entry.ce,
-            ece: voqs.get(pair.opposite()).is_on(Signal::Near),
+            ece: voqs.get(pair.opposite()).is_on(Signal::Announced),
         });
     }
 
@@ -389,7 +389,7 @@ impl<H: Copy> Switch<H> {
             }
         }
         let next = self.executor.next_time();
-        self.core.agenda.set(Kind::Schedule, 0, next);
+        self.core.event_queue.set(Kind::Schedule, 0, next);
     }
 
     /// What leads from the present signals to those that are on when the current week starts, in order.
@@ -463,7 +463,7 @@ impl<H: Copy> Switch<H> {
                     self.packet.wake(now, pair.src, &mut self.core);
                 }
             }
-            Signal::Big => {
+            Signal::Enlarged => {
                 if on {
                     if self.core.voqs.grow(pair) {
                         probe.on(now, self.resized(pair));
@@ -472,7 +472,7 @@ impl<H: Copy> Switch<H> {
                     self.shrink(now, pair, sink, probe);
                 }
             }
-            Signal::Near => probe.on(now, Event::Announced { pair, on }),
+            Signal::Announced => probe.on(now, Event::Announced { pair, on }),
         }
     }
 

@@ -39,7 +39,7 @@ pub(crate) struct Due {
 ///
 /// Unlike a heap it needs no search to reschedule a source, holds no stale entries, and breaks ties by place.
 #[derive(Debug)]
-pub(crate) struct Agenda {
+pub(crate) struct EventQueue {
     /// Node 1 is the root, 2i and 2i + 1 are the children of i, the upper half are the leaves.
     /// A node is one number, for one comparison: the time above the 32 bits of the leaf that it comes from.
     nodes: Vec<u128>,
@@ -47,8 +47,8 @@ pub(crate) struct Agenda {
     shift: u32,
 }
 
-impl Agenda {
-    pub(crate) fn new(racks: u16) -> Agenda {
+impl EventQueue {
+    pub(crate) fn new(racks: u16) -> EventQueue {
         let shift = usize::from(racks).next_power_of_two().trailing_zeros();
         let leaves = 8 << shift;
         let mut nodes = alloc::vec![0; 2 * leaves];
@@ -58,7 +58,7 @@ impl Agenda {
         for i in (1..leaves).rev() {
             nodes[i] = nodes[2 * i];
         }
-        Agenda { nodes, shift }
+        EventQueue { nodes, shift }
     }
 
     /// Sets the time of the source's event, [`Time::MAX`] for none.
@@ -138,38 +138,38 @@ mod tests {
     #[test]
     fn events_come_by_time_then_kind_then_rack() {
         for racks in [1, 2, 3, 5, 64] {
-            let mut agenda = Agenda::new(racks);
+            let mut event_queue = EventQueue::new(racks);
             let mut expected = Vec::new();
             let mut x = 1u64;
             for kind in KINDS {
                 for rack in 0..racks {
                     x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                     let time = Time(x >> 61); // eight instants: many ties
-                    agenda.set(kind, rack, Time(5));
-                    agenda.set(kind, rack, time);
+                    event_queue.set(kind, rack, Time(5));
+                    event_queue.set(kind, rack, time);
                     expected.push((time, kind, rack));
                 }
             }
             expected.sort();
             for kind in KINDS {
                 let first = expected.iter().find(|event| event.1 == kind);
-                assert_eq!(Some(agenda.next_of(kind)), first.map(|event| event.0));
+                assert_eq!(Some(event_queue.next_of(kind)), first.map(|event| event.0));
             }
             for (time, kind, rack) in expected {
-                assert_eq!(agenda.next_time(), time);
-                assert_eq!(agenda.first(Time(7)), Some(Due { time, kind, rack }));
-                agenda.set(kind, rack, Time::MAX);
+                assert_eq!(event_queue.next_time(), time);
+                assert_eq!(event_queue.first(Time(7)), Some(Due { time, kind, rack }));
+                event_queue.set(kind, rack, Time::MAX);
             }
-            assert_eq!(agenda.next_time(), Time::MAX);
-            assert_eq!(agenda.first(Time::MAX), None);
+            assert_eq!(event_queue.next_time(), Time::MAX);
+            assert_eq!(event_queue.first(Time::MAX), None);
         }
     }
 
     #[test]
     fn nothing_is_due_before_its_time() {
-        let mut agenda = Agenda::new(2);
-        agenda.set(Kind::UplinkFree, 1, Time(10));
-        assert_eq!(agenda.first(Time(9)), None);
-        assert!(agenda.first(Time(10)).is_some());
+        let mut event_queue = EventQueue::new(2);
+        event_queue.set(Kind::UplinkFree, 1, Time(10));
+        assert_eq!(event_queue.first(Time(9)), None);
+        assert!(event_queue.first(Time(10)).is_some());
     }
 }
