@@ -187,6 +187,47 @@ fn flows_of_some_bytes_end() {
     assert_eq!(integers(flows, "bytes"), integers(flows, "bytes_delivered"));
 }
 
+/// Three hosts of a rack, and one of the other, send to the fourth host of the rack at the same time.
+fn incast(downlink: Option<u32>) -> Scenario {
+    let flow = |rack: u8, host: u8| {
+        json!({"src_rack": rack, "src_host": host, "dst_rack": 0, "dst_host": 3, "cc": "reno",
+            "start_ns": 0, "bytes": 89_480})
+    };
+    let mut plan = dumbbell(&json!([flow(0, 0), flow(0, 1), flow(0, 2), flow(1, 0)]));
+    plan.hosts.jitter = Span::ZERO;
+    plan.hosts.delay = Span(1000);
+    plan.hosts.downlink_queue = downlink;
+    plan
+}
+
+#[test]
+#[ignore = "needs a kernel"]
+fn flows_within_a_rack_take_the_time_that_they_take_in_the_simulator() {
+    let options = Options {
+        verify: true,
+        ..Options::default()
+    };
+    // 40 packets of 9014 bytes at 40 Gb/s.
+    let together = 40 * 1803;
+    for downlink in [None, Some(100)] {
+        let plan = incast(downlink);
+        let linux = ran(&plan, &options);
+        assert!(linux.verified.is_some_and(|packets| packets > 40));
+        let sim = etalon_sim::run(&plan, &Control::default()).expect("a run");
+        let [linux, sim] = [linux.results, sim].map(|r| integers(&r.flows, "end_ns")[..3].to_vec());
+        for (linux, sim) in linux.iter().zip(&sim) {
+            assert!((linux - sim).abs() < 5_000, "{linux} and {sim}");
+        }
+        let last = *linux.iter().max().expect("three");
+        assert_eq!(last > together * 3 / 4, downlink.is_some(), "{last}");
+    }
+    let run = ran(&incast(Some(8)), &options);
+    let dropped: i64 = integers(&run.results.pairs, "dropped_downlink")
+        .iter()
+        .sum();
+    assert!(dropped > 0, "{dropped}");
+}
+
 #[test]
 #[ignore = "needs a kernel"]
 fn a_flow_that_has_connected_sends_at_once() {
