@@ -34,9 +34,9 @@ static ssize_t device_read(struct file *file, char __user *to, size_t count,
 			   loff_t *position)
 {
 	size_t length;
-	const char *text = etalon_core_text(&length);
+	const void *part = etalon_init_part(&length);
 
-	return simple_read_from_buffer(to, count, position, text, length);
+	return simple_read_from_buffer(to, count, position, part, length);
 }
 
 static ssize_t device_write(struct file *file, const char __user *from,

@@ -2,7 +2,7 @@
 /*
  * What the init program says to the kernel through /dev/etalon.
  *
- * read() gives the text of the setup; poll() reports POLLHUP once the
+ * read() gives struct etalon_init of core.h and what follows it; poll() reports POLLHUP once the
  * experiment has ended; write() is for open files made a program's output by
  * ETALON_OUTPUT.
  */

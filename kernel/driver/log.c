@@ -13,7 +13,6 @@
 
 #include "etalon.h"
 
-#define LOG_FD		4
 #define BUFFER_BYTES	(256 << 10)
 #define RECORD_BYTES	sizeof(struct etalon_record)
 
@@ -48,7 +47,7 @@ static void write_out(void)
 	size_t done = 0;
 
 	while (done < filled) {
-		int n = os_write_file(LOG_FD, buffer + done, filled - done);
+		int n = os_write_file(ETALON_LOG_FD, buffer + done, filled - done);
 
 		if (n == -EINTR || n == -EAGAIN)
 			continue;
@@ -118,7 +117,7 @@ void etalon_log_output(u32 program, u32 stream, const void *data, size_t len)
 {
 	struct etalon_record record = {
 		.time = etalon_now(),
-		.kind = ETALON_PROGRAM_OUTPUT,
+		.kind = ETALON_RECORD_OUTPUT,
 		.a = stream,
 		.c = program,
 	};
@@ -139,7 +138,7 @@ void etalon_log_exited(u32 program, u32 status)
 {
 	struct etalon_record record = {
 		.time = etalon_now(),
-		.kind = ETALON_PROGRAM_EXITED,
+		.kind = ETALON_RECORD_EXITED,
 		.c = program,
 		.d = status,
 	};
@@ -149,7 +148,7 @@ void etalon_log_exited(u32 program, u32 status)
 
 void etalon_log_failure(const char *format, ...)
 {
-	struct etalon_record record = { .kind = ETALON_FAILURE };
+	struct etalon_record record = { .kind = ETALON_RECORD_FAILURE };
 	static char sentence[1024];
 	unsigned long flags;
 	va_list args;

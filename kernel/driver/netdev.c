@@ -23,8 +23,6 @@
 
 #include "etalon.h"
 
-#define SETUP_FD	3
-
 struct host {
 	u32 index;
 };
@@ -54,7 +52,7 @@ void etalon_capture(u64 time, u64 handle, u16 snap)
 	static u8 bytes[ETALON_DATA_MAX];
 	struct sk_buff *skb = (void *)handle;
 	int offset = skb_network_offset(skb);
-	struct etalon_record record = { .time = time, .kind = ETALON_BYTES };
+	struct etalon_record record = { .time = time, .kind = ETALON_RECORD_BYTES };
 
 	record.b = min3((u32)snap, skb->len - offset, (u32)ETALON_DATA_MAX);
 	if (skb_copy_bits(skb, offset, bytes, record.b))
@@ -127,7 +125,7 @@ void etalon_milestone(u64 time, u32 which)
 
 void etalon_fail(u64 time, const u8 *sentence, size_t len)
 {
-	struct etalon_record record = { .time = time, .kind = ETALON_FAILURE };
+	struct etalon_record record = { .time = time, .kind = ETALON_RECORD_FAILURE };
 
 	record.b = min_t(size_t, len, ETALON_DATA_MAX);
 	etalon_log_data(&record, sentence);
@@ -325,16 +323,16 @@ bool etalon_flow(u32 index, struct etalon_flow *flow)
 	return core && etalon_core_flow(core, index, flow);
 }
 
-const char *etalon_core_text(size_t *len)
+const void *etalon_init_part(size_t *len)
 {
 	size_t offset;
 
 	*len = 0;
 	if (!core)
 		return NULL;
-	offset = etalon_core_text_offset(core);
+	offset = etalon_core_init_offset(core);
 	*len = setup_len - offset;
-	return (const char *)setup + offset;
+	return setup + offset;
 }
 
 int etalon_start(void)
@@ -442,7 +440,7 @@ void etalon_flows_over(void)
 static int __init read_all(void *to, size_t len)
 {
 	while (len) {
-		int n = os_read_file(SETUP_FD, to, min_t(size_t, len, SZ_1M));
+		int n = os_read_file(ETALON_SETUP_FD, to, min_t(size_t, len, SZ_1M));
 
 		if (n == -EINTR)
 			continue;

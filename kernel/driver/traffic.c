@@ -120,7 +120,7 @@ static void server_run(struct kthread_work *work)
 		sk->sk_user_data = NULL;
 	release_sock(sk);
 	if (!done && flow->received >= flow->plan.bytes) {
-		log_event(ETALON_DONE, flow->index, flow->received);
+		log_event(ETALON_RECORD_DONE, flow->index, flow->received);
 		flow_over(flow);
 	}
 	if (ends) {
@@ -376,7 +376,7 @@ static void client_run(struct kthread_work *work)
 	}
 	if (flow->start && !flow->started) {
 		flow->started = true;
-		log_event(ETALON_STARTED, flow->index, 0);
+		log_event(ETALON_RECORD_STARTED, flow->index, 0);
 		etalon_flow_started(flow->index);
 	}
 	switch (flow->state) {
@@ -506,7 +506,7 @@ void etalon_traffic_milestone(u64 time, int which)
 {
 	struct etalon_record record = {
 		.time = time,
-		.kind = ETALON_COUNTER,
+		.kind = ETALON_RECORD_COUNTER,
 	};
 	u32 i;
 
@@ -516,14 +516,14 @@ void etalon_traffic_milestone(u64 time, int which)
 		if (flow->client)
 			client_snapshot(flow);
 		record.c = i;
-		log_counter(&record, ETALON_RECEIVED, flow->received);
-		log_counter(&record, ETALON_RETRANSMITS, flow->retransmits);
-		log_counter(&record, ETALON_RTOS, flow->counts.rtos);
-		log_counter(&record, ETALON_TLPS, flow->counts.tlps);
-		log_counter(&record, ETALON_RECOVERIES, flow->counts.recoveries);
-		log_counter(&record, ETALON_UNDOS, flow->counts.undos);
-		log_counter(&record, ETALON_CWND, flow->cwnd);
-		log_counter(&record, ETALON_SSTHRESH, flow->ssthresh);
-		log_counter(&record, ETALON_SRTT, flow->srtt_us);
+		log_counter(&record, ETALON_COUNT_RECEIVED, flow->received);
+		log_counter(&record, ETALON_COUNT_RETRANSMITS, flow->retransmits);
+		log_counter(&record, ETALON_COUNT_RTOS, flow->counts.rtos);
+		log_counter(&record, ETALON_COUNT_TLPS, flow->counts.tlps);
+		log_counter(&record, ETALON_COUNT_RECOVERIES, flow->counts.recoveries);
+		log_counter(&record, ETALON_COUNT_UNDOS, flow->counts.undos);
+		log_counter(&record, ETALON_COUNT_CWND, flow->cwnd);
+		log_counter(&record, ETALON_COUNT_SSTHRESH, flow->ssthresh);
+		log_counter(&record, ETALON_COUNT_SRTT, flow->srtt_us);
 	}
 }

@@ -93,7 +93,7 @@ static void metric(struct request *request, uint16_t type, uint32_t value)
 }
 
 static void route_add(struct request *request, int index,
-		      struct in_addr address, const struct route *route)
+		      struct in_addr address, const struct plan *plan)
 {
 	struct in_addr net = { address.s_addr & htonl(~0u << (32 - PREFIX_BITS)) };
 	uint32_t device = index;
@@ -112,12 +112,10 @@ static void route_add(struct request *request, int index,
 	attribute(request, RTA_OIF, &device, sizeof(device));
 	attribute(request, RTA_PREFSRC, &address, sizeof(address));
 	metrics = attribute(request, RTA_METRICS, NULL, 0);
-	metric(request, RTAX_INITCWND, route->initcwnd);
-	metric(request, RTAX_INITRWND, route->initrwnd);
-	metric(request, RTAX_RTO_MIN, route->rto_min_ms);
+	metric(request, RTAX_INITCWND, plan->initcwnd);
+	metric(request, RTAX_RTO_MIN, plan->rto_min_ms);
 	/* TCP looks at it only if it is locked. */
-	metric(request, RTAX_LOCK, route->rto_min_ms ? 1 << RTAX_RTO_MIN : 0);
-	metric(request, RTAX_QUICKACK, route->quickack);
+	metric(request, RTAX_LOCK, plan->rto_min_ms ? 1 << RTAX_RTO_MIN : 0);
 	metrics->rta_len = request->bytes + request->length - (char *)metrics;
 }
 
@@ -157,8 +155,8 @@ static void network_up(const struct plan *plan, const struct host *host)
 	/* The route comes with its metrics, thus not by itself. */
 	address_add(&request, eth0, host->address, PREFIX_BITS,
 		    IFA_F_NOPREFIXROUTE);
-	link_up(&request, eth0, host->mtu);
-	route_add(&request, eth0, host->address, &plan->route);
+	link_up(&request, eth0, plan->mtu);
+	route_add(&request, eth0, host->address, plan);
 	error = talk(&request);
 	if (error)
 		fail("the network of host %s (%s) cannot be set up: %s",

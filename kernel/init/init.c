@@ -100,10 +100,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < plan.global_count; i++)
 		write_file(plan.globals[i].key, plan.globals[i].value);
 	hosts_create(&plan, device);
-	if (plan.root)
+	if (plan.program_count)
 		root_mount(&plan);
-	else if (plan.program_count)
-		fail("the setup has programs but no root for them");
 
 	if (ioctl(device, ETALON_START) < 0)
 		fail("the experiment does not start: %s", strerror(errno));

@@ -7,13 +7,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "../driver/core.h"
+
 /* One emulated host: a network namespace with the device eth0. */
 struct host {
 	unsigned int index;
 	char *name;
 	struct in_addr address;
 	struct in_addr control;	/* on the control network; 0 without one */
-	unsigned int mtu;
 	int netns;
 };
 
@@ -31,28 +32,15 @@ struct setting {
 	char *value;
 };
 
-enum mode {
-	MODE_RUN,		/* ends at the plan's end */
-	MODE_EXEC,		/* ends with program 0, if that comes first */
-	MODE_SHELL,		/* as exec; program 0 has the terminal */
-};
-
-/* The metrics of a host's route; 0 where the kernel's own stands. */
-struct route {
-	uint32_t initcwnd;
-	uint32_t initrwnd;
-	uint32_t rto_min_ms;
-	uint32_t quickack;
-};
-
-/* What the text of the setup says. */
+/* What the setup says to init. */
 struct plan {
-	enum mode mode;
-	int root;		/* programs see the host machine's files */
+	enum etalon_mode mode;
+	unsigned int mtu;
+	uint32_t initcwnd;	/* 0: the kernel's own, as the next */
+	uint32_t rto_min_ms;
 	char *cwd;
 	char **environment;	/* of programs: NAME=VALUE */
 	size_t environment_count;
-	struct route route;
 	struct host *hosts;
 	size_t host_count;
 	struct program *programs;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Reads the text of the setup: one directive a line, words by one space. */
-#include <arpa/inet.h>
+/*
+ * Reads what the setup says to init: numbers as core.h has them, then texts.
+ * crates/etalon-scenario/src/init.rs writes it.
+ */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,260 +11,140 @@
 
 #include "init.h"
 
-/* The text as it is consumed: the rest of it, and of the current line. */
-struct reader {
-	char *text;
-	char *line;
-	const char *directive;
-};
-
-static void *grow(void *array, size_t count, size_t size)
+static void *memory(size_t count, size_t size)
 {
-	void *larger = reallocarray(array, count + 1, size);
+	void *found = calloc(count + 1, size);
 
-	if (!larger)
+	if (!found)
 		fail("init has no memory for the setup");
-	return larger;
+	return found;
 }
 
-static char *read_all(int fd)
+static char *read_all(int fd, size_t *length)
 {
-	size_t length = 0, room = 1 << 16;
-	char *text = NULL;
+	size_t room = 1 << 16;
+	char *bytes = NULL;
 
-	for (;;) {
+	for (*length = 0;;) {
 		ssize_t got;
 
-		text = realloc(text, room);
-		if (!text)
+		bytes = realloc(bytes, room);
+		if (!bytes)
 			fail("init has no memory for the setup");
-		got = read(fd, text + length, room - length - 1);
+		got = read(fd, bytes + *length, room - *length);
 		if (got < 0)
 			fail("init cannot read the setup: %s", strerror(errno));
 		if (!got)
-			break;
-		length += got;
-		if (length == room - 1)
+			return bytes;
+		*length += got;
+		if (*length == room)
 			room *= 2;
 	}
-	text[length] = '\0';
-	return text;
 }
 
-static int next_line(struct reader *reader)
-{
-	reader->line = strsep(&reader->text, "\n");
-	return reader->line && (reader->text || *reader->line);
-}
+/* The texts that are left. */
+struct texts {
+	char *next;
+	const char *end;
+};
 
-static char *word(struct reader *reader)
+static char *text(struct texts *texts)
 {
-	char *found = strsep(&reader->line, " ");
+	char *found = texts->next;
+	char *zero = memchr(found, 0, texts->end - found);
 
-	if (!found || !*found)
-		fail("the setup's line '%s' ends too early", reader->directive);
+	if (!zero)
+		fail("the setup ends too early for init");
+	texts->next = zero + 1;
 	return found;
 }
 
-/* The rest of the line, spaces included. */
-static char *rest(struct reader *reader)
+static struct setting *settings(struct texts *texts, size_t count)
 {
-	char *found = reader->line;
+	struct setting *all = memory(count, sizeof(*all));
 
-	if (!found || !*found)
-		fail("the setup's line '%s' ends too early", reader->directive);
-	reader->line = NULL;
-	return found;
-}
-
-static uint64_t number(struct reader *reader, uint64_t most)
-{
-	const char *digits = word(reader);
-	uint64_t value;
-	char *end;
-
-	errno = 0;
-	value = strtoull(digits, &end, 10);
-	if (errno || *end || value > most)
-		fail("the setup's line '%s' has '%s' for a number",
-		     reader->directive, digits);
-	return value;
-}
-
-static int hex(char digit)
-{
-	if (digit >= '0' && digit <= '9')
-		return digit - '0';
-	digit |= 0x20;
-	return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
-/* Undoes percent-encoding in place: any byte may be part of an argument. */
-static char *decode(char *text)
-{
-	char *from = text, *to = text;
-
-	while (*from) {
-		if (*from != '%') {
-			*to++ = *from++;
-			continue;
-		}
-		if (hex(from[1]) < 0 || hex(from[2]) < 0)
-			fail("the setup has '%s' for a percent-encoded word", text);
-		*to++ = hex(from[1]) << 4 | hex(from[2]);
-		from += 3;
+	for (size_t i = 0; i < count; i++) {
+		all[i].key = text(texts);
+		all[i].value = text(texts);
 	}
-	*to = '\0';
-	return text;
+	return all;
 }
 
-static struct host *find_host(struct plan *plan, unsigned int index)
+static char **list(struct texts *texts, size_t count)
 {
-	for (size_t i = 0; i < plan->host_count; i++)
-		if (plan->hosts[i].index == index)
-			return &plan->hosts[i];
-	fail("the setup names host %u, which does not exist", index);
+	char **all = memory(count, sizeof(*all));
+
+	for (size_t i = 0; i < count; i++)
+		all[i] = text(texts);
+	return all;
 }
 
-static void read_host(struct plan *plan, struct reader *reader)
+static void read_hosts(struct plan *plan, const struct etalon_init_host *given)
 {
-	struct host *host;
-	char *address;
+	plan->hosts = memory(plan->host_count, sizeof(*plan->hosts));
+	for (size_t i = 0; i < plan->host_count; i++) {
+		struct host *host = &plan->hosts[i];
 
-	plan->hosts = grow(plan->hosts, plan->host_count, sizeof(*host));
-	host = &plan->hosts[plan->host_count++];
-	host->index = number(reader, UINT_MAX);
-	host->name = word(reader);
-	address = word(reader);
-	if (!inet_aton(address, &host->address))
-		fail("host %s has the address '%s'", host->name, address);
-	host->mtu = number(reader, 65535);
-	host->netns = -1;
-}
-
-/* A host's address on the control network; comes after the host. */
-static void read_control(struct plan *plan, struct reader *reader)
-{
-	struct host *host = find_host(plan, number(reader, UINT_MAX));
-	char *address = word(reader);
-
-	if (!inet_aton(address, &host->control))
-		fail("host %s has the address '%s'", host->name, address);
-}
-
-/* NAME=VALUE for the environment of programs. */
-static void read_environment(struct plan *plan, struct reader *reader)
-{
-	plan->environment = grow(plan->environment, plan->environment_count,
-				 sizeof(*plan->environment));
-	plan->environment[plan->environment_count++] = decode(word(reader));
-}
-
-/* Programs come after the hosts. */
-static void read_program(struct plan *plan, struct reader *reader)
-{
-	struct program *program;
-	size_t argc;
-
-	plan->programs = grow(plan->programs, plan->program_count,
-			      sizeof(*program));
-	program = &plan->programs[plan->program_count++];
-	program->id = number(reader, UINT_MAX);
-	program->host = find_host(plan, number(reader, UINT_MAX));
-	program->start = number(reader, UINT64_MAX);
-	program->pid = 0;
-	argc = number(reader, INT_MAX);
-	if (!argc)
-		fail("program %u of the setup has no command", program->id);
-	program->argv = NULL;
-	for (size_t i = 0; i <= argc; i++) {
-		program->argv = grow(program->argv, i, sizeof(char *));
-		program->argv[i] = NULL;
-		if (i == argc)
-			break;
-		if (!next_line(reader) && !reader->line)
-			fail("program %u of the setup lacks arguments",
-			     program->id);
-		program->argv[i] = decode(reader->line);
+		host->index = i;
+		if (asprintf(&host->name, "r%uh%u", given[i].rack,
+			     given[i].number) < 0)
+			fail("init has no memory for the setup");
+		memcpy(&host->address, given[i].address, sizeof(host->address));
+		memcpy(&host->control, given[i].control, sizeof(host->control));
+		host->netns = -1;
 	}
 }
 
-static void read_setting(struct setting **settings, size_t *count,
-			 struct reader *reader)
+static void read_programs(struct plan *plan,
+			  const struct etalon_init_program *given,
+			  struct texts *texts)
 {
-	*settings = grow(*settings, *count, sizeof(**settings));
-	(*settings)[*count].key = word(reader);
-	(*settings)[*count].value = rest(reader);
-	(*count)++;
-}
+	plan->programs = memory(plan->program_count, sizeof(*plan->programs));
+	for (size_t i = 0; i < plan->program_count; i++) {
+		struct program *program = &plan->programs[i];
 
-static void read_route(struct route *route, struct reader *reader)
-{
-	while (reader->line) {
-		const char *metric = word(reader);
-		uint32_t value = number(reader, UINT_MAX);
-
-		if (!strcmp(metric, "initcwnd"))
-			route->initcwnd = value;
-		else if (!strcmp(metric, "initrwnd"))
-			route->initrwnd = value;
-		else if (!strcmp(metric, "rto_min"))
-			route->rto_min_ms = value;
-		else if (!strcmp(metric, "quickack"))
-			route->quickack = value;
-		else
-			fail("the setup has the unknown metric '%s' of a route",
-			     metric);
+		program->id = i;
+		program->host = &plan->hosts[given[i].host];
+		program->start = given[i].start;
+		program->argv = list(texts, given[i].arguments);
 	}
 }
 
-static enum mode read_mode(struct reader *reader)
-{
-	static const char *const names[] = {
-		[MODE_RUN] = "run",
-		[MODE_EXEC] = "exec",
-		[MODE_SHELL] = "shell",
-	};
-	const char *name = word(reader);
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(name, names[i]))
-			return i;
-	fail("the setup asks for the unknown mode '%s'", name);
-}
-
-/* The plan keeps pointers into the text, which lives as long as init. */
+/* The plan keeps pointers into the texts, which live as long as init. */
 void plan_read(struct plan *plan, int device)
 {
-	struct reader reader = { .text = read_all(device) };
+	const struct etalon_init_program *programs;
+	const struct etalon_init_host *hosts;
+	const struct etalon_init *head;
+	struct texts texts;
+	size_t length;
+	char *bytes = read_all(device, &length);
 
-	while (next_line(&reader)) {
-		const char *directive = strsep(&reader.line, " ");
+	head = (const void *)bytes;
+	if (length < sizeof(*head))
+		fail("the setup ends too early for init");
+	programs = (const void *)(head + 1);
+	hosts = (const void *)(programs + head->programs);
+	texts.next = (char *)(hosts + head->hosts);
+	texts.end = bytes + length;
+	if (texts.next > texts.end)
+		fail("the setup ends too early for init");
 
-		reader.directive = directive;
-		if (!strcmp(directive, "host"))
-			read_host(plan, &reader);
-		else if (!strcmp(directive, "control"))
-			read_control(plan, &reader);
-		else if (!strcmp(directive, "environment"))
-			read_environment(plan, &reader);
-		else if (!strcmp(directive, "program"))
-			read_program(plan, &reader);
-		else if (!strcmp(directive, "sysctl"))
-			read_setting(&plan->sysctls, &plan->sysctl_count, &reader);
-		else if (!strcmp(directive, "global"))
-			read_setting(&plan->globals, &plan->global_count, &reader);
-		else if (!strcmp(directive, "route"))
-			read_route(&plan->route, &reader);
-		else if (!strcmp(directive, "mode"))
-			plan->mode = read_mode(&reader);
-		else if (!strcmp(directive, "cwd"))
-			plan->cwd = decode(rest(&reader));
-		else if (!strcmp(directive, "root"))
-			plan->root = 1;
-		else
-			fail("the setup has the unknown directive '%s'", directive);
-	}
-	if (plan->mode != MODE_RUN && !plan->program_count)
+	plan->mode = head->mode;
+	plan->mtu = head->mtu;
+	plan->initcwnd = head->initcwnd;
+	plan->rto_min_ms = head->rto_min_ms;
+	plan->host_count = head->hosts;
+	read_hosts(plan, hosts);
+	plan->sysctl_count = head->sysctls;
+	plan->sysctls = settings(&texts, head->sysctls);
+	plan->global_count = head->files;
+	plan->globals = settings(&texts, head->files);
+	plan->environment_count = head->variables;
+	plan->environment = list(&texts, head->variables);
+	plan->cwd = head->folder ? text(&texts) : NULL;
+	plan->program_count = head->programs;
+	read_programs(plan, programs, &texts);
+	if (plan->mode != ETALON_MODE_RUN && !plan->program_count)
 		fail("the setup has no program to wait for");
 }

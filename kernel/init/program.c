@@ -77,7 +77,7 @@ static void connect_streams(const struct plan *plan,
 {
 	int null;
 
-	if (plan->mode == MODE_SHELL && program->id == 0) {
+	if (plan->mode == ETALON_MODE_SHELL && program->id == 0) {
 		connect_terminal();
 		return;
 	}
@@ -129,7 +129,7 @@ void programs_start(struct plan *plan, int device)
 	if (children < 0)
 		fail("init cannot watch its programs: %s", strerror(errno));
 	set_environment(plan);
-	if (plan->mode == MODE_SHELL && ioctl(device, ETALON_PACE) < 0)
+	if (plan->mode == ETALON_MODE_SHELL && ioctl(device, ETALON_PACE) < 0)
 		fail("the kernel cannot keep to the wall clock: %s",
 		     strerror(errno));
 	for (size_t i = 0; i < plan->program_count; i++) {
@@ -206,7 +206,7 @@ void programs_watch(struct plan *plan, int device)
 		reap(plan, device, 0);
 		if (events[1].revents)
 			return;
-		if (plan->mode != MODE_RUN && !plan->programs[0].pid)
+		if (plan->mode != ETALON_MODE_RUN && !plan->programs[0].pid)
 			return;
 	}
 	fail("init cannot wait for the end: %s", strerror(errno));

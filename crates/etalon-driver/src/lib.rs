@@ -10,10 +10,12 @@
 
 extern crate alloc;
 
+mod c;
 mod driver;
 mod edge;
 mod weeks;
 
+pub use c::CPacket;
 pub use driver::{Driver, NewError};
 pub use edge::{Environment, Sent, Socket};
 pub use etalon_net::Milestone;

@@ -28,4 +28,4 @@ pub use event::{Event, Source};
 pub use network::{DropReason, Plane, QueueId};
 pub use packet::Packet;
 pub use probe::{Listener, Probe};
-pub use record::{RECORD_BYTES, Record, RecordError};
+pub use record::{DATA_MAX, RECORD_BYTES, Record, RecordError};

@@ -10,9 +10,13 @@ use crate::Event;
 /// Length of a record in bytes.
 pub const RECORD_BYTES: usize = 32;
 
+/// The most bytes of data that follow a record.
+pub const DATA_MAX: u16 = 0xffe0;
+
 /// A record as it is written: what the fields mean depends on the kind.
+#[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)] // named as in `struct etalon_record` of kernel/driver/etalon.h
+#[allow(missing_docs)]
 pub struct Record {
     pub time: Time,
     pub kind: u8,

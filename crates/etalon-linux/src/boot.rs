@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use command_fds::{CommandFdExt, FdMapping};
+use etalon_scenario::{LOG_FD, SETUP_FD};
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, killpg};
@@ -14,10 +15,6 @@ use nix::unistd::Pid;
 
 use crate::{Image, LinuxError};
 
-/// The descriptor that the kernel reads its setup from.
-const SETUP: i32 = 3;
-/// The descriptor that the kernel writes its log to.
-const LOG: i32 = 4;
 /// Bytes that wait in the log's pipe: the kernel's buffer fits several times.
 const PIPE: i32 = 1 << 20;
 
@@ -79,7 +76,10 @@ impl Machine {
             child_fd,
         };
         command
-            .fd_mappings(vec![map(setup.into(), SETUP), map(log_in.into(), LOG)])
+            .fd_mappings(vec![
+                map(setup.into(), SETUP_FD),
+                map(log_in.into(), LOG_FD),
+            ])
             .map_err(|e| LinuxError::boot(format!("No descriptors for the kernel: {e}.")))?;
         let child = command.spawn().map_err(|e| {
             let path = image.path.display();

@@ -1,14 +1,13 @@
-//! A plan as the kernel takes it: the experiment for its driver, and a text for its first process.
+//! A plan as the kernel takes it: the experiment for its driver, and what its first process does.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use etalon_scenario::address::{self, MOST_HOSTS};
 use etalon_scenario::{
-    CC_NAME_MAX, Capture, Estimator, Flow, HostId, MOST_PORTS, Network, SERVER_PORT, Scenario,
-    Setup, Tcp, client_port,
+    CC_NAME_MAX, Capture, Estimator, Flow, Init, MOST_PORTS, Network, SERVER_PORT, Scenario, Setup,
+    Tcp, client_port,
 };
 use etalon_schedule::Controller;
 use etalon_units::{Span, Time};
@@ -29,19 +28,20 @@ const LIBRARY: &str = "libadu.so";
 /// Bytes of a captured packet: the longest IPv4 and TCP headers, in whole records.
 pub(crate) const SNAP: u16 = 128;
 
-/// The setup of `plan` in bytes.
+/// The setup of `plan`, and the part of its first process in bytes.
 pub(crate) fn compile(
     plan: &Scenario,
     image: &Image,
     options: &Options,
-) -> Result<(Setup, String), LinuxError> {
+) -> Result<(Setup, Vec<u8>), LinuxError> {
     check(plan, image)?;
     let mut scenario = plan.clone();
     scenario
         .programs
         .splice(..0, options.programs.iter().cloned());
     scenario.check().map_err(|e| LinuxError::plan(e.0))?;
-    let text = text(&scenario, image, options)?;
+    let init = init(&scenario, image, options)?;
+    let init = init.encode(&scenario).map_err(|e| LinuxError::plan(e.0))?;
     // Programs that are tried out end by themselves, or when their user says so.
     scenario.end_when_done &= options.mode == Mode::Run;
     let traced = options.trace.as_ref();
@@ -59,7 +59,7 @@ pub(crate) fn compile(
             }),
         scenario,
     };
-    Ok((setup, text))
+    Ok((setup, init))
 }
 
 /// The kernel's memory in MiB: for so many hosts and flows several times what was seen to be used.
@@ -124,103 +124,61 @@ fn check(plan: &Scenario, image: &Image) -> Result<(), LinuxError> {
     Ok(())
 }
 
-/// The text for the first process: one directive a line.
-fn text(plan: &Scenario, image: &Image, options: &Options) -> Result<String, LinuxError> {
-    let mut text = String::new();
-    let mut line = |words: std::fmt::Arguments<'_>| {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{words}");
-    };
-    line(format_args!(
-        "mode {}",
-        match options.mode {
-            Mode::Run => "run",
-            Mode::Exec => "exec",
-            Mode::Shell => "shell",
-        }
-    ));
-    for (key, value) in sysctls(&plan.tcp) {
-        line(format_args!("sysctl {key} {value}"));
-    }
-    let programs = &plan.programs;
-    if !programs.is_empty() && !plan.flows.is_empty() {
+/// What the first process does.
+fn init(plan: &Scenario, image: &Image, options: &Options) -> Result<Init, LinuxError> {
+    let text = |text: &str| text.as_bytes().to_vec();
+    let hosts = plan.hosts.count();
+    let mut sysctls = Vec::from(sysctls(&plan.tcp).map(|(key, value)| (text(key), text(&value))));
+    if !plan.programs.is_empty() && !plan.flows.is_empty() {
         // The ports of flows' clients are among those that Linux gives to programs.
-        line(format_args!(
-            "sysctl net.ipv4.ip_local_reserved_ports {},{}-{}",
-            SERVER_PORT,
-            client_port(0),
-            client_port(plan.flows.len() - 1)
-        ));
+        let last = client_port(plan.flows.len() - 1);
+        let ports = format!("{SERVER_PORT},{}-{last}", client_port(0));
+        sysctls.push((text("net.ipv4.ip_local_reserved_ports"), text(&ports)));
     }
-    for (path, value) in module_parameters(&plan.flows)? {
-        line(format_args!("global {path} {value}"));
-    }
+    let parameters = module_parameters(&plan.flows)?.into_iter();
+    let mut files: Vec<_> = parameters
+        .map(|(path, value)| (text(&path), text(&value.to_string())))
+        .collect();
     // The kernel's limits depend on its memory. Hosts share that of TCP, as machines of their own do not: near it, buffers
     // stop to grow.
-    line(format_args!(
-        "global /proc/sys/net/ipv4/tcp_mem {0} {0} {0}",
-        i32::MAX
+    let most = i32::MAX;
+    files.push((
+        text("/proc/sys/net/ipv4/tcp_mem"),
+        text(&format!("{most} {most} {most}")),
     ));
-    let hosts = plan.hosts.count();
-    line(format_args!(
-        "global /proc/sys/user/max_net_namespaces {}",
-        hosts + 1
+    files.push((
+        text("/proc/sys/user/max_net_namespaces"),
+        text(&(hosts + 1).to_string()),
     ));
-    let route = route(&plan.tcp);
-    if !route.is_empty() {
-        line(format_args!("route{route}"));
-    }
-    for rack in 0..plan.hosts.racks {
-        for host in 0..plan.hosts.per_rack {
-            let address = address::ip(rack, host).ok_or_else(|| {
-                LinuxError::plan(format!("There is no address for host r{rack}h{host}."))
-            })?;
-            line(format_args!(
-                "host {} r{rack}h{host} {address} {}",
-                plan.hosts.index(HostId::new(rack, host)),
-                plan.hosts.mtu
-            ));
-        }
-    }
-    if !programs.is_empty() && knows_demand_from_hosts(plan) {
-        for rack in 0..plan.hosts.racks {
-            for host in 0..plan.hosts.per_rack {
-                let address = address::control_ip(rack, host).ok_or_else(|| {
-                    LinuxError::plan(format!(
-                        "There is no address on the control network for host r{rack}h{host}."
-                    ))
-                })?;
-                let host = plan.hosts.index(HostId::new(rack, host));
-                line(format_args!("control {host} {address}"));
-            }
-        }
-        let library = encoded(library(image)?.as_os_str().as_bytes());
-        line(format_args!("environment LD_PRELOAD={library}"));
-        line(format_args!(
-            "environment {}={}",
-            etalon_adu::ADDRESS_VARIABLE,
-            address::ESTIMATOR
-        ));
-    }
-    if !programs.is_empty() {
-        line(format_args!("root"));
-        if let Some(folder) = &options.folder {
-            let folder = encoded(folder.as_os_str().as_bytes());
-            line(format_args!("cwd {folder}"));
-        }
-    }
-    for (id, program) in programs.iter().enumerate() {
-        line(format_args!(
-            "program {id} {} {} {}",
-            plan.hosts.index(program.on()),
-            program.start.0,
-            program.command.len()
-        ));
-        for argument in &program.command {
-            line(format_args!("{}", encoded(argument.as_bytes())));
-        }
-    }
-    Ok(text)
+    let control = !plan.programs.is_empty() && knows_demand_from_hosts(plan);
+    Ok(Init {
+        mode: options.mode,
+        initcwnd: Some(plan.tcp.initial_cwnd).filter(|&initcwnd| initcwnd != INITIAL_CWND),
+        rto_min_ms: Some((plan.tcp.min_rto.0 / 1_000_000) as u32)
+            .filter(|_| plan.tcp.min_rto != MIN_RTO),
+        sysctls,
+        files,
+        variables: match control {
+            true => variables(image)?,
+            false => Vec::new(),
+        },
+        folder: options
+            .folder
+            .as_ref()
+            .filter(|_| !plan.programs.is_empty())
+            .map(|folder| folder.as_os_str().as_bytes().to_vec()),
+        control,
+    })
+}
+
+/// What has programs report what they write.
+fn variables(image: &Image) -> Result<Vec<Vec<u8>>, LinuxError> {
+    let library = library(image)?;
+    let estimator = format!("{}={}", etalon_adu::ADDRESS_VARIABLE, address::ESTIMATOR);
+    Ok(vec![
+        [b"LD_PRELOAD=", library.as_os_str().as_bytes()].concat(),
+        estimator.into_bytes(),
+    ])
 }
 
 /// Whether programs are to report what they write.
@@ -296,18 +254,6 @@ fn sysctls(tcp: &Tcp) -> [(&'static str, String); 7] {
     ]
 }
 
-/// Metrics of every host's route that are not Linux's defaults.
-fn route(tcp: &Tcp) -> String {
-    let mut metrics = String::new();
-    if tcp.initial_cwnd != INITIAL_CWND {
-        let _ = write!(metrics, " initcwnd {}", tcp.initial_cwnd);
-    }
-    if tcp.min_rto != MIN_RTO {
-        let _ = write!(metrics, " rto_min {}", tcp.min_rto.0 / 1_000_000);
-    }
-    metrics
-}
-
 /// The kernel's files that hold parameters of congestion controls, and their values.
 fn module_parameters(flows: &[Flow]) -> Result<BTreeMap<String, u64>, LinuxError> {
     let mut first: BTreeMap<&str, (usize, &Flow)> = BTreeMap::new();
@@ -328,17 +274,4 @@ fn module_parameters(flows: &[Flow]) -> Result<BTreeMap<String, u64>, LinuxError
         }
     }
     Ok(files)
-}
-
-/// Percent-encoding of all but what is safe in a line of words.
-fn encoded(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for &byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"-._~/:=,+@".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            let _ = write!(text, "%{byte:02x}");
-        }
-    }
-    text
 }

@@ -30,6 +30,7 @@ use replay::{Observer, Replay};
 use watch::{Ending, watch};
 
 pub use error::{Cause, LinuxError};
+pub use etalon_scenario::Mode;
 
 /// A virtual-time kernel.
 #[derive(Clone, Debug)]
@@ -38,18 +39,6 @@ pub struct Image {
     pub path: PathBuf,
     /// Its timer ticks a second: a plan must ask for the same.
     pub hz: u32,
-}
-
-/// What the kernel runs besides the plan's flows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// The plan, up to its duration.
-    #[default]
-    Run,
-    /// The plan and its programs, up to the end of the first program or the plan's duration, whichever comes first.
-    Exec,
-    /// As [`Mode::Exec`], but the first program has the terminal, and the plan's duration does not end it.
-    Shell,
 }
 
 /// How a plan is run; nothing here changes what comes out, except where it is said.
@@ -156,7 +145,7 @@ fn observed<O: Observer>(
     options: &Options,
     observer: O,
 ) -> Result<Run, LinuxError> {
-    let (setup, text) = compile::compile(plan, image, options)?;
+    let (setup, init) = compile::compile(plan, image, options)?;
     let mut replay = Replay::new(plan, control, options, &setup, observer)?;
     let start = Start {
         memory_mib: options
@@ -165,7 +154,7 @@ fn observed<O: Observer>(
         terminal: options.mode == Mode::Shell,
     };
     let bytes = setup
-        .encode(text.as_bytes())
+        .encode(&init)
         .map_err(|e| LinuxError::plan(e.0))?;
     let machine = Machine::boot(image, &bytes, start)?;
     let patience = match options.mode {

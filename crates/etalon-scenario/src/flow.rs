@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use core::ffi::c_char;
 
 use etalon_units::Time;
 use serde::{Deserialize, Serialize};
@@ -119,6 +120,46 @@ impl Flow {
             "flow {index} starts before it connects"
         );
         Ok(())
+    }
+}
+
+/// A flow as the kernel's C code makes it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CFlow {
+    /// The sending host's number.
+    pub src: u32,
+    /// The receiving host's number.
+    pub dst: u32,
+    /// When its client connects, in virtual ns, as all of these; not after the start.
+    pub connect: u64,
+    /// When it starts.
+    pub start: u64,
+    /// When it is killed; 2^64 - 1 for never.
+    pub stop: u64,
+    /// Bytes to send; 2^64 - 1 for no end.
+    pub bytes: u64,
+    /// The kernel's name of its congestion control.
+    pub cc: [c_char; 16],
+}
+
+impl Flow {
+    /// The flow as C makes it; what is longer than [`CC_NAME_MAX`] is cut.
+    #[must_use]
+    pub fn to_c(&self, hosts: &Hosts) -> CFlow {
+        let mut cc = [0; CC_NAME_MAX + 1];
+        for (to, from) in cc[..CC_NAME_MAX].iter_mut().zip(self.cc.bytes()) {
+            *to = from as c_char;
+        }
+        CFlow {
+            src: hosts.index(self.src()),
+            dst: hosts.index(self.dst()),
+            connect: self.connects().0,
+            start: self.start.0,
+            stop: self.stop.map_or(u64::MAX, |time| time.0),
+            bytes: self.bytes.unwrap_or(u64::MAX),
+            cc,
+        }
     }
 }
 

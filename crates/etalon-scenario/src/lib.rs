@@ -17,6 +17,7 @@ mod check;
 mod dfsio;
 mod flow;
 mod hosts;
+mod init;
 mod network;
 mod pair;
 mod program;
@@ -31,9 +32,11 @@ mod weeks;
 pub use check::ScenarioError;
 pub use dfsio::{Dfsio, Placement};
 pub use flow::{
-    CC_NAME_MAX, FIRST_CLIENT_PORT, Flow, MOST_PORTS, SERVER_PORT, client_port, flow_of_ports,
+    CC_NAME_MAX, CFlow, FIRST_CLIENT_PORT, Flow, MOST_PORTS, SERVER_PORT, client_port,
+    flow_of_ports,
 };
 pub use hosts::{HostId, Hosts};
+pub use init::{Init, InitHead, InitHost, InitProgram, Mode};
 pub use network::{Dumbbell, Network, Stage};
 pub use pair::Pair;
 pub use program::Program;
@@ -43,6 +46,6 @@ pub use rdcn_error::ConfigError;
 pub use scenario::schema;
 pub use scenario::{Measure, Scenario};
 pub use schedule::{Configuration, Matching, Schedule, ScheduleError};
-pub use setup::{Capture, Setup};
+pub use setup::{CInfo, Capture, LOG_FD, SETUP_FD, Setup};
 pub use tcp::Tcp;
 pub use weeks::{Control, Estimator, Weeks};

@@ -1,7 +1,7 @@
-//! What the kernel of the Linux engine is started with: the scenario for its driver, and a text for its first process.
+//! What the kernel of the Linux engine is started with: the scenario for its driver, and a part for its first process.
 //!
-//! In bytes: [`MAGIC`], the lengths in bytes of both parts as little-endian 64-bit words, the [`Setup`] as postcard, the
-//! text. It is written by the same build that reads it, so it carries no version.
+//! In bytes: [`MAGIC`], the lengths in bytes of both parts as little-endian 64-bit words, the [`Setup`] as postcard, what
+//! [`Init`](crate::Init) encodes. It is written by the same build that reads it, so it carries no version.
 
 use alloc::vec::Vec;
 
@@ -11,11 +11,45 @@ use serde::{Deserialize, Serialize};
 use crate::check::{ScenarioError, ensure};
 use crate::{CC_NAME_MAX, Scenario};
 
+/// The descriptor that the kernel reads its setup from.
+pub const SETUP_FD: i32 = 3;
+
+/// The descriptor that the kernel writes its log to.
+pub const LOG_FD: i32 = 4;
+
 /// The first bytes of a setup.
 pub const MAGIC: &[u8; 8] = b"ETALON1\n";
 
 /// Bytes before both parts.
 const HEAD: usize = MAGIC.len() + 2 * size_of::<u64>();
+
+/// What the kernel's C code knows of a scenario, flows apart.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CInfo {
+    /// Number of racks.
+    pub racks: u32,
+    /// Hosts in each rack.
+    pub hosts: u32,
+    /// Largest IP packet in bytes.
+    pub mtu: u32,
+    /// Number of flows.
+    pub flows: u32,
+    /// Whether senders pace.
+    pub pacing: u32,
+}
+
+impl From<&Scenario> for CInfo {
+    fn from(scenario: &Scenario) -> CInfo {
+        CInfo {
+            racks: scenario.hosts.racks.into(),
+            hosts: scenario.hosts.per_rack.into(),
+            mtu: scenario.hosts.mtu.into(),
+            flows: scenario.flows.len() as u32,
+            pacing: scenario.tcp.pacing.into(),
+        }
+    }
+}
 
 /// A scenario as the kernel runs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,18 +82,18 @@ impl Capture {
 }
 
 impl Setup {
-    /// The setup in bytes, with the first process's `text`.
+    /// The setup in bytes, with the first process's part.
     ///
     /// # Errors
     /// [`ScenarioError`] if there is no memory for it.
-    pub fn encode(&self, text: &[u8]) -> Result<Vec<u8>, ScenarioError> {
+    pub fn encode(&self, init: &[u8]) -> Result<Vec<u8>, ScenarioError> {
         let core = postcard::to_allocvec(self).map_err(ScenarioError::new)?;
-        let mut all = Vec::with_capacity(HEAD + core.len() + text.len());
+        let mut all = Vec::with_capacity(HEAD + core.len() + init.len());
         all.extend_from_slice(MAGIC);
         all.extend_from_slice(&(core.len() as u64).to_le_bytes());
-        all.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        all.extend_from_slice(&(init.len() as u64).to_le_bytes());
         all.extend_from_slice(&core);
-        all.extend_from_slice(text);
+        all.extend_from_slice(init);
         Ok(all)
     }
 
@@ -74,18 +108,18 @@ impl Setup {
             "the setup does not begin as one: it is of another build"
         );
         let (core_len, rest) = length(rest)?;
-        let (text_len, rest) = length(rest)?;
+        let (init_len, rest) = length(rest)?;
         ensure!(
-            rest.len() as u64 == core_len.saturating_add(text_len),
-            "the setup has {} bytes, not the {core_len} and {text_len} that it says",
+            rest.len() as u64 == core_len.saturating_add(init_len),
+            "the setup has {} bytes, not the {core_len} and {init_len} that it says",
             rest.len()
         );
-        let (core, text) = rest.split_at(core_len as usize);
+        let (core, init) = rest.split_at(core_len as usize);
         let (setup, left): (Setup, _) =
             postcard::take_from_bytes(core).map_err(ScenarioError::new)?;
         ensure!(left.is_empty(), "the setup goes on after its end");
         setup.check()?;
-        Ok((setup, text))
+        Ok((setup, init))
     }
 
     fn check(&self) -> Result<(), ScenarioError> {

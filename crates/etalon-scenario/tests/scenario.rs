@@ -1,7 +1,7 @@
 //! Scenarios come back as they were, from JSON and from bytes, and what is none is refused with a sentence.
 #![cfg(feature = "json")]
 
-use etalon_scenario::{Capture, Network, Scenario, Setup};
+use etalon_scenario::{Capture, Init, Mode, Network, Scenario, Setup};
 use etalon_units::Time;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -206,6 +206,41 @@ fn a_congestion_control_that_linux_has_no_room_for_is_refused() {
         why,
         "flow 0: the kernel has no congestion control 'sixteen-letters-'"
     );
+}
+
+/// Numbers lie where C has them: kernel/driver/core.h.
+#[test]
+fn the_first_process_is_told_in_numbers_and_texts() {
+    let init = Init {
+        mode: Mode::Exec,
+        initcwnd: Some(4),
+        rto_min_ms: None,
+        sysctls: vec![(b"a.b".to_vec(), b"1 2".to_vec())],
+        files: vec![(b"/proc/x".to_vec(), b"3".to_vec())],
+        variables: vec![b"A=B".to_vec()],
+        folder: Some(b"/a folder".to_vec()),
+        control: true,
+    };
+    let bytes = init.encode(&read(&dumbbell())).expect("bytes");
+    let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
+    let head: Vec<u32> = (0..10).map(|n| word(4 * n)).collect();
+    assert_eq!(head, [1, 9000, 4, 0, 4, 1, 1, 1, 1, 1]);
+    assert_eq!([word(40), word(44), word(48), word(52)], [7, 0, 3, 3]);
+    let host = [1u16.to_ne_bytes(), 1u16.to_ne_bytes()].concat();
+    assert_eq!(bytes[92..104], [&host[..], &[10, 0, 1, 2, 172, 16, 1, 2]].concat());
+    let texts = b"a.b\x001 2\0/proc/x\x003\0A=B\0/a folder\0echo\0two words\0\0";
+    assert_eq!(bytes[104..], texts[..]);
+}
+
+#[test]
+fn what_the_first_process_cannot_be_told_is_refused() {
+    let refused = |init: &Init, value: &Value| init.encode(&read(value)).expect_err("refused").0;
+    let mut value = dumbbell();
+    value["programs"][0]["command"] = json!(["a\u{0}b"]);
+    assert!(refused(&Init::default(), &value).contains("the text 'a\\x00b' has a zero byte"));
+    let mut value = dumbbell();
+    value["hosts"]["per_rack"] = json!(255);
+    assert!(refused(&Init::default(), &value).contains("no address for host r0h254"));
 }
 
 proptest! {

@@ -7,6 +7,7 @@ use core::str::FromStr;
 use crate::parse::{ParseError, parse_scaled, write_scaled};
 
 /// An instant: nanoseconds since the start of the experiment.
+#[repr(transparent)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(transparent))]

@@ -2,24 +2,25 @@
 //! The kernel as the driver's environment, allocator and place to panic.
 
 use core::alloc::{GlobalAlloc, Layout};
+use core::ffi::c_void;
 use core::fmt::{self, Write};
 use core::panic::PanicInfo;
 
 use etalon_driver::{Environment, Milestone};
-use etalon_events::{RECORD_BYTES, Record};
+use etalon_events::Record;
 use etalon_units::Time;
 
 unsafe extern "C" {
-    safe fn etalon_alloc(len: usize) -> *mut u8;
-    fn etalon_free(memory: *mut u8, len: usize);
+    fn etalon_alloc(len: usize) -> *mut c_void;
+    fn etalon_free(memory: *mut c_void, len: usize);
     fn etalon_panic(message: *const u8, len: usize) -> !;
-    safe fn etalon_log_raw(record: &[u8; RECORD_BYTES]);
-    safe fn etalon_capture(time: u64, handle: u64, snap: u16);
-    safe fn etalon_mark(handle: u64, ce: bool, ece: bool);
-    safe fn etalon_deliver(handle: u64, host: u32);
-    safe fn etalon_discard(handle: u64);
-    safe fn etalon_nic_free(handle: u64, host: u32);
-    safe fn etalon_milestone(time: u64, which: u32);
+    fn etalon_log_raw(record: &Record);
+    fn etalon_capture(time: u64, handle: u64, snap: u16);
+    fn etalon_mark(handle: u64, ce: bool, ece: bool);
+    fn etalon_deliver(handle: u64, host: u32);
+    fn etalon_discard(handle: u64);
+    fn etalon_nic_free(handle: u64, host: u32);
+    fn etalon_milestone(time: u64, which: u32);
     fn etalon_fail(time: u64, sentence: *const u8, len: usize);
 }
 
@@ -29,27 +30,33 @@ pub(crate) struct Kernel;
 impl Environment for Kernel {
     #[inline]
     fn log(&self, record: &Record) {
-        etalon_log_raw(&record.to_bytes());
+        // SAFETY: the record is read before the call returns.
+        unsafe { etalon_log_raw(record) };
     }
 
     fn capture(&self, now: Time, handle: u64, snap: u16) {
-        etalon_capture(now.0, handle, snap);
+        // SAFETY: the kernel takes any packet that it gave, and any time.
+        unsafe { etalon_capture(now.0, handle, snap) };
     }
 
     fn mark(&self, handle: u64, ce: bool, ece: bool) {
-        etalon_mark(handle, ce, ece);
+        // SAFETY: the kernel takes any packet that it gave, and any time.
+        unsafe { etalon_mark(handle, ce, ece) };
     }
 
     fn deliver(&self, handle: u64, host: u32) {
-        etalon_deliver(handle, host);
+        // SAFETY: the kernel takes any packet that it gave, and any time.
+        unsafe { etalon_deliver(handle, host) };
     }
 
     fn discard(&self, handle: u64) {
-        etalon_discard(handle);
+        // SAFETY: the kernel takes any packet that it gave, and any time.
+        unsafe { etalon_discard(handle) };
     }
 
     fn nic_free(&self, handle: u64, host: u32) {
-        etalon_nic_free(handle, host);
+        // SAFETY: the kernel takes any packet that it gave, and any time.
+        unsafe { etalon_nic_free(handle, host) };
     }
 
     fn milestone(&self, now: Time, milestone: Milestone) {
@@ -57,7 +64,8 @@ impl Environment for Kernel {
             Milestone::Begin => 0,
             Milestone::End => 1,
         };
-        etalon_milestone(now.0, which);
+        // SAFETY: the kernel takes any packet that it gave, and any time.
+        unsafe { etalon_milestone(now.0, which) };
     }
 
     fn fail(&self, now: Time, sentence: fmt::Arguments<'_>) {
@@ -87,12 +95,13 @@ fn size_of(layout: Layout) -> usize {
 // SAFETY: see size_of().
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        etalon_alloc(size_of(layout))
+        // SAFETY: any length may be asked for.
+        unsafe { etalon_alloc(size_of(layout)).cast() }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         // SAFETY: it comes from etalon_alloc(), with the same layout.
-        unsafe { etalon_free(memory, size_of(layout)) }
+        unsafe { etalon_free(memory.cast(), size_of(layout)) }
     }
 }
 

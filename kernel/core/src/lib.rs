@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! What the C driver of the virtual-time kernel calls of etalon-driver: conversions, an allocator and a panic handler.
 //!
-//! The functions are declared and described in `kernel/driver/etalon.h`. They rely on what is said there: pointers are
-//! valid, interrupts are off, and no call comes from within another.
+//! `kernel/driver/core.h` declares the functions, and is made from this crate. They rely on this: pointers are valid, interrupts
+//! are off, and no call comes from within another.
 #![no_std]
 
 extern crate alloc;
@@ -14,8 +14,8 @@ use alloc::string::ToString;
 use core::ffi::c_char;
 use core::slice;
 
-use etalon_driver::{Driver, Sent, Socket};
-use etalon_scenario::{CC_NAME_MAX, Setup};
+use etalon_driver::{CPacket, Driver};
+use etalon_scenario::{CFlow, CInfo, Setup};
 use etalon_units::Time;
 
 use crate::kernel::Kernel;
@@ -23,58 +23,9 @@ use crate::kernel::Kernel;
 /// What C knows as `struct etalon_core`.
 pub struct Core {
     driver: Driver,
-    /// Where the text begins in the setup.
-    text: usize,
+    /// Where the first process's part begins in the setup.
+    init: usize,
 }
-
-/// `struct etalon_info`.
-#[repr(C)]
-#[allow(missing_docs)]
-pub struct Info {
-    racks: u32,
-    hosts: u32,
-    mtu: u32,
-    flows: u32,
-    pacing: u32,
-}
-
-/// `struct etalon_flow`.
-#[repr(C)]
-#[allow(missing_docs)]
-pub struct Flow {
-    src: u32,
-    dst: u32,
-    connect: u64,
-    start: u64,
-    stop: u64,
-    bytes: u64,
-    cc: [u8; CC_NAME_MAX + 1],
-}
-
-/// `struct etalon_packet`.
-#[repr(C)]
-#[allow(missing_docs)]
-pub struct Packet {
-    handle: u64,
-    dst: u32,
-    bytes: u32,
-    seq: u32,
-    ack: u32,
-    cwnd: u32,
-    ssthresh: u32,
-    srtt_us: u32,
-    sport: u16,
-    dport: u16,
-    payload: u16,
-    flags: u16,
-}
-
-const ECT: u16 = 1;
-const TCP: u16 = 2;
-const SOCKET: u16 = 4;
-const SYN: u16 = 8;
-const FIN: u16 = 16;
-const RST: u16 = 32;
 
 /// Makes the core.
 #[unsafe(no_mangle)]
@@ -93,10 +44,10 @@ pub unsafe extern "C" fn etalon_core_new(
     };
     let made = Setup::decode(setup)
         .map_err(|e| e.to_string())
-        .and_then(|(setup, text)| {
+        .and_then(|(setup, init)| {
             let driver = Driver::new(setup).map_err(|e| e.to_string())?;
-            let text = len - text.len();
-            Ok(Core { driver, text })
+            let init = len - init.len();
+            Ok(Core { driver, init })
         });
     match made {
         Ok(core) => Box::into_raw(Box::new(core)),
@@ -112,43 +63,25 @@ pub unsafe extern "C" fn etalon_core_new(
 
 /// Fills in `info`.
 #[unsafe(no_mangle)]
-pub extern "C" fn etalon_core_info(core: &Core, info: &mut Info) {
-    let scenario = core.driver.scenario();
-    *info = Info {
-        racks: scenario.hosts.racks.into(),
-        hosts: scenario.hosts.per_rack.into(),
-        mtu: scenario.hosts.mtu.into(),
-        flows: scenario.flows.len() as u32,
-        pacing: scenario.tcp.pacing.into(),
-    };
+pub extern "C" fn etalon_core_info(core: &Core, info: &mut CInfo) {
+    *info = core.driver.scenario().into();
 }
 
 /// Fills in a flow.
 #[unsafe(no_mangle)]
-pub extern "C" fn etalon_core_flow(core: &Core, index: u32, flow: &mut Flow) -> bool {
+pub extern "C" fn etalon_core_flow(core: &Core, index: u32, flow: &mut CFlow) -> bool {
     let scenario = core.driver.scenario();
     let Some(planned) = scenario.flows.get(index as usize) else {
         return false;
     };
-    let host = |host| scenario.hosts.index(host);
-    let mut cc = [0; CC_NAME_MAX + 1];
-    cc[..planned.cc.len()].copy_from_slice(planned.cc.as_bytes());
-    *flow = Flow {
-        src: host(planned.src()),
-        dst: host(planned.dst()),
-        connect: planned.connects().0,
-        start: planned.start.0,
-        stop: planned.stop.map_or(u64::MAX, |time| time.0),
-        bytes: planned.bytes.unwrap_or(u64::MAX),
-        cc,
-    };
+    *flow = planned.to_c(&scenario.hosts);
     true
 }
 
-/// Where the text begins in the setup.
+/// Where the first process's part begins in the setup.
 #[unsafe(no_mangle)]
-pub extern "C" fn etalon_core_text_offset(core: &Core) -> usize {
-    core.text
+pub extern "C" fn etalon_core_init_offset(core: &Core) -> usize {
+    core.init
 }
 
 /// The experiment starts.
@@ -175,29 +108,9 @@ pub extern "C" fn etalon_core_send(
     core: &mut Core,
     kernel: u64,
     host: u32,
-    packet: &Packet,
+    packet: &CPacket,
 ) -> bool {
-    let socket = Socket {
-        cwnd: packet.cwnd,
-        ssthresh: packet.ssthresh,
-        srtt_us: packet.srtt_us,
-    };
-    let sent = Sent {
-        handle: packet.handle,
-        dst: packet.dst,
-        bytes: packet.bytes,
-        ect: packet.flags & ECT != 0,
-        tcp: packet.flags & TCP != 0,
-        syn: packet.flags & SYN != 0,
-        fin: packet.flags & FIN != 0,
-        rst: packet.flags & RST != 0,
-        ports: (packet.sport, packet.dport),
-        seq: packet.seq,
-        ack: packet.ack,
-        payload: packet.payload,
-        socket: (packet.flags & SOCKET != 0).then_some(socket),
-    };
-    core.driver.send(kernel, host, &sent, &Kernel)
+    core.driver.send(kernel, host, &packet.into(), &Kernel)
 }
 
 /// A flow starts.

@@ -1,0 +1,270 @@
+//! `kernel/driver/core.h`, which tells the kernel's C code what it shares with Rust, is what the Rust types say.
+//!
+//! `ETALON_WRITE_HEADER=1 cargo test -p etalon-linux --test header` writes it anew.
+
+use std::fmt::Write as _;
+use std::mem::{offset_of, size_of};
+use std::path::{Path, PathBuf};
+
+use cbindgen::{Builder, Config, EnumConfig, ExportConfig, Language, RenameRule, Style};
+use etalon_driver::CPacket;
+use etalon_events::{Counter, Event, Record};
+use etalon_scenario::{CFlow, CInfo, InitHead, InitHost, InitProgram, address};
+
+/// What is declared: types, constants and functions.
+const SOURCES: [&str; 6] = [
+    "crates/etalon-scenario/src/flow.rs",
+    "crates/etalon-scenario/src/setup.rs",
+    "crates/etalon-scenario/src/init.rs",
+    "crates/etalon-driver/src/c.rs",
+    "crates/etalon-events/src/record.rs",
+    "kernel/core/src/lib.rs",
+];
+
+/// Names in Rust and in C.
+const NAMES: [(&str, &str); 21] = [
+    ("Core", "etalon_core"),
+    ("CInfo", "etalon_info"),
+    ("CFlow", "etalon_flow"),
+    ("CPacket", "etalon_packet"),
+    ("Record", "etalon_record"),
+    ("Time", "uint64_t"),
+    ("InitHead", "etalon_init"),
+    ("InitHost", "etalon_init_host"),
+    ("InitProgram", "etalon_init_program"),
+    ("Mode", "etalon_mode"),
+    ("SERVER_PORT", "ETALON_SERVER_PORT"),
+    ("FIRST_CLIENT_PORT", "ETALON_CLIENT_PORT"),
+    ("SETUP_FD", "ETALON_SETUP_FD"),
+    ("LOG_FD", "ETALON_LOG_FD"),
+    ("DATA_MAX", "ETALON_DATA_MAX"),
+    ("PACKET_ECT", "ETALON_PACKET_ECT"),
+    ("PACKET_TCP", "ETALON_PACKET_TCP"),
+    ("PACKET_SOCKET", "ETALON_PACKET_SOCKET"),
+    ("PACKET_SYN", "ETALON_PACKET_SYN"),
+    ("PACKET_FIN", "ETALON_PACKET_FIN"),
+    ("PACKET_RST", "ETALON_PACKET_RST"),
+];
+
+const HEAD: &str = "\
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the kernel's C code shares with Rust. Generated from the Rust types, not
+ * to be edited: crates/etalon-linux/tests/header.rs writes and checks it.
+ */
+#ifndef ETALON_CORE_H
+#define ETALON_CORE_H
+
+#ifdef __KERNEL__
+#include <linux/build_bug.h>
+#include <linux/stddef.h>
+#include <linux/types.h>
+#else
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#endif
+";
+
+/// Appends assertions that a struct of C is laid out as one of Rust.
+macro_rules! layout {
+    ($to:expr, $name:literal, $type:ident { $($field:ident),* }) => {{
+        // Every field is named here.
+        let _ = |value: $type| { let $type { $($field: _),* } = value; };
+        let _ = writeln!($to, "static_assert(sizeof(struct {}) == {});", $name, size_of::<$type>());
+        $(let _ = writeln!(
+            $to,
+            "static_assert(offsetof(struct {}, {}) == {});",
+            $name, stringify!($field), offset_of!($type, $field)
+        );)*
+    }};
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn config() -> Config {
+    let names = NAMES.iter().map(|&(rust, c)| (rust.into(), c.into()));
+    Config {
+        language: Language::C,
+        style: Style::Tag,
+        no_includes: true,
+        usize_is_size_t: true,
+        enumeration: EnumConfig {
+            rename_variants: RenameRule::ScreamingSnakeCase,
+            prefix_with_name: true,
+            ..EnumConfig::default()
+        },
+        export: ExportConfig {
+            include: NAMES.iter().map(|&(rust, _)| rust.into()).collect(),
+            exclude: ["MAGIC", "MOST_PORTS", "CC_NAME_MAX", "RECORD_BYTES"]
+                .map(String::from)
+                .to_vec(),
+            rename: names.collect(),
+            ..ExportConfig::default()
+        },
+        ..Config::default()
+    }
+}
+
+/// The header as it should be.
+fn header() -> String {
+    let sources = SOURCES.iter().map(|source| root().join(source));
+    let bindings = sources
+        .fold(Builder::new().with_config(config()), Builder::with_src)
+        .generate()
+        .expect("declarations");
+    let mut declared = Vec::new();
+    bindings.write(&mut declared);
+    let mut text = format!("{HEAD}\n{}", String::from_utf8(declared).expect("text"));
+    let say = &mut text;
+    let _ = writeln!(
+        say,
+        "\n/* Kinds of records: crates/etalon-events says what their fields mean. */\nenum etalon_kind {{"
+    );
+    for (name, number) in Event::KINDS {
+        let _ = writeln!(say, "  ETALON_RECORD_{} = {number},", screaming(name));
+    }
+    let _ = writeln!(
+        say,
+        "}};\n\n/* What is counted of each flow. */\nenum etalon_counter {{"
+    );
+    for counter in Counter::ALL {
+        let _ = writeln!(
+            say,
+            "  ETALON_COUNT_{},",
+            screaming(&format!("{counter:?}"))
+        );
+    }
+    let _ = writeln!(say, "}};\n");
+    let estimator = address::ESTIMATOR;
+    let _ = writeln!(
+        say,
+        "#define ETALON_ESTIMATOR {:#x}",
+        estimator.ip().to_bits()
+    );
+    let _ = writeln!(say, "#define ETALON_ESTIMATOR_PORT {}\n", estimator.port());
+    layout!(
+        say,
+        "etalon_info",
+        CInfo {
+            racks,
+            hosts,
+            mtu,
+            flows,
+            pacing
+        }
+    );
+    layout!(
+        say,
+        "etalon_flow",
+        CFlow {
+            src,
+            dst,
+            connect,
+            start,
+            stop,
+            bytes,
+            cc
+        }
+    );
+    layout!(
+        say,
+        "etalon_packet",
+        CPacket {
+            handle,
+            dst,
+            bytes,
+            seq,
+            ack,
+            cwnd,
+            ssthresh,
+            srtt_us,
+            sport,
+            dport,
+            payload,
+            flags
+        }
+    );
+    layout!(
+        say,
+        "etalon_record",
+        Record {
+            time,
+            kind,
+            a,
+            src,
+            dst,
+            b,
+            c,
+            d,
+            e
+        }
+    );
+    layout!(
+        say,
+        "etalon_init",
+        InitHead {
+            mode,
+            mtu,
+            initcwnd,
+            rto_min_ms,
+            hosts,
+            programs,
+            sysctls,
+            files,
+            variables,
+            folder
+        }
+    );
+    layout!(
+        say,
+        "etalon_init_host",
+        InitHost {
+            rack,
+            number,
+            address,
+            control
+        }
+    );
+    layout!(
+        say,
+        "etalon_init_program",
+        InitProgram {
+            start,
+            host,
+            arguments
+        }
+    );
+    text.push_str("\n#endif\n");
+    text
+}
+
+/// `PlannedDay` as C writes it: `PLANNED_DAY`.
+fn screaming(name: &str) -> String {
+    let mut text = String::new();
+    for (index, letter) in name.chars().enumerate() {
+        if letter.is_uppercase() && index > 0 {
+            text.push('_');
+        }
+        text.extend(letter.to_uppercase());
+    }
+    text
+}
+
+#[test]
+fn the_header_is_what_the_types_say() {
+    let path = root().join("kernel/driver/core.h");
+    let expected = header();
+    if std::env::var_os("ETALON_WRITE_HEADER").is_some() {
+        std::fs::write(&path, &expected).expect("written");
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == expected,
+        "kernel/driver/core.h is not what the Rust types say: \
+         ETALON_WRITE_HEADER=1 cargo test -p etalon-linux --test header"
+    );
+}
