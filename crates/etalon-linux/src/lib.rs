@@ -153,9 +153,7 @@ fn observed<O: Observer>(
             .unwrap_or_else(|| compile::memory_mib(plan)),
         terminal: options.mode == Mode::Shell,
     };
-    let bytes = setup
-        .encode(&init)
-        .map_err(|e| LinuxError::plan(e.0))?;
+    let bytes = setup.encode(&init).map_err(|e| LinuxError::plan(e.0))?;
     let machine = Machine::boot(image, &bytes, start)?;
     let patience = match options.mode {
         Mode::Shell => Duration::MAX, // who thinks is silent

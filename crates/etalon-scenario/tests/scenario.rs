@@ -227,7 +227,10 @@ fn the_first_process_is_told_in_numbers_and_texts() {
     assert_eq!(head, [1, 9000, 4, 0, 4, 1, 1, 1, 1, 1]);
     assert_eq!([word(40), word(44), word(48), word(52)], [7, 0, 3, 3]);
     let host = [1u16.to_ne_bytes(), 1u16.to_ne_bytes()].concat();
-    assert_eq!(bytes[92..104], [&host[..], &[10, 0, 1, 2, 172, 16, 1, 2]].concat());
+    assert_eq!(
+        bytes[92..104],
+        [&host[..], &[10, 0, 1, 2, 172, 16, 1, 2]].concat()
+    );
     let texts = b"a.b\x001 2\0/proc/x\x003\0A=B\0/a folder\0echo\0two words\0\0";
     assert_eq!(bytes[104..], texts[..]);
 }
