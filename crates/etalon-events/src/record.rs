@@ -183,42 +183,4 @@ mod tests {
         }
         assert_eq!(Event::Begin.at(Time(0)).padded_len(), 0);
     }
-
-    /// What C writes into the log has the numbers that are read here.
-    #[test]
-    fn c_has_the_same_numbers() {
-        let header = include_str!("../../../kernel/driver/etalon.h");
-        let values = |name: &str| {
-            let start = header.find(name).expect("the enum is there") + name.len();
-            let body = &header[start..];
-            let body = &body[..body.find('}').expect("the enum ends")];
-            let mut next = 0;
-            let mut values = std::vec::Vec::new();
-            for line in body.lines() {
-                let Some(entry) = line.trim().strip_prefix("ETALON_") else {
-                    continue;
-                };
-                let entry = &entry[..entry.find(',').expect("a comma after each")];
-                let (name, value) = match entry.split_once('=') {
-                    Some((name, value)) => (name.trim(), value.trim().parse().expect("a number")),
-                    None => (entry, next),
-                };
-                next = value + 1;
-                let name = name.trim_start_matches("PROGRAM_").replace('_', "");
-                values.push((name.to_lowercase(), value));
-            }
-            values
-        };
-        let kinds = values("enum etalon_kind {");
-        assert!(!kinds.is_empty());
-        for (name, value) in kinds {
-            let known = Event::KINDS.iter().find(|k| k.0.to_lowercase() == name);
-            assert_eq!(known.map(|k| k.1), Some(value), "{name}");
-        }
-        let counters: std::vec::Vec<_> = Counter::ALL
-            .iter()
-            .map(|c| (std::format!("{c:?}").to_lowercase(), *c as u8))
-            .collect();
-        assert_eq!(values("enum etalon_counter {"), counters);
-    }
 }
