@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -27,7 +28,7 @@ def test_the_grid_is_walked_in_order_and_seeds_vary_fastest(small: Plan) -> None
 
 def test_seeds_may_be_chosen_or_be_part_of_the_grid(small: Plan) -> None:
     assert [p.plan.seed for p in sweeps.points_of(small, {}, seeds=[7, 9])] == [7, 9]
-    assert [p.plan.seed for p in sweeps.points_of(small, {"seed": [3, 4]}, seeds=5)] == [3, 4]
+    assert [p.plan.seed for p in sweeps.points_of(small, {"seed": [3, 4]})] == [3, 4]
 
 
 def test_the_table_has_a_row_a_run(small: Plan) -> None:
@@ -170,6 +171,32 @@ def test_another_sweep_is_not_overwritten_unasked(small: Plan, tmp_path: Path) -
     assert table["network.voq"].to_list() == [4, 16]
 
 
+def test_a_sweep_over_seed_is_read_back(small: Plan, tmp_path: Path) -> None:
+    table = et.sweep(small, {"seed": [3, 4]}, folder=tmp_path / "sweep").table
+    assert sweeps.Sweep.load(tmp_path / "sweep").table.equals(table)
+
+
+@pytest.mark.parametrize("key", ["version", "engine", "plan", "grid", "seeds"])
+@pytest.mark.parametrize("damage", ["missing", "wrong"])
+def test_a_damaged_description_gets_a_sentence(
+    small: Plan, tmp_path: Path, key: str, damage: str
+) -> None:
+    folder = tmp_path / "sweep"
+    et.sweep(small, {"network.voq": [4]}, folder=folder)
+    path = folder / "sweep.json"
+    said = json.loads(path.read_text())
+    if damage == "missing":
+        del said[key]
+    else:
+        said[key] = None
+    path.write_text(json.dumps(said))
+    sentence = f"sweep.json: does not describe a sweep: {key} is missing or no"
+    with pytest.raises(EtalonError, match=sentence):
+        sweeps.Sweep.load(folder)
+    with pytest.raises(EtalonError, match=sentence):
+        et.sweep(small, {"network.voq": [4]}, folder=folder)
+
+
 @pytest.mark.parametrize(
     ("grid", "seeds", "sentence"),
     [
@@ -179,6 +206,11 @@ def test_another_sweep_is_not_overwritten_unasked(small: Plan, tmp_path: Path) -
         ({"network.voq": [4, -4]}, 1, "network.voq.packets: -4 must be at least 1"),
         ({"network.voq": [4]}, 0, "seeds: 0 must be at least 1"),
         ({"network.voq": [8, 4, 8]}, 1, "network.voq: 8 is given twice"),
+        (
+            {"seed": [3, 4]},
+            5,
+            "seeds: the grid varies seed; give its values there or seeds, not both",
+        ),
     ],
 )
 def test_a_bad_grid_is_refused_before_anything_runs(

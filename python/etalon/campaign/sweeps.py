@@ -32,6 +32,8 @@ MOST_POINTS = 100_000
 TABLE = "table"
 PARTIAL_TABLE = "table.partial"
 """Name of the table, without suffix, of a sweep that is not complete."""
+DESCRIPTION = {"version": str, "engine": str, "plan": dict, "grid": dict, "seeds": list}
+"""Keys of `sweep.json`."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class Sweep:
         folder = Path(folder)
         said = read_description(folder)
         plan = Plan.from_dict(said["plan"], file=str(folder / store.SWEEP))
-        points = points_of(plan, said["grid"], said["seeds"])
+        seeds = None if "seed" in said["grid"] else said["seeds"]
+        points = points_of(plan, said["grid"], seeds)
         missing = sum(not store.complete(folder / folder_of(point.plan)) for point in points)
         if missing:
             raise EtalonError(
@@ -129,7 +132,7 @@ def folder_of(plan: Plan) -> str:
 def points_of(
     plan: Plan, grid: Mapping[str, Sequence[Any]], seeds: int | Sequence[int] | None = None
 ) -> list[Point]:
-    """The plans of a grid over dotted keys. `seeds`: how many, from the plan's on, or which."""
+    """The plans of a grid over dotted keys. `seeds`: how many, from the plan's on, or which; not with `seed` in the grid."""
     for key, values in grid.items():
         if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
             raise PlanError(
@@ -140,6 +143,10 @@ def points_of(
         for at, value in enumerate(values):
             if value in values[:at]:
                 raise PlanError(f"{shown(value)} is given twice", key=key, value=value)
+    if "seed" in grid and seeds is not None:
+        raise PlanError(
+            "the grid varies seed; give its values there or seeds, not both", key="seeds"
+        )
     if seeds is None:
         seeds = 1
     if isinstance(seeds, int):
@@ -268,6 +275,11 @@ def read_description(folder: Path) -> dict[str, Any]:
         raise EtalonError(f"{path}: cannot be read: {error}") from None
     if not isinstance(description, dict):
         raise EtalonError(f"{path}: does not describe a sweep")
+    for key, kind in DESCRIPTION.items():
+        if not isinstance(description.get(key), kind):
+            raise EtalonError(
+                f"{path}: does not describe a sweep: {key} is missing or no {kind.__name__}"
+            )
     return description
 
 

@@ -47,8 +47,9 @@ def sweep(
         ),
     ] = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Seeds a point, from the plan's on.")
-    ] = 1,
+        int | None,
+        typer.Option("--seeds", min=1, help="Seeds a point, from the plan's on.", show_default="1"),
+    ] = None,
     jobs: common.Jobs = None,
     out: common.Out = None,
     force: Annotated[
@@ -69,13 +70,13 @@ def sweep(
     executors.named(executor)
     plan = Plan.load(plan_file)
     grid = common.parse_grid(settings or ())
-    if not grid and seeds == 1:
+    if not grid and seeds in (None, 1):
         raise PlanError("a sweep varies something: give --set KEY=V1,V2,... or --seeds N")
     try:
         points = sweeps.points_of(plan, grid, seeds)
     except PlanError as error:
         raise error.in_file(f"{plan_file} with --set") from None
-    folder = out or _default_folder(plan, grid, seeds, engine)
+    folder = out or _default_folder(plan, grid, seeds or 1, engine)
     files = [plan_file] * len(points)
     chosen = common.prepare(engine, [point.plan for point in points], patience, files)
     try:
@@ -101,7 +102,7 @@ def sweep(
             {"name": plan.name, "folder": str(folder), "rows": result.table.to_dicts()}
         )
     else:
-        _show(result.table, list(grid), seeds > 1)
+        _show(result.table, list(grid), (seeds or 1) > 1)
         typer.echo("circuit, packet, p50 and p99: the measured pair; the rest: all pairs")
         typer.echo(f"{len(result.runs)} runs; table and results in {folder}")
     if figures:

@@ -168,15 +168,16 @@ class Controller:
         self._change(changed)
 
     def flows(self, switch: str, packets: Mapping[PortId, Mapping[object, int]]) -> None:
-        """Packets of each TCP flow entry, by egress port: a flow counts whose packets have grown since the last time."""
+        """Packets of all TCP flow entries of a switch, by egress port: a flow counts whose packets have grown since."""
         if self.config.tcp.alpha != "flows":
             return
         with self.lock:
             before = dict(self._flow_counts)
-            for port in [port for port in self._flow_counts if port.switch == switch]:
+            last = {port: self._flows.pop(port) for port in [*self._flows] if port.switch == switch}
+            for port in last:
                 del self._flow_counts[port]
             for port, entries in packets.items():
-                known = self._flows.get(port, {})
+                known = last.get(port, {})
                 self._flow_counts[port] = sum(
                     count > known.get(entry, 0) for entry, count in entries.items()
                 )

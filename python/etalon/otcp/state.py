@@ -65,8 +65,7 @@ class State:
             topology.link_delay(source, target, known)
         for name, port, mac, known in self.hosts:
             if name in topology.hosts_given:
-                topology.host_seen(name, port, mac)
-                topology.host_delay(name, known)
+                topology.host_known(name, port, mac, known)
 
     def save(self, path: Path) -> None:
         """Writes the file, whole or not at all.

@@ -64,6 +64,7 @@ class _Switch:
         self.datapath = datapath
         self.ports: list[PortDescription] | None = None
         self.table: dict[str, int] = {}
+        self.packets: dict[PortId, dict[object, int]] = defaultdict(dict)
         self.told = False
         self._outbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         threading.Thread(target=self._write, daemon=True, name=f"flows-{name}").start()
@@ -242,11 +243,13 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
 
     @_on(ofp_event.EventOFPFlowStatsReply, [CONFIG_DISPATCHER, MAIN_DISPATCHER])
     def flow_stats(self, event: Any) -> None:
-        """Entries: those that we wrote tell what a controller before this one did; those of TCP are counted."""
+        """Entries, in one or more parts: ours tell what a controller before this one wrote; those of TCP are counted.
+
+        The reply before the ports' is about ours only.
+        """
         switch = self._of(event)
         if switch is None:
             return
-        packets: dict[PortId, dict[object, int]] = defaultdict(dict)
         for entry in event.msg.body:
             egress = _output(entry)
             if egress is None:
@@ -256,8 +259,9 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
                     switch.table[entry.match["eth_dst"]] = egress
             elif entry.match.get("ip_proto") == 6:
                 place = PortId(switch.name, egress)
-                packets[place][str(entry.match)] = entry.packet_count
-        if packets:
+                switch.packets[place][str(entry.match)] = entry.packet_count
+        if not event.msg.flags & ofproto_v1_3.OFPMPF_REPLY_MORE and switch.told:
+            packets, switch.packets = switch.packets, defaultdict(dict)
             self.controller.flows(switch.name, packets)
 
     @_on(ofp_event.EventOFPErrorMsg, [CONFIG_DISPATCHER, MAIN_DISPATCHER])

@@ -89,7 +89,8 @@ class Topology:
     # What switches say
 
     def switch_up(self, switch: str, ports: Iterable[PortDescription], now: float) -> bool:
-        """A switch has connected."""
+        """A switch has connected. Cables may have been moved meanwhile, so hosts have to answer anew to mark edges."""
+        self._edges = {place for place in self._edges if place.switch != switch}
         self._ports[switch] = {}
         for port in ports:
             self._ports[switch][port.number] = port
@@ -165,6 +166,10 @@ class Topology:
         self._seats[name] = _Seat(place, mac)
         return True
 
+    def host_known(self, name: str, place: PortId, mac: str, delay: Known) -> None:
+        """Where a host was before a restart; whether it still is there shows when it answers."""
+        self._seats[name] = _Seat(place, mac, delay)
+
     def link_delay(self, source: PortId, target: PortId, delay: Known) -> bool:
         """A link's one-way delay was measured, or is known from before."""
         steady, changed = _steady(self._delays.get((source, target)), delay)
@@ -220,7 +225,7 @@ class Topology:
         return links, hosts
 
     def network(self) -> Network:
-        """What is up and measured. A link is up if LLDP crosses it in both directions."""
+        """What is up and measured. A link is up if LLDP crosses it in both directions; no host is where a link is."""
         ports = {
             place: self._port(place, description)
             for switch, described in self._ports.items()
@@ -237,7 +242,7 @@ class Topology:
         hosts = {
             name: Host(name, self.hosts_given[name].addresses, seat.port, seat.delay_ns, seat.mac)
             for name, seat in self._seats.items()
-            if seat.delay_ns is not None and seat.port in ports
+            if seat.delay_ns is not None and seat.port in ports and seat.port not in links
         }
         return Network(ports, links, hosts)
 

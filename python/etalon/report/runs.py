@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from etalon import figures
-from etalon.report.page import Claims, Code, Part, Picture, Prose, Section, Table, write
+from etalon.report.page import Code, Part, Picture, Prose, Section, Table, write
 from etalon.results.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -17,20 +17,7 @@ if TYPE_CHECKING:
 
     from etalon.results import Run
 
-__all__ = [
-    "Claims",
-    "Code",
-    "Part",
-    "Picture",
-    "Prose",
-    "Section",
-    "Table",
-    "drawn",
-    "provenance",
-    "sections_of_run",
-    "write",
-    "write_run",
-]
+__all__ = ["MOST_LINES", "MOST_ROWS", "drawn", "provenance", "sections_of_run", "write_run"]
 
 MOST_LINES = 40
 """Lines of a program's output that a report shows."""

@@ -16,10 +16,10 @@ from etalon.otcp import arp, lldp
 from etalon.otcp.config import Config
 from etalon.otcp.controller import Controller
 from etalon.otcp.measuring import Measuring
-from etalon.otcp.network import PortId
+from etalon.otcp.network import Known, PortId, Source
 from etalon.otcp.probing import CONTROLLER_PORT, Action, Echo
 from etalon.otcp.state import State
-from etalon.otcp.topology import PortDescription
+from etalon.otcp.topology import KnownHost, PortDescription, Topology
 
 FILE = """
 state = "state.json"
@@ -212,6 +212,67 @@ def test_after_a_restart_nothing_is_measured_anew_and_the_epoch_grows(tmp_path: 
         assert time.monotonic() - began < 3 and after.events.measurements == 0
         assert after.publication.epoch > before.publication.epoch
         until(lambda: "02:00:00:00:00:99" not in fabric.tables["t1"])
+
+
+def move_cables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At t1, h1 and the link to a1 change places."""
+    monkeypatch.setitem(CABLES, ("t1", 3), ("a1", 1))
+    monkeypatch.setitem(CABLES, ("a1", 1), ("t1", 3))
+    monkeypatch.delitem(CABLES, ("t1", 1))
+    monkeypatch.setitem(HOSTS, ("t1", 1), HOSTS["t1", 3])
+    monkeypatch.delitem(HOSTS, ("t1", 3))
+
+
+def cables_are_as_moved(controller: Controller) -> bool:
+    seat = controller.topology.seat("h1")
+    link = controller.topology.neighbour(PortId("t1", 3))
+    return (
+        seat is not None
+        and seat[0] == PortId("t1", 1)
+        and controller.topology.is_edge(seat[0])
+        and link == PortId("a1", 1)
+        and way(controller, "h1") == "a1"
+    )
+
+
+def test_cables_moved_while_the_controller_was_away_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path) as (before, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(before, "h1") == "a1")
+    before.save()
+    move_cables(monkeypatch)
+    with running(tmp_path) as (after, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: cables_are_as_moved(after))
+
+
+def test_cables_moved_while_a_switch_was_away_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path) as (controller, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(controller, "h1") == "a1")
+        fabric.up.discard("t1")
+        controller.switch_down("t1")
+        move_cables(monkeypatch)
+        fabric.connect("t1")
+        until(lambda: cables_are_as_moved(controller))
+
+
+def test_a_host_is_not_where_a_link_is() -> None:
+    known = Known(200_000, Source.STATE, 0.0)
+    a, b = PortId("t1", 1), PortId("a1", 1)
+    topology = Topology({"h1": KnownHost("h1", (IPv4Address("10.0.0.1"),))})
+    links = [(a, b, known), (b, a, known)]
+    State(1, links, [("h1", a, "02:00:00:00:00:01", known)]).restore(topology)
+    for place in (a, b):
+        topology.switch_up(place.switch, [PortDescription(1, "p1", True, 10**9)], 0.0)
+    assert topology.network().hosts.keys() == {"h1"} and not topology.is_edge(a)
+    topology.link_seen(a, b)
+    topology.link_seen(b, a)
+    assert topology.network().links.keys() == {a, b} and not topology.network().hosts
 
 
 def test_a_switch_that_does_not_come_back_holds_up_nobody_for_longer_than_settle(
