@@ -66,7 +66,7 @@ def main() -> None:
         runs = et.run_many([point.plan for point in todo], engine=engine, progress=progress)
     measured = {
         (point.series, point.x, point.hosts): (
-            100 * (run.circuit_utilization or 0),
+            100 * (run.circuit_utilization_nsdi20 or 0),
             run.latency(99),
         )
         for point, run in zip(todo, runs, strict=True)

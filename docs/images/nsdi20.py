@@ -10,7 +10,7 @@ from etalon.figures import style
 ROOT = Path(__file__).resolve().parents[2]
 SERIES = [("CUBIC", "9"), ("reTCP", "11")]
 PANELS = [
-    ("a", "circuit_utilization", "circuit utilisation (%)"),
+    ("a", "circuit_utilization_nsdi20", "circuit utilisation (%)"),
     ("c", "latency_p99", "p99 latency (µs)"),
 ]
 

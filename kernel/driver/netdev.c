@@ -452,7 +452,7 @@ static int __init read_all(void *to, size_t len)
 	return 0;
 }
 
-/* Magic number and the lengths of both parts, then these: see setup.rs. */
+/* Magic number and the lengths of both parts, then these: see crates/etalon-driver/src. */
 static int __init read_setup(void)
 {
 	__le64 head[3];

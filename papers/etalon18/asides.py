@@ -180,7 +180,7 @@ Point = tuple[float, float]
 
 def _points(plans: Iterable[et.Plan]) -> list[Point]:
     runs = et.run_many(list(plans))
-    return [(100 * (run.circuit_utilization or 0), run.latency(50)) for run in runs]
+    return [(100 * (run.circuit_utilization_nsdi20 or 0), run.latency(50)) for run in runs]
 
 
 def _gain(point: Point, static: list[Point]) -> float:

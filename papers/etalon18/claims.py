@@ -10,7 +10,7 @@ from etalon.reproduce import Missing, Results, ratio
 SIZES = (4, 8, 16, 32, 64, 128)
 
 
-resize_gain = ratio("circuit_utilization", ("resize", 1000), ("static", 16))
+resize_gain = ratio("circuit_utilization_nsdi20", ("resize", 1000), ("static", 16))
 resize_latency = ratio("latency_p50", ("resize", 1000), ("static", 16))
 resize_latency_against_64 = ratio("latency_p50", ("resize", 1000), ("static", 64))
 
@@ -59,7 +59,7 @@ def _gain(results: Results, point: tuple[str, int], static: list[tuple[str, int]
 
 def _utilization(results: Results, series: str, x: int) -> float:
     """Circuit utilisation in %."""
-    return results.metric(series, x, "circuit_utilization")
+    return results.metric(series, x, "circuit_utilization_nsdi20")
 
 
 def _median(results: Results, series: str, x: int) -> float:

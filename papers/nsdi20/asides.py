@@ -67,7 +67,7 @@ def undilated() -> None:
     }  # fmt: skip
     runs = et.run_many([base.replace(change) for change in variations.values()])
     for name, run in zip(variations, runs, strict=True):
-        print(f"{name}: {100 * (run.circuit_utilization or 0):.1f} %")
+        print(f"{name}: {100 * (run.circuit_utilization_nsdi20 or 0):.1f} %")
 
 
 def _resized(tau_us: int) -> dict[str, Any]:

@@ -164,10 +164,12 @@ def mean_gain(results: Results) -> float:
     )
 
 
-resize_utilization_gain = ratio("circuit_utilization", ("resize", 1800), ("static", 16))
-retcp_utilization_gain = ratio("circuit_utilization", ("retcp", 150), ("static", 16))
+resize_utilization_gain = ratio("circuit_utilization_nsdi20", ("resize", 1800), ("static", 16))
+retcp_utilization_gain = ratio("circuit_utilization_nsdi20", ("retcp", 150), ("static", 16))
 # Static VOQs of 32 packets have a like tail latency, those of 64 a like utilisation.
-resize_utilization_against_32 = ratio("circuit_utilization", ("resize", 1800), ("static", 32))
+resize_utilization_against_32 = ratio(
+    "circuit_utilization_nsdi20", ("resize", 1800), ("static", 32)
+)
 resize_latency_against_64 = ratio("latency_p99", ("resize", 1800), ("static", 64))
 resize_latency_cost = ratio("latency_p99", ("resize", 1800), ("static", 16))
 retcp_latency_cost = ratio("latency_p99", ("retcp", 150), ("static", 16))
@@ -200,4 +202,4 @@ def _retcp_alone(results: Results, packets: int) -> float:
 
 
 def _utilization(results: Results, series: str, x: int | str) -> float:
-    return results.metric(series, x, "circuit_utilization")
+    return results.metric(series, x, "circuit_utilization_nsdi20")

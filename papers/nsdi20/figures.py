@@ -30,8 +30,12 @@ def _published(results: Results, figure: str, metric: str, unit: str) -> dict[st
 
 def _utilization(figure: str, series: str, xlabel: str) -> Callable[[Results], Drawing]:
     def drawing(results: Results) -> Drawing:
-        published = _published(results, figure, "circuit_utilization", "%")
-        return Drawing("utilization", results.series(series), xlabel=xlabel, **published)
+        published = _published(results, figure, "circuit_utilization_nsdi20", "%")
+        measured = {
+            x: results.metric(series, x, "circuit_utilization_nsdi20")
+            for x in results.series(series)
+        }
+        return Drawing("utilization", measured, xlabel=xlabel, **published)
 
     return drawing
 
@@ -91,7 +95,7 @@ def _controls(results: Results) -> Drawing:
 def _controls_resized(results: Results) -> Drawing:
     runs = {"static": results.series("controls"), "dynamic": results.series("controls-resize")}
     return Drawing(
-        "congestion_controls", runs, **_published(results, "10", "circuit_utilization", "%")
+        "congestion_controls", runs, **_published(results, "10", "circuit_utilization_nsdi20", "%")
     )
 
 

@@ -231,6 +231,10 @@ class _Timeline:
                 self._switch(t_ns, self._track("announced circuits", f"ECE {pair}"), "ECE")
             case "ece_off":
                 self._end(t_ns, self._track("announced circuits", f"ECE {pair}"), "ECE")
+            case "gate_closed":
+                self._switch(t_ns, self._track("packet gates", f"gate {pair}"), "closed")
+            case "gate_open":
+                self._end(t_ns, self._track("packet gates", f"gate {pair}"), "closed")
             case "enqueue" | "dequeue":
                 self._count(t_ns, self._track("VOQs", f"VOQ {pair}", unit="packets"), value)
             case "resize":

@@ -54,6 +54,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "schedule": (SWEEP[16], {}),
     "goodput": (SWEEP[16], {}),
     "repairs": (SWEEP[16], {}),
+    "rack_pairs": (SWEEP[16], {"metric": "voq_mean"}),
     "demand": (
         schedulers.compute("solstice", [[0, 9_000_000, 0], [0, 0, 4_000_000], [2_000_000, 0, 0]]),
         {},

@@ -156,15 +156,23 @@ def test_a_run_in_which_nothing_arrives_is_warned_about(small: Plan) -> None:
         et.run(late)
 
 
-def test_payload_and_utilisation_are_over_the_same_time(run: Run) -> None:
-    share = run.plan.network.packet.rate  # type: ignore[union-attr]
-    assert run.packet_utilization is not None
+def test_payload_is_over_the_measured_time_and_utilisation_over_what_there_was(run: Run) -> None:
     packet, circuit = run.payload("packet"), run.payload("circuit")
     assert packet is not None and circuit is not None
-    shares = run.pairs.filter((pl.col("src") == 0) & (pl.col("dst") == 1))["day_share"]
-    assert run.circuit_utilization == pytest.approx(circuit / 80e9 / shares[0], rel=1e-6)
-    assert packet < share
     assert run.payload() == pytest.approx(packet + circuit)
+    row = run.pairs.filter((pl.col("src") == 0) & (pl.col("dst") == 1)).row(0, named=True)
+    seconds = run.measured_ns / 1e9
+    assert packet == pytest.approx(row["packet_payload_bytes"] * 8 / seconds)
+    for plane, used in (("packet", packet), ("circuit", circuit)):
+        share = used * seconds / 8 / row[f"{plane}_capacity_bytes"]
+        assert run.utilization(plane) == pytest.approx(share)
+
+
+def test_nothing_carried_is_nothing_and_never_a_division(small: Plan) -> None:
+    late = small.replace({"bulk.start": "29999us"})
+    with pytest.warns(et.PlanWarning, match="nothing was delivered"):
+        run = et.run(late)
+    assert (run.circuit_utilization, run.packet_utilization, run.payload()) == (0, 0, 0)
 
 
 def test_figures_are_at_hand(run: Run) -> None:

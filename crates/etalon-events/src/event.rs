@@ -50,6 +50,10 @@ events! {
             Circuit = 6 if up { "circuit_up" } else { "circuit_down" },
                 { pair: Pair = racks, plane: Plane = c, up: bool = a },
                 mixes pair, u64::from(up);
+            /// The gate between a pair's VOQ and the plane that serves it outside of its days opens or closes. Follows from the
+            /// schedule, whose days and circuits a digest mixes.
+            Gate = 30 if open { "gate_open" } else { "gate_closed" },
+                { pair: Pair = racks, plane: Plane = c, open: bool = a };
             /// A packet left the network after `latency`, carried by `plane`; before that it was in `queue`.
             Departed = 7 "depart",
                 { pair: Pair = racks, queue: QueueId = c, bytes: u32 = d, latency: Span = e, plane: Plane = a },

@@ -25,6 +25,7 @@ mod probe;
 mod recorder;
 pub mod results;
 mod sequence;
+mod service;
 mod trace;
 
 pub use capture::{Capture, HEADERS};

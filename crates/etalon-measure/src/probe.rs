@@ -1,13 +1,14 @@
 //! Streaming measurements of what the network does.
 
 use etalon_events::{Digest, DropReason, Event, Pair, Plane, Probe};
-use etalon_scenario::{Scenario, Schedule};
+use etalon_scenario::{Network, Scenario, Schedule};
 use etalon_units::{Span, Time};
 
 use crate::computed::Computed;
 use crate::histogram::Histogram;
 use crate::planes::{PlaneFacts, planes};
 use crate::sequence::{Curve, Follower, Runs};
+use crate::service::Service;
 
 /// Packets up to this length (in bytes), or half of a smaller MTU, do not count for latency: the papers look at data only.
 const DATA_BYTES: u32 = 1000;
@@ -28,13 +29,21 @@ pub(crate) struct PairMetrics {
     /// Measured time in which there was a circuit.
     pub(crate) up: Span,
     up_since: Option<Time>,
+    /// By plane.
+    pub(crate) services: Box<[Service]>,
     voq: u32,
+    /// Since when the VOQ has this length.
+    voq_since: Time,
+    /// Integral of the VOQ's length over measured time, in packets x ns.
+    pub(crate) voq_time: u64,
 }
 
 impl PairMetrics {
-    fn new(planes: usize) -> PairMetrics {
+    /// Of a pair that nothing has been heard of: a plane that serves pairs outside of their days does so since `now`.
+    fn new(planes: &[PlaneFacts], now: Time) -> PairMetrics {
+        let service = |plane: &PlaneFacts| Service::new((!plane.in_days).then_some(now));
         PairMetrics {
-            latency: Histogram::new(planes),
+            latency: Histogram::new(planes.len()),
             dropped: [0; DropReason::ALL.len()],
             marked: 0,
             first: None,
@@ -44,7 +53,48 @@ impl PairMetrics {
             voq_at_day_start: 0,
             up: Span::ZERO,
             up_since: None,
+            services: planes.iter().map(service).collect(),
             voq: 0,
+            voq_since: now,
+            voq_time: 0,
+        }
+    }
+
+    /// The VOQ has `len` packets from now on.
+    #[inline]
+    fn set_voq(&mut self, now: Time, len: u32) {
+        self.voq_time += u64::from(self.voq) * now.saturating_since(self.voq_since).0;
+        (self.voq, self.voq_since) = (len, now);
+    }
+
+    #[inline(always)] // with every data packet delivered
+    fn data_departed(&mut self, now: Time, latency: Span, plane: Plane) {
+        self.latency.record(plane.index(), latency.0);
+        self.first.get_or_insert(now);
+        self.last = now;
+        self.voq_sum += u64::from(self.voq);
+    }
+
+    /// Measurement begins: what was is kept as far as it goes on.
+    fn begin(&mut self, now: Time, pair: Pair, planes: &[PlaneFacts]) {
+        let mut services = std::mem::take(&mut self.services);
+        for (service, plane) in services.iter_mut().zip(planes) {
+            service.begin(now, plane.rate(pair));
+        }
+        *self = PairMetrics {
+            voq: self.voq,
+            up_since: self.up_since,
+            services,
+            ..PairMetrics::new(planes, now)
+        };
+    }
+
+    /// The experiment ends.
+    fn finish(&mut self, now: Time, measured_from: Time) {
+        self.circuit_down(now, measured_from);
+        self.set_voq(now, self.voq);
+        for service in &mut self.services {
+            service.finish(now);
         }
     }
 
@@ -156,11 +206,15 @@ pub struct Metrics {
     pairs: Vec<Option<Box<PairMetrics>>>,
     pub(crate) measured: Pair,
     measuring: bool,
+    /// Since when capacity and VOQs' lengths are summed.
+    counting_from: Time,
     /// The end of the warm-up.
     measured_from: Time,
     /// Weeks computed from demand; none if they are not.
     pub(crate) computed: Option<Computed>,
     data_bytes: u32,
+    /// Whether packets are seen to leave their queues.
+    watched: bool,
     pub(crate) days: DayMetrics,
     pub(crate) runs: Runs,
     pub(crate) voq_curve: Curve,
@@ -183,9 +237,11 @@ impl Metrics {
             pairs: (0..racks * racks).map(|_| None).collect(),
             measured: plan.measure.pair,
             measuring: false,
+            counting_from: Time::ZERO,
             measured_from: plan.begin(),
             computed: plan.control().map(|_| Computed::default()),
             data_bytes: DATA_BYTES.min(u32::from(plan.hosts.mtu) / 2),
+            watched: matches!(plan.network, Network::Rdcn(_)),
             days: DayMetrics::new(planes.len()),
             planes,
             runs,
@@ -198,17 +254,17 @@ impl Metrics {
     /// The warm-up is over.
     pub fn begin(&mut self) {
         self.measuring = true;
-        let planes = self.planes.len();
-        self.days = DayMetrics::new(planes);
+        self.counting_from = self.measured_from;
+        self.days = DayMetrics::new(self.planes.len());
         if let Some(computed) = &mut self.computed {
             computed.begin();
         }
-        for pair in self.pairs.iter_mut().flatten() {
-            **pair = PairMetrics {
-                voq: pair.voq,
-                up_since: pair.up_since,
-                ..PairMetrics::new(planes)
-            };
+        for (index, metrics) in self.pairs.iter_mut().enumerate() {
+            let (src, dst) = (index / self.racks, index % self.racks);
+            if let Some(metrics) = metrics {
+                let (src, dst) = (src as u16, dst as u16);
+                metrics.begin(self.measured_from, Pair { src, dst }, &self.planes);
+            }
         }
     }
 
@@ -224,7 +280,7 @@ impl Metrics {
         self.follow_voq(now, len);
         let from = self.measured_from;
         for pair in self.pairs.iter_mut().flatten() {
-            pair.circuit_down(now, from);
+            pair.finish(now, from);
         }
     }
 
@@ -242,13 +298,12 @@ impl Metrics {
     #[inline]
     fn pair_mut(&mut self, pair: Pair) -> &mut PairMetrics {
         let index = usize::from(pair.src) * self.racks + usize::from(pair.dst);
-        let planes = self.planes.len();
-        self.pairs[index].get_or_insert_with(|| new_pair(planes))
+        self.pairs[index].get_or_insert_with(|| new_pair(&self.planes, self.counting_from))
     }
 
     #[inline(always)] // with every packet, twice
     fn voq(&mut self, now: Time, pair: Pair, len: u32) {
-        self.pair_mut(pair).voq = len;
+        self.pair_mut(pair).set_voq(now, len);
         if pair == self.measured {
             self.follow_voq(now, len);
         }
@@ -281,10 +336,16 @@ impl Probe for Metrics {
                 latency,
                 plane,
                 ..
-            } if bytes > self.data_bytes => self.data_departed(time, pair, latency, plane),
+            } => self.departed(time, pair, bytes, latency, plane),
+            Event::Held { pair, bytes, .. } => self.left_uplink(pair, bytes),
             Event::Dropped {
-                pair, len, reason, ..
-            } => self.dropped(time, pair, len, reason),
+                pair,
+                len,
+                bytes,
+                reason,
+                ..
+            } => self.dropped(time, pair, len, bytes, reason),
+            Event::Gate { pair, plane, open } => self.gate(time, pair, plane, open),
             Event::Marked { pair, .. } => self.marked(pair),
             Event::Circuit { pair, plane, up } => self.circuit(time, pair, plane, up),
             Event::Week { .. } => self.week(time),
@@ -297,7 +358,9 @@ impl Probe for Metrics {
 impl Metrics {
     #[inline]
     fn dequeued(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, plane: Plane) {
-        self.pair_mut(pair).voq = len;
+        let p = self.pair_mut(pair);
+        p.set_voq(now, len);
+        p.services[plane.index()].dequeued(now, bytes);
         if pair == self.measured {
             self.follow_voq(now, len);
             self.days.feeds[plane.index()].busy.packet(now, bytes);
@@ -305,12 +368,13 @@ impl Metrics {
     }
 
     #[inline(always)] // with every packet delivered
-    fn data_departed(&mut self, now: Time, pair: Pair, latency: Span, plane: Plane) {
-        let p = self.pair_mut(pair);
-        p.latency.record(plane.index(), latency.0);
-        p.first.get_or_insert(now);
-        p.last = now;
-        p.voq_sum += u64::from(p.voq);
+    fn departed(&mut self, now: Time, pair: Pair, bytes: u32, latency: Span, plane: Plane) {
+        if self.watched {
+            self.pair_mut(pair).services[plane.index()].left(bytes);
+        }
+        if bytes > self.data_bytes {
+            self.pair_mut(pair).data_departed(now, latency, plane);
+        }
     }
 
     #[cold]
@@ -318,7 +382,27 @@ impl Metrics {
         self.pair_mut(pair).marked += 1;
     }
 
-    fn dropped(&mut self, now: Time, pair: Pair, len: u32, reason: DropReason) {
+    /// A packet was sent in vain on the plane that holds packets.
+    #[cold]
+    fn left_uplink(&mut self, pair: Pair, bytes: u32) {
+        self.pair_mut(pair).services[Plane::PACKET.index()].left(bytes);
+    }
+
+    fn gate(&mut self, now: Time, pair: Pair, plane: Plane, open: bool) {
+        let rate = self.planes[plane.index()].rate(pair);
+        let service = &mut self.pair_mut(pair).services[plane.index()];
+        if open {
+            service.open(now);
+        } else {
+            service.close(now, rate);
+        }
+    }
+
+    #[inline(never)] // seldom, and in the way where it is not heard
+    fn dropped(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, reason: DropReason) {
+        if reason == DropReason::HoldFull {
+            self.left_uplink(pair, bytes);
+        }
         if reason != DropReason::DownlinkFull {
             self.voq(now, pair, len);
         }
@@ -333,6 +417,7 @@ impl Metrics {
     }
 
     fn circuit(&mut self, now: Time, pair: Pair, plane: Plane, up: bool) {
+        self.gate(now, pair, plane, up);
         let from = self.measured_from;
         let p = self.pair_mut(pair);
         if up {
@@ -366,8 +451,8 @@ impl Metrics {
 }
 
 #[cold]
-fn new_pair(planes: usize) -> Box<PairMetrics> {
-    Box::new(PairMetrics::new(planes))
+fn new_pair(planes: &[PlaneFacts], since: Time) -> Box<PairMetrics> {
+    Box::new(PairMetrics::new(planes, since))
 }
 
 #[cfg(test)]

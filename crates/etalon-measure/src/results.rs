@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use etalon_events::{DropReason, Pair};
 use etalon_scenario::{Flow, Network, Scenario};
-use etalon_units::Time;
+use etalon_units::{Span, Time};
 
 use crate::computed::Computed;
 use crate::meter::{Counters, FlowFacts, FlowMeter, Meter};
@@ -252,30 +252,61 @@ struct PairRow<'a> {
     metrics: &'a PairMetrics,
     /// By plane.
     payload: &'a [u64],
-    /// The share of time in which it has its days.
+    /// How NSDI'20 would have looked at it.
+    nsdi20: Span20,
+    /// Measurement began when packets were under way.
+    warmed_up: bool,
+}
+
+/// What utilisation is measured over by NSDI'20: the time between packets, and the share of it that the pair's days have.
+#[derive(Clone, Copy)]
+struct Span20 {
+    seconds: f64,
     day_share: f64,
-    /// The time that it is looked at, in seconds.
-    span_s: f64,
 }
 
 impl PairRow<'_> {
-    /// Payload carried by a plane, as a share of what it could have carried in the time that it serves the pair.
-    fn utilization(&self, plane: usize, facts: PlaneFacts) -> f64 {
-        let share = if facts.in_days {
-            self.day_share
-        } else {
-            1.0 - self.day_share
-        };
-        let capacity = self.span_s * share * facts.rate_bps as f64 / 8.0;
-        if capacity > 0.0 {
-            self.payload[plane] as f64 / capacity
-        } else {
-            0.0
+    /// What the pair could have sent over a plane, in bytes. Within a rack nothing is between hosts.
+    fn capacity(&self, plane: usize, facts: &PlaneFacts) -> u64 {
+        if self.pair.src == self.pair.dst {
+            return 0;
         }
+        let unwatched = if self.warmed_up {
+            facts.behind(self.pair)
+        } else {
+            Span::ZERO
+        };
+        self.metrics.services[plane].capacity(facts.rate(self.pair), unwatched)
+    }
+
+    /// Payload carried by a plane, as a share of what the pair could have sent over it.
+    fn utilization(&self, plane: usize, facts: &PlaneFacts) -> f64 {
+        share(self.payload[plane], self.capacity(plane, facts) as f64)
+    }
+
+    /// The same by the definition of NSDI'20.
+    fn utilization_nsdi20(&self, plane: usize, facts: &PlaneFacts) -> f64 {
+        let Span20 { seconds, day_share } = self.nsdi20;
+        let days = if facts.in_days {
+            day_share
+        } else {
+            1.0 - day_share
+        };
+        let rate = facts.rate(self.pair).0 as f64;
+        share(self.payload[plane], seconds * days * rate / 8.0)
     }
 }
 
-/// The pairs that carried data, or should have.
+/// A share of a capacity in bytes; nothing of nothing is nothing.
+fn share(payload: u64, capacity: f64) -> f64 {
+    if capacity > 0.0 {
+        payload as f64 / capacity
+    } else {
+        0.0
+    }
+}
+
+/// The pairs that carried data or lost packets.
 fn pair_rows<'a>(
     plan: &Scenario,
     payload: &'a [u64],
@@ -286,26 +317,27 @@ fn pair_rows<'a>(
     let by_pair = payload.chunks(metrics.planes().len());
     let row = |(pair, payload): (Pair, &'a [u64])| {
         let metrics = metrics.pair(pair)?;
-        // Within a rack there is nothing but what a host's downlink drops.
-        let dropped = metrics.dropped[DropReason::DownlinkFull as usize] > 0;
-        if payload.iter().all(|&bytes| bytes == 0) && !dropped {
+        if payload.iter().chain(&metrics.dropped).all(|&n| n == 0) {
             return None;
         }
-        let (day_share, span_s) = if plan.control().is_some() {
+        let nsdi20 = if plan.control().is_some() {
             // Weeks differ: what counts is when there were circuits, in all of the measured time.
-            let measured = end.saturating_since(plan.begin()).as_secs_f64();
-            (metrics.up.as_secs_f64() / measured, measured)
+            let seconds = end.saturating_since(plan.begin()).as_secs_f64();
+            let day_share = metrics.up.as_secs_f64() / seconds;
+            Span20 { seconds, day_share }
         } else {
-            let share = schedule.day_time(pair).0 as f64 / schedule.week().0 as f64;
             let first = metrics.first.unwrap_or(metrics.last);
-            (share, metrics.last.saturating_since(first).as_secs_f64())
+            Span20 {
+                seconds: metrics.last.saturating_since(first).as_secs_f64(),
+                day_share: schedule.day_time(pair).0 as f64 / schedule.week().0 as f64,
+            }
         };
         Some(PairRow {
             pair,
             metrics,
             payload,
-            day_share,
-            span_s,
+            nsdi20,
+            warmed_up: plan.begin() > Time::ZERO,
         })
     };
     all_pairs(plan).zip(by_pair).filter_map(row).collect()
@@ -319,16 +351,19 @@ fn pairs(plan: &Scenario, meter: &Meter, metrics: &Metrics, end: Time) -> Table 
     let dropped =
         |reason: DropReason| integers(&rows, |r| r.metrics.dropped[reason as usize] as i64);
     let floats = |f: &dyn Fn(&PairRow<'_>) -> f64| Column::Floats(rows.iter().map(f).collect());
-    let ratio = |f: &dyn Fn(&PairMetrics) -> (u64, u64)| {
+    let mean = |f: &dyn Fn(&PairMetrics) -> (u64, u64)| {
         floats(&|r| match (&plan.network, f(r.metrics)) {
-            (Network::Rdcn(_), (sum, count)) => sum as f64 / count.max(1) as f64,
-            // A dumbbell's queues are not followed.
-            (Network::Dumbbell(_), _) => f64::NAN,
+            (Network::Rdcn(_), (sum, count)) if count > 0 => sum as f64 / count as f64,
+            // Of nothing, or of a dumbbell's queues, which are not followed.
+            _ => f64::NAN,
         })
     };
+    let measured = end.saturating_since(plan.begin()).0;
     let carried = |plane| integers(&rows, |r| r.payload[plane] as i64);
     let packets = |plane: usize| integers(&rows, |r| r.metrics.latency.total(plane) as i64);
-    let utilization = |plane: usize| floats(&|r| r.utilization(plane, planes[plane]));
+    let capacity = |plane: usize| integers(&rows, |r| r.capacity(plane, &planes[plane]) as i64);
+    let utilization = |plane: usize| floats(&|r| r.utilization(plane, &planes[plane]));
+    let nsdi20 = |plane: usize| floats(&|r| r.utilization_nsdi20(plane, &planes[plane]));
     let data_packets =
         |m: &PairMetrics| (0..planes.len()).map(|plane| m.latency.total(plane)).sum();
     let mut table = named([
@@ -337,20 +372,21 @@ fn pairs(plan: &Scenario, meter: &Meter, metrics: &Metrics, end: Time) -> Table 
     ]);
     table.extend(by_plane(planes, "payload_bytes", carried));
     table.extend(by_plane(planes, "packets", packets));
-    table.extend(named([
-        ("first_ns", metric(|m| m.first.map_or(-1, |t| t.0 as i64))),
-        ("last_ns", metric(|m| m.last.0 as i64)),
-        ("day_share", floats(&|r| r.day_share)),
-    ]));
+    table.extend(by_plane(planes, "capacity_bytes", capacity));
     table.extend(by_plane(planes, "utilization", utilization));
+    table.extend(by_plane(planes, "utilization_nsdi20", nsdi20));
     table.extend(named([
         ("dropped_voq", dropped(DropReason::Full)),
         ("dropped_shrink", dropped(DropReason::Shrunk)),
         ("dropped_hold", dropped(DropReason::HoldFull)),
         ("dropped_downlink", dropped(DropReason::DownlinkFull)),
         ("marked", metric(|m| m.marked as i64)),
-        ("voq_mean", ratio(&|m| (m.voq_sum, data_packets(m)))),
-        ("voq_at_day_start", ratio(&|m| (m.voq_at_day_start, m.days))),
+        ("voq_mean", mean(&|m| (m.voq_time, measured))),
+        (
+            "voq_mean_per_departure",
+            mean(&|m| (m.voq_sum, data_packets(m))),
+        ),
+        ("voq_at_day_start", mean(&|m| (m.voq_at_day_start, m.days))),
     ]));
     table
 }

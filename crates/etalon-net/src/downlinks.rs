@@ -64,9 +64,12 @@ impl<H: Copy> Downlinks<H> {
         None
     }
 
-    /// When the next packet has passed its link.
+    /// When the next packet has passed its link, or has come and is to be queued.
     pub(crate) fn next(&self) -> Time {
-        self.pending.next()
+        let come = self.incoming.front();
+        self.pending
+            .next()
+            .min(come.map_or(Time::MAX, |departure| departure.time))
     }
 
     /// Takes the packet that has passed its link, if one has by `now`.

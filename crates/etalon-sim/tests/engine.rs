@@ -284,7 +284,8 @@ fn warm_up_is_not_counted() {
     let bytes = |r: &etalon_sim::Results| integers(&r.flows, "bytes_delivered").iter().sum::<i64>();
     let share = bytes(&half) as f64 / bytes(&whole) as f64;
     assert!((0.45..0.56).contains(&share), "{share}");
-    assert!(integers(&half.pairs, "first_ns")[0] >= 20 * 4_800_000);
+    let capacity = |r: &etalon_sim::Results| integers(&r.pairs, "circuit_capacity_bytes")[0];
+    assert!(capacity(&half) < capacity(&whole) * 51 / 100);
 }
 
 #[test]

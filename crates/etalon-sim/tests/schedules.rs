@@ -55,9 +55,19 @@ fn demand_gets_its_circuit_from_the_second_week_on() {
             circuit > packet,
             "{scheduler}: {circuit} over circuits, {packet} by packets"
         );
-        let share = floats(&results.pairs, "day_share")[0];
+        let could = integers(&results.pairs, "circuit_capacity_bytes")[0] as f64 * 8.0;
+        let share = could / 80e9 / (results.meta.simulated_ns as f64 / 1e9);
         assert!(share > 0.3 && share < 0.95, "{scheduler}: {share}");
     }
+}
+
+#[test]
+fn computed_weeks_deliver_through_downlinks() {
+    let flows = json!([flow(0, 1, 5_000_000, 0)]);
+    let mut plan = computed(20, &flows, &json!({}));
+    plan["hosts"]["downlink_packets"] = json!(1000);
+    let delivered = integers(&run(&plan).flows, "bytes_delivered")[0];
+    assert_eq!(delivered, 5_000_000);
 }
 
 #[test]

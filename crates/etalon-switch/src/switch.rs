@@ -456,6 +456,8 @@ impl<H: Copy> Switch<H> {
                 }
             }
             Signal::GateClosed => {
+                let (plane, open) = (Plane::PACKET, !on);
+                probe.on(now, Event::Gate { pair, plane, open });
                 if on {
                     self.packet.close(pair);
                 } else if self.core.voqs.get(pair).has_backlog() {

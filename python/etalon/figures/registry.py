@@ -65,6 +65,7 @@ FIGURES: Final = (
     Entry("schedule", "circuits of a week and the packet gate of the measured pair"),
     Entry("demand", "a demand matrix beside the week computed for it, with idle time"),
     Entry("goodput", "goodput of each flow and its fairness"),
+    Entry("rack_pairs", "one number of every rack pair, as a heat map"),
     Entry("repairs", "fast recoveries, tail loss probes and timeouts of each flow"),
 )
 

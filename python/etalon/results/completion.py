@@ -69,7 +69,8 @@ def _ideal(plan: dict[str, Any], there: int, back: int, rate: int | None) -> pl.
     fixed = 2 * (hosts["delay_ns"] + there) + hosts["delay_ns"] + back
     per_segment = (ETHERNET_AND_IP + TCP_HEADER + options) * per_byte
     segments = (pl.col("bytes") + (mss - 1)) // mss
-    return fixed + pl.col("bytes") * per_byte + segments * per_segment
+    ideal: pl.Expr = pl.col("bytes") * per_byte + segments * per_segment + fixed
+    return ideal
 
 
 def by_class(rows: pl.DataFrame, planes: Iterable[str]) -> pl.DataFrame:

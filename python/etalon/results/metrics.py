@@ -16,7 +16,11 @@ class Measured(Protocol):
     @property
     def circuit_utilization(self) -> float | None: ...
     @property
+    def circuit_utilization_nsdi20(self) -> float | None: ...
+    @property
     def packet_utilization(self) -> float | None: ...
+    @property
+    def voq_mean(self) -> float | None: ...
     @property
     def goodput(self) -> float | None: ...
     @property
@@ -59,10 +63,22 @@ METRICS: dict[str, Metric] = {
             lambda run: run.circuit_utilization,
         ),
         Metric(
+            "circuit_utilization_nsdi20",
+            "the same as NSDI'20 measured it, from the first packet to the last (measured pair)",
+            "0..1",
+            lambda run: run.circuit_utilization_nsdi20,
+        ),
+        Metric(
             "packet_utilization",
             "share of the packet network's capacity that carried payload (measured pair)",
             "0..1",
             lambda run: run.packet_utilization,
+        ),
+        Metric(
+            "voq_mean",
+            "packets in the VOQ, averaged over time (measured pair)",
+            "packets",
+            lambda run: run.voq_mean,
         ),
         Metric(
             "goodput", "payload delivered in order, all flows", "bit/s", lambda run: run.goodput

@@ -52,12 +52,19 @@ class Run(Tables):
 
     @property
     def circuit_utilization(self) -> float | None:
-        """Payload on the circuit / (time from first to last packet x share of days x rate), 0..1; measured pair.
+        """Payload on the circuit over what the pair could have sent in the days that it had, 0..1; measured pair.
 
-        None without circuits. A packet whose transmission begins within a day completes after it, so that a saturated
-        circuit comes out up to a packet a day above 1.
+        None without circuits. `docs/metrics.md` has the definition.
         """
         return self.utilization("circuit") if self.plan.week_ns else None
+
+    @property
+    def circuit_utilization_nsdi20(self) -> float | None:
+        """The same as NSDI'20 measured it: over the time from the first to the last packet and the share of days in a week.
+
+        For comparison with the papers. In runs of less than many weeks it may be above 1.
+        """
+        return self._of_pair("circuit_utilization_nsdi20") if self.plan.week_ns else None
 
     @property
     def packet_utilization(self) -> float | None:
@@ -65,8 +72,10 @@ class Run(Tables):
         return self.utilization("packet")
 
     def utilization(self, plane: str) -> float | None:
-        """The same for any plane, 0..1; measured pair. None if the network has no such plane."""
-        return self._of_pair(f"{plane}_utilization") if plane in self.planes else None
+        """The same for any plane, 0..1; measured pair. None if the network has no such plane, or nothing was measured."""
+        if plane not in self.planes or not self.measured_ns:
+            return None
+        return self._of_pair(f"{plane}_utilization") or 0.0
 
     @property
     def goodput(self) -> float | None:
@@ -79,14 +88,19 @@ class Run(Tables):
         )
 
     def payload(self, network: str | None = None) -> float | None:
-        """Payload carried by the plane `network` (or by all), from the measured pair's first packet to its last, in
-        bit/s: the time that utilisation is over too. None if there was none.
+        """Payload that left the plane `network` (or any) for the measured pair, over the measured time, in bit/s. None if
+        nothing was measured.
         """
-        row = self._row_of_pair()
-        if row is None or row["last_ns"] <= row["first_ns"]:
+        if not self.measured_ns:
             return None
-        payload = sum(row[f"{name}_payload_bytes"] for name in self._named(network))
-        return float(payload * 8e9 / (row["last_ns"] - row["first_ns"]))
+        row = self._row_of_pair()
+        payload = sum(row[f"{name}_payload_bytes"] for name in self._named(network)) if row else 0
+        return float(payload * 8e9 / self.measured_ns)
+
+    @property
+    def voq_mean(self) -> float | None:
+        """Packets in the measured pair's VOQ, averaged over the measured time; None if it has none, or carried nothing."""
+        return self._of_pair("voq_mean")
 
     @property
     def drops(self) -> int:

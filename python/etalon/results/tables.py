@@ -82,6 +82,7 @@ class Tables:
             "plan_digest": plan.digest,
             "build": engine_build,
         }
+        tables["pairs"] = tables["pairs"].with_columns(pl.selectors.float().fill_nan(None))
         tables["flows"] = tables["flows"].with_columns(
             pl.when(pl.col(name) >= 0).then(pl.col(name)) for name in COUNTERS
         )

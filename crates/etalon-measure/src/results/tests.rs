@@ -95,32 +95,51 @@ fn dumbbell(plan: &mut Value) {
 }
 
 #[test]
-fn utilization_is_of_the_time_in_which_a_plane_serves_the_pair() {
+fn utilization_is_of_the_capacity_that_the_pair_had() {
+    let gate = |open| Event::Gate {
+        pair: FORTH,
+        plane: PACKET,
+        open,
+    };
     let mut engine = Engine::new(|_| {});
     engine.begin();
-    // From the first packet to the last one it is 1 ms: 0.8 ms of days at 80 Gb/s are 8 MB, 0.2 ms of nights at 10 Gb/s
-    // are 250 kB.
-    engine.data(100_000, 0, 4_000_000, CIRCUIT);
-    engine.data(1_100_000, 0, 50_000, PACKET);
+    // 0.8 ms of a day at 80 Gb/s are 8 MB, 0.2 ms of night at 10 Gb/s are 250 kB.
+    engine.says(100_000, circuit(FORTH, true));
+    engine.says(100_000, gate(false));
+    engine.data(140_000, 0, 4_000_000, CIRCUIT);
+    engine.says(900_000, circuit(FORTH, false));
+    engine.says(900_000, gate(true));
+    engine.data(1_000_000, 0, 50_000, PACKET);
     let results = engine.end(1_100_000);
     let pairs = &results.pairs;
     assert_eq!(integers(pairs, "src"), [0]);
-    assert_eq!(floats(pairs, "day_share"), [0.8]);
+    assert_eq!(integers(pairs, "circuit_capacity_bytes"), [8_000_000]);
+    assert_eq!(integers(pairs, "packet_capacity_bytes"), [250_000]);
     assert_eq!(floats(pairs, "circuit_utilization"), [0.5]);
-    assert!((floats(pairs, "packet_utilization")[0] - 0.2).abs() < 1e-12);
+    assert_eq!(floats(pairs, "packet_utilization"), [0.2]);
     assert_eq!(integers(pairs, "circuit_payload_bytes"), [4_000_000]);
     assert_eq!(integers(pairs, "packet_packets"), [1]);
-    assert_eq!(integers(pairs, "first_ns"), [100_000]);
-    assert_eq!(integers(pairs, "last_ns"), [1_100_000]);
 }
 
 #[test]
-fn one_packet_uses_no_share_of_no_time() {
+fn nsdi20_measures_from_packet_to_packet() {
+    let mut engine = Engine::new(|_| {});
+    engine.begin();
+    // 1 ms between the packets, of which 0.8 ms count as days at 80 Gb/s: 8 MB.
+    engine.data(100_000, 0, 4_000_000, CIRCUIT);
+    engine.data(1_100_000, 0, 50_000, PACKET);
+    let pairs = engine.end(1_100_000).pairs;
+    assert_eq!(floats(&pairs, "circuit_utilization_nsdi20"), [0.5]);
+}
+
+#[test]
+fn no_capacity_and_one_packet_are_no_division() {
     let mut engine = Engine::new(|_| {});
     engine.begin();
     engine.data(100_000, 0, 4_000, CIRCUIT);
-    let results = engine.end(1_100_000);
-    assert_eq!(floats(&results.pairs, "circuit_utilization"), [0.0]);
+    let pairs = engine.end(1_100_000).pairs;
+    assert_eq!(floats(&pairs, "circuit_utilization"), [0.0]);
+    assert_eq!(floats(&pairs, "circuit_utilization_nsdi20"), [0.0]);
 }
 
 #[test]
@@ -138,11 +157,16 @@ fn columns_and_rows_are_called_by_the_networks_planes() {
     let mut engine = Engine::new(dumbbell);
     engine.begin();
     // 1 ms through 10 Gb/s, the narrowest link: 1.25 MB.
-    engine.data(100_000, 0, 1_000_000, PACKET);
+    engine.data(140_000, 0, 1_000_000, PACKET);
     engine.data(1_100_000, 0, 250_000, PACKET);
     let results = engine.end(1_100_000);
     assert_eq!(results.meta.planes, ["packet"]);
-    assert_eq!(floats(&results.pairs, "packet_utilization"), [1.0]);
+    // And 125 bytes that may have been in the 100 ns behind that link when measurement began.
+    assert_eq!(
+        integers(&results.pairs, "packet_capacity_bytes"),
+        [1_250_125]
+    );
+    assert!((floats(&results.pairs, "packet_utilization")[0] - 0.9999).abs() < 1e-5);
     let of_circuits = |table: &Table| table.iter().any(|column| column.0.contains("circuit"));
     assert!(!of_circuits(&results.pairs) && !of_circuits(&results.flows));
     assert_eq!(text(&results.days, "quantity").len(), 3);
@@ -176,12 +200,16 @@ fn latency_has_a_row_for_each_bin_of_each_plane() {
 }
 
 #[test]
-fn pairs_are_those_that_carried_data() {
+fn pairs_are_those_that_carried_data_or_lost_packets() {
     let mut engine = Engine::new(|_| {});
     engine.begin();
     engine.says(200_000, enqueue(FORTH, 4));
-    engine.says(200_001, dropped(FORTH, 4, DropReason::Full));
     assert_eq!(integers(&engine.end(1_100_000).pairs, "src").len(), 0);
+
+    let mut engine = Engine::new(|_| {});
+    engine.begin();
+    engine.says(200_001, dropped(FORTH, 4, DropReason::Full));
+    assert_eq!(integers(&engine.end(1_100_000).pairs, "src"), [0]);
 
     let mut engine = Engine::new(|_| {});
     engine.begin();
@@ -200,7 +228,9 @@ fn pairs_are_those_that_carried_data() {
     assert_eq!(integers(&pairs, "dropped_hold"), [1]);
     assert_eq!(floats(&pairs, "voq_at_day_start"), [4.0]);
     // 3 packets when the first one left, 2 when the second one did.
-    assert_eq!(floats(&pairs, "voq_mean"), [2.5]);
+    assert_eq!(floats(&pairs, "voq_mean_per_departure"), [2.5]);
+    // 4 packets for 4 ns, 3 for 29,997 ns, then 2 to the end of the measured millisecond.
+    assert_eq!(floats(&pairs, "voq_mean"), [1.830_005]);
 }
 
 #[test]

@@ -53,13 +53,10 @@ class Incast(Workload):
 
     def _possible(self, racks: int, hosts: int) -> list[HostId]:
         """All hosts that may send, in order."""
-        sends = {
-            "others": lambda rack: rack != self.dst[0],
-            "own": lambda rack: rack == self.dst[0],
-            "all": lambda rack: True,
-        }[self.src]
+        here = self.dst[0]
+        chosen = {"others": set(range(racks)) - {here}, "own": {here}, "all": set(range(racks))}
         all_hosts = ((rack, host) for host in range(hosts) for rack in range(racks))
-        return [host for host in all_hosts if sends(host[0]) and host != self.dst]
+        return [host for host in all_hosts if host[0] in chosen[self.src] and host != self.dst]
 
     def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
         """What is wrong with this workload in a network of this size."""

@@ -1,0 +1,4 @@
+"""The oracle: result columns computed again from the packet trace, slowly and plainly, without the engines' code for metrics.
+
+`docs/metrics.md` defines each column; this package follows that page and nothing else.
+"""
