@@ -25,6 +25,7 @@ class Packet:
     payload: int  # bytes
     size: int  # bytes, of the Ethernet frame
     stamp: int | None  # TSval
+    comment: str  # why it was dropped
 
     @property
     def pair(self) -> tuple[int, int]:
@@ -50,9 +51,12 @@ def read(path: Path) -> list[Packet]:
             places.append(options[2].decode())
             resolution.append(options[9][0] if 9 in options else 6)
         elif kind == 6:
-            interface, high, low, kept, size = struct.unpack_from("<IIIII", body)
+            interface, high, low, kept, _ = struct.unpack_from("<IIIII", body)
             assert resolution[interface] == 9, "nanoseconds"
-            packet = _packet(high << 32 | low, places[interface], body[20 : 20 + kept], size)
+            options = _options(body[20 + (kept + 3) // 4 * 4 :])
+            comment = options.get(1, b"").decode()
+            frame = body[20 : 20 + kept]
+            packet = _packet(high << 32 | low, places[interface], frame, comment)
             if packet is not None:
                 packets.append(packet)
         at += length
@@ -70,7 +74,7 @@ def _options(data: bytes) -> dict[int, bytes]:
     return options
 
 
-def _packet(time: int, place: str, frame: bytes, size: int) -> Packet | None:
+def _packet(time: int, place: str, frame: bytes, comment: str) -> Packet | None:
     if frame[12:14] != b"\x08\x00":
         return None
     ip = frame[ETHERNET:]
@@ -92,6 +96,7 @@ def _packet(time: int, place: str, frame: bytes, size: int) -> Packet | None:
         payload=total - header - (tcp[12] >> 4) * 4,
         size=ETHERNET + total,
         stamp=_stamp(tcp[20 : (tcp[12] >> 4) * 4]),
+        comment=comment,
     )
 
 

@@ -13,6 +13,7 @@ Pair = tuple[int, int]
 Interval = tuple[int, int]
 
 PLANES = ("packet", "circuit")
+NEVER = 2**63
 CLIENT_PORT = 40_001
 """Of flow 0; flow n has the n-th port from there."""
 
@@ -81,6 +82,16 @@ class Carried:
     packet: Packet
 
 
+@dataclass
+class Sent:
+    """A transmission on a plane, until the packet leaves it: to its host, back to its VOQ, or dropped."""
+
+    plane: str
+    began: int
+    size: int
+    ended: int
+
+
 def pairs(trace: Trace) -> dict[Pair, dict[str, float | None]]:
     """The table `pairs`: a row a pair of which data left the network, or a packet was dropped."""
     rows = {}
@@ -102,32 +113,45 @@ def pairs(trace: Trace) -> dict[Pair, dict[str, float | None]]:
 
 def journeys(
     trace: Trace,
-) -> tuple[dict[Pair, list[Carried]], dict[Pair, list[tuple[str, int, int]]]]:
-    """By pair: the packets that left, and all transmissions as (plane, start, bytes).
+) -> tuple[dict[Pair, list[Carried]], dict[Pair, list[Sent]]]:
+    """By pair: the packets that left, and all transmissions.
 
     On a plane the packets of a pair stay in order: the n-th that leaves is the n-th that was sent. Only a packet that is held
     goes back before the pair's others and is sent again.
     """
     out = leaving(list(trace.packets))
+    lost = defaultdict(list)
+    for packet in trace.packets:
+        if packet.comment:
+            lost[packet.pair].append(packet)
     nth: dict[Pair, int] = defaultdict(int)
-    waiting: dict[tuple[Pair, str], list[int]] = defaultdict(list)
+    waiting: dict[tuple[Pair, str], list[Sent]] = defaultdict(list)
     carried: dict[Pair, list[Carried]] = defaultdict(list)
-    sent: dict[Pair, list[tuple[str, int, int]]] = defaultdict(list)
+    sent: dict[Pair, list[Sent]] = defaultdict(list)
     for event in trace.events:
         key = (event.pair, event.plane)
         if event.kind == "dequeue":
-            sent[event.pair].append((event.plane, event.time, event.size))
-            waiting[key].append(event.time)
+            one = Sent(event.plane, event.time, event.size, NEVER)
+            sent[event.pair].append(one)
+            waiting[key].append(one)
+        elif event.kind == "drop":
+            why = lost[event.pair].pop(0)
+            assert why.time == event.time, (why, event)
+            if "hold" in why.comment:  # it was sent, and found neither room there nor back here
+                waiting[(event.pair, "packet")].pop(0).ended = event.time
         elif event.kind == "hold":
             # What finds no room arrives there in the order in which it was sent: it is the oldest that has not got there.
-            waiting[(event.pair, "packet")].pop(0)
+            waiting[(event.pair, "packet")].pop(0).ended = event.time
         elif event.kind == "depart":
             packet = out[event.pair][nth[event.pair]]
             nth[event.pair] += 1
             assert packet.time == event.time, (packet, event)
             assert packet.size == event.size, (packet, event)
             # A dumbbell's queues are not watched: there a packet is on its way from where it entered.
-            began = waiting[key].pop(0) if waiting[key] else event.time - event.value
+            began = event.time - event.value
+            if waiting[key]:
+                one = waiting[key].pop(0)
+                began, one.ended = one.began, event.time
             carried[event.pair].append(Carried(event.plane, began, event.time, event.value, packet))
     return carried, sent
 
@@ -137,22 +161,20 @@ def of_plane(
     pair: Pair,
     plane: str,
     carried: Iterable[Carried],
-    sent: Iterable[tuple[str, int, int]],
+    sent: Iterable[Sent],
 ) -> dict[str, float]:
     """Payload, capacity and utilisation."""
     there = [j for j in carried if j.plane == plane and trace.measured(j.left)]
     payload = sum(journey.packet.payload for journey in there)
     rate = trace.rate(plane, pair)
     before = sum(
-        journey.packet.size
-        for journey in carried
-        if journey.plane == plane and journey.began < trace.begin <= journey.left
+        one.size for one in sent if one.plane == plane and one.began < trace.begin <= one.ended
     )
     gate = open_times(trace, pair, plane) if rate else []
     busy = [
-        (start, start + size * 8 * 10**9 // rate)
-        for on, start, size in sent
-        if on == plane and rate
+        (one.began, one.began + one.size * 8 * 10**9 // rate)
+        for one in sent
+        if one.plane == plane and rate
     ]
     open_for = length(clipped(union([*gate, *busy]), trace.begin, trace.end))
     capacity = rate * open_for // (8 * 10**9) + (before if rate else 0)
