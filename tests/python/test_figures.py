@@ -32,6 +32,11 @@ SWEEP = {voq: run(voq, share) for voq, share in VOQ_SWEEP.items()}
 UPTIMES = {8: {10: 5.0, 1000: 14.0, 100_000: 5.2}, 64: {10: 5.0, 1000: 5.1, 100_000: 5.0}}
 CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "sequence": ({"16": SWEEP[16], "64": SWEEP[64]}, {}),
+    "voq": ({"16": SWEEP[16], "64": SWEEP[64]}, {}),
+    "lines": (
+        {"TDTCP": {0: 19.0, 20: 17.9}, "CUBIC": {0: 15.8, 20: 15.8}},
+        {"xlabel": "delay (us)", "ylabel": "goodput (Gb/s)", "levels": {"packet only": 10.0}},
+    ),
     "utilization": (
         SWEEP,
         {"published": PUBLISHED_8A, "tolerance": Tolerance(5), "xlabel": "VOQ (packets)"},

@@ -48,6 +48,7 @@ class Entry:
 
 FIGURES: Final = (
     Entry("sequence", "expected sequence number and VOQ length over a week, days shaded"),
+    Entry("voq", "length of the VOQ over a week, days shaded"),
     Entry("utilization", "circuit utilisation over a parameter", of_a_run=False),
     Entry("latency", "latency percentiles over a parameter", of_a_run=False),
     Entry("latency_cdf", "distribution of latency through the switch, by network"),
@@ -56,6 +57,7 @@ FIGURES: Final = (
     Entry("write_cdf", "distribution of the times in which files were written to HDFS"),
     Entry("network_bytes", "payload that each network carried"),
     Entry("bars", "one number of each run", of_a_run=False),
+    Entry("lines", "any number of runs over a parameter", of_a_run=False),
     Entry(
         "fct_uptime",
         "completion time of a transfer over the length of a day, by queue size",

@@ -44,8 +44,10 @@ class Series(_Entry):
     """Name of the file in `plans/`."""
     set: dict[str, Any] = {}
     """Values at dotted keys of the plan, for all points."""
-    vary: tuple[str, ...]
-    """Keys that take the point's value."""
+    like: str = ""
+    """Another series, which has what this one does not say."""
+    vary: tuple[str, ...] = ()
+    """Keys that take the point's value; without any, points differ in what `also` says."""
     unit: str = ""
     """Put behind x to make the plan's value."""
     x: tuple[X, ...]
@@ -168,7 +170,8 @@ class Paper:
         folder = _find(name)
         head = _read(_Head, folder / "paper.toml", _toml(folder / "paper.toml"))
         path = folder / "series.toml"
-        series = {key: _read(Series, path, value, key) for key, value in _toml(path).items()}
+        tables = _toml(path)
+        series = {key: _read(Series, path, _whole(tables, key, path), key) for key in tables}
         path = folder / "published.toml"
         groups = [
             _read(ClaimGroup, path, value, f"claims {n + 1}")
@@ -300,6 +303,16 @@ def _root() -> Path | None:
     package = Path(__file__).resolve().parents[1]
     places = (package / "papers", package.parents[1] / "papers")
     return next((place for place in places if any(place.glob("*/paper.toml"))), None)
+
+
+def _whole(tables: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:
+    """The table of a series with what it takes from another."""
+    table: Mapping[str, Any] = tables[name]
+    if "like" not in table:
+        return table
+    if table["like"] not in tables:
+        raise EtalonError(f"{path}: {name}: there is no series {table['like']} to be like")
+    return {**tables[table["like"]], **table}
 
 
 def _find(name: str) -> Path:

@@ -1,0 +1,255 @@
+"""What the paper claims about more than one number. Each function takes the results and gives the measured value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise, product
+from statistics import fmean, pstdev
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from etalon.figures.sequence import baselines
+from etalon.reproduce import Missing, Results, ratio
+from etalon.results import Run
+
+VARIANTS = ("cubic", "dctcp", "retcp", "retcpdyn", "mptcp", "tdtcp")
+WEEK, DAY, NIGHT, PACKET_DAYS = 1400, 180, 20, 6
+"""In us, and how many. Time zero is the end of the optical day; a night comes first."""
+OPTICAL = (WEEK - DAY, WEEK)
+PACKET = [(NIGHT + n * (DAY + NIGHT), (n + 1) * (DAY + NIGHT)) for n in range(PACKET_DAYS)]
+
+Span = tuple[int, int]
+Points = NDArray[np.float64]
+
+
+def _goodput(results: Results, series: str, x: str) -> float:
+    """In Gb/s."""
+    return results.metric(series, x, "goodput") / 1e9
+
+
+def _over(series: str, x: str, other: str) -> Callable[[Results], float]:
+    return ratio("goodput", (series, x), (series, other))
+
+
+tdtcp_over_cubic = _over("bw-lat", "tdtcp", "cubic")
+tdtcp_over_dctcp = _over("bw-lat", "tdtcp", "dctcp")
+tdtcp_over_mptcp = _over("bw-lat", "tdtcp", "mptcp")
+retcpdyn_over_tdtcp = _over("bw-lat", "retcpdyn", "tdtcp")
+retcp_over_cubic = _over("bw-lat", "retcp", "cubic")
+bw_only_tdtcp_over_cubic = _over("bw-only", "tdtcp", "cubic")
+bw_only_tdtcp_over_dctcp = _over("bw-only", "tdtcp", "dctcp")
+lat_only_tdtcp_over_cubic = _over("lat-only-fast", "tdtcp", "cubic")
+
+
+def _below(results: Results, series: str, order: Sequence[Sequence[str]]) -> int:
+    """Of groups of transports from fast to slow: pairs of neighbouring groups in which the first is not faster."""
+    wrong = 0
+    for fast, slow in pairwise(order):
+        for one, other in product(fast, slow):
+            wrong += _rate(results, series, one) <= _rate(results, series, other)
+    return wrong
+
+
+def _rate(results: Results, series: str, name: str) -> float:
+    """Of a transport or of one of the two lines, in Gb/s."""
+    if name not in ("optimal", "packet only"):
+        return _goodput(results, series, name)
+    optimal, packet_only = _lines(results, series)
+    return optimal if name == "optimal" else packet_only
+
+
+def _lines(results: Results, series: str) -> tuple[float, float]:
+    """Of the two lines that figures compare with, in Gb/s."""
+    lines = baselines(results.run(series, "cubic").plan.resolve(), 1, WEEK)
+    if lines is None:
+        raise Missing(f"{series} has no circuits")
+    return (
+        lines.optimal[-1] * 8 / (WEEK * 1e3),
+        lines.packet_only[-1] * 8 / (WEEK * 1e3),
+    )
+
+
+def order(results: Results) -> float:
+    """Figure 7a from top to bottom."""
+    groups = (
+        ("optimal",),
+        ("tdtcp", "retcpdyn"),
+        ("cubic", "dctcp", "retcp"),
+        ("mptcp",),
+        ("packet only",),
+    )
+    return _below(results, "bw-lat", groups)
+
+
+def bw_only_faster_than_mptcp(results: Results) -> float:
+    """Of the other transports, how many are not faster than MPTCP in figure 8a."""
+    return _below(results, "bw-only", ([x for x in VARIANTS if x != "mptcp"], ["mptcp"]))
+
+
+def bw_only_retcpdyn(results: Results) -> float:
+    """reTCP with resizing over the optimum in figure 8a."""
+    return _goodput(results, "bw-only", "retcpdyn") / _lines(results, "bw-only")[0]
+
+
+def lat_only_order(results: Results) -> float:
+    """Figure 9 from top to bottom."""
+    return _below(results, "lat-only-fast", (["cubic"], ["dctcp"], ["mptcp"]))
+
+
+def lat_only_packet_only(results: Results) -> float:
+    """The line 'packet only' over 'optimal' in figure 9."""
+    optimal, packet_only = _lines(results, "lat-only-fast")
+    return packet_only / optimal
+
+
+def _week(results: Results, series: str, x: str, column: str) -> Points:
+    """A column of the sequence graph over one week, by microsecond: the mean over the weeks of a run."""
+    return _weekly(results.run(series, x), column)
+
+
+def _weekly(run: Run, column: str) -> Points:
+    values = run.sequence[column].to_numpy()
+    if len(values) < WEEK:
+        raise Missing("no week was measured")
+    whole = values[: len(values) // WEEK * WEEK].reshape(-1, WEEK)
+    return np.asarray(whole.mean(axis=0))
+
+
+def _voq(results: Results, series: str, x: str, span: Span = (0, WEEK)) -> float:
+    """Mean length in a part of the week, in packets."""
+    return float(_week(results, series, x, "voq_packets")[slice(*span)].mean())
+
+
+def _slope(results: Results, x: str, spans: Sequence[Span]) -> float:
+    """Of the sequence graph in parts of the week, in bytes a us and flow."""
+    sent = _week(results, "bw-lat", x, "bytes")
+    # The curve is the mean over weeks that begin where the week before ended: differences are those of each.
+    return fmean((sent[end - 1] - sent[begin]) / (end - 1 - begin) for begin, end in spans)
+
+
+def cubic_packet_slope(results: Results) -> float:
+    """Slope of CUBIC in packet days over that of the optimum."""
+    return _slope(results, "cubic", PACKET) / (_lines(results, "bw-lat")[1] * 1e3 / 8 / 16)
+
+
+def cubic_optical_slope(results: Results) -> float:
+    """Slope of CUBIC in the optical day over that of the optimum."""
+    return _optical_slope(results, "cubic")
+
+
+def mptcp_optical_slope(results: Results) -> float:
+    """Slope of MPTCP in the optical day over that of the optimum."""
+    return _optical_slope(results, "mptcp")
+
+
+def _optical_slope(results: Results, x: str) -> float:
+    plan = results.run("bw-lat", x).plan
+    circuit = plan.resolve()["network"]["rdcn"]["circuit"]["rate_bps"] / 8e6 / 16  # bytes a us
+    return _slope(results, x, [OPTICAL]) / float(circuit)
+
+
+def voq_rank(results: Results) -> float:
+    """Place of TDTCP among the transports in figure 7b, from the shortest VOQ on."""
+    return _voq_rank(results, "bw-lat")
+
+
+def bw_only_voq_rank(results: Results) -> float:
+    """The same in figure 8b."""
+    return _voq_rank(results, "bw-only")
+
+
+def _voq_rank(results: Results, series: str) -> float:
+    mine = results.metric(series, "tdtcp", "voq_mean")
+    return 1 + sum(results.metric(series, x, "voq_mean") < mine for x in VARIANTS if x != "tdtcp")
+
+
+def burst(results: Results) -> float:
+    """The longest VOQ of TDTCP in the 200 us after the optical day, over its mean."""
+    return burst_length(results) / _voq(results, "bw-lat", "tdtcp")
+
+
+def burst_length(results: Results) -> float:
+    """The longest VOQ of TDTCP in the 200 us after the optical day."""
+    return float(_after_day(results, "tdtcp").max())
+
+
+def _after_day(results: Results, x: str) -> Points:
+    return _week(results, "bw-lat", x, "voq_packets")[: NIGHT + DAY]
+
+
+def cubic_voq_in_optical_day(results: Results) -> float:
+    """Mean VOQ of CUBIC in the second half of the optical day."""
+    return _voq(results, "bw-lat", "cubic", (OPTICAL[0] + DAY // 2, OPTICAL[1]))
+
+
+def cubic_voq_over_days(results: Results) -> float:
+    """Standard deviation of the packet days' mean VOQs."""
+    return pstdev(_voq(results, "bw-lat", "cubic", day) for day in PACKET)
+
+
+def mptcp_burst_and_dip(results: Results) -> float:
+    """Which of the two is not there in the 200 us after the optical day: a VOQ above the packet days' mean, one below."""
+    mean = fmean(_voq(results, "bw-lat", "mptcp", day) for day in PACKET)
+    after = _after_day(results, "mptcp")
+    top = int(after.argmax())
+    return int(after[top] <= mean) + int(after[top:].min() >= mean)
+
+
+def slow_voq_gap(results: Results) -> float:
+    """VOQ of TDTCP less that of CUBIC in figure 14a."""
+    return _voq_gap(results, "lat-only-slow")
+
+
+def fast_voq_gap(results: Results) -> float:
+    """The same in figure 14b."""
+    return _voq_gap(results, "lat-only-fast")
+
+
+def _voq_gap(results: Results, series: str) -> float:
+    return results.metric(series, "tdtcp", "voq_mean") - results.metric(series, "cubic", "voq_mean")
+
+
+def slow_retcpdyn_peak(results: Results) -> float:
+    """The longest VOQ of reTCP with resizing over CUBIC's in figure 14a."""
+    return _peaks(results, "lat-only-slow")
+
+
+def fast_retcpdyn_peak(results: Results) -> float:
+    """The same in figure 14b."""
+    return _peaks(results, "lat-only-fast")
+
+
+def _peaks(results: Results, series: str) -> float:
+    retcpdyn, cubic = (
+        float(_week(results, series, x, "voq_packets").max()) for x in ("retcpdyn", "cubic")
+    )
+    return retcpdyn / cubic
+
+
+def week(results: Results) -> float:
+    """Mean length of a week in us."""
+    return _of_days(results, "week_ns") / 1e3
+
+
+def day(results: Results) -> float:
+    """Mean length of an optical day in us."""
+    return _of_days(results, "day_ns") / 1e3
+
+
+def packet_rate(results: Results) -> float:
+    """Mean rate of the packet network while it is busy, in Gb/s."""
+    return _of_days(results, "packet_rate_bps") / 1e9
+
+
+def circuit_rate(results: Results) -> float:
+    """Mean rate of the circuit while it is busy, in Gb/s."""
+    return _of_days(results, "circuit_rate_bps") / 1e9
+
+
+def _of_days(results: Results, quantity: str) -> float:
+    row = results.run("links", "cubic").days.filter(pl.col("quantity") == quantity)
+    if row.is_empty():
+        raise Missing(f"nothing was measured of {quantity}")
+    return float(row["mean"][0])
