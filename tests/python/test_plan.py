@@ -101,6 +101,7 @@ def test_a_plan_that_says_next_to_nothing_is_the_network_of_nsdi20() -> None:
         "marking": None,
         "ece_in_advance_ns": None,
         "ack_bypass_ns": None,
+        "notify": None,
     }
     assert resolved["tdf"] == 20
     assert resolved["warmup_ns"] * 20 == resolved["duration_ns"]

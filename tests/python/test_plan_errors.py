@@ -104,6 +104,12 @@ def week(*circuits: list[int]) -> dict[str, Any]:
             {"bulk.start": "5ms", "bulk.stop": "5ms"},
             'bulk.stop: "5ms" must be later than the start at 5ms',
         ),
+        (
+            {"network.notify": {"before": "201us"}},
+            'network.notify.before: "201us" must not be longer than the shortest configuration of the schedule, '
+            "which is 200us with its night",
+        ),
+        ({"network.notify": {"lost": 1.5}}, "network.notify.lost: 1.5 must be at most 1.0"),
         # Matchings
         (
             {"schedule": week([0, 1], [0, 2])},

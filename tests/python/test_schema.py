@@ -30,6 +30,7 @@ end_when_done = true
 voq = { packets = 16, resize = { packets = 50, before = "150us" }, pairs = [{ from = 0, to = 1, packets = 8 }] }
 marking = { threshold = 5, threshold_big = 20 }
 ece = { before = "150us" }
+notify = { before = "5us", delay = "1us", jitter = "1us", lost = 0.01, each = "10ns" }
 ack_bypass = "30us"
 host = { downlink_queue = 100 }
 

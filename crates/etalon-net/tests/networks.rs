@@ -222,6 +222,7 @@ fn acknowledgements_go_around_the_switch_and_are_told_of_circuits() {
             marking: None,
             ece_in_advance: Some(Span::ZERO),
             ack_bypass: None,
+            notify: None,
         };
         let week = |source| Configuration {
             // To rack 1 only, or none.

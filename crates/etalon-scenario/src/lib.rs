@@ -19,6 +19,7 @@ mod flow;
 mod hosts;
 mod init;
 mod network;
+mod notify;
 mod pair;
 mod program;
 mod rdcn;
@@ -38,6 +39,7 @@ pub use flow::{
 pub use hosts::{HostId, Hosts};
 pub use init::{Init, InitHead, InitHost, InitProgram, Mode};
 pub use network::{Dumbbell, Network, Stage};
+pub use notify::Notify;
 pub use pair::Pair;
 pub use program::Program;
 pub use rdcn::{CircuitNetwork, Marking, PacketNetwork, PairVoq, Rdcn, Resize, VoqConfig};

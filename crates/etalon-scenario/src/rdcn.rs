@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use etalon_units::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::Pair;
+use crate::{Notify, Pair};
 
 /// The names of the planes of a reconfigurable network, by number.
 pub const PLANES: [&str; 2] = ["packet", "circuit"];
@@ -31,6 +31,9 @@ pub struct Rdcn {
     /// Packets without payload go around the switch and take this long, if set.
     #[serde(default, rename = "ack_bypass_ns")]
     pub ack_bypass: Option<Span>,
+    /// Hosts are told which network leads to which rack, if set.
+    #[serde(default)]
+    pub notify: Option<Notify>,
 }
 
 /// The packet network: an uplink and a downlink per rack around one switch with small internal queues.

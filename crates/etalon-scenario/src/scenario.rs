@@ -104,6 +104,13 @@ impl Scenario {
     }
 
     fn check_schedule(&self) -> Result<(), ScenarioError> {
+        if let Network::Rdcn(Rdcn {
+            notify: Some(notify),
+            ..
+        }) = &self.network
+        {
+            notify.check(self.schedule.as_ref())?;
+        }
         let Some(weeks) = &self.schedule else {
             return Ok(());
         };

@@ -32,7 +32,8 @@ fn rdcn() -> Value {
         "voq": {"packets": 6, "resize": {"packets": 7, "in_advance_ns": 8},
             "pairs": [{"pair": [2, 1], "packets": 9}]},
         "marking": {"threshold": 2, "threshold_big": 4},
-        "ece_in_advance_ns": 10, "ack_bypass_ns": 11}});
+        "ece_in_advance_ns": 10, "ack_bypass_ns": 11,
+        "notify": {"before_ns": 12, "delay_ns": 2, "jitter_ns": 3, "lost_ppm": 1_000_000, "each_ns": 4}}});
     let schedule = json!({"configurations": [{"sources": [1, -1, 0], "day_ns": 12, "night_ns": 0}],
         "control": {"scheduler": "solstice", "estimator": {"adu": {"report_ns": 13}}, "window_ns": 14,
             "min_day_ns": 15, "night_ns": 16, "threshold_bytes": 17, "only_big": true,
@@ -146,6 +147,16 @@ fn what_contradicts_itself_is_refused() {
             "/schedule/control/estimator",
             json!("votes"),
             "unknown variant `votes`",
+        ),
+        (
+            "/network/rdcn/notify/before_ns",
+            json!(13),
+            "hosts cannot be notified 13ns before a change: the shortest configuration lasts 12ns",
+        ),
+        (
+            "/network/rdcn/notify/lost_ppm",
+            json!(1_000_001),
+            "at most 1000000 can be lost, not 1000001",
         ),
         ("/tcp/hz", json!(0), "tcp.hz"),
         (

@@ -45,6 +45,7 @@ fn config() -> Rdcn {
         marking: None,
         ece_in_advance: None,
         ack_bypass: None,
+        notify: None,
     }
 }
 

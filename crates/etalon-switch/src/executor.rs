@@ -10,12 +10,15 @@
 //! | gate closed | the night before the day                    |
 //! | big VOQ     | tau (NSDI'20 section 5.2)                   |
 //! | near        | `ece_in_advance` (NSDI'20 section 5.3)      |
+//!
+//! Beside these, each change of the network that leads to a pair's destination (TDN, SIGCOMM'22 section 4.2) can be told to
+//! hosts, some lead before it happens.
 
 use alloc::vec::Vec;
 
 use etalon_units::{Span, Time};
 
-use crate::{Pair, Schedule};
+use crate::{Pair, Plane, Schedule};
 
 /// What the schedule switches on and off for a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,13 +60,26 @@ pub(crate) enum Step {
     Day(u32),
     /// A signal goes on.
     On(Signal, Pair),
+    /// Hosts are told which TDN leads to the pair's destination from now on, or soon.
+    Tell(Pair, Plane),
 }
 
-/// How long before a pair's day its signals go on; `None` for never.
+/// How long before a pair's day its signals go on, and before it changes hosts are told of its TDN; `None` for never.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Leads {
     pub(crate) enlarged: Option<Span>,
     pub(crate) announced: Option<Span>,
+    pub(crate) told: Option<Span>,
+}
+
+/// How a week finds a pair when it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Initial {
+    pub(crate) pair: Pair,
+    /// Signals that are on before the week's first step, a bit each: windows that reach over the roll-over.
+    pub(crate) signals: u8,
+    /// The TDN that hosts have been told by then, at that instant included.
+    pub(crate) told: Plane,
 }
 
 /// A compiled week.
@@ -72,8 +88,8 @@ pub(crate) struct Week {
     length: Span,
     /// By offset from the start of the week, from zero to the week's length inclusive, then by step.
     steps: Vec<(Span, Step)>,
-    /// Signals that are on when the week starts, before its first step: windows that reach over the roll-over.
-    initial: Vec<(Pair, Signal)>,
+    /// By pair; of those that are not there, no signal is on, and their TDN is that of the packet network.
+    initial: Vec<Initial>,
 }
 
 /// A day of a pair.
@@ -83,6 +99,7 @@ struct PairDay {
     end: Span,
     /// The night before.
     night: Span,
+    plane: Plane,
 }
 
 impl Week {
@@ -97,7 +114,14 @@ impl Week {
             steps.push((start, Step::Day(index as u32)));
             steps.push((end, Step::Night(index as u32)));
             for pair in c.matching.pairs() {
-                days.push((pair, PairDay { start, end, night }));
+                let plane = Plane::CIRCUIT;
+                let day = PairDay {
+                    start,
+                    end,
+                    night,
+                    plane,
+                };
+                days.push((pair, day));
             }
             start = end + c.night;
             night = c.night;
@@ -110,37 +134,41 @@ impl Week {
             initial: Vec::new(),
         };
         for days in days.chunk_by(|a, b| a.0 == b.0) {
-            week.add_windows(days, Signal::Circuit, |_| Span::ZERO);
-            week.add_windows(days, Signal::GateClosed, |day| day.night);
+            let mut signals = week.add_windows(days, Signal::Circuit, |_| Span::ZERO);
+            signals |= week.add_windows(days, Signal::GateClosed, |day| day.night);
             if let Some(lead) = leads.enlarged {
-                week.add_windows(days, Signal::Enlarged, |_| lead);
+                signals |= week.add_windows(days, Signal::Enlarged, |_| lead);
             }
             if let Some(lead) = leads.announced {
-                week.add_windows(days, Signal::Announced, |_| lead);
+                signals |= week.add_windows(days, Signal::Announced, |_| lead);
             }
+            let told = leads
+                .told
+                .map_or(Plane::PACKET, |lead| week.add_tells(days, lead));
+            let pair = days[0].0;
+            week.initial.push(Initial {
+                pair,
+                signals,
+                told,
+            });
         }
         week.steps.sort_unstable();
-        week.initial.sort_unstable();
         week
     }
 
-    /// Adds the windows of one signal for all days of one pair, in order of time.
+    /// Adds the windows of one signal for all days of one pair, in order of time. Its bit, if it is on when the week starts.
     fn add_windows(
         &mut self,
         days: &[(Pair, PairDay)],
         signal: Signal,
         lead: impl Fn(PairDay) -> Span,
-    ) {
-        let (Some(&(pair, first)), Some(&(_, last))) = (days.first(), days.last()) else {
-            return;
-        };
+    ) -> u8 {
+        let (pair, first) = days[0];
+        let last = days[days.len() - 1].1;
         // The end of the day before the first one lies in the previous week: `before_first` before this week's start.
         let before_first = self.length - last.end;
         let first_lead = lead(first);
         let joined = before_first + first.start <= first_lead;
-        if joined || first.start < first_lead {
-            self.initial.push((pair, signal));
-        }
         if !joined {
             let at = if first.start >= first_lead {
                 first.start - first_lead
@@ -158,6 +186,53 @@ impl Week {
                 self.steps.push((next.start - lead, Step::On(signal, pair)));
             }
         }
+        if joined || first.start < first_lead {
+            signal.bit()
+        } else {
+            0
+        }
+    }
+
+    /// Adds when hosts are told of the TDN of one pair, which has these days, in order of time: `lead` before it changes.
+    /// Returns what they have been told when the week starts.
+    fn add_tells(&mut self, days: &[(Pair, PairDay)], lead: Span) -> Plane {
+        let week = self.length.0;
+        let earlier = |at: Span| Span((at.0 + week - lead.0 % week) % week);
+        let changes = self.tdn_changes(days);
+        let mut tells: Vec<_> = changes
+            .iter()
+            .map(|&(at, tdn)| (earlier(at), tdn))
+            .collect();
+        tells.sort_unstable();
+        let pair = days[0].0;
+        let steps = tells.iter().map(|&(at, tdn)| (at, Step::Tell(pair, tdn)));
+        self.steps.extend(steps);
+        match (tells.first(), tells.last()) {
+            (Some(&(Span::ZERO, tdn)), _) | (_, Some(&(_, tdn))) => tdn,
+            _ => days[0].1.plane,
+        }
+    }
+
+    /// When the TDN of a pair with these days changes, and to which. Through a night between two days of the pair its gate stays
+    /// closed, so that no packet is carried before the second: the TDN remains that of the first.
+    fn tdn_changes(&self, days: &[(Pair, PairDay)]) -> Vec<(Span, Plane)> {
+        let mut changes = Vec::new();
+        let after = days.iter().skip(1).chain(&days[..1]);
+        for (&(_, day), &(_, next)) in days.iter().zip(after) {
+            changes.push((day.start, day.plane));
+            // After the last day comes the first of the next week.
+            let next_start = if next.start < day.end {
+                next.start + self.length
+            } else {
+                next.start
+            };
+            if next_start - day.end > next.night {
+                changes.push((day.end, Plane::PACKET));
+            }
+        }
+        let mut before = changes.last().map(|&(_, tdn)| tdn);
+        changes.retain(|&(_, tdn)| before.replace(tdn) != Some(tdn));
+        changes
     }
 }
 
@@ -167,7 +242,7 @@ pub(crate) enum Action {
     Step(Step),
     /// A week starts, with this number.
     RollOver(u64),
-    /// A week starts with this number and another schedule: set the signals to [`Executor::initial`].
+    /// A week starts with this number and another schedule: all is to be as [`Executor::initial`] says.
     Adopt(u64),
 }
 
@@ -215,8 +290,8 @@ impl Executor {
         self.week_start + self.week.length
     }
 
-    /// The signals that are on when the current week starts, in order.
-    pub(crate) fn initial(&self) -> &[(Pair, Signal)] {
+    /// How the current week finds those pairs that have a day in it, in order.
+    pub(crate) fn initial(&self) -> &[Initial] {
         &self.week.initial
     }
 

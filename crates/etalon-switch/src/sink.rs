@@ -38,9 +38,12 @@ pub trait Sink<H> {
         let _ = (now, handle);
     }
 
-    /// The plane that new packets from `pair.src` to `pair.dst` will use changes (a day of the pair starts or ends): the
-    /// place of TDTCP's notification.
-    fn plane_changed(&mut self, now: Time, pair: Pair, plane: Plane) {
-        let _ = (now, pair, plane);
+    /// The ToR of `pair.src` tells its hosts that the TDN `tdn` leads to rack `pair.dst` from [`Notify::before`](crate::Notify)
+    /// after `now` on (TDTCP, SIGCOMM'22 section 4.2); only if that is set. The number of a TDN is that of its plane.
+    ///
+    /// Hosts begin with [`Plane::PACKET`] for every rack, and what differs from that when the first week starts is told then. If a
+    /// week is adopted that does not go on as the old one would have, its roll-over is when hosts are told.
+    fn tdn_changed(&mut self, now: Time, pair: Pair, tdn: Plane) {
+        let _ = (now, pair, tdn);
     }
 }

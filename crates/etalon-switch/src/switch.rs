@@ -64,6 +64,29 @@ struct Delays {
     circuit: Span,
     up: Span,
     down: Span,
+    /// From a transition of the schedule to a delivery; none, if hosts are told of transitions.
+    transition: Span,
+}
+
+impl Delays {
+    fn of(config: &Rdcn) -> Delays {
+        let mut delays = Delays {
+            circuit: config.circuit.delay,
+            up: config.packet.up_delay,
+            down: config.packet.down_delay,
+            transition: Span::ZERO,
+        };
+        if config.notify.is_none() {
+            delays.transition = delays.passage();
+        }
+        delays
+    }
+
+    /// From entering the switch to leaving it.
+    #[inline]
+    fn passage(self) -> Span {
+        self.circuit.min(self.up + self.down)
+    }
 }
 
 impl<H: Copy> Switch<H> {
@@ -77,6 +100,7 @@ impl<H: Copy> Switch<H> {
         let leads = Leads {
             enlarged: config.voq.resize.map(|resize| resize.in_advance),
             announced: config.ece_in_advance,
+            told: config.notify.map(|notify| notify.before),
         };
         let mut switch = Switch {
             core: Core {
@@ -89,11 +113,7 @@ impl<H: Copy> Switch<H> {
             executor: Executor::new(Week::compile(schedule, leads), start),
             leads,
             racks,
-            delays: Delays {
-                circuit: config.circuit.delay,
-                up: config.packet.up_delay,
-                down: config.packet.down_delay,
-            },
+            delays: Delays::of(config),
         };
         switch.core.event_queue.set(Kind::Schedule, 0, start);
         Ok(switch)
@@ -119,8 +139,9 @@ impl<H: Copy> Switch<H> {
         self.core.event_queue.next_time()
     }
 
-    /// No packet is [delivered](Sink::deliver) before this, unless one enters: whoever waits for deliveries only, and not
-    /// for events inside, need not [`advance`](Switch::advance) until then. Not before [`next_event`](Switch::next_event).
+    /// No packet is [delivered](Sink::deliver) before this, unless one enters, and no host is [told](Sink::tdn_changed) of its TDN:
+    /// whoever waits for these only, and not for events inside, need not [`advance`](Switch::advance) until then. Not before
+    /// [`next_event`](Switch::next_event).
     #[must_use]
     #[inline]
     pub fn next_departure(&self) -> Time {
@@ -132,14 +153,14 @@ impl<H: Copy> Switch<H> {
             .min(after(Kind::DownlinkFree, down))
             .min(after(Kind::UplinkArrival, down))
             .min(after(Kind::UplinkFree, self.delays.up + down))
-            .min(after(Kind::Schedule, self.shortest_passage()))
+            .min(after(Kind::Schedule, self.delays.transition))
     }
 
     /// No packet takes less time than this from entering the switch to leaving it.
     #[must_use]
     #[inline]
     pub fn shortest_passage(&self) -> Span {
-        self.delays.circuit.min(self.delays.up + self.delays.down)
+        self.delays.passage()
     }
 
     /// A packet enters the switch.
@@ -392,24 +413,22 @@ impl<H: Copy> Switch<H> {
         self.core.event_queue.set(Kind::Schedule, 0, next);
     }
 
-    /// What leads from the present signals to those that are on when the current week starts, in order.
+    /// What leads from the present signals and TDNs to those with which the current week starts, in order.
     fn steps_to_initial(&self) -> Vec<Step> {
         let mut steps = Vec::new();
-        let mut initial = self.executor.initial();
+        let mut initial = self.executor.initial().iter().copied().peekable();
         for (pair, voq) in self.core.voqs.iter() {
-            let mut wanted = 0;
-            while let [(first, signal), rest @ ..] = initial {
-                if *first != pair {
-                    break;
-                }
-                wanted |= signal.bit();
-                initial = rest;
+            let wanted = initial.next_if(|initial| initial.pair == pair);
+            let (signals, tdn) =
+                wanted.map_or((0, Plane::PACKET), |wanted| (wanted.signals, wanted.told));
+            if tdn != voq.told() {
+                steps.push(Step::Tell(pair, tdn));
             }
-            if wanted == voq.signals() {
+            if signals == voq.signals() {
                 continue;
             }
             for signal in Signal::ALL {
-                match (voq.is_on(signal), wanted & signal.bit() != 0) {
+                match (voq.is_on(signal), signals & signal.bit() != 0) {
                     (true, false) => steps.push(Step::Off(signal, pair)),
                     (false, true) => steps.push(Step::On(signal, pair)),
                     _ => {}
@@ -426,6 +445,11 @@ impl<H: Copy> Switch<H> {
             Step::Day(day) => probe.on(now, Event::Day { day }),
             Step::Off(signal, pair) => self.switch_signal(now, signal, pair, false, sink, probe),
             Step::On(signal, pair) => self.switch_signal(now, signal, pair, true, sink, probe),
+            Step::Tell(pair, tdn) => {
+                if self.core.voqs.get_mut(pair).tell(tdn) {
+                    sink.tdn_changed(now, pair, tdn);
+                }
+            }
         }
     }
 
@@ -450,7 +474,6 @@ impl<H: Copy> Switch<H> {
                     up: on,
                 };
                 probe.on(now, circuit);
-                sink.plane_changed(now, pair, plane(on));
                 if on {
                     self.circuit.wake(now, pair.dst, &mut self.core);
                 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::executor::Signal;
 use crate::pool::{PacketId, Pool, Queue};
-use crate::{Marking, Pair, PairVoq, Rdcn};
+use crate::{Marking, Pair, PairVoq, Plane, Rdcn};
 
 /// The virtual output queue of one rack pair.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +20,8 @@ pub(crate) struct Voq {
     capacity: u32,
     /// The signals that are on, a bit each.
     signals: u8,
+    /// The TDN that hosts were told last.
+    told: Plane,
 }
 
 impl Voq {
@@ -67,6 +69,15 @@ impl Voq {
         self.signals != before
     }
 
+    pub(crate) const fn told(&self) -> Plane {
+        self.told
+    }
+
+    /// Hosts are told this TDN; false if they know.
+    pub(crate) fn tell(&mut self, tdn: Plane) -> bool {
+        core::mem::replace(&mut self.told, tdn) != tdn
+    }
+
     #[inline]
     pub(crate) fn push<H: Copy>(&mut self, pool: &mut Pool<H>, id: PacketId) {
         self.bytes += u64::from(pool.get(id).packet.bytes);
@@ -112,6 +123,7 @@ impl Voqs {
             ordinary: config.voq.packets,
             capacity: config.voq.packets,
             signals: 0,
+            told: Plane::PACKET,
         };
         let mut voqs = Voqs {
             voqs: alloc::vec![voq; racks * racks],

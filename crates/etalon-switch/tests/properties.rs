@@ -356,13 +356,15 @@ proptest! {
     fn circuits_gates_and_capacities_are_what_the_week_says(
         schedule in schedule(),
         tau in 0..60_000u64,
+        lead in prop_oneof![Just(0), 0..60_000u64],
         now in 0..400_000u64,
         // Just at, before or after a boundary, as well as anywhere.
         boundary in proptest::option::of((0..12usize, 0..3u64)),
         pair in (0..RACKS, 0..RACKS).prop_map(|(src, dst)| pair(src, dst)),
     ) {
-        let mut config = config();
+        let mut config = config_with_notify(0);
         config.voq.resize = Some(Resize { packets: 50, in_advance: Span(tau) });
+        config.notify.as_mut().unwrap().before = Span(lead);
         let (days, instants) = three_weeks(&schedule, pair);
         let week = schedule.week().as_nanos();
         let now = match boundary {
@@ -374,11 +376,19 @@ proptest! {
         let up = days.iter().any(|day| day.start <= clock && clock < day.end);
         let closed = days.iter().any(|day| day.night_before <= clock && clock < day.end);
         let weeks_of_tau = tau.min(week);
+        // What hosts know is what will be; through the night between two days of the pair the first one's network is said to lead.
+        let soon = (now + lead) % week + week;
+        let night = days.windows(2).any(|two| {
+            two[1].night_before == two[0].end && two[0].end <= soon && soon < two[1].start
+        });
+        let circuit = night || days.iter().any(|day| day.start <= soon && soon < day.end);
         let big = days.iter().any(|day| day.start <= clock + weeks_of_tau && clock < day.end);
 
         let mut bench = Bench::new(config, schedule);
         bench.run(now);
         prop_assert_eq!(bench.switch.plane(pair) == Plane::CIRCUIT, up);
+        let told = bench.told(pair).last().map_or(Plane::PACKET, |told| told.1);
+        prop_assert_eq!(told == Plane::CIRCUIT, circuit);
         prop_assert_eq!(bench.switch.voq_capacity(pair), if big { 50 } else { 16 });
         bench.send(now, 0, pair, 1000, false);
         let dequeued = bench.pick(|out| match out {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from etalon.errors import PlanError
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Dumbbell, Network
-from etalon.plan.resolve import resolve, week_ns
+from etalon.plan.resolve import resolve, shortest_configuration, week_ns
 from etalon.plan.workloads.base import MOST_FLOWS
 from etalon.units import TIME, S, rounded, shown
 
@@ -36,7 +36,8 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
         yield from _dumbbell(plan, network)
     else:
         yield from _queues(network)
-        yield from plan.schedule.problems(network)
+        wrong = list(plan.schedule.problems(network))
+        yield from wrong or _notify(plan, network)
     if not plan.workloads and not plan.program:
         yield PlanError(
             "the plan sends nothing: give at least one workload, like [[bulk]] or [[flow]] (`etalon list workloads`)",
@@ -126,6 +127,18 @@ def _queues(network: Network) -> Iterator[PlanError]:
                     key=f"network.voq.pairs.{index}.{end}",
                     value=rack,
                 )
+
+
+def _notify(plan: Experiment, network: Network) -> Iterator[PlanError]:
+    """That hosts would be told of a change before the one before it, if so; the schedule is right."""
+    shortest = shortest_configuration(plan)
+    if network.notify is not None and shortest and network.notify.before > shortest:
+        yield PlanError(
+            f"{shown(TIME.format(network.notify.before))} must not be longer than the shortest configuration of the "
+            f"schedule, which is {TIME.format(shortest)} with its night",
+            key="network.notify.before",
+            value=TIME.format(network.notify.before),
+        )
 
 
 def _dumbbell(plan: Experiment, network: Dumbbell) -> Iterator[PlanError]:

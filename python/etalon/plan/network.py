@@ -98,6 +98,22 @@ class Ece(Table):
     """How long before the day the signal begins."""
 
 
+class Notify(Table):
+    """ToR switches tell hosts which network leads to which rack (TDTCP, SIGCOMM'22 section 4.2)."""
+
+    before: Time = 5 * US
+    """How long before a change it is told; at most as long as the shortest configuration. That it is 5us is inferred: with it,
+    both the throughput and the queues that are published hold."""
+    delay: Time = 0
+    """From the ToR switch to the host."""
+    jitter: Time = 0
+    """Uniform random addition to the delay."""
+    lost: float = Field(default=0.0, ge=0, le=1)
+    """Share of notifications that do not arrive."""
+    each: Time = 0
+    """From one connection of a host that hears of it to the next."""
+
+
 def _voq(value: Any) -> Any:
     alone = isinstance(value, (int, float, str)) and not isinstance(value, bool)
     return {"packets": value} if alone else value
@@ -120,6 +136,7 @@ class Network(Table):
     voq: Annotated[Voq, BeforeValidator(_voq)] = Voq()
     marking: Marking | None = None
     ece: Ece | None = None
+    notify: Notify | None = None
     ack_bypass: Time | None = None
     """If set, segments without payload skip the switch and take this long."""
     host: Hosts = Hosts()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from etalon.plan.experiment import Experiment
-from etalon.plan.network import Dumbbell, Network, Stage
+from etalon.plan.network import Dumbbell, Network, Notify, Stage
 from etalon.plan.tcp import Tcp
 
 
@@ -47,6 +47,17 @@ def week_ns(plan: Experiment) -> int:
     return sum(c["day_ns"] + c["night_ns"] for c in week["configurations"]) if week else 0
 
 
+def shortest_configuration(plan: Experiment) -> int:
+    """Length in ns of the schedule's shortest configuration, its night included; 0 without circuits."""
+    week = _week(plan)
+    if week is None:
+        return 0
+    lengths = [c["day_ns"] + c["night_ns"] for c in week["configurations"]]
+    if control := week.get("control"):
+        lengths.append(control["min_day_ns"] + control["night_ns"])
+    return int(min(lengths))
+
+
 def _rdcn(network: Network) -> dict[str, Any]:
     packet, circuit, voq, resize = network.packet, network.circuit, network.voq, network.voq.resize
     return {
@@ -66,6 +77,17 @@ def _rdcn(network: Network) -> dict[str, Any]:
         "marking": network.marking and network.marking.model_dump(),
         "ece_in_advance_ns": network.ece.before if network.ece else None,
         "ack_bypass_ns": network.ack_bypass,
+        "notify": network.notify and _notify(network.notify),
+    }
+
+
+def _notify(notify: Notify) -> dict[str, Any]:
+    return {
+        "before_ns": notify.before,
+        "delay_ns": notify.delay,
+        "jitter_ns": notify.jitter,
+        "lost_ppm": round(notify.lost * 1_000_000),
+        "each_ns": notify.each,
     }
 
 

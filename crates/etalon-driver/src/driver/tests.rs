@@ -158,6 +158,7 @@ fn scenario() -> Scenario {
             }),
             ece_in_advance: Some(Span(20_000)),
             ack_bypass: None,
+            notify: None,
         }),
         schedule: Some(Weeks {
             first: Schedule::new(vec![day([None, Some(0)]), day([Some(1), None])]).unwrap(),

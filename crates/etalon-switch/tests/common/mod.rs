@@ -19,7 +19,7 @@ pub enum Out {
         ece: bool,
     },
     Discard(u32, Pair, DropReason),
-    Changed(Pair, Plane),
+    Told(Pair, Plane),
     Dequeued(u32),
     Event(Event),
 }
@@ -57,8 +57,8 @@ impl Sink<u32> for Log {
         self.add(now, Out::Dequeued(handle));
     }
 
-    fn plane_changed(&mut self, now: Time, pair: Pair, plane: Plane) {
-        self.add(now, Out::Changed(pair, plane));
+    fn tdn_changed(&mut self, now: Time, pair: Pair, tdn: Plane) {
+        self.add(now, Out::Told(pair, tdn));
     }
 }
 
@@ -143,6 +143,14 @@ impl Bench {
         })
     }
 
+    /// The TDNs that hosts were told for `pair`.
+    pub fn told(&self, pair: Pair) -> Vec<(u64, Plane)> {
+        self.pick(|out| match out {
+            Out::Told(p, tdn) if p == pair => Some(tdn),
+            _ => None,
+        })
+    }
+
     /// When the circuit of `pair` came up and went down.
     pub fn circuits(&self, pair: Pair) -> Vec<(u64, bool)> {
         self.pick(|out| match out {
@@ -184,6 +192,22 @@ pub fn config() -> Rdcn {
         marking: None,
         ece_in_advance: None,
         ack_bypass: None,
+        notify: None,
+    }
+}
+
+/// The same, with hosts that are told of changes so many microseconds before.
+pub fn config_with_notify(before: u64) -> Rdcn {
+    let notify = Notify {
+        before: Span::from_micros(before),
+        delay: Span::ZERO,
+        jitter: Span::ZERO,
+        lost: 0,
+        each: Span::ZERO,
+    };
+    Rdcn {
+        notify: Some(notify),
+        ..config()
     }
 }
 
