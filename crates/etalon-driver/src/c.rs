@@ -32,6 +32,21 @@ pub struct CPacket {
     pub flags: u16,
 }
 
+etalon_scenario::layout!(CPacket {
+    handle,
+    dst,
+    bytes,
+    seq,
+    ack,
+    cwnd,
+    ssthresh,
+    srtt_us,
+    sport,
+    dport,
+    payload,
+    flags,
+});
+
 /// The IP header allows CE.
 pub const PACKET_ECT: u16 = 1;
 /// It is a TCP segment.

@@ -29,6 +29,18 @@ pub struct Record {
     pub e: u64,
 }
 
+etalon_scenario::layout!(Record {
+    time,
+    kind,
+    a,
+    src,
+    dst,
+    b,
+    c,
+    d,
+    e,
+});
+
 impl Record {
     /// The record's bytes.
     #[must_use]

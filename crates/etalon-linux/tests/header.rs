@@ -3,13 +3,13 @@
 //! `ETALON_WRITE_HEADER=1 cargo test -p etalon-linux --test header` writes it anew.
 
 use std::fmt::Write as _;
-use std::mem::{offset_of, size_of};
+use std::mem::size_of;
 use std::path::{Path, PathBuf};
 
 use cbindgen::{Builder, Config, EnumConfig, ExportConfig, Language, RenameRule, Style};
 use etalon_driver::CPacket;
 use etalon_events::{Counter, Event, Record};
-use etalon_scenario::{CFlow, CInfo, InitHead, InitHost, InitProgram, address};
+use etalon_scenario::{CFlow, CInfo, InitHead, InitHost, InitProgram, Layout, address};
 
 /// What is declared: types, constants and functions.
 const SOURCES: [&str; 6] = [
@@ -68,17 +68,15 @@ const HEAD: &str = "\
 ";
 
 /// Appends assertions that a struct of C is laid out as one of Rust.
-macro_rules! layout {
-    ($to:expr, $name:literal, $type:ident { $($field:ident),* }) => {{
-        // Every field is named here.
-        let _ = |value: $type| { let $type { $($field: _),* } = value; };
-        let _ = writeln!($to, "static_assert(sizeof(struct {}) == {});", $name, size_of::<$type>());
-        $(let _ = writeln!(
-            $to,
-            "static_assert(offsetof(struct {}, {}) == {});",
-            $name, stringify!($field), offset_of!($type, $field)
-        );)*
-    }};
+fn assert_layout<T: Layout>(say: &mut String, name: &str) {
+    let size = size_of::<T>();
+    let _ = writeln!(say, "static_assert(sizeof(struct {name}) == {size});");
+    for (field, offset) in T::FIELDS {
+        let _ = writeln!(
+            say,
+            "static_assert(offsetof(struct {name}, {field}) == {offset});"
+        );
+    }
 }
 
 fn root() -> PathBuf {
@@ -146,98 +144,13 @@ fn header() -> String {
         estimator.ip().to_bits()
     );
     let _ = writeln!(say, "#define ETALON_ESTIMATOR_PORT {}\n", estimator.port());
-    layout!(
-        say,
-        "etalon_info",
-        CInfo {
-            racks,
-            hosts,
-            mtu,
-            flows,
-            pacing
-        }
-    );
-    layout!(
-        say,
-        "etalon_flow",
-        CFlow {
-            src,
-            dst,
-            connect,
-            start,
-            stop,
-            bytes,
-            cc
-        }
-    );
-    layout!(
-        say,
-        "etalon_packet",
-        CPacket {
-            handle,
-            dst,
-            bytes,
-            seq,
-            ack,
-            cwnd,
-            ssthresh,
-            srtt_us,
-            sport,
-            dport,
-            payload,
-            flags
-        }
-    );
-    layout!(
-        say,
-        "etalon_record",
-        Record {
-            time,
-            kind,
-            a,
-            src,
-            dst,
-            b,
-            c,
-            d,
-            e
-        }
-    );
-    layout!(
-        say,
-        "etalon_init",
-        InitHead {
-            mode,
-            mtu,
-            initcwnd,
-            rto_min_ms,
-            hosts,
-            programs,
-            sysctls,
-            files,
-            variables,
-            folder
-        }
-    );
-    layout!(
-        say,
-        "etalon_init_host",
-        InitHost {
-            rack,
-            number,
-            address,
-            control
-        }
-    );
-    layout!(
-        say,
-        "etalon_init_program",
-        InitProgram {
-            start,
-            host,
-            arguments
-        }
-    );
+    assert_layout::<CInfo>(say, "etalon_info");
+    assert_layout::<CFlow>(say, "etalon_flow");
+    assert_layout::<CPacket>(say, "etalon_packet");
+    assert_layout::<Record>(say, "etalon_record");
+    assert_layout::<InitHead>(say, "etalon_init");
+    assert_layout::<InitHost>(say, "etalon_init_host");
+    assert_layout::<InitProgram>(say, "etalon_init_program");
     text.push_str("\n#endif\n");
     text
 }

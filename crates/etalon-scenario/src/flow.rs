@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::Pair;
 use crate::check::{ScenarioError, ensure};
 use crate::hosts::{HostId, Hosts};
+use crate::layout;
 
 /// The port of the flows' servers.
 pub const SERVER_PORT: u16 = 5001;
@@ -42,7 +43,7 @@ pub fn flow_of_ports(ports: (u16, u16)) -> Option<(u16, bool)> {
 }
 
 /// One flow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flow {
@@ -142,6 +143,16 @@ pub struct CFlow {
     /// The kernel's name of its congestion control.
     pub cc: [c_char; 16],
 }
+
+layout!(CFlow {
+    src,
+    dst,
+    connect,
+    start,
+    stop,
+    bytes,
+    cc,
+});
 
 impl Flow {
     /// The flow as C makes it; what is longer than [`CC_NAME_MAX`] is cut.

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use crate::address;
 use crate::check::{ScenarioError, ensure};
+use crate::layout;
 use crate::{HostId, Scenario};
 
 /// What the kernel runs besides the flows.
@@ -50,6 +51,19 @@ pub struct InitHead {
     pub folder: u32,
 }
 
+layout!(InitHead {
+    mode,
+    mtu,
+    initcwnd,
+    rto_min_ms,
+    hosts,
+    programs,
+    sysctls,
+    files,
+    variables,
+    folder,
+});
+
 /// A program: what follows its arguments is the next one's.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +75,12 @@ pub struct InitProgram {
     /// Number of its arguments, itself included.
     pub arguments: u32,
 }
+
+layout!(InitProgram {
+    start,
+    host,
+    arguments,
+});
 
 /// A host, `r<rack>h<number>`.
 #[repr(C)]
@@ -75,6 +95,13 @@ pub struct InitHost {
     /// Its address on the control network; zeros without one.
     pub control: [u8; 4],
 }
+
+layout!(InitHost {
+    rack,
+    number,
+    address,
+    control,
+});
 
 /// The settings that a scenario has on Linux.
 #[derive(Clone, Debug, Default)]

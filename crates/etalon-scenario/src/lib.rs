@@ -18,6 +18,7 @@ mod dfsio;
 mod flow;
 mod hosts;
 mod init;
+mod layout;
 mod network;
 mod notify;
 mod pair;
@@ -32,12 +33,10 @@ mod weeks;
 
 pub use check::ScenarioError;
 pub use dfsio::{Dfsio, Placement};
-pub use flow::{
-    CC_NAME_MAX, CFlow, FIRST_CLIENT_PORT, Flow, MOST_PORTS, SERVER_PORT, client_port,
-    flow_of_ports,
-};
+pub use flow::*;
 pub use hosts::{HostId, Hosts};
 pub use init::{Init, InitHead, InitHost, InitProgram, Mode};
+pub use layout::Layout;
 pub use network::{Dumbbell, Network, Stage};
 pub use notify::Notify;
 pub use pair::Pair;

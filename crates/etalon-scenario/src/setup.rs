@@ -9,6 +9,7 @@ use etalon_units::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
+use crate::layout;
 use crate::{CC_NAME_MAX, Scenario};
 
 /// The descriptor that the kernel reads its setup from.
@@ -38,6 +39,14 @@ pub struct CInfo {
     /// Whether senders pace.
     pub pacing: u32,
 }
+
+layout!(CInfo {
+    racks,
+    hosts,
+    mtu,
+    flows,
+    pacing,
+});
 
 impl From<&Scenario> for CInfo {
     fn from(scenario: &Scenario) -> CInfo {

@@ -226,11 +226,10 @@ impl Job {
             dst_host: to.1,
             cc: self.plan.cc.clone(),
             cc_params: self.plan.cc_params.clone(),
-            connect: None,
             start: now,
-            stop: None,
             bytes: Some(REQUEST + block.bytes),
             class: self.plan.class.clone(),
+            ..Flow::default()
         };
         let flow = network.connect(now, self.number, Role { writer, hop }, flow);
         block.hops[usize::from(hop)] = Some(Hop {

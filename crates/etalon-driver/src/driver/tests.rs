@@ -1,5 +1,3 @@
-use alloc::collections::BTreeMap;
-use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
@@ -178,17 +176,9 @@ fn scenario() -> Scenario {
             pacing: false,
         },
         flows: vec![Flow {
-            src_rack: 0,
-            src_host: 0,
             dst_rack: 1,
-            dst_host: 0,
             cc: "cubic".into(),
-            cc_params: BTreeMap::new(),
-            connect: None,
-            start: Time(0),
-            stop: None,
-            bytes: None,
-            class: String::new(),
+            ..Flow::default()
         }],
         programs: vec![],
         dfsio: vec![],

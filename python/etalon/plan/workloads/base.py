@@ -124,6 +124,10 @@ class Workload(Table):
                 value=self.connect,
             )
 
+    def carried(self) -> dict[str, Any]:
+        """What carries flows, as the core takes it."""
+        return {"cc": self.cc, "cc_params": dict(self.params)}
+
     def one(
         self,
         src: HostId,
@@ -139,8 +143,7 @@ class Workload(Table):
             "src_host": src[1],
             "dst_rack": dst[0],
             "dst_host": dst[1],
-            "cc": self.cc,
-            "cc_params": dict(self.params),
+            **self.carried(),
             "start_ns": self.start if start is None else start,
             "stop_ns": stop,
             "bytes": size,

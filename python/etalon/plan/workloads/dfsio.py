@@ -57,8 +57,7 @@ class Dfsio(Workload):
             "placement": {"rehdfs": {"rotate_ns": self.rotate}}
             if self.placement == "rehdfs"
             else self.placement,
-            "cc": self.cc,
-            "cc_params": dict(self.params),
+            **self.carried(),
             "class": self.flow_class,
         }
 
