@@ -162,6 +162,10 @@ struct etalon_flow {
    * The kernel's name of its congestion control.
    */
   char cc[16];
+  /**
+   * What carries it: 0 TCP, 1 TDTCP, 2 MPTCP.
+   */
+  uint32_t transport;
 };
 
 /**
@@ -483,7 +487,7 @@ static_assert(offsetof(struct etalon_info, hosts) == 4);
 static_assert(offsetof(struct etalon_info, mtu) == 8);
 static_assert(offsetof(struct etalon_info, flows) == 12);
 static_assert(offsetof(struct etalon_info, pacing) == 16);
-static_assert(sizeof(struct etalon_flow) == 56);
+static_assert(sizeof(struct etalon_flow) == 64);
 static_assert(offsetof(struct etalon_flow, src) == 0);
 static_assert(offsetof(struct etalon_flow, dst) == 4);
 static_assert(offsetof(struct etalon_flow, connect) == 8);
@@ -491,6 +495,7 @@ static_assert(offsetof(struct etalon_flow, start) == 16);
 static_assert(offsetof(struct etalon_flow, stop) == 24);
 static_assert(offsetof(struct etalon_flow, bytes) == 32);
 static_assert(offsetof(struct etalon_flow, cc) == 40);
+static_assert(offsetof(struct etalon_flow, transport) == 56);
 static_assert(sizeof(struct etalon_packet) == 48);
 static_assert(offsetof(struct etalon_packet, handle) == 0);
 static_assert(offsetof(struct etalon_packet, dst) == 8);

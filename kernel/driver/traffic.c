@@ -476,8 +476,13 @@ int etalon_traffic_start(void)
 		etalon_log_failure("the kernel has no memory for %u flows", flow_count);
 		return -ENOMEM;
 	}
-	for (i = 0; i < flow_count; i++)
+	for (i = 0; i < flow_count; i++) {
 		flow_init(&flows[i], i);
+		if (flows[i].plan.transport) {
+			etalon_log_failure("flow %u: the kernel's flows are TCP only", i);
+			return -EPROTONOSUPPORT;
+		}
+	}
 	ret = find_congestion_controls();
 	if (ret)
 		return ret;

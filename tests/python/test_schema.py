@@ -46,6 +46,7 @@ connect = "1ms"
 stop = "50ms"
 cc = "cubic"
 params = { beta = 0.7 }
+transport = "tdtcp"
 class = "long"
 
 [[dfsio]]

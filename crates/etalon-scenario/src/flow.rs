@@ -42,6 +42,20 @@ pub fn flow_of_ports(ports: (u16, u16)) -> Option<(u16, bool)> {
     Some((client.checked_sub(FIRST_CLIENT_PORT)?, to_server))
 }
 
+/// What carries a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Transport {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// Time-division TCP (SIGCOMM'22).
+    Tdtcp,
+    /// Multipath TCP (RFC 8684).
+    Mptcp,
+}
+
 /// One flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,6 +74,9 @@ pub struct Flow {
     /// The congestion control's parameters.
     #[serde(default)]
     pub cc_params: BTreeMap<String, f64>,
+    /// What carries it.
+    #[serde(default)]
+    pub transport: Transport,
     /// When its client connects, not after the start; none for when it starts.
     #[serde(default, rename = "connect_ns")]
     pub connect: Option<Time>,
@@ -142,6 +159,8 @@ pub struct CFlow {
     pub bytes: u64,
     /// The kernel's name of its congestion control.
     pub cc: [c_char; 16],
+    /// What carries it: 0 TCP, 1 TDTCP, 2 MPTCP.
+    pub transport: u32,
 }
 
 layout!(CFlow {
@@ -152,6 +171,7 @@ layout!(CFlow {
     stop,
     bytes,
     cc,
+    transport,
 });
 
 impl Flow {
@@ -170,6 +190,7 @@ impl Flow {
             stop: self.stop.map_or(u64::MAX, |time| time.0),
             bytes: self.bytes.unwrap_or(u64::MAX),
             cc,
+            transport: self.transport as u32,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! open at a time and not all that a plan has.
 
 use etalon_measure::{Counters, FlowFacts};
-use etalon_scenario::{Flow, Scenario, ScenarioError};
+use etalon_scenario::{Flow, Scenario, ScenarioError, Transport};
 use etalon_tcp::{Config, Connection, ConnectionState, cc};
 use etalon_units::Time;
 use rand_chacha::ChaCha8Rng;
@@ -63,6 +63,12 @@ impl Flows {
             rng,
         };
         for (index, flow) in plan.flows.iter().enumerate() {
+            if flow.transport != Transport::Tcp {
+                let name = format!("{:?}", flow.transport).to_lowercase();
+                return Err(ScenarioError(format!(
+                    "flow {index}: the simulator has no {name}"
+                )));
+            }
             let same = index.checked_sub(1).filter(|&before| {
                 let before = &plan.flows[before];
                 before.cc == flow.cc && before.cc_params == flow.cc_params

@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints
 
@@ -83,6 +83,8 @@ class Workload(Table):
     """Congestion control: see `etalon list cc`."""
     params: dict[str, int | float] = Field(default_factory=dict)
     """Parameters of the congestion control."""
+    transport: Literal["tcp", "tdtcp", "mptcp"] = "tcp"
+    """What carries flows."""
     flow_class: FlowClass = Field(default="", alias="class")
     """Completion times are given for each class of flows."""
     start: Time = 0
@@ -126,7 +128,10 @@ class Workload(Table):
 
     def carried(self) -> dict[str, Any]:
         """What carries flows, as the core takes it."""
-        return {"cc": self.cc, "cc_params": dict(self.params)}
+        carried: dict[str, Any] = {"cc": self.cc, "cc_params": dict(self.params)}
+        if self.transport != "tcp":
+            carried["transport"] = self.transport
+        return carried
 
     def one(
         self,
