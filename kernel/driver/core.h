@@ -28,6 +28,26 @@
 #define ETALON_CLIENT_PORT 40001
 
 /**
+ * A flow is TDTCP's.
+ */
+#define ETALON_TRANSPORT_TDTCP 1
+
+/**
+ * A flow is MPTCP's.
+ */
+#define ETALON_TRANSPORT_MPTCP 2
+
+/**
+ * MPTCP gives data to the subflow of the active TDN.
+ */
+#define ETALON_MPTCP_TDM 1
+
+/**
+ * MPTCP's subflows send ACKs while their TDN is active.
+ */
+#define ETALON_MPTCP_PINNED 2
+
+/**
  * The descriptor that the kernel reads its setup from.
  */
 #define ETALON_SETUP_FD 3
@@ -163,9 +183,29 @@ struct etalon_flow {
    */
   char cc[16];
   /**
-   * What carries it: 0 TCP, 1 TDTCP, 2 MPTCP.
+   * What carries it: 0 for TCP, else `TRANSPORT_TDTCP` or `TRANSPORT_MPTCP`.
    */
   uint32_t transport;
+  /**
+   * The value of the socket option `TCP_TDTCP`: the number of TDNs and TDTCP's switches; 0 for other transports.
+   */
+  uint32_t tdtcp;
+  /**
+   * MPTCP's subflows; 0 for other transports.
+   */
+  uint32_t subflows;
+  /**
+   * MPTCP's switches: `MPTCP_TDM`, `MPTCP_PINNED`.
+   */
+  uint32_t mptcp;
+  /**
+   * When the client's end stops to be one of TDTCP; 2^64 - 1 for never.
+   */
+  uint64_t downgrade;
+  /**
+   * The value of the socket option `TCP_TDTCP_CC`: a congestion control for each TDN; empty if all have that of the flow.
+   */
+  char tdn_cc[64];
 };
 
 /**
@@ -487,7 +527,7 @@ static_assert(offsetof(struct etalon_info, hosts) == 4);
 static_assert(offsetof(struct etalon_info, mtu) == 8);
 static_assert(offsetof(struct etalon_info, flows) == 12);
 static_assert(offsetof(struct etalon_info, pacing) == 16);
-static_assert(sizeof(struct etalon_flow) == 64);
+static_assert(sizeof(struct etalon_flow) == 144);
 static_assert(offsetof(struct etalon_flow, src) == 0);
 static_assert(offsetof(struct etalon_flow, dst) == 4);
 static_assert(offsetof(struct etalon_flow, connect) == 8);
@@ -496,6 +536,11 @@ static_assert(offsetof(struct etalon_flow, stop) == 24);
 static_assert(offsetof(struct etalon_flow, bytes) == 32);
 static_assert(offsetof(struct etalon_flow, cc) == 40);
 static_assert(offsetof(struct etalon_flow, transport) == 56);
+static_assert(offsetof(struct etalon_flow, tdtcp) == 60);
+static_assert(offsetof(struct etalon_flow, subflows) == 64);
+static_assert(offsetof(struct etalon_flow, mptcp) == 68);
+static_assert(offsetof(struct etalon_flow, downgrade) == 72);
+static_assert(offsetof(struct etalon_flow, tdn_cc) == 80);
 static_assert(sizeof(struct etalon_packet) == 48);
 static_assert(offsetof(struct etalon_packet, handle) == 0);
 static_assert(offsetof(struct etalon_packet, dst) == 8);

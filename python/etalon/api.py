@@ -109,13 +109,18 @@ def _checked(net: Network, values: dict[str, Any]) -> Schedule:
 def bulk(
     src: int,
     dst: int,
-    cc: str = "cubic",
+    cc: str | Sequence[str] = "cubic",
     flows: int | None = None,
     start: str = "0s",
     stop: str | None = None,
+    transport: str | Mapping[str, Any] = "tcp",
     **cc_params: float,
 ) -> Bulk:
-    """Flows without end from rack `src` to rack `dst`; further keywords are parameters of the congestion control."""
+    """Flows without end from rack `src` to rack `dst`; further keywords are parameters of the congestion control.
+
+    >>> bulk(0, 1, transport="tdtcp")
+    >>> bulk(0, 1, ["cubic", "dctcp"], transport={"kind": "tdtcp", "relaxed": False})
+    """
     given = {
         "from": src,
         "to": dst,
@@ -123,6 +128,7 @@ def bulk(
         "flows": flows,
         "start": start,
         "stop": stop,
+        "transport": transport,
         "params": cc_params,
     }
     return build(
@@ -131,10 +137,24 @@ def bulk(
 
 
 def flow(
-    src: str, dst: str, size: str, start: str = "0s", cc: str = "cubic", **cc_params: float
+    src: str,
+    dst: str,
+    size: str,
+    start: str = "0s",
+    cc: str | Sequence[str] = "cubic",
+    transport: str | Mapping[str, Any] = "tcp",
+    **cc_params: float,
 ) -> Flow:
     """One flow of `size` between two hosts, written "r0h3" (rack 0, host 3)."""
-    given = {"from": src, "to": dst, "size": size, "start": start, "cc": cc, "params": cc_params}
+    given = {
+        "from": src,
+        "to": dst,
+        "size": size,
+        "start": start,
+        "cc": cc,
+        "transport": transport,
+        "params": cc_params,
+    }
     return build(Flow, given, under="flow")
 
 

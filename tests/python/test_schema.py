@@ -46,11 +46,17 @@ connect = "1ms"
 stop = "50ms"
 cc = "cubic"
 params = { beta = 0.7 }
-transport = "tdtcp"
+transport = { kind = "tdtcp", downgrade_at = "40ms" }
 class = "long"
+
+[[bulk]]
+from = 0
+to = 2
+transport = "mptcp"
 
 [[dfsio]]
 writers = 1
+transport = "tdtcp"
 placement = "rehdfs"
 rotate = "1s"
 

@@ -12,8 +12,9 @@ use etalon_events::{Counter, Event, Record};
 use etalon_scenario::{CFlow, CInfo, InitHead, InitHost, InitProgram, Layout, address};
 
 /// What is declared: types, constants and functions.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     "crates/etalon-scenario/src/flow.rs",
+    "crates/etalon-scenario/src/transport.rs",
     "crates/etalon-scenario/src/setup.rs",
     "crates/etalon-scenario/src/init.rs",
     "crates/etalon-driver/src/c.rs",
@@ -22,7 +23,7 @@ const SOURCES: [&str; 6] = [
 ];
 
 /// Names in Rust and in C.
-const NAMES: [(&str, &str); 21] = [
+const NAMES: [(&str, &str); 25] = [
     ("Core", "etalon_core"),
     ("CInfo", "etalon_info"),
     ("CFlow", "etalon_flow"),
@@ -35,6 +36,10 @@ const NAMES: [(&str, &str); 21] = [
     ("Mode", "etalon_mode"),
     ("SERVER_PORT", "ETALON_SERVER_PORT"),
     ("FIRST_CLIENT_PORT", "ETALON_CLIENT_PORT"),
+    ("TRANSPORT_TDTCP", "ETALON_TRANSPORT_TDTCP"),
+    ("TRANSPORT_MPTCP", "ETALON_TRANSPORT_MPTCP"),
+    ("MPTCP_TDM", "ETALON_MPTCP_TDM"),
+    ("MPTCP_PINNED", "ETALON_MPTCP_PINNED"),
     ("SETUP_FD", "ETALON_SETUP_FD"),
     ("LOG_FD", "ETALON_LOG_FD"),
     ("DATA_MAX", "ETALON_DATA_MAX"),

@@ -7,6 +7,7 @@ use etalon_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
+use crate::transport::Transport;
 
 /// A job of tasks that each write a file to HDFS, all at once: the write test of DFSIO.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +34,9 @@ pub struct Dfsio {
     /// The congestion control's parameters.
     #[serde(default)]
     pub cc_params: BTreeMap<String, f64>,
+    /// What carries its connections.
+    #[serde(default)]
+    pub transport: Transport,
     /// Class of the connections.
     #[serde(default)]
     pub class: String,
@@ -54,7 +58,7 @@ pub enum Placement {
 }
 
 impl Dfsio {
-    pub(crate) fn check(&self, index: usize) -> Result<(), ScenarioError> {
+    pub(crate) fn check(&self, index: usize, tdns: usize) -> Result<(), ScenarioError> {
         let lengths = [self.file_bytes, self.block_bytes, self.packet_bytes];
         ensure!(
             !lengths.contains(&0) && self.writers > 0 && self.window_packets > 0,
@@ -67,6 +71,6 @@ impl Dfsio {
             self.placement != never,
             "job {index}: the mapping of racks needs some time"
         );
-        Ok(())
+        self.transport.check(format_args!("job {index}"), tdns)
     }
 }

@@ -11,6 +11,7 @@ use crate::Pair;
 use crate::check::{ScenarioError, ensure};
 use crate::hosts::{HostId, Hosts};
 use crate::layout;
+use crate::transport::{Numbers, Transport};
 
 /// The port of the flows' servers.
 pub const SERVER_PORT: u16 = 5001;
@@ -40,20 +41,6 @@ pub fn flow_of_ports(ports: (u16, u16)) -> Option<(u16, bool)> {
         _ => return None,
     };
     Some((client.checked_sub(FIRST_CLIENT_PORT)?, to_server))
-}
-
-/// What carries a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Transport {
-    /// TCP.
-    #[default]
-    Tcp,
-    /// Time-division TCP (SIGCOMM'22).
-    Tdtcp,
-    /// Multipath TCP (RFC 8684).
-    Mptcp,
 }
 
 /// One flow.
@@ -122,7 +109,12 @@ impl Flow {
         HostId::new(self.dst_rack, self.dst_host)
     }
 
-    pub(crate) fn check(&self, index: usize, hosts: &Hosts) -> Result<(), ScenarioError> {
+    pub(crate) fn check(
+        &self,
+        index: usize,
+        hosts: &Hosts,
+        tdns: usize,
+    ) -> Result<(), ScenarioError> {
         let who = format_args!("flow {index}");
         hosts.check_host(who, self.src())?;
         hosts.check_host(who, self.dst())?;
@@ -137,7 +129,7 @@ impl Flow {
             self.connects() <= self.start,
             "flow {index} starts before it connects"
         );
-        Ok(())
+        self.transport.check(who, tdns)
     }
 }
 
@@ -159,8 +151,18 @@ pub struct CFlow {
     pub bytes: u64,
     /// The kernel's name of its congestion control.
     pub cc: [c_char; 16],
-    /// What carries it: 0 TCP, 1 TDTCP, 2 MPTCP.
+    /// What carries it: 0 for TCP, else `TRANSPORT_TDTCP` or `TRANSPORT_MPTCP`.
     pub transport: u32,
+    /// The value of the socket option `TCP_TDTCP`: the number of TDNs and TDTCP's switches; 0 for other transports.
+    pub tdtcp: u32,
+    /// MPTCP's subflows; 0 for other transports.
+    pub subflows: u32,
+    /// MPTCP's switches: `MPTCP_TDM`, `MPTCP_PINNED`.
+    pub mptcp: u32,
+    /// When the client's end stops to be one of TDTCP; 2^64 - 1 for never.
+    pub downgrade: u64,
+    /// The value of the socket option `TCP_TDTCP_CC`: a congestion control for each TDN; empty if all have that of the flow.
+    pub tdn_cc: [c_char; 64],
 }
 
 layout!(CFlow {
@@ -172,16 +174,27 @@ layout!(CFlow {
     bytes,
     cc,
     transport,
+    tdtcp,
+    subflows,
+    mptcp,
+    downgrade,
+    tdn_cc,
 });
 
 impl Flow {
-    /// The flow as C makes it; what is longer than [`CC_NAME_MAX`] is cut.
+    /// The flow as C makes it, in a network of `tdns` TDNs; names of congestion controls for which there is no room are cut.
     #[must_use]
-    pub fn to_c(&self, hosts: &Hosts) -> CFlow {
-        let mut cc = [0; CC_NAME_MAX + 1];
-        for (to, from) in cc[..CC_NAME_MAX].iter_mut().zip(self.cc.bytes()) {
-            *to = from as c_char;
-        }
+    pub fn to_c(&self, hosts: &Hosts, tdns: usize) -> CFlow {
+        let (downgrade, controls) = match &self.transport {
+            Transport::Tdtcp(tdtcp) => (tdtcp.downgrade_at, &tdtcp.cc[..]),
+            _ => (None, &[][..]),
+        };
+        let Numbers {
+            transport,
+            tdtcp,
+            subflows,
+            mptcp,
+        } = self.transport.numbers(tdns);
         CFlow {
             src: hosts.index(self.src()),
             dst: hosts.index(self.dst()),
@@ -189,10 +202,24 @@ impl Flow {
             start: self.start.0,
             stop: self.stop.map_or(u64::MAX, |time| time.0),
             bytes: self.bytes.unwrap_or(u64::MAX),
-            cc,
-            transport: self.transport as u32,
+            cc: c_text(self.cc.bytes()),
+            transport,
+            tdtcp,
+            subflows,
+            mptcp,
+            downgrade: downgrade.map_or(u64::MAX, |time| time.0),
+            tdn_cc: c_text(controls.join(",").bytes()),
         }
     }
+}
+
+/// The first N - 1 bytes of a text, and zeros.
+fn c_text<const N: usize>(text: impl Iterator<Item = u8>) -> [c_char; N] {
+    let mut c = [0; N];
+    for (to, from) in c[..N - 1].iter_mut().zip(text) {
+        *to = from as c_char;
+    }
+    c
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ mod scenario;
 mod schedule;
 mod setup;
 mod tcp;
+mod transport;
 mod weeks;
 
 pub use check::ScenarioError;
@@ -49,4 +50,5 @@ pub use scenario::{Measure, Scenario};
 pub use schedule::{Configuration, Matching, Schedule, ScheduleError};
 pub use setup::{CInfo, Capture, LOG_FD, SETUP_FD, Setup};
 pub use tcp::Tcp;
+pub use transport::*;
 pub use weeks::{Control, Estimator, Weeks};

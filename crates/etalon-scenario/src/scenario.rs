@@ -91,11 +91,12 @@ impl Scenario {
         self.network.check(&self.hosts)?;
         self.check_schedule()?;
         self.tcp.check()?;
+        let tdns = self.tdns();
         for (index, flow) in self.flows.iter().enumerate() {
-            flow.check(index, &self.hosts)?;
+            flow.check(index, &self.hosts, tdns)?;
         }
         for (index, job) in self.dfsio.iter().enumerate() {
-            job.check(index)?;
+            job.check(index, tdns)?;
         }
         for (index, program) in self.programs.iter().enumerate() {
             program.check(index, &self.hosts)?;
@@ -124,6 +125,12 @@ impl Scenario {
             "the schedule is for {schedule} racks, the network has {racks}"
         );
         Ok(())
+    }
+
+    /// How many networks lead from rack to rack, in turn: TDNs are numbered from 0, the packet network, to below this.
+    #[must_use]
+    pub fn tdns(&self) -> usize {
+        self.network.planes().len()
     }
 
     /// The start of measurement.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// All that a scenario can say, but for the kind of its network.
-fn scenario(network: &Value, schedule: &Value, racks: u16) -> Value {
+fn scenario(network: &Value, schedule: &Value, transport: &Value, racks: u16) -> Value {
     json!({"seed": 1, "tdf": 3, "duration_ns": 400_000, "warmup_ns": 1000,
         "hosts": {"racks": racks, "per_rack": 2, "mtu": 9000,
             "rate_bps": 40_000_000_000u64, "delay_ns": 1000, "jitter_ns": 500, "downlink_packets": 7},
@@ -17,7 +17,7 @@ fn scenario(network: &Value, schedule: &Value, racks: u16) -> Value {
             "receive_buffer_bytes": 65_536, "max_receive_buffer_bytes": 3 << 20,
             "sack": true, "timestamps": true, "ecn": false, "pacing": false},
         "flows": [{"src_rack": 0, "src_host": 1, "dst_rack": 1, "dst_host": 0, "cc": "cubic",
-            "cc_params": {"beta": 0.7}, "connect_ns": 5, "start_ns": 10, "stop_ns": 20, "bytes": 1000, "class": "small"}],
+            "cc_params": {"beta": 0.7}, "transport": transport, "connect_ns": 5, "start_ns": 10, "stop_ns": 20, "bytes": 1000, "class": "small"}],
         "programs": [{"rack": 1, "host": 1, "command": ["echo", "two words", ""], "start_ns": 7}],
         "dfsio": [{"start_ns": 0, "writers": 3, "file_bytes": 3, "block_bytes": 2, "packet_bytes": 1,
             "window_packets": 2, "placement": {"rehdfs": {"rotate_ns": 9}}, "cc": "reno"}],
@@ -38,14 +38,16 @@ fn rdcn() -> Value {
         "control": {"scheduler": "solstice", "estimator": {"adu": {"report_ns": 13}}, "window_ns": 14,
             "min_day_ns": 15, "night_ns": 16, "threshold_bytes": 17, "only_big": true,
             "compute_ns": 18, "interval_ns": 19}});
-    scenario(&network, &schedule, 3)
+    let transport = json!({"tdtcp": {"cc": ["cubic", "reno"], "relaxed": false, "pipe": "shared", "rtt": "all",
+        "update": "push", "options": false, "pace_burst": true, "downgrade_at_ns": 9}});
+    scenario(&network, &schedule, &transport, 3)
 }
 
 fn dumbbell() -> Value {
     let network = json!({"dumbbell": {
         "stages": [{"rate_bps": 1, "queue_packets": 2, "delay_ns": 3}],
         "return_stages": [{"rate_bps": null, "queue_packets": null, "delay_ns": 4}]}});
-    scenario(&network, &Value::Null, 2)
+    scenario(&network, &Value::Null, &json!("tcp"), 2)
 }
 
 fn read(value: &Value) -> Scenario {
@@ -182,6 +184,21 @@ fn what_contradicts_itself_is_refused() {
             json!(11),
             "flow 0 starts before it connects",
         ),
+        (
+            "/flows/0/transport/tdtcp/cc",
+            json!(["cubic"]),
+            "flow 0: it has 1 congestion controls for 2 TDNs",
+        ),
+        (
+            "/flows/0/transport",
+            json!({"mptcp": {"subflows": 3, "scheduler": "tdm", "acks": "any"}}),
+            "flow 0: it has 3 subflows for 2 networks",
+        ),
+        (
+            "/flows/0/transport",
+            json!("quic"),
+            "flows[0].transport: unknown variant `quic`",
+        ),
         ("/programs/0/command", json!([]), "program 0 has no command"),
         (
             "/programs/0/rack",
@@ -208,6 +225,11 @@ fn what_contradicts_itself_is_refused() {
             "/network/dumbbell/stages/0/rate_bps",
             json!(0),
             "rate of a stage must be positive",
+        ),
+        (
+            "/flows/0/transport",
+            rdcn()["flows"][0]["transport"].clone(),
+            "flow 0: TDTCP is for networks that take turns, and there is one network only",
         ),
         (
             "/schedule",

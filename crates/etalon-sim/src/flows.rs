@@ -64,9 +64,8 @@ impl Flows {
         };
         for (index, flow) in plan.flows.iter().enumerate() {
             if flow.transport != Transport::Tcp {
-                let name = format!("{:?}", flow.transport).to_lowercase();
                 return Err(ScenarioError(format!(
-                    "flow {index}: the simulator has no {name}"
+                    "flow {index}: the simulator carries flows by TCP only"
                 )));
             }
             let same = index.checked_sub(1).filter(|&before| {

@@ -226,6 +226,7 @@ impl Job {
             dst_host: to.1,
             cc: self.plan.cc.clone(),
             cc_params: self.plan.cc_params.clone(),
+            transport: self.plan.transport.clone(),
             start: now,
             bytes: Some(REQUEST + block.bytes),
             class: self.plan.class.clone(),

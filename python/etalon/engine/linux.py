@@ -17,6 +17,7 @@ from etalon.engine import build
 from etalon.engine.protocol import Options, Progress, Told
 from etalon.errors import EngineFailed, EtalonError, PlanError
 from etalon.plan import Plan
+from etalon.plan.workloads.base import Workload
 from etalon.results import Run
 from etalon.units import TIME, shown
 
@@ -229,14 +230,14 @@ def _fixed(plan: Plan) -> list[PlanError]:
 def _parameters(plan: Plan) -> Iterator[PlanError]:
     """What the kernel's congestion controls cannot do: their parameters are the kernel's, not a flow's."""
     seen: dict[str, tuple[str, dict[str, float]]] = {}
-    for key, workload in plan.named_workloads():
-        control, params = controls()[workload.cc], dict(workload.params)
+    for key, workload, cc in _controls(plan):
+        control, params = controls()[cc], dict(workload.params)
         known = control.parameters.get(LINUX)
         if known is None:
             yield PlanError(
-                f"the kernel has no {shown(workload.cc)}; --engine sim has a model of it",
+                f"the kernel has no {shown(cc)}; --engine sim has a model of it",
                 key=f"{key}.cc",
-                value=workload.cc,
+                value=cc,
             )
             continue
         for name, value in params.items():
@@ -244,22 +245,29 @@ def _parameters(plan: Plan) -> Iterator[PlanError]:
             if name not in known:
                 has = f"it has {', '.join(known)}" if known else "it has none"
                 yield PlanError(
-                    f"only the simulator's model of {workload.cc} has this parameter, not the kernel's; {has}",
+                    f"only the simulator's model of {cc} has this parameter, not the kernel's; {has}",
                     key=where,
                     value=value,
                 )
             elif name == "g" and not _power_of_half(value):
                 yield PlanError(
-                    f"{value:g} must be a power of a half, such as 0.0625, for the kernel's {workload.cc}",
+                    f"{value:g} must be a power of a half, such as 0.0625, for the kernel's {cc}",
                     key=where,
                     value=value,
                 )
-        first = seen.setdefault(workload.cc, (key, params))
+        first = seen.setdefault(cc, (key, params))
         if first[1] != params:
             yield PlanError(
-                f"differ from those of {first[0]}, but in the kernel all flows with {workload.cc} share them",
+                f"differ from those of {first[0]}, but in the kernel all flows with {cc} share them",
                 key=f"{key}.params",
             )
+
+
+def _controls(plan: Plan) -> Iterator[tuple[str, Workload, str]]:
+    """Each workload's key, with each of its congestion controls."""
+    for key, workload in plan.named_workloads():
+        for cc in workload.controls:
+            yield key, workload, cc
 
 
 def _power_of_half(value: float) -> bool:

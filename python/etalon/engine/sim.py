@@ -75,12 +75,12 @@ class Simulator:
 def _no_model(plan: Plan) -> Iterator[PlanError]:
     """What the simulator has no model of."""
     for key, workload in plan.named_workloads():
-        control = controls()[workload.cc]
-        if SIM not in control.parameters:
-            models = ", ".join(name for name, c in controls().items() if SIM in c.parameters)
-            yield PlanError(
-                f"the simulator has no model of {shown(workload.cc)}; --engine linux runs the kernel's "
-                f"own, the simulator has {models}",
-                key=f"{key}.cc",
-                value=workload.cc,
-            )
+        for name in workload.controls:
+            if SIM not in controls()[name].parameters:
+                models = ", ".join(name for name, c in controls().items() if SIM in c.parameters)
+                yield PlanError(
+                    f"the simulator has no model of {shown(name)}; --engine linux runs the kernel's "
+                    f"own, the simulator has {models}",
+                    key=f"{key}.cc",
+                    value=name,
+                )

@@ -8,6 +8,7 @@ from etalon.errors import PlanError
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Dumbbell, Network
 from etalon.plan.resolve import resolve, shortest_configuration, week_ns
+from etalon.plan.transport import Mptcp, PlainTcp, Tdtcp
 from etalon.plan.workloads.base import MOST_FLOWS
 from etalon.units import TIME, S, rounded, shown
 
@@ -64,6 +65,7 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
                 key=f"{key}.period",
                 value=TIME.format(period),
             )
+    yield from _transports(plan)
     yield from _too_many(plan)
     if plan.tcp.max_delayed_ack < plan.tcp.min_delayed_ack:
         yield PlanError(
@@ -73,6 +75,33 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
             value=plan.tcp.max_delayed_ack,
         )
     yield from _measured_pair(plan)
+
+
+def _transports(plan: Experiment) -> Iterator[PlanError]:
+    """What carries flows needs networks that take turns, as many as it counts on."""
+    tdns = plan.network.tdns
+    for key, workload in plan.named_workloads():
+        transport, controls = workload.transport, workload.cc
+        if isinstance(transport, PlainTcp):
+            continue
+        if tdns == 1:
+            yield PlanError(
+                f'{shown(transport.kind)} is for networks that take turns; here is one network only, take "tcp"',
+                key=f"{key}.transport",
+                value=transport.kind,
+            )
+        elif isinstance(transport, Mptcp) and transport.subflows > tdns:
+            yield PlanError(
+                f"{transport.subflows} subflows need as many networks; there are {tdns}",
+                key=f"{key}.transport.subflows",
+                value=transport.subflows,
+            )
+        elif isinstance(transport, Tdtcp) and isinstance(controls, tuple) and len(controls) != tdns:
+            yield PlanError(
+                f"{shown(list(controls))} must name a congestion control for each network; there are {tdns}",
+                key=f"{key}.cc",
+                value=controls,
+            )
 
 
 def _too_many(plan: Experiment) -> Iterator[PlanError]:
@@ -163,7 +192,7 @@ def warnings(plan: Experiment) -> Iterator[str]:
     if not isinstance(plan.network, Network):
         return
     yield from _without_circuit(plan)
-    controls = {workload.cc for workload in plan.workloads}
+    controls = {name for workload in plan.workloads for name in workload.controls}
     if "dctcp" in controls and plan.network.marking is None:
         yield "flows use dctcp, but network.marking is not set: no packet will be marked"
     if "retcp" in controls and plan.network.ece is None:

@@ -11,7 +11,7 @@ from annotated_types import Ge, Le
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from etalon.plan.base import Choice, Table
+from etalon.plan.base import Choice, Kinds, Table
 from etalon.plan.plan import Plan
 from etalon.units import Quantity, shown
 
@@ -35,12 +35,17 @@ def all_keys() -> list[Key]:
     at_top = "Outside all tables"
     top = [name for name in Plan.model_fields if not _tables(Plan.model_fields[name].annotation)]
     listed = [_key(at_top, name, Plan.model_fields[name]) for name in top]
+    choices: dict[str, Kinds] = {}
     for name, field in Plan.model_fields.items():
         for model in _tables(field.annotation):
             several = get_origin(field.annotation) is tuple
             title = f"`[[{name}]]`" if several else f"`[{name}]`"
             title += f" {model.which}" if issubclass(model, Table) and model.which else ""
-            listed += _below(title, name, model)
+            listed += _below(title, name, model, choices)
+    for path, kinds in choices.items():
+        for model in kinds.classes.values():
+            title = f"`{path.rpartition('.')[2]}` {model.which}, here of `{path.partition('.')[0]}`"
+            listed += _below(title, path, model, choices)
     return listed
 
 
@@ -67,22 +72,31 @@ def markdown() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _below(title: str, prefix: str, model: type[BaseModel]) -> Iterator[Key]:
+def _below(
+    title: str, prefix: str, model: type[BaseModel], choices: dict[str, Kinds]
+) -> Iterator[Key]:
+    """The keys of a table. What may be one of several tables is listed once: `choices` has where
+    it was met first."""
     for name, field in model.model_fields.items():
         path = f"{prefix}.{field.alias or name}"
         yield _key(title, path, field)
+        kinds = _kinds(field)
+        if kinds is not None:
+            if kinds not in choices.values():
+                choices[path] = kinds
+            continue
         for table in _tables(field.annotation):
-            yield from _below(title, path, table)
+            yield from _below(title, path, table, choices)
 
 
 def _key(title: str, name: str, field: FieldInfo) -> Key:
-    tables = _tables(field.annotation)
+    tables, kinds = _tables(field.annotation), _kinds(field)
     meaning = field.description or " ".join((table.__doc__ or "") for table in tables)
     return Key(
         title,
         name,
-        _type(field.annotation, field.metadata),
-        _default(field),
+        _type(field.annotation, field.metadata) if kinds is None else _names(kinds),
+        _default(field) if kinds is None else shown(kinds.default),
         " ".join(meaning.split()),
     )
 
@@ -93,6 +107,15 @@ def _tables(annotation: Any) -> list[type[BaseModel]]:
         return [annotation]
     found = (table for part in get_args(annotation) for table in _tables(part))
     return list(dict.fromkeys(found))
+
+
+def _kinds(field: FieldInfo) -> Kinds | None:
+    """The kinds of table that may stand there, if there are several."""
+    return next((entry for entry in field.metadata if isinstance(entry, Kinds)), None)
+
+
+def _names(kinds: Kinds) -> str:
+    return f"{' or '.join(map(shown, kinds.classes))}, or table"
 
 
 def _quantity(metadata: Any) -> Quantity | None:
@@ -114,7 +137,8 @@ def _type(annotation: Any, metadata: Any = ()) -> str:
         return _type(inner, [*more, *metadata])
     if get_origin(annotation) in (Union, UnionType):
         parts = [part for part in get_args(annotation) if part is not type(None)]
-        return " or ".join(_type(part, metadata) for part in parts)
+        words = (word for part in parts for word in _type(part, metadata).split(" or "))
+        return " or ".join(dict.fromkeys(words))
     if quantity := _quantity(metadata):
         return quantity.noun.removeprefix("a ").removeprefix("an ")
     if choice := next((entry for entry in metadata if isinstance(entry, Choice)), None):

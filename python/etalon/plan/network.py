@@ -141,6 +141,11 @@ class Network(Table):
     """If set, segments without payload skip the switch and take this long."""
     host: Hosts = Hosts()
 
+    @property
+    def tdns(self) -> int:
+        """How many networks take turns: the packet network, and circuits."""
+        return 2
+
 
 class Stage(Table):
     """A drop-tail queue, a transmitter and a delay. On a return path the rate may be left out: a pure delay."""
@@ -176,6 +181,11 @@ class Dumbbell(Table):
     def racks(self) -> int:
         """The two ends."""
         return 2
+
+    @property
+    def tdns(self) -> int:
+        """One network."""
+        return 1
 
 
 NETWORKS = Kinds("rdcn", {"rdcn": Network, "dumbbell": Dumbbell})

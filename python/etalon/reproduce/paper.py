@@ -226,8 +226,9 @@ class Paper:
         try:
             plan = self._plans[series.plan].replace({**changes, "name": f"{name}-{x}"})
             for workload in plan.workloads:
-                if self.engine not in controls()[workload.cc].engines:
-                    return Point(name, x, (), f"the engine {self.engine} has no {workload.cc}")
+                for cc in workload.controls:
+                    if self.engine not in controls()[cc].engines:
+                        return Point(name, x, (), f"the engine {self.engine} has no {cc}")
             count = series.seeds_on.get(self.engine, series.seeds)
             seeds = range(plan.seed, plan.seed + count)
             return Point(name, x, tuple(plan.replace(seed=seed) for seed in seeds))

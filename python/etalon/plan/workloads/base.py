@@ -6,13 +6,14 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints
 
 from etalon import controls as registry
 from etalon.errors import PlanError
 from etalon.plan.base import Table
+from etalon.plan.transport import Mptcp, PlainTcp, Tdtcp, Transport
 from etalon.units import TIME, Time, problem, shown
 
 MOST_FLOWS = 100_000
@@ -40,6 +41,20 @@ def write_host(host: HostId) -> str:
 
 Host = Annotated[HostId, BeforeValidator(_read_host), PlainSerializer(write_host, return_type=str)]
 """Rack and host, written "r0h3"."""
+
+
+def _controls(value: Any) -> str | tuple[str, ...]:
+    """A name, or names."""
+    names = (value,) if isinstance(value, str) else value
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise problem(f'{shown(value)} must be a congestion control, like "cubic", or a list')
+    if not names:
+        raise problem("must name at least one congestion control")
+    return value if isinstance(value, str) else tuple(names)
+
+
+Controls = Annotated[str | tuple[str, ...], BeforeValidator(_controls)]
+"""A congestion control, or one for each network."""
 
 FlowClass = Annotated[
     str, StringConstraints(max_length=40, pattern=r"^([A-Za-z0-9][A-Za-z0-9._+-]*)?$")
@@ -79,12 +94,12 @@ class Workload(Table):
 
     about: ClassVar[str] = ""
     """A line for `etalon list workloads`."""
-    cc: str = "cubic"
-    """Congestion control: see `etalon list cc`."""
+    cc: Controls = "cubic"
+    """Congestion control: see `etalon list cc`. With TDTCP it may be a list, one for each network."""
     params: dict[str, int | float] = Field(default_factory=dict)
     """Parameters of the congestion control."""
-    transport: Literal["tcp", "tdtcp", "mptcp"] = "tcp"
-    """What carries flows."""
+    transport: Transport = PlainTcp()
+    """What carries flows: `"tcp"`, `"tdtcp"`, `"mptcp"`, or a table with one of these as its `kind`."""
     flow_class: FlowClass = Field(default="", alias="class")
     """Completion times are given for each class of flows."""
     start: Time = 0
@@ -117,7 +132,10 @@ class Workload(Table):
 
     def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
         """What is wrong with this workload in a network of this size."""
-        yield from registry.problems(key, self.cc, self.params)
+        if isinstance(self.cc, str):
+            yield from registry.problems(key, self.cc, self.params)
+        else:
+            yield from self._several(key, self.cc)
         if self.connect is not None and self.connect >= self.start:
             yield PlanError(
                 f"{shown(TIME.format(self.connect))} must be earlier than the start at {TIME.format(self.start)}: "
@@ -126,12 +144,35 @@ class Workload(Table):
                 value=self.connect,
             )
 
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """The congestion controls: one, or one for each network."""
+        return (self.cc,) if isinstance(self.cc, str) else self.cc
+
     def carried(self) -> dict[str, Any]:
         """What carries flows, as the core takes it."""
-        carried: dict[str, Any] = {"cc": self.cc, "cc_params": dict(self.params)}
-        if self.transport != "tcp":
-            carried["transport"] = self.transport
+        carried: dict[str, Any] = {"cc": self.controls[0], "cc_params": dict(self.params)}
+        if isinstance(self.transport, Tdtcp):
+            several = () if isinstance(self.cc, str) else self.cc
+            carried["transport"] = self.transport.resolve(several)
+        elif isinstance(self.transport, Mptcp):
+            carried["transport"] = self.transport.resolve()
         return carried
+
+    def _several(self, key: str, controls: tuple[str, ...]) -> Iterator[PlanError]:
+        """What is wrong with a list of congestion controls."""
+        for name in dict.fromkeys(controls):
+            yield from registry.problems(key, name, {})
+        if not isinstance(self.transport, Tdtcp):
+            yield PlanError(
+                f"{shown(list(controls))} must be one congestion control; only TDTCP has one for each network",
+                key=f"{key}.cc",
+                value=controls,
+            )
+        if self.params:
+            yield PlanError(
+                "belong to one congestion control, and there is a list of them", key=f"{key}.params"
+            )
 
     def one(
         self,

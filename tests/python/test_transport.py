@@ -1,0 +1,103 @@
+"""What carries flows: how plans say it, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import etalon as et
+from etalon.plan import Plan
+
+PAPER = {
+    "cc": [],
+    "relaxed": True,
+    "pipe": "own",
+    "rtt": "matched",
+    "update": "pull",
+    "options": True,
+    "pace_burst": False,
+    "downgrade_at_ns": None,
+}
+SWITCHED = {"kind": "tdtcp", "relaxed": False, "update": "push", "downgrade_at": "3ms"}
+
+
+def plan(network: Any = None, **keys: Any) -> Plan:
+    return et.experiment(network or et.network(), et.bulk(0, 1, **keys))
+
+
+def carried(plan: Plan) -> Any:
+    return plan.resolve()["flows"][0].get("transport")
+
+
+def test_a_transport_is_a_name_or_a_table() -> None:
+    assert carried(plan()) is None
+    assert carried(plan(transport="tdtcp")) == {"tdtcp": PAPER}
+    switched = {**PAPER, "relaxed": False, "update": "push", "downgrade_at_ns": 3_000_000}
+    assert carried(plan(transport=SWITCHED)) == {"tdtcp": switched}
+    several = plan(cc=["cubic", "dctcp"], transport="tdtcp")
+    assert carried(several) == {"tdtcp": {**PAPER, "cc": ["cubic", "dctcp"]}}
+    assert several.resolve()["flows"][0]["cc"] == "cubic"
+    mptcp = {"subflows": 2, "scheduler": "tdm", "acks": "any"}
+    assert carried(plan(transport="mptcp")) == {"mptcp": mptcp}
+
+
+@pytest.mark.parametrize("transport", ["tcp", "tdtcp", "mptcp", SWITCHED])
+def test_a_plan_with_a_transport_is_read_back(transport: Any) -> None:
+    one = plan(transport=transport)
+    assert Plan.from_toml(one.to_toml()) == one
+    assert one.replace({"bulk.transport": "tdtcp"}).bulk[0].transport.kind == "tdtcp"
+
+
+def test_different_transports_stand_side_by_side() -> None:
+    both = et.experiment(et.network(), et.bulk(0, 1), et.bulk(0, 1, transport="tdtcp"))
+    flows = both.resolve()["flows"]
+    assert [flow.get("transport") for flow in flows] == [None] * 16 + [{"tdtcp": PAPER}] * 16
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ({"transport": "quic"}, 'bulk.transport.kind: "quic" must be one of "tcp", "tdtcp"'),
+        ({"transport": 5}, "bulk.transport: 5 must be a table with keys"),
+        (
+            {"transport": {"kind": "tdtcp", "relax": True}},
+            'bulk.transport.relax: unknown key; did you mean "relaxed"?',
+        ),
+        (
+            {"transport": {"kind": "tdtcp", "subflows": 2}},
+            'only a transport of kind "mptcp" has it, not one of kind "tdtcp"',
+        ),
+        (
+            {"transport": {"kind": "mptcp", "subflows": 3}},
+            "bulk.transport.subflows: 3 subflows need as many networks; there are 2",
+        ),
+        ({"cc": 5}, 'bulk.cc: 5 must be a congestion control, like "cubic", or a list'),
+        ({"cc": []}, "bulk.cc: must name at least one congestion control"),
+        ({"cc": ["cubic", "dctcp"]}, "only TDTCP has one for each network"),
+        (
+            {"cc": ["cubic"], "transport": "tdtcp"},
+            "bulk.cc: ['cubic'] must name a congestion control for each network; there are 2",
+        ),
+        (
+            {"cc": ["cubic", "dctc"], "transport": "tdtcp"},
+            'bulk.cc: "dctc" is not a congestion control; did you mean "dctcp"?',
+        ),
+        (
+            {"cc": ["cubic", "dctcp"], "transport": "tdtcp", "beta": 0.5},
+            "bulk.params: belong to one congestion control, and there is a list of them",
+        ),
+        (
+            {"network": et.dumbbell(), "transport": "tdtcp"},
+            'bulk.transport: "tdtcp" is for networks that take turns; here is one network only',
+        ),
+        (
+            {"network": et.dumbbell(), "transport": "mptcp"},
+            'bulk.transport: "mptcp" is for networks that take turns; here is one network only',
+        ),
+    ],
+)
+def test_what_cannot_be_carried_gets_a_sentence(keys: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(et.PlanError) as refused:
+        plan(**keys)
+    assert sentence in str(refused.value)
