@@ -207,7 +207,7 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         # Dumbbells
         (
             {"network": {"kind": "dumbbell"}},
-            "schedule: a dumbbell has no circuits and so no schedule; leave the table out",
+            'schedule: a network of kind "dumbbell" has no circuits and so no schedule; leave the table out',
         ),
         # Lists
         ({"bulk.4.cc": "reno"}, "bulk.4.cc: there is no entry 4; the plan has 1"),

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use etalon_scenario::address::{self, MOST_HOSTS};
 use etalon_scenario::{
-    CC_NAME_MAX, Capture, Estimator, Flow, Init, MOST_PORTS, Network, SERVER_PORT, Scenario, Setup,
-    Tcp, client_port,
+    CC_NAME_MAX, Capture, Estimator, Flow, Init, MOST_PORTS, SERVER_PORT, Scenario, Setup, Tcp,
+    client_port,
 };
 use etalon_schedule::Controller;
 use etalon_units::{Span, Time};
@@ -76,7 +76,7 @@ pub(crate) fn memory_mib(plan: &Scenario) -> u32 {
 /// What Linux cannot do.
 fn check(plan: &Scenario, image: &Image) -> Result<(), LinuxError> {
     let refuse = |why: String| Err(LinuxError::plan(why));
-    if let (Some(control), Network::Rdcn(rdcn)) = (plan.control(), &plan.network) {
+    if let Some((control, rdcn)) = plan.computed() {
         Controller::new(control, rdcn, plan.seed).map_err(|e| LinuxError::plan(e.to_string()))?;
     }
     let tcp = &plan.tcp;

@@ -1,12 +1,11 @@
 //! Streaming measurements of what the network does.
 
 use etalon_events::{Digest, DropReason, Event, Pair, Plane, Probe};
-use etalon_scenario::{Network, Scenario, Schedule};
+use etalon_scenario::{PlaneFacts, Scenario, Schedule};
 use etalon_units::{Span, Time};
 
 use crate::computed::Computed;
 use crate::histogram::Histogram;
-use crate::planes::{PlaneFacts, planes};
 use crate::sequence::{Curve, Follower, Runs};
 use crate::service::Service;
 
@@ -229,7 +228,8 @@ impl Metrics {
         let week = plan.first_week().week();
         let run_length = Span(week.0 * u64::from(plan.measure.weeks_per_run));
         let racks = usize::from(plan.hosts.racks);
-        let planes = planes(plan);
+        let network = plan.network.kind();
+        let planes = network.planes(&plan.hosts);
         let runs = Runs::new(run_length, plan.end());
         let voq_curve = Curve::new(&runs);
         Metrics {
@@ -241,7 +241,7 @@ impl Metrics {
             measured_from: plan.begin(),
             computed: plan.control().map(|_| Computed::default()),
             data_bytes: DATA_BYTES.min(u32::from(plan.hosts.mtu) / 2),
-            watched: matches!(plan.network, Network::Rdcn(_)),
+            watched: network.has_voqs(),
             days: DayMetrics::new(planes.len()),
             planes,
             runs,

@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 
 use etalon_events::{DropReason, Pair};
-use etalon_scenario::{Flow, Network, Scenario};
+use etalon_scenario::{Flow, PlaneFacts, Scenario};
 use etalon_units::{Span, Time};
 
 use crate::computed::Computed;
 use crate::meter::{Counters, FlowFacts, FlowMeter, Meter};
-use crate::planes::PlaneFacts;
 use crate::probe::{Metrics, Moments, PairMetrics};
 
 /// A column of a table.
@@ -351,11 +350,11 @@ fn pairs(plan: &Scenario, meter: &Meter, metrics: &Metrics, end: Time) -> Table 
     let dropped =
         |reason: DropReason| integers(&rows, |r| r.metrics.dropped[reason as usize] as i64);
     let floats = |f: &dyn Fn(&PairRow<'_>) -> f64| Column::Floats(rows.iter().map(f).collect());
+    let has_voqs = plan.network.kind().has_voqs();
     let mean = |f: &dyn Fn(&PairMetrics) -> (u64, u64)| {
-        floats(&|r| match (&plan.network, f(r.metrics)) {
-            (Network::Rdcn(_), (sum, count)) if count > 0 => sum as f64 / count as f64,
-            // Of nothing, or of a dumbbell's queues, which are not followed.
-            _ => f64::NAN,
+        floats(&|r| match f(r.metrics) {
+            (sum, count) if has_voqs && count > 0 => sum as f64 / count as f64,
+            _ => f64::NAN, // of nothing, or of other queues
         })
     };
     let measured = end.saturating_since(plan.begin()).0;

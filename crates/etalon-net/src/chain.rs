@@ -2,15 +2,16 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::fmt::Debug;
 
-use etalon_scenario::Dumbbell;
+use etalon_scenario::{Dumbbell, Scenario};
 use etalon_switch::{
-    Arrival, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Sink,
+    Arrival, ConfigError, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Sink,
 };
 use etalon_units::{Serializer, Span, Time};
 
 use crate::fifo::Fifo;
-use crate::network::Network;
+use crate::network::{Described, Network};
 
 /// A packet, or whatever else, on its way through a stage.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +110,21 @@ impl<T: Copy> Stage<T> {
     }
 }
 
+impl Described for Dumbbell {
+    type Network<H: Copy + Debug> = Chain<H>;
+
+    fn network<H: Copy + Debug>(&self, _: &Scenario) -> Result<Chain<H>, ConfigError> {
+        let stage = |stage: &etalon_scenario::Stage| {
+            let packets = stage.queue_packets.unwrap_or(u32::MAX);
+            Stage::new(stage.rate.map(Serializer::new), packets, stage.delay)
+        };
+        Ok(Chain::new(
+            self.stages.iter().map(stage).collect(),
+            self.return_stages.iter().map(stage).collect(),
+        ))
+    }
+}
+
 /// All queues are in one switch.
 fn queue_of(stage: usize) -> QueueId {
     QueueId {
@@ -130,19 +146,6 @@ pub struct Chain<H> {
 }
 
 impl<H: Copy> Chain<H> {
-    /// The queues of a dumbbell.
-    #[must_use]
-    pub fn of(dumbbell: &Dumbbell) -> Chain<H> {
-        let stage = |stage: &etalon_scenario::Stage| {
-            let packets = stage.queue_packets.unwrap_or(u32::MAX);
-            Stage::new(stage.rate.map(Serializer::new), packets, stage.delay)
-        };
-        Chain::new(
-            dumbbell.stages.iter().map(stage).collect(),
-            dumbbell.return_stages.iter().map(stage).collect(),
-        )
-    }
-
     /// The stages from rack 0 to rack 1, and those back: at least one each.
     #[must_use]
     pub fn new(forward: Vec<Stage<Packet<H>>>, back: Vec<Stage<Packet<H>>>) -> Chain<H> {

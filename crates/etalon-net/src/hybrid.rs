@@ -1,11 +1,13 @@
 //! The hybrid switch as a network between racks.
 
-use etalon_scenario::{Rdcn, Schedule};
+use core::fmt::Debug;
+
+use etalon_scenario::{Rdcn, Scenario};
 use etalon_switch::{Arrival, ConfigError, Departure, Packet, Plane, Probe, QueueId, Sink, Switch};
 use etalon_units::{Span, Time};
 
 use crate::fifo::Fifo;
-use crate::network::Network;
+use crate::network::{Described, Network};
 
 /// The hybrid switch, and beside it, if wanted, a way around it for acknowledgements.
 #[derive(Debug)]
@@ -15,16 +17,16 @@ pub struct Hybrid<H> {
     around: Fifo<(Time, Packet<H>)>,
 }
 
-impl<H: Copy> Hybrid<H> {
-    /// A reconfigurable network at virtual time 0, whose first week this is.
-    ///
-    /// # Errors
-    /// [`ConfigError`] if there is no such switch.
-    pub fn of(rdcn: &Rdcn, week: &Schedule) -> Result<Hybrid<H>, ConfigError> {
-        let switch = Switch::new(rdcn, week, Time::ZERO)?;
-        Ok(Hybrid::new(switch, rdcn.ack_bypass))
-    }
+impl Described for Rdcn {
+    type Network<H: Copy + Debug> = Hybrid<H>;
 
+    fn network<H: Copy + Debug>(&self, scenario: &Scenario) -> Result<Hybrid<H>, ConfigError> {
+        let switch = Switch::new(self, &scenario.first_week(), Time::ZERO)?;
+        Ok(Hybrid::new(switch, self.ack_bypass))
+    }
+}
+
+impl<H: Copy> Hybrid<H> {
     /// Around `switch`, packets without payload take `bypass` instead of entering it, and no queue; if none, they enter it as
     /// others do. They are marked with ECE all the same.
     #[must_use]

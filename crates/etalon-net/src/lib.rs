@@ -8,7 +8,7 @@
 //! - [`Due`]: the order of what happens at one instant.
 //! - [`Edge`]: where hosts meet the network, all that is not between racks.
 //! - [`Network`]: a kind of network between racks: [`Hybrid`], the switch of packet and circuit network, or [`Chain`], a plain
-//!   chain of queues; [`AnyNetwork`] is one of them.
+//!   chain of queues; [`AnyNetwork`] is one of them, and [`visit`] has code compiled for each.
 //! - [`Accounts`]: what hosts say of their demand, and what the network does with it.
 //!
 //! Like the switch, the crate is sans-I/O and `no_std`: time is an argument, packets are opaque handles of any `Copy` type.
@@ -39,4 +39,4 @@ pub use etalon_switch::{Arrival, Packet};
 pub use fifo::Fifo;
 pub use hybrid::Hybrid;
 pub use net::{Advanced, Net, NewError};
-pub use network::{AnyNetwork, Network};
+pub use network::{AnyNetwork, Described, Network, Visitor, visit};

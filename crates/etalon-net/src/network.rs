@@ -1,11 +1,10 @@
 //! What lies between racks: a kind of network, and the choice of one.
 
-use etalon_scenario::{self as scenario, Scenario};
+use core::fmt::Debug;
+
+use etalon_scenario::{Scenario, network_kinds};
 use etalon_switch::{Arrival, ConfigError, Probe, Sink, Switch};
 use etalon_units::{Span, Time};
-
-use crate::chain::Chain;
-use crate::hybrid::Hybrid;
 
 /// A kind of network between racks. It takes packets at ToR switches and returns them at ToR switches, through a [`Sink`].
 pub trait Network<H: Copy> {
@@ -41,80 +40,120 @@ pub trait Network<H: Copy> {
     }
 }
 
-/// A network of any kind.
-#[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // there is one
-pub enum AnyNetwork<H> {
-    /// The hybrid switch.
-    Hybrid(Hybrid<H>),
-    /// Queues in a row.
-    Chain(Chain<H>),
-}
+/// A description of a network, from which one is made: each kind has this beside it.
+pub trait Described {
+    /// The network.
+    type Network<H: Copy + Debug>: Network<H> + Debug;
 
-impl<H: Copy> AnyNetwork<H> {
-    /// The network of a scenario, at virtual time 0.
+    /// The network that this part of `scenario` describes, at virtual time 0.
     ///
     /// # Errors
-    /// [`ConfigError`] if there is no such switch.
-    pub fn new(scenario: &Scenario) -> Result<AnyNetwork<H>, ConfigError> {
-        Ok(match &scenario.network {
-            scenario::Network::Rdcn(rdcn) => {
-                AnyNetwork::Hybrid(Hybrid::of(rdcn, &scenario.first_week())?)
-            }
-            scenario::Network::Dumbbell(dumbbell) => AnyNetwork::Chain(Chain::of(dumbbell)),
-        })
-    }
+    /// [`ConfigError`] if there is no such network.
+    fn network<H: Copy + Debug>(
+        &self,
+        scenario: &Scenario,
+    ) -> Result<Self::Network<H>, ConfigError>;
 }
 
-/// Calls the method of whichever network it is.
-macro_rules! of_either {
-    ($network:expr, $n:ident => $call:expr) => {
-        match $network {
-            AnyNetwork::Hybrid($n) => $call,
-            AnyNetwork::Chain($n) => $call,
+/// What does the same with a network of any kind, compiled for each.
+pub trait Visitor<H: Copy> {
+    /// What comes of it.
+    type Answer;
+
+    /// Does it.
+    fn visit<N: Network<H>>(self, network: N) -> Self::Answer;
+}
+
+macro_rules! any_network {
+    ($($(#[$doc:meta])* $Kind:ident,)*) => {
+        /// A network of any kind, told apart with every call.
+        #[derive(Debug)]
+        #[allow(clippy::large_enum_variant)] // there is one
+        pub enum AnyNetwork<H: Copy + Debug> {
+            $($(#[$doc])* $Kind(<etalon_scenario::$Kind as Described>::Network<H>),)*
+        }
+
+        impl<H: Copy + Debug> AnyNetwork<H> {
+            /// The network of a scenario, at virtual time 0.
+            ///
+            /// # Errors
+            /// [`ConfigError`] if there is no such network.
+            pub fn new(scenario: &Scenario) -> Result<AnyNetwork<H>, ConfigError> {
+                Ok(match &scenario.network {
+                    $(etalon_scenario::Network::$Kind(kind) => AnyNetwork::$Kind(kind.network(scenario)?),)*
+                })
+            }
+        }
+
+        /// Has `visitor` visit the network of a scenario, at virtual time 0.
+        ///
+        /// # Errors
+        /// [`ConfigError`] if there is no such network.
+        pub fn visit<H: Copy + Debug, V: Visitor<H>>(
+            scenario: &Scenario,
+            visitor: V,
+        ) -> Result<V::Answer, ConfigError> {
+            Ok(match &scenario.network {
+                $(etalon_scenario::Network::$Kind(kind) => visitor.visit(kind.network(scenario)?),)*
+            })
+        }
+
+        impl<H: Copy + Debug> Network<H> for AnyNetwork<H> {
+            #[inline]
+            fn enqueue<S: Sink<H>, P: Probe>(
+                &mut self,
+                now: Time,
+                arrival: Arrival<H>,
+                sink: &mut S,
+                probe: &mut P,
+            ) {
+                match self {
+                    $(AnyNetwork::$Kind(n) => n.enqueue(now, arrival, sink, probe),)*
+                }
+            }
+
+            #[inline]
+            fn next_event(&self) -> Time {
+                match self {
+                    $(AnyNetwork::$Kind(n) => n.next_event(),)*
+                }
+            }
+
+            #[inline]
+            fn next_departure(&self) -> Time {
+                match self {
+                    $(AnyNetwork::$Kind(n) => n.next_departure(),)*
+                }
+            }
+
+            #[inline]
+            fn shortest_passage(&self) -> Span {
+                match self {
+                    $(AnyNetwork::$Kind(n) => n.shortest_passage(),)*
+                }
+            }
+
+            #[inline]
+            fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
+                match self {
+                    $(AnyNetwork::$Kind(n) => n.advance(now, sink, probe),)*
+                }
+            }
+
+            #[inline]
+            fn switch(&self) -> Option<&Switch<H>> {
+                match self {
+                    $(AnyNetwork::$Kind(n) => n.switch(),)*
+                }
+            }
+
+            #[inline]
+            fn switch_mut(&mut self) -> Option<&mut Switch<H>> {
+                match self {
+                    $(AnyNetwork::$Kind(n) => n.switch_mut(),)*
+                }
+            }
         }
     };
 }
-
-impl<H: Copy> Network<H> for AnyNetwork<H> {
-    #[inline]
-    fn enqueue<S: Sink<H>, P: Probe>(
-        &mut self,
-        now: Time,
-        arrival: Arrival<H>,
-        sink: &mut S,
-        probe: &mut P,
-    ) {
-        of_either!(self, n => n.enqueue(now, arrival, sink, probe));
-    }
-
-    #[inline]
-    fn next_event(&self) -> Time {
-        of_either!(self, n => n.next_event())
-    }
-
-    #[inline]
-    fn next_departure(&self) -> Time {
-        of_either!(self, n => n.next_departure())
-    }
-
-    #[inline]
-    fn shortest_passage(&self) -> Span {
-        of_either!(self, n => n.shortest_passage())
-    }
-
-    #[inline]
-    fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
-        of_either!(self, n => n.advance(now, sink, probe));
-    }
-
-    #[inline]
-    fn switch(&self) -> Option<&Switch<H>> {
-        of_either!(self, n => n.switch())
-    }
-
-    #[inline]
-    fn switch_mut(&mut self) -> Option<&mut Switch<H>> {
-        of_either!(self, n => n.switch_mut())
-    }
-}
+network_kinds!(any_network);

@@ -1,85 +1,66 @@
-//! What lies between hosts.
+//! What lies between hosts: the kinds of network, of which a scenario has one.
+
+mod dumbbell;
 
 use alloc::vec::Vec;
 
-use etalon_units::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::check::{ScenarioError, ensure};
-use crate::rdcn::PLANES;
-use crate::{Hosts, Rdcn};
+use crate::check::ScenarioError;
+use crate::{Hosts, PlaneFacts, Rdcn};
 
-/// The network between hosts. In JSON a table with one key, the kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Network {
-    /// A reconfigurable network: packet network and circuit network.
-    Rdcn(Rdcn),
-    /// Two groups of hosts and a chain of queues between them.
-    Dumbbell(Dumbbell),
-}
+pub use dumbbell::{Dumbbell, Stage};
 
-/// Queues between two racks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Dumbbell {
-    /// From rack 0 to rack 1.
-    pub stages: Vec<Stage>,
-    /// From rack 1 to rack 0.
-    pub return_stages: Vec<Stage>,
-}
-
-/// A drop-tail queue with its link, and a delay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Stage {
-    /// Rate of the link; none for a pure delay.
-    #[serde(rename = "rate_bps")]
-    pub rate: Option<Rate>,
-    /// Packets that fit, the one in transmission included; none for no bound.
-    pub queue_packets: Option<u32>,
-    /// Delay behind the link.
-    #[serde(rename = "delay_ns")]
-    pub delay: Span,
-}
-
-impl Network {
-    /// Names of its planes, by number: where packets go side by side.
-    #[must_use]
-    pub fn planes(&self) -> &'static [&'static str] {
-        match self {
-            Network::Rdcn(_) => &PLANES,
-            Network::Dumbbell(_) => &PLANES[..1],
+/// Calls a macro with the kinds of network. This is the one list of them: what depends on the kind is made from it, here and
+/// in the crates above.
+#[macro_export]
+macro_rules! network_kinds {
+    ($then:ident) => {
+        $then! {
+            /// A reconfigurable network: packet network and circuit network.
+            Rdcn,
+            /// Two groups of hosts and a chain of queues between them.
+            Dumbbell,
         }
-    }
+    };
+}
 
-    pub(crate) fn check(&self, hosts: &Hosts) -> Result<(), ScenarioError> {
-        match self {
-            Network::Rdcn(rdcn) => rdcn.check(hosts.racks).map_err(ScenarioError::new),
-            Network::Dumbbell(dumbbell) => dumbbell.check(hosts),
+/// What is asked of every kind of network.
+pub trait NetworkKind {
+    /// Whether there can be such a network for these hosts.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] for what cannot be.
+    fn check(&self, hosts: &Hosts) -> Result<(), ScenarioError>;
+
+    /// Its planes, by number: where packets go side by side.
+    fn planes(&self, hosts: &Hosts) -> Vec<PlaneFacts>;
+
+    /// Whether each rack pair has a queue of its own, of which every packet is seen to join and to leave it.
+    fn has_voqs(&self) -> bool {
+        false
+    }
+}
+
+macro_rules! network {
+    ($($(#[$doc:meta])* $Kind:ident,)*) => {
+        /// The network between hosts. In JSON a table with one key, the kind.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        pub enum Network {
+            $($(#[$doc])* $Kind($Kind),)*
         }
-    }
-}
 
-impl Dumbbell {
-    fn check(&self, hosts: &Hosts) -> Result<(), ScenarioError> {
-        ensure!(
-            hosts.racks == 2,
-            "a dumbbell has 2 racks, not {}",
-            hosts.racks
-        );
-        ensure!(
-            !self.stages.is_empty() && !self.return_stages.is_empty(),
-            "a dumbbell needs at least one stage in each direction"
-        );
-        let mut stages = self.stages.iter().chain(&self.return_stages);
-        ensure!(
-            stages.all(|stage| stage.rate != Some(Rate(0))),
-            "the rate of a stage must be positive"
-        );
-        Ok(())
-    }
+        impl Network {
+            /// Whatever kind it is.
+            #[must_use]
+            pub fn kind(&self) -> &dyn NetworkKind {
+                match self {
+                    $(Network::$Kind(kind) => kind,)*
+                }
+            }
+        }
+    };
 }
+network_kinds!(network);

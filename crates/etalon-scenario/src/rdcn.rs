@@ -1,11 +1,12 @@
 //! A reconfigurable network: what its switch is built from.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use etalon_units::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::{Notify, Pair};
+use crate::{Hosts, NetworkKind, Notify, Pair, PlaneFacts, ScenarioError};
 
 /// The names of the planes of a reconfigurable network, by number.
 pub const PLANES: [&str; 2] = ["packet", "circuit"];
@@ -116,4 +117,28 @@ pub struct Marking {
     pub threshold: u32,
     /// Threshold in packets while the VOQ has its big capacity.
     pub threshold_big: u32,
+}
+
+impl NetworkKind for Rdcn {
+    fn check(&self, hosts: &Hosts) -> Result<(), ScenarioError> {
+        Rdcn::check(self, hosts.racks).map_err(ScenarioError::new)
+    }
+
+    fn planes(&self, _hosts: &Hosts) -> Vec<PlaneFacts> {
+        let plane = |name, rate, in_days| PlaneFacts {
+            name,
+            rates: [rate; 2],
+            behind: [Span::ZERO; 2],
+            in_days,
+        };
+        let [packet, circuit] = PLANES;
+        vec![
+            plane(packet, self.packet.rate, false),
+            plane(circuit, self.circuit.rate, true),
+        ]
+    }
+
+    fn has_voqs(&self) -> bool {
+        true
+    }
 }

@@ -88,7 +88,7 @@ impl Scenario {
             "the experiment is too long"
         );
         self.hosts.check()?;
-        self.network.check(&self.hosts)?;
+        self.network.kind().check(&self.hosts)?;
         self.check_schedule()?;
         self.tcp.check()?;
         let tdns = self.tdns();
@@ -130,7 +130,7 @@ impl Scenario {
     /// How many networks lead from rack to rack, in turn: TDNs are numbered from 0, the packet network, to below this.
     #[must_use]
     pub fn tdns(&self) -> usize {
-        self.network.planes().len()
+        self.network.kind().planes(&self.hosts).len()
     }
 
     /// The start of measurement.
@@ -154,10 +154,10 @@ impl Scenario {
     /// How weeks are computed from demand, and for which network, if they are.
     #[must_use]
     pub fn computed(&self) -> Option<(&Control, &Rdcn)> {
-        match &self.network {
-            Network::Rdcn(rdcn) => self.control().map(|control| (control, rdcn)),
-            Network::Dumbbell(_) => None,
-        }
+        let Network::Rdcn(rdcn) = &self.network else {
+            return None;
+        };
+        self.control().map(|control| (control, rdcn))
     }
 
     /// The week that repeats, or the first of those that are computed: one idle day a millisecond without circuits.

@@ -2,8 +2,8 @@
 
 use etalon_measure::results::{self, Outcome};
 use etalon_measure::{Control, Meter, Metrics, Results};
-use etalon_net::{Advanced, Chain, Hybrid, Milestone, Net, Network};
-use etalon_scenario::{Network as Kind, Scenario, ScenarioError};
+use etalon_net::{Advanced, Milestone, Net, Network, Visitor, visit};
+use etalon_scenario::{Scenario, ScenarioError};
 use etalon_schedule::ComputedWeek;
 use etalon_switch::Probe;
 
@@ -47,12 +47,81 @@ pub(crate) fn run_tapped<T: Tap, O: Observer>(
         ));
     }
     let observer = observer(Metrics::new(plan));
-    match &plan.network {
-        Kind::Rdcn(rdcn) => {
-            let hybrid = Hybrid::of(rdcn, &plan.first_week()).map_err(ScenarioError::new)?;
-            drive(plan, control, hybrid, tap, observer)
-        }
-        Kind::Dumbbell(dumbbell) => drive(plan, control, Chain::of(dumbbell), tap, observer),
+    let drive = Drive {
+        plan,
+        control,
+        tap,
+        observer,
+    };
+    visit(plan, drive).map_err(ScenarioError::new)?
+}
+
+/// A run, whatever the network.
+struct Drive<'a, T, O> {
+    plan: &'a Scenario,
+    control: &'a Control,
+    tap: T,
+    observer: O,
+}
+
+impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, T, O> {
+    type Answer = Result<(Results, (T, O)), ScenarioError>;
+
+    fn visit<N: Network<PacketId>>(self, network: N) -> Self::Answer {
+        let (plan, control, mut observer) = (self.plan, self.control, self.observer);
+        let mut net = net(plan, network)?;
+        let meter = Meter::new(plan, observer.metrics());
+        let mut world = World::new(plan, meter, self.tap, net.edge_mut())?;
+        let mut events: u64 = 0;
+        let mut partial = false;
+        let end = loop {
+            match net.advance(world.queue.next_time(), &mut world, &mut observer) {
+                Advanced::Edge => {}
+                Advanced::Network => world.meter.follow_runs(observer.metrics()),
+                Advanced::Not => {
+                    let now = world.queue.next_time();
+                    if let Some(wake) = world.queue.take() {
+                        world.wake(now, wake, net.edge_mut());
+                    }
+                }
+                Advanced::Week(now) => {
+                    let week = net.compute(now).map_err(ScenarioError::new)?;
+                    if let Some(ComputedWeek { time, demand, week }) = week {
+                        observer.metrics().computed(time, demand.entries(), &week);
+                    }
+                }
+                Advanced::Milestone(now, Milestone::Begin) => {
+                    observer.metrics().begin();
+                    world.begin(now);
+                    continue;
+                }
+                Advanced::Milestone(now, Milestone::End) => break now,
+            }
+            events += 1;
+            if events & (REPORT_EVERY - 1) == 0 {
+                let now = net.next_event().min(world.queue.next_time());
+                if !control.report(now.0, plan.end().0) {
+                    partial = true;
+                    net.edge_mut().end(now);
+                }
+            }
+        };
+        control.report(end.0, plan.end().0);
+        observer.metrics().finish(end);
+        world.meter.finish(end);
+        let results = results::collect(&Outcome {
+            plan,
+            metrics: observer.metrics(),
+            meter: &world.meter,
+            flows: &world.facts(),
+            opened: world.flows.opened(),
+            writes: &world.writes(),
+            end,
+            partial,
+            events,
+            peak_in_network: world.pool.peak(),
+        });
+        Ok((results, (world.tap, observer)))
     }
 }
 
@@ -63,66 +132,4 @@ fn net<N: Network<PacketId>>(
     let milestones = (plan.begin(), plan.end());
     Net::new(plan.hosts, network, plan.computed(), plan.seed, milestones)
         .map_err(ScenarioError::new)
-}
-
-fn drive<N: Network<PacketId>, T: Tap, O: Observer>(
-    plan: &Scenario,
-    control: &Control,
-    network: N,
-    tap: T,
-    mut observer: O,
-) -> Result<(Results, (T, O)), ScenarioError> {
-    let mut net = net(plan, network)?;
-    let meter = Meter::new(plan, observer.metrics());
-    let mut world = World::new(plan, meter, tap, net.edge_mut())?;
-    let mut events: u64 = 0;
-    let mut partial = false;
-    let end = loop {
-        match net.advance(world.queue.next_time(), &mut world, &mut observer) {
-            Advanced::Edge => {}
-            Advanced::Network => world.meter.follow_runs(observer.metrics()),
-            Advanced::Not => {
-                let now = world.queue.next_time();
-                if let Some(wake) = world.queue.take() {
-                    world.wake(now, wake, net.edge_mut());
-                }
-            }
-            Advanced::Week(now) => {
-                let week = net.compute(now).map_err(ScenarioError::new)?;
-                if let Some(ComputedWeek { time, demand, week }) = week {
-                    observer.metrics().computed(time, demand.entries(), &week);
-                }
-            }
-            Advanced::Milestone(now, Milestone::Begin) => {
-                observer.metrics().begin();
-                world.begin(now);
-                continue;
-            }
-            Advanced::Milestone(now, Milestone::End) => break now,
-        }
-        events += 1;
-        if events & (REPORT_EVERY - 1) == 0 {
-            let now = net.next_event().min(world.queue.next_time());
-            if !control.report(now.0, plan.end().0) {
-                partial = true;
-                net.edge_mut().end(now);
-            }
-        }
-    };
-    control.report(end.0, plan.end().0);
-    observer.metrics().finish(end);
-    world.meter.finish(end);
-    let results = results::collect(&Outcome {
-        plan,
-        metrics: observer.metrics(),
-        meter: &world.meter,
-        flows: &world.facts(),
-        opened: world.flows.opened(),
-        writes: &world.writes(),
-        end,
-        partial,
-        events,
-        peak_in_network: world.pool.peak(),
-    });
-    Ok((results, (world.tap, observer)))
 }

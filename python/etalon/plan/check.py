@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from etalon.errors import PlanError
 from etalon.plan.experiment import Experiment
-from etalon.plan.network import Dumbbell, Network
+from etalon.plan.network import Network
 from etalon.plan.resolve import resolve, shortest_configuration, week_ns
 from etalon.plan.transport import Mptcp, PlainTcp, Tdtcp
 from etalon.plan.workloads.base import MOST_FLOWS
@@ -33,12 +33,15 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
             value=TIME.format(plan.duration),
         )
     network = plan.network
-    if isinstance(network, Dumbbell):
-        yield from _dumbbell(plan, network)
-    else:
-        yield from _queues(network)
+    yield from network.problems()
+    if isinstance(network, Network):
         wrong = list(plan.schedule.problems(network))
         yield from wrong or _notify(plan, network)
+    elif "schedule" in plan.model_fields_set:
+        yield PlanError(
+            f'a network of kind "{network.kind}" has no circuits and so no schedule; leave the table out',
+            key="schedule",
+        )
     if not plan.workloads and not plan.program:
         yield PlanError(
             "the plan sends nothing: give at least one workload, like [[bulk]] or [[flow]] (`etalon list workloads`)",
@@ -132,32 +135,6 @@ def _measured_pair(plan: Experiment) -> Iterator[PlanError]:
         yield PlanError("the measured pair must be two different racks", key="measure.pair")
 
 
-def _queues(network: Network) -> Iterator[PlanError]:
-    voq = network.voq
-    if voq.resize is not None and voq.resize.packets < voq.packets:
-        yield PlanError(
-            f"{voq.resize.packets} must be at least network.voq.packets, which is {voq.packets}",
-            key="network.voq.resize.packets",
-            value=voq.resize.packets,
-        )
-    seen: set[tuple[int, int]] = set()
-    for index, pair in enumerate(voq.pairs):
-        if pair.src == pair.dst or (pair.src, pair.dst) in seen:
-            why = "is of one rack" if pair.src == pair.dst else "is given twice"
-            yield PlanError(
-                f"the VOQ from rack {pair.src} to rack {pair.dst} {why}",
-                key=f"network.voq.pairs.{index}",
-            )
-        seen.add((pair.src, pair.dst))
-        for end, rack in (("from", pair.src), ("to", pair.dst)):
-            if rack >= network.racks:
-                yield PlanError(
-                    f"there is no rack {rack} (racks 0..{network.racks - 1})",
-                    key=f"network.voq.pairs.{index}.{end}",
-                    value=rack,
-                )
-
-
 def _notify(plan: Experiment, network: Network) -> Iterator[PlanError]:
     """That hosts would be told of a change before the one before it, if so; the schedule is right."""
     shortest = shortest_configuration(plan)
@@ -170,16 +147,6 @@ def _notify(plan: Experiment, network: Network) -> Iterator[PlanError]:
         )
 
 
-def _dumbbell(plan: Experiment, network: Dumbbell) -> Iterator[PlanError]:
-    if "schedule" in plan.model_fields_set:
-        yield PlanError(
-            "a dumbbell has no circuits and so no schedule; leave the table out", key="schedule"
-        )
-    for index, stage in enumerate(network.path):
-        if stage.rate is None:
-            yield PlanError("must be given", key=f"network.path.{index}.rate")
-
-
 def warnings(plan: Experiment) -> Iterator[str]:
     """Sentences about what the plan probably does not mean."""
     week = week_ns(plan)
@@ -189,20 +156,11 @@ def warnings(plan: Experiment) -> Iterator[str]:
             f"the plan measures {rounded(measured)}, less than one week of {rounded(week)}: "
             "utilisation and latency will not stand for the schedule"
         )
-    if not isinstance(plan.network, Network):
-        return
-    yield from _without_circuit(plan)
-    controls = {name for workload in plan.workloads for name in workload.controls}
-    if "dctcp" in controls and plan.network.marking is None:
-        yield "flows use dctcp, but network.marking is not set: no packet will be marked"
-    if "retcp" in controls and plan.network.ece is None:
-        yield "flows use retcp, but network.ece is not set: it will never hear of a circuit"
-    resize = plan.network.voq.resize
-    if resize is not None and week and resize.before >= week:
-        yield (
-            f"network.voq.resize.before is {rounded(resize.before)}, as long as the week of "
-            f"{rounded(week)} or longer: the VOQ will always be big"
-        )
+    if isinstance(plan.network, Network):
+        yield from _without_circuit(plan)
+    yield from plan.network.warnings(
+        {name for workload in plan.workloads for name in workload.controls}, week
+    )
 
 
 def _without_circuit(plan: Experiment) -> Iterator[str]:

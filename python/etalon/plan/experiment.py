@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args
 from pydantic import Field, StringConstraints
 
 from etalon.plan.base import Rack, Table
-from etalon.plan.network import AnyNetwork, Dumbbell, Network
+from etalon.plan.network import AnyNetwork, Network
 from etalon.plan.program import Program
 from etalon.plan.schedules import AnySchedule, Strobe
 from etalon.plan.tcp import Tcp
@@ -86,12 +86,7 @@ class Experiment(Table):
     def setting(self, key: str = "") -> Setting:
         """What the workload at `key` needs to know of this experiment."""
         network = self.network
-        if isinstance(network, Dumbbell):
-            rate = min((stage.rate for stage in network.path if stage.rate is not None), default=0)
-            rates = rate, rate
-        else:
-            rates = network.packet.rate, network.circuit.rate
-        return Setting(network.racks, network.hosts, self.duration, self.seed, *rates, key)
+        return Setting(network.racks, network.hosts, self.duration, self.seed, *network.rates, key)
 
     @cached_property
     def flows(self) -> list[dict[str, Any]]:

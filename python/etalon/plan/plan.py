@@ -18,7 +18,7 @@ from etalon.errors import PlanError, gather
 from etalon.plan import check
 from etalon.plan.experiment import WORKLOADS, Experiment
 from etalon.plan.explain import build
-from etalon.plan.network import Dumbbell
+from etalon.plan.network import NETWORKS, Network
 from etalon.plan.resolve import resolve, week_ns
 from etalon.plan.schedules import with_files
 from etalon.units import shown
@@ -85,7 +85,7 @@ class Plan(Experiment):
             for name in ("params", "class"):
                 if not workload.get(name):
                     workload.pop(name, None)
-        if isinstance(self.network, Dumbbell):
+        if not isinstance(self.network, Network):
             values.pop("schedule", None)
         return _without_empty(values)
 
@@ -103,8 +103,8 @@ class Plan(Experiment):
         In a list of tables a number picks one ("bulk.0.cc"), no number means all of them ("bulk.cc").
         """
         values = self.to_dict(defaults=False)
-        if isinstance(self.network, Dumbbell):
-            values.setdefault("network", {})["kind"] = "dumbbell"
+        if self.network.kind != NETWORKS.default:
+            values.setdefault("network", {})["kind"] = self.network.kind
         for key, value in {**(changes or {}), **more}.items():
             _assign(values, key.split("."), value, key)
         return Plan.from_dict(values)

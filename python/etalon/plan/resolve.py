@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from etalon.plan.experiment import Experiment
-from etalon.plan.network import Dumbbell, Network, Notify, Stage
+from etalon.plan.network import Network
 from etalon.plan.tcp import Tcp
 
 
@@ -17,10 +17,8 @@ def resolve(plan: Experiment) -> dict[str, Any]:
         "tdf": plan.tdf,
         "duration_ns": plan.duration,
         "warmup_ns": plan.warmup,
-        "hosts": _hosts(network),
-        "network": {"rdcn": _rdcn(network)}
-        if isinstance(network, Network)
-        else {"dumbbell": _dumbbell(network)},
+        "hosts": network.resolve_hosts(),
+        "network": {network.kind: network.resolve()},
         "schedule": _week(plan),
         "tcp": _tcp(plan.tcp),
         "flows": plan.flows,
@@ -36,8 +34,8 @@ def resolve(plan: Experiment) -> dict[str, Any]:
 
 
 def _week(plan: Experiment) -> dict[str, Any] | None:
-    if isinstance(plan.network, Dumbbell):
-        return None
+    if not isinstance(plan.network, Network):
+        return None  # which has no circuits
     return plan.schedule.resolve(plan.network, plan.seed)
 
 
@@ -56,67 +54,6 @@ def shortest_configuration(plan: Experiment) -> int:
     if control := week.get("control"):
         lengths.append(control["min_day_ns"] + control["night_ns"])
     return int(min(lengths))
-
-
-def _rdcn(network: Network) -> dict[str, Any]:
-    packet, circuit, voq, resize = network.packet, network.circuit, network.voq, network.voq.resize
-    return {
-        "packet": {
-            "rate_bps": packet.rate,
-            "up_delay_ns": packet.delay,
-            "down_delay_ns": packet.delay,
-            "internal_queue": packet.internal_queue,
-            "hold_queue": packet.hold_queue,
-        },
-        "circuit": {"rate_bps": circuit.rate, "delay_ns": circuit.delay},
-        "voq": {
-            "packets": voq.packets,
-            "resize": resize and {"packets": resize.packets, "in_advance_ns": resize.before},
-            "pairs": [{"pair": [p.src, p.dst], "packets": p.packets} for p in voq.pairs],
-        },
-        "marking": network.marking and network.marking.model_dump(),
-        "ece_in_advance_ns": network.ece.before if network.ece else None,
-        "ack_bypass_ns": network.ack_bypass,
-        "notify": network.notify and _notify(network.notify),
-    }
-
-
-def _notify(notify: Notify) -> dict[str, Any]:
-    return {
-        "before_ns": notify.before,
-        "delay_ns": notify.delay,
-        "jitter_ns": notify.jitter,
-        "lost_ppm": round(notify.lost * 1_000_000),
-        "each_ns": notify.each,
-    }
-
-
-def _dumbbell(network: Dumbbell) -> dict[str, Any]:
-    if network.return_path is None:
-        delay = sum(stage.delay for stage in network.path)
-        back = [{"rate_bps": None, "queue_packets": None, "delay_ns": delay}]
-    else:
-        back = [_stage(stage) for stage in network.return_path]
-    return {
-        "stages": [_stage(stage) for stage in network.path],
-        "return_stages": back,
-    }
-
-
-def _stage(stage: Stage) -> dict[str, Any]:
-    return {"rate_bps": stage.rate, "queue_packets": stage.queue, "delay_ns": stage.delay}
-
-
-def _hosts(network: Network | Dumbbell) -> dict[str, Any]:
-    return {
-        "racks": network.racks,
-        "per_rack": network.hosts,
-        "mtu": network.mtu,
-        "rate_bps": network.host.rate,
-        "delay_ns": network.host.delay,
-        "jitter_ns": network.host.jitter,
-        "downlink_packets": network.host.downlink_queue,
-    }
 
 
 def _tcp(tcp: Tcp) -> dict[str, Any]:

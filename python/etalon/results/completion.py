@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import polars as pl
+
+from etalon.plan.plan import Plan
 
 ETHERNET_AND_IP = 34
 TCP_HEADER = 20
@@ -14,8 +15,8 @@ TIMESTAMPS = 12
 PERCENTILES = (50, 99, 99.9)
 
 
-def completions(flows: pl.DataFrame, plan: dict[str, Any], end: int) -> pl.DataFrame:
-    """The finite flows of a run of this resolved plan up to `end` (ns), one row each.
+def completions(flows: pl.DataFrame, plan: Plan, end: int) -> pl.DataFrame:
+    """The finite flows of a run of this plan up to `end` (ns), one row each.
 
     `fct_us` is the time from a flow's start to the arrival of its last byte, null if it did not finish. `lasted_us` is
     that, or for a flow that did not finish the time until it was killed or the run ended. `slowdown` is `fct_us` over
@@ -27,50 +28,47 @@ def completions(flows: pl.DataFrame, plan: dict[str, Any], end: int) -> pl.DataF
     finished = pl.col("end_ns") >= 0
     killed = pl.when(pl.col("stop_ns") >= 0).then(pl.min_horizontal("stop_ns", pl.lit(end)))
     last = pl.when(finished).then("end_ns").otherwise(killed.otherwise(end))
-    within_rack = pl.col("src_rack") == pl.col("dst_rack")
-    ideal_ns = pl.when(within_rack).then(_ideal(plan, 0, 0, None)).otherwise(_ideal_between(plan))
-    return flows.with_columns(
-        fct_us=pl.when(finished).then((pl.col("end_ns") - pl.col("start_ns")) / 1000),
-        lasted_us=(last - pl.col("start_ns")) / 1000,
-        ideal_us=ideal_ns / 1000,
-    ).with_columns(slowdown=pl.col("fct_us") / pl.col("ideal_us"))
+    return (
+        flows.join(
+            _ideals(flows, plan), on=["src_rack", "dst_rack"], how="left", maintain_order="left"
+        )
+        .with_columns(
+            fct_us=pl.when(finished).then((pl.col("end_ns") - pl.col("start_ns")) / 1000),
+            lasted_us=(last - pl.col("start_ns")) / 1000,
+            ideal_us=_ideal(plan) / 1000,
+        )
+        .with_columns(slowdown=pl.col("fct_us") / pl.col("ideal_us"))
+    )
 
 
-def _ideal_between(plan: dict[str, Any]) -> pl.Expr:
-    """The ideal completion time in ns of a flow from rack to rack.
-
-    The narrowest link is that of the better of the two networks (a circuit that is always up, or the packet network), and
-    each half of a round trip is as long as the network with the shorter delay takes.
-    """
-    network = plan["network"]
-    if "dumbbell" in network:
-        path = network["dumbbell"]["stages"]
-        there = sum(stage["delay_ns"] for stage in path)
-        back = sum(stage["delay_ns"] for stage in network["dumbbell"]["return_stages"])
-        return _ideal(plan, there, back, min(s["rate_bps"] for s in path if s["rate_bps"]))
-    packet, circuit = network["rdcn"]["packet"], network["rdcn"]["circuit"]
-    there, rate = packet["up_delay_ns"] + packet["down_delay_ns"], packet["rate_bps"]
-    if plan["schedule"] is not None:
-        there, rate = min(there, circuit["delay_ns"]), max(rate, circuit["rate_bps"])
-    return _ideal(plan, there, there, rate)
-
-
-def _ideal(plan: dict[str, Any], there: int, back: int, rate: int | None) -> pl.Expr:
-    """The ideal completion time in ns of a flow over a network with these delays in ns and this rate in bit/s.
+def _ideals(flows: pl.DataFrame, plan: Plan) -> pl.DataFrame:
+    """By rack pair of these flows: what a byte takes on the narrowest link, and what a flow takes however short it is, in ns.
 
     Ideal is a flow alone on the network, whose sender never has to wait: half a round trip for the SYN, another for the
     SYN-ACK, then all segments back to back at the rate of the narrowest link, and half a round trip for the last of them.
-    What TCP's windows add is no part of it. Without a rate, as within a rack, hosts' links are the narrowest.
+    What TCP's windows add is no part of it.
     """
-    hosts = plan["hosts"]
-    options = TIMESTAMPS if plan["tcp"]["timestamps"] else 0
-    mss = hosts["mtu"] - 40 - options
-    per_byte = 8e9 / min(rate or hosts["rate_bps"], hosts["rate_bps"])
-    fixed = 2 * (hosts["delay_ns"] + there) + hosts["delay_ns"] + back
-    per_segment = (ETHERNET_AND_IP + TCP_HEADER + options) * per_byte
+    network, host = plan.network, plan.network.host
+    pairs = flows.select("src_rack", "dst_rack").unique(maintain_order=True)
+    ways = [network.passage(src, dst, bool(plan.week_ns)) for src, dst in pairs.iter_rows()]
+    return pairs.with_columns(
+        per_byte=pl.Series(
+            [8e9 / min(way.rate or host.rate, host.rate) for way in ways], dtype=pl.Float64
+        ),
+        fixed=pl.Series(
+            [2 * (host.delay + way.there) + host.delay + way.back for way in ways], dtype=pl.Int64
+        ),
+    )
+
+
+def _ideal(plan: Plan) -> pl.Expr:
+    """The ideal completion time in ns of flows that have their `_ideals`."""
+    options = TIMESTAMPS if plan.tcp.timestamps else 0
+    mss = plan.network.mtu - 40 - options
+    headers = ETHERNET_AND_IP + TCP_HEADER + options
     segments = (pl.col("bytes") + (mss - 1)) // mss
-    ideal: pl.Expr = pl.col("bytes") * per_byte + segments * per_segment + fixed
-    return ideal
+    per_byte = pl.col("per_byte")
+    return pl.col("bytes") * per_byte + segments * (headers * per_byte) + pl.col("fixed")
 
 
 def by_class(rows: pl.DataFrame, planes: Iterable[str]) -> pl.DataFrame:

@@ -262,7 +262,7 @@ class Run(Tables):
     def _completions(self) -> pl.DataFrame:
         """The finite flows, with what `completion` adds."""
         end = int(self.meta["simulated_ns"])
-        return completion.completions(self.flows, self.plan.resolve(), end)
+        return completion.completions(self.flows, self.plan, end)
 
     def _named(self, plane: str | None) -> tuple[str, ...]:
         """The plane of that name, or all planes."""

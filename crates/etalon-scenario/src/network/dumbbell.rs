@@ -1,0 +1,83 @@
+//! A plain chain of queues between two groups of hosts.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use etalon_units::{Rate, Span};
+use serde::{Deserialize, Serialize};
+
+use crate::check::{ScenarioError, ensure};
+use crate::network::NetworkKind;
+use crate::rdcn::PLANES;
+use crate::{Hosts, PlaneFacts};
+
+/// Queues between two racks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Dumbbell {
+    /// From rack 0 to rack 1.
+    pub stages: Vec<Stage>,
+    /// From rack 1 to rack 0.
+    pub return_stages: Vec<Stage>,
+}
+
+/// A drop-tail queue with its link, and a delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Stage {
+    /// Rate of the link; none for a pure delay.
+    #[serde(rename = "rate_bps")]
+    pub rate: Option<Rate>,
+    /// Packets that fit, the one in transmission included; none for no bound.
+    pub queue_packets: Option<u32>,
+    /// Delay behind the link.
+    #[serde(rename = "delay_ns")]
+    pub delay: Span,
+}
+
+impl NetworkKind for Dumbbell {
+    fn check(&self, hosts: &Hosts) -> Result<(), ScenarioError> {
+        ensure!(
+            hosts.racks == 2,
+            "a dumbbell has 2 racks, not {}",
+            hosts.racks
+        );
+        ensure!(
+            !self.stages.is_empty() && !self.return_stages.is_empty(),
+            "a dumbbell needs at least one stage in each direction"
+        );
+        let mut stages = self.stages.iter().chain(&self.return_stages);
+        ensure!(
+            stages.all(|stage| stage.rate != Some(Rate(0))),
+            "the rate of a stage must be positive"
+        );
+        Ok(())
+    }
+
+    fn planes(&self, hosts: &Hosts) -> Vec<PlaneFacts> {
+        let all_hosts = Rate(hosts.rate.0 * u64::from(hosts.per_rack));
+        let rate = |stages: &[Stage]| slowest(stages).map_or(all_hosts, |(_, rate)| rate);
+        vec![PlaneFacts {
+            name: PLANES[0],
+            rates: [rate(&self.stages), rate(&self.return_stages)],
+            behind: [behind(&self.stages), behind(&self.return_stages)],
+            in_days: false,
+        }]
+    }
+}
+
+/// The slowest stage, of these that have a rate.
+fn slowest(stages: &[Stage]) -> Option<(usize, Rate)> {
+    let rates = stages.iter().enumerate();
+    let limited = rates.filter_map(|(index, stage)| Some((index, stage.rate?)));
+    limited.min_by_key(|&(_, rate)| rate)
+}
+
+/// The delays from the slowest stage on.
+fn behind(stages: &[Stage]) -> Span {
+    let first = slowest(stages).map_or(0, |(index, _)| index);
+    let rest = stages[first..].iter();
+    rest.fold(Span::ZERO, |sum, stage| sum + stage.delay)
+}

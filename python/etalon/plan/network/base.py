@@ -1,0 +1,96 @@
+"""What all kinds of network share: racks of hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from etalon.errors import PlanError
+from etalon.plan.base import Table
+from etalon.units import US, Rate, Time
+
+GBPS = 1_000_000_000
+
+
+class Hosts(Table):
+    """The link and the delay of every end host, each way."""
+
+    in_order: ClassVar = ("rate", "delay", "jitter")
+    rate: Rate = 40 * GBPS
+    """Rate of the link between a host and its rack."""
+    delay: Time = 2 * US
+    """Delay between TCP and the wire."""
+    jitter: Time = 1 * US
+    """Uniform random addition to the delay, without reordering. Exact timing would lock flows out."""
+    downlink_queue: int | None = Field(default=None, strict=True, ge=1, le=1_000_000)
+    """Packets that fit into the queue of the link from a ToR switch to a host, which is as fast as the host's own, the one in
+    transmission included. Without it, packets reach their hosts as they leave the network, as on the papers' testbeds."""
+
+
+@dataclass(frozen=True)
+class Passage:
+    """From rack to rack on an empty network: delays in ns, and the narrowest link's rate in bit/s if there is any link."""
+
+    there: int
+    back: int
+    rate: int | None
+
+
+class Racks(Table):
+    """A network between racks of hosts; each kind says what lies between them."""
+
+    if TYPE_CHECKING:  # each kind has its own defaults and words for them
+        kind: str
+        hosts: int
+        mtu: int
+        host: Hosts
+
+        @property
+        def racks(self) -> int: ...
+
+    def resolve(self) -> dict[str, Any]:
+        """What lies between racks, as the core takes it."""
+        raise NotImplementedError
+
+    def resolve_hosts(self) -> dict[str, Any]:
+        """The hosts as the core takes them."""
+        return {
+            "racks": self.racks,
+            "per_rack": self.hosts,
+            "mtu": self.mtu,
+            "rate_bps": self.host.rate,
+            "delay_ns": self.host.delay,
+            "jitter_ns": self.host.jitter,
+            "downlink_packets": self.host.downlink_queue,
+        }
+
+    @property
+    def rates(self) -> tuple[int, int]:
+        """In bit/s, of a rack's way to others: what workloads call the packet network's rate, and a circuit's (the same where
+        there are none)."""
+        raise NotImplementedError
+
+    @property
+    def tdns(self) -> int:
+        """How many networks take turns."""
+        return 1
+
+    def passage(self, src: int, dst: int, scheduled: bool) -> Passage:
+        """The way of a flow between these racks that is alone on the network, whose circuits, if it is `scheduled`, are always
+        up. What stays in its rack meets no link but its hosts'."""
+        return Passage(0, 0, None) if src == dst else self.between(src, dst, scheduled)
+
+    def between(self, src: int, dst: int, scheduled: bool) -> Passage:
+        """As `passage`, for two different racks."""
+        raise NotImplementedError
+
+    def problems(self) -> Iterator[PlanError]:
+        """What is wrong with it."""
+        yield from ()
+
+    def warnings(self, controls: set[str], week: int) -> Iterator[str]:
+        """Sentences about what flows with these congestion controls will not find here; a `week` in ns, 0 for none."""
+        yield from ()

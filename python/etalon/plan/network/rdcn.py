@@ -1,0 +1,217 @@
+"""The hybrid switch: racks that a packet network joins and, in turn, circuits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from etalon.errors import PlanError
+from etalon.plan.base import Queue, Rack, Table
+from etalon.plan.network.base import GBPS, Hosts, Passage, Racks
+from etalon.units import US, Rate, Time, rounded
+
+
+class PacketNetwork(Table):
+    """An uplink and a downlink per rack around one packet switch with small internal queues (NSDI'20)."""
+
+    in_order: ClassVar = ("rate", "delay")
+    rate: Rate = 10 * GBPS
+    """Rate of each uplink and of each downlink."""
+    delay: Time = 5 * US
+    """Propagation delay of an uplink, and of a downlink."""
+    internal_queue: Queue = 3
+    """Capacity in packets of the packet switch's queue of each (input, output)."""
+    hold_queue: Queue = 5
+    """Packets held per VOQ for a full internal queue; stands for priority flow control."""
+
+
+class CircuitNetwork(Table):
+    """A crossbar without queues."""
+
+    in_order: ClassVar = ("rate", "delay")
+    rate: Rate = 80 * GBPS
+    """Rate of a circuit."""
+    delay: Time = 30 * US
+    """Propagation delay from rack to rack."""
+
+
+class Resize(Table):
+    """resize(s, b, tau) of NSDI'20 section 5.2: the VOQ grows to b packets tau before its pair's day."""
+
+    packets: Queue = 50
+    """The big capacity (b)."""
+    before: Time = 600 * US
+    """How long before the day the VOQ grows (tau)."""
+
+
+class PairQueue(Table):
+    """A rack pair whose VOQ has a capacity of its own."""
+
+    src: Rack = Field(alias="from")
+    """Source rack."""
+    dst: Rack = Field(alias="to")
+    """Destination rack."""
+    packets: Queue
+    """Capacity in packets."""
+
+
+class Voq(Table):
+    """The virtual output queue of every rack pair. A packet in transmission does not count."""
+
+    packets: Queue = 16
+    """Capacity in packets; `voq = 16` is short for it."""
+    resize: Resize | None = None
+    """If set, the VOQ grows before its day."""
+    pairs: tuple[PairQueue, ...] = ()
+    """Rack pairs whose VOQs have a capacity of their own."""
+
+
+class Marking(Table):
+    """ECN: a packet is marked CE if, with it, the VOQ is longer than the threshold (DCTCP)."""
+
+    threshold: Queue = 10
+    """In packets, while the VOQ has its ordinary capacity."""
+    threshold_big: Queue = 31
+    """In packets, while the VOQ is resized."""
+
+
+class Ece(Table):
+    """reTCP's signal: ECE on every packet from D to S while a circuit S -> D is up, or starts soon."""
+
+    before: Time = 150 * US
+    """How long before the day the signal begins."""
+
+
+class Notify(Table):
+    """ToR switches tell hosts which network leads to which rack (TDTCP, SIGCOMM'22 section 4.2)."""
+
+    before: Time = 5 * US
+    """How long before a change it is told; at most as long as the shortest configuration. That it is 5us is inferred: with it,
+    both the throughput and the queues that are published hold."""
+    delay: Time = 0
+    """From the ToR switch to the host."""
+    jitter: Time = 0
+    """Uniform random addition to the delay."""
+    lost: float = Field(default=0.0, ge=0, le=1)
+    """Share of notifications that do not arrive."""
+    each: Time = 0
+    """From one connection of a host that hears of it to the next."""
+
+    def resolve(self) -> dict[str, Any]:
+        """The notification as the core takes it."""
+        return {
+            "before_ns": self.before,
+            "delay_ns": self.delay,
+            "jitter_ns": self.jitter,
+            "lost_ppm": round(self.lost * 1_000_000),
+            "each_ns": self.each,
+        }
+
+
+def _voq(value: Any) -> Any:
+    alone = isinstance(value, (int, float, str)) and not isinstance(value, bool)
+    return {"packets": value} if alone else value
+
+
+class Network(Racks):
+    """A reconfigurable data centre network: racks, each pair joined by a packet network and, in turn, a circuit."""
+
+    which: ClassVar = 'of kind "rdcn"'
+    kind: Literal["rdcn"] = "rdcn"
+    """A reconfigurable data centre network."""
+    racks: int = Field(default=3, strict=True, ge=2, le=1024)
+    """Number of racks."""
+    hosts: int = Field(default=16, strict=True, ge=1, le=1024)
+    """Hosts a rack."""
+    mtu: int = Field(default=9000, strict=True, ge=576, le=65535)
+    """In bytes."""
+    packet: PacketNetwork = PacketNetwork()
+    circuit: CircuitNetwork = CircuitNetwork()
+    voq: Annotated[Voq, BeforeValidator(_voq)] = Voq()
+    marking: Marking | None = None
+    ece: Ece | None = None
+    notify: Notify | None = None
+    ack_bypass: Time | None = None
+    """If set, segments without payload skip the switch and take this long."""
+    host: Hosts = Hosts()
+
+    def resolve(self) -> dict[str, Any]:
+        """The network as the core takes it."""
+        packet, circuit, voq, resize = self.packet, self.circuit, self.voq, self.voq.resize
+        return {
+            "packet": {
+                "rate_bps": packet.rate,
+                "up_delay_ns": packet.delay,
+                "down_delay_ns": packet.delay,
+                "internal_queue": packet.internal_queue,
+                "hold_queue": packet.hold_queue,
+            },
+            "circuit": {"rate_bps": circuit.rate, "delay_ns": circuit.delay},
+            "voq": {
+                "packets": voq.packets,
+                "resize": resize and {"packets": resize.packets, "in_advance_ns": resize.before},
+                "pairs": [{"pair": [p.src, p.dst], "packets": p.packets} for p in voq.pairs],
+            },
+            "marking": self.marking and self.marking.model_dump(),
+            "ece_in_advance_ns": self.ece.before if self.ece else None,
+            "ack_bypass_ns": self.ack_bypass,
+            "notify": self.notify and self.notify.resolve(),
+        }
+
+    @property
+    def rates(self) -> tuple[int, int]:
+        """Of the packet network and of a circuit."""
+        return self.packet.rate, self.circuit.rate
+
+    @property
+    def tdns(self) -> int:
+        """The packet network, and circuits."""
+        return 2
+
+    def between(self, src: int, dst: int, scheduled: bool) -> Passage:
+        """The better of the two networks: a circuit that is always up, or the packet network."""
+        there, rate = 2 * self.packet.delay, self.packet.rate
+        if scheduled:
+            there, rate = min(there, self.circuit.delay), max(rate, self.circuit.rate)
+        return Passage(there, there, rate)
+
+    def problems(self) -> Iterator[PlanError]:
+        """What is wrong with its VOQs."""
+        voq = self.voq
+        if voq.resize is not None and voq.resize.packets < voq.packets:
+            yield PlanError(
+                f"{voq.resize.packets} must be at least network.voq.packets, which is {voq.packets}",
+                key="network.voq.resize.packets",
+                value=voq.resize.packets,
+            )
+        seen: set[tuple[int, int]] = set()
+        for index, pair in enumerate(voq.pairs):
+            if pair.src == pair.dst or (pair.src, pair.dst) in seen:
+                why = "is of one rack" if pair.src == pair.dst else "is given twice"
+                yield PlanError(
+                    f"the VOQ from rack {pair.src} to rack {pair.dst} {why}",
+                    key=f"network.voq.pairs.{index}",
+                )
+            seen.add((pair.src, pair.dst))
+            for end, rack in (("from", pair.src), ("to", pair.dst)):
+                if rack >= self.racks:
+                    yield PlanError(
+                        f"there is no rack {rack} (racks 0..{self.racks - 1})",
+                        key=f"network.voq.pairs.{index}.{end}",
+                        value=rack,
+                    )
+
+    def warnings(self, controls: set[str], week: int) -> Iterator[str]:
+        """What flows with these congestion controls will not find here."""
+        if "dctcp" in controls and self.marking is None:
+            yield "flows use dctcp, but network.marking is not set: no packet will be marked"
+        if "retcp" in controls and self.ece is None:
+            yield "flows use retcp, but network.ece is not set: it will never hear of a circuit"
+        resize = self.voq.resize
+        if resize is not None and week and resize.before >= week:
+            yield (
+                f"network.voq.resize.before is {rounded(resize.before)}, as long as the week of "
+                f"{rounded(week)} or longer: the VOQ will always be big"
+            )
