@@ -139,6 +139,29 @@ class Run:
         )
 
     @property
+    def tcp(self) -> pl.DataFrame:
+        """Two senders, of which the second turns from limited to halved windows; a week in steps of 100 us."""
+        t = np.arange(0, WEEK, 100_000)
+        parts = []
+        for flow, saw in ((0, 40), (3, 25)):
+            cwnd = 10 + np.arange(len(t)) % saw
+            parts.append(
+                pl.DataFrame(
+                    {
+                        "t_ns": t,
+                        "flow": np.full(len(t), flow),
+                        "path": np.zeros(len(t), int),
+                        "cwnd": cwnd,
+                        "ssthresh": np.where(t < 1_000_000, -1, saw // 2),
+                        "srtt_ns": 60_000 + 1000 * cwnd,
+                        "pipe": cwnd - 1,
+                        "state": ["open"] * len(t),
+                    }
+                )
+            )
+        return pl.concat(parts).sort("t_ns", "flow")
+
+    @property
     def writes(self) -> pl.DataFrame:
         return pl.DataFrame(
             {"start_ns": [0, 0, 0, 0], "end_ns": [3_000_000, 1_000_000, -1, 2_000_000]}

@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from etalon import figures, schedulers
 from etalon.errors import EtalonError
 from etalon.figures import Tolerance, parameter, style, weeks
+from etalon.figures.cwnd import lines as cwnd_lines
 from etalon.figures.fct_cdf import cdf as fct_cdf
 from etalon.figures.fct_uptime import seconds
 from etalon.figures.goodput import gigabits, jain
@@ -58,6 +59,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "schedule": (SWEEP[16], {}),
     "goodput": (SWEEP[16], {}),
+    "cwnd": (SWEEP[16], {"span_us": (0, WEEK / 1000)}),
     "repairs": (SWEEP[16], {}),
     "rack_pairs": (SWEEP[16], {"metric": "voq_mean"}),
     "demand": (
@@ -278,6 +280,20 @@ def test_throughput_is_payload_over_completion_time() -> None:
         for row in done.flows.iter_rows(named=True)
     )
     assert curve[0][1:].tolist() == pytest.approx(expected)
+
+
+def test_senders_over_time() -> None:
+    """A threshold that was never lowered leaves a gap; a part begins in the state that it found."""
+    first, second = cwnd_lines(run())
+    assert (first.name, second.name) == ("flow 0", "flow 3")
+    assert first.ssthresh[:11] == [None] * 10 + [20]
+    (part,) = cwnd_lines(run(), [3], span_us=(1050, 1250))
+    assert part.t_us == [1050, 1100, 1200]
+    assert part.cwnd == [20, 21, 22]
+    assert part.srtt_us == [80, 81, 82]
+    figure = figures.draw("cwnd", run(), span_us=(0, WEEK / 1000))
+    assert len(figure.axes[0].patches) == 1  # the day
+    assert figure.axes[0].get_xlim() == (0, WEEK / 1000)
 
 
 def test_jains_index() -> None:

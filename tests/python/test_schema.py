@@ -38,6 +38,9 @@ host = { downlink_queue = 100 }
 kind = "solstice"
 estimator = "adu"
 
+[measure]
+flows = ["long"]
+
 [[bulk]]
 from = 0
 to = 1

@@ -20,6 +20,7 @@ mod packet;
 mod place;
 mod probe;
 mod record;
+mod recovery_state;
 
 pub use counter::Counter;
 pub use digest::Digest;
@@ -29,3 +30,4 @@ pub use network::{DropReason, Plane, QueueId};
 pub use packet::Packet;
 pub use probe::{Listener, Probe};
 pub use record::{DATA_MAX, RECORD_BYTES, Record, RecordError};
+pub use recovery_state::RecoveryState;

@@ -23,9 +23,12 @@ mod pcapng;
 mod probe;
 mod recorder;
 pub mod results;
+mod senders;
 mod sequence;
 mod service;
 mod trace;
+
+pub use etalon_events::RecoveryState;
 
 pub use capture::{Capture, HEADERS};
 pub use computed::{Computed, Example};
@@ -36,4 +39,5 @@ pub use pcapng::{Interface, IpPacket, PcapNg};
 pub use probe::Metrics;
 pub use recorder::Recorder;
 pub use results::{Outcome, Results};
+pub use senders::Sender;
 pub use trace::{TraceError, TraceRequest, Window};

@@ -5,6 +5,7 @@ use etalon_scenario::{Flow, Scenario};
 use etalon_units::Time;
 
 use crate::probe::Metrics;
+use crate::senders::{Samples, Sender};
 use crate::sequence::{Curve, Follower, Runs};
 
 /// Counters of a flow since it started.
@@ -72,6 +73,8 @@ pub(crate) struct FlowMeter {
     cwnd: u32,
     cwnd_since: Time,
     cwnd_curve: Follower,
+    /// Its sender's state over time, if that was asked for.
+    pub(crate) samples: Option<Box<Samples>>,
 }
 
 impl FlowMeter {
@@ -90,6 +93,7 @@ impl FlowMeter {
             cwnd: 0,
             cwnd_since: Time::ZERO,
             cwnd_curve: Follower::default(),
+            samples: None,
         }
     }
 
@@ -110,6 +114,7 @@ impl FlowMeter {
 #[derive(Debug)]
 pub struct Meter {
     pub(crate) flows: Vec<FlowMeter>,
+    follows_senders: bool,
     /// Payload of packets that belong to no flow, by rack pair and then by plane.
     others: Vec<u64>,
     racks: usize,
@@ -131,8 +136,14 @@ impl Meter {
         let planes = metrics.planes().len();
         let measured = plan.measure.pair;
         let flow = |flow: &Flow| FlowMeter::new(flow, measured, planes);
+        let mut flows: Vec<FlowMeter> = plan.flows.iter().map(flow).collect();
+        let chosen = &plan.measure.flows;
+        for &flow in chosen {
+            flows[flow as usize].samples = Some(Box::new(Samples::new(chosen.len())));
+        }
         Meter {
-            flows: plan.flows.iter().map(flow).collect(),
+            flows,
+            follows_senders: !chosen.is_empty(),
             others: vec![0; racks * racks * planes],
             racks,
             planes,
@@ -209,6 +220,20 @@ impl Meter {
                 flow.cwnd_curve
                     .update(now, value, &self.runs, curve, true, false);
             }
+        }
+    }
+
+    /// Whether there are flows whose senders are to be [followed](Meter::follow_sender).
+    #[must_use]
+    #[inline]
+    pub fn follows_senders(&self) -> bool {
+        self.follows_senders
+    }
+
+    /// The sender of `flow` is in state `sender` from `now` on. Of flows that nobody asked for it is forgotten.
+    pub fn follow_sender(&mut self, now: Time, flow: usize, sender: Sender) {
+        if let Some(samples) = &mut self.flows[flow].samples {
+            samples.add(now, sender);
         }
     }
 

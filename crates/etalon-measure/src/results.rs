@@ -9,6 +9,7 @@ use etalon_units::{Span, Time};
 use crate::computed::Computed;
 use crate::meter::{Counters, FlowFacts, FlowMeter, Meter};
 use crate::probe::{Metrics, Moments, PairMetrics};
+use crate::senders::Sender;
 
 /// A column of a table.
 #[derive(Clone, Debug)]
@@ -80,6 +81,8 @@ pub struct Results {
     pub sequence: Table,
     /// Timing and rates of the measured pair's days.
     pub days: Table,
+    /// State of chosen senders: one row a change.
+    pub tcp: Table,
     /// One row a file that a job wrote to HDFS.
     pub writes: Table,
 }
@@ -166,6 +169,7 @@ pub fn collect(outcome: &Outcome<'_>) -> Results {
         latency: latency(plan, metrics),
         sequence: sequence(meter, metrics, end),
         days: days(metrics),
+        tcp: tcp(meter),
         writes: writes(outcome.writes),
     }
 }
@@ -430,6 +434,29 @@ fn sequence(meter: &Meter, metrics: &Metrics, end: Time) -> Table {
         ("bytes", Column::Floats(meter.sequence.mean(&flows))),
         ("voq_packets", Column::Floats(metrics.voq_curve.mean(&voq))),
         ("cwnd_packets", Column::Floats(meter.cwnd.mean(&flows))),
+    ])
+}
+
+fn tcp(meter: &Meter) -> Table {
+    let mut rows = Vec::new();
+    for (flow, meter) in meter.flows.iter().enumerate() {
+        let samples = meter.samples.iter().flat_map(|samples| samples.rows());
+        rows.extend(samples.map(|&(time, sender)| (time, flow, sender)));
+    }
+    rows.sort_by_key(|&(time, flow, _)| (time, flow));
+    let all = |f: fn(&Sender) -> i64| integers(&rows, |r| f(&r.2));
+    named([
+        ("t_ns", integers(&rows, |r| r.0.0 as i64)),
+        ("flow", integers(&rows, |r| r.1 as i64)),
+        ("path", all(|s| s.path.into())),
+        ("cwnd", all(|s| s.cwnd.into())),
+        ("ssthresh", all(|s| s.ssthresh.map_or(-1, i64::from))),
+        ("srtt_ns", all(|s| s.srtt_ns as i64)),
+        ("pipe", all(|s| s.pipe.into())),
+        (
+            "state",
+            Column::Text(rows.iter().map(|r| r.2.state.name().to_owned()).collect()),
+        ),
     ])
 }
 

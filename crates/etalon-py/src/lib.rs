@@ -74,6 +74,7 @@ fn results(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>> {
         ("latency", results.latency),
         ("sequence", results.sequence),
         ("days", results.days),
+        ("tcp", results.tcp),
         ("writes", results.writes),
     ] {
         out.set_item(name, table(py, rows)?)?;

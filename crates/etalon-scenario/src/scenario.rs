@@ -6,7 +6,7 @@ use etalon_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
-use crate::{Control, Dfsio, Flow, Hosts, Network, Pair, Program, Rdcn, Schedule, Tcp, Weeks};
+use crate::{Control, Dfsio, Flow, Hosts, Measure, Network, Program, Rdcn, Schedule, Tcp, Weeks};
 
 /// A whole experiment. Times of network and workload are virtual, those of [`Tcp`] are the hosts'.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,17 +45,6 @@ pub struct Scenario {
     pub end_when_done: bool,
     /// What is measured beyond the usual.
     pub measure: Measure,
-}
-
-/// What is measured beyond the usual.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Measure {
-    /// The rack pair of sequence graph and day statistics.
-    pub pair: Pair,
-    /// Length in weeks of one run of the sequence graph.
-    pub weeks_per_run: u32,
 }
 
 impl Scenario {
@@ -101,7 +90,7 @@ impl Scenario {
         for (index, program) in self.programs.iter().enumerate() {
             program.check(index, &self.hosts)?;
         }
-        Ok(())
+        self.measure.check(self)
     }
 
     fn check_schedule(&self) -> Result<(), ScenarioError> {

@@ -21,7 +21,7 @@ fn scenario(network: &Value, schedule: &Value, transport: &Value, racks: u16) ->
         "programs": [{"rack": 1, "host": 1, "command": ["echo", "two words", ""], "start_ns": 7}],
         "dfsio": [{"start_ns": 0, "writers": 3, "file_bytes": 3, "block_bytes": 2, "packet_bytes": 1,
             "window_packets": 2, "placement": {"rehdfs": {"rotate_ns": 9}}, "cc": "reno"}],
-        "end_when_done": true, "measure": {"pair": [0, 1], "weeks_per_run": 3}})
+        "end_when_done": true, "measure": {"pair": [0, 1], "weeks_per_run": 3, "flows": [0]}})
 }
 
 fn rdcn() -> Value {
@@ -211,6 +211,36 @@ fn what_contradicts_itself_is_refused() {
             json!({"rehdfs": {"rotate_ns": 0}}),
             "job 0: the mapping of racks",
         ),
+        (
+            "/measure/pair",
+            json!([0, 3]),
+            "measure.pair: there is no rack pair 0 -> 3, only racks 0 to 2",
+        ),
+        (
+            "/measure/weeks_per_run",
+            json!(0),
+            "measure.weeks_per_run must be at least 1",
+        ),
+        (
+            "/schedule/configurations/0/day_ns",
+            json!(u64::MAX / 2),
+            "measure.weeks_per_run: 3 weeks of",
+        ),
+        (
+            "/measure/flows",
+            json!([1]),
+            "measure.flows: there is no flow 1, only 1",
+        ),
+        (
+            "/measure/flows",
+            json!([0, 0]),
+            "measure.flows must be in ascending order",
+        ),
+        (
+            "/measure/flows",
+            json!((0..1001).collect::<Vec<u32>>()),
+            "measure.flows: at most 1000 flows can be followed, not 1001",
+        ),
     ] {
         refused(rdcn(), key, wrong, why);
     }
@@ -230,6 +260,11 @@ fn what_contradicts_itself_is_refused() {
             "/flows/0/transport",
             rdcn()["flows"][0]["transport"].clone(),
             "flow 0: TDTCP is for networks that take turns, and there is one network only",
+        ),
+        (
+            "/measure/pair",
+            json!([2, 0]),
+            "there is no rack pair 2 -> 0",
         ),
         (
             "/schedule",

@@ -3,8 +3,9 @@
 //! Endpoints exist from when a flow connects until nothing can happen in it any more, so that memory holds the flows that are
 //! open at a time and not all that a plan has.
 
-use etalon_measure::{Counters, FlowFacts};
+use etalon_measure::{Counters, FlowFacts, RecoveryState, Sender};
 use etalon_scenario::{Flow, Scenario, ScenarioError, Transport};
+use etalon_tcp::cc::State;
 use etalon_tcp::{Config, Connection, ConnectionState, cc};
 use etalon_units::Time;
 use rand_chacha::ChaCha8Rng;
@@ -185,6 +186,27 @@ impl Flows {
     #[inline]
     pub(crate) fn end_if_open(&mut self, index: u32) -> Option<&mut Endpoint> {
         self.is_open(index >> 1).then(|| self.end(index))
+    }
+
+    /// The state of an endpoint's sender, on the path that it sends on.
+    pub(crate) fn sender(&mut self, index: u32) -> Sender {
+        let tdf = self.plan.tdf;
+        let path = self.end(index).connection.path();
+        let window = path.window();
+        Sender {
+            path: path.id(),
+            state: match path.recovery_state() {
+                State::Open => RecoveryState::Open,
+                State::LimitedTransmit => RecoveryState::Disorder,
+                State::Cwr => RecoveryState::Cwr,
+                State::FastRecovery => RecoveryState::Recovery,
+                State::Timeout => RecoveryState::Loss,
+            },
+            cwnd: window.cwnd,
+            ssthresh: (window.ssthresh != u32::MAX).then_some(window.ssthresh),
+            srtt_ns: path.srtt() / tdf,
+            pipe: path.in_flight(),
+        }
     }
 
     /// Sequence number of the first byte of a stream, that is of what an endpoint of an open flow sends.

@@ -157,6 +157,7 @@ impl<T: Tap> World<T> {
                 if end.connection.next_timer() <= host_now {
                     end.connection.on_timer(host_now);
                     self.transmit(now, index, edge);
+                    self.follow_sender(now, index);
                     self.flows.settle(index >> 1);
                 } else if end.lacks_timer(tdf) {
                     self.arm(index);
@@ -286,6 +287,15 @@ impl<T: Tap> World<T> {
         self.flows.sent(index >> 1, sent);
     }
 
+    /// A client may be in another state than before.
+    #[inline]
+    fn follow_sender(&mut self, now: Time, index: u32) {
+        if self.meter.follows_senders() && index & 1 == 0 {
+            let sender = self.flows.sender(index);
+            self.meter.follow_sender(now, (index >> 1) as usize, sender);
+        }
+    }
+
     /// Sets the event for an endpoint's earliest timer, if it has none that comes as early.
     fn arm(&mut self, index: u32) {
         let tdf = self.tdf;
@@ -341,6 +351,7 @@ impl<T: Tap> Environment<PacketId> for World<T> {
         }
         self.pool.free(handle);
         self.transmit(now, index, edge);
+        self.follow_sender(now, index);
         if payload > 0 && flow >= self.flows.planned() as usize {
             self.with_jobs(now, edge, |jobs, hosts| {
                 jobs.received(now, index, received, hosts);

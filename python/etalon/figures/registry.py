@@ -68,6 +68,7 @@ FIGURES: Final = (
     Entry("demand", "a demand matrix beside the week computed for it, with idle time"),
     Entry("goodput", "goodput of each flow and its fairness"),
     Entry("rack_pairs", "one number of every rack pair, as a heat map"),
+    Entry("cwnd", "cwnd, ssthresh and smoothed RTT of chosen flows over time"),
     Entry("repairs", "fast recoveries, tail loss probes and timeouts of each flow"),
 )
 

@@ -12,6 +12,8 @@ from etalon.plan.transport import Mptcp, PlainTcp, Tdtcp
 from etalon.plan.workloads.base import MOST_FLOWS
 from etalon.units import TIME, S, rounded, shown
 
+MOST_FOLLOWED = 1000
+"""Flows whose senders are followed over time."""
 LONGEST_HOST_TIME = 24 * 24 * 3600 * S
 """Half of what TCP's timestamps can count before they begin again."""
 
@@ -133,6 +135,26 @@ def _measured_pair(plan: Experiment) -> Iterator[PlanError]:
             )
     if plan.measure.pair[0] == plan.measure.pair[1]:
         yield PlanError("the measured pair must be two different racks", key="measure.pair")
+
+
+def chosen_flows(plan: Experiment) -> Iterator[PlanError]:
+    """That `measure.flows` names what there is not. To be asked of a plan that has no other problem: it lists the flows."""
+    count = len(plan.flows)
+    classes = sorted({flow["class"] for flow in plan.flows if flow.get("class")})
+    for chosen in plan.measure.flows:
+        if isinstance(chosen, int) and chosen >= count:
+            has = f"they are numbered 0..{count - 1}" if count else "the plan has none"
+            yield PlanError(f"there is no flow {chosen}: {has}", key="measure.flows", value=chosen)
+        elif isinstance(chosen, str) and chosen not in classes:
+            has = f"there are {', '.join(classes)}" if classes else "no flow has a class"
+            yield PlanError(
+                f"no flow is of class {shown(chosen)}: {has}", key="measure.flows", value=chosen
+            )
+    if len(plan.followed_flows) > MOST_FOLLOWED:
+        yield PlanError(
+            f"these are {len(plan.followed_flows)} flows; at most {MOST_FOLLOWED} can be followed",
+            key="measure.flows",
+        )
 
 
 def _notify(plan: Experiment, network: Network) -> Iterator[PlanError]:

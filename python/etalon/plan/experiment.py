@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Annotated, Any, get_args
 
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from etalon.plan.base import Rack, Table
 from etalon.plan.network import AnyNetwork, Network
@@ -23,11 +23,23 @@ from etalon.plan.workloads.poisson import Poisson
 from etalon.plan.workloads.rings import Rings
 from etalon.plan.workloads.shuffle import Shuffle
 from etalon.plan.workloads.trace import Trace
-from etalon.units import MS, Duration, Time
+from etalon.units import MS, Duration, Time, problem, shown
 
 Name = Annotated[
     str, StringConstraints(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")
 ]
+
+
+def _flow(value: Any) -> Any:
+    number = type(value) is int and value >= 0
+    if not number and not (isinstance(value, str) and value):
+        raise problem(f"{shown(value)} is no flow: {CHOICE}")
+    return value
+
+
+CHOICE = "one is chosen by its number, from 0, or by the name of its class"
+ChosenFlow = Annotated[Annotated[int, Field(ge=0)] | str, BeforeValidator(_flow)]
+"""The number of a flow, or the name of a class of flows. Whether it exists is checked with the whole plan."""
 
 
 class Measure(Table):
@@ -37,6 +49,9 @@ class Measure(Table):
     """The rack pair under test; without it, that of the first workload from rack to rack, or 0 to 1 if there is none."""
     weeks_per_run: int = Field(default=3, strict=True, ge=1, le=1000)
     """Length in weeks of the pieces that the expected-sequence graph averages."""
+    flows: tuple[ChosenFlow, ...] = ()
+    """Flows whose cwnd, ssthresh and RTT are followed over time, in the table `tcp`: numbers as in the table `flows`, or
+    names of classes."""
 
 
 class Experiment(Table):
@@ -96,6 +111,16 @@ class Experiment(Table):
             for kind in WORKLOADS
             for index, workload in enumerate(getattr(self, kind))
             for flow in workload.all_flows(self.setting(f"{kind}.{index}"))
+        ]
+
+    @property
+    def followed_flows(self) -> list[int]:
+        """Numbers of the flows that `measure.flows` names, in ascending order."""
+        chosen = set(self.measure.flows)
+        return [
+            number
+            for number, flow in enumerate(self.flows if chosen else ())
+            if number in chosen or flow.get("class", "") in chosen
         ]
 
     @property

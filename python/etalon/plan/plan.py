@@ -30,6 +30,8 @@ class Plan(Experiment):
     @model_validator(mode="after")
     def _check(self) -> Self:
         found = list(check.problems(self))
+        if not found and self.measure.flows:
+            found = list(check.chosen_flows(self))
         if found:
             raise gather(found)
         return self

@@ -12,7 +12,7 @@ from etalon.plan.tcp import Tcp
 def resolve(plan: Experiment) -> dict[str, Any]:
     """All that an engine needs to know; see `Plan.resolve`."""
     network = plan.network
-    resolved = {
+    resolved: dict[str, Any] = {
         "seed": plan.seed,
         "tdf": plan.tdf,
         "duration_ns": plan.duration,
@@ -24,6 +24,8 @@ def resolve(plan: Experiment) -> dict[str, Any]:
         "flows": plan.flows,
         "measure": {"pair": list(plan.measured_pair), "weeks_per_run": plan.measure.weeks_per_run},
     }
+    if plan.measure.flows:
+        resolved["measure"]["flows"] = plan.followed_flows
     if plan.end_when_done:
         resolved["end_when_done"] = True
     if plan.dfsio:

@@ -140,6 +140,11 @@ def _figures_of(run: Run) -> dict[str, str]:
             "Bytes that a flow has sent (mean over flows and weeks) and length of the VOQ, "
             "from the end of a circuit on. Circuit days are shaded."
         )
+    if run.tcp.height:
+        chosen["cwnd"] = (
+            "Congestion window, threshold (dashed) and smoothed RTT of the flows that `measure.flows` names. "
+            "Circuit days are shaded where they can be told apart."
+        )
     src, dst = resolved["measure"]["pair"]
     of_pair = (pl.col("src") == src) & (pl.col("dst") == dst)
     if not run.latency_histogram.filter(of_pair).is_empty():

@@ -22,13 +22,14 @@ import tomli_w
 from etalon import files
 from etalon.errors import EtalonError, Occupied, PlanError
 from etalon.plan import Plan
-from etalon.results.tables import PROGRAMS, TABLES, WRITES, Tables
+from etalon.results.tables import PROGRAMS, TABLES, TCP, WRITES, Tables
 
 RUN = "run.json"
 PLAN = "plan.toml"
 SWEEP = "sweep.json"
 PROGRAM_TABLE = "programs.parquet"
 WRITE_TABLE = "writes.parquet"
+TCP_TABLE = "tcp.parquet"
 CONSOLE = "console.log"
 """Of the kernel, in the folder of a run that it did not finish."""
 
@@ -107,6 +108,8 @@ def _write(run: Tables, summary: Mapping[str, Any], draft: Path) -> None:
     files.put(draft / PLAN, tomli_w.dumps(plan))
     for name in TABLES:
         put_table(draft / f"{name}.parquet", getattr(run, name))
+    if run.plan.measure.flows:
+        put_table(draft / TCP_TABLE, run.tcp)
     if len(run.writes):
         put_table(draft / WRITE_TABLE, run.writes)
     if len(run.programs):
@@ -139,11 +142,14 @@ def load(folder: Path) -> Tables:
     if plan.program:
         programs = _read_table(folder / PROGRAM_TABLE)
     writes = _read_table(folder / WRITE_TABLE) if plan.dfsio else pl.DataFrame(schema=WRITES)
+    followed = plan.measure.flows
+    tcp = _read_table(folder / TCP_TABLE) if followed else pl.DataFrame(schema=TCP)
     outputs = {name: _read(folder / name) for suffix in ("out", "err") for name in programs[suffix]}
     console = folder / CONSOLE
     return Tables(
         plan=plan,
         meta=meta,
+        tcp=tcp,
         writes=writes,
         programs=programs,
         outputs=outputs,

@@ -40,6 +40,13 @@ WRITES = dict.fromkeys(
 """Columns of the table of files."""
 
 
+TCP: dict[str, type[pl.DataType]] = {
+    **dict.fromkeys(("t_ns", "flow", "path", "cwnd", "ssthresh", "srtt_ns", "pipe"), pl.Int64),
+    "state": pl.String,
+}
+"""Columns of the table of senders' states."""
+
+
 @dataclass(frozen=True, eq=False)
 class Tables:
     """What was measured of a plan. Times are virtual, in the unit that the column's name says."""
@@ -57,6 +64,8 @@ class Tables:
     """Expected-sequence graph, VOQ length and cwnd of the measured pair over `weeks_per_run` weeks, in steps of 1 us."""
     days: pl.DataFrame
     """Lengths of days and weeks and the rates in them, as they came out."""
+    tcp: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=TCP))
+    """One row a change of a sender's state: cwnd, ssthresh, RTT and more of the flows that `measure.flows` names."""
     writes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=WRITES))
     """One row a file that a job wrote to HDFS; `end_ns` is -1 if it was not finished."""
     programs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PROGRAMS))
@@ -86,6 +95,8 @@ class Tables:
         tables["flows"] = tables["flows"].with_columns(
             pl.when(pl.col(name) >= 0).then(pl.col(name)) for name in COUNTERS
         )
+        if plan.measure.flows:
+            tables["tcp"] = pl.DataFrame(dict(answer["tcp"]), schema=TCP)
         if plan.dfsio:
             tables["writes"] = pl.DataFrame(dict(answer["writes"]))
         programs, outputs = _programs(plan, answer.get("programs", ()))

@@ -186,6 +186,7 @@ fn scenario() -> Scenario {
         measure: Measure {
             pair: Pair { src: 0, dst: 1 },
             weeks_per_run: 3,
+            flows: vec![],
         },
     }
 }

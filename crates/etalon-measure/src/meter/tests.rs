@@ -98,6 +98,25 @@ fn windows_are_summed_over_the_time_that_they_last() {
 }
 
 #[test]
+fn only_chosen_senders_are_followed() {
+    let mut plan = plan();
+    assert!(!meter().follows_senders());
+    plan.measure.flows = vec![1];
+    let mut meter = Meter::new(&plan, &Metrics::new(&plan));
+    assert!(meter.follows_senders());
+    let sender = Sender {
+        cwnd: 7,
+        ..Sender::default()
+    };
+    for flow in [0, 1] {
+        meter.follow_sender(Time(5), flow, sender);
+    }
+    assert!(meter.flows[0].samples.is_none());
+    let samples = meter.flows[1].samples.as_ref().expect("it was chosen");
+    assert_eq!(samples.rows(), [(Time(5), sender)]);
+}
+
+#[test]
 fn flows_that_are_opened_later_are_numbered_after_the_plans() {
     let mut meter = meter();
     let mut flow = plan().flows[1].clone();

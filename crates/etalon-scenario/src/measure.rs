@@ -1,0 +1,64 @@
+//! What is measured beyond the usual.
+
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::{ScenarioError, ensure};
+use crate::{Pair, Scenario};
+
+/// The most flows whose senders are followed over time.
+pub const MOST_FOLLOWED: usize = 1000;
+
+/// What is measured beyond the usual.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Measure {
+    /// The rack pair of sequence graph and day statistics.
+    pub pair: Pair,
+    /// Length in weeks of one run of the sequence graph.
+    pub weeks_per_run: u32,
+    /// Numbers of the flows whose senders' state is followed over time, in ascending order.
+    #[serde(default)]
+    pub flows: Vec<u32>,
+}
+
+impl Measure {
+    pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
+        let Pair { src, dst } = self.pair;
+        let racks = scenario.hosts.racks;
+        ensure!(
+            src < racks && dst < racks,
+            "measure.pair: there is no rack pair {src} -> {dst}, only racks 0 to {}",
+            racks - 1
+        );
+        let (weeks, week) = (self.weeks_per_run, scenario.first_week().week());
+        ensure!(weeks > 0, "measure.weeks_per_run must be at least 1");
+        ensure!(
+            week.0.checked_mul(weeks.into()).is_some(),
+            "measure.weeks_per_run: {weeks} weeks of {week} are too long"
+        );
+        self.check_flows(scenario.flows.len())
+    }
+
+    fn check_flows(&self, count: usize) -> Result<(), ScenarioError> {
+        let flows = &self.flows;
+        ensure!(
+            flows.len() <= MOST_FOLLOWED,
+            "measure.flows: at most {MOST_FOLLOWED} flows can be followed, not {}",
+            flows.len()
+        );
+        ensure!(
+            flows.is_sorted_by(|a, b| a < b),
+            "measure.flows must be in ascending order, each once"
+        );
+        if let Some(&last) = flows.last() {
+            ensure!(
+                (last as usize) < count,
+                "measure.flows: there is no flow {last}, only {count} from 0 on"
+            );
+        }
+        Ok(())
+    }
+}
