@@ -157,7 +157,9 @@ impl<T: Tap> World<T> {
                 if end.connection.next_timer() <= host_now {
                     end.connection.on_timer(host_now);
                     self.transmit(now, index, edge);
-                    self.follow_sender(now, index);
+                    if self.meter.follows_senders() {
+                        self.follow_sender(now, index);
+                    }
                     self.flows.settle(index >> 1);
                 } else if end.lacks_timer(tdf) {
                     self.arm(index);
@@ -287,10 +289,10 @@ impl<T: Tap> World<T> {
         self.flows.sent(index >> 1, sent);
     }
 
-    /// A client may be in another state than before.
-    #[inline]
+    /// A client may be in another state than before, which somebody may want to know.
+    #[cold]
     fn follow_sender(&mut self, now: Time, index: u32) {
-        if self.meter.follows_senders() && index & 1 == 0 {
+        if index & 1 == 0 {
             let sender = self.flows.sender(index);
             self.meter.follow_sender(now, (index >> 1) as usize, sender);
         }
@@ -343,15 +345,19 @@ impl<T: Tap> Environment<PacketId> for World<T> {
         let connection = &mut self.flows.end(index).connection;
         connection.on_segment(now.0 * self.tdf, &packet.segment, packet.ce);
         let received = connection.bytes_received();
+        self.pool.free(handle);
         if to_client {
             let cwnd = connection.path().window().cwnd;
             self.meter.follow_cwnd(now, flow, cwnd);
+            if self.meter.follows_senders() {
+                // Early, so that who does not look pays nothing: below, it finds nothing left to send.
+                self.transmit(now, index, edge);
+                self.follow_sender(now, index);
+            }
         } else if self.meter.received(now, flow, received) && flow < self.flows.planned() as usize {
             self.finish_flow(now, edge);
         }
-        self.pool.free(handle);
         self.transmit(now, index, edge);
-        self.follow_sender(now, index);
         if payload > 0 && flow >= self.flows.planned() as usize {
             self.with_jobs(now, edge, |jobs, hosts| {
                 jobs.received(now, index, received, hosts);
