@@ -49,6 +49,18 @@ def test_a_plan_with_a_transport_is_read_back(transport: Any) -> None:
     assert one.replace({"bulk.transport": "tdtcp"}).bulk[0].transport.kind == "tdtcp"
 
 
+def test_hosts_are_told_of_networks_if_a_transport_asks() -> None:
+    def notify(network: Any, transport: str) -> Any:
+        return plan(network, transport=transport).resolve()["network"]["rdcn"]["notify"]
+
+    assert notify(et.network(), "tcp") is None
+    default = {"before_ns": 5000, "delay_ns": 0, "jitter_ns": 0, "lost_ppm": 0, "each_ns": 0}
+    assert notify(et.network(), "tdtcp") == notify(et.network(), "mptcp") == default
+    given = et.network(notify={"before": "0s", "delay": "2us", "lost": 0.1})
+    said = {**default, "before_ns": 0, "delay_ns": 2000, "lost_ppm": 100_000}
+    assert notify(given, "tcp") == notify(given, "tdtcp") == said
+
+
 def test_different_transports_stand_side_by_side() -> None:
     both = et.experiment(et.network(), et.bulk(0, 1), et.bulk(0, 1, transport="tdtcp"))
     flows = both.resolve()["flows"]

@@ -70,10 +70,10 @@ impl Driver {
             capture,
         } = setup;
         let between = AnyNetwork::new(&scenario).map_err(NewError::Switch)?;
-        let (hosts, computed) = (scenario.hosts, scenario.computed());
+        let (hosts, computed, notify) = (scenario.hosts, scenario.computed(), scenario.notify());
         let milestones = (scenario.begin(), end);
-        let mut net =
-            Net::new(hosts, between, computed, scenario.seed, milestones).map_err(NewError::Net)?;
+        let mut net = Net::new(hosts, between, computed, notify, scenario.seed, milestones)
+            .map_err(NewError::Net)?;
         if let Some(accounts) = net.edge_mut().accounts() {
             for flow in &scenario.flows {
                 accounts.open_flow(flow.pair());

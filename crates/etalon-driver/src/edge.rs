@@ -6,7 +6,7 @@ use core::fmt;
 use etalon_events::{Event, Packet, Record};
 use etalon_net::{Arrival, Edge, Milestone, Part};
 use etalon_scenario::Capture;
-use etalon_switch::{Departure, DropReason};
+use etalon_switch::{Departure, DropReason, Plane};
 use etalon_units::Time;
 
 /// What a driver needs of the kernel that it is in.
@@ -30,6 +30,11 @@ pub trait Environment {
 
     /// The NIC of `host` is done with a packet, and takes the next.
     fn nic_free(&self, handle: u64, host: u32);
+
+    /// The ToR switch tells `host` that network `tdn` leads to the hosts of `rack` from now on, or soon.
+    fn notified(&self, host: u32, rack: u16, tdn: u8) {
+        let _ = (host, rack, tdn);
+    }
 
     /// Measurement begins or ends.
     fn milestone(&self, now: Time, milestone: Milestone);
@@ -227,6 +232,10 @@ impl<E: Environment> etalon_net::Environment<Slot> for Inside<'_, E> {
     #[inline]
     fn part(&mut self, slot: Slot) -> Option<Part> {
         self.packets.packets[slot as usize].part
+    }
+
+    fn notified(&mut self, _now: Time, host: u32, rack: u16, tdn: Plane, _edge: &mut Edge<Slot>) {
+        self.env.notified(host, rack, tdn.0);
     }
 
     #[inline]

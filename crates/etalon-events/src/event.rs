@@ -71,6 +71,10 @@ events! {
             /// From now on packets to the hosts of `pair.src` carry ECE, as a circuit for the pair is up or near (reTCP,
             /// NSDI'20 section 5.3), or no longer do.
             Announced = 29 if on { "ece_on" } else { "ece_off" }, { pair: Pair = racks, on: bool = a };
+            /// Host `host` of rack `pair.src` hears that network `plane` leads to rack `pair.dst` from now on, or soon (TDTCP,
+            /// SIGCOMM'22 section 4.2).
+            Notified = 31 "notify", { pair: Pair = racks, host: u16 = c, plane: Plane = a },
+                mixes pair, u64::from(host) << 8 | u64::from(plane.0);
         }
         Edge {
             /// A packet enters the network.

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use etalon_events::{Event, Listener, Packet, Probe, Source};
 use etalon_net::{Advanced, AnyNetwork, Arrival, Edge, Environment, Net, Network, Part};
 use etalon_scenario::Setup;
-use etalon_switch::{Departure, DropReason, Schedule};
+use etalon_switch::{Departure, DropReason, Plane, Schedule};
 use etalon_units::Time;
 
 /// The net outside the kernel, and what it has done that the kernel's has not yet said.
@@ -24,7 +24,14 @@ impl Verifier {
         let network = AnyNetwork::new(scenario).map_err(|e| e.to_string())?;
         // Weeks come from the log, and so does the end.
         let milestones = (Time::ZERO, Time::MAX);
-        let net = Net::new(scenario.hosts, network, None, scenario.seed, milestones);
+        let net = Net::new(
+            scenario.hosts,
+            network,
+            None,
+            scenario.notify(),
+            scenario.seed,
+            milestones,
+        );
         Ok(Verifier {
             net: net.map_err(|e| e.to_string())?,
             expected: RefCell::default(),
@@ -167,6 +174,8 @@ impl Environment<Packet> for Said<'_> {
         None
     }
 
+    fn notified(&mut self, _: Time, _: u32, _: u16, _: Plane, _: &mut Edge<Packet>) {}
+
     fn nic_free(&mut self, _host: u32, _packet: Packet) {}
 }
 
@@ -215,7 +224,8 @@ mod tests {
                 "circuit": {"rate_bps": 80_000_000_000u64, "delay_ns": 30_000},
                 "voq": {"packets": 4, "resize": {"packets": 8, "in_advance_ns": 20_000}},
                 "marking": {"threshold": 2, "threshold_big": 4},
-                "ece_in_advance_ns": 20_000, "ack_bypass_ns": bypass}}),
+                "ece_in_advance_ns": 20_000, "ack_bypass_ns": bypass,
+                "notify": {"before_ns": 3000, "delay_ns": 500, "jitter_ns": 4000, "lost_ppm": 100_000, "each_ns": 0}}}),
             &json!({"configurations": [day([1, 2, 0]), day([2, 0, 1])], "control": control}),
         )
     }

@@ -11,6 +11,8 @@ pub enum Due {
     NicFree,
     /// The controller looks at demand, or has a week: before the switch begins one.
     Week,
+    /// A host hears which network leads to a rack: before packets that reach it at this instant.
+    Notification,
     /// A packet has passed the downlink of its host: a place that it leaves can be taken at this instant.
     Delivery,
     /// Something happens between racks. The network orders that itself: the switch's schedule first, then packets that leave,
@@ -32,6 +34,7 @@ mod tests {
             Due::Milestone,
             Due::NicFree,
             Due::Week,
+            Due::Notification,
             Due::Delivery,
             Due::Network,
             Due::Arrival,

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use etalon_scenario::Hosts;
+use etalon_scenario::{Hosts, Notify};
 use etalon_units::{Serializer, Span, Time};
 
 use crate::accounts::Accounts;
@@ -11,6 +11,7 @@ use crate::downlinks::Downlinks;
 use crate::due::Due;
 use crate::fifo::Fifo;
 use crate::host::Host;
+use crate::notices::Notices;
 use crate::pending::Pending;
 
 /// Instants that the whole experiment hears of.
@@ -50,6 +51,8 @@ pub struct Edge<H> {
     /// When the controller is due, [`Time::MAX`] if there is none.
     pub(crate) week: Time,
     pub(crate) extras: Option<Box<Extras<H>>>,
+    /// Where hosts are told which network leads to which rack.
+    pub(crate) notices: Option<Box<Notices>>,
     warmup: Time,
     end: Time,
     /// The last milestone that was passed.
@@ -63,6 +66,7 @@ impl<H: Copy> Edge<H> {
         seed: u64,
         (warmup, end): (Time, Time),
         accounts: Option<Accounts>,
+        notify: Option<&Notify>,
     ) -> Edge<H> {
         let host = |index: u32| {
             let nic = Serializer::new(config.rate);
@@ -84,6 +88,7 @@ impl<H: Copy> Edge<H> {
             in_nics: None,
             week: Time::MAX,
             extras: has_extras.then(|| Box::new(extras)),
+            notices: notify.map(|notify| Box::new(Notices::new(&config, *notify, seed))),
             warmup,
             end,
             passed: None,
@@ -196,7 +201,11 @@ impl<H: Copy> Edge<H> {
         if let Some(in_nics) = &self.in_nics {
             first = first.min(in_nics.pending.next());
         }
-        first.min(self.delivery())
+        first.min(self.delivery()).min(self.notification())
+    }
+
+    fn notification(&self) -> Time {
+        self.notices.as_ref().map_or(Time::MAX, |n| n.next())
     }
 
     fn delivery(&self) -> Time {
@@ -214,7 +223,8 @@ impl<H: Copy> Edge<H> {
         }
         let week = (self.week, Due::Week);
         let delivery = (self.delivery(), Due::Delivery);
-        self.first = first.min(week).min(delivery);
+        let notification = (self.notification(), Due::Notification);
+        self.first = first.min(week).min(notification).min(delivery);
     }
 
     /// Takes the first packet with which its NIC is done, and says of which host.

@@ -1,6 +1,6 @@
 //! What a net needs of the engine that it is in.
 
-use etalon_switch::{Arrival, Departure, DropReason};
+use etalon_switch::{Arrival, Departure, DropReason, Plane};
 use etalon_units::Time;
 
 use crate::accounts::Part;
@@ -19,6 +19,9 @@ pub trait Environment<H> {
 
     /// What a packet carries of a stream of which there is an account; none if nothing.
     fn part(&mut self, handle: H) -> Option<Part>;
+
+    /// A notification reaches `host`: from now on, or soon, network `tdn` leads to the hosts of `rack`.
+    fn notified(&mut self, now: Time, host: u32, rack: u16, tdn: Plane, edge: &mut Edge<H>);
 
     /// The NIC of `host` is done with a packet, and takes the next: for those packets of which this
     /// [was asked](Edge::tell_when_free).

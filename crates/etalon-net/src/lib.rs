@@ -1,7 +1,7 @@
 //! The network that both engines drive: all that lies between the TCPs of hosts, and the order in which it happens.
 //!
 //! A [`Net`] owns hosts' NICs, delays and jitter, the network between racks, the controller of its weeks, the accounts of
-//! demand, the queues in front of hosts, and the milestones of the experiment. Its owner sends packets, asks what comes next,
+//! demand, the queues in front of hosts, what hosts are told of the network, and the milestones of the experiment. Its owner sends packets, asks what comes next,
 //! and has it done; packets come out through an [`Environment`], events through a [`Probe`](etalon_switch::Probe). The simulator
 //! puts TCP endpoints and applications on it, the kernel its netdevices.
 //!
@@ -27,6 +27,7 @@ mod host;
 mod hybrid;
 mod net;
 mod network;
+mod notices;
 mod pending;
 
 pub use accounts::{Accounts, FourTuple, Part, Segment};

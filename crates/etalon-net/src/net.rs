@@ -3,9 +3,11 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use etalon_scenario::{Control, Hosts, Rdcn};
+use etalon_scenario::{Control, Hosts, Notify, Rdcn};
 use etalon_schedule::{ComputedWeek, ControlError, Controller, HostDemand};
-use etalon_switch::{Arrival, Departure, DropReason, Packet, Pair, Plane, Probe, QueueId, Sink};
+use etalon_switch::{
+    Arrival, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Sink,
+};
 use etalon_units::{Span, Time};
 
 use crate::accounts::Accounts;
@@ -13,6 +15,7 @@ use crate::due::Due;
 use crate::edge::{Edge, Extras, Milestone};
 use crate::environment::Environment;
 use crate::network::Network;
+use crate::notices::Notice;
 
 /// All that lies between the TCPs of hosts, for packets known by handles `H`.
 ///
@@ -61,8 +64,8 @@ impl fmt::Display for NewError {
 impl core::error::Error for NewError {}
 
 impl<H: Copy, N: Network<H>> Net<H, N> {
-    /// A net at virtual time 0: `hosts` around `network`, whose weeks are computed as `control` says, if it does. It ends at
-    /// `end`, [`Time::MAX`] for as late as it can; what comes before `warmup` is not measured.
+    /// A net at virtual time 0: `hosts` around `network`, whose weeks are computed as `control` says, if it does; hosts hear of
+    /// them as `notify` says, if it does. It ends at `end`, [`Time::MAX`] for as late as it can; what comes before `warmup` is not measured.
     ///
     /// # Errors
     /// [`NewError`] if weeks cannot be computed, or the experiment is too long.
@@ -70,6 +73,7 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
         hosts: Hosts,
         network: N,
         control: Option<(&Control, &Rdcn)>,
+        notify: Option<&Notify>,
         seed: u64,
         (warmup, end): (Time, Time),
     ) -> Result<Net<H, N>, NewError> {
@@ -83,7 +87,7 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
         let mut net = Net {
             network,
             controller,
-            edge: Edge::new(hosts, seed, (warmup, end), accounts),
+            edge: Edge::new(hosts, seed, (warmup, end), accounts, notify),
         };
         // Packets that are still on their way at the end may arrive later, but not as late as that.
         let latest = Time(net.edge.latest().0 / 2);
@@ -221,6 +225,7 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
         match due {
             Due::Milestone => return Advanced::Milestone(now, self.edge.pass()),
             Due::Week => return Advanced::Week(now),
+            Due::Notification => self.notify(now, env, probe),
             Due::Delivery => self.deliver(now, env, probe),
             Due::NicFree => {
                 if let Some((host, handle)) = self.edge.leave_nic() {
@@ -249,6 +254,25 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
         } else {
             self.network.enqueue(now, arrival, &mut outside, probe);
         }
+    }
+
+    /// The first notification that is due reaches its host.
+    fn notify<E: Environment<H>, P: Probe>(&mut self, now: Time, env: &mut E, probe: &mut P) {
+        let edge = &mut self.edge;
+        if let Some(Notice { host, rack, tdn }) = edge.notices.as_mut().and_then(|n| n.take()) {
+            let id = edge.hosts().host(host);
+            let notified = Event::Notified {
+                pair: Pair {
+                    src: id.rack(),
+                    dst: rack,
+                },
+                host: id.number(),
+                plane: tdn,
+            };
+            probe.on(now, notified);
+            env.notified(now, host, rack, tdn, edge);
+        }
+        edge.look();
     }
 
     /// Queues what has come for hosts, and delivers the packet that has passed its downlink, if it is due.
@@ -343,6 +367,14 @@ impl<H: Copy, E: Environment<H>> Sink<H> for Outside<'_, H, E> {
             if let (Some(accounts), Some(part)) = (self.edge.accounts(), self.env.part(handle)) {
                 accounts.dequeued(now, part);
             }
+        }
+    }
+
+    #[cold]
+    fn tdn_changed(&mut self, now: Time, pair: Pair, tdn: Plane) {
+        if let Some(notices) = &mut self.edge.notices {
+            notices.tell(now, pair, tdn);
+            self.edge.look();
         }
     }
 

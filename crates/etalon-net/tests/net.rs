@@ -3,7 +3,7 @@
 use etalon_net::{
     Advanced, Arrival, Chain, Edge, Environment, HostId, Hosts, Milestone, Net, Packet, Part, Stage,
 };
-use etalon_switch::{Departure, DropReason};
+use etalon_switch::{Departure, DropReason, Plane};
 use etalon_units::{Rate, Span, Time};
 
 /// A byte takes a nanosecond.
@@ -48,6 +48,8 @@ impl Environment<u32> for Ears {
         None
     }
 
+    fn notified(&mut self, _: Time, _: u32, _: u16, _: Plane, _: &mut Edge<u32>) {}
+
     fn nic_free(&mut self, host: u32, handle: u32) {
         self.heard.push(Free(self.now, host, handle));
     }
@@ -75,7 +77,7 @@ impl World {
         let network = Chain::new(wire(), wire());
         let milestones = (Time(1000), Time(100_000));
         World {
-            net: Net::new(hosts, network, None, 1, milestones).unwrap(),
+            net: Net::new(hosts, network, None, None, 1, milestones).unwrap(),
             ears: Ears::default(),
         }
     }

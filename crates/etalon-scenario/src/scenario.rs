@@ -6,7 +6,9 @@ use etalon_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
-use crate::{Control, Dfsio, Flow, Hosts, Measure, Network, Program, Rdcn, Schedule, Tcp, Weeks};
+use crate::{
+    Control, Dfsio, Flow, Hosts, Measure, Network, Notify, Program, Rdcn, Schedule, Tcp, Weeks,
+};
 
 /// A whole experiment. Times of network and workload are virtual, those of [`Tcp`] are the hosts'.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,11 +96,7 @@ impl Scenario {
     }
 
     fn check_schedule(&self) -> Result<(), ScenarioError> {
-        if let Network::Rdcn(Rdcn {
-            notify: Some(notify),
-            ..
-        }) = &self.network
-        {
+        if let Some(notify) = self.notify() {
             notify.check(self.schedule.as_ref())?;
         }
         let Some(weeks) = &self.schedule else {
@@ -147,6 +145,15 @@ impl Scenario {
             return None;
         };
         self.control().map(|control| (control, rdcn))
+    }
+
+    /// How hosts hear which network leads to a rack, if they do.
+    #[must_use]
+    pub fn notify(&self) -> Option<&Notify> {
+        let Network::Rdcn(rdcn) = &self.network else {
+            return None;
+        };
+        rdcn.notify.as_ref()
     }
 
     /// The week that repeats, or the first of those that are computed: one idle day a millisecond without circuits.

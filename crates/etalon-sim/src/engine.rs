@@ -130,6 +130,13 @@ fn net<N: Network<PacketId>>(
     network: N,
 ) -> Result<Net<PacketId, N>, ScenarioError> {
     let milestones = (plan.begin(), plan.end());
-    Net::new(plan.hosts, network, plan.computed(), plan.seed, milestones)
-        .map_err(ScenarioError::new)
+    Net::new(
+        plan.hosts,
+        network,
+        plan.computed(),
+        plan.notify(),
+        plan.seed,
+        milestones,
+    )
+    .map_err(ScenarioError::new)
 }

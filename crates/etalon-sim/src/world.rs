@@ -4,7 +4,7 @@ use etalon_measure::results::Write;
 use etalon_measure::{FlowFacts, Meter};
 use etalon_net::{Arrival, Edge, Environment, Part};
 use etalon_scenario::{Flow, Scenario, ScenarioError};
-use etalon_switch::{Departure, DropReason};
+use etalon_switch::{Departure, DropReason, Plane};
 use etalon_tcp::Flags;
 use etalon_units::Time;
 
@@ -395,6 +395,8 @@ impl<T: Tap> Environment<PacketId> for World<T> {
             fin,
         })
     }
+
+    fn notified(&mut self, _: Time, _: u32, _: u16, _: Plane, _: &mut Edge<PacketId>) {}
 
     fn nic_free(&mut self, _host: u32, _handle: PacketId) {}
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from etalon.errors import PlanError
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Network
-from etalon.plan.resolve import resolve, shortest_configuration, week_ns
+from etalon.plan.resolve import notified, resolve, shortest_configuration, week_ns
 from etalon.plan.transport import Mptcp, PlainTcp, Tdtcp
 from etalon.plan.workloads.base import MOST_FLOWS
 from etalon.units import TIME, S, rounded, shown
@@ -160,12 +160,13 @@ def chosen_flows(plan: Experiment) -> Iterator[PlanError]:
 def _notify(plan: Experiment, network: Network) -> Iterator[PlanError]:
     """That hosts would be told of a change before the one before it, if so; the schedule is right."""
     shortest = shortest_configuration(plan)
-    if network.notify is not None and shortest and network.notify.before > shortest:
+    notify = notified(plan)
+    if notify is not None and shortest and notify.before > shortest:
         yield PlanError(
-            f"{shown(TIME.format(network.notify.before))} must not be longer than the shortest configuration of the "
+            f"{shown(TIME.format(notify.before))} must not be longer than the shortest configuration of the "
             f"schedule, which is {TIME.format(shortest)} with its night",
             key="network.notify.before",
-            value=TIME.format(network.notify.before),
+            value=TIME.format(notify.before),
         )
 
 

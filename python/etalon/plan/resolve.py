@@ -6,7 +6,9 @@ from typing import Any
 
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Network
+from etalon.plan.network.rdcn import Notify
 from etalon.plan.tcp import Tcp
+from etalon.plan.transport import PlainTcp
 
 
 def resolve(plan: Experiment) -> dict[str, Any]:
@@ -18,7 +20,7 @@ def resolve(plan: Experiment) -> dict[str, Any]:
         "duration_ns": plan.duration,
         "warmup_ns": plan.warmup,
         "hosts": network.resolve_hosts(),
-        "network": {network.kind: network.resolve()},
+        "network": {network.kind: _between(plan)},
         "schedule": _week(plan),
         "tcp": _tcp(plan.tcp),
         "flows": plan.flows,
@@ -56,6 +58,20 @@ def shortest_configuration(plan: Experiment) -> int:
     if control := week.get("control"):
         lengths.append(control["min_day_ns"] + control["night_ns"])
     return int(min(lengths))
+
+
+def notified(plan: Experiment) -> Notify | None:
+    """How hosts hear which network leads to a rack: as the plan says, or by the defaults if a transport asks for it."""
+    if not isinstance(plan.network, Network):
+        return None
+    asks = any(not isinstance(workload.transport, PlainTcp) for workload in plan.workloads)
+    return plan.network.notify or (Notify() if asks else None)
+
+
+def _between(plan: Experiment) -> dict[str, Any]:
+    """What lies between racks."""
+    between, notify = plan.network.resolve(), notified(plan)
+    return between if notify is None else {**between, "notify": notify.resolve()}
 
 
 def _tcp(tcp: Tcp) -> dict[str, Any]:

@@ -133,6 +133,8 @@ class Network(Racks):
     marking: Marking | None = None
     ece: Ece | None = None
     notify: Notify | None = None
+    """How ToR switches tell hosts which network leads to which rack (TDTCP, SIGCOMM'22 section 4.2). Without it they do so
+    by these defaults if a transport asks for it, and not at all if none does."""
     ack_bypass: Time | None = None
     """If set, segments without payload skip the switch and take this long."""
     host: Hosts = Hosts()
