@@ -7,7 +7,7 @@
 use crate::Config;
 use crate::cc::rate::RateEstimator;
 use crate::cc::{CongestionControl, State, Window};
-use crate::recovery::Recovery;
+use crate::episode::Recovery;
 use crate::rtt::{Rtt, UNKNOWN};
 use crate::timers::Clock;
 use crate::validation::Validation;

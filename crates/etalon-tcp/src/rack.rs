@@ -3,11 +3,13 @@
 //!
 //! The reordering timer runs in ticks with a margin of [`timer_margin`](crate::Config::timer_margin).
 
-use crate::ack::Facts;
 use crate::cc::{CongestionControl, State};
 use crate::connection::Connection;
+use crate::digest::Facts;
+use crate::frto::Retransmit;
 use crate::linux;
 use crate::path::Path;
+use crate::recovery::Fact;
 use crate::rtt::UNKNOWN;
 use crate::scoreboard::{Lost, Record, Verdict, mark};
 use crate::seq::{after, before};
@@ -189,23 +191,6 @@ impl<C: CongestionControl> Connection<C> {
         lost
     }
 
-    /// Without SACK the third duplicate ACK means that the front is lost, and so does a partial one in fast recovery: "the
-    /// first unacknowledged segment" (RFC 6582, section 3.2, step 3).
-    fn newreno_detect(&mut self, progress: bool) -> Lost {
-        let lost = match self.paths.active.recovery.state {
-            State::FastRecovery => progress,
-            State::Timeout => false,
-            _ => self.snd.board.sums().sacked >= self.rack.reordering.degree,
-        };
-        if !lost {
-            return Lost::default();
-        }
-        let front = self.snd.board.first();
-        let lost = self.snd.board.mark_lost(&mut self.paths, front);
-        self.count_lost(lost);
-        lost
-    }
-
     /// The reordering timer fired (section 6.2, last paragraph).
     pub(crate) fn on_reordering_timer(&mut self) {
         let lost_before = self.paths.active.lost;
@@ -213,11 +198,11 @@ impl<C: CongestionControl> Connection<C> {
         if lost.segments > 0 {
             let mine = self.paths.active.lost - lost_before;
             if mine > 0 && self.paths.active.recovery.state != State::FastRecovery {
-                self.enter_fast_recovery(false);
+                self.hear_timer(Fact::Overdue);
                 self.follow_prr(1, mine, false);
             }
             self.recover_parked();
-            self.frto.retransmit = crate::frto::Retransmit::Lost;
+            self.frto.retransmit = Retransmit::Lost;
         }
         if self.timer.purpose == Purpose::None {
             self.resume_rto();

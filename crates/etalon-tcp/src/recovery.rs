@@ -1,494 +1,276 @@
-//! Loss recovery: a state machine for each path. Its states are those of the RFCs: limited transmit (RFC 3042), congestion
-//! window reduced (RFC 3168), fast recovery (RFC 5681, 6582, 6675), timeout (RFC 6298).
+//! Loss recovery as a table: what a path does in each state upon each fact ([`transition`]), in the words of the RFCs. It reads
+//! nothing and changes nothing; `episode.rs` finds the facts and carries out the actions.
 //!
-//! An ACK moves it in three steps. The first asks whether the ACK ends the episode that the path is in: everything up to the
-//! recovery point is acknowledged, or the episode turns out to have been needless (`undo.rs`, `frto.rs`). The second looks for
-//! losses (`rack.rs`). The third begins an episode if there are any, or if the ACK carries ECE. While an episode reduces the
-//! window, that follows proportional rate reduction (`prr.rs`).
+//! The order in which facts are heard follows from what causes what:
+//!
+//! 1. *What the ACK covers* is taken off the scoreboard first (`digest.rs`): everything else is asked of what remains.
+//! 2. *What it says of earlier decisions* comes next, since only what stands of them can be added to: was the reduction needless,
+//!    is the episode over? ECE, which vouches for the reduction, is known by then (RFC 4015, section 3.2: "If the acceptable ACK
+//!    has the ECN-Echo flag [RFC3168] set, then proceed to step (DONE)").
+//! 3. *What is missing* depends on the state: within an episode a loss is expected, outside of one it begins one.
+//! 4. *Congestion that was echoed* comes last: "the TCP sender's congestion window should be reduced only once in response to a
+//!    series of dropped and/or CE packets from a single window of data" (RFC 3168, section 6.1.2), and a loss asks for more.
+//!
+//! The cells that no RFC has are named behaviours of Linux (DEVIATIONS.md).
 
-use crate::ack::Facts;
-use crate::cc::{CongestionControl, State};
-use crate::connection::Connection;
-use crate::frto::{Progress, Retransmit, Verdict};
-use crate::linux;
-use crate::path::Path;
-use crate::prr::Prr;
-use crate::rack::DUP_THRESH;
-use crate::scoreboard::{Lost, mark};
-use crate::sender::Forced;
-use crate::seq::{after, before};
-use crate::timers::{Clock, Purpose};
-use crate::undo::Undo;
+use crate::cc::State;
 
-/// A path's recovery.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Recovery {
-    pub state: State,
-    /// SND.NXT when the state began (`RecoveryPoint` of RFC 6675, `recover` of RFC 6582).
-    pub point: u32,
-    pub prr: Prr,
-    pub undo: Undo,
-}
-
-impl Recovery {
-    /// Whether proportional rate reduction sets the window.
-    #[inline]
-    pub fn reduces(&self) -> bool {
-        matches!(self.state, State::Cwr | State::FastRecovery)
-    }
-}
-
-/// What the first step leaves to be done.
+/// How far SND.UNA has come, against the recovery point: SND.NXT when the episode began (`RecoveryPoint` of RFC 6675, `recover`
+/// of RFC 6582).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
-    /// Nothing.
+pub(crate) enum Reach {
+    /// It has not moved.
+    DuplicateAck,
+    /// It has moved, and not to the point.
+    PartialAck,
+    /// It is at the point.
+    FullAck,
+    /// Something sent after the episode began is acknowledged.
+    PastPoint,
+}
+
+/// What shows that a reduction was needless.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Evidence {
+    /// The ACK answers an original by its timestamp (RFC 3522); retransmissions of the episode may still be in flight.
+    Eifel { in_flight: bool },
+    /// Every retransmission arrived as a duplicate (RFC 3708).
+    Dsack,
+    /// Data that the timeout did not resend has arrived (RFC 5682).
+    Frto,
+}
+
+/// What a path hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fact {
+    /// The receiver has taken back SACKs.
+    Reneged,
+    /// An acknowledgement that says nothing against the reduction.
+    Ack(Reach),
+    /// An acknowledgement that shows the reduction to have been needless.
+    SpuriousReduction(Evidence, Reach),
+    /// An acknowledgement after which F-RTO wants new data to be sent (RFC 5682, section 3.1, step 2b).
+    NewDataFirst,
+    /// A segment charged to the path is deemed lost.
+    Lost,
+    /// A retransmission is.
+    RetransmissionLost,
+    /// A segment charged to the path is deemed lost because the reordering timer expired.
+    Overdue,
+    /// ECE.
+    EcnEcho,
+    /// Nothing is lost, but something is SACKed or sent again.
+    Missing,
+    /// Nothing is amiss.
+    NothingMissing,
+    /// The retransmission timer expired. `covered`: SND.UNA is at the recovery point or beyond; `again`: nothing was
+    /// acknowledged since it expired before.
+    RtoExpired { covered: bool, again: bool },
+}
+
+/// What the path does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
     Nothing,
-    /// The episode goes on: look for losses.
-    GoOn,
-    /// Fast recovery was undone before its end: it begins again if anything is lost.
-    BeginAgain,
-    /// No episode: look for losses, and let the state follow from what there is.
-    Settle,
+    /// Forgets the timestamp of the last episode's first retransmission.
+    ForgetEpisode,
+    /// Gives the receiver a moment, then a timeout.
+    GiveGrace,
+    /// Ends a reduction for ECE: the window is the threshold.
+    EndCwr,
+    /// Ends fast recovery: the window is the threshold.
+    EndFastRecovery,
+    /// Ends the repair after a timeout: slow start goes on.
+    EndTimeout,
+    /// Waits for an acknowledgement beyond the recovery point; what was reduced stands.
+    AwaitMore,
+    /// As `AwaitMore`, but undoes the reduction.
+    UndoAndAwaitMore,
+    /// Repairs what the timeout marked lost.
+    Repair,
+    /// Takes note that a segment arrived late, and waits until the episode's retransmissions have landed.
+    AwaitRetransmissions,
+    /// Undoes the reduction, and what was marked lost is judged again.
+    UndoAndJudgeAgain,
+    /// Undoes the reduction by DSACKs within the episode, which ends.
+    UndoWithin,
+    /// Undoes the reduction as the episode ends.
+    UndoAtEnd,
+    /// Undoes a reduction whose episode is over.
+    UndoLate,
+    /// Undoes a timeout, and what it marked lost is judged again. `ends`: its repair is over.
+    UndoTimeout {
+        ends: bool,
+    },
+    BeginFastRecovery,
+    BeginCwr,
+    /// `reduces`: the threshold falls.
+    BeginTimeout {
+        reduces: bool,
+    },
+    /// Limited transmit if anything is missing, else open.
+    FollowEvidence(State),
+    /// Nothing but to forget what is repaired.
+    ForgetRepaired,
 }
 
-impl<C: CongestionControl> Path<C> {
-    /// Changes the state and tells the congestion control, also of each further timeout.
-    pub(crate) fn set_state(&mut self, clock: &Clock, state: State) {
-        if self.recovery.state != state || state == State::Timeout {
-            self.recovery.state = state;
-            self.cc.on_state(&mut self.window, state, clock.now);
-        }
-    }
-
-    /// A congestion event: the threshold from the congestion control (RFC 5681, section 3.1, equation 4: "ssthresh = max
-    /// (FlightSize / 2, 2*SMSS)"), and PRR from zero.
-    pub(crate) fn begin_reduction(&mut self, clock: &Clock, nxt: u32) {
-        self.recovery.point = nxt;
-        self.recovery.prr.begin(self.window.cwnd);
-        self.window.cwnd_count = 0;
-        self.window.ssthresh = self.cc.ssthresh(&self.window, clock.now).max(2);
-    }
-
-    /// The reduction is over: the window is the threshold, unless it was undone (RFC 6582, section 3.2, step 3,
-    /// option 2).
-    pub(crate) fn complete_reduction(&mut self, clock: &Clock) {
-        let stands = self.recovery.state == State::Cwr || self.recovery.undo.is_open();
-        if stands && self.window.ssthresh != u32::MAX {
-            self.window.cwnd = self.window.ssthresh;
-            self.validation.used_at = clock.jiffies;
-        }
-    }
-
-    /// Fast recovery begins. Returns whether the window is reduced for it, and not already under reduction. `ece`: the ACK
-    /// carried ECE, which forbids an undo.
-    fn begin_fast_recovery(&mut self, clock: &Clock, flight: Flight, ece: bool) -> bool {
-        let fresh = !self.recovery.reduces();
-        self.recovery.undo.forbid();
-        self.recovery.undo.begin(flight.una, flight.retransmitted);
-        if fresh {
-            if !ece {
-                self.recovery.undo.remember(self.remembered_ssthresh());
-            }
-            self.begin_reduction(clock, flight.nxt);
-        }
-        self.set_state(clock, State::FastRecovery);
-        fresh
-    }
-
-    /// RFC 5681, section 3.1: "when a TCP sender detects segment loss using the retransmission timer and the given segment has not
-    /// yet been resent by way of the retransmission timer", ssthresh falls; else it "is held constant". `again`: no
-    /// acknowledgement since the last timeout.
-    fn timeout_is_congestion_event(&self, una: u32, again: bool) -> bool {
-        match self.recovery.state {
-            State::Open | State::LimitedTransmit => true,
-            State::Cwr | State::FastRecovery => !after(self.recovery.point, una),
-            State::Timeout => !after(self.recovery.point, una) || !again,
-        }
-    }
-
-    /// The retransmission timer expired while this path was active.
-    fn begin_timeout(&mut self, clock: &Clock, flight: Flight, again: bool) {
-        if self.timeout_is_congestion_event(flight.una, again) {
-            self.recovery.undo.remember(self.remembered_ssthresh());
-            self.recovery.undo.begin(flight.una, flight.retransmitted);
-            self.recovery.prr.prior_cwnd = self.window.cwnd;
-            self.window.ssthresh = self.cc.ssthresh(&self.window, clock.now).max(2);
-        }
-        self.window.cwnd = linux::loss_window(self.in_flight());
-        self.window.cwnd_count = 0;
-        self.validation.used_at = clock.jiffies;
-        self.set_state(clock, State::Timeout);
-        self.recovery.point = flight.nxt;
-    }
+/// What remains to be heard of an ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    Everything,
+    /// What is lost, and nothing else.
+    Losses,
+    Nothing,
 }
 
-/// Where the connection stands when an episode begins.
-#[derive(Clone, Copy, Debug)]
-struct Flight {
-    una: u32,
-    nxt: u32,
-    /// Retransmissions in flight.
-    retransmitted: u32,
-}
-
-impl<C: CongestionControl> Connection<C> {
-    fn flight(&self) -> Flight {
-        Flight {
-            una: self.snd.una,
-            nxt: self.snd.nxt,
-            retransmitted: self.snd.board.sums().retransmitted,
-        }
-    }
-
-    /// What a reduction of the active path means to the connection: CWR is to be sent (RFC 3168, section 6.1.2), and no probe
-    /// asks for another reduction.
-    pub(crate) fn reduction_begun(&mut self) {
-        self.probe.forget();
-        self.snd.cwr_queued = self.snd.ecn;
-    }
-
-    /// The active path enters fast recovery.
-    pub(crate) fn enter_fast_recovery(&mut self, ece: bool) {
-        self.stats.recoveries += 1;
-        let flight = self.flight();
-        let path = &mut self.paths.active;
-        if path.begin_fast_recovery(&self.clock, flight, ece) {
-            self.reduction_begun();
-        }
-    }
-
-    /// RFC 3168, section 6.1.2: the window is reduced for ECE, once a round trip.
-    fn enter_cwr(&mut self) {
-        self.paths.active.recovery.undo.forbid();
-        if self.recovers_nothing() {
-            self.paths.active.recovery.undo.forget();
-            self.stats.cwrs += 1;
-            let path = &mut self.paths.active;
-            path.begin_reduction(&self.clock, self.snd.nxt);
-            path.set_state(&self.clock, State::Cwr);
-            self.reduction_begun();
-        }
-    }
-
-    /// Outside of an episode: limited transmit if anything is missing or sent again, else open.
-    pub(crate) fn follow_evidence(&mut self) {
-        let sums = self.snd.board.sums();
-        let missing = sums.sacked + sums.lost > 0 || self.snd.board.repairs();
-        let state = if missing {
-            State::LimitedTransmit
-        } else {
-            State::Open
-        };
-        let path = &mut self.paths.active;
-        if path.recovery.state != state {
-            path.set_state(&self.clock, state);
-            path.recovery.point = self.snd.nxt;
-        }
-    }
-
-    /// Takes the facts of an ACK that says more than that data arrived in order, or that meets a path in an episode.
-    pub(crate) fn recover(&mut self, facts: &mut Facts) {
-        if self.snd.board.is_empty() {
-            self.count_duplicates(0);
-        }
-        if facts.ece {
-            self.paths.active.recovery.undo.forbid();
-        }
-        if facts.reneged {
-            let ticks = linux::reneging_grace(&self.clock, &self.paths.active.rtt);
-            self.timer.set(&self.clock, Purpose::Rto, ticks);
-            facts.restart_timer = false;
-            return;
-        }
-        let next = match self.paths.active.recovery.state {
-            State::Open => {
-                self.eifel.forget();
-                Next::Settle
-            }
-            State::LimitedTransmit => Next::Settle,
-            State::Cwr => self.in_cwr(),
-            State::FastRecovery => self.in_fast_recovery(facts),
-            State::Timeout => self.in_timeout(facts),
-        };
-        if next == Next::Nothing {
-            return;
-        }
-        if next == Next::Settle {
-            self.hear_duplicate(facts);
-            if self.recovers_nothing() {
-                self.undo_if_all_reported();
-            }
-        }
-        let lost = self.detect_losses(facts);
-        self.respond(next, lost, facts.ece);
-        self.recover_parked();
-    }
-
-    /// The third step.
-    fn respond(&mut self, next: Next, lost: Lost, ece: bool) {
-        let missing = self.paths.active.pipe.lost > 0;
-        match next {
-            // RFC 5681, section 4.3: "the loss of a retransmission, should be taken as" another indication of congestion.
-            Next::GoOn if self.paths.active.recovery.state == State::Timeout => {
-                if lost.retransmissions > 0 {
-                    self.enter_fast_recovery(ece);
-                    self.frto.retransmit = Retransmit::Lost;
-                }
-            }
-            Next::GoOn | Next::Nothing => {}
-            Next::BeginAgain => {
-                if missing {
-                    self.enter_fast_recovery(ece);
-                }
-            }
-            Next::Settle if missing => {
-                self.enter_fast_recovery(ece);
-                self.frto.retransmit = Retransmit::Lost;
-            }
-            Next::Settle => {
-                self.forget_repaired();
-                if ece {
-                    self.enter_cwr();
-                }
-                if self.paths.active.recovery.state != State::Cwr {
-                    self.follow_evidence();
-                }
-            }
-        }
-    }
-
-    /// Congestion window reduced: over once something sent after the reduction is acknowledged.
-    fn in_cwr(&mut self) -> Next {
-        if after(self.snd.una, self.paths.active.recovery.point) {
-            self.paths.active.complete_reduction(&self.clock);
-            self.paths.active.set_state(&self.clock, State::Open);
-        }
-        Next::Settle
-    }
-
-    /// Fast recovery.
-    fn in_fast_recovery(&mut self, facts: &Facts) -> Next {
-        if !before(self.snd.una, self.paths.active.recovery.point) {
-            if !self.snd.sack {
-                self.count_duplicates(0);
-            }
-            if !self.end_episode() {
-                return Next::Nothing;
-            }
-            self.paths.active.complete_reduction(&self.clock);
-            return Next::Settle;
-        }
-        if !facts.progress {
-            self.count_duplicate(facts);
-        } else if self.original_answered() {
-            // RFC 3522, section 3.2: the ACK of the first retransmission answers the original. What is still in flight of
-            // the episode must land before it is undone.
-            self.note_reordering(facts.prior_una);
-            if self.snd.board.sums().retransmitted > 0 {
-                return Next::Nothing;
-            }
-            self.forget_repaired();
-            self.undo_and_unmark();
-            self.follow_evidence();
-        }
-        if self.undo_if_all_reported() {
-            self.follow_evidence();
-        }
-        if self.paths.active.recovery.state == State::FastRecovery {
-            Next::GoOn
-        } else {
-            Next::BeginAgain
-        }
-    }
-
-    /// Everything up to the recovery point is acknowledged: "the loss recovery phase MUST be terminated" (RFC 6675, section 5, A).
-    /// Returns whether it is: without SACK it lasts until something beyond the point is acknowledged, so that old duplicates
-    /// do not start another (RFC 6582, section 4).
-    fn end_episode(&mut self) -> bool {
-        if self.reduction_was_needless() {
-            self.undo();
-        } else {
-            self.rack.recovery_over(false);
-        }
-        if self.snd.una == self.paths.active.recovery.point && !self.snd.sack {
-            self.forget_repaired();
-            return false;
-        }
-        self.paths.active.set_state(&self.clock, State::Open);
-        true
-    }
-
-    /// After a timeout.
-    fn in_timeout(&mut self, facts: &mut Facts) -> Next {
-        if facts.progress && self.reduction_was_needless() {
-            self.undo_timeout(self.snd.sack);
-        } else {
-            let verdict = self.frto_verdict(facts);
-            match verdict {
-                Verdict::Spurious => {
-                    self.stats.frto_undos += 1;
-                    self.undo_timeout(true);
-                }
-                Verdict::SendNew => {}
-                Verdict::Conventional => self.repair_after_timeout(facts),
-            }
-        }
-        if self.paths.active.recovery.state != State::Open {
-            return Next::GoOn;
-        }
-        // As on Linux: without SACK, duplicates counted during the episode may begin the next.
-        self.detect_losses(facts);
-        Next::Settle
-    }
-
-    fn frto_verdict(&mut self, facts: &Facts) -> Verdict {
-        let point = self.paths.active.recovery.point;
-        let progress = Progress {
-            recovered: !before(self.snd.una, point),
-            beyond: after(self.snd.nxt, point),
-            new_data: self.snd.has_unsent() && after(self.snd.window_end(), self.snd.nxt),
-        };
-        self.frto.verdict(facts, progress)
-    }
-
-    /// The timeout was spurious. `certain`: beyond doubt, so that recovery is over.
-    fn undo_timeout(&mut self, certain: bool) {
-        self.undo_and_unmark();
-        self.snd.timeouts = 0;
-        if certain {
-            self.paths.active.set_state(&self.clock, State::Open);
-        }
-    }
-
-    /// Slow start over what the timeout marked lost, until all of it is acknowledged.
-    fn repair_after_timeout(&mut self, facts: &Facts) {
-        let point = self.paths.active.recovery.point;
-        if !before(self.snd.una, point) {
-            self.end_episode();
-            return;
-        }
-        if facts.progress || after(self.snd.nxt, point) {
-            self.hear_duplicate(facts);
-        }
-        self.frto.retransmit = Retransmit::Lost;
-    }
-
-    /// Without SACK: a duplicate ACK stands for a segment that has left the network, until SND.UNA advances.
-    fn hear_duplicate(&mut self, facts: &Facts) {
-        if !self.snd.sack && facts.progress {
-            self.count_duplicates(0);
-        }
-        self.count_duplicate(facts);
-    }
-
-    fn count_duplicate(&mut self, facts: &Facts) {
-        if self.snd.sack || !facts.duplicate {
-            return;
-        }
-        let before = self.snd.board.sums().sacked;
-        self.count_duplicates(before + 1);
-        self.limit_duplicates();
-        let counted = self.snd.board.sums().sacked.saturating_sub(before);
-        self.paths.active.delivered += u64::from(counted);
-    }
-
-    pub(crate) fn count_duplicates(&mut self, count: u32) {
-        self.snd.board.count_duplicates(&mut self.paths, count);
-    }
-
-    /// Without SACK: no more duplicate ACKs than segments beside the holes; more of them mean reordering.
-    pub(crate) fn limit_duplicates(&mut self) {
-        let out = self.snd.board.len();
-        let sums = self.snd.board.sums();
-        let most = out - sums.lost.max(1).min(out);
-        if sums.sacked > most {
-            self.count_duplicates(most);
-            self.rack.reordering.widen(out);
-        }
-    }
-
-    /// Paths that are not active hear of the losses that they are charged with, and of the end of their recovery.
-    pub(crate) fn recover_parked(&mut self) {
-        let flight = self.flight();
-        for path in self.paths.parked() {
-            let state = path.recovery.state;
-            if state > State::LimitedTransmit && !before(flight.una, path.recovery.point) {
-                path.set_state(&self.clock, State::Open);
-                path.complete_reduction(&self.clock);
-            }
-            if path.pipe.lost > 0 && path.recovery.state < State::FastRecovery {
-                self.stats.recoveries += 1;
-                path.begin_fast_recovery(&self.clock, flight, false);
-            }
-        }
-    }
-
-    /// PRR's step for one ACK.
-    pub(crate) fn follow_prr(&mut self, delivered: u32, newly_lost: u64, progress: bool) {
-        let path = &mut self.paths.active;
-        let (ssthresh, pipe) = (path.window.ssthresh, path.pipe.in_flight());
-        let safe = progress && newly_lost == 0;
-        if let Some(cwnd) = path.recovery.prr.window(ssthresh, pipe, delivered, safe) {
-            path.window.cwnd = cwnd;
-        }
-    }
-
-    /// The retransmission timer expired (RFC 6298, section 5).
-    pub(crate) fn on_rto(&mut self) {
-        if self.snd.board.is_empty() {
-            return;
-        }
-        self.stats.rtos += 1;
-        self.probe.forget();
-        self.begin_timeout();
-        self.snd.timeouts += 1;
-        // "(5.4) Retransmit the earliest segment that has not been acknowledged by the TCP receiver."
-        self.snd.forced = Some(Forced::Front);
-        // "(5.5) The host MUST set RTO <- RTO * 2 ("back off the timer")."
-        let rtt = &mut self.paths.active.rtt;
-        rtt.back_off();
-        self.timer.set(&self.clock, Purpose::Rto, rtt.rto_ticks);
-    }
-
-    fn begin_timeout(&mut self) {
-        let before = self.paths.active.recovery.state;
-        let again = self.snd.timeouts > 0;
-        self.mark_lost_at_timeout();
-        if before <= State::LimitedTransmit && self.snd.board.sums().sacked >= DUP_THRESH {
-            // Duplicates did not repair it: the degree of reordering was overestimated.
-            self.rack.reordering.degree = self.rack.reordering.degree.min(DUP_THRESH);
-        }
-        let flight = self.flight();
-        self.paths.active.begin_timeout(&self.clock, flight, again);
-        // RFC 5682, section 3.1, step 1: not if fast recovery went on, unless the timer has expired before.
-        let fresh = !matches!(before, State::FastRecovery | State::Timeout);
-        self.frto.begin(fresh || again);
-        self.snd.cwr_queued = self.snd.ecn;
-        self.recover_parked();
-    }
-
-    /// RFC 8985, section 6.3: the front is lost, and what was sent long enough ago.
-    fn mark_lost_at_timeout(&mut self) {
-        let reneged = self.snd.board.front().is_some_and(|r| r.has(mark::SACKED));
-        if reneged {
-            // RFC 2018, section 5: after a timeout "the data sender SHOULD turn off all of the SACKed bits".
-            self.stats.reneged += 1;
-            self.snd.board.unmark_sacked(&mut self.paths);
-            self.snd.seen_sacks.1 = 0;
-        } else if !self.snd.sack {
-            self.count_duplicates(0);
-        }
-        let spares = self.snd.sack && !reneged;
-        for index in self.snd.board.first()..self.snd.board.end() {
-            let front = index == self.snd.board.first();
-            let Some(record) = self.snd.board.get(index) else {
-                break;
-            };
-            if spares && !front && linux::may_still_arrive(record, self.rack.rtt, self.clock.us) {
-                continue;
-            }
-            let lost = self.snd.board.mark_lost(&mut self.paths, index);
-            self.count_lost(lost);
+/// The table. `sack`: SACK is on; without it RFC 6582 holds in place of RFC 6675.
+#[inline(always)]
+pub(crate) fn transition(state: State, fact: Fact, sack: bool) -> (Action, Rest) {
+    use Action::Nothing;
+    let all = |action| (action, Rest::Everything);
+    match fact {
+        // RFC 2018, section 8: "the data receiver is permitted to discard data in its queue that has not been acknowledged to
+        // the data sender"; what it says of the rest is not to be relied on.
+        Fact::Reneged => (Action::GiveGrace, Rest::Nothing),
+        Fact::Ack(reach) => on_ack(state, reach, sack),
+        Fact::SpuriousReduction(by, reach) => on_spurious(state, by, reach, sack),
+        // RFC 5682, section 3.1, step 2b: "transmit up to two new (previously unsent) segments and proceed to step 3".
+        Fact::NewDataFirst => all(Nothing),
+        Fact::Lost => all(on_lost(state)),
+        Fact::RetransmissionLost => all(on_retransmission_lost(state)),
+        Fact::Overdue => all(on_overdue(state)),
+        Fact::EcnEcho => all(on_ecn_echo(state)),
+        Fact::Missing => all(at_rest(state, State::LimitedTransmit)),
+        Fact::NothingMissing => all(at_rest(state, State::Open)),
+        Fact::RtoExpired { covered, again } => {
+            let reduces = timeout_is_congestion(state, covered, again);
+            all(Action::BeginTimeout { reduces })
         }
     }
 }
+
+fn on_ack(state: State, reach: Reach, sack: bool) -> (Action, Rest) {
+    use Reach::{DuplicateAck, FullAck, PartialAck, PastPoint};
+    let all = |action| (action, Rest::Everything);
+    match (state, reach) {
+        // RFC 3522, section 3.2, step 1: no episode, no "RetransmitTS".
+        (State::Open, _) => all(Action::ForgetEpisode),
+        // RFC 3042, section 2: new data goes out on duplicate ACKs, "the congestion window (cwnd) MUST NOT be changed".
+        (State::LimitedTransmit, _) => all(Action::Nothing),
+        // RFC 3168, section 6.1.2: "TCP should not react to congestion indications more than once every window of data": the
+        // window that was reduced is over once something sent after it is acknowledged.
+        (State::Cwr, PastPoint) => all(Action::EndCwr),
+        (State::Cwr, _) => all(Action::Nothing),
+        // RFC 6675, section 5, A: "An incoming cumulative ACK for a sequence number greater than RecoveryPoint signals the end
+        // of loss recovery, and the loss recovery phase MUST be terminated." RFC 6582, section 3.2, step 3, full
+        // acknowledgements: "Set cwnd to either (1) [...] or (2) ssthresh".
+        (State::FastRecovery, PastPoint) => all(Action::EndFastRecovery),
+        (State::FastRecovery, FullAck) if sack => all(Action::EndFastRecovery),
+        // RFC 6582, section 4: duplicate ACKs that acknowledge up to `recover` only may answer needless retransmissions: without
+        // SACK nothing begins before something beyond it is acknowledged.
+        (State::FastRecovery, FullAck) => (Action::AwaitMore, Rest::Nothing),
+        // RFC 6675, section 5, B: "Upon receipt of an ACK that does not cover RecoveryPoint": the losses that it shows.
+        (State::FastRecovery, PartialAck | DuplicateAck) => all(Action::Nothing),
+        // RFC 6582, section 3.2, step 4: after a timeout "record the highest sequence number transmitted in the variable
+        // recover": its repair lasts as long. RFC 5681, section 3.1: slow start goes on "to the new value of ssthresh".
+        (State::Timeout, PastPoint) => all(Action::EndTimeout),
+        (State::Timeout, FullAck) if sack => all(Action::EndTimeout),
+        (State::Timeout, FullAck) => (Action::AwaitMore, Rest::Losses),
+        // RFC 5682, section 3.1: "revert to the conventional RTO recovery": slow start over what is lost.
+        (State::Timeout, PartialAck | DuplicateAck) => all(Action::Repair),
+    }
+}
+
+fn on_spurious(state: State, by: Evidence, reach: Reach, sack: bool) -> (Action, Rest) {
+    use Reach::{FullAck, PartialAck, PastPoint};
+    let all = |action| (action, Rest::Everything);
+    match (state, by, reach) {
+        // RFC 3708, section 3: DSACKs for retransmissions come a round trip after them, often when the episode is over.
+        (State::Open | State::LimitedTransmit, Evidence::Dsack, _) => all(Action::UndoLate),
+        // Timestamps and F-RTO speak of an episode, and ECE of congestion that was real.
+        (State::Open | State::LimitedTransmit | State::Cwr, _, _) => on_ack(state, reach, sack),
+        // RFC 4015, section 3.2, step 9: "Reversing congestion control state" instead of completing the reduction.
+        (State::FastRecovery, _, PastPoint) => all(Action::UndoAtEnd),
+        (State::FastRecovery, _, FullAck) if sack => all(Action::UndoAtEnd),
+        (State::FastRecovery, _, FullAck) => (Action::UndoAndAwaitMore, Rest::Nothing),
+        // RFC 3522, section 3.2, step 4: "If the value of the Timestamp Echo Reply field of the acceptable ACK's Timestamps
+        // option is smaller than the value of the variable RetransmitTS": with RACK more was resent meanwhile, whose echoes
+        // say more once they are here.
+        (State::FastRecovery, Evidence::Eifel { in_flight: true }, PartialAck) => {
+            (Action::AwaitRetransmissions, Rest::Nothing)
+        }
+        (State::FastRecovery, Evidence::Eifel { in_flight: false }, PartialAck) => {
+            (Action::UndoAndJudgeAgain, Rest::Losses)
+        }
+        // RFC 3708, section 3, A: all segments that were retransmitted have been reported: "restore the previous congestion
+        // state".
+        (State::FastRecovery, Evidence::Dsack, _) => (Action::UndoWithin, Rest::Losses),
+        (State::FastRecovery, _, _) => on_ack(state, reach, sack),
+        // RFC 5682, section 3.1, step 3b: the timeout is declared spurious; the response is RFC 4015's.
+        (State::Timeout, Evidence::Frto, _) => all(Action::UndoTimeout { ends: true }),
+        (State::Timeout, _, _) if sack => all(Action::UndoTimeout { ends: true }),
+        // RFC 6582, section 4: as above.
+        (State::Timeout, _, _) => (Action::UndoTimeout { ends: false }, Rest::Losses),
+    }
+}
+
+fn on_lost(state: State) -> Action {
+    match state {
+        // RFC 5681, section 3.2, step 2; RFC 6675, section 5, step 4: RecoveryPoint is recorded, the threshold falls (unless ECE
+        // has made it fall within this window of data already: RFC 3168, section 6.1.2), the first loss is resent.
+        State::Open | State::LimitedTransmit | State::Cwr => Action::BeginFastRecovery,
+        // Within an episode losses of its window are no news.
+        State::FastRecovery | State::Timeout => Action::Nothing,
+    }
+}
+
+fn on_retransmission_lost(state: State) -> Action {
+    match state {
+        // RFC 5681, section 4.3: "the loss of a retransmission, should be taken as two indications of congestion and, therefore,
+        // cwnd (and ssthresh) MUST be lowered twice in this case". In fast recovery proportional rate reduction goes on.
+        State::Timeout => Action::BeginFastRecovery,
+        _ => Action::Nothing,
+    }
+}
+
+/// RFC 8985, section 6.2: what the timer finds is a loss as any other; no ACK speaks of a timeout meanwhile.
+fn on_overdue(state: State) -> Action {
+    match state {
+        State::FastRecovery => Action::Nothing,
+        _ => Action::BeginFastRecovery,
+    }
+}
+
+fn on_ecn_echo(state: State) -> Action {
+    match state {
+        // RFC 3168, section 6.1.2: "The indication of congestion should be treated just as a congestion loss in non-ECN-Capable
+        // TCP."
+        State::Open | State::LimitedTransmit => Action::BeginCwr,
+        // The same: not "more than once every window of data".
+        State::Cwr | State::FastRecovery | State::Timeout => Action::Nothing,
+    }
+}
+
+/// Nothing is lost; `evidence`: the state that the scoreboard shows.
+fn at_rest(state: State, evidence: State) -> Action {
+    match state {
+        // RFC 5681, section 3.2, step 1: limited transmit "on the first and second duplicate ACKs".
+        State::Open | State::LimitedTransmit => Action::FollowEvidence(evidence),
+        State::Cwr => Action::ForgetRepaired,
+        State::FastRecovery | State::Timeout => Action::Nothing,
+    }
+}
+
+/// RFC 5681, section 3.1: "when a TCP sender detects segment loss using the retransmission timer and the given segment has not yet
+/// been resent by way of the retransmission timer", ssthresh falls; else it "is held constant". An episode that has reduced the
+/// window for the data in question counts as well.
+fn timeout_is_congestion(state: State, covered: bool, again: bool) -> bool {
+    match state {
+        State::Open | State::LimitedTransmit => true,
+        State::Cwr | State::FastRecovery => covered,
+        State::Timeout => covered || !again,
+    }
+}
+
+#[cfg(test)]
+mod tests;

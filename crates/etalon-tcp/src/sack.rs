@@ -2,9 +2,9 @@
 //!
 //! Receivers repeat blocks; what the previous ACK already told is skipped without a look at the scoreboard.
 
-use crate::ack::Facts;
 use crate::cc::{CongestionControl, State};
 use crate::connection::Connection;
+use crate::digest::Facts;
 use crate::scoreboard::{Record, mark};
 use crate::segment::Segment;
 use crate::seq::{after, before, earlier, later};
@@ -34,6 +34,7 @@ impl<C: CongestionControl> Connection<C> {
             blocks = &blocks[1..];
         }
         if self.snd.board.is_empty() {
+            self.snd.seen_sacks.1 = 0;
             return;
         }
         let mut valid = [(0, 0); 4];

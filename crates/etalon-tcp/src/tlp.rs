@@ -1,8 +1,8 @@
 //! Tail loss probe (RFC 8985, section 7): a probe makes the receiver speak when the tail is lost.
 
-use crate::ack::Facts;
 use crate::cc::{CongestionControl, State};
 use crate::connection::Connection;
+use crate::digest::Facts;
 use crate::path::PathId;
 use crate::segment::Segment;
 use crate::sender::Forced;

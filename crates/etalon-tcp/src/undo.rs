@@ -1,7 +1,7 @@
 //! Was a reduction needless? What tells it (Eifel detection by timestamps, RFC 3522; DSACK, RFC 3708), and the response: window
 //! and threshold return to what they were (RFC 4015).
 
-use crate::cc::{CongestionControl, State};
+use crate::cc::CongestionControl;
 use crate::connection::Connection;
 use crate::path::Path;
 use crate::seq::{after, before};
@@ -113,13 +113,7 @@ impl<C: CongestionControl> Path<C> {
 }
 
 impl<C: CongestionControl> Connection<C> {
-    /// Whether the facts so far say that the active path's reduction was needless.
-    pub(crate) fn reduction_was_needless(&self) -> bool {
-        let undo = &self.paths.active.recovery.undo;
-        undo.all_reported() || self.original_answered()
-    }
-
-    /// The same by timestamps only.
+    /// Whether timestamps say that the active path's reduction was needless.
     pub(crate) fn original_answered(&self) -> bool {
         let undo = &self.paths.active.recovery.undo;
         undo.is_open() && self.eifel.original_answered(self.snd.echoed)
@@ -140,14 +134,10 @@ impl<C: CongestionControl> Connection<C> {
         self.undo();
     }
 
-    /// Undoes it if DSACKs account for every retransmission. Returns whether they do.
-    pub(crate) fn undo_if_all_reported(&mut self) -> bool {
-        let needless = self.paths.active.recovery.undo.all_reported();
-        if needless {
-            self.rack.recovery_over(true);
-            self.undo();
-        }
-        needless
+    /// Undoes it because DSACKs account for every retransmission.
+    pub(crate) fn undo_as_reported(&mut self) {
+        self.rack.recovery_over(true);
+        self.undo();
     }
 
     /// With no retransmission outstanding the next episode has a timestamp of its own.
@@ -155,13 +145,5 @@ impl<C: CongestionControl> Connection<C> {
         if !self.snd.board.repairs() {
             self.eifel.forget();
         }
-    }
-
-    /// Whether the path is outside of any episode.
-    pub(crate) fn recovers_nothing(&self) -> bool {
-        matches!(
-            self.paths.active.recovery.state,
-            State::Open | State::LimitedTransmit
-        )
     }
 }

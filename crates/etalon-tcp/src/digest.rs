@@ -1,0 +1,260 @@
+//! An ACK is digested into facts: the scoreboard gives up what it covers, in SACK blocks (`sack.rs`) and in the cumulative part
+//! (here), and what that shows is noted. Nothing is decided here.
+//!
+//! In this order: the segment that moved SND.UNA filled a hole before those that blocks report, so it arrived after them, and "the
+//! most recently delivered segment", whose round trip is RACK.rtt (RFC 8985, section 5.3), is the last of the cumulative part.
+
+use crate::cc::CongestionControl;
+use crate::connection::Connection;
+use crate::linux;
+use crate::scoreboard::{Record, mark};
+use crate::segment::{Flags, Segment};
+use crate::seq::{after, before};
+use crate::timers::Clock;
+use crate::undo::echo_before;
+
+/// What one ACK says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    /// SND.UNA before, and whether it advanced.
+    pub prior_una: u32,
+    pub progress: bool,
+    /// Delivered: segments acknowledged cumulatively, and whether one was newly SACKed.
+    pub acked: u32,
+    pub sacked: bool,
+    /// Delivered: a segment that was never retransmitted and was sent before the recovery point.
+    pub original_delivered: bool,
+    /// Reordered: the lowest segment never retransmitted that was delivered after later ones; SND.NXT if there is none.
+    pub reordered_from: u32,
+    /// RTT: when the first and the last of the newly SACKed originals were sent on the active path; `None` without any.
+    pub sacked_sent: Option<(u64, u64)>,
+    /// ECE, and ECN is on.
+    pub ece: bool,
+    /// A DSACK for something retransmitted; for the loss probe.
+    pub reported: bool,
+    pub probe_reported: bool,
+    /// Counts as a duplicate ACK (RFC 5681, section 2).
+    pub duplicate: bool,
+    /// The segment has payload or FIN; it changes the window.
+    pub carries_data: bool,
+    pub window_update: bool,
+    /// The front is SACKed although SND.UNA stands before it: the receiver has taken back SACKs.
+    pub reneged: bool,
+    /// The retransmission timer must be set again.
+    pub restart_timer: bool,
+}
+
+impl Facts {
+    /// Nothing, yet: SND.UNA was `una`, SND.NXT is `nxt`.
+    pub fn none(una: u32, nxt: u32) -> Facts {
+        Facts {
+            prior_una: una,
+            progress: false,
+            acked: 0,
+            sacked: false,
+            original_delivered: false,
+            reordered_from: nxt,
+            sacked_sent: None,
+            ece: false,
+            reported: false,
+            probe_reported: false,
+            duplicate: false,
+            carries_data: false,
+            window_update: false,
+            reneged: false,
+            restart_timer: false,
+        }
+    }
+
+    pub fn of(segment: &Segment, una: u32, nxt: u32, ecn: bool) -> Facts {
+        Facts {
+            progress: after(segment.ack, una),
+            ece: ecn && segment.flags.contains(Flags::ECE),
+            carries_data: segment.len > 0,
+            ..Facts::none(una, nxt)
+        }
+    }
+
+    /// Whether it is no more than an acknowledgement number that is known already.
+    #[inline]
+    pub fn is_bare(&self) -> bool {
+        !(self.carries_data || self.window_update || self.acked > 0)
+    }
+}
+
+/// What the cumulative part covers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Covered {
+    /// When the first and the last segment were sent that were sent once, on the active path.
+    sent: Option<(u64, u64)>,
+    /// A retransmission was among them: no sample (Karn).
+    ambiguous: bool,
+    /// The path has changed since one of them was sent: no sample either, not even by its timestamp.
+    changed: bool,
+    /// FIN was.
+    fin: bool,
+    /// The lowest of those sent once; SND.NXT if there is none.
+    lowest: u32,
+}
+
+impl Covered {
+    /// Nothing, yet.
+    #[inline]
+    pub fn none(nxt: u32) -> Covered {
+        Covered {
+            sent: None,
+            ambiguous: false,
+            changed: false,
+            fin: false,
+            lowest: nxt,
+        }
+    }
+}
+
+/// Fact: an RTT sample in microseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RttSample {
+    /// Of the first segment that the ACK newly delivers: what the timeout must cover, delayed ACKs included.
+    pub first: u64,
+    /// Of the last: what the congestion control is told.
+    pub last: u64,
+}
+
+impl<C: CongestionControl> Connection<C> {
+    /// "Any segments on the retransmission queue that are thereby entirely acknowledged are removed" (RFC 9293, section 3.10.7.4).
+    #[inline(always)] // its only call
+    pub(crate) fn take_cumulative(&mut self, facts: &mut Facts, covered: &mut Covered, una: u32) {
+        let path = &mut self.paths;
+        let point = path.active.recovery.point;
+        // Nearly always this is all: segments that were sent once and arrived in order.
+        if let Some((first, last, count)) = self.snd.board.pop_unmarked(path, una) {
+            facts.acked = count;
+            facts.original_delivered = !after(first.end, point);
+            covered.lowest = first.start;
+            if path.unchanged_since(first.sent, first.path) {
+                covered.sent = Some((first.sent, last.sent));
+            } else {
+                covered.changed = true;
+            }
+            if self.snd.sack {
+                path.active.delivered += u64::from(count);
+                let min_rtt = path.active.rtt.min();
+                self.rack.delivered(self.clock.us, min_rtt, &last);
+            }
+        }
+        while let Some(record) = self.snd.board.pop_acked(&mut self.paths, una) {
+            facts.acked += 1;
+            self.take_acked(facts, covered, &record);
+        }
+        self.snd.board.clear_if_empty();
+        if self.paths.active.rate.is_some() {
+            self.paths.note_acked_before(self.snd.board.first());
+        }
+        if !self.snd.sack && facts.acked > 0 {
+            self.take_duplicates(facts.acked);
+        }
+    }
+
+    /// A segment that has marks, or was sent on another path, was acknowledged cumulatively.
+    fn take_acked(&mut self, facts: &mut Facts, covered: &mut Covered, record: &Record) {
+        if record.has(mark::FIN) {
+            self.fin_acked = true;
+            covered.fin = true;
+        }
+        let again = record.has(mark::EVER_RETRANSMITTED);
+        covered.ambiguous |= again;
+        if record.has(mark::SACKED) {
+            return;
+        }
+        if !again {
+            if self.paths.unchanged_since(record.sent, record.path) {
+                let first = covered.sent.map_or(record.sent, |sent| sent.0);
+                covered.sent = Some((first, record.sent));
+            } else {
+                covered.changed = true;
+            }
+            if before(record.start, covered.lowest) {
+                covered.lowest = record.start;
+            }
+            let point = self.paths.active.recovery.point;
+            facts.original_delivered |= !after(record.end, point);
+        }
+        if self.snd.sack {
+            let path = self.paths.of(record.path);
+            path.delivered += 1;
+            // The ACK answers an earlier transmission.
+            let earlier = again && echo_before(self.snd.echoed, Clock::timestamp_of(record.sent));
+            if !earlier {
+                let min_rtt = path.rtt.min();
+                self.rack.delivered(self.clock.us, min_rtt, record);
+            }
+        }
+    }
+
+    /// What the two parts show together: reordering, a receiver that reneges, the round-trip time, and whether the timeout counts
+    /// from now. `prior_high`: the end of what was SACKed before.
+    #[inline(always)] // its only call
+    pub(crate) fn conclude(
+        &mut self,
+        facts: &mut Facts,
+        covered: &Covered,
+        prior_high: u32,
+    ) -> Option<RttSample> {
+        let bytes = self.snd.una.wrapping_sub(facts.prior_una);
+        self.snd.bytes_acked += u64::from(bytes - u32::from(covered.fin));
+        facts.reneged = self.snd.board.front().is_some_and(|r| r.has(mark::SACKED));
+        let sample = self.rtt_sample(facts, covered);
+        if facts.acked > 0 {
+            // "(5.3) When an ACK is received that acknowledges new data, restart the retransmission timer" (RFC 6298).
+            facts.restart_timer = true;
+            if self.snd.sack && before(covered.lowest, prior_high) {
+                self.note_reordering(covered.lowest);
+            }
+        } else if let (Some((first, _)), Some(front)) = (facts.sacked_sent, self.snd.board.front())
+        {
+            let now = self.clock.us;
+            let front_age = now.saturating_sub(front.sent);
+            facts.restart_timer = linux::sack_restarts_timeout(now - first, front_age);
+        }
+        sample
+    }
+
+    /// The RTT that an ACK shows, which the path's estimate takes: of segments sent once (Karn), else by the timestamp it echoes.
+    #[inline(always)] // its only call
+    fn rtt_sample(&mut self, facts: &Facts, covered: &Covered) -> Option<RttSample> {
+        let now = self.clock.us;
+        let cumulative = covered
+            .sent
+            .filter(|_| !covered.ambiguous && !covered.changed);
+        let sent = match (cumulative, facts.sacked_sent) {
+            (Some((first, last)), None) => Some((first, last)),
+            (Some((first, _)), Some((_, last))) => Some((first, last)),
+            (None, sacked) => sacked,
+        };
+        let sample = match sent {
+            Some((first, last)) => RttSample {
+                first: now - first,
+                last: now - last,
+            },
+            None if facts.acked > 0 && !covered.changed => {
+                let us = self.echoed_rtt()?;
+                RttSample {
+                    first: us,
+                    last: us,
+                }
+            }
+            None => return None,
+        };
+        let rtt = &mut self.paths.active.rtt;
+        rtt.sample_min(&self.clock, sample.last as u32);
+        rtt.sample(&self.clock, sample.first as u32, self.snd.una, self.snd.nxt);
+        Some(sample)
+    }
+
+    /// RFC 7323, section 4.1: the RTT by the echoed timestamp, in microseconds.
+    fn echoed_rtt(&self) -> Option<u64> {
+        let ms = self.clock.timestamp().wrapping_sub(self.snd.echoed);
+        let plausible = self.snd.echoed != 0 && ms < linux::LONGEST_RTT_MS;
+        plausible.then(|| u64::from(ms.max(1)) * 1000)
+    }
+}

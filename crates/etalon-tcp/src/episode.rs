@@ -1,0 +1,359 @@
+//! Episodes of loss recovery: the facts that an ACK holds for a path, and what the table of `recovery.rs` has it do about them.
+//! While an episode reduces the window, that follows proportional rate reduction (`prr.rs`).
+
+use crate::cc::{CongestionControl, State};
+use crate::connection::Connection;
+use crate::digest::Facts;
+use crate::frto::{Progress, Retransmit, Verdict};
+use crate::linux;
+use crate::path::Path;
+use crate::prr::Prr;
+use crate::recovery::{Action, Evidence, Fact, Reach, Rest, transition};
+use crate::seq::{after, before};
+use crate::timers::{Clock, Purpose};
+use crate::undo::Undo;
+
+/// A path's recovery.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recovery {
+    pub state: State,
+    /// SND.NXT when the state began.
+    pub point: u32,
+    pub prr: Prr,
+    pub undo: Undo,
+}
+
+impl Recovery {
+    /// Whether proportional rate reduction sets the window.
+    #[inline]
+    pub fn reduces(&self) -> bool {
+        matches!(self.state, State::Cwr | State::FastRecovery)
+    }
+
+    /// How far an ACK has come that left SND.UNA at `una`. `advanced`: from where it stood before.
+    pub fn reach(&self, una: u32, advanced: bool) -> Reach {
+        if after(una, self.point) {
+            Reach::PastPoint
+        } else if una == self.point {
+            Reach::FullAck
+        } else if advanced {
+            Reach::PartialAck
+        } else {
+            Reach::DuplicateAck
+        }
+    }
+}
+
+/// Where the connection stands when an episode begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flight {
+    pub una: u32,
+    pub nxt: u32,
+    /// Retransmissions in flight.
+    pub retransmitted: u32,
+}
+
+impl<C: CongestionControl> Path<C> {
+    /// Changes the state and tells the congestion control, also of each further timeout.
+    pub(crate) fn set_state(&mut self, clock: &Clock, state: State) {
+        if self.recovery.state != state || state == State::Timeout {
+            self.recovery.state = state;
+            self.cc.on_state(&mut self.window, state, clock.now);
+        }
+    }
+
+    /// A congestion event: the threshold from the congestion control (RFC 5681, section 3.1, equation 4: "ssthresh = max
+    /// (FlightSize / 2, 2*SMSS)"), and PRR from zero.
+    pub(crate) fn begin_reduction(&mut self, clock: &Clock, nxt: u32) {
+        self.recovery.point = nxt;
+        self.recovery.prr.begin(self.window.cwnd);
+        self.window.cwnd_count = 0;
+        self.window.ssthresh = self.cc.ssthresh(&self.window, clock.now).max(2);
+    }
+
+    /// The reduction is over: the window is the threshold (RFC 6582, section 3.2, step 3, option 2; RFC 6937, section 3: "At the
+    /// end of recovery, set cwnd to ssthresh"), unless fast recovery was undone while more was awaited.
+    pub(crate) fn complete_reduction(&mut self, clock: &Clock) {
+        let stands = self.recovery.state == State::Cwr || self.recovery.undo.is_open();
+        if stands && self.window.ssthresh != u32::MAX {
+            self.window.cwnd = self.window.ssthresh;
+            self.validation.used_at = clock.jiffies;
+        }
+        self.set_state(clock, State::Open);
+    }
+
+    /// Fast recovery begins. Returns whether the window is reduced for it, and not already under reduction. `ece`: the ACK
+    /// carried ECE, which forbids an undo.
+    pub(crate) fn begin_fast_recovery(&mut self, clock: &Clock, flight: Flight, ece: bool) -> bool {
+        let fresh = !self.recovery.reduces();
+        self.recovery.undo.forbid();
+        self.recovery.undo.begin(flight.una, flight.retransmitted);
+        if fresh {
+            if !ece {
+                self.recovery.undo.remember(self.remembered_ssthresh());
+            }
+            self.begin_reduction(clock, flight.nxt);
+        }
+        self.set_state(clock, State::FastRecovery);
+        fresh
+    }
+}
+
+impl<C: CongestionControl> Connection<C> {
+    pub(crate) fn flight(&self) -> Flight {
+        Flight {
+            una: self.snd.una,
+            nxt: self.snd.nxt,
+            retransmitted: self.snd.board.sums().retransmitted,
+        }
+    }
+
+    /// What a reduction of the active path means to the connection: CWR is to be sent (RFC 3168, section 6.1.2), and no probe
+    /// asks for another reduction.
+    pub(crate) fn reduction_begun(&mut self) {
+        self.probe.forget();
+        self.snd.cwr_queued = self.snd.ecn;
+    }
+
+    /// Takes the facts of an ACK that says more than that data arrived in order, or that meets a path in an episode.
+    pub(crate) fn recover(&mut self, facts: &mut Facts) {
+        if self.snd.board.is_empty() {
+            self.count_duplicates(0);
+        }
+        if facts.ece {
+            self.paths.active.recovery.undo.forbid();
+        }
+        let said = self.said_of_earlier_decisions(facts);
+        let rest = self.hear(said, facts);
+        if rest == Rest::Nothing {
+            return;
+        }
+        if rest == Rest::Everything && !self.snd.sack {
+            self.hear_duplicate(facts);
+        }
+        let lost = self.detect_losses(facts);
+        if lost.retransmissions > 0 {
+            self.hear(Fact::RetransmissionLost, facts);
+        }
+        if self.paths.active.pipe.lost > 0 {
+            self.hear(Fact::Lost, facts);
+        } else if rest == Rest::Everything {
+            if facts.ece {
+                self.hear(Fact::EcnEcho, facts);
+            }
+            let missing = self.evidence() == State::LimitedTransmit;
+            let fact = if missing {
+                Fact::Missing
+            } else {
+                Fact::NothingMissing
+            };
+            self.hear(fact, facts);
+        }
+        if !self.paths.parked().is_empty() {
+            self.recover_parked();
+        }
+    }
+
+    /// The active path hears a fact.
+    #[inline(always)] // most facts are known where they are heard, and most do nothing
+    fn hear(&mut self, fact: Fact, facts: &mut Facts) -> Rest {
+        let (action, rest) = transition(self.paths.active.recovery.state, fact, self.snd.sack);
+        if action != Action::Nothing {
+            self.carry_out(action, facts);
+        }
+        rest
+    }
+
+    /// The active path hears a fact that no ACK brings.
+    pub(crate) fn hear_timer(&mut self, fact: Fact) {
+        let mut none = Facts::none(self.snd.una, self.snd.nxt);
+        self.hear(fact, &mut none);
+    }
+
+    /// What an ACK says of the episode that the path is in, or of its last one.
+    fn said_of_earlier_decisions(&mut self, facts: &Facts) -> Fact {
+        if facts.reneged {
+            return Fact::Reneged;
+        }
+        let recovery = &self.paths.active.recovery;
+        let reach = recovery.reach(self.snd.una, facts.progress);
+        // RFC 3522, section 3.2, step 3: "Wait for the arrival of an acceptable ACK", one that acknowledges something.
+        let acceptable = reach != Reach::DuplicateAck;
+        let eifel = || {
+            acceptable
+                .then(|| self.original_answered())
+                .filter(|&a| a)?;
+            let in_flight = self.snd.board.sums().retransmitted > 0;
+            Some(Evidence::Eifel { in_flight })
+        };
+        let dsack = || recovery.undo.all_reported().then_some(Evidence::Dsack);
+        let by = match recovery.state {
+            State::Open | State::LimitedTransmit => dsack(),
+            State::Cwr => None,
+            State::FastRecovery => eifel().or_else(dsack),
+            State::Timeout => match eifel().or_else(|| dsack().filter(|_| acceptable)) {
+                None => return self.frto_fact(facts, reach),
+                by => by,
+            },
+        };
+        by.map_or(Fact::Ack(reach), |by| Fact::SpuriousReduction(by, reach))
+    }
+
+    fn frto_fact(&mut self, facts: &Facts, reach: Reach) -> Fact {
+        let progress = Progress {
+            recovered: matches!(reach, Reach::FullAck | Reach::PastPoint),
+            beyond: self.sent_beyond_point(),
+            new_data: self.snd.has_unsent() && after(self.snd.window_end(), self.snd.nxt),
+        };
+        match self.frto.verdict(facts, progress) {
+            Verdict::Spurious => {
+                self.stats.frto_undos += 1;
+                Fact::SpuriousReduction(Evidence::Frto, reach)
+            }
+            Verdict::SendNew => Fact::NewDataFirst,
+            Verdict::Conventional => Fact::Ack(reach),
+        }
+    }
+
+    /// Whether new data was sent since the active path's state began.
+    pub(crate) fn sent_beyond_point(&self) -> bool {
+        after(self.snd.nxt, self.paths.active.recovery.point)
+    }
+
+    fn carry_out(&mut self, action: Action, facts: &mut Facts) {
+        match action {
+            Action::Nothing => {}
+            Action::ForgetEpisode => self.eifel.forget(),
+            Action::GiveGrace => {
+                let ticks = linux::reneging_grace(&self.clock, &self.paths.active.rtt);
+                self.timer.set(&self.clock, Purpose::Rto, ticks);
+                facts.restart_timer = false;
+            }
+            Action::EndCwr => self.paths.active.complete_reduction(&self.clock),
+            Action::EndFastRecovery => {
+                self.rack.recovery_over(false);
+                self.paths.active.complete_reduction(&self.clock);
+            }
+            Action::EndTimeout => {
+                self.rack.recovery_over(false);
+                self.end_timeout();
+            }
+            Action::AwaitMore => {
+                self.rack.recovery_over(false);
+                self.await_more();
+            }
+            Action::UndoAndAwaitMore => {
+                self.undo();
+                self.await_more();
+            }
+            Action::Repair => self.frto.retransmit = Retransmit::Lost,
+            Action::AwaitRetransmissions => self.note_reordering(facts.prior_una),
+            Action::UndoAndJudgeAgain => {
+                self.note_reordering(facts.prior_una);
+                self.forget_repaired();
+                self.undo_and_unmark();
+                self.follow_evidence();
+            }
+            Action::UndoWithin => {
+                self.undo_as_reported();
+                self.follow_evidence();
+            }
+            Action::UndoAtEnd => {
+                self.undo();
+                self.paths.active.set_state(&self.clock, State::Open);
+            }
+            Action::UndoLate => self.undo_as_reported(),
+            Action::UndoTimeout { ends } => self.undo_timeout(ends),
+            Action::BeginFastRecovery => {
+                self.enter_fast_recovery(facts.ece);
+                self.frto.retransmit = Retransmit::Lost;
+            }
+            Action::BeginCwr => self.enter_cwr(),
+            Action::BeginTimeout { reduces } => self.enter_timeout(reduces),
+            Action::FollowEvidence(state) => {
+                self.forget_repaired();
+                self.come_to_rest(state);
+            }
+            Action::ForgetRepaired => self.forget_repaired(),
+        }
+    }
+
+    /// Without SACK, at the recovery point: what follows may be old duplicates.
+    fn await_more(&mut self) {
+        if self.paths.active.recovery.state == State::FastRecovery {
+            self.count_duplicates(0);
+        }
+        self.forget_repaired();
+    }
+
+    /// The active path enters fast recovery.
+    fn enter_fast_recovery(&mut self, ece: bool) {
+        self.stats.recoveries += 1;
+        let flight = self.flight();
+        let path = &mut self.paths.active;
+        if path.begin_fast_recovery(&self.clock, flight, ece) {
+            self.reduction_begun();
+        }
+    }
+
+    /// The window is reduced for ECE.
+    fn enter_cwr(&mut self) {
+        self.stats.cwrs += 1;
+        let path = &mut self.paths.active;
+        path.recovery.undo.forget();
+        path.begin_reduction(&self.clock, self.snd.nxt);
+        path.set_state(&self.clock, State::Cwr);
+        self.reduction_begun();
+    }
+
+    /// Outside of an episode, what the scoreboard shows: limited transmit if anything is missing or sent again, else open.
+    fn evidence(&self) -> State {
+        let sums = self.snd.board.sums();
+        if sums.sacked + sums.lost > 0 || self.snd.board.repairs() {
+            State::LimitedTransmit
+        } else {
+            State::Open
+        }
+    }
+
+    pub(crate) fn follow_evidence(&mut self) {
+        self.come_to_rest(self.evidence());
+    }
+
+    fn come_to_rest(&mut self, state: State) {
+        let path = &mut self.paths.active;
+        if path.recovery.state != state {
+            path.set_state(&self.clock, state);
+            path.recovery.point = self.snd.nxt;
+        }
+    }
+
+    /// Paths that are not active hear of the losses that they are charged with, and of the end of their recovery.
+    pub(crate) fn recover_parked(&mut self) {
+        let flight = self.flight();
+        for path in self.paths.parked() {
+            let state = path.recovery.state;
+            if state > State::LimitedTransmit && !before(flight.una, path.recovery.point) {
+                if state == State::Timeout {
+                    path.set_state(&self.clock, State::Open);
+                } else {
+                    path.complete_reduction(&self.clock);
+                }
+            }
+            if path.pipe.lost > 0 && path.recovery.state < State::FastRecovery {
+                self.stats.recoveries += 1;
+                path.begin_fast_recovery(&self.clock, flight, false);
+            }
+        }
+    }
+
+    /// PRR's step for one ACK.
+    pub(crate) fn follow_prr(&mut self, delivered: u32, newly_lost: u64, progress: bool) {
+        let path = &mut self.paths.active;
+        let (ssthresh, pipe) = (path.window.ssthresh, path.pipe.in_flight());
+        let safe = progress && newly_lost == 0;
+        if let Some(cwnd) = path.recovery.prr.window(ssthresh, pipe, delivered, safe) {
+            path.window.cwnd = cwnd;
+        }
+    }
+}
