@@ -28,6 +28,21 @@
 #define ETALON_CLIENT_PORT 40001
 
 /**
+ * The port of the client's second subflow of MPTCP flow 0; those of the others follow, then those of third subflows.
+ */
+#define ETALON_SUBFLOW_PORT 20001
+
+/**
+ * Flows that have ports for [subflows](MOST_SUBFLOWS) of their own.
+ */
+#define ETALON_MOST_MPTCP 6666
+
+/**
+ * Subflows for which there are ports.
+ */
+#define ETALON_PATHS 4
+
+/**
  * A flow is TDTCP's.
  */
 #define ETALON_TRANSPORT_TDTCP 1
@@ -466,6 +481,8 @@ extern void etalon_deliver(uint64_t handle, uint32_t host);
 extern void etalon_discard(uint64_t handle);
 
 extern void etalon_nic_free(uint64_t handle, uint32_t host);
+
+extern uint64_t etalon_notification(uint32_t host, uint32_t rack, uint32_t tdn);
 
 extern void etalon_milestone(uint64_t time, uint32_t which);
 

@@ -11,6 +11,7 @@
 
 #include <linux/slab.h>
 #include <net/tcp.h>
+#include <net/tdtcp.h>
 
 #include "meter.h"
 
@@ -41,6 +42,13 @@ static void count_probe(const struct sock *sk, struct meter_counts *counts)
 	counts->probe = probe;
 }
 
+/* What needs no announcement. */
+static void count(const struct sock *sk, struct meter_counts *counts)
+{
+	counts->retransmits = tcp_sk(sk)->total_retrans;
+	count_probe(sk, counts);
+}
+
 static void meter_set_state(struct sock *sk, u8 state)
 {
 	const struct tcp_congestion_ops *real = meter_of(sk)->real;
@@ -65,7 +73,7 @@ static void meter_in_ack_event(struct sock *sk, u32 flags)
 	struct meter_counts *counts = sk->sk_user_data;
 
 	if (counts)
-		count_probe(sk, counts);
+		count(sk, counts);
 	if (real->in_ack_event)
 		real->in_ack_event(sk, flags);
 }
@@ -79,38 +87,61 @@ static u32 meter_undo_cwnd(struct sock *sk)
 	return meter_of(sk)->real->undo_cwnd(sk);
 }
 
-int meter_attach(struct sock *sk, struct meter_counts *counts)
+/* A congestion control that counts and passes on, or NULL without memory. */
+static const struct tcp_congestion_ops *metered(const struct tcp_congestion_ops *real)
 {
-	struct inet_connection_sock *icsk = inet_csk(sk);
-	const struct tcp_congestion_ops *real = icsk->icsk_ca_ops;
 	struct meter *meter;
 
-	sk->sk_user_data = counts;
 	if (real->undo_cwnd == meter_undo_cwnd)
-		return 0;
+		return real;
 	for (meter = meters; meter; meter = meter->next)
 		if (meter->real == real)
-			break;
-	if (!meter) {
-		meter = kmalloc(sizeof(*meter), GFP_ATOMIC);
-		if (!meter)
-			return -ENOMEM;
-		meter->ops = *real;
-		meter->ops.set_state = meter_set_state;
-		meter->ops.in_ack_event = meter_in_ack_event;
-		meter->ops.undo_cwnd = meter_undo_cwnd;
-		meter->real = real;
-		meter->next = meters;
-		meters = meter;
+			return &meter->ops;
+	meter = kmalloc(sizeof(*meter), GFP_ATOMIC);
+	if (!meter)
+		return NULL;
+	meter->ops = *real;
+	meter->ops.set_state = meter_set_state;
+	meter->ops.in_ack_event = meter_in_ack_event;
+	meter->ops.undo_cwnd = meter_undo_cwnd;
+	meter->real = real;
+	meter->next = meters;
+	meters = meter;
+	return &meter->ops;
+}
+
+int meter_attach(struct sock *sk, struct meter_counts *counts)
+{
+	const struct tcp_congestion_ops *ops = metered(inet_csk(sk)->icsk_ca_ops);
+	struct tdtcp *td = tcp_sk(sk)->tdtcp;
+	u8 i;
+
+	sk->sk_user_data = counts;
+	if (!ops)
+		return -ENOMEM;
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, ops);
+	/* Other TDNs' congestion controls, if they are not to have this one. */
+	for (i = 0; td && i < td->tdns; i++) {
+		ops = td->path[i].ca_ops ? metered(td->path[i].ca_ops) : NULL;
+		if (ops)
+			td->path[i].ca_ops = ops;
 	}
-	WRITE_ONCE(icsk->icsk_ca_ops, &meter->ops);
 	return 0;
+}
+
+void meter_add(struct meter_counts *to, const struct meter_counts *counts)
+{
+	to->retransmits += counts->retransmits;
+	to->rtos += counts->rtos;
+	to->recoveries += counts->recoveries;
+	to->undos += counts->undos;
+	to->tlps += counts->tlps;
 }
 
 void meter_settle(struct sock *sk)
 {
 	if (sk->sk_user_data)
-		count_probe(sk, sk->sk_user_data);
+		count(sk, sk->sk_user_data);
 }
 
 void meter_detach(struct sock *sk)

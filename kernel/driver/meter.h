@@ -14,6 +14,7 @@
 struct sock;
 
 struct meter_counts {
+	u64 retransmits;	/* segments sent again */
 	u64 rtos;	/* retransmission timeouts */
 	u64 recoveries;	/* times that fast recovery was entered */
 	u64 undos;	/* reductions of the window that were undone */
@@ -27,6 +28,8 @@ struct meter_counts {
  * a connection turns out to lack what it needs (DCTCP without ECN).
  */
 int meter_attach(struct sock *sk, struct meter_counts *counts);
+/* Adds what is counted in the one to the other. */
+void meter_add(struct meter_counts *to, const struct meter_counts *counts);
 /* Counts what has happened but was not announced yet. */
 void meter_settle(struct sock *sk);
 void meter_detach(struct sock *sk);

@@ -22,9 +22,11 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <net/tcp.h>
+#include <net/tdtcp.h>
 
 #include "etalon.h"
 #include "meter.h"
+#include "transport.h"
 
 #define BLOCK_BYTES	((size_t)SZ_128K)
 
@@ -38,12 +40,14 @@ struct flow {
 	struct socket *server;
 	u64 written;
 	u64 received;			/* by the server's application */
-	bool connect, start, stop;	/* their times have come */
+	bool connect, start, stop, downgrade;	/* their times have come */
 	bool started;			/* and the start has been told */
 	bool over;			/* all was received, or it was killed */
-	struct meter_counts counts;	/* of the client */
-	u32 retransmits, cwnd, ssthresh, srtt_us;
-	struct hrtimer timer;		/* to connect, to start, to stop */
+	struct meter_counts counts[ETALON_PATHS];	/* of the client's paths */
+	u32 cwnd, ssthresh, srtt_us;
+	struct hrtimer timer;		/* to connect, to start, to stop... */
+	u64 due;			/* and what it is set to */
+	struct wait_queue_entry wait;	/* of an MPTCP client */
 	struct kthread_work client_work;
 	struct kthread_work server_work;
 };
@@ -83,15 +87,6 @@ static void flow_over(struct flow *flow)
 
 /* ------------------------------------------------------------- servers -- */
 
-static int count_bytes(read_descriptor_t *desc, struct sk_buff *skb,
-		       unsigned int offset, size_t len)
-{
-	struct flow *flow = desc->arg.data;
-
-	flow->received += len;
-	return len;
-}
-
 static void server_wake(struct sock *sk)
 {
 	struct flow *flow = sk->sk_user_data;
@@ -104,39 +99,24 @@ static void server_wake(struct sock *sk)
 static void server_run(struct kthread_work *work)
 {
 	struct flow *flow = container_of(work, struct flow, server_work);
-	read_descriptor_t desc = { .arg.data = flow, .count = 1 };
 	bool done = flow->received >= flow->plan.bytes;
 	struct socket *sock = flow->server;
-	struct sock *sk;
 	bool ends;
 
 	if (!sock)
 		return;
-	sk = sock->sk;
-	lock_sock(sk);
-	tcp_read_sock(sk, &desc, count_bytes);
-	ends = sk->sk_state != TCP_ESTABLISHED;
-	if (ends)
-		sk->sk_user_data = NULL;
-	release_sock(sk);
+	flow->received += transport_read(sock, &ends);
 	if (!done && flow->received >= flow->plan.bytes) {
 		log_event(ETALON_RECORD_DONE, flow->index, flow->received);
 		flow_over(flow);
 	}
 	if (ends) {
+		lock_sock(sock->sk);
+		sock->sk->sk_user_data = NULL;
+		release_sock(sock->sk);
 		flow->server = NULL;
 		sock_release(sock);
 	}
-}
-
-static int set_congestion_control(struct socket *sock, const char *name)
-{
-	int ret;
-
-	lock_sock(sock->sk);
-	ret = tcp_set_congestion_control(sock->sk, name, false, true);
-	release_sock(sock->sk);
-	return ret;
 }
 
 /* The flow whose client this connection comes from; a program's has none. */
@@ -162,12 +142,10 @@ static void server_adopt(struct socket *sock)
 		return;
 	}
 	flow->server = sock;
-	if (strcmp(inet_csk(sk)->icsk_ca_ops->name, flow->plan.cc)) {
-		ret = set_congestion_control(sock, flow->plan.cc);
-		if (ret)
-			etalon_log_failure("flow %u: host %u cannot accept it with %s: error %d",
-					   flow->index, flow->plan.dst, flow->plan.cc, -ret);
-	}
+	ret = transport_adopt(sock, &flow->plan);
+	if (ret)
+		etalon_log_failure("flow %u: host %u cannot accept it with %s: error %d",
+				   flow->index, flow->plan.dst, flow->plan.cc, -ret);
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_user_data = flow;
@@ -196,44 +174,29 @@ static void listener_data_ready(struct sock *sk)
 		kthread_queue_work(worker, &listener->work);
 }
 
-/*
- * One port has one listener, whatever the congestion control of its flows. That
- * of the listener decides about ECN in the handshake: DCTCP negotiates it when
- * asked with an ECT SYN, as only DCTCP does, and treats all others as usual. So
- * a listener takes the first of its flows' congestion controls that needs ECN.
- */
+/* The next flow to a host, of those from *index on. */
+static const struct etalon_flow *next_flow_to(u32 host, u32 *index)
+{
+	while (*index < flow_count) {
+		const struct etalon_flow *plan = &flows[(*index)++].plan;
+
+		if (plan->dst == host)
+			return plan;
+	}
+	return NULL;
+}
+
 static int listener_open(struct listener *listener, u32 host)
 {
-	struct sockaddr_in address = {
-		.sin_family = AF_INET,
-		.sin_port = htons(ETALON_SERVER_PORT),
-	};
-	struct net *net = etalon_host_net(host);
-	const char *cc = NULL;
-	bool needs_ecn = false;
-	u32 i, count = 0;
+	u32 index = 0, count = 0;
 	int ret;
 
-	for (i = 0; i < flow_count; i++) {
-		if (flows[i].plan.dst != host)
-			continue;
+	while (next_flow_to(host, &index))
 		count++;
-		if (!needs_ecn) {
-			tcp_ca_get_key_by_name(net, flows[i].plan.cc, &needs_ecn);
-			if (needs_ecn || !cc)
-				cc = flows[i].plan.cc;
-		}
-	}
 	if (!count)
 		return 0;
 	kthread_init_work(&listener->work, listener_run);
-	ret = sock_create_kern(net, AF_INET, SOCK_STREAM, IPPROTO_TCP,
-			       &listener->sock);
-	if (!ret)
-		ret = set_congestion_control(listener->sock, cc);
-	if (!ret)
-		ret = kernel_bind(listener->sock, (struct sockaddr *)&address,
-				  sizeof(address));
+	ret = transport_listener(etalon_host_net(host), next_flow_to, host, &listener->sock);
 	if (!ret) {
 		listener->sock->sk->sk_user_data = listener;
 		listener->sock->sk->sk_data_ready = listener_data_ready;
@@ -248,7 +211,7 @@ static struct flow *client_flow(struct sock *sk)
 {
 	struct meter_counts *counts = sk->sk_user_data;
 
-	return counts ? container_of(counts, struct flow, counts) : NULL;
+	return counts ? container_of(counts, struct flow, counts[0]) : NULL;
 }
 
 static void client_ask(struct flow *flow)
@@ -274,66 +237,124 @@ static void client_state_change(struct sock *sk)
 	if (!flow)
 		return;
 	/* DCTCP without ECN has replaced itself by now. */
-	if (sk->sk_state == TCP_ESTABLISHED && meter_attach(sk, &flow->counts))
+	if (sk->sk_state == TCP_ESTABLISHED && meter_attach(sk, flow->counts))
 		etalon_log_failure("flow %u: no memory to count its events", flow->index);
 	client_ask(flow);
+}
+
+/* As both of the above: MPTCP does not ask for a socket's own functions. */
+static int client_woken(struct wait_queue_entry *wait, unsigned int mode, int sync, void *key)
+{
+	client_ask(container_of(wait, struct flow, wait));
+	return 0;
+}
+
+/* Subflows come up one after the other. */
+static int follow_subflows(struct flow *flow)
+{
+	struct sock *sk = flow->client->sk;
+	unsigned int n;
+	int ret = 0;
+
+	lock_sock(sk);
+	for (n = 0; n < ETALON_PATHS && !ret; n++) {
+		struct sock *path = transport_path(sk, n);
+
+		if (!path || path->sk_user_data)
+			continue;
+		lock_sock(path);
+		ret = meter_attach(path, &flow->counts[n]);
+		if (etalon_info()->pacing)
+			path->sk_pacing_status = SK_PACING_NEEDED;
+		release_sock(path);
+	}
+	release_sock(sk);
+	return ret;
 }
 
 static void client_snapshot(struct flow *flow)
 {
 	struct sock *sk = flow->client->sk;
-	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct tcp_sock *tp;
+	unsigned int n;
 
-	meter_settle(sk);
-	flow->retransmits = tp->total_retrans;
-	flow->cwnd = tcp_snd_cwnd(tp);
-	flow->ssthresh = tp->snd_ssthresh;
-	flow->srtt_us = tp->srtt_us >> 3;
+	for (n = 0; n < ETALON_PATHS; n++) {
+		struct sock *path = transport_path(sk, n);
+
+		if (!path)
+			continue;
+		meter_settle(path);
+		if (n)
+			continue;
+		tp = tcp_sk(path);
+		flow->cwnd = tcp_snd_cwnd(tp);
+		flow->ssthresh = tp->snd_ssthresh;
+		flow->srtt_us = tp->srtt_us >> 3;
+	}
 }
 
 static void client_release(struct flow *flow, bool reset)
 {
 	struct sock *sk = flow->client->sk;
+	unsigned int n;
 
 	flow->state = CLOSED;
-	client_snapshot(flow);
 	lock_sock(sk);
-	meter_detach(sk);
+	client_snapshot(flow);
+	for (n = 0; n < ETALON_PATHS; n++) {
+		struct sock *path = transport_path(sk, n);
+
+		if (path)
+			meter_detach(path);
+	}
 	release_sock(sk);
+	if (transport_is_mptcp(sk))
+		remove_wait_queue(sk_sleep(sk), &flow->wait);
 	if (reset)
 		sock_no_linger(sk);
 	sock_release(flow->client);
 	flow->client = NULL;
 }
 
+/* Has the client's work done when something happens to its socket. */
+static int client_listen(struct flow *flow)
+{
+	struct sock *sk = flow->client->sk;
+	int ret;
+
+	if (transport_is_mptcp(sk)) {
+		init_waitqueue_func_entry(&flow->wait, client_woken);
+		add_wait_queue(sk_sleep(sk), &flow->wait);
+		return 0;
+	}
+	lock_sock(sk);
+	ret = meter_attach(sk, flow->counts);
+	if (etalon_info()->pacing)
+		sk->sk_pacing_status = SK_PACING_NEEDED;
+	sk->sk_write_space = client_write_space;
+	sk->sk_state_change = client_state_change;
+	release_sock(sk);
+	return ret;
+}
+
 static int client_open(struct flow *flow)
 {
 	struct sockaddr_in local = {
 		.sin_family = AF_INET,
-		.sin_port = htons(ETALON_CLIENT_PORT + flow->index),
+		.sin_port = transport_port(flow->index, 0),
 	};
 	struct sockaddr_in remote = {
 		.sin_family = AF_INET,
 		.sin_port = htons(ETALON_SERVER_PORT),
 		.sin_addr.s_addr = etalon_address(flow->plan.dst),
 	};
-	struct sock *sk;
 	int ret;
 
-	ret = sock_create_kern(etalon_host_net(flow->plan.src), AF_INET,
-			       SOCK_STREAM, IPPROTO_TCP, &flow->client);
-	if (ret)
+	ret = transport_client(&flow->plan, flow->index, &flow->client);
+	if (!flow->client)
 		return ret;
-	sk = flow->client->sk;
-	lock_sock(sk);
-	ret = tcp_set_congestion_control(sk, flow->plan.cc, false, true);
 	if (!ret)
-		ret = meter_attach(sk, &flow->counts);
-	if (etalon_info()->pacing)
-		sk->sk_pacing_status = SK_PACING_NEEDED;
-	sk->sk_write_space = client_write_space;
-	sk->sk_state_change = client_state_change;
-	release_sock(sk);
+		ret = client_listen(flow);
 	if (!ret)
 		ret = kernel_bind(flow->client, (struct sockaddr *)&local,
 				  sizeof(local));
@@ -341,6 +362,17 @@ static int client_open(struct flow *flow)
 		ret = kernel_connect(flow->client, (struct sockaddr *)&remote,
 				     sizeof(remote), O_NONBLOCK);
 	return ret == -EINPROGRESS ? 0 : ret;
+}
+
+/* Its end is one of plain TCP from now on. */
+static void client_downgrade(struct flow *flow)
+{
+	struct sock *sk = flow->client->sk;
+
+	flow->downgrade = false;
+	lock_sock(sk);
+	tdtcp_set(sk, 0);
+	release_sock(sk);
 }
 
 /* Writes until the send buffer is full. */
@@ -388,11 +420,17 @@ static void client_run(struct kthread_work *work)
 					   flow->index, flow->plan.src, flow->plan.dst, -ret);
 		return;
 	case CONNECTING:
+		if (!flow->client)
+			return;
 		if (flow->client->sk->sk_state == TCP_ESTABLISHED)
 			flow->state = SENDING;
 		fallthrough;
 	case SENDING:
 	case CLOSING:
+		if (flow->downgrade)
+			client_downgrade(flow);
+		if (flow->plan.subflows && follow_subflows(flow))
+			etalon_log_failure("flow %u: no memory to count its events", flow->index);
 		if (flow->client->sk->sk_state == TCP_CLOSE)
 			client_release(flow, false);
 		else if (flow->state == SENDING && flow->start)
@@ -406,21 +444,22 @@ static void client_run(struct kthread_work *work)
 static enum hrtimer_restart flow_timer(struct hrtimer *timer)
 {
 	struct flow *flow = container_of(timer, struct flow, timer);
+	const struct etalon_flow *plan = &flow->plan;
+	const u64 times[] = { plan->connect, plan->start, plan->stop, plan->downgrade };
+	bool *const has_come[] = { &flow->connect, &flow->start, &flow->stop, &flow->downgrade };
 	u64 next = U64_MAX;
+	size_t i;
 
-	if (!flow->connect && flow->plan.connect < flow->plan.start) {
-		flow->connect = true;
-		next = flow->plan.start;
-	} else if (!flow->start) {
-		flow->connect = true;
-		flow->start = true;
-		next = flow->plan.stop;
-	} else {
-		flow->stop = true;
+	for (i = 0; i < ARRAY_SIZE(times); i++) {
+		if (times[i] == flow->due)
+			*has_come[i] = true;
+		else if (times[i] > flow->due)
+			next = min(next, times[i]);
 	}
 	client_ask(flow);
 	if (next == U64_MAX)
 		return HRTIMER_NORESTART;
+	flow->due = next;
 	hrtimer_set_expires(timer, etalon_clock(next));
 	return HRTIMER_RESTART;
 }
@@ -429,21 +468,20 @@ static enum hrtimer_restart flow_timer(struct hrtimer *timer)
 
 static int find_congestion_controls(void)
 {
+	char name[sizeof_field(struct etalon_flow, tdn_cc)];
+	const char *lacks = NULL;
 	char *available;
-	bool ecn;
 	u32 i;
 
-	for (i = 0; i < flow_count; i++)
-		if (tcp_ca_get_key_by_name(&init_net, flows[i].plan.cc, &ecn) ==
-		    TCP_CA_UNSPEC)
-			break;
-	if (i == flow_count)
+	for (i = 0; i < flow_count && !lacks; i++)
+		lacks = transport_lacks(&flows[i].plan, name);
+	if (!lacks)
 		return 0;
 	available = kzalloc(TCP_CA_BUF_MAX, GFP_KERNEL);
 	if (available)
 		tcp_get_available_congestion_control(available, TCP_CA_BUF_MAX);
 	etalon_log_failure("flow %u: the kernel has no congestion control '%s'; it has %s",
-			   i, flows[i].plan.cc, available ?: "others");
+			   i - 1, lacks, available ?: "others");
 	kfree(available);
 	return -ENOENT;
 }
@@ -455,6 +493,7 @@ static void flow_init(struct flow *flow, u32 index)
 	kthread_init_work(&flow->client_work, client_run);
 	kthread_init_work(&flow->server_work, server_run);
 	hrtimer_init(&flow->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	flow->due = flow->plan.connect;
 	flow->timer.function = flow_timer;
 }
 
@@ -476,13 +515,8 @@ int etalon_traffic_start(void)
 		etalon_log_failure("the kernel has no memory for %u flows", flow_count);
 		return -ENOMEM;
 	}
-	for (i = 0; i < flow_count; i++) {
+	for (i = 0; i < flow_count; i++)
 		flow_init(&flows[i], i);
-		if (flows[i].plan.transport) {
-			etalon_log_failure("flow %u: the kernel's flows are TCP only", i);
-			return -EPROTONOSUPPORT;
-		}
-	}
 	ret = find_congestion_controls();
 	if (ret)
 		return ret;
@@ -498,6 +532,16 @@ int etalon_traffic_start(void)
 		hrtimer_start(&flows[i].timer, etalon_clock(flows[i].plan.connect),
 			      HRTIMER_MODE_ABS);
 	return 0;
+}
+
+static struct meter_counts counts_of(const struct flow *flow)
+{
+	struct meter_counts sum = {};
+	unsigned int n;
+
+	for (n = 0; n < ETALON_PATHS; n++)
+		meter_add(&sum, &flow->counts[n]);
+	return sum;
 }
 
 static void log_counter(struct etalon_record *record, u8 which, u64 value)
@@ -517,16 +561,18 @@ void etalon_traffic_milestone(u64 time, int which)
 
 	for (i = 0; i < flow_count; i++) {
 		struct flow *flow = &flows[i];
+		struct meter_counts sum;
 
 		if (flow->client)
 			client_snapshot(flow);
+		sum = counts_of(flow);
 		record.c = i;
 		log_counter(&record, ETALON_COUNT_RECEIVED, flow->received);
-		log_counter(&record, ETALON_COUNT_RETRANSMITS, flow->retransmits);
-		log_counter(&record, ETALON_COUNT_RTOS, flow->counts.rtos);
-		log_counter(&record, ETALON_COUNT_TLPS, flow->counts.tlps);
-		log_counter(&record, ETALON_COUNT_RECOVERIES, flow->counts.recoveries);
-		log_counter(&record, ETALON_COUNT_UNDOS, flow->counts.undos);
+		log_counter(&record, ETALON_COUNT_RETRANSMITS, sum.retransmits);
+		log_counter(&record, ETALON_COUNT_RTOS, sum.rtos);
+		log_counter(&record, ETALON_COUNT_TLPS, sum.tlps);
+		log_counter(&record, ETALON_COUNT_RECOVERIES, sum.recoveries);
+		log_counter(&record, ETALON_COUNT_UNDOS, sum.undos);
 		log_counter(&record, ETALON_COUNT_CWND, flow->cwnd);
 		log_counter(&record, ETALON_COUNT_SSTHRESH, flow->ssthresh);
 		log_counter(&record, ETALON_COUNT_SRTT, flow->srtt_us);

@@ -10,7 +10,7 @@ use etalon_net::{
     Accounts, Advanced, AnyNetwork, FourTuple, Milestone, Net, NewError as NetError, Segment,
 };
 use etalon_scenario::address::host_at;
-use etalon_scenario::{Scenario, Setup, flow_of_ports};
+use etalon_scenario::{Scenario, Setup, Stream, flow_of_ports};
 use etalon_switch::{ConfigError, Pair};
 use etalon_units::{Span, Time};
 
@@ -30,8 +30,8 @@ pub struct Driver {
     scenario: Scenario,
     net: Net<Slot, AnyNetwork<Slot>>,
     packets: Packets,
-    /// The sending and the receiving host of each flow.
-    ends: Vec<(u32, u32)>,
+    /// The sending and the receiving host of each flow, and how many subflows it has.
+    ends: Vec<(u32, u32, u8)>,
     /// What was last logged of each flow's sender.
     sockets: Vec<Socket>,
     /// The kernel's time at virtual time 0; none before the start.
@@ -84,7 +84,10 @@ impl Driver {
             net,
             packets: Packets::new(capture),
             ends: ends
-                .map(|flow| (hosts.index(flow.src()), hosts.index(flow.dst())))
+                .map(|flow| {
+                    let subflows = flow.transport.subflows();
+                    (hosts.index(flow.src()), hosts.index(flow.dst()), subflows)
+                })
                 .collect(),
             sockets: alloc::vec![Socket::default(); scenario.flows.len()],
             epoch: None,
@@ -156,8 +159,8 @@ impl Driver {
         } else {
             None
         };
-        if let (Some((flow, true)), Some(socket)) = (flow, sent.socket) {
-            self.follow(self.now(kernel), flow, socket, env);
+        if let (Some(stream), Some(socket)) = (flow.filter(|s| s.to_server), sent.socket) {
+            self.follow(self.now(kernel), stream.flow.into(), socket, env);
         }
         let hosts = &self.scenario.hosts;
         let (src, dst) = (hosts.host(host), hosts.host(sent.dst));
@@ -173,8 +176,9 @@ impl Driver {
         let packet = Packet {
             src,
             dst,
-            flow: flow.map(|(flow, _)| flow as u16), // ports are no more
-            to_server: flow.is_some_and(|(_, to_server)| to_server),
+            flow: flow.map(|stream| stream.flow),
+            subflow: flow.map_or(0, |stream| stream.subflow),
+            to_server: flow.is_some_and(|stream| stream.to_server),
             ect: sent.ect,
             ce: false,
             ece: false,
@@ -335,13 +339,17 @@ impl Driver {
         }
     }
 
-    /// The flow that a TCP segment belongs to, and whether it is on its way to the server.
+    /// What a TCP segment belongs to, if that is a flow.
     #[inline]
-    fn flow(&self, host: u32, sent: &Sent) -> Option<(u32, bool)> {
-        let (flow, to_server) = flow_of_ports(sent.ports)?;
-        let (src, dst) = *self.ends.get(usize::from(flow))?;
-        let expected = if to_server { (src, dst) } else { (dst, src) };
-        ((host, sent.dst) == expected).then_some((flow.into(), to_server))
+    fn flow(&self, host: u32, sent: &Sent) -> Option<Stream> {
+        let stream = flow_of_ports(sent.ports)?;
+        let (src, dst, subflows) = *self.ends.get(usize::from(stream.flow))?;
+        let expected = if stream.to_server {
+            (src, dst)
+        } else {
+            (dst, src)
+        };
+        ((host, sent.dst) == expected && stream.subflow < subflows).then_some(stream)
     }
 
     /// Logs the state of a flow's sender if it is another.
@@ -377,7 +385,7 @@ fn account(
     host: u32,
     pair: Pair,
     sent: &Sent,
-    flow: Option<(u32, bool)>,
+    flow: Option<Stream>,
 ) -> Option<etalon_net::Part> {
     let segment = Segment {
         connection: FourTuple {
@@ -392,8 +400,10 @@ fn account(
         payload: sent.payload,
     };
     match flow {
-        Some((flow, to_server)) => {
-            let stream = 2 * flow + u32::from(!to_server);
+        Some(Stream {
+            flow, to_server, ..
+        }) => {
+            let stream = 2 * u32::from(flow) + u32::from(!to_server);
             Some(accounts.sent_of_flow(now, stream, &segment))
         }
         None => accounts.sent_of_other(now, &segment),

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 use core::fmt;
+use core::num::NonZero;
 
 use etalon_events::{Event, Packet, Record};
 use etalon_net::{Arrival, Edge, Milestone, Part};
@@ -31,10 +32,9 @@ pub trait Environment {
     /// The NIC of `host` is done with a packet, and takes the next.
     fn nic_free(&self, handle: u64, host: u32);
 
-    /// The ToR switch tells `host` that network `tdn` leads to the hosts of `rack` from now on, or soon.
-    fn notified(&self, host: u32, rack: u16, tdn: u8) {
-        let _ = (host, rack, tdn);
-    }
+    /// A packet by which the ToR switch tells `host` that network `tdn` leads to the hosts of `rack` from now on, or soon; none
+    /// without memory. It is delivered at once.
+    fn notification(&self, host: u32, rack: u16, tdn: u8) -> Option<NonZero<u64>>;
 
     /// Measurement begins or ends.
     fn milestone(&self, now: Time, milestone: Milestone);
@@ -172,6 +172,11 @@ impl Packets {
     #[inline]
     fn log<E: Environment>(&self, now: Time, handle: u64, event: Event, env: &E) {
         env.log(&event.at(now));
+        self.capture(now, handle, env);
+    }
+
+    #[inline]
+    fn capture<E: Environment>(&self, now: Time, handle: u64, env: &E) {
         if let Some(capture) = self.capture {
             if capture.has(now) {
                 env.capture(now, handle, capture.snap);
@@ -234,8 +239,12 @@ impl<E: Environment> etalon_net::Environment<Slot> for Inside<'_, E> {
         self.packets.packets[slot as usize].part
     }
 
-    fn notified(&mut self, _now: Time, host: u32, rack: u16, tdn: Plane, _edge: &mut Edge<Slot>) {
-        self.env.notified(host, rack, tdn.0);
+    fn notified(&mut self, now: Time, host: u32, rack: u16, tdn: Plane, _edge: &mut Edge<Slot>) {
+        // Without one it is as if it had been lost.
+        if let Some(handle) = self.env.notification(host, rack, tdn.0) {
+            self.packets.capture(now, handle.get(), self.env);
+            self.env.deliver(handle.get(), host);
+        }
     }
 
     #[inline]

@@ -5,6 +5,9 @@ use crate::{HostId, Pair, Record};
 /// Says that a packet belongs to none of the experiment's flows, of which a record can number as many.
 const NO_FLOW: u16 = u16::MAX;
 
+/// The bits of a length on the wire.
+const WIRE_BYTES: u32 = (1 << 24) - 1;
+
 /// A packet at an edge of the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
@@ -14,6 +17,8 @@ pub struct Packet {
     pub dst: HostId,
     /// The experiment's flow that it belongs to.
     pub flow: Option<u16>,
+    /// Which of its flow's subflows, if that is MPTCP's: a record has room for 256.
+    pub subflow: u8,
     /// From the flow's client to its server.
     pub to_server: bool,
     /// The sender is ECN-capable.
@@ -24,7 +29,7 @@ pub struct Packet {
     pub ece: bool,
     /// TCP payload in bytes.
     pub payload: u16,
-    /// Length on the wire in bytes.
+    /// Length on the wire in bytes: a record has room for 24 bits.
     pub bytes: u32,
     /// TCP sequence number.
     pub seq: u32,
@@ -55,7 +60,7 @@ impl Packet {
         record.b = self.payload;
         let [src, dst] = [self.src, self.dst].map(|host| u32::from(host.number() as u8));
         record.c = u32::from(self.flow.unwrap_or(NO_FLOW)) | src << 16 | dst << 24;
-        record.d = self.bytes;
+        record.d = self.bytes & WIRE_BYTES | u32::from(self.subflow) << 24;
         record.e = u64::from(self.seq) | u64::from(self.ack) << 32;
     }
 
@@ -67,12 +72,13 @@ impl Packet {
             src: HostId::new(record.src, src.into()),
             dst: HostId::new(record.dst, dst.into()),
             flow: (flow != NO_FLOW).then_some(flow),
+            subflow: (record.d >> 24) as u8,
             to_server: record.a & 1 != 0,
             ect: record.a & 2 != 0,
             ce: record.a & 4 != 0,
             ece: record.a & 8 != 0,
             payload: record.b,
-            bytes: record.d,
+            bytes: record.d & WIRE_BYTES,
             seq: record.e as u32,
             ack: (record.e >> 32) as u32,
         }

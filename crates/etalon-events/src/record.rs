@@ -172,7 +172,8 @@ mod tests {
             ect: true,
             ece: true,
             payload: 0x090a,
-            bytes: 0x0b0c_0d0e,
+            subflow: 0x0b,
+            bytes: 0x0c_0d0e,
             seq: 0x0f10_1112,
             ack: 0x1314_1516,
             ..Packet::default()

@@ -12,6 +12,11 @@ use crate::{LinuxError, compile};
 
 const ETHERNET_HEADER: u32 = 14;
 
+/// Bytes of an IP header and of ICMP's message.
+const NOTIFICATION: u32 = 28;
+/// A ToR switch as the source of a packet: no host has this number.
+const TOR: u16 = u16::MAX;
+
 /// Where a packet was seen.
 #[derive(Clone, Copy, Debug)]
 enum Place {
@@ -56,6 +61,17 @@ impl Packets {
     #[inline]
     pub(crate) fn lost(&mut self, now: Time, packet: Packet, reason: DropReason) {
         self.expect(now, packet, Place::Lost(reason));
+    }
+
+    /// A host of a rack hears of a change of networks, by a packet that its ToR switch made.
+    pub(crate) fn notified(&mut self, now: Time, rack: u16, host: u16) {
+        let packet = Packet {
+            src: HostId::new(rack, TOR),
+            dst: HostId::new(rack, host),
+            bytes: ETHERNET_HEADER + NOTIFICATION,
+            ..Packet::default()
+        };
+        self.expect(now, packet, Place::Left);
     }
 
     #[inline]

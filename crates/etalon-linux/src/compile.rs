@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use etalon_scenario::address::{self, MOST_HOSTS};
 use etalon_scenario::{
-    CC_NAME_MAX, Capture, Estimator, Flow, Init, MOST_PORTS, SERVER_PORT, Scenario, Setup, Tcp,
-    client_port,
+    CC_NAME_MAX, Capture, Estimator, Flow, Init, MOST_MPTCP, MOST_PORTS, MOST_SUBFLOWS,
+    SERVER_PORT, SUBFLOW_PORT, Scenario, Setup, Tcp, Transport, client_port,
 };
 use etalon_schedule::Controller;
 use etalon_units::{Span, Time};
@@ -21,6 +21,8 @@ const INITIAL_CWND: u32 = 10;
 const MIN_RTO: Span = Span::from_millis(200);
 /// Bounds of Linux's delayed acknowledgements, for which it has no setting.
 const DELAYED_ACK: [Span; 2] = [Span::from_millis(40), Span::from_millis(200)];
+/// TDNs for which the kernel's TDTCP has room in its segments' control blocks.
+const MOST_TDNS: usize = 4;
 /// What Linux lets a send buffer grow to.
 const SEND_BUFFER: u64 = 4 << 20;
 /// Beside the kernel's image: what tells the estimator of demand what programs write.
@@ -114,12 +116,44 @@ fn check(plan: &Scenario, image: &Image) -> Result<(), LinuxError> {
         ));
     }
     for (index, flow) in plan.flows.iter().enumerate() {
-        if flow.cc.is_empty() || flow.cc.len() > CC_NAME_MAX {
-            return refuse(format!(
-                "Flow {index}: the kernel has no congestion control '{}'.",
-                flow.cc
-            ));
-        }
+        check_flow(plan, index, flow).map_err(LinuxError::plan)?;
+    }
+    Ok(())
+}
+
+/// What Linux cannot do of a flow, in words.
+fn check_flow(plan: &Scenario, index: usize, flow: &Flow) -> Result<(), String> {
+    let tdns = plan.tdns();
+    let controls: &[String] = match &flow.transport {
+        Transport::Tdtcp(tdtcp) => &tdtcp.cc,
+        _ => &[],
+    };
+    let unknown = |cc: &&String| cc.is_empty() || cc.len() > CC_NAME_MAX;
+    if let Some(cc) = controls.iter().chain([&flow.cc]).find(unknown) {
+        return Err(format!(
+            "Flow {index}: the kernel has no congestion control '{cc}'."
+        ));
+    }
+    if tdns > MOST_TDNS && matches!(flow.transport, Transport::Tdtcp(_)) {
+        return Err(format!(
+            "Flow {index}: on Linux TDTCP has at most {MOST_TDNS} TDNs; the plan's network has {tdns}."
+        ));
+    }
+    let subflows = flow.transport.subflows();
+    if subflows > MOST_SUBFLOWS {
+        return Err(format!(
+            "Flow {index}: on Linux MPTCP has at most {MOST_SUBFLOWS} subflows, not {subflows}."
+        ));
+    }
+    if subflows > 1 && index >= usize::from(MOST_MPTCP) {
+        return Err(format!(
+            "Flow {index}: on Linux there are ports for the subflows of the plan's first {MOST_MPTCP} flows."
+        ));
+    }
+    if subflows > 1 && knows_demand_from_hosts(plan) {
+        return Err(format!(
+            "Flow {index}: on Linux demand is not known of what MPTCP has to send: take schedule.estimator = \"voq\"."
+        ));
     }
     Ok(())
 }
@@ -132,7 +166,11 @@ fn init(plan: &Scenario, image: &Image, options: &Options) -> Result<Init, Linux
     if !plan.programs.is_empty() && !plan.flows.is_empty() {
         // The ports of flows' clients are among those that Linux gives to programs.
         let last = client_port(plan.flows.len() - 1);
-        let ports = format!("{SERVER_PORT},{}-{last}", client_port(0));
+        let mut ports = format!("{SERVER_PORT},{}-{last}", client_port(0));
+        if plan.flows.iter().any(|flow| flow.transport.subflows() > 1) {
+            let last = client_port(0) - 1;
+            ports = format!("{ports},{SUBFLOW_PORT}-{last}");
+        }
         sysctls.push((text("net.ipv4.ip_local_reserved_ports"), text(&ports)));
     }
     let parameters = module_parameters(&plan.flows)?.into_iter();

@@ -6,7 +6,7 @@ use etalon_driver::WeekReader;
 use etalon_events::{Counter, Event, Packet, Plane, Probe, Record, Source};
 use etalon_measure::results::{Outcome, Table};
 use etalon_measure::{Control, Counters, FlowFacts, Meter, Metrics, Recorder, Results, results};
-use etalon_scenario::{Scenario, Setup};
+use etalon_scenario::{MOST_SUBFLOWS, Scenario, Setup};
 use etalon_units::{Span, Time};
 
 use crate::capture::Packets;
@@ -49,6 +49,15 @@ impl Observer for Recorder {
     }
 }
 
+/// How far a TCP connection has come: a flow's, or one of its subflows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    /// The sequence number of its first byte; none before its SYN.
+    first: Option<u32>,
+    /// Bytes up to the highest that left the network.
+    highest: u64,
+}
+
 /// What the kernel's counters say of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
@@ -58,8 +67,20 @@ struct Count {
     srtt_us: u64,
     /// Where these come from: known, by [`Counter`], since measurement began.
     known: u16,
-    /// The first packet of its client has entered the network.
-    connected: bool,
+    /// Of its subflows: the flow is as far as they are together.
+    subflows: [Progress; MOST_SUBFLOWS as usize],
+}
+
+impl Count {
+    /// A segment of a subflow up to sequence number `end` left the network. Returns the bytes that have, of all subflows.
+    #[inline]
+    fn reach(&mut self, subflow: u8, end: u32) -> u32 {
+        let progress = &mut self.subflows[usize::from(subflow)];
+        let end = end.wrapping_sub(progress.first.unwrap_or(0));
+        let ahead = end.wrapping_sub(progress.highest as u32) as i32;
+        progress.highest += u64::from(ahead.max(0) as u32);
+        self.subflows.iter().map(|p| p.highest).sum::<u64>() as u32
+    }
 }
 
 /// Hears the log, and measures.
@@ -173,6 +194,7 @@ impl<'a, O: Observer> Replay<'a, O> {
                 self.in_network = self.in_network.saturating_sub(1);
                 self.packets.lost(now, packet, reason);
             }
+            Event::Notified { pair, host, .. } => self.packets.notified(now, pair.src, host),
             Event::Bytes { .. } => self.packets.bytes(data)?,
             Event::Cwnd {
                 flow,
@@ -237,15 +259,13 @@ impl<'a, O: Observer> Replay<'a, O> {
         self.in_network += 1;
         self.peak_in_network = self.peak_in_network.max(self.in_network);
         self.packets.entered(now, packet);
-        let (Some(flow), true) = (packet.flow, packet.to_server) else {
+        let Some(flow) = self.to_server(packet)? else {
             return Ok(());
         };
-        let flow = self.flow(flow.into())?;
-        let count = &mut self.counts[flow];
-        if !count.connected {
+        let subflow = &mut self.counts[flow].subflows[usize::from(packet.subflow)];
+        if subflow.first.is_none() {
             // The client's SYN, which takes one sequence number.
-            count.connected = true;
-            self.meter.set_first_byte(flow, packet.seq.wrapping_add(1));
+            subflow.first = Some(packet.seq.wrapping_add(1));
         }
         Ok(())
     }
@@ -257,15 +277,27 @@ impl<'a, O: Observer> Replay<'a, O> {
         if payload == 0 || packet.src.rack() == packet.dst.rack() {
             return Ok(());
         }
-        match packet.flow {
-            Some(flow) if packet.to_server => {
-                let flow = self.flow(flow.into())?;
+        match self.to_server(packet)? {
+            Some(flow) => {
                 let end = packet.seq.wrapping_add(payload);
-                self.meter.data_left(now, flow, payload, end, plane);
+                let reached = self.counts[flow].reach(packet.subflow, end);
+                self.meter.data_left(now, flow, payload, reached, plane);
             }
-            _ => self.meter.other_left(packet.pair(), payload, plane),
+            None => self.meter.other_left(packet.pair(), payload, plane),
         }
         Ok(())
+    }
+
+    /// The flow to whose server a packet is on its way.
+    #[inline]
+    fn to_server(&self, packet: Packet) -> Result<Option<usize>, String> {
+        let (Some(flow), true) = (packet.flow, packet.to_server) else {
+            return Ok(None);
+        };
+        match packet.subflow {
+            subflow if subflow >= MOST_SUBFLOWS => Err(format!("there is no subflow {subflow}")),
+            _ => self.flow(flow.into()).map(Some),
+        }
     }
 
     fn count(&mut self, which: Counter, flow: u32, value: u64) -> Result<(), String> {

@@ -181,6 +181,8 @@ impl Environment<Packet> for Said<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZero;
+
     use super::*;
     use etalon_driver::{Driver, Environment, Milestone, Sent, WeekReader};
     use etalon_events::Record;
@@ -201,6 +203,10 @@ mod tests {
         fn deliver(&self, _: u64, _: u32) {}
         fn discard(&self, _: u64) {}
         fn nic_free(&self, _: u64, _: u32) {}
+
+        fn notification(&self, _: u32, _: u16, _: u8) -> Option<NonZero<u64>> {
+            None
+        }
         fn milestone(&self, _: Time, _: Milestone) {}
         fn fail(&self, _: Time, sentence: std::fmt::Arguments<'_>) {
             panic!("{sentence}");

@@ -23,7 +23,7 @@ const SOURCES: [&str; 7] = [
 ];
 
 /// Names in Rust and in C.
-const NAMES: [(&str, &str); 25] = [
+const NAMES: [(&str, &str); 28] = [
     ("Core", "etalon_core"),
     ("CInfo", "etalon_info"),
     ("CFlow", "etalon_flow"),
@@ -36,6 +36,9 @@ const NAMES: [(&str, &str); 25] = [
     ("Mode", "etalon_mode"),
     ("SERVER_PORT", "ETALON_SERVER_PORT"),
     ("FIRST_CLIENT_PORT", "ETALON_CLIENT_PORT"),
+    ("SUBFLOW_PORT", "ETALON_SUBFLOW_PORT"),
+    ("MOST_MPTCP", "ETALON_MOST_MPTCP"),
+    ("MOST_SUBFLOWS", "ETALON_PATHS"),
     ("TRANSPORT_TDTCP", "ETALON_TRANSPORT_TDTCP"),
     ("TRANSPORT_MPTCP", "ETALON_TRANSPORT_MPTCP"),
     ("MPTCP_TDM", "ETALON_MPTCP_TDM"),

@@ -22,6 +22,15 @@ pub const FIRST_CLIENT_PORT: u16 = 40_001;
 /// Flows that have ports of their own.
 pub const MOST_PORTS: usize = 20_000;
 
+/// The port of the client's second subflow of MPTCP flow 0; those of the others follow, then those of third subflows.
+pub const SUBFLOW_PORT: u16 = 20_001;
+
+/// Flows that have ports for [subflows](MOST_SUBFLOWS) of their own.
+pub const MOST_MPTCP: u16 = 6_666;
+
+/// Subflows for which there are ports.
+pub const MOST_SUBFLOWS: u8 = 4;
+
 /// The longest name of a congestion control in bytes: Linux has room for 16, the last of which is zero.
 pub const CC_NAME_MAX: usize = 15;
 
@@ -31,16 +40,38 @@ pub fn client_port(flow: usize) -> u16 {
     FIRST_CLIENT_PORT + (flow % MOST_PORTS) as u16
 }
 
-/// The flow with these source and destination ports, and whether the segment is on its way to the server.
+/// Where a segment of a flow belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// The flow's number.
+    pub flow: u16,
+    /// Which of MPTCP's subflows; 0 for other transports.
+    pub subflow: u8,
+    /// On its way to the server.
+    pub to_server: bool,
+}
+
+/// What a segment with these source and destination ports belongs to.
 #[must_use]
 #[inline]
-pub fn flow_of_ports(ports: (u16, u16)) -> Option<(u16, bool)> {
+pub fn flow_of_ports(ports: (u16, u16)) -> Option<Stream> {
     let (client, to_server) = match ports {
         (client, SERVER_PORT) => (client, true),
         (SERVER_PORT, client) => (client, false),
         _ => return None,
     };
-    Some((client.checked_sub(FIRST_CLIENT_PORT)?, to_server))
+    let (flow, subflow) = match client.checked_sub(FIRST_CLIENT_PORT) {
+        Some(flow) => (flow, 0),
+        None => {
+            let place = client.checked_sub(SUBFLOW_PORT)?;
+            (place % MOST_MPTCP, (place / MOST_MPTCP) as u8 + 1)
+        }
+    };
+    (subflow < MOST_SUBFLOWS).then_some(Stream {
+        flow,
+        subflow,
+        to_server,
+    })
 }
 
 /// One flow.
@@ -229,9 +260,20 @@ mod tests {
     #[test]
     fn ports_name_a_flow_and_a_direction() {
         assert_eq!((client_port(0), client_port(19_999)), (40_001, 60_000));
-        assert_eq!(flow_of_ports((40_008, 5001)), Some((7, true)));
-        assert_eq!(flow_of_ports((5001, 40_001)), Some((0, false)));
-        assert_eq!(flow_of_ports((5001, 40_000)), None);
+        let stream = |flow, subflow, to_server| {
+            Some(Stream {
+                flow,
+                subflow,
+                to_server,
+            })
+        };
+        assert_eq!(flow_of_ports((40_008, 5001)), stream(7, 0, true));
+        assert_eq!(flow_of_ports((5001, 40_001)), stream(0, 0, false));
+        assert_eq!(flow_of_ports((20_001, 5001)), stream(0, 1, true));
+        assert_eq!(flow_of_ports((5001, 26_670)), stream(3, 2, false));
+        assert_eq!(flow_of_ports((39_998, 5001)), stream(6665, 3, true));
+        assert_eq!(flow_of_ports((39_999, 5001)), None);
+        assert_eq!(flow_of_ports((20_000, 5001)), None);
         assert_eq!(flow_of_ports((40_001, 5002)), None);
     }
 }

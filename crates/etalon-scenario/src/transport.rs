@@ -117,6 +117,15 @@ pub enum Acks {
 }
 
 impl Transport {
+    /// How many TCP connections it has: MPTCP's subflows, or one.
+    #[must_use]
+    pub fn subflows(&self) -> u8 {
+        match self {
+            Transport::Tcp | Transport::Tdtcp(_) => 1,
+            Transport::Mptcp(mptcp) => mptcp.subflows,
+        }
+    }
+
     /// What is wrong with it, for a flow in a network of `tdns` networks that take turns.
     pub(crate) fn check(&self, who: fmt::Arguments<'_>, tdns: usize) -> Result<(), ScenarioError> {
         match self {

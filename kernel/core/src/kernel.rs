@@ -4,6 +4,7 @@
 use core::alloc::{GlobalAlloc, Layout};
 use core::ffi::c_void;
 use core::fmt::{self, Write};
+use core::num::NonZero;
 use core::panic::PanicInfo;
 
 use etalon_driver::{Environment, Milestone};
@@ -20,6 +21,7 @@ unsafe extern "C" {
     fn etalon_deliver(handle: u64, host: u32);
     fn etalon_discard(handle: u64);
     fn etalon_nic_free(handle: u64, host: u32);
+    fn etalon_notification(host: u32, rack: u32, tdn: u32) -> u64;
     fn etalon_milestone(time: u64, which: u32);
     fn etalon_fail(time: u64, sentence: *const u8, len: usize);
 }
@@ -57,6 +59,11 @@ impl Environment for Kernel {
     fn nic_free(&self, handle: u64, host: u32) {
         // SAFETY: the kernel takes any packet that it gave, and any time.
         unsafe { etalon_nic_free(handle, host) };
+    }
+
+    fn notification(&self, host: u32, rack: u16, tdn: u8) -> Option<NonZero<u64>> {
+        // SAFETY: any numbers may be given.
+        NonZero::new(unsafe { etalon_notification(host, rack.into(), tdn.into()) })
     }
 
     fn milestone(&self, now: Time, milestone: Milestone) {

@@ -2,11 +2,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::cmp::Reverse;
+use core::num::NonZero;
 
 use etalon_events::Record;
 use etalon_scenario::{
     Capture, CircuitNetwork, Configuration, Dumbbell, Flow, Hosts, Marking, Matching, Measure,
-    Network as Kind, PacketNetwork, Rdcn, Resize, Schedule, Stage, Tcp, VoqConfig, Weeks,
+    Network as Kind, Notify, PacketNetwork, Rdcn, Resize, Schedule, Stage, Tcp, VoqConfig, Weeks,
 };
 use etalon_switch::{Arrival, Departure, DropReason, Sink, Switch};
 use etalon_units::Rate;
@@ -15,6 +16,9 @@ use proptest::prelude::*;
 mod weeks;
 
 use super::*;
+
+/// The handle of all notifications.
+const NOTIFICATION: u64 = 1 << 40;
 
 /// What the driver said, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +29,7 @@ enum Said {
     Deliver(u64, u32),
     Discard(u64),
     Free(u64, u32),
+    Notification(u32, u16, u8),
     Milestone(Milestone),
 }
 
@@ -82,6 +87,12 @@ impl Environment for Listener {
 
     fn nic_free(&self, handle: u64, host: u32) {
         self.say(Said::Free(handle, host));
+    }
+
+    /// Handles of notifications are beyond those of packets.
+    fn notification(&self, host: u32, rack: u16, tdn: u8) -> Option<NonZero<u64>> {
+        self.say(Said::Notification(host, rack, tdn));
+        NonZero::new(NOTIFICATION)
     }
 
     fn milestone(&self, _now: Time, milestone: Milestone) {
@@ -599,6 +610,44 @@ fn packets_are_marked_then_captured_then_delivered() {
     assert_eq!(about(1), expected);
     let expected = [Said::Capture(2), Said::Capture(2), Said::Deliver(2, 1)];
     assert_eq!(about(2), expected);
+}
+
+/// The kernel is woken for them, as nothing else happens; each is logged, captured and delivered.
+#[test]
+fn hosts_are_notified_by_packets() {
+    let mut setup = changed(|s| {
+        if let Kind::Rdcn(rdcn) = &mut s.network {
+            rdcn.notify = Some(Notify {
+                before: Span(5_000),
+                delay: Span(700),
+                jitter: Span::ZERO,
+                lost: 0,
+                each: Span::ZERO,
+            });
+        }
+    });
+    setup.capture = Some(Capture {
+        start: Time(0),
+        end: Time(1_000_000),
+        snap: 96,
+    });
+    let env = run(&setup, &[]);
+    let of = |host| {
+        let of_host = move |s: &Said| matches!(s, Said::Notification(h, ..) if *h == host);
+        env.times(of_host)
+    };
+    // Rack 0 has the first of each two days of 100 us: told at the start, then 5 us before its end and before the next, 700 ns away.
+    let days = (0..5).flat_map(|day| [85_700, 195_700].map(|t| t + day * 200_000));
+    let told: Vec<u64> = [700].into_iter().chain(days).map(|t| EPOCH + t).collect();
+    assert_eq!([of(0), of(1)], [told.clone(), told]);
+    let said = env.said.borrow();
+    let place = said.iter().position(|s| *s == Said::Notification(0, 1, 1));
+    let about: Vec<Said> = said[place.unwrap() - 1..][..4].to_vec();
+    assert!(matches!(about[0], Said::Log(record) if record.kind == 31));
+    assert_eq!(
+        about[2..],
+        [Said::Capture(NOTIFICATION), Said::Deliver(NOTIFICATION, 0)]
+    );
 }
 
 #[test]

@@ -149,6 +149,10 @@ impl Environment for Failing {
     fn deliver(&self, _: u64, _: u32) {}
     fn discard(&self, _: u64) {}
     fn nic_free(&self, _: u64, _: u32) {}
+
+    fn notification(&self, _: u32, _: u16, _: u8) -> Option<NonZero<u64>> {
+        None
+    }
     fn milestone(&self, _: Time, _: Milestone) {}
     fn fail(&self, now: Time, sentence: fmt::Arguments<'_>) {
         self.sentences

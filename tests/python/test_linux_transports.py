@@ -1,0 +1,159 @@
+"""TDTCP and MPTCP as plans' flows on Linux: TCP, TDTCP and MPTCP side by side, notified by the switch's own messages."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import etalon as et
+from conftest import need
+from etalon import kernel, trace
+from etalon.plan import Plan
+from etalon.results import Run
+from test_tdtcp_dissector import tshark_file
+
+# The network of SIGCOMM 2022.
+PLAN = """
+name = "transports"
+duration = "42ms"
+warmup = "14ms"
+tdf = 20
+[network]
+racks = 2
+hosts = 8
+packet = { rate = "10Gbps", delay = "19.675us" }
+circuit = { rate = "100Gbps", delay = "16.24us" }
+voq = 16
+notify = { before = "5us" }
+[schedule]
+kind = "fixed"
+day = "180us"
+night = "20us"
+configurations = [
+  { circuits = [] }, { circuits = [] }, { circuits = [] }, { circuits = [] }, { circuits = [] }, { circuits = [] },
+  { circuits = [[0, 1], [1, 0]] },
+]
+"""
+BULK = """
+[[bulk]]
+from = 0
+to = 1
+transport = TRANSPORT
+"""
+# Of three flows between two hosts each has another transport.
+MIXED = """
+[[flow]]
+from = "r0h0"
+to = "r1h0"
+size = "3MB"
+transport = "tdtcp"
+class = "tdtcp"
+[[flow]]
+from = "r0h0"
+to = "r1h0"
+size = "3MB"
+transport = "mptcp"
+class = "mptcp"
+[[flow]]
+from = "r0h0"
+to = "r1h0"
+size = "3MB"
+class = "tcp"
+"""
+
+
+@pytest.fixture(autouse=True)
+def _built() -> None:
+    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+
+
+def run(transport: str, change: dict[str, Any] | None = None) -> Run:
+    plan = Plan.from_toml(PLAN + BULK.replace("TRANSPORT", transport))
+    return et.run(plan.replace(change or {}), engine="linux")
+
+
+def test_what_knows_of_its_networks_carries_more() -> None:
+    tcp, tdtcp = run('"tcp"'), run('"tdtcp"')
+    assert tdtcp.goodput > 1.15 * tcp.goodput
+    mptcp = run('"mptcp"')
+    pinned = run('{ kind = "mptcp", acks = "pinned" }')
+    assert 1.03 * tcp.goodput < mptcp.goodput < tdtcp.goodput
+    assert pinned.goodput < 0.95 * mptcp.goodput, (
+        "ACKs that wait for their network hold up the flow"
+    )
+
+
+def test_each_flow_has_its_own_transport_on_one_host(tmp_path: Path) -> None:
+    plan = Plan.from_toml(PLAN + MIXED).replace({"warmup": "0ms"})
+    flows = et.run(plan, engine="linux").flows
+    assert flows["bytes_delivered"].to_list() == [3_000_000] * 3
+    assert flows["end_ns"].min() > 0, "all have ended"
+
+    need(shutil.which("tshark"), "tshark (apt-get install tshark)")
+    (path,) = trace.write(plan, tmp_path, end_ns=3_000_000, timeline=False, engine="linux")
+    names = ("tcp.srcport", "tcp.option_kind", "tcp.flags.syn", "tdtcp.data_tdn", "tdtcp.num_tdns")
+    fields = [argument for name in names for argument in ("-e", name)]
+    to_server = "frame.interface_name == tor0-in && tcp.dstport == 5001"
+    lines = [
+        line.split("\t") for line in tshark_file(path, "-Y", to_server, "-T", "fields", *fields)
+    ]
+    has_mptcp = {port: "30" in found.split(",") for port, found, *_ in lines}
+    assert has_mptcp == {"40001": False, "40002": True, "20002": True, "40003": False}
+    tdns = {port: {line[3] for line in lines if line[0] == port} - {""} for port in has_mptcp}
+    assert tdns == {"40001": {"0", "1"}, "40002": set(), "20002": set(), "40003": set()}
+    assert {(line[0], line[4]) for line in lines if line[2] == "1" and line[4]} == {("40001", "2")}
+
+
+def test_the_tor_tells_its_hosts_by_real_packets(tmp_path: Path) -> None:
+    need(shutil.which("tshark"), "tshark (apt-get install tshark)")
+    plan = Plan.from_toml(PLAN + BULK.replace("TRANSPORT", '"tdtcp"')).replace({"warmup": "0ms"})
+    (path,) = trace.write(plan, tmp_path, end_ns=2_800_000, timeline=False, engine="linux")
+    names = (
+        "frame.time_relative",
+        "ip.src",
+        "ip.dst",
+        "icmp.checksum.status",
+        "ip.checksum.status",
+    )
+    shown = ("tdtcp.active_tdn", "tdtcp.rack", "frame.interface_name", "_ws.expert")
+    fields = [argument for name in (*names, *shown) for argument in ("-e", name)]
+    preferences = ("-o", "ip.check_checksum:TRUE")
+    lines = tshark_file(path, *preferences, "-Y", "icmp", "-T", "fields", *fields)
+    told = [line.split("\t") for line in lines]
+    assert {(src, dst) for _, src, dst, *_ in told} == {
+        (f"169.254.0.{rack}", f"10.0.{rack}.{host}") for rack in (0, 1) for host in range(1, 9)
+    }
+    assert {(*checks, expert) for _, _, _, *checks, _, _, _, expert in told} == {("1", "1", "")}
+    first = [(line[0], *line[5:8]) for line in told if line[2] == "10.0.0.1"]
+    # Each change is told 5 us before: the circuit's day begins after 1200 us, and lasts 180.
+    assert [(tdn, rack, out) for _, tdn, rack, out in first] == [
+        (tdn, "1", "tor0-out") for tdn in ("1", "0", "1", "0")
+    ]
+
+
+def test_without_notifications_it_is_plain_tcp_on_the_packet_network() -> None:
+    lost = {"network.notify.lost": 1.0}
+    deaf = run('{ kind = "tdtcp", options = false }', lost)
+    assert deaf.meta["digest"] == run('"tcp"', lost).meta["digest"]
+    assert run('"tdtcp"', lost).goodput > 0.95 * deaf.goodput, (
+        "eight bytes of each segment are options"
+    )
+    assert run('"mptcp"', lost).goodput > 0.8 * deaf.goodput, "all goes by the first subflow"
+
+
+def test_a_connection_becomes_plain_tcp_when_the_plan_says_so() -> None:
+    late = run('{ kind = "tdtcp", downgrade_at = "14ms" }')
+    tcp, tdtcp = run('"tcp"'), run('"tdtcp"')
+    assert abs(late.goodput / tcp.goodput - 1) < 0.05
+    assert tdtcp.goodput > 1.1 * late.goodput
+
+
+def test_each_network_may_have_its_own_congestion_control() -> None:
+    marking = {"network.marking.threshold": 10}
+    both = run('"tdtcp"\ncc = ["cubic", "dctcp"]', marking)
+    assert both.goodput > 15e9
+    assert both.pairs["marked"].sum() > 0, "the handshake has agreed on ECN"
+    assert both.flows["recoveries"].sum() > 0, "both are metered"
