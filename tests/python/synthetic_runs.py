@@ -168,6 +168,18 @@ class Run:
         )
 
     @property
+    def reordering(self) -> pl.DataFrame:
+        days = {0: 90, 1: 10} if self.voq > 16 else {0: 60, 1: 30, 3: 10}
+        return pl.DataFrame(
+            [
+                {"of": of, "quantity": quantity, "value": value, "count": count}
+                for of in ("flow", "pair")
+                for quantity in ("events", "missing", "spurious")
+                for value, count in days.items()
+            ]
+        )
+
+    @property
     def latency_histogram(self) -> pl.DataFrame:
         edges = np.round(10_000 * 1.004 ** np.arange(1100)).astype(int)
         middle = (edges[1:] + edges[:-1]) / 2000

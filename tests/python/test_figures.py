@@ -20,6 +20,7 @@ from etalon.figures.fct_uptime import seconds
 from etalon.figures.goodput import gigabits, jain
 from etalon.figures.latency_cdf import cdf as latency_cdf
 from etalon.figures.network_bytes import gigabytes
+from etalon.figures.reordering import cdf as reordering_cdf
 from etalon.figures.schedule import _open
 from etalon.figures.sequence import baselines
 from etalon.figures.throughput_cdf import cdf as throughput_cdf
@@ -61,6 +62,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "goodput": (SWEEP[16], {}),
     "cwnd": (SWEEP[16], {"span_us": (0, WEEK / 1000)}),
     "repairs": (SWEEP[16], {}),
+    "reordering": ({"CUBIC": SWEEP[16], "TDTCP": SWEEP[64]}, {"quantity": "missing"}),
     "rack_pairs": (SWEEP[16], {"metric": "voq_mean"}),
     "demand": (
         schedulers.compute("solstice", [[0, 9_000_000, 0], [0, 0, 4_000_000], [2_000_000, 0, 0]]),
@@ -73,6 +75,12 @@ def test_files_that_were_not_written_keep_the_curve_below_one() -> None:
     times, shares = write_cdf(run())
     assert times.tolist() == [1, 1, 2, 3]
     assert shares.tolist() == [0, 0.25, 0.5, 0.75]
+
+
+def test_shares_of_days_are_summed_over_what_was_less() -> None:
+    values, shares = reordering_cdf(SWEEP[16], "missing", "pair") or ((), ())
+    assert list(values) == [0, 1, 3]
+    assert list(shares) == pytest.approx([0.6, 0.9, 1])
 
 
 def test_bytes_are_summed_over_all_pairs() -> None:

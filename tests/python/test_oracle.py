@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from etalon import _core, kernel
 from etalon import engine as engines
 from etalon.plan import Plan
 from etalon.results import Run
-from oracle import packets, recompute
+from oracle import packets, recompute, reordering
 from oracle.plans import random_plan
 
 PLANS = range(50)
@@ -50,6 +51,20 @@ def hold(run: Run, trace: recompute.Trace) -> None:
                 1 if column == "end_ns" else 0
             )  # Linux's clock and the network's are rounded to each other
             assert abs(row[column] - value) <= slack, (row["flow"], column)
+    if run.plan.measure.reordering:
+        hold_reordering(run, trace)
+
+
+def hold_reordering(run: Run, trace: recompute.Trace) -> None:
+    expected, in_vain = reordering.reordering(trace)
+    found: dict[str, reordering.Days] = {
+        of: {quantity: Counter() for quantity in reordering.QUANTITIES} for of in expected
+    }
+    for row in run.reordering.iter_rows(named=True):
+        found[row["of"]][row["quantity"]][row["value"]] = row["count"]
+    assert found == expected
+    for flow, value in in_vain.items():
+        assert run.flows["spurious"][flow] == value, flow
 
 
 def whole(trace: recompute.Trace) -> bool:

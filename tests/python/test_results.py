@@ -128,7 +128,28 @@ def test_completion_times_are_of_finite_flows_only(run: Run) -> None:
 def test_the_summary_has_every_metric(run: Run) -> None:
     assert list(run.summary()) == list(METRICS)
     nothing = {name for name, value in run.summary().items() if value is None}
-    assert nothing == {"write_p50", "write_p99", "job_time", "write_throughput"}
+    assert nothing == {
+        *("write_p50", "write_p99", "job_time", "write_throughput", "spurious", "days_in_order")
+    }
+
+
+def test_reordering_is_counted_by_days_if_it_is_asked_for(small: Plan) -> None:
+    run = et.run(small.replace({"measure.reordering": True}))
+    assert run.spurious is not None
+    for of, flows in (("flow", 2), ("pair", 1)):
+        for quantity in ("events", "missing", "spurious"):
+            rows = run.reordering.filter(quantity=quantity, of=of)
+            assert rows["count"].sum() % flows == 0
+            assert rows["count"].sum() > 0
+    days = pl.DataFrame(
+        [("flow", "missing", 0, 6), ("flow", "missing", 1, 3), ("flow", "missing", 9, 1)],
+        schema=run.reordering.schema,
+        orient="row",
+    )
+    made_up = dataclasses.replace(run, reordering=days)
+    assert made_up.days_without("missing") == pytest.approx(0.6)
+    assert [made_up.by_day("missing", p) for p in (0, 60, 61, 90, 91, 100)] == [0, 0, 1, 1, 9, 9]
+    assert made_up.by_day("events", 50) is None
 
 
 def test_without_circuits_there_is_no_circuit_utilisation() -> None:

@@ -39,6 +39,7 @@ kind = "solstice"
 estimator = "adu"
 
 [measure]
+reordering = true
 flows = ["long"]
 
 [[bulk]]

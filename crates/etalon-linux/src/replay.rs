@@ -182,8 +182,10 @@ impl<'a, O: Observer> Replay<'a, O> {
         self.check(record, event)?;
         self.observer.on(now, event);
         match event {
-            // Here runs of the sequence graph begin.
-            Event::Circuit { .. } => self.meter.follow_runs(self.observer.metrics()),
+            // Here runs of the sequence graph begin, and days.
+            Event::Circuit { .. } | Event::Day { .. } => {
+                self.meter.follow_runs(self.observer.metrics());
+            }
             Event::Entered { packet } => self.entered(now, packet)?,
             Event::Left { packet, plane } => {
                 self.in_network = self.in_network.saturating_sub(1);

@@ -22,6 +22,7 @@ mod meter;
 mod pcapng;
 mod probe;
 mod recorder;
+mod reordering;
 pub mod results;
 mod senders;
 mod sequence;

@@ -5,6 +5,7 @@ use etalon_scenario::{Flow, Scenario};
 use etalon_units::Time;
 
 use crate::probe::Metrics;
+use crate::reordering::{Days, Order};
 use crate::senders::{Samples, Sender};
 use crate::sequence::{Curve, Follower, Runs};
 
@@ -75,6 +76,8 @@ pub(crate) struct FlowMeter {
     cwnd_curve: Follower,
     /// Its sender's state over time, if that was asked for.
     pub(crate) samples: Option<Box<Samples>>,
+    /// The order in which it leaves the network, if that was asked for and it is of the measured pair.
+    pub(crate) order: Option<Box<Order>>,
 }
 
 impl FlowMeter {
@@ -94,19 +97,34 @@ impl FlowMeter {
             cwnd_since: Time::ZERO,
             cwnd_curve: Follower::default(),
             samples: None,
+            order: None,
         }
+    }
+
+    /// How far the end of a segment is ahead of the highest byte that left the network: within 2^31, so that its 32-bit
+    /// sequence number tells.
+    #[inline]
+    fn ahead(&self, end: u32) -> i32 {
+        let end = end.wrapping_sub(self.first_byte);
+        end.wrapping_sub(self.highest as u32) as i32
     }
 
     /// A segment of the stream that ends at `end` left the network. Returns the highest byte that did.
     #[inline]
     fn reach(&mut self, end: u32) -> u64 {
-        // Unwraps the 32-bit sequence number: it is within 2^31 of the highest one seen.
-        let end = end.wrapping_sub(self.first_byte);
-        let ahead = end.wrapping_sub(self.highest as u32) as i32;
+        let ahead = self.ahead(end);
         if ahead > 0 {
             self.highest += ahead as u64;
         }
         self.highest
+    }
+
+    /// The same of a flow whose order is looked at.
+    fn order(&mut self, payload: u32, end: u32, phase: u64, pair: &mut Days) {
+        let end = self.highest.saturating_add_signed(self.ahead(end).into());
+        if let Some(order) = &mut self.order {
+            order.left((end.saturating_sub(payload.into()), end), phase, pair);
+        }
     }
 }
 
@@ -122,6 +140,8 @@ pub struct Meter {
     measured: Pair,
     pub(crate) sequence: Curve,
     pub(crate) cwnd: Curve,
+    /// Of all measured flows together, if the order in which they leave the network is looked at.
+    pub(crate) reordering: Days,
     /// A copy of the metrics', for who sees packets need not have access to the probe at that time.
     runs: Runs,
     /// Data packets that left the network.
@@ -135,7 +155,11 @@ impl Meter {
         let racks = usize::from(plan.hosts.racks);
         let planes = metrics.planes().len();
         let measured = plan.measure.pair;
-        let flow = |flow: &Flow| FlowMeter::new(flow, measured, planes);
+        let flow = |flow: &Flow| {
+            let mut meter = FlowMeter::new(flow, measured, planes);
+            meter.order = (plan.measure.reordering && meter.measured).then(Box::default);
+            meter
+        };
         let mut flows: Vec<FlowMeter> = plan.flows.iter().map(flow).collect();
         let chosen = &plan.measure.flows;
         for &flow in chosen {
@@ -150,6 +174,7 @@ impl Meter {
             measured,
             sequence: Curve::new(&metrics.runs),
             cwnd: Curve::new(&metrics.runs),
+            reordering: Days::default(),
             runs: metrics.runs.clone(),
             delivered: 0,
         }
@@ -175,6 +200,10 @@ impl Meter {
         flow.payload[plane.index()] += u64::from(payload);
         self.delivered += 1;
         if flow.measured {
+            if flow.order.is_some() {
+                let phase = self.runs.phase();
+                flow.order(payload, end_seq, phase, &mut self.reordering);
+            }
             let (value, curve) = (flow.reach(end_seq) as i64, &mut self.sequence);
             flow.sequence
                 .update(now, value, &self.runs, curve, false, true);
@@ -253,6 +282,9 @@ impl Meter {
             flow.payload.fill(0);
             flow.cwnd_time = 0;
             flow.cwnd_since = now;
+            if let Some(order) = &mut flow.order {
+                order.begin();
+            }
         }
     }
 
@@ -269,7 +301,11 @@ impl Meter {
                 flow.cwnd_curve
                     .update(now, value, &self.runs, curve, true, false);
             }
+            if let Some(order) = &mut flow.order {
+                order.days.turn(self.runs.phase());
+            }
         }
+        self.reordering.turn(self.runs.phase());
     }
 
     /// Flows whose sequence numbers are followed.

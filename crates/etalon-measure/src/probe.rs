@@ -348,6 +348,7 @@ impl Probe for Metrics {
             Event::Gate { pair, plane, open } => self.gate(time, pair, plane, open),
             Event::Marked { pair, .. } => self.marked(pair),
             Event::Circuit { pair, plane, up } => self.circuit(time, pair, plane, up),
+            Event::Day { .. } => self.runs.turn(false),
             Event::Week { .. } => self.week(time),
             _ => {}
         }
@@ -439,6 +440,9 @@ impl Metrics {
         }
         if up {
             days.up = Some(now);
+            if self.measuring {
+                self.runs.turn(true);
+            }
         } else {
             if let Some(start) = days.up.take() {
                 days.day.add((now - start).0 as f64);

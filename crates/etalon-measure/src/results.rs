@@ -9,6 +9,7 @@ use etalon_units::{Span, Time};
 use crate::computed::Computed;
 use crate::meter::{Counters, FlowFacts, FlowMeter, Meter};
 use crate::probe::{Metrics, Moments, PairMetrics};
+use crate::reordering;
 use crate::senders::Sender;
 
 /// A column of a table.
@@ -83,6 +84,8 @@ pub struct Results {
     pub days: Table,
     /// State of chosen senders: one row a change.
     pub tcp: Table,
+    /// How many days of the measured pair's flows had how much reordering; empty if that was not asked for.
+    pub reordering: Table,
     /// One row a file that a job wrote to HDFS.
     pub writes: Table,
 }
@@ -170,6 +173,11 @@ pub fn collect(outcome: &Outcome<'_>) -> Results {
         sequence: sequence(meter, metrics, end),
         days: days(metrics),
         tcp: tcp(meter),
+        reordering: reordering::table(
+            meter.flows.iter().filter_map(|flow| flow.order.as_deref()),
+            plan.measure.reordering.then_some(&meter.reordering),
+            metrics.runs.days(),
+        ),
         writes: writes(outcome.writes),
     }
 }
@@ -233,6 +241,10 @@ fn flows(outcome: &Outcome<'_>) -> Table {
         ("tlps", all(|r| r.counters.tlps as i64)),
         ("recoveries", all(|r| r.counters.recoveries as i64)),
         ("undos", all(|r| r.counters.undos as i64)),
+        (
+            "spurious",
+            all(|r| r.meter.order.as_ref().map_or(-1, |o| o.spurious as i64)),
+        ),
         ("cwnd", all(|r| r.facts.cwnd.into())),
         ("ssthresh", all(|r| r.facts.ssthresh.map_or(-1, i64::from))),
         ("srtt_ns", all(|r| r.facts.srtt_ns as i64)),

@@ -11,10 +11,14 @@ const MOST_RUNS: usize = 100_000;
 /// Fixed-point scale of slopes: 1/4096 of a byte a step.
 const SCALE: i64 = 4096;
 
-/// Instants at which runs start, shared by all curves.
+/// Instants at which runs start, shared by all curves; and whether a day of the measured pair is on.
 #[derive(Clone, Debug)]
 pub(crate) struct Runs {
     starts: Vec<Time>,
+    /// Even before the pair's first day and between two of them, odd in one: a day lasts until the next of the week begins.
+    phase: u64,
+    /// Grows whenever something of this changes.
+    changes: u64,
     length: Span,
     /// Nanoseconds between samples.
     step: u64,
@@ -26,6 +30,8 @@ impl Runs {
     pub(crate) fn new(length: Span, end: Time) -> Runs {
         Runs {
             starts: Vec::new(),
+            phase: 0,
+            changes: 0,
             length,
             step: length.0.div_ceil(MOST_SAMPLES).max(STEP),
             end,
@@ -37,16 +43,35 @@ impl Runs {
         let next = self.starts.last().map_or(now, |start| *start + self.length);
         if now >= next && now + self.length <= self.end && self.starts.len() < MOST_RUNS {
             self.starts.push(now);
+            self.changes += 1;
         }
     }
 
-    /// Takes over the runs that `other` has more.
+    /// A day of the pair begins, or of others: what was a day of the pair is over.
+    pub(crate) fn turn(&mut self, to_day: bool) {
+        if to_day != (self.phase % 2 == 1) {
+            self.phase += 1;
+            self.changes += 1;
+        }
+    }
+
+    pub(crate) fn phase(&self) -> u64 {
+        self.phase
+    }
+
+    /// Days of the pair that are over.
+    pub(crate) fn days(&self) -> u64 {
+        self.phase / 2
+    }
+
+    /// Takes over what `other` has more.
     #[inline]
     pub(crate) fn follow(&mut self, other: &Runs) {
         // Asked after every event of the network, and nearly never is there one.
-        if self.starts.len() < other.starts.len() {
+        if self.changes < other.changes {
             self.starts
                 .extend_from_slice(&other.starts[self.starts.len()..]);
+            (self.phase, self.changes) = (other.phase, other.changes);
         }
     }
 

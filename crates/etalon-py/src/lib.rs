@@ -75,6 +75,7 @@ fn results(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>> {
         ("sequence", results.sequence),
         ("days", results.days),
         ("tcp", results.tcp),
+        ("reordering", results.reordering),
         ("writes", results.writes),
     ] {
         out.set_item(name, table(py, rows)?)?;

@@ -22,6 +22,9 @@ pub struct Measure {
     /// Numbers of the flows whose senders' state is followed over time, in ascending order.
     #[serde(default)]
     pub flows: Vec<u32>,
+    /// Whether the order is looked at in which data of the pair's flows leaves the network.
+    #[serde(default)]
+    pub reordering: bool,
 }
 
 impl Measure {

@@ -69,6 +69,7 @@ FIGURES: Final = (
     Entry("goodput", "goodput of each flow and its fairness"),
     Entry("rack_pairs", "one number of every rack pair, as a heat map"),
     Entry("cwnd", "cwnd, ssthresh and smoothed RTT of chosen flows over time"),
+    Entry("reordering", "distribution of reordering over the days of the measured pair"),
     Entry("repairs", "fast recoveries, tail loss probes and timeouts of each flow"),
 )
 

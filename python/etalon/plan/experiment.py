@@ -52,6 +52,9 @@ class Measure(Table):
     flows: tuple[ChosenFlow, ...] = ()
     """Flows whose cwnd, ssthresh and RTT are followed over time, in the table `tcp`: numbers as in the table `flows`, or
     names of classes."""
+    reordering: bool = Field(default=False, strict=True)
+    """Whether the order is looked at in which data of the pair's flows leaves the network: the table `reordering`, and
+    what was sent in vain (`spurious`)."""
 
 
 class Experiment(Table):

@@ -28,6 +28,8 @@ def resolve(plan: Experiment) -> dict[str, Any]:
     }
     if plan.measure.flows:
         resolved["measure"]["flows"] = plan.followed_flows
+    if plan.measure.reordering:
+        resolved["measure"]["reordering"] = True
     if plan.end_when_done:
         resolved["end_when_done"] = True
     if plan.dfsio:

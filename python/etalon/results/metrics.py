@@ -26,6 +26,8 @@ class Measured(Protocol):
     @property
     def drops(self) -> int: ...
     @property
+    def spurious(self) -> int | None: ...
+    @property
     def bytes_unfinished(self) -> int: ...
     @property
     def job_time(self) -> float | None: ...
@@ -37,6 +39,7 @@ class Measured(Protocol):
     def fct_percentile(self, percentile: float) -> float | None: ...
     def slowdown(self, percentile: float) -> float | None: ...
     def write_time(self, percentile: float) -> float | None: ...
+    def days_without(self, quantity: str) -> float | None: ...
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,18 @@ METRICS: dict[str, Metric] = {
             "retransmission timeouts, all flows",
             "timeouts",
             lambda run: run.counted("rtos"),
+        ),
+        Metric(
+            "spurious",
+            "data packets all of whose payload had arrived before (measured pair; with measure.reordering)",
+            "packets",
+            lambda run: run.spurious,
+        ),
+        Metric(
+            "days_in_order",
+            "share of flows' days without reordering (measured pair; with measure.reordering)",
+            "0..1",
+            lambda run: run.days_without("events"),
         ),
         Metric(
             "drops", "packets dropped in the switch, all pairs", "packets", lambda run: run.drops

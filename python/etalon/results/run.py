@@ -20,6 +20,9 @@ from etalon.results.tables import Tables
 if TYPE_CHECKING:
     from etalon.figures import Plots
 
+Of = Literal["flow", "pair"]
+"""Of which days: each flow's, or those of all flows of the pair together."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run(Tables):
@@ -205,6 +208,38 @@ class Run(Tables):
         end = int(ends.max()) if (ends >= 0).all() else int(self.meta["simulated_ns"])
         time = end - int(self.writes["start_ns"].to_numpy().min())
         return int(self.writes["bytes_written"].sum()) * 8e9 / time if time > 0 else None
+
+    @property
+    def spurious(self) -> int | None:
+        """Data packets of the measured pair's flows all of whose payload had left the network before; None if the plan did
+        not ask.
+        """
+        values = self.flows["spurious"].drop_nulls()
+        return None if values.is_empty() else int(values.sum())
+
+    def days_without(self, quantity: str, of: Of = "flow") -> float | None:
+        """Share of the measured pair's days in which `quantity` of the table `reordering` was zero, 0..1; of a flow, or of
+        all together. None if that was not measured.
+        """
+        days = self._days(quantity, of)
+        if days.is_empty():
+            return None
+        none = days.filter(pl.col("value") == 0)
+        return int(none["count"].sum()) / int(days["count"].sum())
+
+    def by_day(self, quantity: str, percentile: float, of: Of = "flow") -> int | None:
+        """A percentile of `quantity` of the table `reordering` over the measured pair's days: the least value that this share
+        of days does not exceed. None if that was not measured.
+        """
+        days = self._days(quantity, of)
+        if days.is_empty():
+            return None
+        below = days["count"].cum_sum() < percentile / 100 * int(days["count"].sum())
+        return int(days["value"][min(int(below.sum()), len(days) - 1)])
+
+    def _days(self, quantity: str, of: Of) -> pl.DataFrame:
+        rows = (pl.col("quantity") == quantity) & (pl.col("of") == of)
+        return self.reordering.filter(rows).sort("value")
 
     def counted(self, counter: str) -> int | None:
         """Sum of one of `COUNTERS` over the flows; None if there are none, or if one of them could not tell."""

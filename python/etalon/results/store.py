@@ -22,7 +22,7 @@ import tomli_w
 from etalon import files
 from etalon.errors import EtalonError, Occupied, PlanError
 from etalon.plan import Plan
-from etalon.results.tables import PROGRAMS, TABLES, TCP, WRITES, Tables
+from etalon.results.tables import PROGRAMS, REORDERING, TABLES, TCP, WRITES, Tables
 
 RUN = "run.json"
 PLAN = "plan.toml"
@@ -30,6 +30,7 @@ SWEEP = "sweep.json"
 PROGRAM_TABLE = "programs.parquet"
 WRITE_TABLE = "writes.parquet"
 TCP_TABLE = "tcp.parquet"
+REORDERING_TABLE = "reordering.parquet"
 CONSOLE = "console.log"
 """Of the kernel, in the folder of a run that it did not finish."""
 
@@ -110,6 +111,8 @@ def _write(run: Tables, summary: Mapping[str, Any], draft: Path) -> None:
         put_table(draft / f"{name}.parquet", getattr(run, name))
     if run.plan.measure.flows:
         put_table(draft / TCP_TABLE, run.tcp)
+    if run.plan.measure.reordering:
+        put_table(draft / REORDERING_TABLE, run.reordering)
     if len(run.writes):
         put_table(draft / WRITE_TABLE, run.writes)
     if len(run.programs):
@@ -144,12 +147,16 @@ def load(folder: Path) -> Tables:
     writes = _read_table(folder / WRITE_TABLE) if plan.dfsio else pl.DataFrame(schema=WRITES)
     followed = plan.measure.flows
     tcp = _read_table(folder / TCP_TABLE) if followed else pl.DataFrame(schema=TCP)
+    reordering = pl.DataFrame(schema=REORDERING)
+    if plan.measure.reordering:
+        reordering = _read_table(folder / REORDERING_TABLE)
     outputs = {name: _read(folder / name) for suffix in ("out", "err") for name in programs[suffix]}
     console = folder / CONSOLE
     return Tables(
         plan=plan,
         meta=meta,
         tcp=tcp,
+        reordering=reordering,
         writes=writes,
         programs=programs,
         outputs=outputs,

@@ -16,8 +16,9 @@ TABLES = ("flows", "pairs", "latency_histogram", "sequence", "days")
 """The tables of a run, each a Parquet file of its folder."""
 
 
-COUNTERS = ("bytes_delivered", "retransmits", "rtos", "tlps", "recoveries", "undos")
-"""Columns of flows that the hosts count: null if a run on Linux stopped before they could tell, -1 from the core."""
+COUNTERS = ("bytes_delivered", "retransmits", "rtos", "tlps", "recoveries", "undos", "spurious")
+"""Columns of flows that the hosts count, and `spurious`: null where it is not known (a run on Linux stopped before they could
+tell; the plan did not ask), -1 from the core."""
 
 PROGRAMS = {
     "program": pl.Int64,
@@ -33,6 +34,9 @@ PROGRAMS = {
 """Columns of the table of programs. A program that the end of the experiment cut off has no `end_ns` and no `status`;
 `out` and `err` name the files with its output, in the run's folder."""
 
+
+REORDERING = {"of": pl.String, "quantity": pl.String, "value": pl.Int64, "count": pl.Int64}
+"""Columns of the table of days."""
 
 WRITES = dict.fromkeys(
     ("job", "writer", "rack", "host", "bytes", "bytes_written", "start_ns", "end_ns"), pl.Int64
@@ -66,6 +70,8 @@ class Tables:
     """Lengths of days and weeks and the rates in them, as they came out."""
     tcp: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=TCP))
     """One row a change of a sender's state: cwnd, ssthresh, RTT and more of the flows that `measure.flows` names."""
+    reordering: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REORDERING))
+    """How many of the measured pair's days had how much reordering; empty unless `measure.reordering`."""
     writes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=WRITES))
     """One row a file that a job wrote to HDFS; `end_ns` is -1 if it was not finished."""
     programs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PROGRAMS))
@@ -97,6 +103,8 @@ class Tables:
         )
         if plan.measure.flows:
             tables["tcp"] = pl.DataFrame(dict(answer["tcp"]), schema=TCP)
+        if plan.measure.reordering:
+            tables["reordering"] = pl.DataFrame(dict(answer["reordering"]), schema=REORDERING)
         if plan.dfsio:
             tables["writes"] = pl.DataFrame(dict(answer["writes"]))
         programs, outputs = _programs(plan, answer.get("programs", ()))

@@ -26,6 +26,8 @@ def random_plan(seed: int) -> Plan:
     }
     if random.random() < 0.3:
         values["bulk"] = [{"from": 0, "to": 1, "cc": random.choice(("cubic", "reno", "retcp"))}]
+    if seed % 3 == 0:
+        values["measure"] = {"reordering": True}
     return Plan.from_dict(values)
 
 

@@ -198,6 +198,7 @@ fn scenario() -> Scenario {
             pair: Pair { src: 0, dst: 1 },
             weeks_per_run: 3,
             flows: vec![],
+            reordering: false,
         },
     }
 }
