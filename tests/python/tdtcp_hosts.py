@@ -59,10 +59,15 @@ def client(args: argparse.Namespace) -> dict[str, Any]:
     sock.connect((args.server, PORT))
     value = sock.getsockopt(socket.IPPROTO_TCP, TCP_TDTCP)
     begin, sent, seen, downgraded = time.monotonic(), 0, [], None
+    stall, last = 0.0, begin
     while time.monotonic() - begin < args.seconds:
         sent += sock.send(BLOCK)
+        stall, last = max(stall, time.monotonic() - last), time.monotonic()
         seen.append(info(sock))
-        if args.downgrade and downgraded is None and time.monotonic() - begin > args.downgrade:
+        due = args.downgrade and downgraded is None and last - begin > args.downgrade
+        if due:
+            while args.in_recovery and not recovers(info(sock)):
+                time.sleep(0.0001)
             sock.setsockopt(socket.IPPROTO_TCP, TCP_TDTCP, 0)
             downgraded = sent
     late = refusal(sock, TCP_TDTCP, 3)
@@ -75,11 +80,18 @@ def client(args: argparse.Namespace) -> dict[str, Any]:
         "after": after,
         "sent": sent,
         "sent_before_downgrade": downgraded,
+        "stall": stall,
         "seconds": time.monotonic() - begin,
         "info": seen[-1],
         "used": sorted({state["tdn"] for state in seen if state["tdns"]}),
         "cwnd": [max(state["paths"][i]["cwnd"] for state in seen) for i in range(seen[-1]["tdns"])],
     }
+
+
+def recovers(state: dict[str, Any]) -> bool:
+    """Whether the path in use is in Recovery, with segments that are lost."""
+    tdn, paths = state["tdn"], state["paths"]
+    return paths[tdn]["ca_state"] == 3 and paths[tdn]["lost"] > 0
 
 
 def checksum(content: bytes) -> int:
@@ -225,6 +237,7 @@ def main() -> None:
     parser.add_argument("--rack", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=0.1)
     parser.add_argument("--downgrade", type=float)
+    parser.add_argument("--in-recovery", action="store_true")
     parser.add_argument("--count", type=int, default=1_000_000)
     parser.add_argument("--steps", nargs="+", default=[])
     args = parser.parse_args()

@@ -65,6 +65,50 @@ class = "tcp"
 """
 
 
+# What may go wrong together: late, lost and reordered notifications, tiny queues, all switches; WARNs of the kernel are fatal.
+STORM = """
+name = "storm"
+seed = SEED
+duration = "1s"
+warmup = "0ms"
+end_when_done = true
+tdf = 20
+[network]
+racks = 2
+hosts = 4
+packet = { rate = "10Gbps", delay = "19.675us" }
+circuit = { rate = "100Gbps", delay = "16.24us" }
+voq = VOQ
+notify = { before = "5us", delay = "3us", jitter = "400us", lost = 0.2, each = "2us" }
+[schedule]
+kind = "fixed"
+day = "180us"
+night = "20us"
+configurations = [{ circuits = [] }, { circuits = [[0, 1], [1, 0]] }, { circuits = [] }]
+[[program]]
+host = "r0h0"
+command = "/bin/sh -c 'echo 1 > /proc/sys/kernel/panic_on_warn'"
+"""
+STORMED = """
+[[flow]]
+from = "r0hHOST"
+to = "r1hHOST"
+size = "1MB"
+start = "0.5ms"
+transport = TRANSPORT
+"""
+SWITCHES = (
+    '"tcp"',
+    '"tdtcp"',
+    '{ kind = "tdtcp", update = "push", relaxed = false }',
+    '{ kind = "tdtcp", options = false, pipe = "shared", rtt = "all" }',
+    '{ kind = "tdtcp", pace_burst = true, downgrade_at = "3ms" }',
+    '"mptcp"',
+    '{ kind = "mptcp", acks = "pinned" }',
+    '{ kind = "mptcp", scheduler = "mainline" }',
+)
+
+
 @pytest.fixture(autouse=True)
 def _built() -> None:
     need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
@@ -157,3 +201,15 @@ def test_each_network_may_have_its_own_congestion_control() -> None:
     assert both.goodput > 15e9
     assert both.pairs["marked"].sum() > 0, "the handshake has agreed on ECN"
     assert both.flows["recoveries"].sum() > 0, "both are metered"
+
+
+@pytest.mark.parametrize(("seed", "voq"), [(1, 2), (2, 4), (5, 2), (6, 16)])
+def test_whatever_goes_wrong_all_bytes_arrive(seed: int, voq: int) -> None:
+    text = STORM.replace("SEED", str(seed)).replace("VOQ", str(voq))
+    for host, transport in enumerate(SWITCHES):
+        text += STORMED.replace("HOST", str(host % 4)).replace("TRANSPORT", transport)
+    stormed = et.run(Plan.from_toml(text), engine="linux")
+    assert stormed.programs["status"].to_list() == [0]
+    assert stormed.flows["bytes_delivered"].to_list() == [1_000_000] * len(SWITCHES)
+    # The first timeout on a network whose RTT is not known is after 50 ms, 1 s of the hosts' clocks.
+    assert stormed.flows["end_ns"].max() < 150_000_000  # type: ignore[operator]

@@ -49,6 +49,8 @@ TO_RACK_1 = ("r0h0", f"tor --rack 1 {WEEK}", "1.19ms")
 TO_RACK_0 = ("r1h0", f"tor --rack 0 {WEEK}", "1.19ms")
 TORS = (TO_RACK_1, TO_RACK_0)
 Program = tuple[str, str, str]
+RTO = 0.2 + 0.1
+"""The smallest retransmission timeout, and what a segment may have waited for it, in seconds of hosts' clocks."""
 
 
 @pytest.fixture(autouse=True)
@@ -213,6 +215,24 @@ def test_a_network_that_does_not_come_back_and_small_queues(ran: Callable[..., A
     (server, client, *_), _ = ran(*pair(4), once, change="voq = 3")
     assert client["used"] == [0, 1]
     assert server["received"] == client["sent"] > 1e6
+    assert client["stall"] < RTO
+
+
+def test_a_network_that_is_left_for_good(ran: Callable[..., Any]) -> None:
+    away = ("r0h0", "tor --rack 1 --steps 0:0.05 1:100 --count 2", "0.4ms")
+    (server, client, *_), _ = ran(*pair(2), away, change="voq = 3")
+    assert client["used"] == [0, 1] and client["info"]["tdn"] == 1
+    assert server["received"] == client["sent"] > 1e6
+    assert client["stall"] < RTO
+
+
+def test_a_connection_can_become_plain_tcp_in_recovery(ran: Callable[..., Any]) -> None:
+    programs = (*pair(2, "", "--seconds 0.4 --downgrade 0.05 --in-recovery"), *TORS)
+    (server, client, *_), _ = ran(*programs, change="voq = 3")
+    assert client["after"] == 0 and client["sent_before_downgrade"]
+    assert client["sent"] > client["sent_before_downgrade"] + 1e6
+    assert server["received"] == client["sent"]
+    assert client["stall"] < RTO
 
 
 def test_networks_that_take_turns_within_a_round_trip(ran: Callable[..., Any]) -> None:
