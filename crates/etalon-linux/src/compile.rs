@@ -173,7 +173,11 @@ fn init(plan: &Scenario, image: &Image, options: &Options) -> Result<Init, Linux
         }
         sysctls.push((text("net.ipv4.ip_local_reserved_ports"), text(&ports)));
     }
-    if let Some(each) = plan.notify().map(|notify| notify.each).filter(|each| each.0 > 0) {
+    if let Some(each) = plan
+        .notify()
+        .map(|notify| notify.each)
+        .filter(|each| each.0 > 0)
+    {
         // From one connection that is told (TDTCP's push) to the next, on hosts' clocks.
         let each = i32::try_from(each.0.saturating_mul(plan.tdf)).unwrap_or(i32::MAX);
         sysctls.push((text("net.ipv4.tcp_tdtcp_push_ns"), text(&each.to_string())));
