@@ -284,6 +284,13 @@ impl<'a, O: Observer> Replay<'a, O> {
                 let end = packet.seq.wrapping_add(payload);
                 let reached = self.counts[flow].reach(packet.subflow, end);
                 self.meter.data_left(now, flow, payload, reached, plane);
+                if self.meter.follows_order() {
+                    let subflow = usize::from(packet.subflow);
+                    let first = self.counts[flow].subflows[subflow].first.unwrap_or(0);
+                    let offset = packet.seq.wrapping_sub(first);
+                    self.meter
+                        .data_left_in_order(flow, subflow, offset, payload);
+                }
             }
             None => self.meter.other_left(packet.pair(), payload, plane),
         }

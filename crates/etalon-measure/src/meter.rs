@@ -101,30 +101,16 @@ impl FlowMeter {
         }
     }
 
-    /// How far the end of a segment is ahead of the highest byte that left the network: within 2^31, so that its 32-bit
-    /// sequence number tells.
-    #[inline]
-    fn ahead(&self, end: u32) -> i32 {
-        let end = end.wrapping_sub(self.first_byte);
-        end.wrapping_sub(self.highest as u32) as i32
-    }
-
     /// A segment of the stream that ends at `end` left the network. Returns the highest byte that did.
     #[inline]
     fn reach(&mut self, end: u32) -> u64 {
-        let ahead = self.ahead(end);
+        // Unwraps the 32-bit sequence number: it is within 2^31 of the highest one seen.
+        let end = end.wrapping_sub(self.first_byte);
+        let ahead = end.wrapping_sub(self.highest as u32) as i32;
         if ahead > 0 {
             self.highest += ahead as u64;
         }
         self.highest
-    }
-
-    /// The same of a flow whose order is looked at.
-    fn order(&mut self, payload: u32, end: u32, phase: u64, pair: &mut Days) {
-        let end = self.highest.saturating_add_signed(self.ahead(end).into());
-        if let Some(order) = &mut self.order {
-            order.left((end.saturating_sub(payload.into()), end), phase, pair);
-        }
     }
 }
 
@@ -133,6 +119,7 @@ impl FlowMeter {
 pub struct Meter {
     pub(crate) flows: Vec<FlowMeter>,
     follows_senders: bool,
+    follows_order: bool,
     /// Payload of packets that belong to no flow, by rack pair and then by plane.
     others: Vec<u64>,
     racks: usize,
@@ -168,6 +155,7 @@ impl Meter {
         Meter {
             flows,
             follows_senders: !chosen.is_empty(),
+            follows_order: plan.measure.reordering,
             others: vec![0; racks * racks * planes],
             racks,
             planes,
@@ -200,13 +188,25 @@ impl Meter {
         flow.payload[plane.index()] += u64::from(payload);
         self.delivered += 1;
         if flow.measured {
-            if flow.order.is_some() {
-                let phase = self.runs.phase();
-                flow.order(payload, end_seq, phase, &mut self.reordering);
-            }
             let (value, curve) = (flow.reach(end_seq) as i64, &mut self.sequence);
             flow.sequence
                 .update(now, value, &self.runs, curve, false, true);
+        }
+    }
+
+    /// Whether the [order](Meter::data_left_in_order) in which data leaves the network is to be followed.
+    #[must_use]
+    #[inline]
+    pub fn follows_order(&self) -> bool {
+        self.follows_order
+    }
+
+    /// Data of `flow` left the network towards its server: `payload` bytes, of which the first is number `offset` (modulo
+    /// 2^32) of the stream of its `subflow`. Of flows that are not of the measured pair it is forgotten.
+    pub fn data_left_in_order(&mut self, flow: usize, subflow: usize, offset: u32, payload: u32) {
+        if let Some(order) = &mut self.flows[flow].order {
+            let phase = self.runs.phase();
+            order.left(subflow, offset, payload, phase, &mut self.reordering);
         }
     }
 

@@ -70,38 +70,34 @@ impl Days {
     }
 }
 
-/// How a flow's stream leaves the network.
+/// The bytes of a stream that have left the network.
 #[derive(Debug, Default)]
-pub(crate) struct Order {
-    /// All bytes below it have left.
+struct Stream {
+    /// All bytes below it have.
     next: u64,
-    /// What has left above it, in order, apart from each other.
+    /// What has above it, in order, apart from each other.
     held: Vec<Range>,
     /// Payload of its largest packet.
     largest: u64,
-    pub(crate) days: Days,
-    /// Packets in vain in all of the measured time.
-    pub(crate) spurious: u64,
 }
 
-impl Order {
-    /// A packet with these bytes of the stream left the network in `phase`; `pair` counts for all flows of the pair.
-    pub(crate) fn left(&mut self, (start, end): Range, phase: u64, pair: &mut Days) {
-        self.largest = self.largest.max(end - start);
+impl Stream {
+    /// A packet left the network. Its first byte is within 2^31 of the highest that did.
+    fn left(&mut self, offset: u32, payload: u32) -> Tally {
         let highest = self.held.last().map_or(self.next, |last| last.1);
+        let ahead = offset.wrapping_sub(highest as u32) as i32;
+        let start = highest.saturating_add_signed(ahead.into());
+        let end = start + u64::from(payload);
+        self.largest = self.largest.max(payload.into());
         let mut tally = Tally::default();
         if start > highest {
             tally.events = 1;
             tally.missing = (start - highest).div_ceil(self.largest);
         } else if end <= self.next || self.held.iter().any(|&(a, b)| a <= start && end <= b) {
             tally.spurious = 1;
-            self.spurious += 1;
-        }
-        for days in [&mut self.days, pair] {
-            days.turn(phase);
-            days.add(tally);
         }
         self.hold((start, end));
+        tally
     }
 
     fn hold(&mut self, (mut start, mut end): Range) {
@@ -117,6 +113,38 @@ impl Order {
         } else {
             let at = self.held.partition_point(|&(a, _)| a < start);
             self.held.insert(at, (start, end));
+        }
+    }
+}
+
+/// The order in which a flow leaves the network.
+#[derive(Debug, Default)]
+pub(crate) struct Order {
+    /// By subflow: TCP's only one, or MPTCP's, whose sequence numbers are their own.
+    streams: Vec<Stream>,
+    pub(crate) days: Days,
+    /// Packets in vain in all of the measured time.
+    pub(crate) spurious: u64,
+}
+
+impl Order {
+    /// A packet of a subflow left the network in `phase`; `pair` counts for all flows of the pair.
+    pub(crate) fn left(
+        &mut self,
+        subflow: usize,
+        offset: u32,
+        payload: u32,
+        phase: u64,
+        pair: &mut Days,
+    ) {
+        if self.streams.len() <= subflow {
+            self.streams.resize_with(subflow + 1, Stream::default);
+        }
+        let tally = self.streams[subflow].left(offset, payload);
+        self.spurious += tally.spurious;
+        for days in [&mut self.days, pair] {
+            days.turn(phase);
+            days.add(tally);
         }
     }
 

@@ -340,6 +340,13 @@ impl<T: Tap> Environment<PacketId> for World<T> {
             } else {
                 let end = packet.segment.seq.wrapping_add(payload);
                 self.meter.data_left(now, flow, payload, end, plane);
+                if self.meter.follows_order() {
+                    let offset = packet
+                        .segment
+                        .seq
+                        .wrapping_sub(self.flows.first_byte(index ^ 1));
+                    self.meter.data_left_in_order(flow, 0, offset, payload);
+                }
             }
         }
         let connection = &mut self.flows.end(index).connection;

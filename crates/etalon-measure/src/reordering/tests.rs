@@ -2,11 +2,13 @@ use proptest::prelude::*;
 
 use super::*;
 
+type Range = (u32, u32);
+
 /// What a day of these packets comes to.
 fn day(packets: &[Range]) -> Tally {
     let (mut order, mut pair) = (Order::default(), Days::default());
-    for &packet in packets {
-        order.left(packet, 1, &mut pair);
+    for &(start, end) in packets {
+        order.left(0, start, end - start, 1, &mut pair);
     }
     assert_eq!(order.days.tally, pair.tally);
     order.days.tally
@@ -56,6 +58,25 @@ fn a_packet_is_in_vain_only_if_all_of_it_has_left_before() {
 }
 
 #[test]
+fn subflows_have_their_own_numbers_and_numbers_begin_again() {
+    let (mut order, mut pair) = (Order::default(), Days::default());
+    let mut all = Tally::default();
+    for (subflow, offset) in [(0, 0), (1, 0), (1, 10), (0, 30), (0, 10)] {
+        order.left(subflow, offset, 10, 1, &mut pair);
+    }
+    all.events += 1;
+    all.missing += 2;
+    assert_eq!(order.days.tally, all);
+    let mut stream = Stream::default();
+    for offset in (0..=u32::MAX).step_by(1 << 30) {
+        stream.left(offset, 1 << 30);
+    }
+    assert_eq!(stream.next, 1 << 32);
+    assert_eq!(stream.left(0, 10), Tally::default());
+    assert_eq!(stream.left(0, 10).spurious, 1);
+}
+
+#[test]
 fn days_are_recorded_when_they_are_over_and_those_without_a_packet_count() {
     let mut flows = [Order::default(), Order::default()];
     let mut pair = Days::default();
@@ -66,7 +87,8 @@ fn days_are_recorded_when_they_are_over_and_those_without_a_packet_count() {
         (0, (60, 70), 2), // after it
         (0, (40, 60), 5), // the second had none, and the third is not over
     ] {
-        flows[flow].left(packet, phase, &mut pair);
+        let (start, end): Range = packet;
+        flows[flow].left(0, start, end - start, phase, &mut pair);
     }
     flows[1].days.turn(5);
     let text = format!("{:?}", table(flows.iter(), Some(&pair), 2));
@@ -84,20 +106,21 @@ proptest! {
     /// A set of bytes says the same.
     #[test]
     fn ranges_hold_what_a_set_of_bytes_would(
-        packets in prop::collection::vec((0u64..60, 1u64..8), 1..60)
+        packets in prop::collection::vec((0u32..60, 1u32..8), 1..60)
     ) {
         let (mut order, mut pair) = (Order::default(), Days::default());
         let mut bytes = std::collections::BTreeSet::new();
         let (mut events, mut spurious) = (0, 0);
         for (start, length) in packets {
             let range = start..start + length;
-            events += u64::from(start > bytes.last().map_or(0, |last| last + 1));
+            events += u64::from(start > bytes.last().map_or(0, |last: &u32| last + 1));
             spurious += u64::from(range.clone().all(|byte| bytes.contains(&byte)));
             bytes.extend(range.clone());
-            order.left((range.start, range.end), 1, &mut pair);
-            let held: u64 = order.held.iter().map(|(a, b)| b - a).sum();
-            prop_assert_eq!(order.next + held, bytes.len() as u64);
-            prop_assert!(order.held.windows(2).all(|pair| pair[0].1 < pair[1].0));
+            order.left(0, start, length, 1, &mut pair);
+            let Stream { next, ref held, .. } = order.streams[0];
+            let above: u64 = held.iter().map(|(a, b)| b - a).sum();
+            prop_assert_eq!(next + above, bytes.len() as u64);
+            prop_assert!(held.windows(2).all(|pair| pair[0].1 < pair[1].0));
         }
         let tally = order.days.tally;
         prop_assert_eq!((tally.events, tally.spurious), (events, spurious));
