@@ -5,6 +5,7 @@ use etalon_tcp::{Connection, cc};
 use etalon_units::Time;
 
 use crate::packet::Route;
+use crate::tdns::Follows;
 
 /// One end of a flow. Endpoint 2n is the client of flow n, which opens it; endpoint 2n + 1 its server.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(crate) struct Endpoint {
     pub(crate) below: Fifo<(Time, u32)>,
     /// An event for the first of `below` is pending.
     pub(crate) waits: bool,
+    /// How it comes to know which network leads to its peer.
+    pub(crate) follows: Follows,
 }
 
 impl Endpoint {
@@ -33,6 +36,7 @@ impl Endpoint {
             armed: Time::MAX,
             below: Fifo::default(),
             waits: false,
+            follows: Follows::Nothing,
         }
     }
 

@@ -3,6 +3,9 @@
 //! Endpoints exist from when a flow connects until nothing can happen in it any more, so that memory holds the flows that are
 //! open at a time and not all that a plan has.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use etalon_measure::{Counters, FlowFacts, RecoveryState, Sender};
 use etalon_scenario::{Flow, Scenario, ScenarioError, Transport};
 use etalon_tcp::cc::State;
@@ -64,33 +67,44 @@ impl Flows {
             rng,
         };
         for (index, flow) in plan.flows.iter().enumerate() {
-            if flow.transport != Transport::Tcp {
-                return Err(ScenarioError(format!(
-                    "flow {index}: the simulator carries flows by TCP only"
-                )));
-            }
             let same = index.checked_sub(1).filter(|&before| {
                 let before = &plan.flows[before];
-                before.cc == flow.cc && before.cc_params == flow.cc_params
+                before.cc == flow.cc
+                    && before.cc_params == flow.cc_params
+                    && before.transport == flow.transport
             });
             let control = match same {
                 Some(before) => flows.control_of[before],
-                None => flows.add_control(stack::congestion_control(index, flow)?),
+                None => flows.add_controls(
+                    format_args!("flow {index}"),
+                    &flow.cc,
+                    &flow.cc_params,
+                    &flow.transport,
+                )?,
             };
             flows.add(control);
         }
         for (index, job) in plan.dfsio.iter().enumerate() {
-            let control = stack::by_name(&job.cc, &job.cc_params)
-                .map_err(|e| ScenarioError(format!("job {index}: {e}")))?;
-            let control = flows.add_control(control);
+            let who = format_args!("job {index}");
+            let control = flows.add_controls(who, &job.cc, &job.cc_params, &job.transport)?;
             flows.control_of_job.push(control);
         }
         Ok(flows)
     }
 
-    fn add_control(&mut self, control: cc::Any) -> u32 {
-        self.controls.push(control);
-        (self.controls.len() - 1) as u32
+    /// The number of the first congestion control of those that `who` has, one for each path or one for all.
+    fn add_controls(
+        &mut self,
+        who: fmt::Arguments<'_>,
+        name: &str,
+        params: &BTreeMap<String, f64>,
+        transport: &Transport,
+    ) -> Result<u32, ScenarioError> {
+        let first = self.controls.len() as u32;
+        let controls = stack::congestion_controls(name, params, transport);
+        self.controls
+            .extend(controls.map_err(|e| ScenarioError(format!("{who}: {e}")))?);
+        Ok(first)
     }
 
     fn add(&mut self, control: u32) -> u32 {
@@ -133,7 +147,7 @@ impl Flows {
     pub(crate) fn open(&mut self, flow: u32) -> u32 {
         self.rng.set_word_pos(2 * u128::from(flow));
         let initial = [self.rng.next_u32(), self.rng.next_u32()];
-        let control = self.controls[self.control_of[flow as usize] as usize].clone();
+        let first = self.control_of[flow as usize] as usize;
         let wanted = self.plan(flow);
         let (src, dst) = (wanted.src(), wanted.dst());
         let hosts = [src, dst].map(|host| self.plan.hosts.index(host));
@@ -141,14 +155,25 @@ impl Flows {
         let nagle = flow < self.planned();
         let config = |seq| Config {
             nagle,
+            tdtcp: stack::tdtcp(&self.plan, &wanted.transport),
             ..stack::config(&self.plan, seq)
         };
+        let control = self.controls[first].clone();
         let client = Connection::client(config(initial[0]), control.clone());
         let server = Connection::server(config(initial[1]), control);
-        let ends = [
+        let mut ends = [
             Endpoint::new(client, hosts[0], Route { src, dst }),
             Endpoint::new(server, hosts[1], Route { src: dst, dst: src }),
         ];
+        for end in &mut ends {
+            end.follows = stack::follows(&wanted.transport);
+            let tdns = end.connection.tdtcp().map_or(1, |tdtcp| tdtcp.tdns);
+            for tdn in 1..usize::from(tdns) {
+                let several = stack::has_several(&wanted.transport);
+                let control = &self.controls[first + if several { tdn } else { 0 }];
+                end.connection.add_path(control.clone());
+            }
+        }
         let slot = match self.vacant.pop() {
             Some(slot) => {
                 for (place, end) in self.endpoints[2 * slot as usize..].iter_mut().zip(ends) {

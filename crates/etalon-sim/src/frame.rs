@@ -9,8 +9,7 @@ use std::net::Ipv4Addr;
 use etalon_scenario::address;
 use etalon_tcp::{Flags, Segment};
 use etherparse::checksum::Sum16BitWords;
-use etherparse::{IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader};
-use etherparse::{TcpOptionElement, TcpOptions};
+use etherparse::{IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader, TcpOptions};
 
 use crate::packet::Packet;
 
@@ -103,40 +102,95 @@ fn tcp_header((source, destination): (u16, u16), segment: &Segment) -> io::Resul
     if tcp.ack {
         tcp.acknowledgment_number = segment.ack;
     }
-    tcp.options = TcpOptions::try_from_elements(&options(segment)).map_err(invalid)?;
+    tcp.options = TcpOptions::try_from_slice(&options(segment)).map_err(invalid)?;
     Ok(tcp)
 }
 
+/// Numbers of TCP options (IANA), and TDTCP's.
+mod kind {
+    pub(super) const NOP: u8 = 1;
+    pub(super) const MSS: u8 = 2;
+    pub(super) const WINDOW_SCALE: u8 = 3;
+    pub(super) const SACK_PERMITTED: u8 = 4;
+    pub(super) const SACK: u8 = 5;
+    pub(super) const TIMESTAMPS: u8 = 8;
+    /// SIGCOMM'22, figures 5b and 5c.
+    pub(super) const TDTCP: u8 = 35;
+}
+
 /// The options of `segment`, padded with NOPs to the lengths that [`Segment::header_len`] counts.
-fn options(segment: &Segment) -> Vec<TcpOptionElement> {
-    use TcpOptionElement::{
-        MaximumSegmentSize, Noop, SelectiveAcknowledgement, SelectiveAcknowledgementPermitted,
-        Timestamp, WindowScale,
-    };
-    let mut options = Vec::with_capacity(8);
+fn options(segment: &Segment) -> Vec<u8> {
+    use kind::NOP;
+    let mut bytes = Vec::with_capacity(40);
     if segment.mss != 0 {
-        options.push(MaximumSegmentSize(segment.mss));
+        bytes.extend([kind::MSS, 4]);
+        bytes.extend(segment.mss.to_be_bytes());
     }
-    match (segment.sack_permitted, segment.timestamps) {
+    match (segment.sack_permitted, segment.timestamps.is_some()) {
         // SACK permitted takes the place of the two NOPs in front of the timestamps.
-        (true, Some((value, echo))) => {
-            options.extend([SelectiveAcknowledgementPermitted, Timestamp(value, echo)]);
-        }
-        (false, Some((value, echo))) => options.extend([Noop, Noop, Timestamp(value, echo)]),
-        (true, None) => options.extend([Noop, Noop, SelectiveAcknowledgementPermitted]),
-        (false, None) => {}
+        (true, true) => bytes.extend([kind::SACK_PERMITTED, 2]),
+        (true, false) => bytes.extend([NOP, NOP, kind::SACK_PERMITTED, 2]),
+        (false, true) => bytes.extend([NOP, NOP]),
+        (false, false) => {}
+    }
+    if let Some((value, echo)) = segment.timestamps {
+        bytes.extend([kind::TIMESTAMPS, 10]);
+        bytes.extend([value, echo].map(u32::to_be_bytes).as_flattened());
     }
     if let Some(shift) = segment.window_scale {
-        options.extend([Noop, WindowScale(shift)]);
+        bytes.extend([NOP, kind::WINDOW_SCALE, 3, shift]);
     }
-    if let Some((&first, rest)) = segment.sack.as_slice().split_first() {
-        let mut more = [None; 3];
-        for (slot, &block) in more.iter_mut().zip(rest) {
-            *slot = Some(block);
-        }
-        options.extend([Noop, Noop, SelectiveAcknowledgement(first, more)]);
+    if let Some(tdns) = segment.td_capable {
+        bytes.extend([kind::TDTCP, 4, TD_CAPABLE, tdns]);
     }
-    options
+    if let Some(tdns) = segment.td_data_ack {
+        let flags = u8::from(tdns.ack.is_some()) | u8::from(tdns.data.is_some()) << 1;
+        let [data, ack] = [tdns.data, tdns.ack].map(Option::unwrap_or_default);
+        bytes.extend([kind::TDTCP, 8, TD_DATA_ACK, flags, data, 0, ack, 0]);
+    }
+    let blocks = segment.sack.as_slice();
+    if !blocks.is_empty() {
+        bytes.extend([NOP, NOP, kind::SACK, 2 + 8 * blocks.len() as u8]);
+        let ends = blocks.iter().flat_map(|&(start, end)| [start, end]);
+        bytes.extend(ends.flat_map(u32::to_be_bytes));
+    }
+    bytes
+}
+
+/// Subtypes of TDTCP's option, in the upper half of its third byte.
+const TD_CAPABLE: u8 = 1 << 4;
+const TD_DATA_ACK: u8 = 2 << 4;
+
+/// A ToR switch's number among the hosts of its rack: none has it.
+pub(crate) const TOR: u16 = u16::MAX;
+
+/// Leaves in `data` what the ToR switch of a rack tells one of its hosts: network `tdn` leads to rack `about`. It is an ICMP message
+/// of type 7, code 0 (SIGCOMM'22, figure 5a); its last two bytes, reserved there, are the destination rack.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidInput`] for a host without an address.
+pub(crate) fn encode_notification(
+    host: (u16, u16),
+    about: u16,
+    tdn: u8,
+    data: &mut Vec<u8>,
+) -> io::Result<u32> {
+    let [high, low] = host.0.to_be_bytes();
+    // Between the ToR switch and its hosts only.
+    let source = [169, 254, high, low];
+    let destination = ip_address(host)?.octets();
+    let [about_high, about_low] = about.to_be_bytes();
+    let mut icmp = [7, 0, 0, 0, tdn, 0, about_high, about_low];
+    let checksum = Sum16BitWords::new().add_slice(&icmp).ones_complement();
+    icmp[2..4].copy_from_slice(&checksum.to_ne_bytes());
+    let mut ip = Ipv4Header::new(icmp.len() as u16, 1, IpNumber::ICMP, source, destination)
+        .map_err(invalid)?;
+    ip.dont_fragment = true;
+    ip.header_checksum = ip.calc_header_checksum();
+    data.clear();
+    data.extend_from_slice(&ip.to_bytes());
+    data.extend_from_slice(&icmp);
+    Ok(data.len() as u32)
 }
 
 fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
@@ -146,7 +200,8 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Er
 #[cfg(test)]
 mod tests {
     use super::*;
-    use etalon_tcp::SackBlocks;
+    use etalon_tcp::{SackBlocks, TdDataAck};
+    use etherparse::TcpOptionElement;
 
     fn packet(segment: Segment) -> Packet {
         Packet {
@@ -300,11 +355,15 @@ mod tests {
     /// The writer and the endpoint agree on the length of every header, whatever options it has.
     #[test]
     fn header_length_is_the_segments() {
-        for bits in 0..32_u32 {
+        for bits in 0..64_u32 {
             for blocks in 0..=4 {
                 let timestamps = (bits & 8 != 0).then_some((1, 2));
-                if blocks > 0 && (bits & 0b0111 != 0) || blocks == 4 && timestamps.is_some() {
-                    continue; // SACK blocks do not come with the options of a SYN; the fourth has no room.
+                let (td_capable, tags) = (bits & 16 != 0, bits & 32 != 0);
+                let of_syn = bits & 0b1_0111 != 0;
+                if of_syn && (blocks > 0 || tags)
+                    || blocks + u32::from(timestamps.is_some()) + u32::from(tags) > 4
+                {
+                    continue; // What belongs on other segments does not come with the options of a SYN, or has no room.
                 }
                 let mut sack = SackBlocks::default();
                 for i in 0..blocks {
@@ -315,12 +374,20 @@ mod tests {
                     window_scale: (bits & 2 != 0).then_some(3),
                     sack_permitted: bits & 4 != 0,
                     timestamps,
+                    td_capable: td_capable.then_some(2),
+                    td_data_ack: tags.then_some(TdDataAck {
+                        data: None,
+                        ack: Some(1),
+                    }),
                     sack,
                     ..Segment::default()
                 };
                 let (_, tcp, stored, _) = round_trip(&packet(segment));
                 assert_eq!(tcp.header_len() as u32, segment.header_len(), "{segment:?}");
                 assert_eq!(stored as u32, 20 + segment.header_len());
+                if td_capable || tags {
+                    continue; // the reader does not know them: see below
+                }
                 let found: usize = elements(&tcp)
                     .iter()
                     .map(|element| match element {
@@ -333,6 +400,50 @@ mod tests {
                 assert_eq!(found as u32, blocks);
             }
         }
+    }
+
+    #[test]
+    fn tdtcps_options_are_the_papers() {
+        let raw = |segment: Segment| round_trip(&packet(segment)).1.options.to_vec();
+        let syn = Segment {
+            flags: Flags::SYN,
+            td_capable: Some(3),
+            ..Segment::default()
+        };
+        assert_eq!(raw(syn), [35, 4, 0x10, 3]);
+        let tagged = |data, ack| Segment {
+            flags: Flags::ACK,
+            td_data_ack: Some(TdDataAck { data, ack }),
+            ..Segment::default()
+        };
+        let both = tagged(Some(2), Some(1));
+        assert_eq!(raw(both), [35, 8, 0x20, 3, 2, 0, 1, 0]);
+        assert_eq!(raw(tagged(None, Some(1))), [35, 8, 0x20, 1, 0, 0, 1, 0]);
+        let mut full = Segment {
+            timestamps: Some((1, 2)),
+            ..both
+        };
+        full.sack.push(10, 20);
+        full.sack.push(30, 40);
+        assert_eq!(raw(full).len(), 40);
+    }
+
+    #[test]
+    fn notifications_are_icmp() {
+        let mut data = Vec::new();
+        let len = encode_notification((258, 3), 7, 1, &mut data).unwrap();
+        let (ip, icmp) = Ipv4Header::from_slice(&data).unwrap();
+        assert_eq!(
+            (ip.source, ip.destination),
+            ([169, 254, 1, 2], [10, 1, 2, 4])
+        );
+        assert_eq!((ip.protocol, ip.time_to_live), (IpNumber::ICMP, 1));
+        assert_eq!(ip.header_checksum, ip.calc_header_checksum());
+        assert_eq!((len, icmp.len()), (28, 8));
+        assert_eq!([&icmp[..2], &icmp[4..]].concat(), [7, 0, 1, 0, 0, 7]);
+        // With its checksum, a message sums up to all ones.
+        assert_eq!(Sum16BitWords::new().add_slice(icmp).ones_complement(), 0);
+        assert!(encode_notification((0, 254), 0, 1, &mut data).is_err());
     }
 
     #[test]

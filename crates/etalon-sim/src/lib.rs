@@ -12,6 +12,7 @@ mod jobs;
 mod packet;
 mod queue;
 mod stack;
+mod tdns;
 mod trace;
 mod world;
 

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use etalon_tcp::PathId;
 use etalon_units::Time;
 
 /// What is woken. Of what is due at one instant, what stands first here comes first, then the smaller number.
@@ -12,6 +13,10 @@ pub(crate) enum Wake {
     Start(u32),
     /// A flow is stopped.
     Stop(u32),
+    /// An endpoint is told which network leads to its peer.
+    Told(u32, PathId),
+    /// A flow's client stops to be one of TDTCP.
+    Downgrade(u32),
     /// A TCP timer of an endpoint is due.
     Timer(u32),
     /// A packet of a throttled endpoint has left its host.

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use etalon_scenario::{Flow, Scenario, ScenarioError};
-use etalon_tcp::{Config, Ecn, cc};
+use etalon_scenario::{InFlight, RttSamples, Scenario, Transport, Update};
+use etalon_tcp::{Config, Ecn, Tdtcp, cc};
+
+use crate::tdns::Follows;
 
 /// The configuration of a connection.
 pub(crate) fn config(plan: &Scenario, initial_seq: u32) -> Config {
@@ -27,19 +29,51 @@ pub(crate) fn config(plan: &Scenario, initial_seq: u32) -> Config {
     }
 }
 
-/// The congestion control of `flow`, number `index` of the plan.
-pub(crate) fn congestion_control(index: usize, flow: &Flow) -> Result<cc::Any, ScenarioError> {
-    by_name(&flow.cc, &flow.cc_params).map_err(|e| ScenarioError(format!("flow {index}: {e}")))
+/// TDTCP's switches, if that carries a flow.
+pub(crate) fn tdtcp(plan: &Scenario, transport: &Transport) -> Option<Tdtcp> {
+    let Transport::Tdtcp(tdtcp) = transport else {
+        return None;
+    };
+    Some(Tdtcp {
+        tdns: plan.tdns() as u8,
+        options: tdtcp.options,
+        relaxed: tdtcp.relaxed,
+        shared_pipe: tdtcp.pipe == InFlight::Shared,
+        all_rtts: tdtcp.rtt == RttSamples::All,
+        pace_burst: tdtcp.pace_burst,
+    })
 }
 
-/// The congestion control of this name, with these parameters.
-pub(crate) fn by_name(
+/// How both ends of a flow come to know of networks.
+pub(crate) fn follows(transport: &Transport) -> Follows {
+    match transport {
+        Transport::Tdtcp(tdtcp) if tdtcp.update == Update::Push => Follows::LooksOnce,
+        Transport::Tdtcp(_) => Follows::Looks,
+        Transport::Tcp | Transport::Mptcp(_) => Follows::Nothing,
+    }
+}
+
+/// Whether a flow has a congestion control for each path.
+pub(crate) fn has_several(transport: &Transport) -> bool {
+    matches!(transport, Transport::Tdtcp(tdtcp) if !tdtcp.cc.is_empty())
+}
+
+/// The congestion controls of a flow, one for each path or one for all.
+pub(crate) fn congestion_controls(
     name: &str,
     params: &BTreeMap<String, f64>,
-) -> Result<cc::Any, impl std::fmt::Display + use<>> {
+    transport: &Transport,
+) -> Result<Vec<cc::Any>, String> {
+    let names = match transport {
+        Transport::Tdtcp(tdtcp) if !tdtcp.cc.is_empty() => &tdtcp.cc[..],
+        Transport::Mptcp(_) => return Err("the simulator does not carry MPTCP".to_owned()),
+        _ => &[name.to_owned()],
+    };
     let params: Vec<(&str, f64)> = params
         .iter()
         .map(|(name, value)| (name.as_str(), *value))
         .collect();
-    cc::Any::by_name(name, &params)
+    let made = names.iter().map(|name| cc::Any::by_name(name, &params));
+    made.map(|control| control.map_err(|e| e.to_string()))
+        .collect()
 }

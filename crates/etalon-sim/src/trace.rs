@@ -4,12 +4,12 @@ use etalon_measure::results::Table;
 use etalon_measure::{
     Capture, Control, HEADERS, IpPacket, Metrics, Recorder, Results, TraceError, TraceRequest,
 };
-use etalon_scenario::{Flow, SERVER_PORT, Scenario, client_port};
+use etalon_scenario::{Flow, HostId, SERVER_PORT, Scenario, client_port};
 use etalon_switch::DropReason;
 use etalon_units::Time;
 
 use crate::engine::{Observer, run_tapped};
-use crate::frame::Frame;
+use crate::frame::{Frame, TOR, encode_notification};
 use crate::packet::Packet;
 use crate::world::Tap;
 
@@ -125,6 +125,26 @@ impl Tap for Headers {
 
     fn left(&mut self, now: Time, packet: &Packet) {
         self.write(now, packet, |capture, bytes| capture.left(now, bytes));
+    }
+
+    fn notified(&mut self, now: Time, host: HostId, about: u16, tdn: u8) {
+        let Some(capture) = self.capture.as_mut().filter(|c| c.wants(now)) else {
+            return;
+        };
+        let dst = (host.rack(), host.number());
+        match encode_notification(dst, about, tdn, &mut self.data) {
+            Ok(len) => {
+                let (src, bytes) = ((host.rack(), TOR), &self.data[..]);
+                let packet = IpPacket {
+                    src,
+                    dst,
+                    bytes,
+                    len,
+                };
+                capture.left(now, &packet);
+            }
+            Err(e) => capture.fail(e),
+        }
     }
 
     fn lost(&mut self, now: Time, packet: &Packet, reason: DropReason) {

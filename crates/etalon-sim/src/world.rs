@@ -3,15 +3,16 @@
 use etalon_measure::results::Write;
 use etalon_measure::{FlowFacts, Meter};
 use etalon_net::{Arrival, Edge, Environment, Part};
-use etalon_scenario::{Flow, Scenario, ScenarioError};
+use etalon_scenario::{Flow, HostId, Scenario, ScenarioError, Transport};
 use etalon_switch::{Departure, DropReason, Plane};
-use etalon_tcp::Flags;
+use etalon_tcp::{Flags, PathId};
 use etalon_units::Time;
 
 use crate::flows::{Flows, Starts};
 use crate::jobs::Jobs;
 use crate::packet::{ETHERNET_AND_IP, Packet, PacketId, Pool};
 use crate::queue::{Queue, Wake};
+use crate::tdns::{Follows, Tdns};
 
 /// Sees packets at the network's edges. Does nothing unless overridden.
 pub(crate) trait Tap {
@@ -25,6 +26,12 @@ pub(crate) trait Tap {
     #[inline]
     fn left(&mut self, now: Time, packet: &Packet) {
         let _ = (now, packet);
+    }
+
+    /// A host hears that network `tdn` leads to the rack `about`.
+    #[inline]
+    fn notified(&mut self, now: Time, host: HostId, about: u16, tdn: u8) {
+        let _ = (now, host, about, tdn);
     }
 
     /// An application opens a flow beyond those of the plan.
@@ -54,6 +61,7 @@ pub(crate) struct World<T> {
     /// Applications; apart while they are at work.
     jobs: Option<Box<Jobs>>,
     end_when_done: bool,
+    tdns: Tdns,
     pub(crate) meter: Meter,
     pub(crate) tap: T,
 }
@@ -74,6 +82,9 @@ impl<T: Tap> World<T> {
             unfinished: plan.flows.len(),
             jobs: Some(Box::new(Jobs::new(plan)?)),
             end_when_done: plan.end_when_done,
+            tdns: plan
+                .notify()
+                .map_or_else(Tdns::default, |notify| Tdns::new(&plan.hosts, notify.each)),
             meter,
             tap,
         };
@@ -83,6 +94,9 @@ impl<T: Tap> World<T> {
             }
             if let Some(stop) = flow.stop {
                 world.queue.push(stop, Wake::Stop(index as u32));
+            }
+            if let Some(time) = downgrade_of(&flow.transport) {
+                world.queue.push(time, Wake::Downgrade(index as u32));
             }
         }
         for (index, job) in plan.dfsio.iter().enumerate() {
@@ -155,6 +169,8 @@ impl<T: Tap> World<T> {
                 end.armed = Time::MAX;
                 let host_now = now.0 * tdf;
                 if end.connection.next_timer() <= host_now {
+                    self.look_at_tdn(now, index);
+                    let end = self.flows.end(index);
                     end.connection.on_timer(host_now);
                     self.transmit(now, index, edge);
                     if self.meter.follows_senders() {
@@ -169,6 +185,13 @@ impl<T: Tap> World<T> {
                 if let Some(end) = self.flows.end_if_open(index) {
                     end.waits = false;
                     self.transmit(now, index, edge);
+                }
+            }
+            Wake::Told(index, tdn) => self.tell(now, index, tdn),
+            Wake::Downgrade(flow) => {
+                if let Some(client) = self.flows.end_if_open(2 * flow) {
+                    client.connection.downgrade();
+                    client.follows = Follows::Nothing;
                 }
             }
             Wake::Job(job) => self.with_jobs(now, edge, |jobs, hosts| jobs.start(now, job, hosts)),
@@ -245,6 +268,9 @@ impl<T: Tap> World<T> {
     #[inline]
     fn transmit(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
         let host_now = now.0 * self.tdf;
+        if self.flows.end(index).follows.looks() {
+            self.look_at_tdn(now, index);
+        }
         let end = self.flows.end(index);
         let mut sent = 0;
         while let Some(&(time, payload)) = end.below.front() {
@@ -295,6 +321,30 @@ impl<T: Tap> World<T> {
         if index & 1 == 0 {
             let sender = self.flows.sender(index);
             self.meter.follow_sender(now, (index >> 1) as usize, sender);
+        }
+    }
+
+    /// An endpoint that looks for itself which network leads to its peer does so.
+    #[cold]
+    fn look_at_tdn(&mut self, now: Time, index: u32) {
+        let end = self.flows.end(index);
+        if !end.follows.looks() || !end.connection.is_established() {
+            return;
+        }
+        let tdn = self.tdns.of(end.host, end.route.dst.rack());
+        end.connection.on_tdn(now.0 * self.tdf, tdn);
+        if end.follows == Follows::LooksOnce {
+            end.follows = Follows::IsTold;
+            self.tdns.listen(end.host, index);
+        }
+    }
+
+    /// A host tells one of its endpoints. That sends on the new network when it next has something to do.
+    fn tell(&mut self, now: Time, index: u32, tdn: PathId) {
+        if let Some(end) = self.flows.end_if_open(index) {
+            if end.follows == Follows::IsTold {
+                end.connection.on_tdn(now.0 * self.tdf, tdn);
+            }
         }
     }
 
@@ -349,6 +399,10 @@ impl<T: Tap> Environment<PacketId> for World<T> {
                 }
             }
         }
+        if self.flows.end(index).follows.looks() {
+            self.look_at_tdn(now, index);
+        }
+        let packet = self.pool.get_mut(handle);
         let connection = &mut self.flows.end(index).connection;
         connection.on_segment(now.0 * self.tdf, &packet.segment, packet.ce);
         let received = connection.bytes_received();
@@ -403,9 +457,32 @@ impl<T: Tap> Environment<PacketId> for World<T> {
         })
     }
 
-    fn notified(&mut self, _: Time, _: u32, _: u16, _: Plane, _: &mut Edge<PacketId>) {}
+    fn notified(&mut self, now: Time, host: u32, rack: u16, tdn: Plane, edge: &mut Edge<PacketId>) {
+        self.tap.notified(now, edge.hosts().host(host), rack, tdn.0);
+        self.tdns.set(host, rack, tdn);
+        let (flows, each) = (&mut self.flows, self.tdns.each);
+        let Some(listeners) = self.tdns.listeners(host) else {
+            return;
+        };
+        listeners.retain(|&index| flows.is_open(index >> 1));
+        let mut time = now;
+        for &index in &*listeners {
+            if flows.end(index).route.dst.rack() == rack {
+                self.queue.push(time, Wake::Told(index, tdn.0));
+                time += each;
+            }
+        }
+    }
 
     fn nic_free(&mut self, _host: u32, _handle: PacketId) {}
+}
+
+/// When a flow's client stops to be one of TDTCP, if ever.
+fn downgrade_of(transport: &Transport) -> Option<Time> {
+    match transport {
+        Transport::Tdtcp(tdtcp) => tdtcp.downgrade_at,
+        Transport::Tcp | Transport::Mptcp(_) => None,
+    }
 }
 
 /// The hosts' stacks as applications see them.
@@ -434,8 +511,12 @@ impl<T: Tap> Sockets for Stacks<'_, T> {
         if let Some(accounts) = edge.accounts() {
             accounts.open_flow(flow.pair());
         }
+        let downgrade = downgrade_of(&flow.transport);
         let flow = world.flows.push(flow, job);
         world.open(flow);
+        if let Some(time) = downgrade {
+            world.queue.push(time.max(now), Wake::Downgrade(flow));
+        }
         world.transmit(now, 2 * flow, edge);
         flow
     }

@@ -1,5 +1,7 @@
 //! Parameters of an end host's TCP. Defaults are those of Linux, HZ 250.
 
+use crate::tdtcp::Tdtcp;
+
 /// Use of explicit congestion notification (RFC 3168).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
@@ -60,6 +62,8 @@ pub struct Config {
     pub small_queues: bool,
     /// Length of TIME-WAIT (Linux: 60 s).
     pub time_wait: u64,
+    /// TDTCP, if it is wanted: for a connection that is [given](crate::Connection::add_path) a path for each TDN but the first.
+    pub tdtcp: Option<Tdtcp>,
 }
 
 impl Default for Config {
@@ -87,6 +91,7 @@ impl Default for Config {
             slow_start_after_idle: true,
             small_queues: true,
             time_wait: 60_000_000_000,
+            tdtcp: None,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::receiver::{Marks, Receiver};
 use crate::segment::{Flags, Segment};
 use crate::sender::{FOREVER, Fin, Sender};
 use crate::seq::{after, before};
+use crate::tdtcp::Tdtcp;
 use crate::timers::{Clock, Purpose, Timer};
 use crate::tlp::LossProbe;
 use crate::undo::Eifel;
@@ -81,6 +82,8 @@ pub enum PendingTimer {
 #[derive(Clone, Debug)]
 pub struct Connection<C> {
     pub(crate) config: Config,
+    /// TDTCP, while it is on.
+    pub(crate) tdtcp: Option<Tdtcp>,
     pub(crate) clock: Clock,
     pub(crate) state: ConnectionState,
     pub(crate) close_reason: Option<CloseReason>,
@@ -140,6 +143,7 @@ impl<C: CongestionControl> Connection<C> {
             fin_acked: false,
             fin_received: false,
             clock,
+            tdtcp: config.tdtcp,
             config,
         }
     }
@@ -311,6 +315,8 @@ impl<C: CongestionControl> Connection<C> {
     /// If there are 256 paths already.
     pub fn add_path(&mut self, cc: C) -> PathId {
         self.paced |= cc.wants_pacing();
+        self.rcv.dctcp |= cc.wants_dctcp_feedback();
+        self.reads_ece |= cc.reads_ece_without_ecn();
         self.paths.add(&self.config, &self.clock, cc, self.snd.nxt)
     }
 

@@ -51,6 +51,7 @@ impl<C: CongestionControl> Connection<C> {
                 .snd
                 .timestamps
                 .then(|| (self.clock.timestamp(), self.snd.ts_recent)),
+            td_capable: self.tdtcp.filter(|t| t.options).map(|t| t.tdns),
             ..Segment::default()
         }
     }
@@ -79,6 +80,7 @@ impl<C: CongestionControl> Connection<C> {
         if syn.mss > options {
             self.snd.mss = self.snd.mss.min(u32::from(syn.mss - options));
         }
+        self.agree_on_tdns(syn);
         self.snd.window = u32::from(syn.window);
         self.snd.max_window = self.snd.window;
         self.snd.window_seq = syn.seq;

@@ -220,6 +220,10 @@ struct Parked<C> {
     paths: Vec<Path<C>>,
     /// When the active path became so, in microseconds.
     since: u64,
+    /// It remains so.
+    frozen: bool,
+    /// A window limits what is in flight on all paths.
+    shared: bool,
 }
 
 impl<C> Paths<C> {
@@ -258,6 +262,18 @@ impl<C> Paths<C> {
         }
     }
 
+    /// There is only the active path from now on; none other has sent anything.
+    pub fn forget_parked(&mut self) {
+        self.parked = None;
+    }
+
+    /// The active path remains the active one, whatever becomes of networks; what is in flight on others counts for it.
+    pub fn freeze(&mut self) {
+        if let Some(parked) = &mut self.parked {
+            (parked.frozen, parked.shared) = (true, true);
+        }
+    }
+
     /// Tells the rate samples of all paths that the segments before `index` were delivered.
     #[cold]
     pub fn note_acked_before(&mut self, index: u64) {
@@ -274,7 +290,8 @@ impl<C> Paths<C> {
         let Some(parked) = &mut self.parked else {
             return false;
         };
-        let Some(path) = parked.paths.iter_mut().find(|p| p.id == id) else {
+        let path = parked.paths.iter_mut().find(|p| p.id == id);
+        let Some(path) = path.filter(|_| !parked.frozen) else {
             return false;
         };
         core::mem::swap(&mut self.active, path);
@@ -284,6 +301,23 @@ impl<C> Paths<C> {
 }
 
 impl<C: CongestionControl> Paths<C> {
+    /// Whether the active path's window lets another segment out.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.active.has_room()
+            && !self
+                .parked
+                .as_ref()
+                .is_some_and(|p| p.shared && self.is_full())
+    }
+
+    /// Whether what is in flight on all paths fills the active path's window.
+    #[cold]
+    fn is_full(&self) -> bool {
+        let in_flight: u32 = self.iter().map(|path| path.pipe.in_flight()).sum();
+        in_flight >= self.active.window.cwnd
+    }
+
     pub fn new(config: &Config, clock: &Clock, cc: C) -> Paths<C> {
         Paths {
             active: Path::new(0, config, clock, cc),
@@ -309,6 +343,8 @@ impl<C: CongestionControl> Paths<C> {
             Box::new(Parked {
                 paths: Vec::new(),
                 since: 0,
+                frozen: false,
+                shared: config.tdtcp.is_some_and(|tdtcp| tdtcp.shared_pipe),
             })
         });
         let id = PathId::try_from(parked.paths.len() + 1).expect("at most 256 paths");

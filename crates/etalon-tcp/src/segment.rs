@@ -2,6 +2,8 @@
 
 use core::fmt::{self, Write};
 
+use crate::tdtcp::TdDataAck;
+
 /// The flag bits of a TCP header, with the values that they have on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u8);
@@ -132,6 +134,10 @@ pub struct Segment {
     pub window_scale: Option<u8>,
     /// Options of a SYN: SACK permitted.
     pub sack_permitted: bool,
+    /// Options of a SYN: the number of TDNs (TD_CAPABLE of TDTCP), if offered or agreed on.
+    pub td_capable: Option<u8>,
+    /// Which TDNs carry it (TD_DATA_ACK of TDTCP), if the option is present.
+    pub td_data_ack: Option<TdDataAck>,
     /// Timestamp value and echo reply (RFC 7323), if the option is present.
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks; a first block at or below `ack` is a DSACK (RFC 2883).
@@ -151,6 +157,10 @@ impl Segment {
             0
         };
         options += 4 * (u32::from(self.mss != 0) + u32::from(self.window_scale.is_some()));
+        options += 4 * u32::from(self.td_capable.is_some());
+        if self.td_data_ack.is_some() {
+            options += TdDataAck::LEN;
+        }
         if !self.sack.is_empty() {
             options += 4 + 8 * self.sack.as_slice().len() as u32;
         }
@@ -190,6 +200,15 @@ impl fmt::Display for Segment {
         }
         if let Some(shift) = self.window_scale {
             options.push(format!("wscale {shift}"));
+        }
+        if let Some(tdns) = self.td_capable {
+            options.push(format!("tdns {tdns}"));
+        }
+        if let Some(tdns) = self.td_data_ack {
+            let names = [("data", tdns.data), ("ack", tdns.ack)];
+            let names = names.map(|(name, tdn)| tdn.map(|tdn| format!("{name} {tdn}")));
+            let names: Vec<String> = names.into_iter().flatten().collect();
+            options.push(format!("tdn {}", names.join(" ")));
         }
         if !self.sack.is_empty() {
             let blocks = self.sack.as_slice().iter();
@@ -234,6 +253,12 @@ mod tests {
             data.to_string(),
             "Flags [P.], seq 4294967295:2, ack 10, win 0, length 3"
         );
+        data.td_data_ack = Some(TdDataAck {
+            data: Some(1),
+            ack: Some(0),
+        });
+        assert!(data.to_string().contains("options [tdn data 1 ack 0], "));
+        data.td_data_ack = None;
         data.sack.push(20, 30);
         data.sack.push(40, 50);
         assert!(

@@ -31,6 +31,9 @@ impl<C: CongestionControl> Connection<C> {
         }
         self.clock.advance(now);
         let sends = self.next_segment(out);
+        if self.tdtcp.is_some() && sends {
+            self.write_tdns(out);
+        }
         self.stats.segments_sent += u64::from(sends);
         sends
     }
@@ -136,6 +139,7 @@ impl<C: CongestionControl> Connection<C> {
         }
         out.ect = self.rcv.dctcp && self.snd.ecn;
         (out.mss, out.window_scale, out.sack_permitted) = (0, None, false);
+        (out.td_capable, out.td_data_ack) = (None, None);
         out.timestamps = if self.snd.timestamps {
             Some((self.clock.timestamp(), self.snd.ts_recent))
         } else {
@@ -144,7 +148,7 @@ impl<C: CongestionControl> Connection<C> {
         out.sack.clear();
         if self.snd.sack && self.rcv.held.has_blocks() {
             self.stats.dsacks_sent += u64::from(self.rcv.held.has_dsack());
-            let most = if self.snd.timestamps { 3 } else { 4 };
+            let most = if self.snd.timestamps { 3 } else { 4 } - usize::from(self.writes_tdns());
             self.rcv.held.blocks(most, &mut out.sack);
         }
     }
@@ -293,7 +297,7 @@ impl<C: CongestionControl> Connection<C> {
     /// The next lost segment, if the window lets it out.
     fn next_retransmission(&mut self, out: &mut Segment) -> bool {
         if !self.snd.board.has_lost()
-            || !self.paths.active.has_room()
+            || !self.paths.has_room()
             || (self.paced && self.pacing_blocks())
             || self.queue_full(true)
         {
@@ -336,7 +340,7 @@ impl<C: CongestionControl> Connection<C> {
 
     #[inline(always)]
     fn next_new(&mut self, out: &mut Segment) -> bool {
-        if !self.snd.has_unsent() || !self.paths.active.has_room() {
+        if !self.snd.has_unsent() || !self.paths.has_room() {
             return false;
         }
         let Some(len) = self.next_len() else {

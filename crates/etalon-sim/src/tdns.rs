@@ -1,0 +1,81 @@
+//! What hosts know of networks that take turns: which one (TDN) leads to which rack.
+
+use etalon_net::Hosts;
+use etalon_switch::Plane;
+use etalon_tcp::PathId;
+use etalon_units::Span;
+
+/// How an endpoint comes to know which TDN leads to its peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Follows {
+    /// It need not know.
+    #[default]
+    Nothing,
+    /// It looks when it sends or receives (pull).
+    Looks,
+    /// As above, but only once: it is told what changes later.
+    LooksOnce,
+    /// Its host tells it (push).
+    IsTold,
+}
+
+impl Follows {
+    #[inline]
+    pub(crate) fn looks(self) -> bool {
+        matches!(self, Follows::Looks | Follows::LooksOnce)
+    }
+}
+
+/// The TDN by host and destination rack, as hosts were told last. Before that it is 0, the packet network.
+#[derive(Debug, Default)]
+pub(crate) struct Tdns {
+    racks: usize,
+    known: Vec<PathId>,
+    /// From one endpoint of a host that is told to the next.
+    pub(crate) each: Span,
+    /// By host, the endpoints that are told, in the order in which they were opened.
+    listeners: Vec<Vec<u32>>,
+}
+
+impl Tdns {
+    /// For hosts that are told, `each` apart from endpoint to endpoint.
+    pub(crate) fn new(hosts: &Hosts, each: Span) -> Tdns {
+        let (racks, count) = (usize::from(hosts.racks), hosts.count() as usize);
+        Tdns {
+            racks,
+            known: vec![0; count * racks],
+            each,
+            listeners: vec![Vec::new(); count],
+        }
+    }
+
+    /// A host is told. What it is told of a rack that is not there is lost on it.
+    pub(crate) fn set(&mut self, host: u32, rack: u16, tdn: Plane) {
+        if usize::from(rack) < self.racks {
+            if let Some(known) = self
+                .known
+                .get_mut(host as usize * self.racks + usize::from(rack))
+            {
+                *known = tdn.0;
+            }
+        }
+    }
+
+    /// The TDN that leads from a host to a rack.
+    pub(crate) fn of(&self, host: u32, rack: u16) -> PathId {
+        let index = host as usize * self.racks + usize::from(rack);
+        self.known.get(index).copied().unwrap_or(0)
+    }
+
+    /// An endpoint of a host is to be told of changes.
+    pub(crate) fn listen(&mut self, host: u32, endpoint: u32) {
+        if let Some(listeners) = self.listeners.get_mut(host as usize) {
+            listeners.push(endpoint);
+        }
+    }
+
+    /// The endpoints of a host that are told; those that are no more are to be taken out.
+    pub(crate) fn listeners(&mut self, host: u32) -> Option<&mut Vec<u32>> {
+        self.listeners.get_mut(host as usize)
+    }
+}

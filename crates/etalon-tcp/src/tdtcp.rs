@@ -1,0 +1,97 @@
+//! TDTCP at one end of a connection (SIGCOMM'22): its switches, and what it writes into headers.
+//!
+//! The state of each TDN is a [`Path`](crate::Path).
+
+use crate::cc::CongestionControl;
+use crate::connection::Connection;
+use crate::path::PathId;
+use crate::segment::{Flags, Segment};
+
+/// Switches of TDTCP. The defaults are the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tdtcp {
+    /// How many TDNs there are: both ends have to say the same.
+    pub tdns: u8,
+    /// TD_CAPABLE and TD_DATA_ACK are written and expected (section 4.3). Without them each end is one of TDTCP by its own choice.
+    pub options: bool,
+    /// A hole of another TDN than that of the ACK waits for ACKs of its own (section 3.4).
+    pub relaxed: bool,
+    /// A window limits what is in flight on all TDNs.
+    pub shared_pipe: bool,
+    /// RTT samples count whichever way data and ACK went.
+    pub all_rtts: bool,
+    /// The first round trip after a change is paced.
+    pub pace_burst: bool,
+}
+
+impl Default for Tdtcp {
+    fn default() -> Tdtcp {
+        Tdtcp {
+            tdns: 2,
+            options: true,
+            relaxed: true,
+            shared_pipe: false,
+            all_rtts: false,
+            pace_burst: false,
+        }
+    }
+}
+
+/// The option TD_DATA_ACK: by which TDN a segment's data travels, and by which its acknowledgement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TdDataAck {
+    /// The TDN of its data, if it has any.
+    pub data: Option<PathId>,
+    /// The TDN of its acknowledgement.
+    pub ack: Option<PathId>,
+}
+
+impl TdDataAck {
+    /// Its length on the wire in bytes (figure 5c prints 16 and draws 8).
+    pub const LEN: u32 = 8;
+}
+
+impl<C: CongestionControl> Connection<C> {
+    /// TDTCP's switches, while it is on: not where both ends did not agree.
+    #[must_use]
+    pub fn tdtcp(&self) -> Option<&Tdtcp> {
+        self.tdtcp.as_ref()
+    }
+
+    /// Plain TCP from now on, at this end only: the active path stays, and what is in flight on others counts for it. The other
+    /// end may go on to write options, and gets plain ACKs (section 4.3).
+    pub fn downgrade(&mut self) {
+        self.tdtcp = None;
+        self.paths.freeze();
+    }
+
+    /// Whether options are on the wire, once both ends have agreed.
+    #[inline]
+    pub(crate) fn writes_tdns(&self) -> bool {
+        self.tdtcp.is_some_and(|tdtcp| tdtcp.options)
+    }
+
+    /// The other end's SYN is here: both have to name the same number of TDNs, and TDTCP needs SACK. If not, this is plain TCP.
+    #[cold]
+    pub(crate) fn agree_on_tdns(&mut self, syn: &Segment) {
+        let Some(tdtcp) = self.tdtcp else { return };
+        if !self.snd.sack || tdtcp.options && syn.td_capable != Some(tdtcp.tdns) {
+            self.tdtcp = None;
+            self.paths.forget_parked();
+        } else if tdtcp.options {
+            self.snd.mss -= TdDataAck::LEN;
+        }
+    }
+
+    /// Says which TDN carries a segment, unless that opens or resets the connection.
+    pub(crate) fn write_tdns(&self, out: &mut Segment) {
+        if !self.writes_tdns() || out.flags.0 & (Flags::SYN | Flags::RST).0 != 0 {
+            return;
+        }
+        let tdn = Some(self.paths.active.id);
+        out.td_data_ack = Some(TdDataAck {
+            data: tdn.filter(|_| out.len > 0),
+            ack: tdn,
+        });
+    }
+}
