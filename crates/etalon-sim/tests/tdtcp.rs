@@ -81,7 +81,7 @@ fn who_carries_one_flow_by_tdtcp_need_not_carry_all() {
     let (first, again) = (run(&value), run(&value));
     assert_eq!(first.meta.digest, again.meta.digest);
     assert_eq!(bytes(&first), bytes(&again));
-    assert!(bytes(&first).iter().all(|&bytes| bytes > 100_000));
+    assert!(bytes(&first).iter().all(|&bytes| bytes > 1_000_000));
 }
 
 #[test]
@@ -99,9 +99,9 @@ fn all_switches_run() {
         transport["tdtcp"][key] = value;
         let mut told = notify(5000, 0);
         told["each_ns"] = json!(700);
-        let results = run(&sigcomm22(40, &told, &[transport]));
-        let least = *bytes(&results).iter().min().expect("flows");
-        assert!(least > 300_000, "{key}: {least}");
+        // 30 weeks at 10 Gb/s, the packet network's rate, are 52.5 MB.
+        let received = total(&sigcomm22(40, &told, &[transport]));
+        assert!(received > 52.5e6, "{key}: {received}");
     }
 }
 
@@ -121,7 +121,8 @@ fn a_downgrade_ends_the_gain() {
 fn hosts_keep_a_tdn_for_each_rack() {
     let mut value = strobe(30, 16);
     let pairs = [(0, 1), (0, 2), (1, 0)];
-    value["flows"] = (0..16)
+    // Few enough that what they begin with finds room: the RTO of a TDN without a sample is 1 s.
+    value["flows"] = (0..3)
         .flat_map(|host| pairs.map(|(src, dst)| (src, dst, host)))
         .map(|(src, dst, host)| {
             json!({"src_rack": src, "src_host": host, "dst_rack": dst, "dst_host": host, "cc": "cubic",
@@ -130,7 +131,11 @@ fn hosts_keep_a_tdn_for_each_rack() {
         .collect();
     value["network"]["rdcn"]["notify"] = notify(5000, 0);
     let results = run(&value);
-    assert!(bytes(&results).iter().all(|&bytes| bytes > 100_000));
+    let received = bytes(&results);
+    assert!(
+        received.iter().all(|&bytes| bytes > 1_000_000),
+        "{received:?}"
+    );
 }
 
 #[test]
