@@ -7,7 +7,7 @@ use std::io;
 use std::net::Ipv4Addr;
 
 use etalon_scenario::address;
-use etalon_tcp::{Flags, Segment};
+use etalon_tcp::{Flags, Segment, TdnOption};
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader, TcpOptions};
 
@@ -140,10 +140,10 @@ fn options(segment: &Segment) -> Vec<u8> {
     if let Some(shift) = segment.window_scale {
         bytes.extend([NOP, kind::WINDOW_SCALE, 3, shift]);
     }
-    if let Some(tdns) = segment.td_capable {
+    if let Some(TdnOption::Capable(tdns)) = segment.tdn {
         bytes.extend([kind::TDTCP, 4, TD_CAPABLE, tdns]);
     }
-    if let Some(tdns) = segment.td_data_ack {
+    if let Some(TdnOption::DataAck(tdns)) = segment.tdn {
         let flags = u8::from(tdns.ack.is_some()) | u8::from(tdns.data.is_some()) << 1;
         let [data, ack] = [tdns.data, tdns.ack].map(Option::unwrap_or_default);
         bytes.extend([kind::TDTCP, 8, TD_DATA_ACK, flags, data, 0, ack, 0]);
@@ -201,7 +201,13 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Er
 mod tests {
     use super::*;
     use etalon_tcp::{SackBlocks, TdDataAck};
+
     use etherparse::TcpOptionElement;
+
+    const TAG: TdnOption = TdnOption::DataAck(TdDataAck {
+        data: None,
+        ack: Some(1),
+    });
 
     fn packet(segment: Segment) -> Packet {
         Packet {
@@ -374,11 +380,11 @@ mod tests {
                     window_scale: (bits & 2 != 0).then_some(3),
                     sack_permitted: bits & 4 != 0,
                     timestamps,
-                    td_capable: td_capable.then_some(2),
-                    td_data_ack: tags.then_some(TdDataAck {
-                        data: None,
-                        ack: Some(1),
-                    }),
+                    tdn: match (td_capable, tags) {
+                        (true, _) => Some(TdnOption::Capable(2)),
+                        (_, true) => Some(TAG),
+                        _ => None,
+                    },
                     sack,
                     ..Segment::default()
                 };
@@ -407,13 +413,13 @@ mod tests {
         let raw = |segment: Segment| round_trip(&packet(segment)).1.options.to_vec();
         let syn = Segment {
             flags: Flags::SYN,
-            td_capable: Some(3),
+            tdn: Some(TdnOption::Capable(3)),
             ..Segment::default()
         };
         assert_eq!(raw(syn), [35, 4, 0x10, 3]);
         let tagged = |data, ack| Segment {
             flags: Flags::ACK,
-            td_data_ack: Some(TdDataAck { data, ack }),
+            tdn: Some(TdnOption::DataAck(TdDataAck { data, ack })),
             ..Segment::default()
         };
         let both = tagged(Some(2), Some(1));

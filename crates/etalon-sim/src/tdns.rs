@@ -5,6 +5,8 @@ use etalon_switch::Plane;
 use etalon_tcp::PathId;
 use etalon_units::Span;
 
+use crate::endpoint::Endpoint;
+
 /// How an endpoint comes to know which TDN leads to its peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Follows {
@@ -62,15 +64,25 @@ impl Tdns {
     }
 
     /// The TDN that leads from a host to a rack.
-    pub(crate) fn of(&self, host: u32, rack: u16) -> PathId {
+    fn of(&self, host: u32, rack: u16) -> PathId {
         let index = host as usize * self.racks + usize::from(rack);
         self.known.get(index).copied().unwrap_or(0)
     }
 
-    /// An endpoint of a host is to be told of changes.
-    pub(crate) fn listen(&mut self, host: u32, endpoint: u32) {
-        if let Some(listeners) = self.listeners.get_mut(host as usize) {
-            listeners.push(endpoint);
+    /// An endpoint that looks for itself which network leads to its peer does so, once the connection is open: a handshake is on
+    /// TDN 0.
+    #[cold]
+    pub(crate) fn look(&mut self, host_now: u64, index: u32, end: &mut Endpoint) {
+        if !end.connection.is_established() {
+            return;
+        }
+        let tdn = self.of(end.host, end.route.dst.rack());
+        end.connection.on_tdn(host_now, tdn);
+        if end.follows == Follows::LooksOnce {
+            end.follows = Follows::IsTold;
+            if let Some(listeners) = self.listeners.get_mut(end.host as usize) {
+                listeners.push(index);
+            }
         }
     }
 

@@ -169,8 +169,9 @@ impl<T: Tap> World<T> {
                 end.armed = Time::MAX;
                 let host_now = now.0 * tdf;
                 if end.connection.next_timer() <= host_now {
-                    self.look_at_tdn(now, index);
-                    let end = self.flows.end(index);
+                    if end.follows.looks() {
+                        self.tdns.look(host_now, index, end);
+                    }
                     end.connection.on_timer(host_now);
                     self.transmit(now, index, edge);
                     if self.meter.follows_senders() {
@@ -184,7 +185,7 @@ impl<T: Tap> World<T> {
             Wake::Departed(index) => {
                 if let Some(end) = self.flows.end_if_open(index) {
                     end.waits = false;
-                    self.transmit(now, index, edge);
+                    self.look_and_transmit(now, index, edge);
                 }
             }
             Wake::Told(index, tdn) => self.tell(now, index, tdn),
@@ -210,7 +211,7 @@ impl<T: Tap> World<T> {
         }
         let planned = self.flows.plan(flow);
         if now < planned.start {
-            self.transmit(now, 2 * flow, edge);
+            self.look_and_transmit(now, 2 * flow, edge);
             return;
         }
         let bytes = planned.bytes;
@@ -225,7 +226,7 @@ impl<T: Tap> World<T> {
                 connection.shutdown();
             }
         }
-        self.transmit(now, 2 * flow, edge);
+        self.look_and_transmit(now, 2 * flow, edge);
     }
 
     fn open(&mut self, flow: u32) {
@@ -264,13 +265,19 @@ impl<T: Tap> World<T> {
         }
     }
 
+    /// As [`World::transmit`], for what no segment caused: which network there is may be news to the endpoint.
+    fn look_and_transmit(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
+        let end = self.flows.end(index);
+        if end.follows.looks() {
+            self.tdns.look(now.0 * self.tdf, index, end);
+        }
+        self.transmit(now, index, edge);
+    }
+
     /// Sends what an endpoint has to send, and arms its timer.
     #[inline]
     fn transmit(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
         let host_now = now.0 * self.tdf;
-        if self.flows.end(index).follows.looks() {
-            self.look_at_tdn(now, index);
-        }
         let end = self.flows.end(index);
         let mut sent = 0;
         while let Some(&(time, payload)) = end.below.front() {
@@ -321,21 +328,6 @@ impl<T: Tap> World<T> {
         if index & 1 == 0 {
             let sender = self.flows.sender(index);
             self.meter.follow_sender(now, (index >> 1) as usize, sender);
-        }
-    }
-
-    /// An endpoint that looks for itself which network leads to its peer does so.
-    #[cold]
-    fn look_at_tdn(&mut self, now: Time, index: u32) {
-        let end = self.flows.end(index);
-        if !end.follows.looks() || !end.connection.is_established() {
-            return;
-        }
-        let tdn = self.tdns.of(end.host, end.route.dst.rack());
-        end.connection.on_tdn(now.0 * self.tdf, tdn);
-        if end.follows == Follows::LooksOnce {
-            end.follows = Follows::IsTold;
-            self.tdns.listen(end.host, index);
         }
     }
 
@@ -399,11 +391,11 @@ impl<T: Tap> Environment<PacketId> for World<T> {
                 }
             }
         }
-        if self.flows.end(index).follows.looks() {
-            self.look_at_tdn(now, index);
+        let end = self.flows.end(index);
+        if end.follows.looks() {
+            self.tdns.look(now.0 * self.tdf, index, end);
         }
-        let packet = self.pool.get_mut(handle);
-        let connection = &mut self.flows.end(index).connection;
+        let connection = &mut end.connection;
         connection.on_segment(now.0 * self.tdf, &packet.segment, packet.ce);
         let received = connection.bytes_received();
         self.pool.free(handle);
@@ -526,11 +518,11 @@ impl<T: Tap> Sockets for Stacks<'_, T> {
             accounts.written(now, stream, bytes);
         }
         self.world.flows.end(stream).connection.write(bytes);
-        self.world.transmit(now, stream, self.edge);
+        self.world.look_and_transmit(now, stream, self.edge);
     }
 
     fn shutdown(&mut self, now: Time, flow: u32) {
         self.world.flows.end(2 * flow).connection.shutdown();
-        self.world.transmit(now, 2 * flow, self.edge);
+        self.world.look_and_transmit(now, 2 * flow, self.edge);
     }
 }

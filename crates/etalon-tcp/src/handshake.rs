@@ -51,7 +51,7 @@ impl<C: CongestionControl> Connection<C> {
                 .snd
                 .timestamps
                 .then(|| (self.clock.timestamp(), self.snd.ts_recent)),
-            td_capable: self.tdtcp.filter(|t| t.options).map(|t| t.tdns),
+            tdn: self.offered_tdns(),
             ..Segment::default()
         }
     }

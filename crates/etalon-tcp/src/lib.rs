@@ -43,4 +43,4 @@ pub use path::{Path, PathId, Pipe};
 pub use scoreboard::Sums;
 pub use segment::{Flags, SackBlocks, Segment};
 pub use stats::Stats;
-pub use tdtcp::{TdDataAck, Tdtcp};
+pub use tdtcp::{TdDataAck, TdnOption, Tdtcp};

@@ -301,19 +301,16 @@ impl<C> Paths<C> {
 }
 
 impl<C: CongestionControl> Paths<C> {
-    /// Whether the active path's window lets another segment out.
+    /// Whether one window limits all paths, and what is in flight on them fills it.
     #[inline]
-    pub fn has_room(&self) -> bool {
-        self.active.has_room()
-            && !self
-                .parked
-                .as_ref()
-                .is_some_and(|p| p.shared && self.is_full())
+    pub fn is_full(&self) -> bool {
+        self.parked
+            .as_ref()
+            .is_some_and(|parked| parked.shared && self.sum_is_full())
     }
 
-    /// Whether what is in flight on all paths fills the active path's window.
     #[cold]
-    fn is_full(&self) -> bool {
+    fn sum_is_full(&self) -> bool {
         let in_flight: u32 = self.iter().map(|path| path.pipe.in_flight()).sum();
         in_flight >= self.active.window.cwnd
     }

@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-use crate::tdtcp::TdDataAck;
+use crate::tdtcp::TdnOption;
 
 /// The flag bits of a TCP header, with the values that they have on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,10 +134,8 @@ pub struct Segment {
     pub window_scale: Option<u8>,
     /// Options of a SYN: SACK permitted.
     pub sack_permitted: bool,
-    /// Options of a SYN: the number of TDNs (TD_CAPABLE of TDTCP), if offered or agreed on.
-    pub td_capable: Option<u8>,
-    /// Which TDNs carry it (TD_DATA_ACK of TDTCP), if the option is present.
-    pub td_data_ack: Option<TdDataAck>,
+    /// TDTCP's option, if it is present.
+    pub tdn: Option<TdnOption>,
     /// Timestamp value and echo reply (RFC 7323), if the option is present.
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks; a first block at or below `ack` is a DSACK (RFC 2883).
@@ -157,9 +155,8 @@ impl Segment {
             0
         };
         options += 4 * (u32::from(self.mss != 0) + u32::from(self.window_scale.is_some()));
-        options += 4 * u32::from(self.td_capable.is_some());
-        if self.td_data_ack.is_some() {
-            options += TdDataAck::LEN;
+        if let Some(tdn) = &self.tdn {
+            options += tdn.wire_len();
         }
         if !self.sack.is_empty() {
             options += 4 + 8 * self.sack.as_slice().len() as u32;
@@ -201,10 +198,10 @@ impl fmt::Display for Segment {
         if let Some(shift) = self.window_scale {
             options.push(format!("wscale {shift}"));
         }
-        if let Some(tdns) = self.td_capable {
+        if let Some(TdnOption::Capable(tdns)) = self.tdn {
             options.push(format!("tdns {tdns}"));
         }
-        if let Some(tdns) = self.td_data_ack {
+        if let Some(TdnOption::DataAck(tdns)) = self.tdn {
             let names = [("data", tdns.data), ("ack", tdns.ack)];
             let names = names.map(|(name, tdn)| tdn.map(|tdn| format!("{name} {tdn}")));
             let names: Vec<String> = names.into_iter().flatten().collect();
@@ -225,6 +222,7 @@ impl fmt::Display for Segment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tdtcp::TdDataAck;
 
     #[test]
     fn segments_are_printed_as_tcpdump_does() {
@@ -253,12 +251,12 @@ mod tests {
             data.to_string(),
             "Flags [P.], seq 4294967295:2, ack 10, win 0, length 3"
         );
-        data.td_data_ack = Some(TdDataAck {
+        data.tdn = Some(TdnOption::DataAck(TdDataAck {
             data: Some(1),
             ack: Some(0),
-        });
+        }));
         assert!(data.to_string().contains("options [tdn data 1 ack 0], "));
-        data.td_data_ack = None;
+        data.tdn = None;
         data.sack.push(20, 30);
         data.sack.push(40, 50);
         assert!(

@@ -46,9 +46,27 @@ pub struct TdDataAck {
     pub ack: Option<PathId>,
 }
 
-impl TdDataAck {
-    /// Its length on the wire in bytes (figure 5c prints 16 and draws 8).
-    pub const LEN: u32 = 8;
+/// Length of TD_DATA_ACK on the wire in bytes (figure 5c prints 16 and draws 8).
+const DATA_ACK_BYTES: u32 = 8;
+
+/// TDTCP's option, of which a segment has one at most (figures 5b and 5c).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TdnOption {
+    /// TD_CAPABLE, on a SYN: the number of TDNs that is offered or agreed on.
+    Capable(u8),
+    /// TD_DATA_ACK, on all others.
+    DataAck(TdDataAck),
+}
+
+impl TdnOption {
+    /// Its length on the wire in bytes.
+    #[must_use]
+    pub const fn wire_len(&self) -> u32 {
+        match self {
+            TdnOption::Capable(_) => 4,
+            TdnOption::DataAck(_) => DATA_ACK_BYTES,
+        }
+    }
 }
 
 impl<C: CongestionControl> Connection<C> {
@@ -71,15 +89,21 @@ impl<C: CongestionControl> Connection<C> {
         self.tdtcp.is_some_and(|tdtcp| tdtcp.options)
     }
 
+    /// What a SYN says of TDNs.
+    pub(crate) fn offered_tdns(&self) -> Option<TdnOption> {
+        let offered = self.tdtcp.filter(|tdtcp| tdtcp.options);
+        offered.map(|tdtcp| TdnOption::Capable(tdtcp.tdns))
+    }
+
     /// The other end's SYN is here: both have to name the same number of TDNs, and TDTCP needs SACK. If not, this is plain TCP.
     #[cold]
     pub(crate) fn agree_on_tdns(&mut self, syn: &Segment) {
         let Some(tdtcp) = self.tdtcp else { return };
-        if !self.snd.sack || tdtcp.options && syn.td_capable != Some(tdtcp.tdns) {
+        if !self.snd.sack || tdtcp.options && syn.tdn != self.offered_tdns() {
             self.tdtcp = None;
             self.paths.forget_parked();
         } else if tdtcp.options {
-            self.snd.mss -= TdDataAck::LEN;
+            self.snd.mss -= DATA_ACK_BYTES;
         }
     }
 
@@ -89,9 +113,9 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         let tdn = Some(self.paths.active.id);
-        out.td_data_ack = Some(TdDataAck {
+        out.tdn = Some(TdnOption::DataAck(TdDataAck {
             data: tdn.filter(|_| out.len > 0),
             ack: tdn,
-        });
+        }));
     }
 }

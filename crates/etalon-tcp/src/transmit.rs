@@ -31,7 +31,7 @@ impl<C: CongestionControl> Connection<C> {
         }
         self.clock.advance(now);
         let sends = self.next_segment(out);
-        if self.tdtcp.is_some() && sends {
+        if sends && self.tdtcp.is_some() {
             self.write_tdns(out);
         }
         self.stats.segments_sent += u64::from(sends);
@@ -139,7 +139,7 @@ impl<C: CongestionControl> Connection<C> {
         }
         out.ect = self.rcv.dctcp && self.snd.ecn;
         (out.mss, out.window_scale, out.sack_permitted) = (0, None, false);
-        (out.td_capable, out.td_data_ack) = (None, None);
+        out.tdn = None;
         out.timestamps = if self.snd.timestamps {
             Some((self.clock.timestamp(), self.snd.ts_recent))
         } else {
@@ -297,8 +297,9 @@ impl<C: CongestionControl> Connection<C> {
     /// The next lost segment, if the window lets it out.
     fn next_retransmission(&mut self, out: &mut Segment) -> bool {
         if !self.snd.board.has_lost()
-            || !self.paths.has_room()
+            || !self.paths.active.has_room()
             || (self.paced && self.pacing_blocks())
+            || self.paths.is_full()
             || self.queue_full(true)
         {
             return false;
@@ -340,13 +341,13 @@ impl<C: CongestionControl> Connection<C> {
 
     #[inline(always)]
     fn next_new(&mut self, out: &mut Segment) -> bool {
-        if !self.snd.has_unsent() || !self.paths.has_room() {
+        if !self.snd.has_unsent() || !self.paths.active.has_room() {
             return false;
         }
         let Some(len) = self.next_len() else {
             return false;
         };
-        if (self.paced && self.pacing_blocks()) || self.queue_full(false) {
+        if (self.paced && self.pacing_blocks()) || self.paths.is_full() || self.queue_full(false) {
             return false;
         }
         self.send_new(len, out);

@@ -3,7 +3,7 @@ mod common;
 
 use common::{Fate, Logged, MS, Pair, SECOND, US};
 use etalon_tcp::cc::Any;
-use etalon_tcp::{Config, Connection, Flags, Segment, TdDataAck, Tdtcp};
+use etalon_tcp::{Config, Connection, Flags, Segment, TdDataAck, TdnOption, Tdtcp};
 use proptest::prelude::*;
 
 const MSS: u32 = 8948;
@@ -43,6 +43,20 @@ fn pair_of<F: FnMut(u64, bool, &Segment) -> Fate>(
     pair
 }
 
+fn offered(segment: &Segment) -> Option<u8> {
+    match segment.tdn {
+        Some(TdnOption::Capable(tdns)) => Some(tdns),
+        _ => None,
+    }
+}
+
+fn tag_of(segment: &Segment) -> Option<TdDataAck> {
+    match segment.tdn {
+        Some(TdnOption::DataAck(tag)) => Some(tag),
+        _ => None,
+    }
+}
+
 fn deliver(_: u64, _: bool, _: &Segment) -> Fate {
     Fate::Deliver
 }
@@ -80,7 +94,7 @@ fn two_ends_that_agree_tag_all_segments_but_the_first() {
     let (mut on_two, mut acks_by_one) = (0, 0);
     for logged in &pair.log {
         let Segment { flags, len, .. } = logged.segment;
-        let (offer, tag) = (logged.segment.td_capable, logged.segment.td_data_ack);
+        let (offer, tag) = (offered(&logged.segment), tag_of(&logged.segment));
         if flags.contains(Flags::SYN) {
             assert_eq!((offer, tag), (Some(3), None));
             continue;
@@ -122,9 +136,8 @@ fn ends_that_do_not_agree_are_plain_tcp() {
                 (None, 1, MSS)
             );
         }
-        let tags = |s: &Segment| {
-            s.td_data_ack.is_some() || s.flags.contains(Flags::ACK) && s.td_capable.is_some()
-        };
+        let tags =
+            |s: &Segment| tag_of(s).is_some() || s.flags.contains(Flags::ACK) && s.tdn.is_some();
         assert!(!pair.log.iter().any(|logged| tags(&logged.segment)));
     }
 }
@@ -143,7 +156,7 @@ fn without_options_each_end_decides_alone() {
     });
     assert!(pair.client.paths().all(|path| path.delivered() > 10));
     assert_eq!((pair.client.mss(), pair.server.paths().count()), (MSS, 1));
-    let tags = |s: &Segment| s.td_data_ack.is_some() || s.td_capable.is_some();
+    let tags = |s: &Segment| s.tdn.is_some();
     assert!(!pair.log.iter().any(|logged| tags(&logged.segment)));
 }
 
@@ -194,8 +207,8 @@ fn a_connection_that_is_downgraded_stays_on_its_path() {
     });
     let (mine, others): (Vec<&Logged>, Vec<_>) = pair.log[from..].iter().partition(|l| l.to_server);
     assert!(mine.len() > 20 && others.len() > 20);
-    assert!(mine.iter().all(|l| l.segment.td_data_ack.is_none()));
-    assert!(others.iter().all(|l| l.segment.td_data_ack.is_some()));
+    assert!(mine.iter().all(|l| l.segment.tdn.is_none()));
+    assert!(others.iter().all(|l| l.segment.tdn.is_some()));
 }
 
 #[test]
@@ -270,22 +283,22 @@ proptest! {
         let mut pair = pair_of(end(false, 2, |_| ()), end(true, 2, |_| ()), deliver);
         let mut client = end(false, 2, |_| ());
         let syn = client.poll_transmit(0).expect("SYN");
-        pair.server.on_segment(0, &Segment { td_capable: offers[0], ..syn }, false);
+        pair.server.on_segment(0, &Segment { tdn: offers[0].map(TdnOption::Capable), ..syn }, false);
         let reply = pair.server.poll_transmit(0).expect("SYN-ACK");
-        client.on_segment(MS, &Segment { td_capable: offers[1], ..reply }, false);
+        client.on_segment(MS, &Segment { tdn: offers[1].map(TdnOption::Capable), ..reply }, false);
         client.write_forever();
         let mut now = MS;
         for tag in tags {
             now += MS;
             while let Some(segment) = client.poll_transmit(now) {
                 client.departed(u32::from(segment.len));
-                let td_data_ack = tag.map(|(data, ack)| TdDataAck { data, ack });
-                pair.server.on_segment(now, &Segment { td_data_ack, ..segment }, false);
+                let tdn = tag.map(|(data, ack)| TdnOption::DataAck(TdDataAck { data, ack }));
+                pair.server.on_segment(now, &Segment { tdn, ..segment }, false);
             }
             client.on_tdn(now, (now / MS % 2) as u8);
             while let Some(segment) = pair.server.poll_transmit(now) {
-                let td_data_ack = tag.map(|(data, ack)| TdDataAck { data, ack });
-                client.on_segment(now, &Segment { td_data_ack, ..segment }, false);
+                let tdn = tag.map(|(data, ack)| TdnOption::DataAck(TdDataAck { data, ack }));
+                client.on_segment(now, &Segment { tdn, ..segment }, false);
             }
         }
         prop_assert!(client.bytes_acked() > 0);
