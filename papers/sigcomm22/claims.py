@@ -146,7 +146,7 @@ def mptcp_optical_slope(results: Results) -> float:
 
 def _optical_slope(results: Results, x: str) -> float:
     plan = results.run("bw-lat", x).plan
-    circuit = plan.resolve()["network"]["rdcn"]["circuit"]["rate_bps"] / 8e6 / 16  # bytes a us
+    circuit = plan.resolve()["network"]["rdcn"]["circuits"][0]["rate_bps"] / 8e6 / 16  # bytes a us
     return _slope(results, x, [OPTICAL]) / float(circuit)
 
 

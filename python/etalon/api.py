@@ -32,16 +32,18 @@ _KINDS: dict[str, type[Workload]] = {**WORKLOADS, "program": Program}
 def network(
     racks: int = 3,
     hosts: int = 16,
-    packet: Link = ("10Gbps", "5us"),
+    packet: Link | None = ("10Gbps", "5us"),
     circuit: Link = ("80Gbps", "30us"),
     voq: int | Mapping[str, Any] = 16,
     **more: Any,
 ) -> Network:
-    """A reconfigurable data centre network. `packet` and `circuit` are rate and delay of a link.
+    """A reconfigurable data centre network. `packet` and `circuit` are rate and delay of a link; without `packet` there are
+    circuits only.
 
     >>> network(racks=3, voq={"packets": 16, "resize": {"packets": 50, "before": "600us"}}, ece={"before": "150us"})
     """
-    given = {"racks": racks, "hosts": hosts, "packet": packet, "circuit": circuit, "voq": voq}
+    given: dict[str, Any] = {"racks": racks, "hosts": hosts, "circuit": circuit, "voq": voq}
+    given |= {"circuits_only": True} if packet is None else {"packet": packet}
     return build(Network, given | more, under="network")
 
 

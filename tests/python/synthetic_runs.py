@@ -28,7 +28,7 @@ def resolved(voq: int = 16, racks: int = 3, cc: str = "cubic", flows: int = 16) 
         "network": {
             "rdcn": {
                 "packet": {"rate_bps": 10_000_000_000},
-                "circuit": {"rate_bps": 80_000_000_000, "delay_ns": 30_000},
+                "circuits": [{"rate_bps": 80_000_000_000, "delay_ns": 30_000}],
                 "voq": {"packets": voq, "resize": None, "pairs": []},
             }
         },

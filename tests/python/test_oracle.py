@@ -98,7 +98,7 @@ def hold_pairs(run: Run, trace: recompute.Trace) -> None:
 
 def hold_latency(run: Run, trace: recompute.Trace, pair: recompute.Pair) -> None:
     """Percentiles come from bins narrower than 0.4 %."""
-    for plane in (None, *recompute.PLANES):
+    for plane in (None, *trace.planes):
         times = recompute.latencies(trace, pair, plane)
         for percentile in (50, 99):
             found = run.latency(percentile, plane, pair)

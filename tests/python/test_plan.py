@@ -96,7 +96,8 @@ def test_a_plan_that_says_next_to_nothing_is_the_network_of_nsdi20() -> None:
             "internal_queue": 3,
             "hold_queue": 5,
         },
-        "circuit": {"rate_bps": 80_000_000_000, "delay_ns": 30_000},
+        "night": "own",
+        "circuits": [{"rate_bps": 80_000_000_000, "delay_ns": 30_000}],
         "voq": {"packets": 16, "resize": None, "pairs": []},
         "marking": None,
         "ece_in_advance_ns": None,
@@ -130,9 +131,43 @@ def test_fixed_circuits_become_sources_by_destination() -> None:
     net = et.network(racks=3)
     week = et.fixed(net, [[(0, 1), (1, 2)], {"circuits": [(2, 0)], "day": "90us", "night": 0}])
     assert week.expand(net) == [
-        {"sources": [-1, 0, 1], "day_ns": 180_000, "night_ns": 20_000},
-        {"sources": [2, -1, -1], "day_ns": 90_000, "night_ns": 0},
+        {"sources": [-1, 0, 1], "day_ns": 180_000, "night_ns": 20_000, "plane": 1},
+        {"sources": [2, -1, -1], "day_ns": 90_000, "night_ns": 0, "plane": 1},
     ]
+
+
+def test_circuits_of_another_rate_or_delay_are_of_another_plane() -> None:
+    net = et.network(racks=3)
+    both = [(0, 1), (1, 0)]
+    week = et.fixed(
+        net,
+        [
+            {"repeat": 2},
+            {"circuits": both, "rate": "40Gbps", "repeat": 3},
+            {"circuits": both},
+            {"circuits": both, "rate": "40Gbps", "delay": "5us"},
+            {"circuits": both, "delay": "30us", "rate": "80Gbps"},  # as those of the network
+        ],
+    )
+    assert [c["plane"] for c in week.expand(net)] == [1, 1, 1, 1, 1, 2, 3, 2]
+    plan = et.experiment(net, week, et.bulk(0, 1))
+    assert plan.resolve()["network"]["rdcn"]["circuits"] == [
+        {"rate_bps": 40_000_000_000, "delay_ns": 30_000},
+        {"rate_bps": 80_000_000_000, "delay_ns": 30_000},
+        {"rate_bps": 40_000_000_000, "delay_ns": 5_000},
+    ]
+
+
+def test_without_circuits_the_kind_of_the_network_is_there() -> None:
+    net = et.network(racks=3)
+    plan = et.experiment(net, et.fixed(net, [{}]), et.bulk(0, 1))
+    assert len(plan.resolve()["network"]["rdcn"]["circuits"]) == 1
+
+
+def test_a_network_may_have_circuits_only() -> None:
+    net = et.network(racks=2, packet=None)
+    plan = et.experiment(net, et.bulk(0, 1))
+    assert plan.resolve()["network"]["rdcn"]["packet"] is None
 
 
 def test_without_circuits_there_is_no_week() -> None:

@@ -109,6 +109,39 @@ def week(*circuits: list[int]) -> dict[str, Any]:
             'network.notify.before: "201us" must not be longer than the shortest configuration of the schedule, '
             "which is 200us with its night",
         ),
+        (
+            {"network.circuits_only": True, "network.packet": {"rate": "1Gbps"}},
+            "network.packet: there is no packet network, as network.circuits_only says; leave it out",
+        ),
+        (
+            {"network.circuits_only": True, "schedule": week([0, 1], [1, 2])},
+            "network.circuits_only: racks 0 and 1 need a circuit from 1 to 0, as there is no packet network; "
+            "the schedule has none",
+        ),
+        (
+            {"network.circuits_only": True, "schedule": {"kind": "none"}},
+            "network.circuits_only: racks 0 and 1 need a circuit from 0 to 1, as there is no packet network; "
+            "the schedule has none",
+        ),
+        (
+            {"schedule": {"kind": "fixed", "configurations": [{"rate": "1Gbps"}]}},
+            "schedule.configurations.0.rate: a day without circuits has none",
+        ),
+        (
+            {
+                "schedule": {
+                    "kind": "fixed",
+                    "configurations": [
+                        {"circuits": [[0, 1]], "rate": f"{n + 1}Gbps"} for n in range(16)
+                    ],
+                }
+            },
+            "schedule.configurations: circuits are of 16 different rates and delays; at most 15 kinds are run",
+        ),
+        (
+            {"network.night": "none"},
+            'network.night: "none" must be one of "own", "all"; did you mean "own"?',
+        ),
         ({"network.notify": {"lost": 1.5}}, "network.notify.lost: 1.5 must be at most 1.0"),
         # Matchings
         (

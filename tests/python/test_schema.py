@@ -69,10 +69,33 @@ host = "r0h0"
 command = "echo"
 """
 
+SEVERAL_KINDS = """
+duration = "100ms"
+
+[network]
+night = "all"
+
+[schedule]
+kind = "fixed"
+
+[[schedule.configurations]]
+circuits = [[0, 1], [1, 0]]
+rate = "40Gbps"
+repeat = 3
+
+[[schedule.configurations]]
+circuits = [[0, 1], [1, 0]]
+
+[[bulk]]
+from = 0
+to = 1
+"""
+
 
 def resolved() -> Iterator[tuple[str, dict[str, Any]]]:
     for path in PLANS:
         yield path.stem, Plan.load(path).resolve()
+    yield "several kinds of circuits", Plan.from_dict(tomllib.loads(SEVERAL_KINDS)).resolve()
     yield "every key", Plan.from_dict(tomllib.loads(EVERY_KEY)).resolve()
     yield "dumbbell", et.experiment(et.dumbbell(), et.bulk(0, 1)).resolve()
 

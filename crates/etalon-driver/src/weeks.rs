@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use etalon_events::Event;
 use etalon_schedule::{ComputedWeek, Demand};
-use etalon_switch::{Configuration, Matching, Pair, Schedule};
+use etalon_switch::{Configuration, Matching, Pair, Plane, Schedule};
 
 /// Says a week: its demand, its days with their circuits, and that it is computed.
 pub fn tell_week(computed: &ComputedWeek, mut say: impl FnMut(Event)) {
@@ -90,6 +90,7 @@ impl WeekReader {
                         matching: Matching::new(day.sources).ok()?,
                         day: length,
                         night,
+                        plane: Plane::CIRCUIT,
                     })
                 };
                 let days: Option<Vec<_>> = self.days.drain(..).map(configuration).collect();
@@ -122,6 +123,7 @@ mod tests {
             matching: Matching::new(sources.to_vec()).unwrap(),
             day: Span(day),
             night: Span(1 << 33),
+            plane: Plane::CIRCUIT,
         };
         ComputedWeek {
             time: Time(77),

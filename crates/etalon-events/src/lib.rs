@@ -24,9 +24,9 @@ mod recovery_state;
 
 pub use counter::Counter;
 pub use digest::Digest;
-pub use etalon_scenario::{HostId, Pair};
+pub use etalon_scenario::{HostId, Pair, Plane};
 pub use event::{Event, Source};
-pub use network::{DropReason, Plane, QueueId};
+pub use network::{DropReason, QueueId};
 pub use packet::Packet;
 pub use probe::{Listener, Probe};
 pub use record::{DATA_MAX, RECORD_BYTES, Record, RecordError};

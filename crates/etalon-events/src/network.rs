@@ -3,24 +3,6 @@
 use crate::Pair;
 use crate::place::numbered;
 
-/// One of the networks between racks, by number; the network's description says how many there are and what they are called.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Plane(pub u8);
-
-impl Plane {
-    /// The packet network, where there is one network or the hybrid of two.
-    pub const PACKET: Plane = Plane(0);
-    /// The circuit network of the hybrid.
-    pub const CIRCUIT: Plane = Plane(1);
-
-    /// Its place in a list of planes.
-    #[must_use]
-    #[inline]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
 /// A queue: which one of which switch. The hybrid switch has a [VOQ](QueueId::voq) at each ToR for each rack, a chain has
 /// one switch with a queue for each stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -227,7 +227,7 @@ mod tests {
             &json!({"rdcn": {
                 "packet": {"rate_bps": 10_000_000_000u64, "up_delay_ns": 5000, "down_delay_ns": 5000,
                     "internal_queue": 1, "hold_queue": 1},
-                "circuit": {"rate_bps": 80_000_000_000u64, "delay_ns": 30_000},
+                "circuits": [{"rate_bps": 80_000_000_000u64, "delay_ns": 30_000}],
                 "voq": {"packets": 4, "resize": {"packets": 8, "in_advance_ns": 20_000}},
                 "marking": {"threshold": 2, "threshold_big": 4},
                 "ece_in_advance_ns": 20_000, "ack_bypass_ns": bypass,

@@ -51,7 +51,7 @@ impl Computed {
 
 #[cfg(test)]
 mod tests {
-    use etalon_switch::{Configuration, Matching};
+    use etalon_switch::{Configuration, Matching, Plane};
     use etalon_units::Span;
 
     use super::*;
@@ -62,6 +62,7 @@ mod tests {
             matching: Matching::new(source_of).unwrap(),
             day: Span(180),
             night: Span(20),
+            plane: Plane::CIRCUIT,
         };
         let busy = Schedule::new(vec![day(vec![None, Some(0)]), day(vec![Some(1), None])]).unwrap();
         let idle = Schedule::new(vec![day(vec![None, None])]).unwrap();

@@ -25,9 +25,9 @@ pub(crate) struct PairMetrics {
     pub(crate) voq_sum: u64,
     pub(crate) days: u64,
     pub(crate) voq_at_day_start: u64,
-    /// Measured time in which there was a circuit.
-    pub(crate) up: Span,
-    up_since: Option<Time>,
+    /// By plane: measured time in which there was a circuit.
+    pub(crate) up: Box<[Span]>,
+    up_since: Option<(Plane, Time)>,
     /// By plane.
     pub(crate) services: Box<[Service]>,
     voq: u32,
@@ -40,7 +40,8 @@ pub(crate) struct PairMetrics {
 impl PairMetrics {
     /// Of a pair that nothing has been heard of: a plane that serves pairs outside of their days does so since `now`.
     fn new(planes: &[PlaneFacts], now: Time) -> PairMetrics {
-        let service = |plane: &PlaneFacts| Service::new((!plane.in_days).then_some(now));
+        let service =
+            |plane: &PlaneFacts| Service::new(plane.serves_outside_of_days().then_some(now));
         PairMetrics {
             latency: Histogram::new(planes.len()),
             dropped: [0; DropReason::ALL.len()],
@@ -50,7 +51,7 @@ impl PairMetrics {
             voq_sum: 0,
             days: 0,
             voq_at_day_start: 0,
-            up: Span::ZERO,
+            up: planes.iter().map(|_| Span::ZERO).collect(),
             up_since: None,
             services: planes.iter().map(service).collect(),
             voq: 0,
@@ -99,8 +100,8 @@ impl PairMetrics {
 
     /// The circuit goes down, or is no longer looked at.
     fn circuit_down(&mut self, now: Time, measured_from: Time) {
-        if let Some(since) = self.up_since.take() {
-            self.up += now.saturating_since(since.max(measured_from));
+        if let Some((plane, since)) = self.up_since.take() {
+            self.up[plane.index()] += now.saturating_since(since.max(measured_from));
         }
     }
 }
@@ -424,7 +425,7 @@ impl Metrics {
         if up {
             p.days += 1;
             p.voq_at_day_start += u64::from(p.voq);
-            p.up_since = Some(now);
+            p.up_since = Some((plane, now));
         } else {
             p.circuit_down(now, from);
         }

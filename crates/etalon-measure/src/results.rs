@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use etalon_events::{DropReason, Pair};
+use etalon_events::{DropReason, Pair, Plane};
 use etalon_scenario::{Flow, PlaneFacts, Scenario};
 use etalon_units::{Span, Time};
 
@@ -41,7 +41,17 @@ fn by_plane<'a>(
     let one = move |(index, plane): (usize, &PlaneFacts)| {
         (format!("{}_{what}", plane.name).into(), column(index))
     };
-    planes.iter().enumerate().map(one)
+    let there = planes
+        .iter()
+        .enumerate()
+        .filter(|(_, plane)| plane.exists());
+    there.map(one)
+}
+
+/// What the planes that there are are called.
+fn names(planes: &[PlaneFacts]) -> Vec<&'static str> {
+    let there = planes.iter().filter(|plane| plane.exists());
+    there.map(|plane| plane.name).collect()
 }
 
 /// Facts about the run as a whole.
@@ -61,7 +71,7 @@ pub struct Meta {
     pub sequence_runs: usize,
     /// Largest number of packets that were in flight together.
     pub peak_in_network: usize,
-    /// Names of the network's planes, by number.
+    /// Names of the network's planes, in order.
     pub planes: Vec<&'static str>,
     /// Schedules that were computed from demand; none if they were not.
     pub computed: Option<Computed>,
@@ -164,7 +174,7 @@ pub fn collect(outcome: &Outcome<'_>) -> Results {
             partial: outcome.partial,
             sequence_runs: metrics.runs.count(),
             peak_in_network: outcome.peak_in_network,
-            planes: metrics.planes().iter().map(|plane| plane.name).collect(),
+            planes: names(metrics.planes()),
             computed: metrics.computed.clone(),
         },
         flows: flows(outcome),
@@ -273,11 +283,43 @@ struct PairRow<'a> {
     warmed_up: bool,
 }
 
-/// What utilisation is measured over by NSDI'20: the time between packets, and the share of it that the pair's days have.
-#[derive(Clone, Copy)]
+/// What utilisation is measured over by NSDI'20: the time between packets, and the share of it that the pair's days have, by plane.
 struct Span20 {
     seconds: f64,
-    day_share: f64,
+    day_shares: Vec<f64>,
+}
+
+impl Span20 {
+    fn new(plan: &Scenario, metrics: &PairMetrics, pair: Pair, end: Time) -> Span20 {
+        if plan.control().is_some() {
+            // Weeks differ: what counts is when there were circuits, in all of the measured time.
+            let seconds = end.saturating_since(plan.begin()).as_secs_f64();
+            let up = metrics.up.iter();
+            let day_shares = up.map(|up| up.as_secs_f64() / seconds).collect();
+            return Span20 {
+                seconds,
+                day_shares,
+            };
+        }
+        let schedule = plan.first_week();
+        let planes = (0..metrics.up.len()).map(|plane| Plane(plane as u8));
+        let share = |plane| schedule.day_time(pair, plane).0 as f64 / schedule.week().0 as f64;
+        let first = metrics.first.unwrap_or(metrics.last);
+        Span20 {
+            seconds: metrics.last.saturating_since(first).as_secs_f64(),
+            day_shares: planes.map(share).collect(),
+        }
+    }
+
+    /// The time in which a plane serves the pair, in seconds.
+    fn of_plane(&self, plane: usize, facts: &PlaneFacts) -> f64 {
+        let share = if facts.in_days {
+            self.day_shares[plane]
+        } else {
+            1.0 - self.day_shares.iter().sum::<f64>()
+        };
+        self.seconds * share
+    }
 }
 
 impl PairRow<'_> {
@@ -301,14 +343,9 @@ impl PairRow<'_> {
 
     /// The same by the definition of NSDI'20.
     fn utilization_nsdi20(&self, plane: usize, facts: &PlaneFacts) -> f64 {
-        let Span20 { seconds, day_share } = self.nsdi20;
-        let days = if facts.in_days {
-            day_share
-        } else {
-            1.0 - day_share
-        };
         let rate = facts.rate(self.pair).0 as f64;
-        share(self.payload[plane], seconds * days * rate / 8.0)
+        let seconds = self.nsdi20.of_plane(plane, facts);
+        share(self.payload[plane], seconds * rate / 8.0)
     }
 }
 
@@ -328,30 +365,17 @@ fn pair_rows<'a>(
     metrics: &'a Metrics,
     end: Time,
 ) -> Vec<PairRow<'a>> {
-    let schedule = plan.first_week();
     let by_pair = payload.chunks(metrics.planes().len());
     let row = |(pair, payload): (Pair, &'a [u64])| {
         let metrics = metrics.pair(pair)?;
         if payload.iter().chain(&metrics.dropped).all(|&n| n == 0) {
             return None;
         }
-        let nsdi20 = if plan.control().is_some() {
-            // Weeks differ: what counts is when there were circuits, in all of the measured time.
-            let seconds = end.saturating_since(plan.begin()).as_secs_f64();
-            let day_share = metrics.up.as_secs_f64() / seconds;
-            Span20 { seconds, day_share }
-        } else {
-            let first = metrics.first.unwrap_or(metrics.last);
-            Span20 {
-                seconds: metrics.last.saturating_since(first).as_secs_f64(),
-                day_share: schedule.day_time(pair).0 as f64 / schedule.week().0 as f64,
-            }
-        };
         Some(PairRow {
             pair,
             metrics,
             payload,
-            nsdi20,
+            nsdi20: Span20::new(plan, metrics, pair, end),
             warmed_up: plan.begin() > Time::ZERO,
         })
     };

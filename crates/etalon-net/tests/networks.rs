@@ -2,8 +2,8 @@
 
 use etalon_net::{Arrival, Chain, HostId, Hybrid, Network, Packet, Stage};
 use etalon_switch::{
-    CircuitNetwork, Configuration, Departure, DropReason, Event, Matching, PacketNetwork, Pair,
-    Plane, Probe, Rdcn, Schedule, Sink, Switch, VoqConfig,
+    CircuitNetwork, Configuration, Departure, DropReason, Event, Matching, Night, PacketNetwork,
+    Pair, Plane, Probe, Rdcn, Schedule, Sink, Switch, VoqConfig,
 };
 use etalon_units::{Rate, Serializer, Span, Time};
 
@@ -203,17 +203,18 @@ fn a_chain_knows_before_when_nothing_leaves_it() {
 fn acknowledgements_go_around_the_switch_and_are_told_of_circuits() {
     let switch = || {
         let config = Rdcn {
-            packet: PacketNetwork {
+            packet: Some(PacketNetwork {
                 rate: Rate(8_000_000_000),
                 up_delay: Span(1000),
                 down_delay: Span(1000),
                 internal_queue: 3,
                 hold_queue: 5,
-            },
-            circuit: CircuitNetwork {
+            }),
+            night: Night::Own,
+            circuits: vec![CircuitNetwork {
                 rate: Rate(80_000_000_000),
                 delay: Span(1000),
-            },
+            }],
             voq: VoqConfig {
                 packets: 16,
                 resize: None,
@@ -229,6 +230,7 @@ fn acknowledgements_go_around_the_switch_and_are_told_of_circuits() {
             matching: Matching::new(vec![None, source]).unwrap(),
             day: Span(100_000),
             night: Span::ZERO,
+            plane: Plane::CIRCUIT,
         };
         let schedule = Schedule::new(vec![week(Some(0)), week(None)]).unwrap();
         Switch::new(&config, &schedule, Time::ZERO).unwrap()

@@ -2,8 +2,8 @@
 
 use etalon_net::{Advanced, Arrival, Edge, Environment, Hosts, Hybrid, Net, Part};
 use etalon_switch::{
-    CircuitNetwork, Configuration, Departure, DropReason, Event, Matching, Notify, PacketNetwork,
-    Pair, Plane, Probe, Rdcn, Schedule, Switch, VoqConfig,
+    CircuitNetwork, Configuration, Departure, DropReason, Event, Matching, Night, Notify,
+    PacketNetwork, Pair, Plane, Probe, Rdcn, Schedule, Switch, VoqConfig,
 };
 use etalon_units::{Rate, Span, Time};
 
@@ -56,17 +56,18 @@ fn net(notify: Option<Notify>) -> Net<(), Hybrid<()>> {
         downlink_queue: None,
     };
     let rdcn = Rdcn {
-        packet: PacketNetwork {
+        packet: Some(PacketNetwork {
             rate: RATE,
             up_delay: Span(50),
             down_delay: Span(50),
             internal_queue: 3,
             hold_queue: 3,
-        },
-        circuit: CircuitNetwork {
+        }),
+        night: Night::Own,
+        circuits: vec![CircuitNetwork {
             rate: RATE,
             delay: Span(20),
-        },
+        }],
         voq: VoqConfig {
             packets: 16,
             resize: None,
@@ -81,6 +82,7 @@ fn net(notify: Option<Notify>) -> Net<(), Hybrid<()>> {
         matching: Matching::new(sources.to_vec()).unwrap(),
         day: Span(1000),
         night: Span(100),
+        plane: Plane::CIRCUIT,
     };
     let week = Schedule::new(vec![day([None, None]), day([None, Some(0)])]).unwrap();
     let network = Hybrid::new(Switch::new(&rdcn, &week, Time::ZERO).unwrap(), None);

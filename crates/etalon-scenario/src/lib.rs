@@ -23,6 +23,7 @@ mod measure;
 mod network;
 mod notify;
 mod pair;
+mod plane;
 mod planes;
 mod program;
 mod rdcn;
@@ -44,9 +45,12 @@ pub use measure::{MOST_FOLLOWED, Measure};
 pub use network::*;
 pub use notify::Notify;
 pub use pair::Pair;
+pub use plane::Plane;
 pub use planes::PlaneFacts;
 pub use program::Program;
-pub use rdcn::{CircuitNetwork, Marking, PacketNetwork, PairVoq, Rdcn, Resize, VoqConfig};
+pub use rdcn::{
+    CircuitNetwork, MOST_CIRCUITS, Marking, Night, PacketNetwork, PairVoq, Rdcn, Resize, VoqConfig,
+};
 pub use rdcn_error::ConfigError;
 pub use scenario::Scenario;
 #[cfg(feature = "schema")]

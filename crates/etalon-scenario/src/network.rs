@@ -17,7 +17,7 @@ pub use dumbbell::{Dumbbell, Stage};
 macro_rules! network_kinds {
     ($then:ident) => {
         $then! {
-            /// A reconfigurable network: packet network and circuit network.
+            /// A reconfigurable network: a packet network, or none, and circuits.
             Rdcn,
             /// Two groups of hosts and a chain of queues between them.
             Dumbbell,

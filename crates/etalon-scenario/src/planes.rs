@@ -7,7 +7,7 @@ use crate::Pair;
 /// What results say of a plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlaneFacts {
-    /// What it is called: columns and rows of results have their names from it.
+    /// What it is called: columns and rows of results have their names from it. Empty where a network has no plane of this number.
     pub name: &'static str,
     /// The rate at which it can serve a rack pair: one from a lower rack to a higher one, and, as in a dumbbell the way back may
     /// differ, one from a higher to a lower.
@@ -19,6 +19,18 @@ pub struct PlaneFacts {
 }
 
 impl PlaneFacts {
+    /// The network has this plane.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        !self.name.is_empty()
+    }
+
+    /// It serves pairs that have no circuit.
+    #[must_use]
+    pub fn serves_outside_of_days(&self) -> bool {
+        self.exists() && !self.in_days
+    }
+
     /// The rate at which it can serve this rack pair.
     #[must_use]
     pub fn rate(&self, pair: Pair) -> Rate {

@@ -1,25 +1,48 @@
 //! A reconfigurable network: what its switch is built from.
 
-use alloc::vec;
 use alloc::vec::Vec;
+use core::iter;
 
 use etalon_units::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::{Hosts, NetworkKind, Notify, Pair, PlaneFacts, ScenarioError};
 
-/// The names of the planes of a reconfigurable network, by number.
-pub const PLANES: [&str; 2] = ["packet", "circuit"];
+/// The names of the planes of a reconfigurable network, by number: the packet network, and kinds of circuits.
+pub(crate) const PLANES: [&str; 16] = [
+    "packet",
+    "circuit",
+    "circuit2",
+    "circuit3",
+    "circuit4",
+    "circuit5",
+    "circuit6",
+    "circuit7",
+    "circuit8",
+    "circuit9",
+    "circuit10",
+    "circuit11",
+    "circuit12",
+    "circuit13",
+    "circuit14",
+    "circuit15",
+];
+
+/// The most kinds of circuits of a network: the number of a plane has four bits in a record of what leaves.
+pub const MOST_CIRCUITS: usize = PLANES.len() - 1;
 
 /// A reconfigurable network, except its schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rdcn {
-    /// The packet network.
-    pub packet: PacketNetwork,
-    /// The circuit network.
-    pub circuit: CircuitNetwork,
+    /// The packet network, if there is one: plane 0.
+    pub packet: Option<PacketNetwork>,
+    /// In which nights the packet network is dark.
+    #[serde(default)]
+    pub night: Night,
+    /// The kinds of circuits, at least one: planes from 1 on. ToR switches have a port for each.
+    pub circuits: Vec<CircuitNetwork>,
     /// The VOQs of every rack pair.
     pub voq: VoqConfig,
     /// Marks CE above a threshold (DCTCP), if set.
@@ -57,7 +80,19 @@ pub struct PacketNetwork {
     pub hold_queue: u32,
 }
 
-/// The circuit network: a crossbar without queues.
+/// When the packet network does not serve a pair, beside the pair's days.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Night {
+    /// In the nights before the pair's own days.
+    #[default]
+    Own,
+    /// In all nights.
+    All,
+}
+
+/// A circuit network: a crossbar without queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -131,11 +166,13 @@ impl NetworkKind for Rdcn {
             behind: [Span::ZERO; 2],
             in_days,
         };
-        let [packet, circuit] = PLANES;
-        vec![
-            plane(packet, self.packet.rate, false),
-            plane(circuit, self.circuit.rate, true),
-        ]
+        let packet = match self.packet {
+            Some(packet) => plane(PLANES[0], packet.rate, false),
+            None => plane("", Rate(0), false),
+        };
+        let circuits = self.circuits.iter().zip(&PLANES[1..]);
+        let circuits = circuits.map(|(circuit, name)| plane(name, circuit.rate, true));
+        iter::once(packet).chain(circuits).collect()
     }
 
     fn has_voqs(&self) -> bool {

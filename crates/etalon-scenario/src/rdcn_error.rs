@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::{Pair, PairVoq, Rdcn};
+use crate::{MOST_CIRCUITS, Pair, PairVoq, Plane, Rdcn, Schedule};
 
 /// Why there is no such switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,16 @@ pub enum ConfigError {
     NoRate {
         /// Its name: `packet` or `circuit`.
         plane: &'static str,
+    },
+    /// No kind of circuits, or too many.
+    Circuits {
+        /// How many there are.
+        kinds: usize,
+    },
+    /// The schedule has a day with circuits of a plane that there is not.
+    NoSuchPlane {
+        /// The plane.
+        plane: Plane,
     },
     /// Internal queues without room for a packet.
     NoInternalQueue,
@@ -68,6 +78,15 @@ impl fmt::Display for ConfigError {
             ConfigError::NoRate { plane } => {
                 write!(f, "the rate of the {plane} network must be more than zero")
             }
+            ConfigError::Circuits { kinds } => write!(
+                f,
+                "a network has 1 to {MOST_CIRCUITS} kinds of circuits, not {kinds}"
+            ),
+            ConfigError::NoSuchPlane { plane } => write!(
+                f,
+                "the schedule has circuits of plane {}, which does not exist",
+                plane.0
+            ),
             ConfigError::NoInternalQueue => {
                 f.write_str("the internal queues of the packet network must hold at least 1 packet")
             }
@@ -106,12 +125,19 @@ impl Rdcn {
         if racks < 2 {
             return Err(ConfigError::TooFewRacks { racks });
         }
-        for (plane, rate) in [("packet", self.packet.rate), ("circuit", self.circuit.rate)] {
-            if rate.as_bps() == 0 {
-                return Err(ConfigError::NoRate { plane });
-            }
+        let kinds = self.circuits.len();
+        if kinds == 0 || kinds > MOST_CIRCUITS {
+            return Err(ConfigError::Circuits { kinds });
         }
-        if self.packet.internal_queue == 0 {
+        let packet = self.packet.iter().map(|packet| ("packet", packet.rate));
+        let circuits = self
+            .circuits
+            .iter()
+            .map(|circuit| ("circuit", circuit.rate));
+        if let Some((plane, _)) = packet.chain(circuits).find(|(_, rate)| rate.as_bps() == 0) {
+            return Err(ConfigError::NoRate { plane });
+        }
+        if self.packet.is_some_and(|packet| packet.internal_queue == 0) {
             return Err(ConfigError::NoInternalQueue);
         }
         let packets = self.voq.packets;
@@ -135,6 +161,22 @@ impl Rdcn {
         pairs.sort_unstable();
         match pairs.windows(2).find(|two| two[0] == two[1]) {
             Some(two) => Err(ConfigError::PairTwice { pair: two[0] }),
+            None => Ok(()),
+        }
+    }
+    /// Whether a network of `racks` racks can follow it.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if it has another number of racks, or planes that there are not.
+    pub fn check_week(&self, racks: u16, week: &Schedule) -> Result<(), ConfigError> {
+        let schedule = week.racks();
+        if schedule != racks {
+            return Err(ConfigError::RacksDiffer { racks, schedule });
+        }
+        let circuits = 1..=self.circuits.len();
+        let mut planes = week.configurations().iter().map(|c| c.plane);
+        match planes.find(|plane| !circuits.contains(&plane.index())) {
+            Some(plane) => Err(ConfigError::NoSuchPlane { plane }),
             None => Ok(()),
         }
     }

@@ -111,6 +111,10 @@ impl Scenario {
             schedule == racks,
             "the schedule is for {schedule} racks, the network has {racks}"
         );
+        if let Network::Rdcn(rdcn) = &self.network {
+            rdcn.check_week(racks, &weeks.first)
+                .map_err(ScenarioError::new)?;
+        }
         Ok(())
     }
 

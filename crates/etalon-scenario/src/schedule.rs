@@ -6,7 +6,7 @@ use core::fmt;
 use etalon_units::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::Pair;
+use crate::{Pair, Plane};
 
 /// Which rack's circuit ends at which rack: at most one circuit for each input and each output. In JSON for each destination
 /// rack its source, -1 for none.
@@ -99,6 +99,13 @@ pub struct Configuration {
     /// Length of the night that follows, zero or more.
     #[serde(rename = "night_ns")]
     pub night: Span,
+    /// The plane of the day's circuits.
+    #[serde(default = "first_circuits")]
+    pub plane: Plane,
+}
+
+const fn first_circuits() -> Plane {
+    Plane::CIRCUIT
 }
 
 /// A week: configurations that repeat until another schedule is adopted at a roll-over.
@@ -144,6 +151,7 @@ impl Schedule {
             matching: Matching::idle(racks),
             day,
             night: Span::ZERO,
+            plane: Plane::CIRCUIT,
         };
         Schedule {
             configurations: alloc::vec![configuration],
@@ -169,12 +177,12 @@ impl Schedule {
         self.configurations[0].matching.racks()
     }
 
-    /// How long `pair` has a circuit in each week.
+    /// How long `pair` has a circuit of this plane in each week.
     #[must_use]
-    pub fn day_time(&self, pair: Pair) -> Span {
+    pub fn day_time(&self, pair: Pair, plane: Plane) -> Span {
         self.configurations
             .iter()
-            .filter(|c| c.matching.source_of(pair.dst) == Some(pair.src))
+            .filter(|c| c.plane == plane && c.matching.source_of(pair.dst) == Some(pair.src))
             .fold(Span::ZERO, |sum, c| sum + c.day)
     }
 }

@@ -28,13 +28,14 @@ fn rdcn() -> Value {
     let network = json!({"rdcn": {
         "packet": {"rate_bps": 10_000_000_000u64, "up_delay_ns": 1, "down_delay_ns": 2,
             "internal_queue": 3, "hold_queue": 4},
-        "circuit": {"rate_bps": 80_000_000_000u64, "delay_ns": 5},
+        "night": "all",
+        "circuits": [{"rate_bps": 80_000_000_000u64, "delay_ns": 5}],
         "voq": {"packets": 6, "resize": {"packets": 7, "in_advance_ns": 8},
             "pairs": [{"pair": [2, 1], "packets": 9}]},
         "marking": {"threshold": 2, "threshold_big": 4},
         "ece_in_advance_ns": 10, "ack_bypass_ns": 11,
         "notify": {"before_ns": 12, "delay_ns": 2, "jitter_ns": 3, "lost_ppm": 1_000_000, "each_ns": 4}}});
-    let schedule = json!({"configurations": [{"sources": [1, -1, 0], "day_ns": 12, "night_ns": 0}],
+    let schedule = json!({"configurations": [{"sources": [1, -1, 0], "day_ns": 12, "night_ns": 0, "plane": 1}],
         "control": {"scheduler": "solstice", "estimator": {"adu": {"report_ns": 13}}, "window_ns": 14,
             "min_day_ns": 15, "night_ns": 16, "threshold_bytes": 17, "only_big": true,
             "compute_ns": 18, "interval_ns": 19}});
@@ -143,9 +144,19 @@ fn what_contradicts_itself_is_refused() {
             "hold at least 1 packet",
         ),
         (
-            "/network/rdcn/circuit/rate_bps",
+            "/network/rdcn/circuits/0/rate_bps",
             json!(-1),
-            "network.rdcn.circuit.rate_bps: invalid value",
+            "network.rdcn.circuits[0].rate_bps: invalid value",
+        ),
+        (
+            "/network/rdcn/circuits",
+            json!([]),
+            "1 to 15 kinds of circuits, not 0",
+        ),
+        (
+            "/schedule/configurations/0/plane",
+            json!(2),
+            "circuits of plane 2, which does not exist",
         ),
         (
             "/schedule/configurations",

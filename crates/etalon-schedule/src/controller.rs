@@ -4,7 +4,7 @@ use core::fmt;
 
 use etalon_scenario::{Control, Rdcn};
 use etalon_switch::{ConfigError, Schedule, Switch};
-use etalon_units::Time;
+use etalon_units::{Rate, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
@@ -49,7 +49,9 @@ impl Controller {
             night,
             ..
         } = *control;
-        let (circuit, packet) = (network.circuit.rate, network.packet.rate);
+        // Its circuits are of the first kind.
+        let circuit = network.circuits.first().map_or(Rate(0), |kind| kind.rate);
+        let packet = network.packet.map_or(Rate(0), |packet| packet.rate);
         let params =
             Params::new(window, min_day, night, circuit, packet).map_err(ControlError::Params)?;
         let pace = Pace {

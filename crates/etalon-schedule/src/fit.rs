@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use etalon_switch::{Configuration, Matching, Schedule};
+use etalon_switch::{Configuration, Matching, Plane, Schedule};
 use etalon_units::Span;
 
 use crate::params::Params;
@@ -45,6 +45,7 @@ pub(crate) fn fit(mut days: Vec<Day>, racks: u16, params: &Params) -> Schedule {
         matching: day.matching,
         day: Span(day.length),
         night: params.night(),
+        plane: Plane::CIRCUIT,
     });
     Schedule::new(configurations.collect()).expect("days have a length and the same racks")
 }

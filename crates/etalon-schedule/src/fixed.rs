@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
-use etalon_switch::{Configuration, Matching, Schedule, ScheduleError};
+use etalon_switch::{Configuration, Matching, Plane, Schedule, ScheduleError};
 use etalon_units::Span;
 
 use crate::demand::Demand;
@@ -110,6 +110,7 @@ fn parse_configuration<'a>(
         matching,
         day,
         night,
+        plane: Plane::CIRCUIT,
     })
 }
 

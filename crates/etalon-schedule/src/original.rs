@@ -3,7 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use etalon_switch::{Configuration, Matching, Schedule, ScheduleError};
+use etalon_switch::{Configuration, Matching, Plane, Schedule, ScheduleError};
 use etalon_units::Span;
 
 /// Reads a week for `racks` racks from one line of numbers: how many configurations there are, and for each its length in
@@ -48,6 +48,7 @@ pub fn parse_original(text: &str, racks: u16, dilation: u64) -> Result<Schedule,
                     matching,
                     day: length,
                     night: Span::ZERO,
+                    plane: Plane::CIRCUIT,
                 });
                 day = !idle;
             }

@@ -50,7 +50,7 @@ pub fn served(schedule: &Schedule, demand: &Demand, rate: Rate) -> Served {
 
 #[cfg(test)]
 mod tests {
-    use etalon_switch::{Configuration, Matching};
+    use etalon_switch::{Configuration, Matching, Plane};
 
     use super::*;
 
@@ -60,6 +60,7 @@ mod tests {
             matching: Matching::new(source_of.into()).unwrap(),
             day: Span(day),
             night: Span(100),
+            plane: Plane::CIRCUIT,
         };
         // Rack 0 has 300 ns to rack 1, rack 1 has 200 ns to rack 0; 8 Gb/s is a byte a nanosecond.
         let week = Schedule::new([day([Some(1), Some(0)], 200), day([None, Some(0)], 100)].into());

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use etalon_switch::{Configuration, Matching, Schedule, ScheduleError};
+use etalon_switch::{Configuration, Matching, Plane, Schedule, ScheduleError};
 use etalon_units::Span;
 
 use crate::demand::Demand;
@@ -90,6 +90,7 @@ fn rotation(
         matching: Matching::new(sources.collect())?,
         day,
         night,
+        plane: Plane::CIRCUIT,
     })
 }
 
@@ -109,7 +110,7 @@ mod tests {
             assert_eq!(week.week(), Span::from_micros(200) * u64::from(racks - 1));
             for src in 0..racks {
                 for dst in (0..racks).filter(|&dst| dst != src) {
-                    assert_eq!(week.day_time(Pair { src, dst }), DAY);
+                    assert_eq!(week.day_time(Pair { src, dst }, Plane::CIRCUIT), DAY);
                 }
             }
         }
@@ -119,8 +120,11 @@ mod tests {
     fn the_mimicked_strobe_of_nsdi20_has_a_week_of_4800_us() {
         let week = mimicked_strobe(3, 25, DAY, NIGHT).unwrap();
         assert_eq!(week.week(), Span::from_micros(4800));
-        assert_eq!(week.day_time(Pair { src: 0, dst: 1 }), DAY);
-        assert_eq!(week.day_time(Pair { src: 1, dst: 0 }), DAY * 23);
+        assert_eq!(week.day_time(Pair { src: 0, dst: 1 }, Plane::CIRCUIT), DAY);
+        assert_eq!(
+            week.day_time(Pair { src: 1, dst: 0 }, Plane::CIRCUIT),
+            DAY * 23
+        );
         let last = week.configurations().last().unwrap();
         assert_eq!(last.matching.source_of(1), Some(0));
     }

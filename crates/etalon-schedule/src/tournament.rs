@@ -4,7 +4,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use etalon_switch::{Configuration, Matching, Schedule, ScheduleError};
+use etalon_switch::{Configuration, Matching, Plane, Schedule, ScheduleError};
 use etalon_units::Span;
 
 use crate::demand::Demand;
@@ -53,6 +53,7 @@ pub fn tournament(racks: u16, day: Span, night: Span) -> Result<Schedule, Schedu
             matching: Matching::new(source_of)?,
             day,
             night,
+            plane: Plane::CIRCUIT,
         })
     };
     Schedule::new(
@@ -80,7 +81,7 @@ mod tests {
             for src in 0..racks {
                 for dst in (0..racks).filter(|&dst| dst != src) {
                     assert_eq!(
-                        week.day_time(Pair { src, dst }),
+                        week.day_time(Pair { src, dst }, Plane::CIRCUIT),
                         DAY,
                         "{racks}: {src} to {dst}"
                     );

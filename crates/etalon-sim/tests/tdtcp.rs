@@ -30,7 +30,7 @@ fn sigcomm22(weeks: u64, notify: &Value, transports: &[Value]) -> Value {
         "network": {"rdcn": {
             "packet": {"rate_bps": 10_000_000_000u64, "up_delay_ns": 19_675, "down_delay_ns": 19_675,
                 "internal_queue": 3, "hold_queue": 5},
-            "circuit": {"rate_bps": 100_000_000_000u64, "delay_ns": 16_240},
+            "circuits": [{"rate_bps": 100_000_000_000u64, "delay_ns": 16_240}],
             "voq": {"packets": 16}, "notify": notify}},
         "schedule": {"configurations": configurations},
         "tcp": common::tcp(), "flows": flows, "measure": {"pair": [0, 1], "weeks_per_run": 3}})

@@ -26,17 +26,18 @@ impl Sink<u32> for Count {
 
 fn config() -> Rdcn {
     Rdcn {
-        packet: PacketNetwork {
+        packet: Some(PacketNetwork {
             rate: Rate::from_gbps(10),
             up_delay: Span::from_micros(5),
             down_delay: Span::from_micros(5),
             internal_queue: 3,
             hold_queue: 5,
-        },
-        circuit: CircuitNetwork {
+        }),
+        night: Night::Own,
+        circuits: vec![CircuitNetwork {
             rate: Rate::from_gbps(80),
             delay: Span::from_micros(30),
-        },
+        }],
         voq: VoqConfig {
             packets: 16,
             resize: None,
@@ -61,6 +62,7 @@ fn rotor(racks: u16, circuits: bool) -> Schedule {
             },
             day: Span::from_micros(180),
             night: Span::from_micros(20),
+            plane: Plane::CIRCUIT,
         })
         .collect();
     Schedule::new(configurations).expect("a week has at least one day")

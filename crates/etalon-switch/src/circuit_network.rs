@@ -1,4 +1,4 @@
-//! The circuit network: a crossbar without queues, and a link to each rack.
+//! Circuit networks: crossbars without queues, and a port of each ToR switch on each of them.
 
 use alloc::vec::Vec;
 
@@ -8,71 +8,98 @@ use crate::event_queue::Kind;
 use crate::link::Link;
 use crate::pool::PacketId;
 use crate::switch::Core;
-use crate::{Event, Pair, Plane, Probe, QueueId, Rdcn, Sink};
+use crate::{CircuitNetwork, Event, Pair, Plane, Probe, QueueId, Sink};
 
-/// For each rack the circuit that ends there.
+/// The ports of all circuit networks: a network's are in one piece, by rack.
 #[derive(Debug)]
 pub(crate) struct CircuitFabric {
-    /// By destination rack.
-    links: Vec<Link>,
-    /// By destination rack: the source, if there is a circuit.
-    source_of: Vec<Option<u16>>,
-    /// By source rack: when its transmitter is done. A packet outlives its circuit by up to its transmission time,
-    /// and without a night the source's next circuit is up by then.
-    source_free_at: Vec<Time>,
+    ports: Vec<Port>,
+    /// By port: when its transmitter is done. A packet outlives its circuit by up to its transmission time, and without a
+    /// night the port's next circuit is up by then.
+    free_at: Vec<Time>,
+    racks: u16,
+}
+
+/// A port of a ToR switch, with the circuit that ends there.
+#[derive(Debug)]
+struct Port {
+    link: Link,
+    rack: u16,
+    plane: Plane,
+    /// The source rack, if there is a circuit.
+    source: Option<u16>,
 }
 
 impl CircuitFabric {
-    pub(crate) fn new(config: &Rdcn, racks: u16) -> CircuitFabric {
-        let circuit = &config.circuit;
+    /// The first of these networks is plane 1.
+    pub(crate) fn new(circuits: &[CircuitNetwork], racks: u16) -> CircuitFabric {
+        let of_network = |(index, circuit): (usize, &CircuitNetwork)| {
+            let (first, CircuitNetwork { rate, delay }) = (index as u16 * racks, *circuit);
+            let (free, arrival) = (Kind::CircuitFree, Kind::CircuitArrival);
+            (0..racks).map(move |rack| Port {
+                link: Link::new(rate, delay, first + rack, free, arrival),
+                rack,
+                plane: Plane(index as u8 + 1),
+                source: None,
+            })
+        };
+        let ports: Vec<Port> = circuits.iter().enumerate().flat_map(of_network).collect();
         CircuitFabric {
-            links: (0..racks)
-                .map(|rack| {
-                    Link::new(
-                        circuit.rate,
-                        circuit.delay,
-                        rack,
-                        Kind::CircuitFree,
-                        Kind::CircuitArrival,
-                    )
-                })
-                .collect(),
-            source_of: alloc::vec![None; usize::from(racks)],
-            source_free_at: alloc::vec![Time::ZERO; usize::from(racks)],
+            free_at: alloc::vec![Time::ZERO; ports.len()],
+            ports,
+            racks,
         }
     }
 
-    /// Sets up the circuit of `pair`, or takes it down. A packet in transmission completes.
-    pub(crate) fn set(&mut self, pair: Pair, up: bool) {
-        self.source_of[usize::from(pair.dst)] = up.then_some(pair.src);
+    /// The port of `rack` on a plane of circuits.
+    pub(crate) fn port(&self, plane: Plane, rack: u16) -> u16 {
+        (u16::from(plane.0) - 1) * self.racks + rack
     }
 
-    /// Has the circuit to `dst` served as soon as it is free, but after all transitions of the schedule at `now`.
-    pub(crate) fn wake<H>(&self, now: Time, dst: u16, core: &mut Core<H>) {
-        let link = &self.links[usize::from(dst)];
-        link.serve_at(&mut core.event_queue, link.free_at().max(now));
+    /// The plane that a port is on.
+    #[inline]
+    pub(crate) fn plane(&self, port: u16) -> Plane {
+        self.ports[usize::from(port)].plane
     }
 
-    /// Transmits the next packet of the circuit to `dst` if there are both, now or as soon as the circuit is free.
+    /// Sets up the circuit of `src` that ends at a port. It is served as soon as it is free, but after all transitions of the
+    /// schedule at `now`.
+    pub(crate) fn set_up<H>(&mut self, now: Time, port: u16, src: u16, core: &mut Core<H>) {
+        let port = &mut self.ports[usize::from(port)];
+        port.source = Some(src);
+        let free_at = port.link.free_at().max(now);
+        port.link.serve_at(&mut core.event_queue, free_at);
+    }
+
+    /// Takes down the circuit that ends at a port. A packet in transmission completes.
+    pub(crate) fn take_down(&mut self, port: u16) {
+        self.ports[usize::from(port)].source = None;
+    }
+
+    /// Transmits the next packet of the circuit that ends at a port if there are both, now or as soon as the circuit is free.
     #[inline]
     pub(crate) fn serve<H: Copy, S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
-        dst: u16,
+        number: u16,
         core: &mut Core<H>,
         sink: &mut S,
         probe: &mut P,
     ) {
-        let link = &mut self.links[usize::from(dst)];
+        let port = &mut self.ports[usize::from(number)];
+        let link = &mut port.link;
         if link.free_at() > now {
             return link.serve_at(&mut core.event_queue, link.free_at());
         }
         let mut next = Time::MAX;
-        if let Some(src) = self.source_of[usize::from(dst)] {
-            let pair = Pair { src, dst };
-            let source_free_at = &mut self.source_free_at[usize::from(src)];
-            if *source_free_at > now {
-                next = *source_free_at;
+        if let Some(src) = port.source {
+            let pair = Pair {
+                src,
+                dst: port.rack,
+            };
+            let transmitter = &mut self.free_at[usize::from(number - port.rack + src)];
+            if *transmitter > now {
+                next = *transmitter;
             } else {
                 let queue = QueueId::voq(pair);
                 let voq = core.voqs.get_mut(pair);
@@ -83,13 +110,13 @@ impl CircuitFabric {
                         queue,
                         len: voq.len(),
                         bytes: packet.bytes,
-                        plane: Plane::CIRCUIT,
+                        plane: port.plane,
                     };
                     probe.on(now, dequeue);
                     sink.dequeued(now, packet.handle);
                     let has_more = voq.has_backlog();
                     let end = link.send(now, id, &mut core.pool, &mut core.event_queue);
-                    *source_free_at = end;
+                    *transmitter = end;
                     if has_more {
                         next = end;
                     }
@@ -99,9 +126,10 @@ impl CircuitFabric {
         link.serve_at(&mut core.event_queue, next);
     }
 
-    /// Takes the packet that reached the ToR of `dst`.
+    /// Takes the packet that reached a port.
     #[inline]
-    pub(crate) fn receive<H: Copy>(&mut self, dst: u16, core: &mut Core<H>) -> Option<PacketId> {
-        self.links[usize::from(dst)].receive(&core.pool, &mut core.event_queue)
+    pub(crate) fn receive<H: Copy>(&mut self, port: u16, core: &mut Core<H>) -> Option<PacketId> {
+        let link = &mut self.ports[usize::from(port)].link;
+        link.receive(&core.pool, &mut core.event_queue)
     }
 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use etalon_units::Time;
 
-/// Kinds of events. Of the events of one instant, a smaller kind comes first, then a smaller rack.
+/// Kinds of events. Of the events of one instant, a smaller kind comes first, then a smaller port.
 ///
 /// The schedule comes first, so that days and nights are half-open: what is decided at the instant at which a day ends
 /// is decided without its circuit. Packets leave before packets move up, so that a place that is freed at an instant
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     CircuitArrival,
     /// A packet reaches its destination's ToR over the packet network.
     DownlinkArrival,
-    /// The circuit that ends at a rack can take another packet.
+    /// The circuit that ends at a port can take another packet.
     CircuitFree,
     /// The downlink of a rack can take another packet.
     DownlinkFree,
@@ -27,15 +27,16 @@ pub(crate) enum Kind {
     UplinkArrival,
 }
 
-/// An event that is due: `rack` is the rack of its link, 0 for the schedule.
+/// An event that is due: `port` is that of its link, among those of one kind; 0 for the schedule. In the packet network it is the
+/// number of the rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
     pub(crate) time: Time,
     pub(crate) kind: Kind,
-    pub(crate) rack: u16,
+    pub(crate) port: u16,
 }
 
-/// A tournament tree over all (kind, rack), in order; each has at most one pending event, and the root is the first.
+/// A tournament tree over all (kind, port), in order; each has at most one pending event, and the root is the first.
 ///
 /// Unlike a heap it needs no search to reschedule a source, holds no stale entries, and breaks ties by place.
 #[derive(Debug)]
@@ -43,13 +44,14 @@ pub(crate) struct EventQueue {
     /// Node 1 is the root, 2i and 2i + 1 are the children of i, the upper half are the leaves.
     /// A node is one number, for one comparison: the time above the 32 bits of the leaf that it comes from.
     nodes: Vec<u128>,
-    /// Leaf = kind << shift | rack.
+    /// Leaf = kind << shift | port.
     shift: u32,
 }
 
 impl EventQueue {
-    pub(crate) fn new(racks: u16) -> EventQueue {
-        let shift = usize::from(racks).next_power_of_two().trailing_zeros();
+    /// For so many ports of a kind.
+    pub(crate) fn new(ports: usize) -> EventQueue {
+        let shift = ports.next_power_of_two().trailing_zeros();
         let leaves = 8 << shift;
         let mut nodes = alloc::vec![0; 2 * leaves];
         for (leaf, node) in nodes[leaves..].iter_mut().enumerate() {
@@ -63,8 +65,8 @@ impl EventQueue {
 
     /// Sets the time of the source's event, [`Time::MAX`] for none.
     #[inline]
-    pub(crate) fn set(&mut self, kind: Kind, rack: u16, time: Time) {
-        let leaf = ((kind as u32) << self.shift) | u32::from(rack);
+    pub(crate) fn set(&mut self, kind: Kind, port: u16, time: Time) {
+        let leaf = ((kind as u32) << self.shift) | u32::from(port);
         let mut i = self.nodes.len() / 2 + leaf as usize;
         let mut winner = node_of(time, leaf);
         while self.nodes[i] != winner {
@@ -106,8 +108,8 @@ impl EventQueue {
             5 => Kind::UplinkFree,
             _ => Kind::UplinkArrival,
         };
-        let rack = (leaf & ((1 << self.shift) - 1)) as u16;
-        Some(Due { time, kind, rack })
+        let port = (leaf & ((1 << self.shift) - 1)) as u16;
+        Some(Due { time, kind, port })
     }
 }
 
@@ -136,18 +138,18 @@ mod tests {
     ];
 
     #[test]
-    fn events_come_by_time_then_kind_then_rack() {
-        for racks in [1, 2, 3, 5, 64] {
-            let mut event_queue = EventQueue::new(racks);
+    fn events_come_by_time_then_kind_then_port() {
+        for ports in [1, 2, 3, 5, 64] {
+            let mut event_queue = EventQueue::new(usize::from(ports));
             let mut expected = Vec::new();
             let mut x = 1u64;
             for kind in KINDS {
-                for rack in 0..racks {
+                for port in 0..ports {
                     x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                     let time = Time(x >> 61); // eight instants: many ties
-                    event_queue.set(kind, rack, Time(5));
-                    event_queue.set(kind, rack, time);
-                    expected.push((time, kind, rack));
+                    event_queue.set(kind, port, Time(5));
+                    event_queue.set(kind, port, time);
+                    expected.push((time, kind, port));
                 }
             }
             expected.sort();
@@ -155,10 +157,10 @@ mod tests {
                 let first = expected.iter().find(|event| event.1 == kind);
                 assert_eq!(Some(event_queue.next_of(kind)), first.map(|event| event.0));
             }
-            for (time, kind, rack) in expected {
+            for (time, kind, port) in expected {
                 assert_eq!(event_queue.next_time(), time);
-                assert_eq!(event_queue.first(Time(7)), Some(Due { time, kind, rack }));
-                event_queue.set(kind, rack, Time::MAX);
+                assert_eq!(event_queue.first(Time(7)), Some(Due { time, kind, port }));
+                event_queue.set(kind, port, Time::MAX);
             }
             assert_eq!(event_queue.next_time(), Time::MAX);
             assert_eq!(event_queue.first(Time::MAX), None);

@@ -24,8 +24,8 @@ mod voq;
 
 pub use etalon_events::{DropReason, Event, Plane, Probe, QueueId};
 pub use etalon_scenario::{
-    CircuitNetwork, ConfigError, Configuration, HostId, Marking, Matching, Notify, PacketNetwork,
-    Pair, PairVoq, Rdcn, Resize, Schedule, ScheduleError, VoqConfig,
+    CircuitNetwork, ConfigError, Configuration, HostId, Marking, Matching, Night, Notify,
+    PacketNetwork, Pair, PairVoq, Rdcn, Resize, Schedule, ScheduleError, VoqConfig,
 };
 pub use packet::{Arrival, Packet};
 pub use sink::{Departure, Sink};

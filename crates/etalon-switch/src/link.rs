@@ -5,25 +5,26 @@ use etalon_units::{Rate, Serializer, Span, Time};
 use crate::event_queue::{EventQueue, Kind};
 use crate::pool::{PacketId, Pool, Queue};
 
-/// A link of one rack. It has two events: its transmitter is free again, and a packet reaches the far end.
+/// A link. It has two events: its transmitter is free again, and a packet reaches the far end.
 #[derive(Debug)]
 pub(crate) struct Link {
     transmitter: Serializer,
     delay: Span,
     /// Packets in transmission or propagation. Each takes the same delay, so they arrive in order.
     on_the_way: Queue,
-    rack: u16,
+    /// Among the links of its kind.
+    port: u16,
     free: Kind,
     arrival: Kind,
 }
 
 impl Link {
-    pub(crate) fn new(rate: Rate, delay: Span, rack: u16, free: Kind, arrival: Kind) -> Link {
+    pub(crate) fn new(rate: Rate, delay: Span, port: u16, free: Kind, arrival: Kind) -> Link {
         Link {
             transmitter: Serializer::new(rate),
             delay,
             on_the_way: Queue::new(),
-            rack,
+            port,
             free,
             arrival,
         }
@@ -38,7 +39,7 @@ impl Link {
     /// Asks to be served at `time`, [`Time::MAX`] for not at all.
     #[inline]
     pub(crate) fn serve_at(&self, event_queue: &mut EventQueue, time: Time) {
-        event_queue.set(self.free, self.rack, time);
+        event_queue.set(self.free, self.port, time);
     }
 
     /// Starts to transmit a packet; the transmitter must be free. Returns when the transmission ends.
@@ -55,7 +56,7 @@ impl Link {
         let end = self.transmitter.transmit(now, entry.packet.bytes);
         entry.due = end + self.delay;
         if self.on_the_way.is_empty() {
-            event_queue.set(self.arrival, self.rack, end + self.delay);
+            event_queue.set(self.arrival, self.port, end + self.delay);
         }
         self.on_the_way.push(pool, id);
         end
@@ -72,7 +73,7 @@ impl Link {
         let next = self.on_the_way.front();
         event_queue.set(
             self.arrival,
-            self.rack,
+            self.port,
             next.map_or(Time::MAX, |id| pool.get(id).due),
         );
         id

@@ -9,9 +9,9 @@ use crate::link::Link;
 use crate::pool::{PacketId, Queue};
 use crate::round_robin::RoundRobin;
 use crate::switch::Core;
-use crate::{Event, Pair, Plane, Probe, QueueId, Rdcn, Sink};
+use crate::{Event, PacketNetwork, Pair, Plane, Probe, QueueId, Sink};
 
-/// One switch with a link from and to each ToR.
+/// One switch with a link from and to each ToR; without any, where there is no packet network.
 #[derive(Debug)]
 pub(crate) struct PacketFabric {
     racks: usize,
@@ -29,9 +29,8 @@ pub(crate) struct PacketFabric {
 }
 
 impl PacketFabric {
-    pub(crate) fn new(config: &Rdcn, racks: u16) -> PacketFabric {
+    pub(crate) fn new(packet: &PacketNetwork, racks: u16) -> PacketFabric {
         let count = usize::from(racks);
-        let packet = &config.packet;
         let turns = || (0..racks).map(|_| RoundRobin::new(racks)).collect();
         let links = |delay, free, arrival| {
             (0..racks)
@@ -46,6 +45,19 @@ impl PacketFabric {
             internal_capacity: packet.internal_queue,
             waiting: turns(),
             downlinks: links(packet.down_delay, Kind::DownlinkFree, Kind::DownlinkArrival),
+        }
+    }
+
+    /// No packet network: whose VOQs are [dark](crate::voq::Voq::is_open) for good need none.
+    pub(crate) fn absent() -> PacketFabric {
+        PacketFabric {
+            racks: 0,
+            uplinks: Vec::new(),
+            open: Vec::new(),
+            internal: Vec::new(),
+            internal_capacity: 0,
+            waiting: Vec::new(),
+            downlinks: Vec::new(),
         }
     }
 

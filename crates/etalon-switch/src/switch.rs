@@ -6,7 +6,7 @@ use etalon_units::{Span, Time};
 
 use crate::circuit_network::CircuitFabric;
 use crate::event_queue::{Due, EventQueue, Kind};
-use crate::executor::{Action, Executor, Leads, Signal, Step, Week};
+use crate::executor::{Action, Executor, Rules, Signal, Step, Week};
 use crate::packet_network::PacketFabric;
 use crate::pool::{Entry, PacketId, Pool};
 use crate::voq::Voqs;
@@ -32,28 +32,30 @@ pub(crate) struct Core<H> {
 /// VOQ, gate, round robin over the VOQs of the ToR, uplink, internal queue of its (input, output), round robin over the
 /// inputs, downlink. Both links are store-and-forward, and a packet in transmission has left its queue. A packet that
 /// finds its internal queue full returns to a hold at its VOQ, from where it is sent before all packets of the VOQ, over
-/// either network.
+/// either network. There may be no packet network: then packets wait for circuits.
 ///
 /// # Circuits
-/// A circuit drains the VOQ of its pair in the pair's days. A packet whose transmission began before the day ended
-/// completes; until it has, neither its source nor its destination starts another. The packet gate of a pair is closed
+/// Circuits may be of several kinds, each with its rate and delay; a kind is a plane, on which each ToR has a port. A day's
+/// circuits are of one kind. A circuit drains the VOQ of its pair in the pair's days. A packet whose transmission began before
+/// the day ended completes; until it has, neither its source's port nor its destination's starts another. The packet gate of a pair is closed
 /// from the start of the night before the pair's day to the end of the day; in all other days and nights the packet
 /// network serves the pair. If the pair also has a circuit in the next configuration, the gate stays closed through
-/// the night between; the circuit still goes down for it, unless the night has no length.
+/// the night between; the circuit still goes down for it, unless the night has no length. With [`Night::All`](crate::Night)
+/// the packet network serves nobody in any night.
 ///
 /// # Order
 /// What is due at one instant happens in a fixed order: transitions of the schedule (days that end and all that ends
 /// with them, then days that start), packets that leave over circuits, packets that leave over the packet network,
 /// circuits, downlinks and uplinks that can take their next packet, packets that reach the packet switch; within each
-/// by rack. So a day covers its start and not its end, and a place in an internal queue that becomes free at an instant
+/// by rack, and circuits of one kind before those of the next. So a day covers its start and not its end, and a place in an internal queue that becomes free at an instant
 /// can be taken at that instant.
 #[derive(Debug)]
 pub struct Switch<H> {
     core: Core<H>,
     packet: PacketFabric,
-    circuit: CircuitFabric,
+    circuits: CircuitFabric,
     executor: Executor,
-    leads: Leads,
+    config: Rdcn,
     racks: u16,
     delays: Delays,
 }
@@ -64,28 +66,32 @@ struct Delays {
     circuit: Span,
     up: Span,
     down: Span,
+    /// From entering the switch to leaving it.
+    passage: Span,
     /// From a transition of the schedule to a delivery; none, if hosts are told of transitions.
     transition: Span,
 }
 
 impl Delays {
     fn of(config: &Rdcn) -> Delays {
-        let mut delays = Delays {
-            circuit: config.circuit.delay,
-            up: config.packet.up_delay,
-            down: config.packet.down_delay,
-            transition: Span::ZERO,
-        };
-        if config.notify.is_none() {
-            delays.transition = delays.passage();
+        let delays = config.circuits.iter().map(|circuit| circuit.delay);
+        let circuit = delays.min().unwrap_or_default();
+        let packet = config
+            .packet
+            .map(|packet| (packet.up_delay, packet.down_delay));
+        let (up, down) = packet.unwrap_or((circuit, Span::ZERO)); // none: not sooner
+        let passage = circuit.min(up + down);
+        Delays {
+            circuit,
+            up,
+            down,
+            passage,
+            transition: if config.notify.is_some() {
+                Span::ZERO
+            } else {
+                passage
+            },
         }
-        delays
-    }
-
-    /// From entering the switch to leaving it.
-    #[inline]
-    fn passage(self) -> Span {
-        self.circuit.min(self.up + self.down)
     }
 }
 
@@ -97,21 +103,19 @@ impl<H: Copy> Switch<H> {
     pub fn new(config: &Rdcn, schedule: &Schedule, start: Time) -> Result<Switch<H>, ConfigError> {
         let racks = schedule.racks();
         config.check(racks)?;
-        let leads = Leads {
-            enlarged: config.voq.resize.map(|resize| resize.in_advance),
-            announced: config.ece_in_advance,
-            told: config.notify.map(|notify| notify.before),
-        };
+        config.check_week(racks, schedule)?;
+        let ports = usize::from(racks) * config.circuits.len();
+        let packet = config.packet.as_ref();
         let mut switch = Switch {
             core: Core {
-                event_queue: EventQueue::new(racks),
+                event_queue: EventQueue::new(ports),
                 pool: Pool::new(),
                 voqs: Voqs::new(config, racks),
             },
-            packet: PacketFabric::new(config, racks),
-            circuit: CircuitFabric::new(config, racks),
-            executor: Executor::new(Week::compile(schedule, leads), start),
-            leads,
+            packet: packet.map_or_else(PacketFabric::absent, |p| PacketFabric::new(p, racks)),
+            circuits: CircuitFabric::new(&config.circuits, racks),
+            executor: Executor::new(Week::compile(schedule, &Rules::new(config)), start),
+            config: config.clone(),
             racks,
             delays: Delays::of(config),
         };
@@ -125,10 +129,11 @@ impl<H: Copy> Switch<H> {
     /// of its first days (bigger VOQs, ECE, a closed gate in the night before) starts at the roll-over at the earliest.
     ///
     /// # Errors
-    /// [`ConfigError::RacksDiffer`] if the schedule is for another number of racks; nothing changes then.
+    /// [`ConfigError`] if the schedule is for another number of racks, or for planes that there are not; nothing changes then.
     pub fn adopt(&mut self, schedule: Schedule) -> Result<(), ConfigError> {
-        check_racks(self.racks, &schedule)?;
-        self.executor.adopt(Week::compile(&schedule, self.leads));
+        self.config.check_week(self.racks, &schedule)?;
+        let rules = Rules::new(&self.config);
+        self.executor.adopt(Week::compile(&schedule, &rules));
         Ok(())
     }
 
@@ -160,7 +165,7 @@ impl<H: Copy> Switch<H> {
     #[must_use]
     #[inline]
     pub fn shortest_passage(&self) -> Span {
-        self.delays.passage()
+        self.delays.passage
     }
 
     /// A packet enters the switch.
@@ -178,8 +183,7 @@ impl<H: Copy> Switch<H> {
         probe: &mut P,
     ) {
         let Arrival { packet, ect, .. } = arrival;
-        let Packet { handle, bytes, .. } = packet;
-        let pair = packet.pair();
+        let (pair, bytes) = (packet.pair(), packet.bytes);
         debug_assert!(self.next_event() >= now, "the switch has not been advanced");
         assert!(
             pair.src < self.racks && pair.dst < self.racks,
@@ -189,16 +193,7 @@ impl<H: Copy> Switch<H> {
         let voq = core.voqs.get(pair);
         let len = voq.len();
         if len >= voq.capacity() {
-            let (queue, reason) = (QueueId::voq(pair), DropReason::Full);
-            let dropped = Event::Dropped {
-                pair,
-                queue,
-                len,
-                bytes,
-                reason,
-            };
-            probe.on(now, dropped);
-            sink.discard(now, handle, pair, reason);
+            self.dropped(now, &packet, len, DropReason::Full, sink, probe);
             return;
         }
         let len = len + 1;
@@ -226,29 +221,29 @@ impl<H: Copy> Switch<H> {
 
     /// Does everything that is due at or before `now`, in order.
     pub fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
-        while let Some(Due { time, kind, rack }) = self.core.event_queue.first(now) {
+        while let Some(Due { time, kind, port }) = self.core.event_queue.first(now) {
             match kind {
                 Kind::Schedule => self.act(time, sink, probe),
                 Kind::CircuitArrival => {
-                    if let Some(id) = self.circuit.receive(rack, &mut self.core) {
-                        self.depart(time, id, Plane::CIRCUIT, sink, probe);
+                    if let Some(id) = self.circuits.receive(port, &mut self.core) {
+                        self.depart(time, id, self.circuits.plane(port), sink, probe);
                     }
                 }
                 Kind::DownlinkArrival => {
-                    if let Some(id) = self.packet.receive(rack, &mut self.core) {
+                    if let Some(id) = self.packet.receive(port, &mut self.core) {
                         self.depart(time, id, Plane::PACKET, sink, probe);
                     }
                 }
                 Kind::CircuitFree => {
-                    self.circuit.serve(time, rack, &mut self.core, sink, probe);
+                    self.circuits.serve(time, port, &mut self.core, sink, probe);
                 }
-                Kind::DownlinkFree => self.packet.serve_downlink(time, rack, &mut self.core),
+                Kind::DownlinkFree => self.packet.serve_downlink(time, port, &mut self.core),
                 Kind::UplinkFree => {
                     self.packet
-                        .serve_uplink(time, rack, &mut self.core, sink, probe);
+                        .serve_uplink(time, port, &mut self.core, sink, probe);
                 }
                 Kind::UplinkArrival => {
-                    if let Some(id) = self.packet.arrive(time, rack, &mut self.core) {
+                    if let Some(id) = self.packet.arrive(time, port, &mut self.core) {
                         self.hold(time, id, sink, probe);
                     }
                 }
@@ -286,10 +281,14 @@ impl<H: Copy> Switch<H> {
         self.core.voqs.get(pair).capacity()
     }
 
-    /// The plane that new packets of `pair` will use: that of circuits in the pair's days.
+    /// The plane that serves the VOQ of `pair`: that of its circuit, if it has one, else the packet network, if its gate is open.
     #[must_use]
-    pub fn plane(&self, pair: Pair) -> Plane {
-        plane(self.core.voqs.get(pair).is_on(Signal::Circuit))
+    pub fn plane(&self, pair: Pair) -> Option<Plane> {
+        let voq = self.core.voqs.get(pair);
+        match voq.circuit() {
+            Some(port) => Some(self.circuits.plane(port)),
+            None => voq.is_open().then_some(Plane::PACKET),
+        }
     }
 
     /// Whether a circuit for `pair` is up, or starts within [`Config::ece_in_advance`]: what ECE tells the hosts of
@@ -315,10 +314,9 @@ impl<H: Copy> Switch<H> {
         probe: &mut P,
     ) {
         let voq = self.core.voqs.get(pair);
-        if voq.is_on(Signal::Circuit) {
-            self.circuit
-                .serve(now, pair.dst, &mut self.core, sink, probe);
-        } else if !voq.is_on(Signal::GateClosed) {
+        if let Some(port) = voq.circuit() {
+            self.circuits.serve(now, port, &mut self.core, sink, probe);
+        } else if voq.is_open() {
             self.packet.open(pair);
             self.packet
                 .serve_uplink(now, pair.src, &mut self.core, sink, probe);
@@ -383,18 +381,30 @@ impl<H: Copy> Switch<H> {
         sink: &mut S,
         probe: &mut P,
     ) {
-        let Packet { handle, bytes, .. } = self.core.pool.get(id).packet;
-        let pair = self.core.pool.remove(id).packet.pair();
-        let queue = QueueId::voq(pair);
+        let packet = self.core.pool.remove(id).packet;
+        self.dropped(now, &packet, len, reason, sink, probe);
+    }
+
+    /// A packet is no more; its VOQ now holds `len` packets.
+    fn dropped<S: Sink<H>, P: Probe>(
+        &self,
+        now: Time,
+        packet: &Packet<H>,
+        len: u32,
+        reason: DropReason,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let pair = packet.pair();
         let dropped = Event::Dropped {
             pair,
-            queue,
+            queue: QueueId::voq(pair),
             len,
-            bytes,
+            bytes: packet.bytes,
             reason,
         };
         probe.on(now, dropped);
-        sink.discard(now, handle, pair, reason);
+        sink.discard(now, packet.handle, pair, reason);
     }
 
     /// The next transition of the schedule.
@@ -419,10 +429,16 @@ impl<H: Copy> Switch<H> {
         let mut initial = self.executor.initial().iter().copied().peekable();
         for (pair, voq) in self.core.voqs.iter() {
             let wanted = initial.next_if(|initial| initial.pair == pair);
-            let (signals, tdn) =
-                wanted.map_or((0, Plane::PACKET), |wanted| (wanted.signals, wanted.told));
-            if tdn != voq.told() {
-                steps.push(Step::Tell(pair, tdn));
+            let (circuit, signals, told) = wanted.map_or((None, 0, Plane::PACKET), |wanted| {
+                (wanted.circuit, wanted.signals, wanted.told)
+            });
+            if told != voq.told() {
+                steps.push(Step::Tell(pair, told));
+            }
+            let is_up = voq.circuit().map(|port| self.circuits.plane(port));
+            if circuit != is_up {
+                steps.extend(is_up.map(|_| Step::Down(pair)));
+                steps.extend(circuit.map(|plane| Step::Up(pair, plane)));
             }
             if signals == voq.signals() {
                 continue;
@@ -443,6 +459,23 @@ impl<H: Copy> Switch<H> {
         match step {
             Step::Night(day) => probe.on(now, Event::Night { day }),
             Step::Day(day) => probe.on(now, Event::Day { day }),
+            Step::Dark => self.darken(now, true, probe),
+            Step::Light => self.darken(now, false, probe),
+            Step::Down(pair) => {
+                if let Some(port) = self.core.voqs.get(pair).circuit() {
+                    self.core.voqs.get_mut(pair).set_circuit(None);
+                    self.circuits.take_down(port);
+                    let (plane, up) = (self.circuits.plane(port), false);
+                    probe.on(now, Event::Circuit { pair, plane, up });
+                }
+            }
+            Step::Up(pair, plane) => {
+                let port = self.circuits.port(plane, pair.dst);
+                self.core.voqs.get_mut(pair).set_circuit(Some(port));
+                let up = true;
+                probe.on(now, Event::Circuit { pair, plane, up });
+                self.circuits.set_up(now, port, pair.src, &mut self.core);
+            }
             Step::Off(signal, pair) => self.switch_signal(now, signal, pair, false, sink, probe),
             Step::On(signal, pair) => self.switch_signal(now, signal, pair, true, sink, probe),
             Step::Tell(pair, tdn) => {
@@ -466,26 +499,9 @@ impl<H: Copy> Switch<H> {
             return;
         }
         match signal {
-            Signal::Circuit => {
-                self.circuit.set(pair, on);
-                let circuit = Event::Circuit {
-                    pair,
-                    plane: Plane::CIRCUIT,
-                    up: on,
-                };
-                probe.on(now, circuit);
-                if on {
-                    self.circuit.wake(now, pair.dst, &mut self.core);
-                }
-            }
             Signal::GateClosed => {
-                let (plane, open) = (Plane::PACKET, !on);
-                probe.on(now, Event::Gate { pair, plane, open });
-                if on {
-                    self.packet.close(pair);
-                } else if self.core.voqs.get(pair).has_backlog() {
-                    self.packet.open(pair);
-                    self.packet.wake(now, pair.src, &mut self.core);
+                if !self.core.voqs.get(pair).is_dark() {
+                    self.gate(now, pair, !on, probe);
                 }
             }
             Signal::Enlarged => {
@@ -498,6 +514,31 @@ impl<H: Copy> Switch<H> {
                 }
             }
             Signal::Announced => probe.on(now, Event::Announced { pair, on }),
+        }
+    }
+
+    /// The packet network serves nobody from now on, or again whoever has its gate open.
+    fn darken<P: Probe>(&mut self, now: Time, dark: bool, probe: &mut P) {
+        let racks = self.racks;
+        for (src, dst) in (0..racks).flat_map(|src| (0..racks).map(move |dst| (src, dst))) {
+            let pair = Pair { src, dst };
+            let voq = self.core.voqs.get_mut(pair);
+            voq.set_dark(dark);
+            if !voq.is_on(Signal::GateClosed) {
+                self.gate(now, pair, !dark, probe);
+            }
+        }
+    }
+
+    /// The packet network serves the VOQ of `pair` from now on, or no longer.
+    fn gate<P: Probe>(&mut self, now: Time, pair: Pair, open: bool, probe: &mut P) {
+        let plane = Plane::PACKET;
+        probe.on(now, Event::Gate { pair, plane, open });
+        if !open {
+            self.packet.close(pair);
+        } else if self.core.voqs.get(pair).has_backlog() {
+            self.packet.open(pair);
+            self.packet.wake(now, pair.src, &mut self.core);
         }
     }
 
@@ -522,24 +563,5 @@ impl<H: Copy> Switch<H> {
             queue: QueueId::voq(pair),
             capacity: self.voq_capacity(pair),
         }
-    }
-}
-
-fn check_racks(racks: u16, schedule: &Schedule) -> Result<(), ConfigError> {
-    if schedule.racks() == racks {
-        Ok(())
-    } else {
-        Err(ConfigError::RacksDiffer {
-            racks,
-            schedule: schedule.racks(),
-        })
-    }
-}
-
-const fn plane(circuit: bool) -> Plane {
-    if circuit {
-        Plane::CIRCUIT
-    } else {
-        Plane::PACKET
     }
 }

@@ -6,6 +6,9 @@ use crate::executor::Signal;
 use crate::pool::{PacketId, Pool, Queue};
 use crate::{Marking, Pair, PairVoq, Plane, Rdcn};
 
+/// Beside the signals: the packet network serves nobody.
+const DARK: u8 = 1 << 7;
+
 /// The virtual output queue of one rack pair.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Voq {
@@ -18,8 +21,10 @@ pub(crate) struct Voq {
     ordinary: u32,
     /// The capacity now.
     capacity: u32,
-    /// The signals that are on, a bit each.
+    /// The signals that are on, a bit each, and [`DARK`].
     signals: u8,
+    /// The port at which the pair's circuit ends, if it has one.
+    circuit: Option<u16>,
     /// The TDN that hosts were told last.
     told: Plane,
 }
@@ -55,7 +60,32 @@ impl Voq {
 
     #[inline]
     pub(crate) const fn signals(&self) -> u8 {
-        self.signals
+        self.signals & !DARK
+    }
+
+    /// The packet network serves it.
+    #[inline]
+    pub(crate) const fn is_open(&self) -> bool {
+        self.signals & (Signal::GateClosed.bit() | DARK) == 0
+    }
+
+    #[inline]
+    pub(crate) const fn is_dark(&self) -> bool {
+        self.signals & DARK != 0
+    }
+
+    /// Says whether the packet network serves anybody.
+    pub(crate) fn set_dark(&mut self, dark: bool) {
+        self.signals = self.signals() | if dark { DARK } else { 0 };
+    }
+
+    #[inline]
+    pub(crate) const fn circuit(&self) -> Option<u16> {
+        self.circuit
+    }
+
+    pub(crate) fn set_circuit(&mut self, port: Option<u16>) {
+        self.circuit = port;
     }
 
     /// Switches a signal; false if it already was so.
@@ -122,7 +152,8 @@ impl Voqs {
             bytes: 0,
             ordinary: config.voq.packets,
             capacity: config.voq.packets,
-            signals: 0,
+            signals: if config.packet.is_some() { 0 } else { DARK },
+            circuit: None,
             told: Plane::PACKET,
         };
         let mut voqs = Voqs {
@@ -130,7 +161,7 @@ impl Voqs {
             racks,
             big: config.voq.resize.map(|resize| resize.packets),
             marking: config.marking,
-            hold_capacity: config.packet.hold_queue,
+            hold_capacity: config.packet.map_or(0, |packet| packet.hold_queue),
         };
         for &PairVoq { pair, packets } in &config.voq.pairs {
             let voq = voqs.get_mut(pair);

@@ -180,14 +180,17 @@ fn what_makes_no_sense_is_refused_with_a_sentence() {
             "at least 2 racks, not 1",
         ),
         (
-            refused(|c| c.packet.rate = Rate(0)),
+            refused(|c| c.packet.as_mut().unwrap().rate = Rate(0)),
             "rate of the packet network",
         ),
         (
-            refused(|c| c.circuit.rate = Rate(0)),
+            refused(|c| c.circuits[0].rate = Rate(0)),
             "rate of the circuit network",
         ),
-        (refused(|c| c.packet.internal_queue = 0), "internal queues"),
+        (
+            refused(|c| c.packet.as_mut().unwrap().internal_queue = 0),
+            "internal queues",
+        ),
         (
             refused(|c| c.voq.packets = 0),
             "VOQs must hold at least 1 packet",

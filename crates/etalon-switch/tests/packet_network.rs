@@ -134,7 +134,7 @@ fn held(bench: &Bench) -> Vec<(u64, u16)> {
 #[test]
 fn a_held_packet_is_sent_before_the_voq() {
     let mut config = config();
-    config.packet.internal_queue = 1;
+    config.packet.as_mut().unwrap().internal_queue = 1;
     let mut bench = overload(config, idle());
     bench.run(1_000_000);
     assert_eq!(held(&bench)[..2], [(8_000, 2), (9_000, 0)]);
@@ -150,8 +150,8 @@ fn a_held_packet_is_sent_before_the_voq() {
 #[test]
 fn a_full_hold_drops() {
     let mut config = config();
-    config.packet.internal_queue = 1;
-    config.packet.hold_queue = 0;
+    config.packet.as_mut().unwrap().internal_queue = 1;
+    config.packet.as_mut().unwrap().hold_queue = 0;
     let mut bench = overload(config, idle());
     bench.run(1_000_000);
     assert_eq!(bench.discards()[0], (8_000, (102, DropReason::HoldFull)));
@@ -162,7 +162,7 @@ fn a_full_hold_drops() {
 #[test]
 fn a_circuit_takes_held_packets_first() {
     let mut config = config();
-    config.packet.internal_queue = 1;
+    config.packet.as_mut().unwrap().internal_queue = 1;
     // The gate of 2 -> 1 closes at 5 us, its circuit comes up at 7 us.
     let schedule = Schedule::new(vec![
         configuration(3, &[], 5, 2),

@@ -3,6 +3,7 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use common::*;
 use etalon_switch::*;
@@ -39,10 +40,13 @@ fn matching() -> impl Strategy<Value = Matching> {
 fn schedule() -> impl Strategy<Value = Schedule> {
     let night = prop_oneof![Just(0), 1..3_000u64];
     let configuration =
-        (matching(), 1..20_000u64, night).prop_map(|(matching, day, night)| Configuration {
-            matching,
-            day: Span(day),
-            night: Span(night),
+        (matching(), 1..20_000u64, night, 1..3u8).prop_map(|(matching, day, night, plane)| {
+            Configuration {
+                matching,
+                day: Span(day),
+                night: Span(night),
+                plane: Plane(plane),
+            }
         });
     proptest::collection::vec(configuration, 1..6).prop_map(|c| Schedule::new(c).unwrap())
 }
@@ -56,34 +60,43 @@ fn any_config() -> impl Strategy<Value = Rdcn> {
         proptest::option::of((0..6u32, 0..10u32)),
         proptest::option::of(0..30_000u64),
         proptest::option::of(pair_capacity),
-        1..100u64,
+        (
+            1..100u64,
+            prop_oneof![Just(Night::Own), Just(Night::All)],
+            any::<bool>(),
+        ),
     )
-        .prop_map(|(voq, queues, delays, marking, ece, own, gbps)| {
-            let mut config = config();
-            config.voq.packets = voq.0;
-            config.voq.resize = voq.1.map(|(more, tau)| Resize {
-                packets: voq.0 + more,
-                in_advance: Span(tau),
-            });
-            config.voq.pairs = own
-                .map(|(src, dst, packets)| PairVoq {
-                    pair: pair(src, dst),
-                    packets,
-                })
-                .into_iter()
-                .collect();
-            (config.packet.internal_queue, config.packet.hold_queue) = queues;
-            config.packet.up_delay = Span(delays.0);
-            config.packet.down_delay = Span(delays.1);
-            config.circuit.delay = Span(delays.0 * 2);
-            config.circuit.rate = Rate::from_gbps(gbps);
-            config.marking = marking.map(|(threshold, threshold_big)| Marking {
-                threshold,
-                threshold_big,
-            });
-            config.ece_in_advance = ece.map(Span);
-            config
-        })
+        .prop_map(
+            |(voq, queues, delays, marking, ece, own, (gbps, night, has_packet))| {
+                let mut config = two_kinds();
+                config.night = night;
+                config.voq.packets = voq.0;
+                config.voq.resize = voq.1.map(|(more, tau)| Resize {
+                    packets: voq.0 + more,
+                    in_advance: Span(tau),
+                });
+                config.voq.pairs = own
+                    .map(|(src, dst, packets)| PairVoq {
+                        pair: pair(src, dst),
+                        packets,
+                    })
+                    .into_iter()
+                    .collect();
+                let packet = config.packet.as_mut().unwrap();
+                (packet.internal_queue, packet.hold_queue) = queues;
+                packet.up_delay = Span(delays.0);
+                packet.down_delay = Span(delays.1);
+                config.circuits[0].delay = Span(delays.0 * 2);
+                config.circuits[0].rate = Rate::from_gbps(gbps);
+                config.packet = config.packet.filter(|_| has_packet);
+                config.marking = marking.map(|(threshold, threshold_big)| Marking {
+                    threshold,
+                    threshold_big,
+                });
+                config.ece_in_advance = ece.map(Span);
+                config
+            },
+        )
 }
 
 fn case() -> impl Strategy<Value = Case> {
@@ -175,8 +188,9 @@ proptest! {
                 }
                 Out::Event(Event::Dequeue { pair, plane, .. }) => {
                     let circuit = from.get(&pair.src) == Some(&pair.dst);
-                    prop_assert_eq!(plane == Plane::CIRCUIT, circuit, "at {}", time);
-                    prop_assert!(day || plane == Plane::PACKET, "at {}", time);
+                    prop_assert_eq!(plane != Plane::PACKET, circuit, "at {}", time);
+                    let by_night = plane == Plane::PACKET && case.config.night == Night::Own;
+                    prop_assert!(day || by_night, "at {}", time);
                 }
                 _ => {}
             }
@@ -285,7 +299,7 @@ proptest! {
             match out {
                 Out::Event(Event::Dequeue { pair, bytes, plane, .. }) => {
                     links.entry((plane, "from", pair.src)).or_default().push((time, bytes.into()));
-                    if plane == Plane::CIRCUIT {
+                    if plane != Plane::PACKET {
                         links.entry((plane, "to", pair.dst)).or_default().push((time, bytes.into()));
                     }
                 }
@@ -298,8 +312,8 @@ proptest! {
         }
         for ((plane, end, rack), sent) in links {
             let rate = match plane {
-                Plane::PACKET => case.config.packet.rate,
-                _ => case.config.circuit.rate,
+                Plane::PACKET => case.config.packet.unwrap().rate,
+                _ => case.config.circuits[plane.index() - 1].rate,
             };
             let starts = !(plane == Plane::PACKET && end == "to");
             for i in 0..sent.len() {
@@ -324,8 +338,8 @@ proptest! {
                 prop_assert!(!ce || (ect && case.config.marking.is_some()));
                 prop_assert!(!ece || case.config.ece_in_advance.is_some());
                 let delay = match plane {
-                    Plane::PACKET => case.config.packet.up_delay + case.config.packet.down_delay,
-                    _ => case.config.circuit.delay,
+                    Plane::PACKET => case.config.packet.unwrap().up_delay + case.config.packet.unwrap().down_delay,
+                    _ => case.config.circuits[plane.index() - 1].delay,
                 };
                 prop_assert!(Span(latency) >= delay);
             }
@@ -356,16 +370,19 @@ proptest! {
     fn circuits_gates_and_capacities_are_what_the_week_says(
         schedule in schedule(),
         tau in 0..60_000u64,
+        dark in any::<bool>(),
         lead in prop_oneof![Just(0), 0..60_000u64],
         now in 0..400_000u64,
         // Just at, before or after a boundary, as well as anywhere.
         boundary in proptest::option::of((0..12usize, 0..3u64)),
         pair in (0..RACKS, 0..RACKS).prop_map(|(src, dst)| pair(src, dst)),
     ) {
-        let mut config = config_with_notify(0);
+        let mut config = two_kinds();
+        config.notify = config_with_notify(0).notify;
         config.voq.resize = Some(Resize { packets: 50, in_advance: Span(tau) });
         config.notify.as_mut().unwrap().before = Span(lead);
-        let (days, instants) = three_weeks(&schedule, pair);
+        config.night = if dark { Night::All } else { Night::Own };
+        let (days, nights, instants) = three_weeks(&schedule, pair);
         let week = schedule.week().as_nanos();
         let now = match boundary {
             Some((n, off)) => instants[n % instants.len()] + week + off - 1,
@@ -373,33 +390,32 @@ proptest! {
         };
         // The pair's days in the weeks around, on a clock that starts a week early.
         let clock = now % week + week;
-        let up = days.iter().any(|day| day.start <= clock && clock < day.end);
-        let closed = days.iter().any(|day| day.night_before <= clock && clock < day.end);
+        let at = |clock| days.iter().find(|day| day.start <= clock && clock < day.end);
+        let up = at(clock).map(|day| day.plane);
+        let night = nights.iter().any(|night| night.contains(&clock));
+        let closed = days.iter().any(|day| day.night_before <= clock && clock < day.end) || dark && night;
         let weeks_of_tau = tau.min(week);
         // What hosts know is what will be; through the night between two days of the pair the first one's network is said to lead.
         let soon = (now + lead) % week + week;
-        let night = days.windows(2).any(|two| {
+        let before = days.windows(2).find(|two| {
             two[1].night_before == two[0].end && two[0].end <= soon && soon < two[1].start
         });
-        let circuit = night || days.iter().any(|day| day.start <= soon && soon < day.end);
+        let tdn = at(soon).or(before.map(|two| &two[0])).map_or(Plane::PACKET, |day| day.plane);
         let big = days.iter().any(|day| day.start <= clock + weeks_of_tau && clock < day.end);
 
         let mut bench = Bench::new(config, schedule);
         bench.run(now);
-        prop_assert_eq!(bench.switch.plane(pair) == Plane::CIRCUIT, up);
+        let serves = up.or((!closed).then_some(Plane::PACKET));
+        prop_assert_eq!(bench.switch.plane(pair), serves);
         let told = bench.told(pair).last().map_or(Plane::PACKET, |told| told.1);
-        prop_assert_eq!(told == Plane::CIRCUIT, circuit);
+        prop_assert_eq!(told, tdn);
         prop_assert_eq!(bench.switch.voq_capacity(pair), if big { 50 } else { 16 });
         bench.send(now, 0, pair, 1000, false);
         let dequeued = bench.pick(|out| match out {
             Out::Event(Event::Dequeue { plane, .. }) => Some(plane),
             _ => None,
         });
-        let expected = match (up, closed) {
-            (true, _) => vec![(now, Plane::CIRCUIT)],
-            (false, false) => vec![(now, Plane::PACKET)],
-            (false, true) => vec![],
-        };
+        let expected: Vec<_> = serves.iter().map(|&plane| (now, plane)).collect();
         prop_assert_eq!(dequeued, expected);
     }
 }
@@ -408,11 +424,12 @@ struct Day {
     night_before: u64,
     start: u64,
     end: u64,
+    plane: Plane,
 }
 
-/// The days of `pair` in three weeks, and all boundaries of the first.
-fn three_weeks(schedule: &Schedule, pair: Pair) -> (Vec<Day>, Vec<u64>) {
-    let (mut days, mut instants) = (Vec::new(), Vec::new());
+/// The days of `pair` in three weeks, all nights of these, and all boundaries of the first.
+fn three_weeks(schedule: &Schedule, pair: Pair) -> (Vec<Day>, Vec<Range<u64>>, Vec<u64>) {
+    let (mut days, mut nights, mut instants) = (Vec::new(), Vec::new(), Vec::new());
     let configurations = schedule.configurations();
     let mut night_before = 0;
     let mut start = 0;
@@ -428,6 +445,7 @@ fn three_weeks(schedule: &Schedule, pair: Pair) -> (Vec<Day>, Vec<u64>) {
                 night_before,
                 start,
                 end,
+                plane: c.plane,
             });
         }
         if n < configurations.len() {
@@ -435,6 +453,7 @@ fn three_weeks(schedule: &Schedule, pair: Pair) -> (Vec<Day>, Vec<u64>) {
         }
         night_before = end;
         start = end + c.night.as_nanos();
+        nights.push(end..start);
     }
-    (days, instants)
+    (days, nights, instants)
 }

@@ -63,7 +63,7 @@ def _of(source: RunLike | Week) -> _Shown:
     if "demand" not in kept:
         raise EtalonError("this run had no demand when its weeks were computed")
     demand = np.asarray(kept["demand"], dtype=float)
-    rate = given.plan.resolve()["network"]["rdcn"]["circuit"]["rate_bps"]
+    rate = given.plan.resolve()["network"]["rdcn"]["circuits"][0]["rate_bps"]
     return _shown(demand, kept["configurations"], rate)
 
 

@@ -40,34 +40,26 @@ def baselines(resolved: Mapping[str, Any], flows: int, until_us: float) -> Basel
     src, dst = weeks.measured_pair(resolved)
     if week is None or not week.days(src, dst):
         return None
-    network = resolved["network"]["rdcn"]
-    packet, circuit = (
-        network[kind]["rate_bps"] / 8e9 / flows for kind in ("packet", "circuit")
-    )  # bytes/ns
-
-    # The days of one week, each with the night before it, in time since the cut.
-    shift = week.length_ns - max(end for _, end in week.days(src, dst))
-    parts = [
-        (closed + shift, day + shift, day_end + shift)
-        for (closed, day_end), (day, _) in zip(
-            week.packet_closed(src, dst), week.days(src, dst), strict=True
-        )
+    # Segments of one week, from the end of the pair's last day on, where the sequence graph is cut: until when, and bytes a ns.
+    cut = max(end for _, end in week.days(src, dst))
+    rates = [rate / 8e9 / flows for rate in weeks.rates(resolved)]
+    segments = [
+        (until - cut, 0.0 if plane is None else rates[plane])
+        for until, plane in week.planes(src, dst, cut)
     ]
 
     time, sent, days = [0.0], [0.0], []
     for number in range(int(np.ceil(until_us * 1e3 / week.length_ns))):
         start = number * week.length_ns
-        for closed, day, day_end in parts:
-            for until, rate in (
-                (start + closed, packet),
-                (start + day, 0.0),
-                (start + day_end, circuit),
-            ):
-                sent.append(sent[-1] + (until - time[-1]) * rate)
-                time.append(float(until))
-            days.append(((start + day) / 1e3, (start + day_end) / 1e3))
+        for until, rate in segments:
+            sent.append(sent[-1] + (start + until - time[-1]) * rate)
+            time.append(float(start + until))
+        days += [
+            ((start + day + week.length_ns - cut) / 1e3, (start + end + week.length_ns - cut) / 1e3)
+            for day, end in week.days(src, dst)
+        ]
     t_us = np.array(time) / 1e3
-    return Baselines(t_us, np.array(sent), np.array(time) * packet, days)
+    return Baselines(t_us, np.array(sent), np.array(time) * rates[0], days)
 
 
 def _flow_count(resolved: Mapping[str, Any]) -> int:

@@ -84,7 +84,7 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
 
 def _transports(plan: Experiment) -> Iterator[PlanError]:
     """What carries flows needs networks that take turns, as many as it counts on."""
-    tdns = plan.network.tdns
+    tdns = 1 + len(plan.circuits)
     for key, workload in plan.named_workloads():
         transport, controls = workload.transport, workload.cc
         if isinstance(transport, PlainTcp):
@@ -137,8 +137,42 @@ def _measured_pair(plan: Experiment) -> Iterator[PlanError]:
         yield PlanError("the measured pair must be two different racks", key="measure.pair")
 
 
-def chosen_flows(plan: Experiment) -> Iterator[PlanError]:
-    """That `measure.flows` names what there is not. To be asked of a plan that has no other problem: it lists the flows."""
+def flows(plan: Experiment) -> Iterator[PlanError]:
+    """What is wrong with the flows. To be asked of a plan that has no other problem: it may list them."""
+    if plan.measure.flows:
+        yield from _chosen_flows(plan)
+    network = plan.network
+    if isinstance(network, Network) and network.circuits_only and not plan.schedule.computed:
+        yield from _never_joined(plan, network)
+
+
+def _never_joined(plan: Experiment, network: Network) -> Iterator[PlanError]:
+    """Racks that only circuits could join, and of which one sends to the other. Acknowledgements need the way back."""
+    met = _met(plan)
+    back = network.ack_bypass is None
+    for pair in dict.fromkeys((flow["src_rack"], flow["dst_rack"]) for flow in plan.flows):
+        for src, dst in (pair, pair[::-1]) if back else (pair,):
+            if src != dst and (src, dst) not in met:
+                yield PlanError(
+                    f"racks {pair[0]} and {pair[1]} need a circuit from {src} to {dst}, as there is no packet network; "
+                    "the schedule has none",
+                    key="network.circuits_only",
+                )
+                return
+
+
+def _met(plan: Experiment) -> set[tuple[int, int]]:
+    """The rack pairs that the schedule joins, if it is given; source and destination."""
+    week = resolve(plan)["schedule"] or {"configurations": []}
+    return {
+        (src, dst)
+        for configuration in week["configurations"]
+        for dst, src in enumerate(configuration["sources"])
+    }
+
+
+def _chosen_flows(plan: Experiment) -> Iterator[PlanError]:
+    """That `measure.flows` names what there is not."""
     count = len(plan.flows)
     classes = sorted({flow["class"] for flow in plan.flows if flow.get("class")})
     for chosen in plan.measure.flows:
@@ -188,14 +222,9 @@ def warnings(plan: Experiment) -> Iterator[str]:
 
 def _without_circuit(plan: Experiment) -> Iterator[str]:
     """Pairs that send but never meet, in a plan that has circuits."""
-    week = resolve(plan)["schedule"]
-    if week is None or plan.schedule.computed:
+    if not week_ns(plan) or plan.schedule.computed:
         return
-    met = {
-        (src, dst)
-        for configuration in week["configurations"]
-        for dst, src in enumerate(configuration["sources"])
-    }
+    met = _met(plan)
     sending = dict.fromkeys(workload.racks for workload in (*plan.bulk, *plan.flow))
     for src, dst in (pair for pair in sending if pair not in met and pair[0] != pair[1]):
         yield f"rack {src} sends to rack {dst}, but the schedule never joins them: no circuit, only packets"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from etalon.plan.base import Rack, Table
-from etalon.plan.network import AnyNetwork, Network
+from etalon.plan.network import AnyNetwork, CircuitNetwork, Network
 from etalon.plan.program import Program
 from etalon.plan.schedules import AnySchedule, Strobe
 from etalon.plan.tcp import Tcp
@@ -100,6 +100,12 @@ class Experiment(Table):
             workloads: tuple[Workload, ...] = getattr(self, kind)
             for index, workload in enumerate(workloads):
                 yield f"{kind}.{index}" if len(workloads) > 1 else kind, workload
+
+    @cached_property
+    def circuits(self) -> tuple[CircuitNetwork, ...]:
+        """The kinds of circuits of its network: TDNs from 1 on."""
+        network = self.network
+        return self.schedule.circuits(network) if isinstance(network, Network) else ()
 
     def setting(self, key: str = "") -> Setting:
         """What the workload at `key` needs to know of this experiment."""

@@ -30,8 +30,7 @@ class Plan(Experiment):
     @model_validator(mode="after")
     def _check(self) -> Self:
         found = list(check.problems(self))
-        if not found and self.measure.flows:
-            found = list(check.chosen_flows(self))
+        found = found or list(check.flows(self))
         if found:
             raise gather(found)
         return self

@@ -26,6 +26,8 @@ def resolve(plan: Experiment) -> dict[str, Any]:
         "flows": plan.flows,
         "measure": {"pair": list(plan.measured_pair), "weeks_per_run": plan.measure.weeks_per_run},
     }
+    if plan.circuits:
+        resolved["network"][network.kind]["circuits"] = [kind.resolve() for kind in plan.circuits]
     if plan.measure.flows:
         resolved["measure"]["flows"] = plan.followed_flows
     if plan.measure.reordering:

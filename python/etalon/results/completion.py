@@ -50,7 +50,8 @@ def _ideals(flows: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     """
     network, host = plan.network, plan.network.host
     pairs = flows.select("src_rack", "dst_rack").unique(maintain_order=True)
-    ways = [network.passage(src, dst, bool(plan.week_ns)) for src, dst in pairs.iter_rows()]
+    circuits = plan.circuits if plan.week_ns else ()
+    ways = [network.passage(src, dst, circuits) for src, dst in pairs.iter_rows()]
     return pairs.with_columns(
         per_byte=pl.Series(
             [8e9 / min(way.rate or host.rate, host.rate) for way in ways], dtype=pl.Float64

@@ -44,8 +44,14 @@ class Run(Tables):
 
     @property
     def planes(self) -> tuple[str, ...]:
-        """Names of the network's planes: "packet" and "circuit" of a reconfigurable network, "packet" of a dumbbell."""
+        """Names of the network's planes: "packet" and "circuit" of a reconfigurable network, and "circuit2" and so on if it has
+        several kinds of circuits; "packet" of a dumbbell."""
         return tuple(self.meta["planes"])
+
+    @property
+    def circuits(self) -> tuple[str, ...]:
+        """Names of those of its planes that are circuits."""
+        return tuple(name for name in self.planes if name.startswith("circuit"))
 
     @property
     def measured_ns(self) -> int:
@@ -55,30 +61,39 @@ class Run(Tables):
 
     @property
     def circuit_utilization(self) -> float | None:
-        """Payload on the circuit over what the pair could have sent in the days that it had, 0..1; measured pair.
+        """Payload on circuits over what the pair could have sent in the days that it had, 0..1; measured pair.
 
         None without circuits. `docs/metrics.md` has the definition.
         """
-        return self.utilization("circuit") if self.plan.week_ns else None
+        return self.utilization(*self.circuits) if self.plan.week_ns else None
 
     @property
     def circuit_utilization_nsdi20(self) -> float | None:
         """The same as NSDI'20 measured it: over the time from the first to the last packet and the share of days in a week.
 
-        For comparison with the papers. In runs of less than many weeks it may be above 1.
+        For comparison with the papers, which have one kind of circuits: None with several. In runs of less than many weeks it
+        may be above 1.
         """
-        return self._of_pair("circuit_utilization_nsdi20") if self.plan.week_ns else None
+        known = self.plan.week_ns and len(self.circuits) == 1
+        return self._of_pair("circuit_utilization_nsdi20") if known else None
 
     @property
     def packet_utilization(self) -> float | None:
         """The same for the packet network, 0..1; measured pair."""
         return self.utilization("packet")
 
-    def utilization(self, plane: str) -> float | None:
-        """The same for any plane, 0..1; measured pair. None if the network has no such plane, or nothing was measured."""
-        if plane not in self.planes or not self.measured_ns:
+    def utilization(self, *planes: str) -> float | None:
+        """The same for any plane, or for several together, 0..1; measured pair. None if the network has no such plane, or
+        nothing was measured.
+        """
+        if not planes or not set(planes) <= set(self.planes) or not self.measured_ns:
             return None
-        return self._of_pair(f"{plane}_utilization") or 0.0
+        if len(planes) == 1:
+            return self._of_pair(f"{planes[0]}_utilization") or 0.0
+        row = self._row_of_pair() or {}
+        capacity = sum(row.get(f"{plane}_capacity_bytes", 0) for plane in planes)
+        payload = sum(row.get(f"{plane}_payload_bytes", 0) for plane in planes)
+        return payload / capacity if capacity else 0.0
 
     @property
     def goodput(self) -> float | None:

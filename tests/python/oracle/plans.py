@@ -20,7 +20,7 @@ def random_plan(seed: int) -> Plan:
         "tdf": random.choice((1, 20)),
         "duration": f"{duration}us",
         "warmup": f"{random.choice((0, random.randrange(duration // 2)))}us",
-        "network": network(random, racks, hosts),
+        "network": network(random, racks, hosts, "kind" in schedule),
         "schedule": schedule,
         "flow": flows(random, racks, hosts, duration),
     }
@@ -42,17 +42,24 @@ def week(random: Random, racks: int) -> dict[str, Any]:
         circuits = [[a, b] for a, b in zip(range(racks), others, strict=True) if a != b]
         kept = circuits[: random.randint(1, len(circuits))] if circuits else [[0, 1]]
         length = day + random.randrange(20)
-        configurations.append({"circuits": kept, "day": f"{length}us", "night": f"{night}us"})
+        configuration = {"circuits": kept, "day": f"{length}us", "night": f"{night}us"}
+        if random.random() < 0.3:  # of another kind
+            configuration |= random.choice(({"rate": "25Gbps"}, {"delay": "3us"}, {"repeat": 2}))
+        configurations.append(configuration)
     return {"kind": "fixed", "configurations": configurations}
 
 
-def network(random: Random, racks: int, hosts: int) -> dict[str, Any]:
+def network(random: Random, racks: int, hosts: int, fixed: bool) -> dict[str, Any]:
     mtu = random.choice((576, 1500, 9000))
     packets = random.choice((2, 16, 100))
     voq: dict[str, Any] = {"packets": packets}
     if random.random() < 0.4:
         voq["resize"] = {"packets": packets * 3, "before": f"{random.choice((30, 150))}us"}
-    return {"racks": racks, "hosts": hosts, "mtu": mtu, "voq": voq, "marking": {"threshold": 10}}
+    more = {"night": "all"} if random.random() < 0.3 else {}
+    if not fixed and random.random() < 0.3:  # which joins all racks
+        more = {"circuits_only": True}
+    marking = {"threshold": 10}
+    return {"racks": racks, "hosts": hosts, "mtu": mtu, "voq": voq, "marking": marking, **more}
 
 
 def flows(random: Random, racks: int, hosts: int, duration: int) -> list[dict[str, Any]]:

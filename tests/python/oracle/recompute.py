@@ -12,7 +12,6 @@ from oracle.packets import Packet, entering, leaving
 Pair = tuple[int, int]
 Interval = tuple[int, int]
 
-PLANES = ("packet", "circuit")
 NEVER = 2**63
 CLIENT_PORT = 40_001
 """Of flow 0; flow n has the n-th port from there."""
@@ -61,11 +60,24 @@ class Trace:
         """Bytes: packets whose time in the switch is of interest are larger."""
         return min(1000, int(self.plan["hosts"]["mtu"]) // 2)
 
+    @property
+    def planes(self) -> tuple[str, ...]:
+        """Names of the networks that are side by side."""
+        network = self.plan["network"]
+        if "rdcn" not in network:
+            return ("packet",)
+        packet = ("packet",) if network["rdcn"]["packet"] else ()
+        others = (f"circuit{n + 2}" for n in range(len(network["rdcn"]["circuits"]) - 1))
+        return (*packet, "circuit", *others)
+
     def rate(self, plane: str, pair: Pair) -> int:
         """Bits a second; of a dumbbell the slowest stage's, 0 if none has a limit."""
         network = self.plan["network"]
         if "rdcn" in network:
-            return int(network["rdcn"][plane]["rate_bps"])
+            packet = network["rdcn"]["packet"]
+            number = int(plane.removeprefix("circuit") or 1) - 1 if plane != "packet" else 0
+            there = packet if plane == "packet" else network["rdcn"]["circuits"][number]
+            return int(there["rate_bps"])
         stages = network["dumbbell"]["stages" if pair[0] < pair[1] else "return_stages"]
         rates = [int(s["rate_bps"]) for s in stages if s.get("rate_bps")]
         return min(rates, default=0) if plane == "packet" else 0
@@ -104,7 +116,7 @@ def pairs(trace: Trace) -> dict[Pair, dict[str, float | None]]:
     }
     for pair in sorted(lost | used):
         row: dict[str, float | None] = {**counts(trace, pair)}
-        for plane in PLANES:
+        for plane in trace.planes:
             row.update(of_plane(trace, pair, plane, carried[pair], sent[pair]))
         row.update(voq(trace, pair))
         rows[pair] = row
@@ -190,8 +202,9 @@ def open_times(trace: Trace, pair: Pair, plane: str) -> list[Interval]:
     """When the pair's gate to a plane is open.
 
     A circuit's from its day's start to its end; that of the packet network always, except from the start of the night before
-    a day of the pair to the end of that day.
+    a day of the pair to the end of that day; and in no night, where it is dark in all.
     """
+    dark = trace.plan["network"].get("rdcn", {}).get("night") == "all"
     last = max([trace.end, *(event.time for event in trace.events)])
     up, night = None, None
     circuits: list[Interval] = []
@@ -199,17 +212,19 @@ def open_times(trace: Trace, pair: Pair, plane: str) -> list[Interval]:
     for event in trace.events:
         if event.kind == "night":
             night = event.time
+        elif event.kind == "day" and night is not None and dark:
+            closed.append((night, event.time))
         elif event.kind == "circuit_up" and event.pair == pair:
-            up = event.time
+            up, kind = event.time, event.plane
             since = up if night is None else night
         elif event.kind == "circuit_down" and event.pair == pair and up is not None:
-            circuits.append((up, event.time))
+            circuits += [(up, event.time)] * (kind == plane)
             closed.append((since, event.time))
             up = None
     if up is not None:
-        circuits.append((up, last))
+        circuits += [(up, last)] * (kind == plane)
         closed.append((since, last))
-    return circuits if plane == "circuit" else complement(union(closed), 0, last)
+    return circuits if plane != "packet" else complement(union(closed), 0, last)
 
 
 def counts(trace: Trace, pair: Pair) -> dict[str, float]:
@@ -312,7 +327,7 @@ def by_plane(trace: Trace, mine: Sequence[Carried]) -> dict[str, int]:
         f"{plane}_bytes": sum(
             j.packet.payload for j in mine if j.plane == plane and trace.measured(j.left)
         )
-        for plane in PLANES
+        for plane in trace.planes
     }
 
 

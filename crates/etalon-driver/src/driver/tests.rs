@@ -7,7 +7,8 @@ use core::num::NonZero;
 use etalon_events::Record;
 use etalon_scenario::{
     Capture, CircuitNetwork, Configuration, Dumbbell, Flow, Hosts, Marking, Matching, Measure,
-    Network as Kind, Notify, PacketNetwork, Rdcn, Resize, Schedule, Stage, Tcp, VoqConfig, Weeks,
+    Network as Kind, Night, Notify, PacketNetwork, Plane, Rdcn, Resize, Schedule, Stage, Tcp,
+    VoqConfig, Weeks,
 };
 use etalon_switch::{Arrival, Departure, DropReason, Sink, Switch};
 use etalon_units::Rate;
@@ -126,6 +127,7 @@ fn scenario() -> Scenario {
         matching: Matching::new(sources.to_vec()).unwrap(),
         day: Span::from_micros(90),
         night: Span::from_micros(10),
+        plane: Plane::CIRCUIT,
     };
     Scenario {
         seed: 7,
@@ -142,17 +144,18 @@ fn scenario() -> Scenario {
             downlink_queue: None,
         },
         network: Kind::Rdcn(Rdcn {
-            packet: PacketNetwork {
+            packet: Some(PacketNetwork {
                 rate: Rate::from_gbps(10),
                 up_delay: Span(2_500),
                 down_delay: Span(2_500),
                 internal_queue: 2,
                 hold_queue: 2,
-            },
-            circuit: CircuitNetwork {
+            }),
+            night: Night::Own,
+            circuits: vec![CircuitNetwork {
                 rate: Rate::from_gbps(80),
                 delay: Span(10_000),
-            },
+            }],
             voq: VoqConfig {
                 packets: 4,
                 resize: Some(Resize {

@@ -18,7 +18,7 @@ pub fn plan() -> Scenario {
         "network": {"rdcn": {
             "packet": {"rate_bps": 10_000_000_000u64, "up_delay_ns": 5000, "down_delay_ns": 5000,
                        "internal_queue": 3, "hold_queue": 5},
-            "circuit": {"rate_bps": 80_000_000_000u64, "delay_ns": 30_000},
+            "circuits": [{"rate_bps": 80_000_000_000u64, "delay_ns": 30_000}],
             "voq": {"packets": 16}}},
         "schedule": {"configurations": [
             {"sources": [-1, 0], "day_ns": 180_000, "night_ns": 20_000},

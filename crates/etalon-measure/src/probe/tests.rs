@@ -100,7 +100,7 @@ fn the_warm_up_leaves_queues_and_circuits_but_no_counts() {
     metrics.on(Time(150_001), departed(FORTH, 9014, 1000, PACKET));
     let m = metrics.pair(FORTH).expect("the pair");
     // Of the circuit's time that after the warm-up, which ends at 100 us.
-    assert_eq!(m.up, Span(50_000));
+    assert_eq!(m.up[CIRCUIT.index()], Span(50_000));
     assert_eq!(m.voq_sum, 7);
 }
 
@@ -115,7 +115,7 @@ fn a_circuit_that_is_up_at_the_end_counts_up_to_it() {
     ]);
     metrics.finish(Time(260_000));
     let m = metrics.pair(FORTH).expect("the pair");
-    assert_eq!((m.up, m.days), (Span(80_000 + 60_000), 2));
+    assert_eq!((m.up[CIRCUIT.index()], m.days), (Span(80_000 + 60_000), 2));
     // The VOQ was empty when each of its days began.
     assert_eq!(m.voq_at_day_start, 0);
 }

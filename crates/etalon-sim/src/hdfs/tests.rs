@@ -41,7 +41,7 @@ fn plan(racks: u16, hosts: u16, writers: u32, placement: Value) -> Scenario {
         "network": {"rdcn": {
             "packet": {"rate_bps": 10_000_000_000u64, "up_delay_ns": 5000, "down_delay_ns": 5000,
                 "internal_queue": 3, "hold_queue": 5},
-            "circuit": {"rate_bps": 80_000_000_000u64, "delay_ns": 30_000},
+            "circuits": [{"rate_bps": 80_000_000_000u64, "delay_ns": 30_000}],
             "voq": {"packets": 16}}},
         "tcp": {"hz": 250, "min_rto_ns": 200_000_000u64, "initial_cwnd": 10, "min_delayed_ack_ns": 40_000_000,
             "max_delayed_ack_ns": 200_000_000, "receive_buffer_bytes": 65_536, "max_receive_buffer_bytes": 3 << 20,

@@ -34,7 +34,7 @@ pub fn strobe(weeks: u64, voq: u32) -> Value {
         "network": {"rdcn": {
             "packet": {"rate_bps": 10_000_000_000u64, "up_delay_ns": 5000, "down_delay_ns": 5000,
                 "internal_queue": 3, "hold_queue": 5},
-            "circuit": {"rate_bps": 80_000_000_000u64, "delay_ns": 30_000},
+            "circuits": [{"rate_bps": 80_000_000_000u64, "delay_ns": 30_000}],
             "voq": {"packets": voq}}},
         "schedule": {"configurations": configurations},
         "tcp": tcp(), "flows": bulk("cubic", 16), "measure": {"pair": [0, 1], "weeks_per_run": 3}})

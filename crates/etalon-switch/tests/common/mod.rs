@@ -173,17 +173,18 @@ pub fn own((src, dst, packets): (u16, u16, u32)) -> PairVoq {
 /// NSDI'20's links; VOQs of 16 packets; nothing else.
 pub fn config() -> Rdcn {
     Rdcn {
-        packet: PacketNetwork {
+        packet: Some(PacketNetwork {
             rate: Rate::from_gbps(10),
             up_delay: Span::from_micros(5),
             down_delay: Span::from_micros(5),
             internal_queue: 3,
             hold_queue: 5,
-        },
-        circuit: CircuitNetwork {
+        }),
+        night: Night::Own,
+        circuits: vec![CircuitNetwork {
             rate: Rate::from_gbps(80),
             delay: Span::from_micros(30),
-        },
+        }],
         voq: VoqConfig {
             packets: 16,
             resize: None,
@@ -196,7 +197,17 @@ pub fn config() -> Rdcn {
     }
 }
 
-/// The same, with hosts that are told of changes so many microseconds before.
+/// The same, with circuits of 40 Gb/s and 10 us, too.
+pub fn two_kinds() -> Rdcn {
+    let mut config = config();
+    config.circuits.push(CircuitNetwork {
+        rate: Rate::from_gbps(40),
+        delay: Span::from_micros(10),
+    });
+    config
+}
+
+/// The same as [`config`], with hosts that are told of changes so many microseconds before.
 pub fn config_with_notify(before: u64) -> Rdcn {
     let notify = Notify {
         before: Span::from_micros(before),
@@ -221,6 +232,7 @@ pub fn configuration(racks: u16, circuits: &[(u16, u16)], day: u64, night: u64) 
         matching: Matching::new(source_of).unwrap(),
         day: Span::from_micros(day),
         night: Span::from_micros(night),
+        plane: Plane::CIRCUIT,
     }
 }
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from etalon.plan.base import Kinds
 from etalon.plan.network.base import Racks
 from etalon.plan.network.dumbbell import Dumbbell
-from etalon.plan.network.rdcn import Network
+from etalon.plan.network.rdcn import CircuitNetwork, Network
 
-__all__ = ["NETWORKS", "AnyNetwork", "Dumbbell", "Network", "Racks"]
+__all__ = ["NETWORKS", "AnyNetwork", "CircuitNetwork", "Dumbbell", "Network", "Racks"]
 
 NETWORKS = Kinds("rdcn", {"rdcn": Network, "dumbbell": Dumbbell})
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pydantic import Field
 
@@ -28,6 +28,15 @@ class Hosts(Table):
     downlink_queue: int | None = Field(default=None, strict=True, ge=1, le=1_000_000)
     """Packets that fit into the queue of the link from a ToR switch to a host, which is as fast as the host's own, the one in
     transmission included. Without it, packets reach their hosts as they leave the network, as on the papers' testbeds."""
+
+
+class Circuits(Protocol):
+    """A kind of circuits: in bit/s and ns."""
+
+    @property
+    def rate(self) -> int: ...
+    @property
+    def delay(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -73,17 +82,12 @@ class Racks(Table):
         there are none)."""
         raise NotImplementedError
 
-    @property
-    def tdns(self) -> int:
-        """How many networks take turns."""
-        return 1
+    def passage(self, src: int, dst: int, circuits: Sequence[Circuits]) -> Passage:
+        """The way of a flow between these racks that is alone on the network, where circuits of these kinds are always up. What
+        stays in its rack meets no link but its hosts'."""
+        return Passage(0, 0, None) if src == dst else self.between(src, dst, circuits)
 
-    def passage(self, src: int, dst: int, scheduled: bool) -> Passage:
-        """The way of a flow between these racks that is alone on the network, whose circuits, if it is `scheduled`, are always
-        up. What stays in its rack meets no link but its hosts'."""
-        return Passage(0, 0, None) if src == dst else self.between(src, dst, scheduled)
-
-    def between(self, src: int, dst: int, scheduled: bool) -> Passage:
+    def between(self, src: int, dst: int, circuits: Sequence[Circuits]) -> Passage:
         """As `passage`, for two different racks."""
         raise NotImplementedError
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from etalon.errors import PlanError
 from etalon.plan.base import Count, Table
-from etalon.plan.network.base import Hosts, Passage, Racks
+from etalon.plan.network.base import Circuits, Hosts, Passage, Racks
 from etalon.units import Rate, Time
 
 
@@ -70,7 +70,7 @@ class Dumbbell(Racks):
         rate = min((stage.rate for stage in self.path if stage.rate is not None), default=0)
         return rate, rate
 
-    def between(self, src: int, dst: int, scheduled: bool) -> Passage:
+    def between(self, src: int, dst: int, circuits: Sequence[Circuits]) -> Passage:
         """The path; whichever rack sends, it is taken for the first."""
         there, back = (sum(stage.delay for stage in way) for way in (self.path, self._back))
         return Passage(there, back, self.rates[0])

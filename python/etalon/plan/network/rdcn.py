@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
 from etalon.errors import PlanError
 from etalon.plan.base import Queue, Rack, Table
-from etalon.plan.network.base import GBPS, Hosts, Passage, Racks
+from etalon.plan.network.base import GBPS, Circuits, Hosts, Passage, Racks
 from etalon.units import US, Rate, Time, rounded
 
 
@@ -26,6 +26,16 @@ class PacketNetwork(Table):
     hold_queue: Queue = 5
     """Packets held per VOQ for a full internal queue; stands for priority flow control."""
 
+    def resolve(self) -> dict[str, Any]:
+        """The network as the core takes it."""
+        return {
+            "rate_bps": self.rate,
+            "up_delay_ns": self.delay,
+            "down_delay_ns": self.delay,
+            "internal_queue": self.internal_queue,
+            "hold_queue": self.hold_queue,
+        }
+
 
 class CircuitNetwork(Table):
     """A crossbar without queues."""
@@ -35,6 +45,10 @@ class CircuitNetwork(Table):
     """Rate of a circuit."""
     delay: Time = 30 * US
     """Propagation delay from rack to rack."""
+
+    def resolve(self) -> dict[str, Any]:
+        """The network as the core takes it."""
+        return {"rate_bps": self.rate, "delay_ns": self.delay}
 
 
 class Resize(Table):
@@ -129,6 +143,10 @@ class Network(Racks):
     """In bytes."""
     packet: PacketNetwork = PacketNetwork()
     circuit: CircuitNetwork = CircuitNetwork()
+    circuits_only: bool = Field(default=False, strict=True)
+    """There is no packet network: packets wait for a circuit."""
+    night: Literal["own", "all"] = "own"
+    """The packet network does not serve a pair in the nights before the pair's own days, or it serves nobody in any night."""
     voq: Annotated[Voq, BeforeValidator(_voq)] = Voq()
     marking: Marking | None = None
     ece: Ece | None = None
@@ -140,17 +158,11 @@ class Network(Racks):
     host: Hosts = Hosts()
 
     def resolve(self) -> dict[str, Any]:
-        """The network as the core takes it."""
-        packet, circuit, voq, resize = self.packet, self.circuit, self.voq, self.voq.resize
+        """The network as the core takes it, but for its circuits, whose kinds the schedule has."""
+        voq, resize = self.voq, self.voq.resize
         return {
-            "packet": {
-                "rate_bps": packet.rate,
-                "up_delay_ns": packet.delay,
-                "down_delay_ns": packet.delay,
-                "internal_queue": packet.internal_queue,
-                "hold_queue": packet.hold_queue,
-            },
-            "circuit": {"rate_bps": circuit.rate, "delay_ns": circuit.delay},
+            "packet": None if self.circuits_only else self.packet.resolve(),
+            "night": self.night,
             "voq": {
                 "packets": voq.packets,
                 "resize": resize and {"packets": resize.packets, "in_advance_ns": resize.before},
@@ -164,24 +176,26 @@ class Network(Racks):
 
     @property
     def rates(self) -> tuple[int, int]:
-        """Of the packet network and of a circuit."""
-        return self.packet.rate, self.circuit.rate
+        """Of the packet network, or what there is instead, and of a circuit."""
+        circuit = self.circuit.rate
+        return circuit if self.circuits_only else self.packet.rate, circuit
 
-    @property
-    def tdns(self) -> int:
-        """The packet network, and circuits."""
-        return 2
-
-    def between(self, src: int, dst: int, scheduled: bool) -> Passage:
-        """The better of the two networks: a circuit that is always up, or the packet network."""
-        there, rate = 2 * self.packet.delay, self.packet.rate
-        if scheduled:
-            there, rate = min(there, self.circuit.delay), max(rate, self.circuit.rate)
-        return Passage(there, there, rate)
+    def between(self, src: int, dst: int, circuits: Sequence[Circuits]) -> Passage:
+        """The best of the networks: circuits that are always up, or the packet network."""
+        ways = [(2 * self.packet.delay, self.packet.rate)] * (not self.circuits_only)
+        ways += [(kind.delay, kind.rate) for kind in circuits]
+        there = min((delay for delay, _ in ways), default=0)
+        return Passage(there, there, max((rate for _, rate in ways), default=None))
 
     def problems(self) -> Iterator[PlanError]:
         """What is wrong with its VOQs."""
         voq = self.voq
+        for key in ("packet", "night"):
+            if self.circuits_only and key in self.model_fields_set:
+                yield PlanError(
+                    "there is no packet network, as network.circuits_only says; leave it out",
+                    key=f"network.{key}",
+                )
         if voq.resize is not None and voq.resize.packets < voq.packets:
             yield PlanError(
                 f"{voq.resize.packets} must be at least network.voq.packets, which is {voq.packets}",

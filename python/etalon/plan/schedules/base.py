@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from etalon.errors import PlanError
 from etalon.plan.base import Table
-from etalon.plan.network import Network
+from etalon.plan.network import CircuitNetwork, Network
 from etalon.units import MS, TIME, US, Duration, S, Size, Time, rounded, shown
 
 MB = 10**6
@@ -28,6 +28,10 @@ class Schedule(Table):
     def resolve(self, network: Network, seed: int) -> dict[str, Any] | None:
         """The schedule as the core takes it; None without circuits."""
         raise NotImplementedError
+
+    def circuits(self, network: Network) -> tuple[CircuitNetwork, ...]:
+        """The kinds of circuits in this network, in the order of their planes, from 1 on; at least one."""
+        return (network.circuit,)
 
     def problems(self, network: Network) -> Iterator[PlanError]:
         """What is wrong with this schedule in this network."""

@@ -11,9 +11,12 @@ from pydantic import Field
 from etalon import _core
 from etalon.errors import PlanError
 from etalon.plan.base import Rack, Table
-from etalon.plan.network import Network
+from etalon.plan.network import CircuitNetwork, Network
 from etalon.plan.schedules.base import Rule, text_of, too_long, wrong_day
-from etalon.units import TIME, Duration, Time
+from etalon.units import TIME, Duration, Rate, Time
+
+MOST_KINDS = 15
+"""Of circuits: the number of a plane has four bits in a record of what leaves the network."""
 
 Circuit = Annotated[tuple[Rack, Rack], Field(description="source rack, destination rack")]
 
@@ -27,6 +30,17 @@ class Configuration(Table):
     """Without it, the schedule's day."""
     night: Time | None = None
     """Without it, the schedule's night."""
+    repeat: int = Field(default=1, strict=True, ge=1, le=10_000)
+    """How many times it follows itself."""
+    rate: Rate | None = None
+    """Rate of the day's circuits; without it, that of `network.circuit`."""
+    delay: Time | None = None
+    """Propagation delay of the day's circuits; without it, that of `network.circuit`."""
+
+    def kind(self, network: Network) -> CircuitNetwork:
+        """The kind of its circuits. Those of the same rate and delay are of one kind."""
+        own = {"rate": self.rate, "delay": self.delay}
+        return network.circuit.model_copy(update={k: v for k, v in own.items() if v is not None})
 
 
 class Fixed(Rule):
@@ -47,15 +61,24 @@ class Fixed(Rule):
     def expand(self, network: Network, seed: int = 1) -> list[dict[str, Any]]:
         """The configurations of the week."""
         return [
-            self._resolved(configuration, network.racks) for configuration in self.configurations
+            self._resolved(configuration, network)
+            for configuration in self.configurations
+            for _ in range(configuration.repeat)
         ]
 
-    def _resolved(self, configuration: Configuration, racks: int) -> dict[str, Any]:
-        sources = [-1] * racks
+    def circuits(self, network: Network) -> tuple[CircuitNetwork, ...]:
+        """The kinds of circuits, in the order in which they first appear in the week."""
+        kinds = dict.fromkeys(c.kind(network) for c in self.configurations if c.circuits)
+        return tuple(kinds) or super().circuits(network)
+
+    def _resolved(self, configuration: Configuration, network: Network) -> dict[str, Any]:
+        sources = [-1] * network.racks
         for src, dst in configuration.circuits:
             sources[dst] = src
         day, night = self.lengths(configuration)
-        return {"sources": sources, "day_ns": day, "night_ns": night}
+        kinds = self.circuits(network)
+        plane = 1 + kinds.index(configuration.kind(network)) if configuration.circuits else 1
+        return {"sources": sources, "day_ns": day, "night_ns": night, "plane": plane}
 
     def lengths(self, configuration: Configuration) -> tuple[int, int]:
         """Day and night of a configuration in ns."""
@@ -76,8 +99,16 @@ class Fixed(Rule):
             key = f"schedule.configurations.{index}"
             yield from wrong_day(key, *self.lengths(configuration))
             yield from _no_matching(f"{key}.circuits", configuration.circuits, network.racks)
-        week = sum(sum(self.lengths(configuration)) for configuration in self.configurations)
+            own = [name for name in ("rate", "delay") if getattr(configuration, name) is not None]
+            if own and not configuration.circuits:
+                yield PlanError("a day without circuits has none", key=f"{key}.{own[0]}")
+        week = sum(c.repeat * sum(self.lengths(c)) for c in self.configurations)
         yield from too_long("schedule.day", self.day, week)
+        if len(kinds := self.circuits(network)) > MOST_KINDS:
+            yield PlanError(
+                f"circuits are of {len(kinds)} different rates and delays; at most {MOST_KINDS} kinds are run",
+                key="schedule.configurations",
+            )
 
 
 def with_week(table: Mapping[str, Any], folder: Path, racks: Any, tdf: Any) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class Known(Windowed):
                 day=TIME.format(self.day),
                 night=TIME.format(self.night),
                 circuit=RATE.format(network.circuit.rate),
-                packet=RATE.format(network.packet.rate),
+                packet=RATE.format(0 if network.circuits_only else network.packet.rate),
                 threshold=SIZE.format(self.threshold),
                 only_big=True,
                 seed=seed,

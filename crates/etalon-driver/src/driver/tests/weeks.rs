@@ -27,6 +27,7 @@ fn set_control(scenario: &mut Scenario, scheduler: &str) {
         matching: Matching::idle(racks),
         day: Span(WEEK - 10_000),
         night: Span(10_000),
+        plane: Plane::CIRCUIT,
     };
     scenario.schedule = Some(Weeks {
         first: Schedule::new(vec![idle]).unwrap(),

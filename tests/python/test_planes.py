@@ -1,0 +1,74 @@
+"""Networks of other planes than a packet network and one kind of circuits."""
+
+from __future__ import annotations
+
+import pytest
+
+import etalon as et
+from conftest import ROOT, need
+from etalon import kernel
+
+BOTH = [(0, 1), (1, 0)]
+
+
+@pytest.fixture(params=["sim", "linux"])
+def engine(request: pytest.FixtureRequest) -> str:
+    if request.param == "linux":
+        need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    return str(request.param)
+
+
+def three_networks() -> et.Plan:
+    plan = et.Plan.load(ROOT / "examples" / "three_networks.toml")
+    return plan.replace({"duration": "24ms", "warmup": "0ms"})
+
+
+def test_three_networks_carry_a_pair_in_turn(engine: str) -> None:
+    run = et.run(three_networks(), engine=engine)
+    assert run.planes == ("packet", "circuit", "circuit2")
+    assert run.circuits == ("circuit", "circuit2")
+    row = run.pairs.row(0, named=True)
+    assert (row["src"], row["dst"]) == (0, 1)
+    week, day = 1200, 180
+    share = {"packet": (week - 2 * day - 40) / week, "circuit": day / week, "circuit2": day / week}
+    rate = {"packet": 10e9, "circuit": 100e9, "circuit2": 40e9}
+    for plane in run.planes:
+        capacity = share[plane] * rate[plane] * 0.024 / 8
+        assert row[f"{plane}_capacity_bytes"] == pytest.approx(capacity, rel=0.02)
+        assert 0.5 < row[f"{plane}_utilization"] <= 1
+        assert row[f"{plane}_payload_bytes"] == run.total("flows", f"{plane}_bytes")
+    # The quickest packets take little more than their transmission (9014 B) and propagation.
+    shortest = {plane: run.latency(0, plane) for plane in run.planes}
+    assert 5.7 < shortest["circuit"] < 15
+    assert 21.8 < shortest["circuit2"] < 45
+    carried = sum(row[f"{plane}_payload_bytes"] for plane in run.circuits)
+    could = sum(row[f"{plane}_capacity_bytes"] for plane in run.circuits)
+    assert run.circuit_utilization == pytest.approx(carried / could)
+    assert run.circuit_utilization_nsdi20 is None
+
+
+def test_a_network_of_circuits_alone(engine: str) -> None:
+    net = et.network(racks=2, hosts=4, packet=None, voq=64)
+    week = et.fixed(net, [BOTH, []], day="90us", night="10us")
+    plan = et.experiment(net, week, et.bulk(0, 1, flows=4), duration="40ms", warmup="0ms")
+    run = et.run(plan, engine=engine)
+    assert run.planes == ("circuit",)
+    assert run.packet_utilization is None
+    assert run.circuit_utilization is not None
+    assert 0.5 < run.circuit_utilization <= 1
+    assert not [name for name in run.pairs.columns if name.startswith("packet_")]
+    assert run.latency(50) == run.latency(50, "circuit")
+
+
+def test_the_packet_network_may_be_dark_in_all_nights(engine: str) -> None:
+    def carried(night: str) -> tuple[int, int]:
+        net = et.network(racks=2, hosts=2, night=night)
+        week = et.fixed(net, [[], BOTH, [], []])
+        plan = et.experiment(net, week, et.bulk(0, 1, flows=2), duration="40ms", warmup="0ms")
+        row = et.run(plan, engine=engine).pairs.row(0, named=True)
+        return row["packet_capacity_bytes"], row["packet_payload_bytes"]
+
+    own, dark = carried("own"), carried("all")
+    # Of a week of 800 us, the packet network serves the pair for 600 us, or for three days of 180 us.
+    assert dark[0] / own[0] == pytest.approx(540 / 600, rel=0.01)
+    assert dark[1] < own[1]
