@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from etalon.figures.sequence import baselines
 from etalon.reproduce import Missing, Results, ratio
+from etalon.reproduce.paper import X
 from etalon.results import Run
 
 VARIANTS = ("cubic", "dctcp", "retcp", "retcpdyn", "mptcp", "tdtcp")
@@ -24,7 +25,7 @@ Span = tuple[int, int]
 Points = NDArray[np.float64]
 
 
-def _goodput(results: Results, series: str, x: str) -> float:
+def _goodput(results: Results, series: str, x: X) -> float:
     """In Gb/s."""
     return results.metric(series, x, "goodput") / 1e9
 
@@ -195,6 +196,64 @@ def mptcp_burst_and_dip(results: Results) -> float:
     after = _after_day(results, "mptcp")
     top = int(after.argmax())
     return int(after[top] <= mean) + int(after[top:].min() >= mean)
+
+
+def tdtcp_days_in_order(results: Results) -> float:
+    """Optical days of a flow without reordering, TDTCP, in %."""
+    return results.metric("bw-lat", "tdtcp", "days_in_order")
+
+
+def cubic_missing(results: Results) -> float:
+    """90th percentile over a flow's optical days of packets to be retransmitted, CUBIC."""
+    return _missing(results, "cubic")
+
+
+def tdtcp_missing(results: Results) -> float:
+    """The same, TDTCP."""
+    return _missing(results, "tdtcp")
+
+
+def mptcp_less_than_cubic(results: Results) -> float:
+    """Mean number of packets to be retransmitted in an optical day: CUBIC less MPTCP, all flows."""
+    return _mean_by_day(results, "cubic", "missing") - _mean_by_day(results, "mptcp", "missing")
+
+
+def _missing(results: Results, x: str) -> float:
+    value = results.run("bw-lat", x).by_day("missing", 90)
+    if value is None:
+        raise Missing(f"no day of {x} was measured")
+    return value
+
+
+def _mean_by_day(results: Results, x: str, quantity: str, series: str = "bw-lat") -> float:
+    days = results.run(series, x).reordering.filter(of="pair", quantity=quantity)
+    if days.is_empty():
+        raise Missing(f"no day of {x} was measured")
+    values, counts = days["value"].to_numpy(), days["count"].to_numpy()
+    return float((values * counts).sum() / counts.sum())
+
+
+def strict_in_vain(results: Results) -> float:
+    """Packets in vain in an optical day, all flows: without relaxed detection of losses less with it."""
+    strict, relaxed = (
+        _mean_by_day(results, x, "spurious", "detection") for x in ("strict", "relaxed")
+    )
+    return strict - relaxed
+
+
+def heard_in_time(results: Results) -> float:
+    """Goodput of TDTCP whose hosts hear in time over that of one whose hosts hear 50 us after the change."""
+    return _goodput(results, "bw-lat", "tdtcp") / _goodput(results, "heard", 70)
+
+
+def heard_too_late(results: Results) -> float:
+    """When hosts hear, in us after the change, if TDTCP gets 12.7 % more by hearing in time: between points in proportion."""
+    wanted = _goodput(results, "bw-lat", "tdtcp") / 1.127
+    points = [(x - 20, _goodput(results, "heard", x)) for x in results.whole("heard")]
+    for (early, fast), (late, slow) in pairwise(points):
+        if fast >= wanted > slow:
+            return float(early + (late - early) * (fast - wanted) / (fast - slow))
+    raise Missing("no delay costs as much")
 
 
 def slow_voq_gap(results: Results) -> float:

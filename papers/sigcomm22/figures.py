@@ -18,6 +18,8 @@ NAMES = {
 """Of transports, by the paper's."""
 ONE_WEEK = (0.0, 1400.0)
 TWO = ("cubic", "mptcp")
+EARLIEST = 20
+"""In us before the change: x = 0 of the series `heard`."""
 
 
 def _named(results: Results, series: str, chosen: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -51,6 +53,36 @@ def _voq(series: str, chosen: tuple[str, ...] = ()) -> Callable[[Results], list[
     return drawings
 
 
+def _reordering(quantity: str) -> Callable[[Results], list[Drawing]]:
+    """By flow; and all flows together."""
+
+    def drawings(results: Results) -> list[Drawing]:
+        runs = _named(results, "bw-lat", ("cubic", "mptcp", "tdtcp"))
+        return [
+            Drawing("reordering", runs, quantity=quantity),
+            Drawing("reordering", runs, part="all-flows", quantity=quantity, of="pair"),
+        ]
+
+    return drawings
+
+
+def _detection(results: Results) -> Drawing:
+    return Drawing("reordering", results.series("detection"), quantity="spurious", of="pair")
+
+
+def _heard(results: Results) -> Drawing:
+    """Over microseconds after the change, with CUBIC, which hears nothing, and the level of figure 11's gain."""
+    rates = {x - EARLIEST: (run.goodput or 0) / 1e9 for x, run in results.series("heard").items()}
+    levels = {}
+    if "cubic" in (by_x := results.series("bw-lat")):
+        levels["CUBIC"] = (by_x["cubic"].goodput or 0) / 1e9
+    if rates:
+        levels["12.7 % below the best"] = max(rates.values()) / 1.127
+    return Drawing(
+        "lines", rates, xlabel="heard (µs after the change)", ylabel="goodput (Gb/s)", levels=levels
+    )
+
+
 DRAWINGS: dict[str, Callable[[Results], Drawing | list[Drawing]]] = {
     "2": _sequence("bw-lat", TWO),
     "7a": _sequence_and_goodput("bw-lat"),
@@ -58,6 +90,10 @@ DRAWINGS: dict[str, Callable[[Results], Drawing | list[Drawing]]] = {
     "8a": _sequence_and_goodput("bw-only"),
     "8b": _voq("bw-only"),
     "9": _sequence_and_goodput("lat-only-fast"),
+    "10a": _reordering("events"),
+    "10b": _reordering("missing"),
+    "detection": _detection,
+    "11": _heard,
     "13": _voq("bw-lat", TWO),
     "14a": _voq("lat-only-slow"),
     "14b": _voq("lat-only-fast"),

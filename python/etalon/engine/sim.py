@@ -13,6 +13,7 @@ from etalon.engine import build
 from etalon.engine.protocol import Options, Progress, Told
 from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
+from etalon.plan.transport import Mptcp
 from etalon.results import Run
 from etalon.units import shown
 
@@ -75,6 +76,11 @@ class Simulator:
 def _no_model(plan: Plan) -> Iterator[PlanError]:
     """What the simulator has no model of."""
     for key, workload in plan.named_workloads():
+        if isinstance(workload.transport, Mptcp):
+            yield PlanError(
+                "the simulator has no model of MPTCP; --engine linux runs the kernel's own",
+                key=f"{key}.transport",
+            )
         for name in workload.controls:
             if SIM not in controls()[name].parameters:
                 models = ", ".join(name for name, c in controls().items() if SIM in c.parameters)

@@ -24,6 +24,7 @@ from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from etalon import engine as engines
 from etalon.controls import controls
 from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
@@ -225,10 +226,8 @@ class Paper:
         }
         try:
             plan = self._plans[series.plan].replace({**changes, "name": f"{name}-{x}"})
-            for workload in plan.workloads:
-                for cc in workload.controls:
-                    if self.engine not in controls()[cc].engines:
-                        return Point(name, x, (), f"the engine {self.engine} has no {cc}")
+            for problem in engines.named(self.engine).problems(plan):
+                return Point(name, x, (), str(problem))
             count = series.seeds_on.get(self.engine, series.seeds)
             seeds = range(plan.seed, plan.seed + count)
             return Point(name, x, tuple(plan.replace(seed=seed) for seed in seeds))
