@@ -198,6 +198,10 @@ struct etalon_flow {
    */
   char cc[16];
   /**
+   * Whether its sender's state is followed.
+   */
+  uint32_t followed;
+  /**
    * What carries it: 0 for TCP, else `TRANSPORT_TDTCP` or `TRANSPORT_MPTCP`.
    */
   uint32_t transport;
@@ -515,6 +519,9 @@ enum etalon_kind {
   ETALON_RECORD_PLANNED_CIRCUIT = 20,
   ETALON_RECORD_COMPUTED = 21,
   ETALON_RECORD_CWND = 22,
+  ETALON_RECORD_SENDER = 32,
+  ETALON_RECORD_OPENED = 33,
+  ETALON_RECORD_CLOSED = 34,
   ETALON_RECORD_STARTED = 23,
   ETALON_RECORD_DONE = 24,
   ETALON_RECORD_COUNTER = 25,
@@ -545,7 +552,7 @@ static_assert(offsetof(struct etalon_info, hosts) == 4);
 static_assert(offsetof(struct etalon_info, mtu) == 8);
 static_assert(offsetof(struct etalon_info, flows) == 12);
 static_assert(offsetof(struct etalon_info, pacing) == 16);
-static_assert(sizeof(struct etalon_flow) == 144);
+static_assert(sizeof(struct etalon_flow) == 152);
 static_assert(offsetof(struct etalon_flow, src) == 0);
 static_assert(offsetof(struct etalon_flow, dst) == 4);
 static_assert(offsetof(struct etalon_flow, connect) == 8);
@@ -553,12 +560,13 @@ static_assert(offsetof(struct etalon_flow, start) == 16);
 static_assert(offsetof(struct etalon_flow, stop) == 24);
 static_assert(offsetof(struct etalon_flow, bytes) == 32);
 static_assert(offsetof(struct etalon_flow, cc) == 40);
-static_assert(offsetof(struct etalon_flow, transport) == 56);
-static_assert(offsetof(struct etalon_flow, tdtcp) == 60);
-static_assert(offsetof(struct etalon_flow, subflows) == 64);
-static_assert(offsetof(struct etalon_flow, mptcp) == 68);
-static_assert(offsetof(struct etalon_flow, downgrade) == 72);
-static_assert(offsetof(struct etalon_flow, tdn_cc) == 80);
+static_assert(offsetof(struct etalon_flow, followed) == 56);
+static_assert(offsetof(struct etalon_flow, transport) == 60);
+static_assert(offsetof(struct etalon_flow, tdtcp) == 64);
+static_assert(offsetof(struct etalon_flow, subflows) == 68);
+static_assert(offsetof(struct etalon_flow, mptcp) == 72);
+static_assert(offsetof(struct etalon_flow, downgrade) == 80);
+static_assert(offsetof(struct etalon_flow, tdn_cc) == 88);
 static_assert(sizeof(struct etalon_packet) == 48);
 static_assert(offsetof(struct etalon_packet, handle) == 0);
 static_assert(offsetof(struct etalon_packet, dst) == 8);

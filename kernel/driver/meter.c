@@ -55,6 +55,7 @@ static void meter_set_state(struct sock *sk, u8 state)
 	struct meter_counts *counts = sk->sk_user_data;
 
 	if (counts) {
+		sender_stir(&counts->sender, sk);
 		count_probe(sk, counts);
 		if (state == TCP_CA_Loss) {
 			counts->rtos++;
@@ -72,8 +73,10 @@ static void meter_in_ack_event(struct sock *sk, u32 flags)
 	const struct tcp_congestion_ops *real = meter_of(sk)->real;
 	struct meter_counts *counts = sk->sk_user_data;
 
-	if (counts)
+	if (counts) {
+		sender_stir(&counts->sender, sk);
 		count(sk, counts);
+	}
 	if (real->in_ack_event)
 		real->in_ack_event(sk, flags);
 }

@@ -11,6 +11,8 @@
 
 #include <linux/types.h>
 
+#include "sender.h"
+
 struct sock;
 
 struct meter_counts {
@@ -20,6 +22,7 @@ struct meter_counts {
 	u64 undos;	/* reductions of the window that were undone */
 	u64 tlps;	/* tail loss probes */
 	u32 probe;	/* where the last one that was counted ended */
+	struct sender sender;
 };
 
 /*

@@ -488,6 +488,8 @@ static int find_congestion_controls(void)
 
 static void flow_init(struct flow *flow, u32 index)
 {
+	unsigned int n;
+
 	flow->index = index;
 	etalon_flow(index, &flow->plan);
 	kthread_init_work(&flow->client_work, client_run);
@@ -495,6 +497,12 @@ static void flow_init(struct flow *flow, u32 index)
 	hrtimer_init(&flow->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	flow->due = flow->plan.connect;
 	flow->timer.function = flow_timer;
+	for (n = 0; n < ETALON_PATHS; n++)
+		flow->counts[n].sender = (struct sender) {
+			.flow = index,
+			.path = n,
+			.followed = flow->plan.followed,
+		};
 }
 
 int etalon_traffic_start(void)

@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 import etalon as et
-from etalon import report
+from conftest import need
+from etalon import kernel, report
 from etalon.errors import PlanError
 from etalon.plan import Plan
 from etalon.results import Run
@@ -39,8 +40,10 @@ def experiment(**measure: Any) -> Plan:
     )
 
 
-@pytest.fixture(scope="module", params=["sim"])
+@pytest.fixture(scope="module", params=["sim", "linux"])
 def run(request: pytest.FixtureRequest) -> Run:
+    if request.param == "linux":
+        need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
     return et.run(experiment(flows=[0, "small"]), engine=request.param)
 
 

@@ -14,6 +14,7 @@ use etalon_scenario::{Scenario, Setup, Stream, flow_of_ports};
 use etalon_switch::{ConfigError, Pair};
 use etalon_units::{Span, Time};
 
+use crate::connections::Connections;
 use crate::edge::{Environment, Inside, Packets, Sent, Slot, Socket};
 use crate::weeks::tell_week;
 
@@ -32,6 +33,8 @@ pub struct Driver {
     packets: Packets,
     /// The sending and the receiving host of each flow, and how many subflows it has.
     ends: Vec<(u32, u32, u8)>,
+    /// What programs do, if there are any.
+    connections: Option<Connections>,
     /// What was last logged of each flow's sender.
     sockets: Vec<Socket>,
     /// The kernel's time at virtual time 0; none before the start.
@@ -89,6 +92,8 @@ impl Driver {
                     (hosts.index(flow.src()), hosts.index(flow.dst()), subflows)
                 })
                 .collect(),
+            connections: (!scenario.programs.is_empty())
+                .then(|| Connections::new(scenario.flows.len())),
             sockets: alloc::vec![Socket::default(); scenario.flows.len()],
             epoch: None,
             scenario,
@@ -154,13 +159,18 @@ impl Driver {
         if self.net.edge().is_over() {
             return false;
         }
-        let flow = if sent.tcp {
+        let planned = if sent.tcp {
             self.flow(host, sent)
         } else {
             None
         };
-        if let (Some(stream), Some(socket)) = (flow.filter(|s| s.to_server), sent.socket) {
-            self.follow(self.now(kernel), stream.flow.into(), socket, env);
+        let of_plan = planned.map(|stream| (stream.flow.into(), stream.to_server));
+        let flow = match (of_plan, &self.connections) {
+            (None, Some(_)) if sent.tcp => self.of_program(now, host, sent, env),
+            _ => of_plan,
+        };
+        if let (Some((flow, true)), Some(socket)) = (flow, sent.socket) {
+            self.follow(self.now(kernel), flow, socket, env);
         }
         let hosts = &self.scenario.hosts;
         let (src, dst) = (hosts.host(host), hosts.host(sent.dst));
@@ -170,15 +180,15 @@ impl Driver {
         };
         let edge = self.net.edge_mut();
         let part = match edge.accounts() {
-            Some(accounts) if sent.tcp => account(accounts, now, host, pair, sent, flow),
+            Some(accounts) if sent.tcp => account(accounts, now, host, pair, sent, planned),
             _ => None,
         };
         let packet = Packet {
             src,
             dst,
-            flow: flow.map(|stream| stream.flow),
-            subflow: flow.map_or(0, |stream| stream.subflow),
-            to_server: flow.is_some_and(|stream| stream.to_server),
+            flow: flow.map(|(flow, _)| flow),
+            subflow: planned.map_or(0, |stream| stream.subflow),
+            to_server: flow.is_some_and(|(_, to_server)| to_server),
             ect: sent.ect,
             ce: false,
             ece: false,
@@ -352,6 +362,26 @@ impl Driver {
         ((host, sent.dst) == expected && stream.subflow < subflows).then_some(stream)
     }
 
+    /// The same of a segment of a program.
+    #[inline(never)] // what plans without programs do not pay for
+    fn of_program<E: Environment>(
+        &mut self,
+        now: Time,
+        host: u32,
+        sent: &Sent,
+        env: &E,
+    ) -> Option<(u32, bool)> {
+        let hosts = &self.scenario.hosts;
+        let ends = (hosts.host(host), hosts.host(sent.dst));
+        let connections = self.connections.as_mut()?;
+        let say = |event: Event| env.log(&event.at(now));
+        let flow = connections.sent(ends, four_tuple(host, sent), sent, say)?;
+        if self.sockets.len() <= flow.0 as usize {
+            self.sockets.resize(flow.0 as usize + 1, Socket::default());
+        }
+        Some(flow)
+    }
+
     /// Logs the state of a flow's sender if it is another.
     #[inline]
     fn follow<E: Environment>(&mut self, now: Time, flow: u32, socket: Socket, env: &E) {
@@ -378,6 +408,14 @@ fn tell<E: Environment>(now: Time, milestone: Milestone, env: &E) {
     env.milestone(now, milestone);
 }
 
+/// What the sender of a TCP segment calls its connection.
+fn four_tuple(host: u32, sent: &Sent) -> FourTuple {
+    FourTuple {
+        src: (host, sent.ports.0),
+        dst: (sent.dst, sent.ports.1),
+    }
+}
+
 /// What a TCP segment carries of a stream of which there is an account.
 fn account(
     accounts: &mut Accounts,
@@ -388,10 +426,7 @@ fn account(
     flow: Option<Stream>,
 ) -> Option<etalon_net::Part> {
     let segment = Segment {
-        connection: FourTuple {
-            src: (host, sent.ports.0),
-            dst: (sent.dst, sent.ports.1),
-        },
+        connection: four_tuple(host, sent),
         pair,
         seq: sent.seq,
         syn: sent.syn,

@@ -11,6 +11,7 @@
 extern crate alloc;
 
 mod c;
+mod connections;
 mod driver;
 mod edge;
 mod weeks;

@@ -3,7 +3,9 @@
 use etalon_units::{Span, Time};
 
 use crate::declare::events;
-use crate::{Counter, DropReason, Packet, Pair, Plane, QueueId, Record, RecordError};
+use crate::{
+    Counter, DropReason, HostId, Packet, Pair, Plane, QueueId, Record, RecordError, RecoveryState,
+};
 
 /// Who says an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +107,19 @@ events! {
             /// changed, as seen when it sent a packet.
             Cwnd = 22 "cwnd",
                 { flow: u32 = c, cwnd: u32 = d, ssthresh: u32 = e_low, srtt_us: u32 = e_high };
+            /// The state of a sender that is followed, after an ACK or a timer: cwnd, ssthresh and pipe (65,535 for more) in
+            /// packets, the round trip time in microseconds of host time, on `path`.
+            Sender = 32 "sender",
+                { flow: u32 = c, cwnd: u32 = d, ssthresh: u32 = e_low, srtt_us: u32 = e_high, pipe: u16 = b,
+                    state: RecoveryState = a_low, path: u8 = a_high };
+            /// A flow that is none of the plan's: from now on `src` sends data to `dst` over a connection that a program made,
+            /// the first byte of which has sequence number `seq`.
+            Opened = 33 "opened",
+                { flow: u32 = c, src: HostId = src, dst: HostId = dst, src_port: u16 = d_low, dst_port: u16 = d_high,
+                    seq: u32 = e_low };
+            /// The stream of such a flow ends before sequence number `seq`; with `reset`, the connection is no more.
+            Closed = 34 if reset { "reset" } else { "closed" },
+                { flow: u32 = c, seq: u32 = e_low, reset: bool = a };
             /// A flow starts.
             Started = 23 "start", { flow: u32 = c };
             /// The receiving application has all `bytes` of a flow.

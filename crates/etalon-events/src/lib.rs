@@ -27,7 +27,7 @@ pub use digest::Digest;
 pub use etalon_scenario::{HostId, Pair, Plane};
 pub use event::{Event, Source};
 pub use network::{DropReason, QueueId};
-pub use packet::Packet;
+pub use packet::{MOST_FLOWS, Packet};
 pub use probe::{Listener, Probe};
 pub use record::{DATA_MAX, RECORD_BYTES, Record, RecordError};
 pub use recovery_state::RecoveryState;

@@ -3,10 +3,12 @@
 use crate::{HostId, Pair, Record};
 
 /// Says that a packet belongs to none of the experiment's flows, of which a record can number as many.
-const NO_FLOW: u16 = u16::MAX;
-
-/// The bits of a length on the wire.
-const WIRE_BYTES: u32 = (1 << 24) - 1;
+const NO_FLOW: u32 = MOST_FLOWS;
+/// Flows that have a number in records.
+pub const MOST_FLOWS: u32 = (1 << 23) - 1;
+/// Bits of a length on the wire, above which are 7 of the flow's number and 8 of the subflow's.
+const WIRE_BITS: u32 = 17;
+const WIRE_BYTES: u32 = (1 << WIRE_BITS) - 1;
 
 /// A packet at an edge of the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,8 +17,8 @@ pub struct Packet {
     pub src: HostId,
     /// The receiving host.
     pub dst: HostId,
-    /// The experiment's flow that it belongs to.
-    pub flow: Option<u16>,
+    /// The experiment's flow that it belongs to: the plan's come first, those of programs follow.
+    pub flow: Option<u32>,
     /// Which of its flow's subflows, if that is MPTCP's: a record has room for 256.
     pub subflow: u8,
     /// From the flow's client to its server.
@@ -29,7 +31,7 @@ pub struct Packet {
     pub ece: bool,
     /// TCP payload in bytes.
     pub payload: u16,
-    /// Length on the wire in bytes: a record has room for 24 bits.
+    /// Length on the wire in bytes: a record has room for 17 bits.
     pub bytes: u32,
     /// TCP sequence number.
     pub seq: u32,
@@ -59,15 +61,18 @@ impl Packet {
             | u8::from(self.ece) << 3;
         record.b = self.payload;
         let [src, dst] = [self.src, self.dst].map(|host| u32::from(host.number() as u8));
-        record.c = u32::from(self.flow.unwrap_or(NO_FLOW)) | src << 16 | dst << 24;
-        record.d = self.bytes & WIRE_BYTES | u32::from(self.subflow) << 24;
+        let flow = self.flow.unwrap_or(NO_FLOW);
+        record.c = flow & 0xffff | src << 16 | dst << 24;
+        debug_assert!(self.bytes <= WIRE_BYTES, "longer than IPv4 allows");
+        record.d = self.bytes | (flow >> 16) << WIRE_BITS | u32::from(self.subflow) << 24;
         record.e = u64::from(self.seq) | u64::from(self.ack) << 32;
     }
 
     #[inline]
     pub(crate) fn get(record: &Record) -> Packet {
         let [low, high, src, dst] = record.c.to_le_bytes();
-        let flow = u16::from_le_bytes([low, high]);
+        let flow =
+            u32::from(u16::from_le_bytes([low, high])) | (record.d >> WIRE_BITS & 0x7f) << 16;
         Packet {
             src: HostId::new(record.src, src.into()),
             dst: HostId::new(record.dst, dst.into()),

@@ -2,7 +2,7 @@
 
 use etalon_units::{Span, Time};
 
-use crate::{Plane, QueueId, RecordError};
+use crate::{HostId, Plane, QueueId, RecordError};
 
 /// What fits into a field of a record.
 pub(crate) trait Word: Copy {
@@ -38,6 +38,8 @@ words! {
     Time: value => value.0, word => Time(word);
     Span: value => value.0, word => Span(word);
     Plane: value => value.0.into(), word => Plane(word as u8);
+    HostId: value => u64::from(value.rack()) << 16 | u64::from(value.number()),
+        word => HostId::new((word >> 16) as u16, word as u16);
     QueueId: value => u64::from(value.at) << 16 | u64::from(value.number),
         word => QueueId { at: (word >> 16) as u16, number: word as u16 };
 }
@@ -99,10 +101,20 @@ macro_rules! places {
 
 places! {
     a: record => record.a.into(), word => record.a = word as u8;
+    a_low: record => (record.a & 15).into(), word => record.a |= word as u8 & 15;
     /// Beside a packet, which has the lower half.
     a_high: record => (record.a >> 4).into(), word => record.a |= (word as u8) << 4;
+    b: record => record.b.into(), word => record.b = word as u16;
     c: record => record.c.into(), word => record.c = word as u32;
     d: record => record.d.into(), word => record.d = word as u32;
+    d_low: record => u64::from(record.d as u16), word => record.d |= u32::from(word as u16);
+    d_high: record => (record.d >> 16).into(), word => record.d |= (word as u32) << 16;
+    /// A sending host, the first 256 of a rack: rack in `src`, number in the lower half of `b`.
+    src: record => u64::from(record.src) << 16 | u64::from(record.b as u8),
+        word => (record.src, record.b) = ((word >> 16) as u16, record.b | u16::from(word as u8));
+    /// A receiving host: rack in `dst`, number in the upper half of `b`.
+    dst: record => u64::from(record.dst) << 16 | u64::from(record.b >> 8),
+        word => (record.dst, record.b) = ((word >> 16) as u16, record.b | u16::from(word as u8) << 8);
     e: record => record.e, word => record.e = word;
     e_low: record => u64::from(record.e as u32), word => record.e |= u64::from(word as u32);
     e_high: record => record.e >> 32, word => record.e |= word << 32;

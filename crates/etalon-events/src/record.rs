@@ -113,7 +113,7 @@ impl core::error::Error for RecordError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Counter, DropReason, HostId, Packet, Plane};
+    use crate::{Counter, DropReason, HostId, Packet, Plane, RecoveryState};
     use proptest::prelude::*;
 
     proptest! {
@@ -134,6 +134,7 @@ mod tests {
                 // A reason or a counter that there is none of.
                 let (number, known) = match kind.0 {
                     "Dropped" => (record.a, DropReason::ALL.len()),
+                    "Sender" => (record.a & 15, RecoveryState::ALL.len()),
                     "Lost" => (record.a >> 4, DropReason::ALL.len()),
                     _ => (record.a, Counter::ALL.len()),
                 };
@@ -168,12 +169,12 @@ mod tests {
         let packet = Packet {
             src: HostId::new(0x0102, 0x06),
             dst: HostId::new(0x0304, 0x05),
-            flow: Some(0x0708),
+            flow: Some(0x45_0708),
             ect: true,
             ece: true,
             payload: 0x090a,
             subflow: 0x0b,
-            bytes: 0x0c_0d0e,
+            bytes: 0x0001_0d0e,
             seq: 0x0f10_1112,
             ack: 0x1314_1516,
             ..Packet::default()
@@ -184,7 +185,7 @@ mod tests {
             .to_bytes();
         let expected = [
             0x1e, 0x1d, 0x1c, 0x1b, 0x1a, 0x19, 0x18, 0x17, 13, 0x1a, 2, 1, 4, 3, 0x0a, 9, 8, 7, 6,
-            5, 0x0e, 0x0d, 0x0c, 0x0b, 0x12, 0x11, 0x10, 0x0f, 0x16, 0x15, 0x14, 0x13,
+            5, 0x0e, 0x0d, 0x8b, 0x0b, 0x12, 0x11, 0x10, 0x0f, 0x16, 0x15, 0x14, 0x13,
         ];
         assert_eq!(bytes, expected);
     }

@@ -3,22 +3,20 @@
 use std::path::Path;
 
 use etalon_driver::WeekReader;
-use etalon_events::{Counter, Event, Packet, Plane, Probe, Record, Source};
+use etalon_events::{Event, Plane, Probe, Record, Source};
 use etalon_measure::results::{Outcome, Table};
-use etalon_measure::{Control, Counters, FlowFacts, Meter, Metrics, Recorder, Results, results};
-use etalon_scenario::{MOST_SUBFLOWS, Scenario, Setup};
+use etalon_measure::{Control, Metrics, Recorder, Results, results};
+use etalon_scenario::{Scenario, Setup};
 use etalon_units::{Span, Time};
 
 use crate::capture::Packets;
+use crate::flows::Flows;
 use crate::log::Log;
 use crate::programs::Programs;
 use crate::unknown;
 use crate::verify::Verifier;
 use crate::watch::{Farewell, Listener};
 use crate::{LinuxError, Options, ProgramResult};
-
-/// A slow start threshold that was never lowered: Linux's largest.
-const NO_SSTHRESH: u64 = 0x7fff_ffff;
 
 /// A probe that contains the run's metrics.
 pub(crate) trait Observer: Probe {
@@ -49,48 +47,13 @@ impl Observer for Recorder {
     }
 }
 
-/// How far a TCP connection has come: a flow's, or one of its subflows.
-#[derive(Clone, Copy, Debug, Default)]
-struct Progress {
-    /// The sequence number of its first byte; none before its SYN.
-    first: Option<u32>,
-    /// Bytes up to the highest that left the network.
-    highest: u64,
-}
-
-/// What the kernel's counters say of a flow.
-#[derive(Clone, Copy, Debug, Default)]
-struct Count {
-    counters: Counters,
-    cwnd: u32,
-    ssthresh: Option<u32>,
-    srtt_us: u64,
-    /// Where these come from: known, by [`Counter`], since measurement began.
-    known: u16,
-    /// Of its subflows: the flow is as far as they are together.
-    subflows: [Progress; MOST_SUBFLOWS as usize],
-}
-
-impl Count {
-    /// A segment of a subflow up to sequence number `end` left the network. Returns the bytes that have, of all subflows.
-    #[inline]
-    fn reach(&mut self, subflow: u8, end: u32) -> u32 {
-        let progress = &mut self.subflows[usize::from(subflow)];
-        let end = end.wrapping_sub(progress.first.unwrap_or(0));
-        let ahead = end.wrapping_sub(progress.highest as u32) as i32;
-        progress.highest += u64::from(ahead.max(0) as u32);
-        self.subflows.iter().map(|p| p.highest).sum::<u64>() as u32
-    }
-}
-
 /// Hears the log, and measures.
 pub(crate) struct Replay<'a, O> {
     plan: &'a Scenario,
     planes: usize,
     control: &'a Control,
     observer: O,
-    meter: Meter,
-    counts: Vec<Count>,
+    flows: Flows<'a>,
     packets: Packets,
     programs: Programs<'a>,
     verifier: Option<Verifier>,
@@ -123,7 +86,7 @@ impl<'a, O: Observer> Replay<'a, O> {
         setup: &Setup,
         mut observer: O,
     ) -> Result<Replay<'a, O>, LinuxError> {
-        let meter = Meter::new(plan, observer.metrics());
+        let flows = Flows::new(plan, observer.metrics());
         let verifier = match options.verify {
             false => None,
             true => Some(Verifier::new(setup).map_err(LinuxError::plan)?),
@@ -136,8 +99,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             planes: observer.metrics().planes().len(),
             control,
             observer,
-            meter,
-            counts: vec![Count::default(); plan.flows.len()],
+            flows,
             packets: Packets::new(capture, plan.hosts.racks)?,
             programs: Programs::new(
                 options.programs.len() + plan.programs.len(),
@@ -170,7 +132,7 @@ impl<'a, O: Observer> Replay<'a, O> {
                 return Err(format!("time goes back to {} ns", now.0));
             }
             self.now = now;
-        } else if matches!(event, Event::Cwnd { .. }) {
+        } else if !matches!(event, Event::Exited { .. } | Event::Done { .. }) {
             now = now.max(self.now);
         }
         if self.beginning && !matches!(event, Event::Counter { .. }) {
@@ -181,16 +143,30 @@ impl<'a, O: Observer> Replay<'a, O> {
         }
         self.check(record, event)?;
         self.observer.on(now, event);
+        match event.source() {
+            Source::Host => self.hear(now, event, data),
+            _ => self.happens(now, event, data),
+        }
+    }
+
+    /// The network does something, or the experiment comes to a new stage.
+    #[inline]
+    fn happens(&mut self, now: Time, event: Event, data: &[u8]) -> Result<(), String> {
         match event {
             // Here runs of the sequence graph begin, and days.
             Event::Circuit { .. } | Event::Day { .. } => {
-                self.meter.follow_runs(self.observer.metrics());
+                self.flows.meter.follow_runs(self.observer.metrics());
             }
-            Event::Entered { packet } => self.entered(now, packet)?,
+            Event::Entered { packet } => {
+                self.in_network += 1;
+                self.peak_in_network = self.peak_in_network.max(self.in_network);
+                self.packets.entered(now, packet);
+                self.flows.entered(packet)?;
+            }
             Event::Left { packet, plane } => {
                 self.in_network = self.in_network.saturating_sub(1);
                 self.packets.left(now, packet);
-                self.left(now, packet, plane)?;
+                self.flows.left(now, packet, plane)?;
             }
             Event::Lost { packet, reason } => {
                 self.in_network = self.in_network.saturating_sub(1);
@@ -198,24 +174,6 @@ impl<'a, O: Observer> Replay<'a, O> {
             }
             Event::Notified { pair, host, .. } => self.packets.notified(now, pair.src, host),
             Event::Bytes { .. } => self.packets.bytes(data)?,
-            Event::Cwnd {
-                flow,
-                cwnd,
-                ssthresh,
-                srtt_us,
-            } => {
-                let flow = self.flow(flow)?;
-                self.meter.follow_cwnd(now, flow, cwnd);
-                let count = &mut self.counts[flow];
-                count.cwnd = cwnd;
-                count.ssthresh = threshold(ssthresh.into());
-                count.srtt_us = srtt_us.into();
-            }
-            Event::Done { flow, bytes } => {
-                let flow = self.flow(flow)?;
-                self.meter.received(now, flow, bytes);
-            }
-            Event::Counter { which, flow, value } => self.count(which, flow, value)?,
             Event::Begin => {
                 self.observer.metrics().begin();
                 self.beginning = true;
@@ -224,21 +182,29 @@ impl<'a, O: Observer> Replay<'a, O> {
                 self.complete = complete;
                 self.farewell = Some(Farewell::Complete);
             }
-            Event::Exited { program, status } => self.programs.exited(now, program, status)?,
-            Event::Output {
-                program, stream, ..
-            } => self.programs.output(program, stream, data)?,
             Event::Demanded { .. }
             | Event::PlannedDay { .. }
             | Event::PlannedCircuit { .. }
             | Event::Computed { .. } => self.computed(now, event)?,
-            Event::Failure { .. } => {
-                let why = String::from_utf8_lossy(data).into_owned();
-                self.farewell = Some(Farewell::Failure(why));
-            }
             _ => {}
         }
         Ok(())
+    }
+
+    /// A socket or a program says something.
+    fn hear(&mut self, now: Time, event: Event, data: &[u8]) -> Result<(), String> {
+        match event {
+            Event::Exited { program, status } => self.programs.exited(now, program, status),
+            Event::Output {
+                program, stream, ..
+            } => self.programs.output(program, stream, data),
+            Event::Failure { .. } => {
+                let why = String::from_utf8_lossy(data).into_owned();
+                self.farewell = Some(Farewell::Failure(why));
+                Ok(())
+            }
+            _ => self.flows.hear(now, event, self.beginning),
+        }
     }
 
     /// A piece of a week that was computed from demand.
@@ -256,87 +222,12 @@ impl<'a, O: Observer> Replay<'a, O> {
         }
     }
 
-    #[inline]
-    fn entered(&mut self, now: Time, packet: Packet) -> Result<(), String> {
-        self.in_network += 1;
-        self.peak_in_network = self.peak_in_network.max(self.in_network);
-        self.packets.entered(now, packet);
-        let Some(flow) = self.to_server(packet)? else {
-            return Ok(());
-        };
-        let subflow = &mut self.counts[flow].subflows[usize::from(packet.subflow)];
-        if subflow.first.is_none() {
-            // The client's SYN, which takes one sequence number.
-            subflow.first = Some(packet.seq.wrapping_add(1));
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn left(&mut self, now: Time, packet: Packet, plane: Plane) -> Result<(), String> {
-        let payload = u32::from(packet.payload);
-        // What stays in its rack, no plane has carried.
-        if payload == 0 || packet.src.rack() == packet.dst.rack() {
-            return Ok(());
-        }
-        match self.to_server(packet)? {
-            Some(flow) => {
-                let end = packet.seq.wrapping_add(payload);
-                let reached = self.counts[flow].reach(packet.subflow, end);
-                self.meter.data_left(now, flow, payload, reached, plane);
-                if self.meter.follows_order() {
-                    let subflow = usize::from(packet.subflow);
-                    let first = self.counts[flow].subflows[subflow].first.unwrap_or(0);
-                    let offset = packet.seq.wrapping_sub(first);
-                    self.meter
-                        .data_left_in_order(flow, subflow, offset, payload);
-                }
-            }
-            None => self.meter.other_left(packet.pair(), payload, plane),
-        }
-        Ok(())
-    }
-
-    /// The flow to whose server a packet is on its way.
-    #[inline]
-    fn to_server(&self, packet: Packet) -> Result<Option<usize>, String> {
-        let (Some(flow), true) = (packet.flow, packet.to_server) else {
-            return Ok(None);
-        };
-        match packet.subflow {
-            subflow if subflow >= MOST_SUBFLOWS => Err(format!("there is no subflow {subflow}")),
-            _ => self.flow(flow.into()).map(Some),
-        }
-    }
-
-    fn count(&mut self, which: Counter, flow: u32, value: u64) -> Result<(), String> {
-        let flow = self.flow(flow)?;
-        let count = &mut self.counts[flow];
-        if !self.beginning {
-            count.known |= 1 << which as u16;
-        }
-        let narrow = u32::try_from(value).unwrap_or(u32::MAX);
-        match which {
-            Counter::Received => count.counters.received = value,
-            Counter::Retransmits => count.counters.retransmits = value,
-            Counter::Rtos => count.counters.rtos = value,
-            Counter::Tlps => count.counters.tlps = value,
-            Counter::Recoveries => count.counters.recoveries = value,
-            Counter::Undos => count.counters.undos = value,
-            Counter::Cwnd => count.cwnd = narrow,
-            Counter::Ssthresh => count.ssthresh = threshold(value),
-            Counter::Srtt => count.srtt_us = value,
-        }
-        Ok(())
-    }
-
     /// The flows' counters of the instant at which measurement begins are complete.
     #[cold]
     fn begin(&mut self) {
         self.beginning = false;
         self.begun = true;
-        let counts = &self.counts;
-        self.meter.begin(self.now, |flow| counts[flow].counters);
+        self.flows.begin(self.now);
     }
 
     /// An event is of racks and planes that there are. Where it is of none, they are zero in its record.
@@ -357,16 +248,6 @@ impl<'a, O: Observer> Replay<'a, O> {
         }
     }
 
-    #[inline]
-    fn flow(&self, flow: u32) -> Result<usize, String> {
-        let flow = flow as usize;
-        if flow < self.counts.len() {
-            Ok(flow)
-        } else {
-            Err(format!("there is no flow {flow}"))
-        }
-    }
-
     /// Whether anything was told.
     pub(crate) fn is_empty(&self) -> bool {
         self.records == 0
@@ -381,32 +262,22 @@ impl<'a, O: Observer> Replay<'a, O> {
             self.begin();
         }
         self.observer.metrics().finish(end);
-        self.meter.finish(end);
-        let tdf = self.plan.tdf;
-        let facts: Vec<FlowFacts> = self
-            .counts
-            .iter()
-            .map(|count| FlowFacts {
-                counters: count.counters,
-                cwnd: count.cwnd,
-                ssthresh: count.ssthresh,
-                srtt_ns: count.srtt_us * 1000 / tdf,
-            })
-            .collect();
+        self.flows.meter.finish(end);
         let mut results = results::collect(&Outcome {
             plan: self.plan,
             metrics: self.observer.metrics(),
-            meter: &self.meter,
-            flows: &facts,
-            opened: &[],
+            meter: &self.flows.meter,
+            flows: &self.flows.facts(),
+            opened: self.flows.of_programs(),
             writes: &[],
             end,
             partial: !whole,
             events: self.records,
             peak_in_network: self.peak_in_network,
         });
-        let known = |flow: usize, which: Counter| self.counts[flow].known & 1 << which as u16 != 0;
-        unknown::mark(&mut results.flows, known);
+        unknown::mark(&mut results.flows, |flow, which| {
+            self.flows.knows(flow, which)
+        });
         self.packets.finish()?;
         Ok(Replayed {
             results,
@@ -415,10 +286,6 @@ impl<'a, O: Observer> Replay<'a, O> {
             verified: self.verifier.map(|v| v.packets()),
         })
     }
-}
-
-fn threshold(value: u64) -> Option<u32> {
-    u32::try_from(value).ok().filter(|_| value < NO_SSTHRESH)
 }
 
 impl<O: Observer> Listener for Replay<'_, O> {

@@ -43,6 +43,8 @@ impl Counters {
 /// What an engine knows of a flow at the end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowFacts {
+    /// Source and destination port.
+    pub ports: (u16, u16),
     /// Since the flow started, whatever the warm-up.
     pub counters: Counters,
     /// Congestion window in segments.
@@ -74,8 +76,8 @@ pub(crate) struct FlowMeter {
     cwnd: u32,
     cwnd_since: Time,
     cwnd_curve: Follower,
-    /// Its sender's state over time, if that was asked for.
-    pub(crate) samples: Option<Box<Samples>>,
+    /// Its sender's state over time, path by path, if that was asked for.
+    pub(crate) samples: Box<[Samples]>,
     /// The order in which it leaves the network, if that was asked for and it is of the measured pair.
     pub(crate) order: Option<Box<Order>>,
 }
@@ -96,7 +98,7 @@ impl FlowMeter {
             cwnd: 0,
             cwnd_since: Time::ZERO,
             cwnd_curve: Follower::default(),
-            samples: None,
+            samples: Box::default(),
             order: None,
         }
     }
@@ -149,8 +151,10 @@ impl Meter {
         };
         let mut flows: Vec<FlowMeter> = plan.flows.iter().map(flow).collect();
         let chosen = &plan.measure.flows;
+        let paths = |flow: u32| plan.paths(flow as usize);
+        let all = chosen.iter().map(|&flow| paths(flow)).sum();
         for &flow in chosen {
-            flows[flow as usize].samples = Some(Box::new(Samples::new(chosen.len())));
+            flows[flow as usize].samples = vec![Samples::new(all); paths(flow)].into();
         }
         Meter {
             flows,
@@ -172,6 +176,22 @@ impl Meter {
     pub fn add_flow(&mut self, flow: &Flow) {
         self.flows
             .push(FlowMeter::new(flow, self.measured, self.planes));
+    }
+
+    /// Follows one more flow, like [`add_flow`](Meter::add_flow), that was opened without a plan: its length is not known
+    /// yet, and it is no part of the sequence graph, which is a mean over flows that last.
+    pub fn add_connection(&mut self, flow: &Flow) {
+        self.add_flow(flow);
+        if let Some(last) = self.flows.last_mut() {
+            last.measured = false;
+        }
+    }
+
+    /// The stream of `flow` turns out to have `bytes`, the last of which its server has received at `complete`, if it has.
+    pub fn set_length(&mut self, flow: usize, bytes: u64, complete: Option<Time>) {
+        let flow = &mut self.flows[flow];
+        flow.bytes = bytes;
+        flow.end = complete;
     }
 
     /// The stream of `flow` starts with sequence number `seq`: one above that of the client's SYN. To be called before the
@@ -261,7 +281,7 @@ impl Meter {
 
     /// The sender of `flow` is in state `sender` from `now` on. Of flows that nobody asked for it is forgotten.
     pub fn follow_sender(&mut self, now: Time, flow: usize, sender: Sender) {
-        if let Some(samples) = &mut self.flows[flow].samples {
+        if let Some(samples) = self.flows[flow].samples.get_mut(usize::from(sender.path)) {
             samples.add(now, sender);
         }
     }

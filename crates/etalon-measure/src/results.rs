@@ -230,6 +230,8 @@ fn flows(outcome: &Outcome<'_>) -> Table {
         ("src_host", all(|r| r.plan.src_host.into())),
         ("dst_rack", all(|r| r.plan.dst_rack.into())),
         ("dst_host", all(|r| r.plan.dst_host.into())),
+        ("src_port", all(|r| r.facts.ports.0.into())),
+        ("dst_port", all(|r| r.facts.ports.1.into())),
         (
             "cc",
             Column::Text(rows.iter().map(|r| r.plan.cc.clone()).collect()),
@@ -479,7 +481,7 @@ fn tcp(meter: &Meter) -> Table {
         let samples = meter.samples.iter().flat_map(|samples| samples.rows());
         rows.extend(samples.map(|&(time, sender)| (time, flow, sender)));
     }
-    rows.sort_by_key(|&(time, flow, _)| (time, flow));
+    rows.sort_by_key(|&(time, flow, sender)| (time, flow, sender.path));
     let all = |f: fn(&Sender) -> i64| integers(&rows, |r| f(&r.2));
     named([
         ("t_ns", integers(&rows, |r| r.0.0 as i64)),

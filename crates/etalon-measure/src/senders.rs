@@ -9,7 +9,7 @@ const MOST_SAMPLES: usize = 1 << 18;
 /// What a sender's TCP is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sender {
-    /// The path that it sends on: TDTCP's TDN, 0 for plain TCP.
+    /// The path that it sends on: TDTCP's TDN, MPTCP's subflow, 0 for plain TCP.
     pub path: u8,
     /// The state of that path's loss recovery.
     pub state: RecoveryState,
@@ -23,7 +23,7 @@ pub struct Sender {
     pub pipe: u32,
 }
 
-/// A sender's state over time. Time is cut into slots, of 1 ns first; of the changes in a slot the last is kept. When there are
+/// A sender's state over time, on one of its paths. Time is cut into slots, of 1 ns first; of the changes in a slot the last is kept. When there are
 /// too many samples, slots become twice as long: what is kept depends on the changes alone, and on how many there may be.
 #[derive(Clone, Debug)]
 pub(crate) struct Samples {
@@ -34,9 +34,9 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Samples of one of so many flows.
-    pub(crate) fn new(flows: usize) -> Samples {
-        Samples::at_most(MOST_SAMPLES / flows.max(1))
+    /// Samples of one of so many paths of all flows.
+    pub(crate) fn new(paths: usize) -> Samples {
+        Samples::at_most(MOST_SAMPLES / paths.max(1))
     }
 
     fn at_most(most: usize) -> Samples {
@@ -121,15 +121,15 @@ mod tests {
     }
 
     #[test]
-    fn all_flows_together_have_a_bound() {
-        for flows in [1, 3, 1000] {
-            let mut samples = Samples::new(flows);
+    fn all_paths_together_have_a_bound() {
+        for paths in [1, 3, 1000] {
+            let mut samples = Samples::new(paths);
             for step in 0..600_000u32 {
                 samples.add(Time(u64::from(step) * 700), cwnd(step));
             }
             let kept = samples.rows().len();
-            assert!(kept * flows <= MOST_SAMPLES, "{flows}: {kept}");
-            assert!(kept * flows * 3 > MOST_SAMPLES, "{flows}: {kept}"); // and no fewer than need be
+            assert!(kept * paths <= MOST_SAMPLES, "{paths}: {kept}");
+            assert!(kept * paths * 3 > MOST_SAMPLES, "{paths}: {kept}"); // and no fewer than need be
         }
     }
 

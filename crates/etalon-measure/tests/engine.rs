@@ -99,6 +99,7 @@ fn run(plan: &Scenario) -> Results {
     metrics.finish(end);
     meter.finish(end);
     let facts = |counters| FlowFacts {
+        ports: (40_001, 5001),
         counters,
         cwnd: 20,
         ssthresh: None,

@@ -24,7 +24,9 @@ pub struct FourTuple {
 }
 
 impl FourTuple {
-    fn opposite(self) -> FourTuple {
+    /// What the other end calls it.
+    #[must_use]
+    pub fn opposite(self) -> FourTuple {
         FourTuple {
             src: self.dst,
             dst: self.src,

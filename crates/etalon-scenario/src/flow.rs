@@ -182,6 +182,8 @@ pub struct CFlow {
     pub bytes: u64,
     /// The kernel's name of its congestion control.
     pub cc: [c_char; 16],
+    /// Whether its sender's state is followed.
+    pub followed: u32,
     /// What carries it: 0 for TCP, else `TRANSPORT_TDTCP` or `TRANSPORT_MPTCP`.
     pub transport: u32,
     /// The value of the socket option `TCP_TDTCP`: the number of TDNs and TDTCP's switches; 0 for other transports.
@@ -204,6 +206,7 @@ layout!(CFlow {
     stop,
     bytes,
     cc,
+    followed,
     transport,
     tdtcp,
     subflows,
@@ -213,9 +216,9 @@ layout!(CFlow {
 });
 
 impl Flow {
-    /// The flow as C makes it, in a network of `tdns` TDNs; names of congestion controls for which there is no room are cut.
+    /// The flow as C makes it, in a network of `tdns` TDNs, its sender followed or not; names of congestion controls for which there is no room are cut.
     #[must_use]
-    pub fn to_c(&self, hosts: &Hosts, tdns: usize) -> CFlow {
+    pub fn to_c(&self, hosts: &Hosts, tdns: usize, followed: bool) -> CFlow {
         let (downgrade, controls) = match &self.transport {
             Transport::Tdtcp(tdtcp) => (tdtcp.downgrade_at, &tdtcp.cc[..]),
             _ => (None, &[][..]),
@@ -234,6 +237,7 @@ impl Flow {
             stop: self.stop.map_or(u64::MAX, |time| time.0),
             bytes: self.bytes.unwrap_or(u64::MAX),
             cc: c_text(self.cc.bytes()),
+            followed: followed.into(),
             transport,
             tdtcp,
             subflows,

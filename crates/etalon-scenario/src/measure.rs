@@ -45,6 +45,12 @@ impl Measure {
         self.check_flows(scenario.flows.len())
     }
 
+    /// Whether a flow's sender is followed.
+    #[must_use]
+    pub fn follows(&self, flow: u32) -> bool {
+        self.flows.binary_search(&flow).is_ok()
+    }
+
     fn check_flows(&self, count: usize) -> Result<(), ScenarioError> {
         let flows = &self.flows;
         ensure!(

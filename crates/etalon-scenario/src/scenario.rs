@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
 use crate::{
-    Control, Dfsio, Flow, Hosts, Measure, Network, Notify, Program, Rdcn, Schedule, Tcp, Weeks,
+    Control, Dfsio, Flow, Hosts, Measure, Network, Notify, Program, Rdcn, Schedule, Tcp, Transport,
+    Weeks,
 };
 
 /// A whole experiment. Times of network and workload are virtual, those of [`Tcp`] are the hosts'.
@@ -122,6 +123,15 @@ impl Scenario {
     #[must_use]
     pub fn tdns(&self) -> usize {
         self.network.kind().planes(&self.hosts).len()
+    }
+
+    /// How many paths the sender of a flow has: TDTCP's TDNs, MPTCP's subflows, or one.
+    #[must_use]
+    pub fn paths(&self, flow: usize) -> usize {
+        match &self.flows[flow].transport {
+            Transport::Tdtcp(_) => self.tdns(),
+            other => other.subflows().into(),
+        }
     }
 
     /// The start of measurement.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use etalon_measure::{Counters, FlowFacts, RecoveryState, Sender};
-use etalon_scenario::{Flow, Scenario, ScenarioError, Transport};
+use etalon_scenario::{Flow, SERVER_PORT, Scenario, ScenarioError, Transport, client_port};
 use etalon_tcp::cc::State;
 use etalon_tcp::{Config, Connection, ConnectionState, cc};
 use etalon_units::Time;
@@ -281,14 +281,16 @@ impl Flows {
 
     /// What is known of a flow.
     pub(crate) fn facts(&self, flow: usize) -> FlowFacts {
-        match (&self.facts[flow], self.places[flow].slot) {
+        let facts = match (&self.facts[flow], self.places[flow].slot) {
             (Some(facts), _) => **facts,
             (None, NOWHERE) => FlowFacts {
                 cwnd: self.plan.tcp.initial_cwnd,
                 ..FlowFacts::default()
             },
             (None, slot) => self.facts_at(2 * slot as usize),
-        }
+        };
+        let ports = (client_port(flow), SERVER_PORT);
+        FlowFacts { ports, ..facts }
     }
 
     fn facts_at(&self, first: usize) -> FlowFacts {
@@ -307,6 +309,7 @@ impl Flows {
             cwnd: window.cwnd,
             ssthresh: (window.ssthresh != u32::MAX).then_some(window.ssthresh),
             srtt_ns: path.srtt() / self.plan.tdf,
+            ..FlowFacts::default()
         }
     }
 

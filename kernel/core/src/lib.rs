@@ -74,7 +74,8 @@ pub extern "C" fn etalon_core_flow(core: &Core, index: u32, flow: &mut CFlow) ->
     let Some(planned) = scenario.flows.get(index as usize) else {
         return false;
     };
-    *flow = planned.to_c(&scenario.hosts, scenario.tdns());
+    let followed = scenario.measure.follows(index);
+    *flow = planned.to_c(&scenario.hosts, scenario.tdns(), followed);
     true
 }
 

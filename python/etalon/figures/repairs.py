@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -19,6 +20,11 @@ KINDS = {"recoveries": "recoveries", "tlps": "probes", "rtos": "timeouts"}
 """Columns of a run's flows, and what they are called."""
 
 
+def known(run: RunLike) -> pl.DataFrame:
+    """The flows whose repairs are known: those of programs are not."""
+    return run.flows.drop_nulls(list(KINDS))
+
+
 def draw(run: RunLike, ax: Axes | None = None) -> Figure:
     """Draws stacked bars, one a flow in the order of the plan.
 
@@ -27,10 +33,11 @@ def draw(run: RunLike, ax: Axes | None = None) -> Figure:
         ax: axes to draw on; a new figure without.
     """
     ax = style.axes(ax)
-    flow = np.arange(run.flows.height)
-    bottom = np.zeros(run.flows.height)
+    flows = known(run)
+    flow = flows["flow"].to_numpy()
+    bottom = np.zeros(flows.height)
     for index, (column, name) in enumerate(KINDS.items()):
-        count = run.flows[column].to_numpy()
+        count = flows[column].to_numpy()
         ax.bar(flow, count, bottom=bottom, color=style.colour(index), width=0.8, label=name)
         bottom += count
     ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))
@@ -45,9 +52,10 @@ def interactive(run: RunLike) -> WebFigure:
     from etalon.figures import web
 
     figure = web.panels()
-    flow = list(range(run.flows.height))
+    flows = known(run)
+    flow = flows["flow"].to_list()
     for index, (column, name) in enumerate(KINDS.items()):
-        count = run.flows[column].to_list()
+        count = flows[column].to_list()
         figure.add_bar(x=flow, y=count, name=name, marker={"color": web.colour(index)})
     figure.update_layout(barmode="stack")
     web.label(figure, x="flow", y="repairs in the measured time")

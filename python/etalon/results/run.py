@@ -257,9 +257,12 @@ class Run(Tables):
         return self.reordering.filter(rows).sort("value")
 
     def counted(self, counter: str) -> int | None:
-        """Sum of one of `COUNTERS` over the flows; None if there are none, or if one of them could not tell."""
+        """Sum of one of `COUNTERS` over the flows that tell it; None if there are none, or if one of the plan's could not."""
         values = self.flows[counter]
-        return None if values.is_empty() or values.null_count() else int(values.sum())
+        unknown = self.flows["flow"].filter(values.is_null())
+        is_of_plan = (unknown < len(self.plan.flows)).any()
+        told = values.drop_nulls()
+        return None if told.is_empty() or is_of_plan else int(told.sum())
 
     def total(self, table: Literal["flows", "pairs"], column: str) -> int:
         """Sum of a column."""

@@ -18,7 +18,7 @@ TABLES = ("flows", "pairs", "latency_histogram", "sequence", "days")
 
 COUNTERS = ("bytes_delivered", "retransmits", "rtos", "tlps", "recoveries", "undos", "spurious")
 """Columns of flows that the hosts count, and `spurious`: null where it is not known (a run on Linux stopped before they could
-tell; the plan did not ask), -1 from the core."""
+tell; a program's flow, of which packets tell the first two; the plan did not ask), -1 from the core."""
 
 PROGRAMS = {
     "program": pl.Int64,
@@ -59,7 +59,7 @@ class Tables:
     meta: dict[str, Any]
     """Digest over all events, seed, version, engine, whether the run is partial, counts of events and packets."""
     flows: pl.DataFrame
-    """One row a flow."""
+    """One row a flow: the plan's, then those of jobs, or of programs: one for each direction of a connection."""
     pairs: pl.DataFrame
     """One row a rack pair that carried data."""
     latency_histogram: pl.DataFrame
