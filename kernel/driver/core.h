@@ -63,6 +63,11 @@
 #define ETALON_MPTCP_PINNED 2
 
 /**
+ * MPTCP sends again on the next subflow what is not acknowledged when the TDN changes.
+ */
+#define ETALON_MPTCP_REINJECT 4
+
+/**
  * The descriptor that the kernel reads its setup from.
  */
 #define ETALON_SETUP_FD 3

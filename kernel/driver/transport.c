@@ -125,6 +125,8 @@ static int set_subflows(struct sock *sk, const struct etalon_flow *flow, u32 ind
 		ports[n] = transport_port(index, n);
 	if (flow->mptcp & ETALON_MPTCP_TDM)
 		flags |= MPTCP_TDM_SCHEDULE;
+	if (flow->mptcp & ETALON_MPTCP_REINJECT)
+		flags |= MPTCP_TDM_REINJECT;
 	return mptcp_tdm_set(sk, flags, flow->subflows, ports);
 }
 

@@ -104,7 +104,7 @@ SWITCHES = (
     '{ kind = "tdtcp", options = false, pipe = "shared", rtt = "all" }',
     '{ kind = "tdtcp", pace_burst = true, downgrade_at = "3ms" }',
     '"mptcp"',
-    '{ kind = "mptcp", acks = "pinned" }',
+    '{ kind = "mptcp", acks = "pinned", reinject = true }',
     '{ kind = "mptcp", scheduler = "mainline" }',
 )
 
@@ -124,6 +124,8 @@ def test_what_knows_of_its_networks_carries_more() -> None:
     assert tdtcp.goodput > 1.15 * tcp.goodput
     mptcp = run('"mptcp"')
     pinned = run('{ kind = "mptcp", acks = "pinned" }')
+    again = run('{ kind = "mptcp", reinject = true }')
+    assert again.goodput < 0.9 * mptcp.goodput, "what is sent twice counts once"
     assert 1.03 * tcp.goodput < mptcp.goodput < tdtcp.goodput
     assert pinned.goodput < 0.95 * mptcp.goodput, (
         "ACKs that wait for their network hold up the flow"
@@ -213,3 +215,34 @@ def test_whatever_goes_wrong_all_bytes_arrive(seed: int, voq: int) -> None:
     assert stormed.flows["bytes_delivered"].to_list() == [1_000_000] * len(SWITCHES)
     # The first timeout on a network whose RTT is not known is after 50 ms, 1 s of the hosts' clocks.
     assert stormed.flows["end_ns"].max() < 150_000_000  # type: ignore[operator]
+
+
+def networks(circuits: int, transport: str) -> Plan:
+    """A day of the packet network and one of each of so many kinds of circuits."""
+    days = "".join(
+        f'{{ circuits = [[0, 1], [1, 0]], rate = "{20 * (n + 1)}Gbps", delay = "{5 + n}us" }},'
+        for n in range(circuits)
+    )
+    head, tail = PLAN.split("configurations = [")
+    text = f"{head}configurations = [{{ circuits = [] }}, {days}]\n"
+    assert tail
+    return Plan.from_toml(text + BULK.replace("TRANSPORT", transport)).replace({"network.hosts": 2})
+
+
+def test_four_networks_take_turns(tmp_path: Path) -> None:
+    need(shutil.which("tshark"), "tshark (apt-get install tshark)")
+    plan = networks(3, '"tdtcp"').replace({"warmup": "0ms"})
+    (path,) = trace.write(plan, tmp_path, end_ns=3_000_000, timeline=False, engine="linux")
+    said = tshark_file(path, "-Y", "tdtcp.data_tdn", "-T", "fields", "-e", "tdtcp.data_tdn")
+    assert set(said) == {"0", "1", "2", "3"}
+    mptcp = et.run(networks(3, '{ kind = "mptcp", subflows = 4 }'), engine="linux")
+    assert mptcp.goodput > 10e9
+
+
+def test_a_fifth_network_is_refused() -> None:
+    for transport, sentence in (
+        ('"tdtcp"', "on Linux TDTCP has at most 4 TDNs; the plan's network has 5"),
+        ('{ kind = "mptcp", subflows = 5 }', "on Linux MPTCP has at most 4 subflows, not 5"),
+    ):
+        with pytest.raises(et.PlanError, match=sentence):
+            et.run(networks(4, transport), engine="linux")

@@ -38,7 +38,7 @@ def test_a_transport_is_a_name_or_a_table() -> None:
     several = plan(cc=["cubic", "dctcp"], transport="tdtcp")
     assert carried(several) == {"tdtcp": {**PAPER, "cc": ["cubic", "dctcp"]}}
     assert several.resolve()["flows"][0]["cc"] == "cubic"
-    mptcp = {"subflows": 2, "scheduler": "tdm", "acks": "any"}
+    mptcp = {"subflows": 2, "scheduler": "tdm", "acks": "any", "reinject": False}
     assert carried(plan(transport="mptcp")) == {"mptcp": mptcp}
 
 

@@ -23,7 +23,7 @@ const SOURCES: [&str; 7] = [
 ];
 
 /// Names in Rust and in C.
-const NAMES: [(&str, &str); 28] = [
+const NAMES: [(&str, &str); 29] = [
     ("Core", "etalon_core"),
     ("CInfo", "etalon_info"),
     ("CFlow", "etalon_flow"),
@@ -43,6 +43,7 @@ const NAMES: [(&str, &str); 28] = [
     ("TRANSPORT_MPTCP", "ETALON_TRANSPORT_MPTCP"),
     ("MPTCP_TDM", "ETALON_MPTCP_TDM"),
     ("MPTCP_PINNED", "ETALON_MPTCP_PINNED"),
+    ("MPTCP_REINJECT", "ETALON_MPTCP_REINJECT"),
     ("SETUP_FD", "ETALON_SETUP_FD"),
     ("LOG_FD", "ETALON_LOG_FD"),
     ("DATA_MAX", "ETALON_DATA_MAX"),

@@ -61,6 +61,26 @@ fn strobe_json(weeks: u64, cc: &str) -> Value {
         "tcp": tcp(), "flows": bulk(cc, 16), "measure": {"pair": [0, 1], "weeks_per_run": 3}})
 }
 
+/// [`strobe`] with late and lost notifications, and flows of all transports in turn.
+fn notified(weeks: u64) -> Scenario {
+    let mut plan = strobe_json(weeks, "cubic");
+    plan["network"]["rdcn"]["notify"] = json!({"before_ns": 5000, "delay_ns": 700, "jitter_ns": 9000, "lost_ppm": 50_000, "each_ns": 0});
+    let tdtcp = json!({"tdtcp": {"relaxed": true, "pipe": "own", "rtt": "matched", "update": "pull", "options": true,
+        "pace_burst": false}});
+    let mptcp =
+        json!({"mptcp": {"subflows": 2, "scheduler": "tdm", "acks": "pinned", "reinject": true}});
+    let transports = [json!("tcp"), tdtcp, mptcp];
+    for (index, flow) in plan["flows"]
+        .as_array_mut()
+        .expect("flows")
+        .iter_mut()
+        .enumerate()
+    {
+        flow["transport"] = transports[index % 3].clone();
+    }
+    self::plan(&plan)
+}
+
 /// One queue of 100 packets at 10 Gb/s, RTT 60 us.
 fn dumbbell(flows: &Value) -> Scenario {
     plan(
@@ -152,6 +172,7 @@ fn the_network_in_the_kernel_is_the_network_outside() {
         (&dynamic, 5000),
         (&bypass, 5000),
         (&dumbbell(&bulk("bbr", 4)), 5000),
+        (&notified(10), 5000),
     ] {
         let run = ran(plan, &options);
         assert!(

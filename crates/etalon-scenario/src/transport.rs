@@ -92,6 +92,8 @@ pub struct Mptcp {
     pub scheduler: Scheduler,
     /// When ACKs are sent.
     pub acks: Acks,
+    /// What is not acknowledged when the TDN changes is sent again on the next one's subflow, if the scheduler is TDM's.
+    pub reinject: bool,
 }
 
 /// Which subflow gets data.
@@ -184,7 +186,8 @@ impl Transport {
                 transport: TRANSPORT_MPTCP,
                 subflows: m.subflows.into(),
                 mptcp: flag(m.scheduler == Scheduler::Tdm, MPTCP_TDM)
-                    | flag(m.acks == Acks::Pinned, MPTCP_PINNED),
+                    | flag(m.acks == Acks::Pinned, MPTCP_PINNED)
+                    | flag(m.reinject && m.scheduler == Scheduler::Tdm, MPTCP_REINJECT),
                 ..Numbers::default()
             },
         }
@@ -199,6 +202,8 @@ pub const TRANSPORT_MPTCP: u32 = 2;
 pub const MPTCP_TDM: u32 = 1;
 /// MPTCP's subflows send ACKs while their TDN is active.
 pub const MPTCP_PINNED: u32 = 2;
+/// MPTCP sends again on the next subflow what is not acknowledged when the TDN changes.
+pub const MPTCP_REINJECT: u32 = 4;
 
 #[cfg(test)]
 mod tests {
@@ -233,6 +238,7 @@ mod tests {
             subflows: 2,
             scheduler: Scheduler::Mainline,
             acks: Acks::Pinned,
+            reinject: true,
         });
         let numbers = mptcp.numbers(2);
         assert_eq!((numbers.transport, numbers.subflows), (TRANSPORT_MPTCP, 2));

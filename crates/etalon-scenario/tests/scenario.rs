@@ -202,7 +202,7 @@ fn what_contradicts_itself_is_refused() {
         ),
         (
             "/flows/0/transport",
-            json!({"mptcp": {"subflows": 3, "scheduler": "tdm", "acks": "any"}}),
+            json!({"mptcp": {"subflows": 3, "scheduler": "tdm", "acks": "any", "reinject": true}}),
             "flow 0: it has 3 subflows for 2 networks",
         ),
         (

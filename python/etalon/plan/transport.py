@@ -66,7 +66,9 @@ class Mptcp(Table):
     scheduler: Literal["tdm", "mainline"] = "tdm"
     """Which subflow gets data: that of the network of the moment (tdm_schd of SIGCOMM'22), or as Linux chooses."""
     acks: Literal["any", "pinned"] = "any"
-    """ACKs are sent at any time, or only while the network of their subflow is there."""
+    """ACKs are sent at any time, or only while the network of their subflow is there (section 3.3)."""
+    reinject: bool = Field(default=False, strict=True)
+    """What is not acknowledged when the network changes is sent again on the next one's subflow (section 2.2); by tdm only."""
 
     def resolve(self) -> dict[str, Any]:
         """As the core takes it."""
@@ -75,6 +77,7 @@ class Mptcp(Table):
                 "subflows": self.subflows,
                 "scheduler": self.scheduler,
                 "acks": self.acks,
+                "reinject": self.reinject,
             }
         }
 
