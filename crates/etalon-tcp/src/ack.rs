@@ -49,6 +49,9 @@ impl<C: CongestionControl> Connection<C> {
         if ece_flag && self.snd.ecn {
             self.stats.ece_received += 1;
         }
+        if self.tdtcp.is_some() {
+            self.hear_tdns(segment);
+        }
         let mut facts = Facts::of(segment, prior_una, self.snd.nxt, self.snd.ecn);
         // "If the ACK is a duplicate (SEG.ACK =< SND.UNA), it can be ignored": but for SACKs, which may be news.
         if before(ack, prior_una) {

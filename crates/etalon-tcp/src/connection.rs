@@ -2,7 +2,8 @@
 
 use crate::cc::CongestionControl;
 use crate::frto::Frto;
-use crate::path::{Path, PathId, Paths};
+use crate::path::Path;
+use crate::paths::Paths;
 use crate::rack::Rack;
 use crate::receiver::{Marks, Receiver};
 use crate::segment::{Flags, Segment};
@@ -307,26 +308,6 @@ impl<C: CongestionControl> Connection<C> {
         self.rcv.schedule(&self.clock, self.paths.active.rtt.srtt());
     }
 
-    /// One more path, with a congestion control of its own. Returns its number: the first path is 0. What is sent goes over path 0
-    /// until [`on_tdn`](Connection::on_tdn) names another.
-    ///
-    /// # Panics
-    ///
-    /// If there are 256 paths already.
-    pub fn add_path(&mut self, cc: C) -> PathId {
-        self.paced |= cc.wants_pacing();
-        self.rcv.dctcp |= cc.wants_dctcp_feedback();
-        self.reads_ece |= cc.reads_ece_without_ecn();
-        self.paths.add(&self.config, &self.clock, cc, self.snd.nxt)
-    }
-
-    /// The network has changed: what is sent from `now` on goes over path `id`, with its window, congestion control, RTT and
-    /// state of recovery. A path that was not added changes nothing.
-    pub fn on_tdn(&mut self, now: u64, id: PathId) {
-        self.clock.advance(now);
-        self.dirty |= self.paths.activate(self.clock.us, id);
-    }
-
     /// The time that [`next_timer`](Connection::next_timer) gave has come. A call before it is harmless.
     pub fn on_timer(&mut self, now: u64) {
         let due = self.next_timer();
@@ -530,7 +511,7 @@ impl<C: CongestionControl> Connection<C> {
     /// Turns pacing on, or off unless the congestion control wants it.
     pub fn set_pacing(&mut self, on: bool) {
         self.config.pacing = on;
-        self.paced = on || self.paths.iter().any(|path| path.cc.wants_pacing());
+        self.paced = on || self.paths.controls().any(CongestionControl::wants_pacing);
         self.dirty = true;
     }
 

@@ -131,7 +131,7 @@ impl<C: CongestionControl> Connection<C> {
             facts.acked = count;
             facts.original_delivered = !after(first.end, point);
             covered.lowest = first.start;
-            if path.unchanged_since(first.sent, first.path) {
+            if path.times(first.sent, first.path) {
                 covered.sent = Some((first.sent, last.sent));
             } else {
                 covered.changed = true;
@@ -167,7 +167,7 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         if !again {
-            if self.paths.unchanged_since(record.sent, record.path) {
+            if self.paths.times(record.sent, record.path) {
                 let first = covered.sent.map_or(record.sent, |sent| sent.0);
                 covered.sent = Some((first, record.sent));
             } else {
@@ -236,7 +236,7 @@ impl<C: CongestionControl> Connection<C> {
                 first: now - first,
                 last: now - last,
             },
-            None if facts.acked > 0 && !covered.changed => {
+            None if facts.acked > 0 && !covered.changed && self.echoes_tell_the_rtt() => {
                 let us = self.echoed_rtt()?;
                 RttSample {
                     first: us,
@@ -248,6 +248,9 @@ impl<C: CongestionControl> Connection<C> {
         let rtt = &mut self.paths.active.rtt;
         rtt.sample_min(&self.clock, sample.last as u32);
         rtt.sample(&self.clock, sample.first as u32, self.snd.una, self.snd.nxt);
+        if self.tdtcp.is_some() {
+            self.mix_rtts();
+        }
         Some(sample)
     }
 

@@ -49,8 +49,9 @@ impl Recovery {
 pub(crate) struct Flight {
     pub una: u32,
     pub nxt: u32,
-    /// Retransmissions in flight.
+    /// Retransmissions in flight, and all that is and that the active path's window is to limit.
     pub retransmitted: u32,
+    pub in_flight: u32,
 }
 
 impl<C: CongestionControl> Path<C> {
@@ -105,6 +106,7 @@ impl<C: CongestionControl> Connection<C> {
             una: self.snd.una,
             nxt: self.snd.nxt,
             retransmitted: self.snd.board.sums().retransmitted,
+            in_flight: self.paths.in_flight(),
         }
     }
 
@@ -349,8 +351,9 @@ impl<C: CongestionControl> Connection<C> {
 
     /// PRR's step for one ACK.
     pub(crate) fn follow_prr(&mut self, delivered: u32, newly_lost: u64, progress: bool) {
+        let pipe = self.paths.in_flight();
         let path = &mut self.paths.active;
-        let (ssthresh, pipe) = (path.window.ssthresh, path.pipe.in_flight());
+        let ssthresh = path.window.ssthresh;
         let safe = progress && newly_lost == 0;
         if let Some(cwnd) = path.recovery.prr.window(ssthresh, pipe, delivered, safe) {
             path.window.cwnd = cwnd;

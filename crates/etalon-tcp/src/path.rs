@@ -1,8 +1,7 @@
 //! Paths through the network: what is counted, estimated and controlled for each of them. Sequence space, scoreboard, loss
 //! detection, timers and receiver are the connection's.
 //!
-//! Plain TCP has one path. A connection in a time-division network has one for each network that it may be on
-//! ([`Connection::add_path`](crate::Connection::add_path)); one is active, the others are parked.
+//! Plain TCP has one path. A connection in a time-division network has several (`paths.rs`).
 
 use crate::Config;
 use crate::cc::rate::RateEstimator;
@@ -48,6 +47,13 @@ impl Pipe {
         self.in_flight -= count as i32;
     }
 
+    /// What is another's is its own.
+    pub(crate) fn add(&mut self, other: &Pipe) {
+        self.outstanding += other.outstanding;
+        self.lost += other.lost;
+        self.in_flight += other.in_flight;
+    }
+
     /// So many segments are no longer in flight, or are again.
     #[inline]
     pub(crate) fn shrink(&mut self, count: i32) {
@@ -73,10 +79,12 @@ pub struct Path<C> {
     /// When data was last sent on it, in ticks and in nanoseconds.
     pub(crate) last_sent: u64,
     pub(crate) last_sent_ns: u64,
+    /// When another path became the active one in its place, in nanoseconds.
+    pub(crate) left: u64,
 }
 
 impl<C: CongestionControl> Path<C> {
-    fn new(id: PathId, config: &Config, clock: &Clock, cc: C) -> Path<C> {
+    pub(crate) fn new(id: PathId, config: &Config, clock: &Clock, cc: C) -> Path<C> {
         let cwnd = config.initial_cwnd.max(1);
         Path {
             id,
@@ -95,11 +103,12 @@ impl<C: CongestionControl> Path<C> {
             lost: 0,
             last_sent: 0,
             last_sent_ns: 0,
+            left: clock.now,
         }
     }
 
     /// Data may be sent from now on; `nxt` is SND.NXT.
-    fn establish(&mut self, clock: &Clock, nxt: u32) {
+    pub(crate) fn establish(&mut self, clock: &Clock, nxt: u32) {
         self.recovery.point = nxt;
         self.last_sent = clock.jiffies;
         self.last_sent_ns = clock.now;
@@ -204,151 +213,5 @@ impl<C: CongestionControl> Path<C> {
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.pipe.in_flight() < self.window.cwnd
-    }
-}
-
-/// The paths of a connection.
-#[derive(Clone, Debug)]
-pub(crate) struct Paths<C> {
-    pub active: Path<C>,
-    /// The others. Plain TCP has none and allocates nothing.
-    parked: Option<Box<Parked<C>>>,
-}
-
-#[derive(Clone, Debug)]
-struct Parked<C> {
-    paths: Vec<Path<C>>,
-    /// When the active path became so, in microseconds.
-    since: u64,
-    /// It remains so.
-    frozen: bool,
-    /// A window limits what is in flight on all paths.
-    shared: bool,
-}
-
-impl<C> Paths<C> {
-    /// The path with this number, which exists.
-    #[inline]
-    pub fn of(&mut self, id: PathId) -> &mut Path<C> {
-        if id == self.active.id {
-            return &mut self.active;
-        }
-        let parked = self.parked.iter_mut().flat_map(|p| &mut p.paths);
-        let path = parked.into_iter().find(|p| p.id == id);
-        path.unwrap_or(&mut self.active)
-    }
-
-    /// All of them, the active one first.
-    pub fn iter(&self) -> impl Iterator<Item = &Path<C>> {
-        let parked = self.parked.iter().flat_map(|p| &p.paths);
-        core::iter::once(&self.active).chain(parked)
-    }
-
-    #[inline]
-    pub fn parked(&mut self) -> &mut [Path<C>] {
-        match &mut self.parked {
-            Some(parked) => &mut parked.paths,
-            None => &mut [],
-        }
-    }
-
-    /// Whether what was sent at `sent` on path `id` and is acknowledged now has met no change of paths: only then is the time
-    /// between the round-trip time of the active path.
-    #[inline]
-    pub fn unchanged_since(&self, sent: u64, id: PathId) -> bool {
-        match &self.parked {
-            Some(parked) => sent >= parked.since && id == self.active.id,
-            None => true,
-        }
-    }
-
-    /// There is only the active path from now on; none other has sent anything.
-    pub fn forget_parked(&mut self) {
-        self.parked = None;
-    }
-
-    /// The active path remains the active one, whatever becomes of networks; what is in flight on others counts for it.
-    pub fn freeze(&mut self) {
-        if let Some(parked) = &mut self.parked {
-            (parked.frozen, parked.shared) = (true, true);
-        }
-    }
-
-    /// Tells the rate samples of all paths that the segments before `index` were delivered.
-    #[cold]
-    pub fn note_acked_before(&mut self, index: u64) {
-        let parked = self.parked.iter_mut().flat_map(|p| &mut p.paths);
-        for path in core::iter::once(&mut self.active).chain(parked) {
-            if let Some(rate) = &mut path.rate {
-                rate.on_acked_before(index);
-            }
-        }
-    }
-
-    /// Makes path `id` the active one. Returns whether there is such a path and it was not active already.
-    pub fn activate(&mut self, us: u64, id: PathId) -> bool {
-        let Some(parked) = &mut self.parked else {
-            return false;
-        };
-        let path = parked.paths.iter_mut().find(|p| p.id == id);
-        let Some(path) = path.filter(|_| !parked.frozen) else {
-            return false;
-        };
-        core::mem::swap(&mut self.active, path);
-        parked.since = us;
-        true
-    }
-}
-
-impl<C: CongestionControl> Paths<C> {
-    /// Whether one window limits all paths, and what is in flight on them fills it.
-    #[inline]
-    pub fn is_full(&self) -> bool {
-        self.parked
-            .as_ref()
-            .is_some_and(|parked| parked.shared && self.sum_is_full())
-    }
-
-    #[cold]
-    fn sum_is_full(&self) -> bool {
-        let in_flight: u32 = self.iter().map(|path| path.pipe.in_flight()).sum();
-        in_flight >= self.active.window.cwnd
-    }
-
-    pub fn new(config: &Config, clock: &Clock, cc: C) -> Paths<C> {
-        Paths {
-            active: Path::new(0, config, clock, cc),
-            parked: None,
-        }
-    }
-
-    /// The connection is established; `nxt` is SND.NXT.
-    pub fn establish(&mut self, clock: &Clock, nxt: u32) {
-        self.active.establish(clock, nxt);
-        for path in self.parked() {
-            path.establish(clock, nxt);
-        }
-    }
-
-    /// One more path, parked. Returns its number.
-    ///
-    /// # Panics
-    ///
-    /// If there are 256 already.
-    pub fn add(&mut self, config: &Config, clock: &Clock, cc: C, nxt: u32) -> PathId {
-        let parked = self.parked.get_or_insert_with(|| {
-            Box::new(Parked {
-                paths: Vec::new(),
-                since: 0,
-                frozen: false,
-                shared: config.tdtcp.is_some_and(|tdtcp| tdtcp.shared_pipe),
-            })
-        });
-        let id = PathId::try_from(parked.paths.len() + 1).expect("at most 256 paths");
-        let mut path = Path::new(id, config, clock, cc);
-        path.validation.round_end = nxt;
-        path.establish(clock, nxt);
-        parked.paths.push(path);
-        id
     }
 }

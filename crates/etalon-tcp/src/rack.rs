@@ -8,7 +8,7 @@ use crate::connection::Connection;
 use crate::digest::Facts;
 use crate::frto::Retransmit;
 use crate::linux;
-use crate::path::Path;
+use crate::path::{Path, PathId};
 use crate::recovery::Fact;
 use crate::rtt::UNKNOWN;
 use crate::scoreboard::{Lost, Record, Verdict, mark};
@@ -43,8 +43,9 @@ pub(crate) struct Rack {
     /// When it was sent, in microseconds, and where it ended (`RACK.xmit_ts`, `RACK.end_seq`).
     sent: u64,
     end: u32,
-    /// Its round-trip time in microseconds.
+    /// Its round-trip time in microseconds, and the path on which it was sent.
     pub rtt: u32,
+    pub path: PathId,
     /// There is news to judge by.
     advanced: bool,
     pub reordering: Reordering,
@@ -61,6 +62,7 @@ impl Default for Rack {
             sent: 0,
             end: 0,
             rtt: 0,
+            path: 0,
             advanced: false,
             reordering: Reordering {
                 seen: false,
@@ -93,6 +95,7 @@ impl Rack {
         if sent_after(record.sent, record.end, self.sent, self.end) {
             self.sent = record.sent;
             self.end = record.end;
+            self.path = record.path;
         }
     }
 
@@ -144,16 +147,27 @@ impl Rack {
 impl<C: CongestionControl> Connection<C> {
     /// Step 5, `RACK_detect_loss()`: marks what is lost. Returns it, and the time until the next verdict in microseconds.
     fn rack_detect(&mut self) -> (Lost, Option<u64>) {
+        if self.is_relaxed() {
+            let patience = self.relaxed_patience();
+            self.rack_judge(|record| patience[usize::from(record.path)])
+        } else {
+            let rtt = self.rack.rtt;
+            self.rack_judge(|_| rtt)
+        }
+    }
+
+    /// The same; `patience`: the time after which a record should have arrived, in microseconds.
+    #[inline]
+    fn rack_judge(&mut self, patience: impl Fn(&Record) -> u32) -> (Lost, Option<u64>) {
         let rack = self.rack;
         let window = rack.reordering_window(&self.paths.active, self.snd.board.sums().sacked);
-        let patience = u64::from(rack.rtt) + u64::from(window);
         let now = self.clock.us;
         let mut wait = None;
         let judge = |record: &Record| {
             if !sent_after(rack.sent, rack.end, record.sent, record.end) {
                 return Verdict::Untold;
             }
-            let due = record.sent + patience;
+            let due = record.sent + (u64::from(patience(record)) + u64::from(window));
             if due <= now {
                 return Verdict::Lost;
             }

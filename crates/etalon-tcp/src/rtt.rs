@@ -122,6 +122,15 @@ impl Rtt {
         clock.ticks_for_us(2 * u64::from(self.srtt()) + u64::from(self.min_var))
     }
 
+    /// Has timers follow another smoothed RTT and variance term than its own, until the next sample. `backoffs`: how often the
+    /// timeout is doubled.
+    pub fn time_by(&mut self, clock: &Clock, srtt: u32, rttvar: u32, backoffs: u32) {
+        let srtt = u64::from(srtt);
+        let ticks = clock.ticks_for_us(srtt + u64::from(rttvar)) << backoffs.min(16);
+        self.rto_ticks = ticks.min(self.max_rto_ticks);
+        self.probe_ticks = clock.ticks_for_us(2 * srtt + u64::from(self.margin));
+    }
+
     /// Doubles the timeout (RFC 6298, 5.5).
     pub fn back_off(&mut self) {
         self.rto_ticks = (self.rto_ticks * 2).min(self.max_rto_ticks);

@@ -104,7 +104,7 @@ impl<C: CongestionControl> Connection<C> {
             }
             let point = self.paths.active.recovery.point;
             facts.original_delivered |= !after(record.end, point);
-            if self.paths.unchanged_since(record.sent, record.path) {
+            if self.paths.times(record.sent, record.path) {
                 let first = facts.sacked_sent.map_or(record.sent, |sent| sent.0);
                 facts.sacked_sent = Some((first, record.sent));
             }

@@ -4,7 +4,8 @@
 //! what was sent on it, the scoreboard the sums. The records are searched only where a SACK block is new, and walked only
 //! where time may have told a loss, from hints that never move backwards except when marks are taken back.
 
-use crate::path::{PathId, Paths, Pipe};
+use crate::path::{Path, PathId, Pipe};
+use crate::paths::Paths;
 use crate::seq::{after, before};
 use std::collections::VecDeque;
 
@@ -397,6 +398,20 @@ impl Scoreboard {
         self.sums.sacked = 0;
         self.unsettled = self.first;
         self.lost_hint = self.first;
+    }
+
+    /// All is in the active path's pipe, and charged to it; `others`: the paths that are no more.
+    pub fn merge<C>(&mut self, paths: &mut Paths<C>, others: &[Path<C>]) {
+        let active = &mut paths.active;
+        for record in &mut self.records[self.head..] {
+            record.path = active.id;
+            record.charged = active.id;
+        }
+        for other in others {
+            active.pipe.add(&other.pipe);
+            active.delivered += other.delivered;
+            active.lost += other.lost;
+        }
     }
 
     /// Asks `judge` about each record that may be in flight, in the order in which they were last sent, and marks those lost

@@ -80,7 +80,9 @@ impl<C: CongestionControl> Connection<C> {
     /// end may go on to write options, and gets plain ACKs (section 4.3).
     pub fn downgrade(&mut self) {
         self.tdtcp = None;
-        self.paths.freeze();
+        self.end_burst_pacing();
+        let others = self.paths.take_parked();
+        self.snd.board.merge(&mut self.paths, &others);
     }
 
     /// Whether options are on the wire, once both ends have agreed.
@@ -101,7 +103,7 @@ impl<C: CongestionControl> Connection<C> {
         let Some(tdtcp) = self.tdtcp else { return };
         if !self.snd.sack || tdtcp.options && syn.tdn != self.offered_tdns() {
             self.tdtcp = None;
-            self.paths.forget_parked();
+            self.paths.take_parked();
         } else if tdtcp.options {
             self.snd.mss -= DATA_ACK_BYTES;
         }

@@ -21,7 +21,7 @@ impl<C: CongestionControl> Path<C> {
             // RFC 5681, section 3.1: "the value of ssthresh MUST be set to no more than the value given in equation (4)".
             self.window.ssthresh = self.cc.ssthresh(&self.window, clock.now).max(2);
         }
-        self.window.cwnd = linux::loss_window(self.in_flight());
+        self.window.cwnd = linux::loss_window(flight.in_flight);
         self.window.cwnd_count = 0;
         self.validation.used_at = clock.jiffies;
         self.set_state(clock, State::Timeout);
@@ -124,12 +124,17 @@ impl<C: CongestionControl> Connection<C> {
             self.count_duplicates(0);
         }
         let spares = self.snd.sack && !reneged;
+        let others = self.is_relaxed().then(|| self.relaxed_patience());
         for index in self.snd.board.first()..self.snd.board.end() {
             let front = index == self.snd.board.first();
             let Some(record) = self.snd.board.get(index) else {
                 break;
             };
-            if spares && !front && linux::may_still_arrive(record, self.rack.rtt, self.clock.us) {
+            let rtt = match &others {
+                Some(others) => others[usize::from(record.path)],
+                None => self.rack.rtt,
+            };
+            if spares && !front && linux::may_still_arrive(record, rtt, self.clock.us) {
                 continue;
             }
             let lost = self.snd.board.mark_lost(&mut self.paths, index);

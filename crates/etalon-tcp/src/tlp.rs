@@ -16,7 +16,7 @@ pub(crate) struct LossProbe {
     end: Option<u32>,
     /// It was a retransmission (`TLP.is_retrans`).
     retransmitted: bool,
-    /// The path on which it was sent.
+    /// The path on which the probed segment was sent.
     path: PathId,
 }
 
@@ -97,20 +97,23 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Section 7.3, `TLP_send_probe()`: a new segment if there is one that fits the peer's window, else the last one again.
     pub(crate) fn send_loss_probe(&mut self, out: &mut Segment) -> bool {
+        let mut path = self.paths.active.id;
         let retransmitted = if let Some(len) = self.next_len() {
             self.send_new(len, out);
             false
         } else if self.snd.board.is_empty() {
             return false;
         } else {
-            self.retransmit(self.snd.board.end() - 1, false, out);
+            let last = self.snd.board.end() - 1;
+            path = self.snd.board.get(last).map_or(path, |record| record.path);
+            self.retransmit(last, false, out);
             true
         };
         self.stats.tlps += 1;
         self.probe = LossProbe {
             end: Some(self.snd.nxt),
             retransmitted,
-            path: self.paths.active.id,
+            path,
         };
         self.snd.burst = 0;
         self.snd.rearm = false;

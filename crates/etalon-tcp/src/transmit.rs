@@ -193,7 +193,7 @@ impl<C: CongestionControl> Connection<C> {
         if self.config.small_queues {
             self.snd.queued += u64::from(len);
         }
-        if self.paced && self.snd.data_segments > UNPACED {
+        if self.paced && self.snd.data_segments > UNPACED && self.still_paced() {
             if let Some(rate) = self.pacing_rate() {
                 let gap = u64::from(len) * 1_000_000_000 / rate.max(1);
                 self.snd.paced_until = self.snd.paced_until.max(self.clock.now) + gap;
@@ -404,10 +404,11 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         let sent = std::mem::take(&mut self.snd.burst);
+        let full = !self.paths.active.has_room() || self.paths.is_full();
         let path = &mut self.paths.active;
-        if sent > 0 || (!path.has_room() && self.snd.has_unsent()) {
+        if sent > 0 || (full && self.snd.has_unsent()) {
             let decays = self.config.slow_start_after_idle;
-            path.validate(&self.clock, self.snd.una, self.snd.nxt, decays);
+            path.validate(&self.clock, self.snd.una, self.snd.nxt, full, decays);
         }
         if path.rate.is_some() {
             self.note_app_limit();

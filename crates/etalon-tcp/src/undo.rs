@@ -15,12 +15,15 @@ pub(crate) struct Undo {
     since: Option<u32>,
     /// Retransmissions of the episode that no DSACK has reported yet; none before the first retransmission.
     unreported: Option<u32>,
+    /// Another path was active since: timestamps do not tell the episode's retransmissions any more.
+    interrupted: bool,
 }
 
 impl Undo {
     /// A reduction begins, with so many retransmissions in flight.
     pub fn begin(&mut self, una: u32, retransmitted: u32) {
         self.since = Some(una);
+        self.interrupted = false;
         self.unreported = Some(retransmitted).filter(|&n| n > 0);
     }
 
@@ -42,6 +45,11 @@ impl Undo {
     /// Whether there is a reduction that may be undone.
     pub fn is_open(&self) -> bool {
         self.since.is_some()
+    }
+
+    /// The path is left.
+    pub fn interrupt(&mut self) {
+        self.interrupted = true;
     }
 
     /// A segment was retransmitted.
@@ -116,7 +124,7 @@ impl<C: CongestionControl> Connection<C> {
     /// Whether timestamps say that the active path's reduction was needless.
     pub(crate) fn original_answered(&self) -> bool {
         let undo = &self.paths.active.recovery.undo;
-        undo.is_open() && self.eifel.original_answered(self.snd.echoed)
+        undo.is_open() && !undo.interrupted && self.eifel.original_answered(self.snd.echoed)
     }
 
     /// Undoes the active path's reduction.

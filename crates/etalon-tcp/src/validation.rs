@@ -52,13 +52,9 @@ impl<C: CongestionControl> Path<C> {
 
     /// After a burst: notes whether the window limited it. The strongest evidence within a round counts.
     #[inline]
-    pub(crate) fn validate(&mut self, clock: &Clock, una: u32, nxt: u32, decays: bool) {
+    pub(crate) fn validate(&mut self, clock: &Clock, una: u32, nxt: u32, full: bool, decays: bool) {
         let out = self.pipe.outstanding;
-        let latest = if self.has_room() {
-            Use::Part(out)
-        } else {
-            Use::Full
-        };
+        let latest = if full { Use::Full } else { Use::Part(out) };
         let over = !before(una, self.validation.round_end);
         if over || latest == Use::Full || latest > self.validation.most {
             self.validation.most = latest;

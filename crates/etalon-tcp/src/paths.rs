@@ -1,0 +1,237 @@
+//! The paths of a connection in a time-division network, one for each network that it has been on
+//! ([`Connection::add_path`](crate::Connection::add_path)): one is active, the others are parked. Plain TCP has one and pays a test for
+//! the others where it asks for them.
+
+use crate::Config;
+use crate::cc::CongestionControl;
+use crate::path::{Path, PathId};
+use crate::tdtcp::Tdtcp;
+use crate::timers::Clock;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Paths<C> {
+    pub active: Path<C>,
+    parked: Option<Box<Parked<C>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Parked<C> {
+    paths: Vec<Path<C>>,
+    /// The congestion controls of paths that have not been heard of.
+    waiting: Vec<(PathId, C)>,
+    /// When the active path became so, in microseconds.
+    since: u64,
+    tdtcp: Option<Tdtcp>,
+    /// The path by which the ACK came that is being taken, if it says so.
+    ack_path: Option<PathId>,
+    /// Until when the active path's first segments are paced, in nanoseconds; 0 if they are not.
+    burst_until: u64,
+}
+
+impl<C> Parked<C> {
+    /// Whether the round-trip time of a segment sent at `sent` on path `id` and acknowledged now is one of the path `active`:
+    /// data and ACK went by it, and no change of paths came between.
+    fn times(&self, active: PathId, sent: u64, id: PathId) -> bool {
+        if self.tdtcp.is_some_and(|tdtcp| tdtcp.all_rtts) {
+            return true;
+        }
+        let came_by_another = self.ack_path.is_some_and(|path| path != active);
+        sent >= self.since && id == active && !came_by_another
+    }
+}
+
+impl<C> Paths<C> {
+    /// The path with this number, which exists.
+    #[inline]
+    pub fn of(&mut self, id: PathId) -> &mut Path<C> {
+        if id == self.active.id {
+            return &mut self.active;
+        }
+        let parked = self.parked.iter_mut().flat_map(|p| &mut p.paths);
+        let path = parked.into_iter().find(|p| p.id == id);
+        path.unwrap_or(&mut self.active)
+    }
+
+    /// All that have been heard of, the active one first.
+    pub fn iter(&self) -> impl Iterator<Item = &Path<C>> {
+        let parked = self.parked.iter().flat_map(|p| &p.paths);
+        core::iter::once(&self.active).chain(parked)
+    }
+
+    #[inline]
+    pub fn parked(&mut self) -> &mut [Path<C>] {
+        match &mut self.parked {
+            Some(parked) => &mut parked.paths,
+            None => &mut [],
+        }
+    }
+
+    /// Whether another path than the active one has been heard of.
+    #[inline]
+    pub fn are_several(&self) -> bool {
+        self.parked.as_ref().is_some_and(|p| !p.paths.is_empty())
+    }
+
+    /// Whether an RTT sample of a segment sent at `sent` on path `id` and acknowledged now is one of the active path's.
+    #[inline]
+    pub fn times(&self, sent: u64, id: PathId) -> bool {
+        match &self.parked {
+            Some(parked) => parked.times(self.active.id, sent, id),
+            None => true,
+        }
+    }
+
+    /// The path by which the ACK came that was taken last, if it said so.
+    pub fn ack_path(&self) -> Option<PathId> {
+        self.parked.as_ref().and_then(|parked| parked.ack_path)
+    }
+
+    pub fn set_ack_path(&mut self, path: Option<PathId>) {
+        if let Some(parked) = &mut self.parked {
+            parked.ack_path = path;
+        }
+    }
+
+    /// Segments in flight that the active path's window is to limit.
+    #[inline]
+    pub fn in_flight(&self) -> u32 {
+        match &self.parked {
+            Some(parked) => self.sum_in_flight(parked),
+            None => self.active.pipe.in_flight(),
+        }
+    }
+
+    #[cold]
+    fn sum_in_flight(&self, parked: &Parked<C>) -> u32 {
+        if parked.tdtcp.is_some_and(|tdtcp| tdtcp.shared_pipe) {
+            self.iter().map(|path| path.pipe.in_flight()).sum()
+        } else {
+            self.active.pipe.in_flight()
+        }
+    }
+
+    /// Whether one window limits all paths, and what is in flight on them fills it.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.parked.is_some() && self.in_flight() >= self.active.window.cwnd
+    }
+
+    /// Half of the RTT of path `id` and half of the slowest path's, in microseconds, of those that are known (SIGCOMM'22, section
+    /// 4.4: data on the one, its ACK on the other).
+    pub fn mixed_rtt(&self, id: PathId) -> u32 {
+        let rtts = || self.iter().map(|path| (path.id, path.rtt.srtt()));
+        let slowest = rtts().map(|rtt| rtt.1).max().unwrap_or(0);
+        let own = rtts().find(|rtt| rtt.0 == id).map_or(0, |rtt| rtt.1);
+        if own == 0 {
+            slowest
+        } else {
+            own.midpoint(slowest)
+        }
+    }
+
+    /// There is only the active path from now on. Returns the others.
+    pub fn take_parked(&mut self) -> Vec<Path<C>> {
+        self.parked
+            .take()
+            .map_or_else(Vec::new, |parked| parked.paths)
+    }
+
+    /// The first round trip of the active path, from `now` on, is paced.
+    pub fn pace_burst(&mut self, now: u64) {
+        let rtt = u64::from(self.active.rtt.srtt()) * 1000;
+        if let Some(parked) = &mut self.parked {
+            parked.burst_until = now + rtt;
+        }
+    }
+
+    /// Until when it is; 0 if it is not.
+    pub fn burst_until(&self) -> u64 {
+        self.parked.as_ref().map_or(0, |parked| parked.burst_until)
+    }
+
+    pub fn end_burst(&mut self) {
+        if let Some(parked) = &mut self.parked {
+            parked.burst_until = 0;
+        }
+    }
+
+    /// Tells the rate samples of all paths that the segments before `index` were delivered.
+    #[cold]
+    pub fn note_acked_before(&mut self, index: u64) {
+        let parked = self.parked.iter_mut().flat_map(|p| &mut p.paths);
+        for path in core::iter::once(&mut self.active).chain(parked) {
+            if let Some(rate) = &mut path.rate {
+                rate.on_acked_before(index);
+            }
+        }
+    }
+}
+
+impl<C: CongestionControl> Paths<C> {
+    pub fn new(config: &Config, clock: &Clock, cc: C) -> Paths<C> {
+        Paths {
+            active: Path::new(0, config, clock, cc),
+            parked: None,
+        }
+    }
+
+    /// The connection is established; `nxt` is SND.NXT.
+    pub fn establish(&mut self, clock: &Clock, nxt: u32) {
+        self.active.establish(clock, nxt);
+        for path in self.parked() {
+            path.establish(clock, nxt);
+        }
+    }
+
+    /// The congestion controls of all paths, also of those that have not been heard of.
+    pub fn controls(&self) -> impl Iterator<Item = &C> {
+        let waiting = self.parked.iter().flat_map(|parked| &parked.waiting);
+        self.iter()
+            .map(|path| &path.cc)
+            .chain(waiting.map(|w| &w.1))
+    }
+
+    /// One more path, of which nothing is heard yet. Returns its number.
+    ///
+    /// # Panics
+    ///
+    /// If there are 256 already.
+    pub fn add(&mut self, config: &Config, cc: C) -> PathId {
+        let parked = self.parked.get_or_insert_with(|| {
+            Box::new(Parked {
+                paths: Vec::new(),
+                waiting: Vec::new(),
+                since: 0,
+                tdtcp: config.tdtcp,
+                ack_path: None,
+                burst_until: 0,
+            })
+        });
+        let count = parked.paths.len() + parked.waiting.len() + 1;
+        let id = PathId::try_from(count).expect("at most 256 paths");
+        parked.waiting.push((id, cc));
+        id
+    }
+
+    /// Path `id` is the active one from now on; it is made when it is first heard of, with the initial window, no threshold and
+    /// no RTT. Returns whether it was added and not active already.
+    pub fn activate(&mut self, config: &Config, clock: &Clock, nxt: u32, id: PathId) -> bool {
+        let Some(parked) = &mut self.parked else {
+            return false;
+        };
+        if let Some(place) = parked.waiting.iter().position(|w| w.0 == id) {
+            let mut path = Path::new(id, config, clock, parked.waiting.remove(place).1);
+            path.validation.round_end = nxt;
+            path.establish(clock, nxt);
+            parked.paths.push(path);
+        }
+        let Some(path) = parked.paths.iter_mut().find(|p| p.id == id) else {
+            return false;
+        };
+        core::mem::swap(&mut self.active, path);
+        path.left = clock.now;
+        path.recovery.undo.interrupt();
+        parked.since = clock.us;
+        true
+    }
+}
