@@ -131,6 +131,18 @@ def test_an_incast_takes_hosts_of_all_racks_in_turn() -> None:
     assert {(flow["dst_rack"], flow["dst_host"]) for flow in flows} == {(1, 2)}
 
 
+def test_an_incast_of_several_flows_a_sender_begins_within_its_spread() -> None:
+    table = {"to": "r0h0", "size": "5kB", "senders": 3, "flows": 4, "rounds": 2, "spread": "1ms"}
+    one = plan(racks=3, hosts=4, incast=table)
+    starts = [flow["start_ns"] for flow in one.flows]
+    assert len(starts) == 24 == one.workloads[0].expected(one.setting())
+    first, second = starts[:12], starts[12:]
+    assert all(0 <= start < 1_000_000 for start in first)
+    assert all(10_000_000 <= start < 11_000_000 for start in second)
+    assert len(set(starts)) == 24 and first != [start - 10_000_000 for start in second]
+    assert starts == [flow["start_ns"] for flow in plan(racks=3, hosts=4, incast=table).flows]
+
+
 def test_an_incast_may_come_from_the_receivers_own_rack() -> None:
     def senders(**table: Any) -> list[tuple[int, int]]:
         one = plan(racks=3, hosts=3, incast={"to": "r1h1", "size": "5kB", **table})

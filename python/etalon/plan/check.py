@@ -54,7 +54,7 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
         yield from program.problems(key, network.racks, network.hosts)
         yield from program.late(key, plan.duration)
     for key, workload in plan.named_workloads():
-        yield from workload.problems(key, network.racks, network.hosts)
+        yield from workload.problems(key, plan.setting(key))
         if workload.start >= plan.duration:
             yield PlanError(
                 f"{shown(TIME.format(workload.start))} is not before the end of the experiment at "

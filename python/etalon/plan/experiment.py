@@ -110,7 +110,15 @@ class Experiment(Table):
     def setting(self, key: str = "") -> Setting:
         """What the workload at `key` needs to know of this experiment."""
         network = self.network
-        return Setting(network.racks, network.hosts, self.duration, self.seed, *network.rates, key)
+        return Setting(
+            network.racks,
+            network.hosts,
+            self.duration,
+            self.seed,
+            *network.rates,
+            network.racks_per_pod,
+            key,
+        )
 
     @cached_property
     def flows(self) -> list[dict[str, Any]]:

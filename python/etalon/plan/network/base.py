@@ -82,6 +82,11 @@ class Racks(Table):
         there are none)."""
         raise NotImplementedError
 
+    @property
+    def racks_per_pod(self) -> int:
+        """Racks of each pod; all, where there are no pods."""
+        return self.racks
+
     def passage(self, src: int, dst: int, circuits: Sequence[Circuits]) -> Passage:
         """The way of a flow between these racks that is alone on the network, where circuits of these kinds are always up. What
         stays in its rack meets no link but its hosts'."""

@@ -74,6 +74,8 @@ class Setting:
     """Of a rack's uplink to the packet network; of the narrowest link of a dumbbell."""
     circuit_rate: int
     """Of a circuit; that of the packet network where there are none."""
+    racks_per_pod: int
+    """Racks that are one pod of a tree; all of them in other networks."""
     key: str = ""
     """Where the workload stands in the plan: names its random stream."""
 
@@ -130,7 +132,7 @@ class Workload(Table):
         """About how many flows that is."""
         raise NotImplementedError
 
-    def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
+    def problems(self, key: str, setting: Setting) -> Iterator[PlanError]:
         """What is wrong with this workload in a network of this size."""
         if isinstance(self.cc, str):
             yield from registry.problems(key, self.cc, self.params)

@@ -41,12 +41,12 @@ class Bulk(Workload):
         """How many flows that is."""
         return setting.hosts if self.flows is None else self.flows
 
-    def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
+    def problems(self, key: str, setting: Setting) -> Iterator[PlanError]:
         """What is wrong with these flows in a network of this size."""
         for end, rack in (("from", self.src), ("to", self.dst)):
-            if rack >= racks:
+            if rack >= setting.racks:
                 yield PlanError(
-                    f"there is no rack {rack} (racks 0..{racks - 1})",
+                    f"there is no rack {rack} (racks 0..{setting.racks - 1})",
                     key=f"{key}.{end}",
                     value=rack,
                 )
@@ -60,4 +60,4 @@ class Bulk(Workload):
                 key=f"{key}.stop",
                 value=self.stop,
             )
-        yield from super().problems(key, racks, hosts)
+        yield from super().problems(key, setting)

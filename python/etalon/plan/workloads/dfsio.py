@@ -61,7 +61,7 @@ class Dfsio(Workload):
             "class": self.flow_class,
         }
 
-    def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
+    def problems(self, key: str, setting: Setting) -> Iterator[PlanError]:
         """What is wrong with this job."""
         if self.connect is not None:
             yield PlanError(
@@ -71,4 +71,4 @@ class Dfsio(Workload):
             yield PlanError(
                 'only the placement "rehdfs" has a mapping that changes', key=f"{key}.rotate"
             )
-        yield from super().problems(key, racks, hosts)
+        yield from super().problems(key, setting)

@@ -36,10 +36,10 @@ class Flow(Workload):
         """One."""
         return 1
 
-    def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
+    def problems(self, key: str, setting: Setting) -> Iterator[PlanError]:
         """What is wrong with this flow in a network of this size."""
-        yield from missing_host(self.src, f"{key}.from", racks, hosts)
-        yield from missing_host(self.dst, f"{key}.to", racks, hosts)
+        yield from missing_host(self.src, f"{key}.from", setting.racks, setting.hosts)
+        yield from missing_host(self.dst, f"{key}.to", setting.racks, setting.hosts)
         if self.src == self.dst:
             yield PlanError(f"host {write_host(self.src)} would send to itself", key=f"{key}.to")
-        yield from super().problems(key, racks, hosts)
+        yield from super().problems(key, setting)

@@ -10,7 +10,7 @@ from pydantic import Field
 from etalon.errors import PlanError
 from etalon.plan.base import Count
 from etalon.plan.workloads.base import Host, HostId, Setting, Workload, missing_host
-from etalon.units import MS, Duration, Size
+from etalon.units import MS, Duration, Size, Time
 
 
 class Incast(Workload):
@@ -21,10 +21,15 @@ class Incast(Workload):
     """The receiving host."""
     size: Size
     """Payload that each sends."""
-    src: Literal["others", "own", "all"] = Field(default="others", alias="from")
-    """Whose hosts send: "others" those of other racks, "own" those of the receiver's rack, "all" both."""
+    src: Literal["others", "own", "all", "pod", "core"] = Field(default="others", alias="from")
+    """Whose hosts send: "others" those of other racks, "own" those of the receiver's rack, "all" both; in a tree also "pod"
+    those of other racks of its pod, "core" those of other pods."""
     senders: Count | None = None
     """How many: host 0 of each of these racks, then host 1, and so on. Without it, all of them."""
+    flows: Count = 1
+    """How many connections each makes, one for each flow."""
+    spread: Time = 0
+    """Senders begin at random within this time of the round's start: each flow on its own, evenly."""
     rounds: Count = 1
     """How often."""
     interval: Duration = 10 * MS
@@ -38,34 +43,46 @@ class Incast(Workload):
 
     def resolve(self, setting: Setting) -> Iterator[dict[str, Any]]:
         """The flows as the core takes them, round by round."""
-        senders = self._senders(setting.racks, setting.hosts)
+        senders = self._senders(setting)
+        draw = setting.random().random
         for number in range(self.rounds):
-            for src in senders:
-                yield self.one(src, self.dst, self.size, self.start + number * self.interval)
+            start = self.start + number * self.interval
+            for _ in range(self.flows):
+                for src in senders:
+                    late = int(draw() * self.spread) if self.spread else 0
+                    yield self.one(src, self.dst, self.size, start + late)
 
     def expected(self, setting: Setting) -> float:
         """How many flows that is."""
-        return self.rounds * len(self._senders(setting.racks, setting.hosts))
+        return self.rounds * self.flows * len(self._senders(setting))
 
-    def _senders(self, racks: int, hosts: int) -> list[HostId]:
+    def _senders(self, setting: Setting) -> list[HostId]:
         """Host 0 of every rack that sends, then host 1, and so on."""
-        return self._possible(racks, hosts)[: self.senders]
+        return self._possible(setting)[: self.senders]
 
-    def _possible(self, racks: int, hosts: int) -> list[HostId]:
+    def _possible(self, setting: Setting) -> list[HostId]:
         """All hosts that may send, in order."""
         here = self.dst[0]
-        chosen = {"others": set(range(racks)) - {here}, "own": {here}, "all": set(range(racks))}
-        all_hosts = ((rack, host) for host in range(hosts) for rack in range(racks))
-        return [host for host in all_hosts if host[0] in chosen[self.src] and host != self.dst]
+        racks, per_pod = range(setting.racks), setting.racks_per_pod
+        pod = {rack for rack in racks if rack // per_pod == here // per_pod}
+        chosen = {
+            "others": set(racks) - {here},
+            "own": {here},
+            "all": set(racks),
+            "pod": pod - {here},
+            "core": set(racks) - pod,
+        }[self.src]
+        all_hosts = ((rack, host) for host in range(setting.hosts) for rack in racks)
+        return [host for host in all_hosts if host[0] in chosen and host != self.dst]
 
-    def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
+    def problems(self, key: str, setting: Setting) -> Iterator[PlanError]:
         """What is wrong with this workload in a network of this size."""
-        yield from missing_host(self.dst, f"{key}.to", racks, hosts)
-        most = len(self._possible(racks, hosts))
+        yield from missing_host(self.dst, f"{key}.to", setting.racks, setting.hosts)
+        most = len(self._possible(setting))
         if most < (self.senders or 1):
             yield PlanError(
                 f'only {most} hosts can send to it (incast.from is "{self.src}")',
                 key=f"{key}.senders",
                 value=self.senders,
             )
-        yield from super().problems(key, racks, hosts)
+        yield from super().problems(key, setting)

@@ -62,11 +62,11 @@ class Poisson(Workload):
         rate = setting.packet_rate if self.of is None else self.of
         return self.load * rate / (8 * FLOW_SIZES[self.sizes].mean) / S
 
-    def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
+    def problems(self, key: str, setting: Setting) -> Iterator[PlanError]:
         """What is wrong with this workload in a network of this size."""
         if self.small is not None and self.flow_class:
             yield PlanError(
                 f"{shown(SIZE.format(self.small))} divides flows into classes; leave out class",
                 key=f"{key}.small",
             )
-        yield from super().problems(key, racks, hosts)
+        yield from super().problems(key, setting)

@@ -81,11 +81,11 @@ class Rings(Workload):
         rate = setting.packet_rate // 3 if self.small_rate is None else self.small_rate
         return max(rate // setting.racks, 1), self.small, "small"
 
-    def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
+    def problems(self, key: str, setting: Setting) -> Iterator[PlanError]:
         """What is wrong with this workload in a network of this size."""
-        if self.rings >= racks:
+        if self.rings >= setting.racks:
             yield PlanError(
-                f"{self.rings} rings need at least {self.rings + 1} racks; this network has {racks}",
+                f"{self.rings} rings need at least {self.rings + 1} racks; this network has {setting.racks}",
                 key=f"{key}.rings",
                 value=self.rings,
             )
@@ -101,4 +101,4 @@ class Rings(Workload):
                 key=f"{key}.class",
                 value=self.flow_class,
             )
-        yield from super().problems(key, racks, hosts)
+        yield from super().problems(key, setting)

@@ -33,10 +33,10 @@ class Shuffle(Workload):
         hosts = self.hosts or setting.hosts
         return setting.racks * (setting.racks - 1) * hosts**2
 
-    def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
+    def problems(self, key: str, setting: Setting) -> Iterator[PlanError]:
         """What is wrong with this workload in a network of this size."""
-        if self.hosts is not None and self.hosts > hosts:
+        if self.hosts is not None and self.hosts > setting.hosts:
             yield PlanError(
-                f"there are only {hosts} hosts a rack", key=f"{key}.hosts", value=self.hosts
+                f"there are only {setting.hosts} hosts a rack", key=f"{key}.hosts", value=self.hosts
             )
-        yield from super().problems(key, racks, hosts)
+        yield from super().problems(key, setting)

@@ -70,9 +70,9 @@ class Trace(Workload):
         except OSError as error:
             raise PlanError(f"cannot be read: {error.strerror}", file=self.file) from None
 
-    def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
+    def problems(self, key: str, setting: Setting) -> Iterator[PlanError]:
         """What is wrong with the file, with its line, for a network of this size."""
-        yield from super().problems(key, racks, hosts)
+        yield from super().problems(key, setting)
         try:
             lines = self.lines
         except PlanError as error:
@@ -82,7 +82,9 @@ class Trace(Workload):
             yield PlanError("holds no flow", file=self.file)
         for line in lines:
             try:
-                src, dst = (_host(name, racks, hosts) for name in (line.src, line.dst))
+                src, dst = (
+                    _host(name, setting.racks, setting.hosts) for name in (line.src, line.dst)
+                )
                 if src == dst:
                     raise ValueError(f"host {write_host(src)} would send to itself")
             except ValueError as error:
