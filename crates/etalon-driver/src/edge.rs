@@ -117,6 +117,7 @@ impl InFlight {
             },
             ect: self.packet.ect,
             pure_ack: self.tcp && self.packet.payload == 0,
+            label: self.packet.label(),
         }
     }
 }

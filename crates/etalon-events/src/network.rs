@@ -36,5 +36,7 @@ numbered! {
         HoldFull,
         /// The queue of its host's downlink was full.
         DownlinkFull,
+        /// The link was down, or no way led on.
+        LinkDown,
     }
 }

@@ -1,5 +1,7 @@
 //! What a log knows of a packet at an edge of the network.
 
+use etalon_scenario::flow_label;
+
 use crate::{HostId, Pair, Record};
 
 /// Says that a packet belongs to none of the experiment's flows, of which a record can number as many.
@@ -48,6 +50,14 @@ impl Packet {
             src: self.src.rack(),
             dst: self.dst.rack(),
         }
+    }
+
+    /// What tells its flow from others between these hosts; the same of all that is no flow.
+    #[must_use]
+    #[inline]
+    pub fn label(&self) -> u16 {
+        self.flow
+            .map_or(0, |flow| flow_label(flow, self.subflow, self.to_server))
     }
 
     /// Fills all of a record but its kind, its time and the upper half of `a`.

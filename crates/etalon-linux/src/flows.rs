@@ -128,8 +128,7 @@ impl<'a> Flows<'a> {
         if payload == 0 {
             return Ok(());
         }
-        // What stays in its rack, no plane has carried.
-        let is_carried = packet.src.rack() != packet.dst.rack();
+        let is_carried = self.meter.is_carried(packet.pair());
         match self.to_server(packet)? {
             Some(flow) => {
                 if let Some(at) = self.opened(flow) {

@@ -133,6 +133,7 @@ fn entering(packet: Packet) -> Arrival<Packet> {
         },
         ect: packet.ect,
         pure_ack: is_tcp(&packet) && packet.payload == 0,
+        label: packet.label(),
     }
 }
 

@@ -115,5 +115,6 @@ fn words(reason: DropReason) -> &'static str {
         DropReason::Shrunk => "the queue shrank",
         DropReason::HoldFull => "the hold was full",
         DropReason::DownlinkFull => "the host's downlink was full",
+        DropReason::LinkDown => "the link was down",
     }
 }

@@ -1,7 +1,7 @@
 //! What is measured of flows.
 
 use etalon_events::{Pair, Plane};
-use etalon_scenario::{Flow, Scenario};
+use etalon_scenario::{Flow, PlaneFacts, Scenario};
 use etalon_units::Time;
 
 use crate::probe::Metrics;
@@ -126,6 +126,8 @@ pub struct Meter {
     others: Vec<u64>,
     racks: usize,
     planes: usize,
+    /// The network carries what stays in a rack.
+    within_racks: bool,
     measured: Pair,
     pub(crate) sequence: Curve,
     pub(crate) cwnd: Curve,
@@ -163,6 +165,7 @@ impl Meter {
             others: vec![0; racks * racks * planes],
             racks,
             planes,
+            within_racks: metrics.planes().iter().any(PlaneFacts::is_within_racks),
             measured,
             sequence: Curve::new(&metrics.runs),
             cwnd: Curve::new(&metrics.runs),
@@ -198,6 +201,13 @@ impl Meter {
     /// flow's first data leaves the network.
     pub fn set_first_byte(&mut self, flow: usize, seq: u32) {
         self.flows[flow].first_byte = seq;
+    }
+
+    /// Whether packets of this pair are carried by a plane: not what a ToR switch returns to its own rack.
+    #[must_use]
+    #[inline]
+    pub fn is_carried(&self, pair: Pair) -> bool {
+        pair.src != pair.dst || self.within_racks
     }
 
     /// Data of `flow` left the network towards its server: `payload` bytes up to sequence number `end_seq` (excluded),

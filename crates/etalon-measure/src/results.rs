@@ -327,7 +327,7 @@ impl Span20 {
 impl PairRow<'_> {
     /// What the pair could have sent over a plane, in bytes. Within a rack nothing is between hosts.
     fn capacity(&self, plane: usize, facts: &PlaneFacts) -> u64 {
-        if self.pair.src == self.pair.dst {
+        if self.pair.src == self.pair.dst && !facts.is_within_racks() {
             return 0;
         }
         let unwatched = if self.warmed_up {
@@ -421,6 +421,7 @@ fn pairs(plan: &Scenario, meter: &Meter, metrics: &Metrics, end: Time) -> Table 
         ("dropped_shrink", dropped(DropReason::Shrunk)),
         ("dropped_hold", dropped(DropReason::HoldFull)),
         ("dropped_downlink", dropped(DropReason::DownlinkFull)),
+        ("dropped_link", dropped(DropReason::LinkDown)),
         ("marked", metric(|m| m.marked as i64)),
         ("voq_mean", mean(&|m| (m.voq_time, measured))),
         (

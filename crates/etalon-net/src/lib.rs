@@ -22,6 +22,7 @@ mod downlinks;
 mod due;
 mod edge;
 mod environment;
+pub mod fabric;
 mod fifo;
 mod host;
 mod hybrid;

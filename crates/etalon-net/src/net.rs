@@ -130,7 +130,7 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
     /// woken can wait until then. `at_once` says that packets are on their way to a ToR switch which will stay in their rack.
     #[must_use]
     pub fn next_heard(&self, at_once: bool) -> Time {
-        let passage = if at_once {
+        let passage = if at_once && !self.network.carries_within_racks() {
             Span::ZERO
         } else {
             self.network.shortest_passage()
@@ -249,7 +249,8 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
         let edge = &mut self.edge;
         let mut outside = Outside { env, edge };
         let Arrival { packet, .. } = arrival;
-        if packet.src.rack() == packet.dst.rack() {
+        let is_within = packet.src.rack() == packet.dst.rack();
+        if is_within && !self.network.carries_within_racks() {
             outside.deliver(within_rack(now, packet));
         } else {
             self.network.enqueue(now, arrival, &mut outside, probe);

@@ -29,6 +29,12 @@ pub trait Network<H: Copy> {
     /// Does all that is due at `now`.
     fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P);
 
+    /// Whether packets between hosts of one rack are for it too; if not, their ToR switch returns them at once.
+    #[inline]
+    fn carries_within_racks(&self) -> bool {
+        false
+    }
+
     /// The switch that adopts weeks; none if it has none.
     fn switch(&self) -> Option<&Switch<H>> {
         None
@@ -137,6 +143,13 @@ macro_rules! any_network {
             fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
                 match self {
                     $(AnyNetwork::$Kind(n) => n.advance(now, sink, probe),)*
+                }
+            }
+
+            #[inline]
+            fn carries_within_racks(&self) -> bool {
+                match self {
+                    $(AnyNetwork::$Kind(n) => n.carries_within_racks(),)*
                 }
             }
 

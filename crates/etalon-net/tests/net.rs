@@ -95,6 +95,7 @@ impl World {
             },
             ect: false,
             pure_ack: false,
+            label: 0,
         });
         let index = self.net.edge().hosts().index(host(src));
         let edge = self.net.edge_mut();

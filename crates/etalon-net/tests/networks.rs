@@ -43,6 +43,7 @@ fn packet(handle: u32, pair: Pair, bytes: u32) -> Arrival<u32> {
         },
         ect: false,
         pure_ack: bytes < 100,
+        label: 0,
     }
 }
 

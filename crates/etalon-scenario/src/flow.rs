@@ -74,6 +74,15 @@ pub fn flow_of_ports(ports: (u16, u16)) -> Option<Stream> {
     })
 }
 
+/// What tells a flow, one of its subflows and a direction from others between the same hosts: what networks in which flows choose
+/// among equal ways mix into their choice.
+#[must_use]
+#[inline]
+pub const fn flow_label(flow: u32, subflow: u8, to_server: bool) -> u16 {
+    let number = flow << 9 | (subflow as u32) << 1 | to_server as u32;
+    (number.wrapping_mul(0x9e37_79b1) >> 16) as u16
+}
+
 /// One flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -46,7 +46,7 @@ pub use network::*;
 pub use notify::Notify;
 pub use pair::Pair;
 pub use plane::Plane;
-pub use planes::PlaneFacts;
+pub use planes::{PlaneFacts, Ways};
 pub use program::Program;
 pub use rdcn::{
     CircuitNetwork, MOST_CIRCUITS, Marking, Night, PacketNetwork, PairVoq, Rdcn, Resize, VoqConfig,

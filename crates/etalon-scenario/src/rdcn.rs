@@ -6,7 +6,7 @@ use core::iter;
 use etalon_units::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::{Hosts, NetworkKind, Notify, Pair, PlaneFacts, ScenarioError};
+use crate::{Hosts, NetworkKind, Notify, Pair, PlaneFacts, ScenarioError, Ways};
 
 /// The names of the planes of a reconfigurable network, by number: the packet network, and kinds of circuits.
 pub(crate) const PLANES: [&str; 16] = [
@@ -162,8 +162,7 @@ impl NetworkKind for Rdcn {
     fn planes(&self, _hosts: &Hosts) -> Vec<PlaneFacts> {
         let plane = |name, rate, in_days| PlaneFacts {
             name,
-            rates: [rate; 2],
-            behind: [Span::ZERO; 2],
+            ways: Ways::Directions([(rate, Span::ZERO); 2]),
             in_days,
         };
         let packet = match self.packet {

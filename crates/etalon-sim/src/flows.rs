@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use etalon_measure::{Counters, FlowFacts, RecoveryState, Sender};
-use etalon_scenario::{Flow, SERVER_PORT, Scenario, ScenarioError, Transport, client_port};
+use etalon_scenario::{
+    Flow, SERVER_PORT, Scenario, ScenarioError, Transport, client_port, flow_label,
+};
 use etalon_tcp::cc::State;
 use etalon_tcp::{Config, Connection, ConnectionState, cc};
 use etalon_units::Time;
@@ -161,9 +163,15 @@ impl Flows {
         let control = self.controls[first].clone();
         let client = Connection::client(config(initial[0]), control.clone());
         let server = Connection::server(config(initial[1]), control);
+        let route = |src, dst, to_server| Route {
+            src,
+            dst,
+            label: flow_label(flow, 0, to_server),
+        };
+        let (there, back) = (route(src, dst, true), route(dst, src, false));
         let mut ends = [
-            Endpoint::new(client, hosts[0], Route { src, dst }),
-            Endpoint::new(server, hosts[1], Route { src: dst, dst: src }),
+            Endpoint::new(client, hosts[0], there),
+            Endpoint::new(server, hosts[1], back),
         ];
         for end in &mut ends {
             end.follows = stack::follows(&wanted.transport);

@@ -6,11 +6,12 @@ use etalon_tcp::Segment;
 /// Ethernet header (14 bytes) and IPv4 header (20 bytes) around a TCP segment.
 pub(crate) const ETHERNET_AND_IP: u32 = 34;
 
-/// From which host to which.
+/// From which host to which, and what tells the flow from others there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Route {
     pub(crate) src: HostId,
     pub(crate) dst: HostId,
+    pub(crate) label: u16,
 }
 
 /// A packet between two hosts.
@@ -42,6 +43,7 @@ impl Packet {
             },
             ect: self.segment.ect,
             pure_ack: self.segment.len == 0,
+            label: self.route.label,
         }
     }
 }

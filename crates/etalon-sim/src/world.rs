@@ -374,9 +374,8 @@ impl<T: Tap> Environment<PacketId> for World<T> {
         let flow = (index >> 1) as usize;
         let to_client = index & 1 == 0;
         let payload = u32::from(packet.segment.len);
-        // What stays in its rack, no plane has carried.
         let (pair, plane) = (departure.packet.pair(), departure.plane);
-        if payload > 0 && pair.src != pair.dst {
+        if payload > 0 && self.meter.is_carried(pair) {
             if to_client {
                 self.meter.other_left(pair, payload, plane);
             } else {

@@ -36,4 +36,7 @@ pub struct Arrival<H> {
     pub ect: bool,
     /// It has no payload.
     pub pure_ack: bool,
+    /// What tells its flow from others between these hosts, where flows choose among equal ways
+    /// ([`flow_label`](etalon_scenario::flow_label)).
+    pub label: u16,
 }

@@ -303,6 +303,7 @@ fn replay(setup: &Setup, log: &[(Time, Event)]) -> Vec<(Time, Event)> {
             },
             ect: packet.ect,
             pure_ack: false,
+            label: 0,
         };
         switch.enqueue(*time, arrival, &mut Nowhere, &mut probe);
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::check::{ScenarioError, ensure};
 use crate::network::NetworkKind;
 use crate::rdcn::PLANES;
-use crate::{Hosts, PlaneFacts};
+use crate::{Hosts, PlaneFacts, Ways};
 
 /// Queues between two racks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,10 +59,10 @@ impl NetworkKind for Dumbbell {
     fn planes(&self, hosts: &Hosts) -> Vec<PlaneFacts> {
         let all_hosts = Rate(hosts.rate.0 * u64::from(hosts.per_rack));
         let rate = |stages: &[Stage]| slowest(stages).map_or(all_hosts, |(_, rate)| rate);
+        let way = |stages: &[Stage]| (rate(stages), behind(stages));
         vec![PlaneFacts {
             name: PLANES[0],
-            rates: [rate(&self.stages), rate(&self.return_stages)],
-            behind: [behind(&self.stages), behind(&self.return_stages)],
+            ways: Ways::Directions([way(&self.stages), way(&self.return_stages)]),
             in_days: false,
         }]
     }

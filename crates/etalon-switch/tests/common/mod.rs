@@ -79,6 +79,7 @@ pub fn packet<H>(handle: H, pair: Pair, bytes: u32, ect: bool) -> Arrival<H> {
         },
         ect,
         pure_ack: false,
+        label: 0,
     }
 }
 

@@ -1,0 +1,371 @@
+//! A network of switches: queues in front of links, next hops, links that fail.
+//!
+//! Every egress port is a queue, those of ToR switches to their hosts too. A packet costs two events a hop, when its
+//! transmission ends and when it arrives; what is due next is found by a [`Calendar`] and a FIFO for each delay, so that a hop
+//! costs the same whatever the number of ports.
+
+mod calendar;
+mod failure;
+mod next_hops;
+mod port;
+mod topology;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use etalon_scenario::Hosts;
+use etalon_switch::{Arrival, Departure, DropReason, Event, Packet, Plane, Probe, QueueId, Sink};
+use etalon_units::{Span, Time};
+
+use crate::network::Network;
+use calendar::Calendar;
+use failure::Failures;
+use next_hops::{NextHops, flow_hash};
+use port::{PacketId, Pool, Port};
+use wire::{Delayed, Wires};
+
+pub use failure::Failure;
+pub use topology::{Egress, Link, Node, Topology};
+
+/// Bytes on the wire of the longest packet beyond its MTU.
+const ETHERNET: u64 = 14;
+
+/// When packets are delayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delay {
+    /// Behind their transmission, on the wire.
+    #[default]
+    OnWire,
+    /// Before it, and they count as queued: as Mininet's links are made (netem below HTB).
+    InQueue,
+}
+
+/// Switches and hosts, for packets with handles `H`.
+#[derive(Debug)]
+pub struct Fabric<H> {
+    hosts: Hosts,
+    delay: Delay,
+    ports: Vec<Port>,
+    /// What the ports are of.
+    egress: Vec<Egress>,
+    /// Of hosts' own ports, if they have any: behind these numbers.
+    host_ports: Option<u32>,
+    next_hops: NextHops,
+    switches: u16,
+    seed: u64,
+    failures: Failures,
+    /// Transmissions.
+    calendar: Calendar,
+    wires: Wires,
+    pool: Pool<H>,
+    /// No packet passes sooner.
+    shortest: Span,
+}
+
+impl<H: Copy> Fabric<H> {
+    /// A fabric with nothing in it. Flows choose among equal ways by `seed`.
+    #[must_use]
+    pub fn new(topology: Topology, delay: Delay, failures: Vec<Failure>, seed: u64) -> Fabric<H> {
+        let (hosts, switches) = (*topology.hosts(), topology.switches());
+        let egress = topology.into_ports();
+        let mut wires = Wires::new();
+        let ports: Vec<Port> = egress
+            .iter()
+            .map(|port| {
+                let to_host = matches!(port.to, Node::Host(_));
+                Port::new(port, wires.of(port.link.delay, to_host))
+            })
+            .collect();
+        let longest = u64::from(hosts.mtu) + ETHERNET;
+        let spans = egress.iter().map(|port| port.link.rate.span_of(longest));
+        let to_hosts = &egress[..hosts.count() as usize];
+        let own = egress
+            .iter()
+            .position(|port| matches!(port.from, Node::Host(_)));
+        let up = vec![true; ports.len()];
+        Fabric {
+            delay,
+            next_hops: NextHops::new((hosts.racks, switches), &egress, &up, seed),
+            calendar: Calendar::new(ports.len(), spans.max().unwrap_or_default()),
+            shortest: to_hosts
+                .iter()
+                .map(|p| p.link.delay)
+                .min()
+                .unwrap_or_default(),
+            failures: Failures::new(failures, &egress),
+            host_ports: own.map(|first| first as u32),
+            hosts,
+            ports,
+            egress,
+            switches,
+            seed,
+            wires,
+            pool: Pool::new(),
+        }
+    }
+
+    /// A packet reaches a switch.
+    #[inline]
+    fn reach<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        switch: u16,
+        id: PacketId,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let inside = self.pool.get_mut(id);
+        let (dst, hash) = (inside.packet.dst, inside.hash);
+        let port = if dst.rack() == switch {
+            Some(self.hosts.index(dst))
+        } else {
+            self.next_hops.choose(switch, dst.rack(), hash)
+        };
+        match port {
+            Some(port) => self.queue(now, port, id, sink, probe),
+            None => {
+                let nowhere = QueueId {
+                    at: switch,
+                    number: u16::MAX,
+                };
+                self.lose(now, id, nowhere, 0, DropReason::LinkDown, sink, probe);
+            }
+        }
+    }
+
+    /// A packet joins the queue of a port.
+    #[inline]
+    fn queue<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        number: u32,
+        id: PacketId,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let port = &mut self.ports[number as usize];
+        let (queue, wire) = (port.queue, port.wire);
+        if !port.is_up || !port.admit() {
+            let reason = match port.is_up {
+                true => DropReason::Full,
+                false => DropReason::LinkDown,
+            };
+            let len = port.len;
+            self.lose(now, id, queue, len, reason, sink, probe);
+            return;
+        }
+        let (len, marks) = (port.len, port.marks());
+        let inside = self.pool.get_mut(id);
+        let (pair, bytes) = (inside.packet.pair(), inside.packet.bytes);
+        let enqueue = Event::Enqueue {
+            pair,
+            queue,
+            len,
+            bytes,
+        };
+        probe.on(now, enqueue);
+        if marks && inside.ect {
+            inside.ce = true;
+            probe.on(now, Event::Marked { pair, queue, len });
+        }
+        match self.delay {
+            Delay::OnWire => self.transmit(now, number, id),
+            Delay::InQueue => self.wires.push(now, wire, id, number),
+        }
+    }
+
+    /// A packet in the queue of a port may be transmitted.
+    #[inline]
+    fn transmit(&mut self, now: Time, number: u32, id: PacketId) {
+        let port = &mut self.ports[number as usize];
+        if let Some(end) = port.push(now, &mut self.pool, id) {
+            self.calendar.push(end, number);
+        }
+    }
+
+    /// A port is done with a packet.
+    #[inline]
+    fn transmitted<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        number: u32,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let port = &mut self.ports[number as usize];
+        let Some((id, next)) = port.pop(now, &mut self.pool) else {
+            return;
+        };
+        if let Some(end) = next {
+            self.calendar.push(end, number);
+        }
+        let (queue, len, wire) = (port.queue, port.len, port.wire);
+        let Packet { bytes, .. } = self.pool.get_mut(id).packet;
+        let dequeue = Event::Dequeue {
+            pair: self.pool.get_mut(id).packet.pair(),
+            queue,
+            len,
+            bytes,
+            plane: Plane::PACKET,
+        };
+        probe.on(now, dequeue);
+        match self.delay {
+            Delay::OnWire => self.wires.push(now, wire, id, number),
+            Delay::InQueue => self.arrive(now, number, id, sink, probe),
+        }
+    }
+
+    /// A packet arrives where a port leads.
+    #[inline]
+    fn arrive<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        number: u32,
+        id: PacketId,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let port = &self.ports[number as usize];
+        match port.to {
+            Node::Switch(switch) => self.reach(now, switch, id, sink, probe),
+            Node::Host(_) => {
+                let queue = port.queue;
+                self.leave(now, id, queue, sink, probe);
+            }
+        }
+    }
+
+    /// A packet is at its host.
+    #[inline]
+    fn leave<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        id: PacketId,
+        queue: QueueId,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let inside = self.pool.remove(id);
+        let (packet, plane) = (inside.packet, Plane::PACKET);
+        let latency = now - inside.entered;
+        let departed = Event::Departed {
+            pair: packet.pair(),
+            queue,
+            bytes: packet.bytes,
+            latency,
+            plane,
+        };
+        probe.on(now, departed);
+        sink.deliver(Departure {
+            packet,
+            time: now,
+            latency,
+            queue,
+            plane,
+            ce: inside.ce,
+            ece: false,
+        });
+    }
+
+    #[cold]
+    #[allow(clippy::too_many_arguments)] // what an event says, and who hears it
+    fn lose<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        id: PacketId,
+        queue: QueueId,
+        len: u32,
+        reason: DropReason,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let packet = self.pool.remove(id).packet;
+        let pair = packet.pair();
+        let dropped = Event::Dropped {
+            pair,
+            queue,
+            len,
+            bytes: packet.bytes,
+            reason,
+        };
+        probe.on(now, dropped);
+        sink.discard(now, packet.handle, pair, reason);
+    }
+}
+
+impl<H: Copy> Network<H> for Fabric<H> {
+    #[inline]
+    fn enqueue<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        arrival: Arrival<H>,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let Packet { src, dst, .. } = arrival.packet;
+        let (from, to) = (self.hosts.index(src), self.hosts.index(dst));
+        let hash = flow_hash(from, to, arrival.label);
+        let id = self.pool.insert(now, arrival.packet, arrival.ect, hash);
+        match self.host_ports {
+            None => self.reach(now, src.rack(), id, sink, probe),
+            Some(first) => self.queue(now, first + from, id, sink, probe),
+        }
+    }
+
+    #[inline]
+    fn next_event(&self) -> Time {
+        let inside = self.calendar.next().min(self.wires.next());
+        inside.min(self.failures.next())
+    }
+
+    fn next_departure(&self) -> Time {
+        match self.delay {
+            // What is not on its last wire has that before it.
+            Delay::OnWire => {
+                let inside = self.calendar.next().min(self.wires.next());
+                let later = inside.saturating_add(self.shortest);
+                self.wires
+                    .next_at_hosts()
+                    .min(later)
+                    .min(self.failures.next())
+            }
+            Delay::InQueue => self.next_event(),
+        }
+    }
+
+    fn shortest_passage(&self) -> Span {
+        self.shortest
+    }
+
+    fn carries_within_racks(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
+        loop {
+            let (failure, wire) = (self.failures.next(), self.wires.next());
+            // At one instant links fail first; then packets leave, so that others can take their places.
+            let first = self.calendar.next().min(wire);
+            if failure <= first && failure <= now {
+                self.change(failure, sink, probe);
+            } else if let Some((time, port)) = self.calendar.pop(wire.min(now)) {
+                self.transmitted(time, port, sink, probe);
+            } else if wire <= now {
+                let Some(Delayed { time, packet, port }) = self.wires.pop() else {
+                    return;
+                };
+                match self.delay {
+                    Delay::OnWire => self.arrive(time, port, packet, sink, probe),
+                    Delay::InQueue => self.transmit(time, port, packet),
+                }
+            } else {
+                return;
+            }
+        }
+    }
+}

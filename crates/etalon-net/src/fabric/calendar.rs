@@ -1,0 +1,223 @@
+//! When ports are done with the packet that they transmit: a calendar, in which a port costs the same whatever their number.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use etalon_units::{Span, Time};
+
+/// Days of the calendar, a power of two: those that have an entry are found by two words of 64 bits.
+const DAYS: usize = 64 * 64;
+/// No port.
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    time: Time,
+    /// The next port of the same day.
+    next: u32,
+}
+
+/// At most one instant for each port, in the order of (time, port).
+///
+/// A calendar queue (Brown 1988): a day is a few nanoseconds, the year as long as the longest transmission, and each day
+/// has a list. Transmissions that are under way lie within a year, so that the next day that has an entry has the first.
+#[derive(Debug)]
+pub(crate) struct Calendar {
+    /// By port.
+    entries: Vec<Entry>,
+    /// The first port of each day.
+    days: Box<[u32]>,
+    /// Which days have ports, and which words of these are not zero.
+    used: [u64; 64],
+    used_words: u64,
+    /// Nanoseconds of a day, as a power of two.
+    shift: u32,
+    first: (Time, u32),
+    len: usize,
+}
+
+impl Calendar {
+    /// For so many ports, whose transmissions hardly ever take longer than `longest`.
+    pub(crate) fn new(ports: usize, longest: Span) -> Calendar {
+        let day = longest.0 / (DAYS as u64 - 2) + 1;
+        let entry = Entry {
+            time: Time::MAX,
+            next: NONE,
+        };
+        Calendar {
+            entries: vec![entry; ports],
+            days: vec![NONE; DAYS].into(),
+            used: [0; 64],
+            used_words: 0,
+            shift: day.next_power_of_two().trailing_zeros(),
+            first: (Time::MAX, NONE),
+            len: 0,
+        }
+    }
+
+    /// When the first port is done, [`Time::MAX`] if none is at work.
+    #[inline]
+    pub(crate) fn next(&self) -> Time {
+        self.first.0
+    }
+
+    #[inline]
+    fn day(&self, time: Time) -> usize {
+        (time.0 >> self.shift) as usize & (DAYS - 1)
+    }
+
+    /// A port that is not at work will be done at `time`.
+    #[inline]
+    pub(crate) fn push(&mut self, time: Time, port: u32) {
+        let day = self.day(time);
+        self.entries[port as usize] = Entry {
+            time,
+            next: self.days[day],
+        };
+        self.days[day] = port;
+        self.used[day / 64] |= 1 << (day % 64);
+        self.used_words |= 1 << (day / 64);
+        self.first = self.first.min((time, port));
+        self.len += 1;
+    }
+
+    /// Takes the first port, if it is done by `now`.
+    #[inline]
+    pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, u32)> {
+        let (time, port) = self.first;
+        if time > now || port == NONE {
+            return None;
+        }
+        self.unlink(port);
+        self.find_first(time);
+        Some((time, port))
+    }
+
+    /// A port gives up what it transmits, if it does.
+    #[cold]
+    pub(crate) fn remove(&mut self, port: u32) {
+        let (time, first) = self.first;
+        if self.entries[port as usize].time < Time::MAX {
+            self.unlink(port);
+            if port == first {
+                self.find_first(time);
+            }
+        }
+    }
+
+    #[inline]
+    fn unlink(&mut self, port: u32) {
+        let Entry { time, next } = self.entries[port as usize];
+        let day = self.day(time);
+        self.entries[port as usize].time = Time::MAX;
+        self.len -= 1;
+        if self.days[day] != port {
+            let mut before = self.days[day];
+            while self.entries[before as usize].next != port {
+                before = self.entries[before as usize].next;
+            }
+            self.entries[before as usize].next = next;
+            return;
+        }
+        self.days[day] = next;
+        if next == NONE {
+            self.used[day / 64] &= !(1 << (day % 64));
+            if self.used[day / 64] == 0 {
+                self.used_words &= !(1 << (day / 64));
+            }
+        }
+    }
+
+    /// Looks what comes first, given that nothing comes before `since`.
+    #[inline]
+    fn find_first(&mut self, since: Time) {
+        self.first = (Time::MAX, NONE);
+        if self.len == 0 {
+            return;
+        }
+        let first = self.first_of(self.next_day(self.day(since)));
+        // It is of this year, or all are of later ones.
+        if first.0.0 >> self.shift < (since.0 >> self.shift) + DAYS as u64 {
+            self.first = first;
+        } else {
+            self.search();
+        }
+    }
+
+    /// The first day from `day` on that has a port; after the last comes the first.
+    #[inline]
+    fn next_day(&self, day: usize) -> usize {
+        let word = day / 64;
+        let here = self.used[word] & (u64::MAX << (day % 64));
+        if here != 0 {
+            return word * 64 + here.trailing_zeros() as usize;
+        }
+        let later = self.used_words & (u64::MAX << word) & !(1 << word);
+        let words = if later == 0 { self.used_words } else { later };
+        let word = words.trailing_zeros() as usize;
+        word * 64 + self.used[word].trailing_zeros() as usize
+    }
+
+    /// The first of a day that has a port.
+    #[inline]
+    fn first_of(&self, day: usize) -> (Time, u32) {
+        let mut first = (Time::MAX, NONE);
+        let mut port = self.days[day];
+        while port != NONE {
+            let Entry { time, next } = self.entries[port as usize];
+            first = first.min((time, port));
+            port = next;
+        }
+        first
+    }
+
+    /// The first of all: for packets that are longer than any of the year.
+    #[cold]
+    fn search(&mut self) {
+        let all = (0..)
+            .zip(&self.entries)
+            .map(|(port, entry)| (entry.time, port));
+        self.first = all.min().unwrap_or((Time::MAX, NONE));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn ports_are_done_in_the_order_of_time_and_number(
+            ports in 1usize..300,
+            longest in prop_oneof![Just(1u64), 100u64..30_000, Just(70_000_000)],
+            steps in prop::collection::vec((any::<prop::sample::Index>(), any::<u64>(), 0u8..20), 1..400),
+        ) {
+            let mut calendar = Calendar::new(ports, Span(longest));
+            let mut model: Vec<(Time, u32)> = Vec::new();
+            let mut now = Time(1 << 40);
+            for (port, span, what) in steps {
+                let port = port.index(ports) as u32;
+                let idle = model.iter().all(|entry| entry.1 != port);
+                if what == 0 {
+                    calendar.remove(port);
+                    model.retain(|entry| entry.1 != port);
+                } else if idle {
+                    // One in twenty takes longer than a year.
+                    let most = if what == 1 { 5 * longest } else { longest };
+                    let time = now + Span(span % (most + 1));
+                    calendar.push(time, port);
+                    model.push((time, port));
+                } else if let Some(&first) = model.iter().min() {
+                    prop_assert_eq!(calendar.pop(Time(first.0.0 - 1)), None);
+                    prop_assert_eq!(calendar.pop(first.0), Some(first));
+                    model.retain(|entry| *entry != first);
+                    now = first.0;
+                }
+                let next = model.iter().min().map_or(Time::MAX, |first| first.0);
+                prop_assert_eq!(calendar.next(), next);
+            }
+        }
+    }
+}

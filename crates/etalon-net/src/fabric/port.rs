@@ -1,0 +1,200 @@
+//! An egress port: a drop-tail queue in front of a link.
+
+use alloc::vec::Vec;
+
+use etalon_switch::{Packet, QueueId};
+use etalon_units::{Serializer, Time};
+
+use crate::fabric::topology::{Egress, Node};
+
+/// A packet's place in the pool.
+pub(crate) type PacketId = u32;
+
+/// No packet.
+const NONE: PacketId = PacketId::MAX;
+
+/// A packet in the fabric.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inside<H> {
+    pub(crate) packet: Packet<H>,
+    pub(crate) entered: Time,
+    /// Of its flow.
+    pub(crate) hash: u32,
+    pub(crate) ect: bool,
+    pub(crate) ce: bool,
+    /// The one behind it in a queue.
+    next: PacketId,
+}
+
+/// All packets in the fabric. Places are used again, last out first in.
+#[derive(Debug)]
+pub(crate) struct Pool<H> {
+    packets: Vec<Inside<H>>,
+    free: Vec<PacketId>,
+}
+
+impl<H: Copy> Pool<H> {
+    pub(crate) const fn new() -> Pool<H> {
+        Pool {
+            packets: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn insert(
+        &mut self,
+        entered: Time,
+        packet: Packet<H>,
+        ect: bool,
+        hash: u32,
+    ) -> PacketId {
+        let inside = Inside {
+            packet,
+            entered,
+            hash,
+            ect,
+            ce: false,
+            next: NONE,
+        };
+        match self.free.pop() {
+            Some(id) => {
+                self.packets[id as usize] = inside;
+                id
+            }
+            None => {
+                self.packets.push(inside);
+                (self.packets.len() - 1) as PacketId
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: PacketId) -> &mut Inside<H> {
+        &mut self.packets[id as usize]
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, id: PacketId) -> Inside<H> {
+        self.free.push(id);
+        self.packets[id as usize]
+    }
+}
+
+/// Packets in order, linked through their places in the pool.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    first: PacketId,
+    last: PacketId,
+}
+
+impl List {
+    const EMPTY: List = List {
+        first: NONE,
+        last: NONE,
+    };
+
+    #[inline]
+    fn push<H: Copy>(&mut self, pool: &mut Pool<H>, id: PacketId) {
+        pool.get_mut(id).next = NONE;
+        if self.first == NONE {
+            self.first = id;
+        } else {
+            pool.get_mut(self.last).next = id;
+        }
+        self.last = id;
+    }
+
+    #[inline]
+    fn pop<H: Copy>(&mut self, pool: &mut Pool<H>) -> Option<PacketId> {
+        let id = self.first;
+        if id == NONE {
+            return None;
+        }
+        self.first = pool.get_mut(id).next;
+        Some(id)
+    }
+}
+
+/// An egress port.
+#[derive(Debug)]
+pub(crate) struct Port {
+    link: Serializer,
+    /// Where it leads.
+    pub(crate) to: Node,
+    pub(crate) queue: QueueId,
+    /// Which of the fabric's wires is behind it.
+    pub(crate) wire: u8,
+    pub(crate) is_up: bool,
+    /// Packets that fit.
+    capacity: u32,
+    mark_above: u32,
+    /// Packets that count as queued, the one in transmission included.
+    pub(crate) len: u32,
+    /// Those that can be transmitted: the first is in transmission.
+    ready: List,
+}
+
+impl Port {
+    pub(crate) fn new(egress: &Egress, wire: u8) -> Port {
+        Port {
+            link: Serializer::new(egress.link.rate),
+            to: egress.to,
+            queue: egress.queue,
+            wire,
+            is_up: true,
+            capacity: egress.link.queue,
+            mark_above: egress.link.mark_above.unwrap_or(u32::MAX),
+            len: 0,
+            ready: List::EMPTY,
+        }
+    }
+
+    /// Takes a packet into account, or returns false if the queue is full.
+    #[inline]
+    pub(crate) fn admit(&mut self) -> bool {
+        let fits = self.len < self.capacity;
+        self.len += u32::from(fits);
+        fits
+    }
+
+    /// Whether a packet that was just admitted is to be marked.
+    #[inline]
+    pub(crate) fn marks(&self) -> bool {
+        self.len > self.mark_above
+    }
+
+    /// A packet that was admitted can be transmitted. Returns when its transmission ends, if it begins.
+    #[inline]
+    pub(crate) fn push<H: Copy>(
+        &mut self,
+        now: Time,
+        pool: &mut Pool<H>,
+        id: PacketId,
+    ) -> Option<Time> {
+        let is_idle = self.ready.first == NONE;
+        self.ready.push(pool, id);
+        is_idle.then(|| self.link.transmit(now, pool.get_mut(id).packet.bytes))
+    }
+
+    /// The packet in transmission is transmitted. Returns it, and when the transmission of the next ends, if there is one.
+    #[inline]
+    pub(crate) fn pop<H: Copy>(
+        &mut self,
+        now: Time,
+        pool: &mut Pool<H>,
+    ) -> Option<(PacketId, Option<Time>)> {
+        let id = self.ready.pop(pool)?;
+        self.len -= 1;
+        let next = self.ready.first;
+        let end = (next != NONE).then(|| self.link.transmit(now, pool.get_mut(next).packet.bytes));
+        Some((id, end))
+    }
+
+    /// Takes the first packet that can be transmitted, of a link that is down.
+    pub(crate) fn lose<H: Copy>(&mut self, pool: &mut Pool<H>) -> Option<PacketId> {
+        self.link = Serializer::new(self.link.rate());
+        self.len -= u32::from(self.ready.first != NONE);
+        self.ready.pop(pool)
+    }
+}
