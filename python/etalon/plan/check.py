@@ -133,7 +133,7 @@ def _measured_pair(plan: Experiment) -> Iterator[PlanError]:
             yield PlanError(
                 f"there is no rack {rack} (racks 0..{racks - 1})", key="measure.pair", value=rack
             )
-    if plan.measure.pair[0] == plan.measure.pair[1]:
+    if plan.measure.pair[0] == plan.measure.pair[1] and not plan.network.carries_within_racks:
         yield PlanError("the measured pair must be two different racks", key="measure.pair")
 
 

@@ -145,8 +145,11 @@ class Experiment(Table):
         """Source and destination rack of the pair under test."""
         if self.measure.pair is not None:
             return self.measure.pair
-        crossing = (work.racks for work in self.workloads if work.racks[0] != work.racks[1])
-        return next(crossing, (0, 1))
+        pairs = [work.racks for work in self.workloads]
+        crossing = [pair for pair in pairs if pair[0] != pair[1]]
+        if self.network.carries_within_racks:
+            return next(iter([*crossing, *pairs]), (0, 0))
+        return next(iter(crossing), (0, 1))
 
 
 WORKLOADS: dict[str, type[Workload]] = {

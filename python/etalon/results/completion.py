@@ -48,17 +48,12 @@ def _ideals(flows: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     SYN-ACK, then all segments back to back at the rate of the narrowest link, and half a round trip for the last of them.
     What TCP's windows add is no part of it.
     """
-    network, host = plan.network, plan.network.host
     pairs = flows.select("src_rack", "dst_rack").unique(maintain_order=True)
     circuits = plan.circuits if plan.week_ns else ()
-    ways = [network.passage(src, dst, circuits) for src, dst in pairs.iter_rows()]
+    ways = [plan.network.passage(src, dst, circuits) for src, dst in pairs.iter_rows()]
     return pairs.with_columns(
-        per_byte=pl.Series(
-            [8e9 / min(way.rate or host.rate, host.rate) for way in ways], dtype=pl.Float64
-        ),
-        fixed=pl.Series(
-            [2 * (host.delay + way.there) + host.delay + way.back for way in ways], dtype=pl.Int64
-        ),
+        per_byte=pl.Series([8e9 / way.rate for way in ways], dtype=pl.Float64),
+        fixed=pl.Series([2 * way.there + way.back for way in ways], dtype=pl.Int64),
     )
 
 

@@ -29,6 +29,22 @@ class Hosts(Table):
     """Packets that fit into the queue of the link from a ToR switch to a host, which is as fast as the host's own, the one in
     transmission included. Without it, packets reach their hosts as they leave the network, as on the papers' testbeds."""
 
+    def resolve(self, racks: int, per_rack: int, mtu: int) -> dict[str, Any]:
+        """The hosts of so many racks as the core takes them."""
+        return {
+            "racks": racks,
+            "per_rack": per_rack,
+            "mtu": mtu,
+            "rate_bps": self.rate,
+            "delay_ns": self.delay,
+            "jitter_ns": self.jitter,
+            "downlink_packets": self.downlink_queue,
+        }
+
+    def passage(self, there: int = 0, back: int = 0, rate: int | None = None) -> Passage:
+        """The way between two hosts over a network with these delays and this rate; without one, within a rack."""
+        return Passage(self.delay + there, self.delay + back, min(rate or self.rate, self.rate))
+
 
 class Circuits(Protocol):
     """A kind of circuits: in bit/s and ns."""
@@ -41,11 +57,11 @@ class Circuits(Protocol):
 
 @dataclass(frozen=True)
 class Passage:
-    """From rack to rack on an empty network: delays in ns, and the narrowest link's rate in bit/s if there is any link."""
+    """From host to host on an empty network: delays in ns, and the narrowest link's rate in bit/s."""
 
     there: int
     back: int
-    rate: int | None
+    rate: int
 
 
 class Racks(Table):
@@ -55,10 +71,12 @@ class Racks(Table):
         kind: str
         hosts: int
         mtu: int
-        host: Hosts
 
         @property
         def racks(self) -> int: ...
+
+    carries_within_racks: ClassVar[bool] = False
+    """Whether what stays in a rack passes queues of the network, and is measured like what does not."""
 
     def resolve(self) -> dict[str, Any]:
         """What lies between racks, as the core takes it."""
@@ -66,15 +84,7 @@ class Racks(Table):
 
     def resolve_hosts(self) -> dict[str, Any]:
         """The hosts as the core takes them."""
-        return {
-            "racks": self.racks,
-            "per_rack": self.hosts,
-            "mtu": self.mtu,
-            "rate_bps": self.host.rate,
-            "delay_ns": self.host.delay,
-            "jitter_ns": self.host.jitter,
-            "downlink_packets": self.host.downlink_queue,
-        }
+        raise NotImplementedError
 
     @property
     def rates(self) -> tuple[int, int]:
@@ -88,12 +98,7 @@ class Racks(Table):
         return self.racks
 
     def passage(self, src: int, dst: int, circuits: Sequence[Circuits]) -> Passage:
-        """The way of a flow between these racks that is alone on the network, where circuits of these kinds are always up. What
-        stays in its rack meets no link but its hosts'."""
-        return Passage(0, 0, None) if src == dst else self.between(src, dst, circuits)
-
-    def between(self, src: int, dst: int, circuits: Sequence[Circuits]) -> Passage:
-        """As `passage`, for two different racks."""
+        """The way of a flow between these racks that is alone on the network, where circuits of these kinds are always up."""
         raise NotImplementedError
 
     def problems(self) -> Iterator[PlanError]:

@@ -70,10 +70,16 @@ class Dumbbell(Racks):
         rate = min((stage.rate for stage in self.path if stage.rate is not None), default=0)
         return rate, rate
 
-    def between(self, src: int, dst: int, circuits: Sequence[Circuits]) -> Passage:
-        """The path; whichever rack sends, it is taken for the first."""
+    def resolve_hosts(self) -> dict[str, Any]:
+        """The hosts as the core takes them."""
+        return self.host.resolve(self.racks, self.hosts, self.mtu)
+
+    def passage(self, src: int, dst: int, circuits: Sequence[Circuits]) -> Passage:
+        """The path, whichever rack sends; nothing of it within a rack."""
+        if src == dst:
+            return self.host.passage()
         there, back = (sum(stage.delay for stage in way) for way in (self.path, self._back))
-        return Passage(there, back, self.rates[0])
+        return self.host.passage(there, back, self.rates[0])
 
     def problems(self) -> Iterator[PlanError]:
         """What is wrong with its stages."""

@@ -180,12 +180,18 @@ class Network(Racks):
         circuit = self.circuit.rate
         return circuit if self.circuits_only else self.packet.rate, circuit
 
-    def between(self, src: int, dst: int, circuits: Sequence[Circuits]) -> Passage:
-        """The best of the networks: circuits that are always up, or the packet network."""
+    def resolve_hosts(self) -> dict[str, Any]:
+        """The hosts as the core takes them."""
+        return self.host.resolve(self.racks, self.hosts, self.mtu)
+
+    def passage(self, src: int, dst: int, circuits: Sequence[Circuits]) -> Passage:
+        """The best of the networks: circuits that are always up, or the packet network; within a rack none."""
+        if src == dst:
+            return self.host.passage()
         ways = [(2 * self.packet.delay, self.packet.rate)] * (not self.circuits_only)
         ways += [(kind.delay, kind.rate) for kind in circuits]
         there = min((delay for delay, _ in ways), default=0)
-        return Passage(there, there, max((rate for _, rate in ways), default=None))
+        return self.host.passage(there, there, max((rate for _, rate in ways), default=None))
 
     def problems(self) -> Iterator[PlanError]:
         """What is wrong with its VOQs."""
