@@ -1,6 +1,7 @@
 //! What lies between hosts: the kinds of network, of which a scenario has one.
 
 mod dumbbell;
+mod tree;
 
 use alloc::vec::Vec;
 
@@ -10,6 +11,7 @@ use crate::check::ScenarioError;
 use crate::{Hosts, PlaneFacts, Rdcn};
 
 pub use dumbbell::{Dumbbell, Stage};
+pub use tree::{Layer, Tree};
 
 /// Calls a macro with the kinds of network. This is the one list of them: what depends on the kind is made from it, here and
 /// in the crates above.
@@ -21,6 +23,8 @@ macro_rules! network_kinds {
             Rdcn,
             /// Two groups of hosts and a chain of queues between them.
             Dumbbell,
+            /// Racks in pods, below a core.
+            Tree,
         }
     };
 }

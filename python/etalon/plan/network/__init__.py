@@ -8,10 +8,11 @@ from etalon.plan.base import Kinds
 from etalon.plan.network.base import Racks
 from etalon.plan.network.dumbbell import Dumbbell
 from etalon.plan.network.rdcn import CircuitNetwork, Network
+from etalon.plan.network.tree import Tree
 
-__all__ = ["NETWORKS", "AnyNetwork", "CircuitNetwork", "Dumbbell", "Network", "Racks"]
+__all__ = ["NETWORKS", "AnyNetwork", "CircuitNetwork", "Dumbbell", "Network", "Racks", "Tree"]
 
-NETWORKS = Kinds("rdcn", {"rdcn": Network, "dumbbell": Dumbbell})
+NETWORKS = Kinds("rdcn", {"rdcn": Network, "dumbbell": Dumbbell, "tree": Tree})
 
 if TYPE_CHECKING:
     AnyNetwork: TypeAlias = Racks

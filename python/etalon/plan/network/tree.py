@@ -1,0 +1,156 @@
+"""A tree of switches: racks in pods, pods below a core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from etalon.errors import PlanError
+from etalon.plan.base import Queue, Table
+from etalon.plan.network.base import GBPS, Circuits, Passage, Racks
+from etalon.units import US, Rate, Time
+
+HANDED_OVER = 1000 * GBPS
+"""What a host gives its packets to a queue of its own at, where it has one: their links' rate comes behind that."""
+
+
+class Layer(Table):
+    """Links of one layer, each direction alike, and the queue in front of every one."""
+
+    in_order: ClassVar = ("rate", "delay", "queue", "ecn_threshold")
+    rate: Rate = 1 * GBPS
+    """Rate of a link."""
+    delay: Time = 100 * US
+    """Propagation delay of a link."""
+    queue: Queue = 60
+    """Packets that fit into the queue of a port, the one in transmission included."""
+    ecn_threshold: Queue | None = None
+    """A packet is marked CE if, with it, the queue is longer (DCTCP); without it, none is."""
+
+    def resolve(self) -> dict[str, Any]:
+        """The links as the core takes them."""
+        return {
+            "rate_bps": self.rate,
+            "delay_ns": self.delay,
+            "queue_packets": self.queue,
+            "mark_above_packets": self.ecn_threshold,
+        }
+
+
+class Upper(Layer):
+    """Links of a layer to switches above, with which every switch below is connected: by flows, spread over them."""
+
+    switches: int = Field(default=1, strict=True, ge=1, le=256)
+    """How many switches there are above: of each pod, or of the core. A flow takes one of them, by a seeded hash (ECMP)."""
+
+
+class TreeHosts(Table):
+    """What every host adds to its link, each way."""
+
+    in_order: ClassVar = ("delay", "jitter")
+    delay: Time = 0
+    """Delay between TCP and the wire."""
+    jitter: Time = 1 * US
+    """Uniform random addition to the delay, without reordering. Exact timing would lock flows out."""
+
+
+class Tree(Racks):
+    """Racks in pods, below a core, with a queue in front of every link: CNSM'16's network."""
+
+    which: ClassVar = 'of kind "tree"'
+    carries_within_racks: ClassVar = True
+    kind: Literal["tree"] = "tree"
+    """Racks in pods, below a core."""
+    pods: int = Field(default=2, strict=True, ge=1, le=1024)
+    """Number of pods; one needs no core."""
+    racks: int = Field(default=4, strict=True, ge=1, le=1024)
+    """Number of racks in all pods together."""
+    hosts: int = Field(default=10, strict=True, ge=1, le=1024)
+    """Hosts a rack."""
+    mtu: int = Field(default=1500, strict=True, ge=576, le=65535)
+    """In bytes."""
+    rack: Layer = Layer()
+    """Between hosts and their ToR switch."""
+    pod: Upper = Upper.model_validate({"delay": "200us"})
+    """Between ToR switches and the aggregation switches of their pod."""
+    core: Upper = Upper.model_validate({"delay": "1ms"})
+    """Between aggregation switches and core switches."""
+    host: TreeHosts = TreeHosts()
+    delay_in_queue: bool = Field(default=False, strict=True)
+    """Links delay packets before they transmit them, and the queue's capacity counts those too, as Mininet's links do; hosts
+    have such a queue as well."""
+
+    def resolve(self) -> dict[str, Any]:
+        """The network as the core takes it."""
+        return {
+            "pods": self.pods,
+            "aggregation_switches": self.pod.switches,
+            "core_switches": self.core.switches,
+            "rack": self.rack.resolve(),
+            "pod": self.pod.resolve(),
+            "core": self.core.resolve(),
+            "delay_in_queue": self.delay_in_queue,
+        }
+
+    def resolve_hosts(self) -> dict[str, Any]:
+        """The hosts as the core takes them: the way up is their NIC's, or a queue's behind it."""
+        behind = self.delay_in_queue
+        return {
+            "racks": self.racks,
+            "per_rack": self.hosts,
+            "mtu": self.mtu,
+            "rate_bps": HANDED_OVER if behind else self.rack.rate,
+            "delay_ns": self.host.delay + (0 if behind else self.rack.delay),
+            "jitter_ns": self.host.jitter,
+            "downlink_packets": None,
+        }
+
+    @property
+    def racks_per_pod(self) -> int:
+        """In each pod."""
+        return self.racks // self.pods
+
+    def layer(self, src: int, dst: int) -> Literal["rack", "pod", "core"]:
+        """The highest layer that packets from rack to rack pass."""
+        if src == dst:
+            return "rack"
+        return "pod" if src // self.racks_per_pod == dst // self.racks_per_pod else "core"
+
+    @property
+    def rates(self) -> tuple[int, int]:
+        """Of a rack's links up; there are no circuits."""
+        rate = self.pod.rate * self.pod.switches
+        return rate, rate
+
+    def passage(self, src: int, dst: int, circuits: Sequence[Circuits]) -> Passage:
+        """Up to the layer that joins the racks, and down."""
+        layers: tuple[Layer, ...] = (self.rack, self.pod, self.core)
+        passed = layers[: ("rack", "pod", "core").index(self.layer(src, dst)) + 1]
+        delay = 2 * sum(layer.delay for layer in passed) + self.host.delay
+        return Passage(delay, delay, min(layer.rate for layer in passed))
+
+    def problems(self) -> Iterator[PlanError]:
+        """What is wrong with its size."""
+        if self.racks % self.pods:
+            yield PlanError(
+                f"{self.racks} racks cannot be divided among {self.pods} pods",
+                key="network.racks",
+                value=self.racks,
+            )
+        switches = self.racks + self.pods * self.pod.switches + self.core.switches
+        if switches + self.racks * self.hosts > 65535:
+            yield PlanError(
+                f"{self.racks * self.hosts} hosts and {switches} switches are too many: at most 65535 together",
+                key="network.hosts",
+                value=self.hosts,
+            )
+
+    def warnings(self, controls: set[str], week: int) -> Iterator[str]:
+        """That nothing is marked."""
+        layers = (self.rack, self.pod, self.core)
+        if "dctcp" in controls and all(layer.ecn_threshold is None for layer in layers):
+            yield "flows use dctcp, but no layer of the network has an ecn_threshold: no packet will be marked"
+        if "retcp" in controls:
+            yield "flows use retcp, but a tree has no circuits: it will never hear of one"
