@@ -92,11 +92,27 @@ to = 1
 """
 
 
+EVERY_KEY_OF_A_TREE = """
+duration = "100ms"
+
+[network]
+kind = "tree"
+rack = { ecn_threshold = 20 }
+delay_in_queue = true
+
+[[flow]]
+from = "r0h0"
+to = "r0h1"
+size = "1MB"
+"""
+
+
 def resolved() -> Iterator[tuple[str, dict[str, Any]]]:
     for path in PLANS:
         yield path.stem, Plan.load(path).resolve()
     yield "several kinds of circuits", Plan.from_dict(tomllib.loads(SEVERAL_KINDS)).resolve()
     yield "every key", Plan.from_dict(tomllib.loads(EVERY_KEY)).resolve()
+    yield "tree", Plan.from_dict(tomllib.loads(EVERY_KEY_OF_A_TREE)).resolve()
     yield "dumbbell", et.experiment(et.dumbbell(), et.bulk(0, 1)).resolve()
 
 
