@@ -24,17 +24,18 @@ impl<C: CongestionControl> Connection<C> {
     /// The network has changed: what is sent from `now` on goes over path `id`, with its window, congestion control, RTT and
     /// state of recovery. A path that was not added changes nothing.
     pub fn on_tdn(&mut self, now: u64, id: PathId) {
-        self.clock.advance(now);
         if id == self.paths.active.id {
             return;
         }
+        // What waits for its pacing time is asked for again: that may be now.
+        self.clock.advance(now);
+        self.dirty = true;
         // An episode that has ended meanwhile is over.
         self.recover_parked();
         let nxt = self.snd.nxt;
         if !self.paths.activate(&self.config, &self.clock, nxt, id) {
             return;
         }
-        self.dirty = true;
         if self.tdtcp.is_some() {
             self.come_back();
         }

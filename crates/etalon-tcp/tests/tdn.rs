@@ -275,6 +275,34 @@ fn the_first_round_trip_after_a_change_may_be_paced() {
     }
 }
 
+#[test]
+fn notices_do_not_hold_up_what_is_paced() {
+    for told in [None, Some(0), Some(9)] {
+        let config = Config {
+            pacing: true,
+            ..config(|_| {})
+        };
+        let mut client = Connection::client(config, Reno);
+        client.add_path(Reno);
+        let mut b = Bench::client(client, RTT, |_| {});
+        b.end.write(30 * MSS);
+        // Ten go at once, unpaced.
+        let mut next = b.sent().len() as u32;
+        b.wait(RTT);
+        next += b.ack(next, &[]).len() as u32;
+        while next < 30 {
+            let due = b.end.next_timer();
+            assert!(due < b.now + RTT, "{told:?}: nothing is due");
+            b.now = due;
+            if let Some(tdn) = told {
+                b.end.on_tdn(b.now, tdn);
+            }
+            b.end.on_timer(b.now);
+            next += b.sent().len() as u32;
+        }
+    }
+}
+
 /// Notes how long it is told that it was idle.
 #[derive(Clone, Debug, Default)]
 struct Restarts(Vec<u64>);
