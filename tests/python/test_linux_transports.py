@@ -246,3 +246,22 @@ def test_a_fifth_network_is_refused() -> None:
     ):
         with pytest.raises(et.PlanError, match=sentence):
             et.run(networks(4, transport), engine="linux")
+
+
+@pytest.mark.parametrize("engine", ["sim", "linux"])
+@pytest.mark.parametrize("transport", ["tdtcp", "mptcp"])
+def test_each_path_has_its_own_state_in_tables(engine: str, transport: str) -> None:
+    if (engine, transport) == ("sim", "mptcp"):
+        pytest.skip("the simulator has no MPTCP")
+    plan = Plan.from_toml(PLAN + BULK.replace("TRANSPORT", f'"{transport}"'))
+    found = et.run(plan.replace({"measure.flows": [0, 3]}), engine=engine)
+    assert set(found.tcp["path"]) == {0, 1}
+    week = found.sequence.tail(1400)
+    assert {"circuit_pipe_packets", "packet_pipe_packets"} <= set(week.columns)
+    cwnd = [week[f"{network}_cwnd_packets"].mean() for network in ("packet", "circuit")]
+    srtt = [week[f"{network}_srtt_ns"].mean() for network in ("packet", "circuit")]
+    assert cwnd[1] > cwnd[0] > 1  # type: ignore[operator]
+    assert srtt[1] < 0.7 * srtt[0]  # type: ignore[operator]
+    alone = et.run(plan, engine=engine)
+    assert alone.meta["digest"] == found.meta["digest"]
+    assert "circuit_cwnd_packets" not in alone.sequence.columns

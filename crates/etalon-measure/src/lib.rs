@@ -19,6 +19,7 @@ mod control;
 mod example;
 mod histogram;
 mod meter;
+mod paths;
 mod pcapng;
 mod probe;
 mod recorder;

@@ -4,6 +4,7 @@ use etalon_events::{Pair, Plane};
 use etalon_scenario::{Flow, PlaneFacts, Scenario};
 use etalon_units::Time;
 
+use crate::paths::{PathCurves, PathFollowers};
 use crate::probe::Metrics;
 use crate::reordering::{Days, Order};
 use crate::senders::{Samples, Sender};
@@ -78,6 +79,8 @@ pub(crate) struct FlowMeter {
     cwnd_curve: Follower,
     /// Its sender's state over time, path by path, if that was asked for.
     pub(crate) samples: Box<[Samples]>,
+    /// The same over a run of the sequence graph, if it is of the measured pair.
+    paths: PathFollowers,
     /// The order in which it leaves the network, if that was asked for and it is of the measured pair.
     pub(crate) order: Option<Box<Order>>,
 }
@@ -99,6 +102,7 @@ impl FlowMeter {
             cwnd_since: Time::ZERO,
             cwnd_curve: Follower::default(),
             samples: Box::default(),
+            paths: PathFollowers::default(),
             order: None,
         }
     }
@@ -131,6 +135,7 @@ pub struct Meter {
     measured: Pair,
     pub(crate) sequence: Curve,
     pub(crate) cwnd: Curve,
+    pub(crate) paths: PathCurves,
     /// Of all measured flows together, if the order in which they leave the network is looked at.
     pub(crate) reordering: Days,
     /// A copy of the metrics', for who sees packets need not have access to the probe at that time.
@@ -155,8 +160,13 @@ impl Meter {
         let chosen = &plan.measure.flows;
         let paths = |flow: u32| plan.paths(flow as usize);
         let all = chosen.iter().map(|&flow| paths(flow)).sum();
+        let mut curves = PathCurves::default();
         for &flow in chosen {
-            flows[flow as usize].samples = vec![Samples::new(all); paths(flow)].into();
+            let meter = &mut flows[flow as usize];
+            meter.samples = vec![Samples::new(all); paths(flow)].into();
+            if meter.measured {
+                meter.paths = curves.add_flow(paths(flow), &metrics.runs);
+            }
         }
         Meter {
             flows,
@@ -169,6 +179,7 @@ impl Meter {
             measured,
             sequence: Curve::new(&metrics.runs),
             cwnd: Curve::new(&metrics.runs),
+            paths: curves,
             reordering: Days::default(),
             runs: metrics.runs.clone(),
             delivered: 0,
@@ -291,8 +302,10 @@ impl Meter {
 
     /// The sender of `flow` is in state `sender` from `now` on. Of flows that nobody asked for it is forgotten.
     pub fn follow_sender(&mut self, now: Time, flow: usize, sender: Sender) {
-        if let Some(samples) = self.flows[flow].samples.get_mut(usize::from(sender.path)) {
+        let flow = &mut self.flows[flow];
+        if let Some(samples) = flow.samples.get_mut(usize::from(sender.path)) {
             samples.add(now, sender);
+            self.paths.follow(now, &mut flow.paths, &sender, &self.runs);
         }
     }
 
@@ -331,6 +344,7 @@ impl Meter {
                 flow.cwnd_curve
                     .update(now, value, &self.runs, curve, true, false);
             }
+            self.paths.finish(now, &mut flow.paths, &self.runs);
             if let Some(order) = &mut flow.order {
                 order.days.turn(self.runs.phase());
             }

@@ -8,6 +8,7 @@ use etalon_units::{Span, Time};
 
 use crate::computed::Computed;
 use crate::meter::{Counters, FlowFacts, FlowMeter, Meter};
+use crate::paths::QUANTITIES;
 use crate::probe::{Metrics, Moments, PairMetrics};
 use crate::reordering;
 use crate::senders::Sender;
@@ -465,7 +466,7 @@ fn sequence(meter: &Meter, metrics: &Metrics, end: Time) -> Table {
         .map(|runs| runs * meter.measured_flows())
         .collect();
     let step = metrics.runs.step() as i64;
-    named([
+    let mut table = named([
         (
             "t_ns",
             Column::Integers((0..voq.len() as i64).map(|i| i * step).collect()),
@@ -473,7 +474,16 @@ fn sequence(meter: &Meter, metrics: &Metrics, end: Time) -> Table {
         ("bytes", Column::Floats(meter.sequence.mean(&flows))),
         ("voq_packets", Column::Floats(metrics.voq_curve.mean(&voq))),
         ("cwnd_packets", Column::Floats(meter.cwnd.mean(&flows))),
-    ])
+    ]);
+    for (plane, means) in metrics.planes().iter().zip(meter.paths.means(&voq)) {
+        for ((what, _), mean) in QUANTITIES.iter().zip(means) {
+            table.push((
+                format!("{}_{what}", plane.name).into(),
+                Column::Floats(mean),
+            ));
+        }
+    }
+    table
 }
 
 fn tcp(meter: &Meter) -> Table {

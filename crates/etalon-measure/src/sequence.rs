@@ -165,6 +165,11 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
+    /// The value that it has.
+    pub(crate) fn last(&self) -> i64 {
+        self.last_value
+    }
+
     /// The quantity has `value` now. Between two calls it moves on a straight line, or, with `step`, keeps its old value.
     /// With `relative`, each run starts at zero.
     #[inline]
