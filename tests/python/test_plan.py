@@ -158,6 +158,37 @@ def test_circuits_of_another_rate_or_delay_are_of_another_plane() -> None:
     ]
 
 
+def test_a_week_may_change_and_its_circuits_may_be_of_new_kinds() -> None:
+    both = [[0, 1], [1, 0]]
+    values = {
+        "network": {"racks": 2},
+        "schedule": {
+            "day": "90us",
+            "change": [
+                {"at": "20ms", "configurations": [{"circuits": both, "rate": "1Gbps"}]},
+                {
+                    "at": "10ms",
+                    "configurations": [{"circuits": both, "delay": "1us", "day": "50us"}, {}],
+                },
+            ],
+        },
+        "bulk": [{"from": 0, "to": 1}],
+    }
+    resolved = Plan.from_dict(values).resolve()
+    assert [c["delay_ns"] for c in resolved["network"]["rdcn"]["circuits"]] == [
+        30_000,
+        1000,
+        30_000,
+    ]
+    first, second = resolved["schedule"]["changes"]
+    assert (first["at_ns"], second["at_ns"]) == (10_000_000, 20_000_000)
+    assert first["configurations"] == [
+        {"sources": [1, 0], "day_ns": 50_000, "night_ns": 20_000, "plane": 2},
+        {"sources": [-1, -1], "day_ns": 90_000, "night_ns": 20_000, "plane": 1},
+    ]
+    assert [c["plane"] for c in second["configurations"]] == [3]
+
+
 def test_without_circuits_the_kind_of_the_network_is_there() -> None:
     net = et.network(racks=3)
     plan = et.experiment(net, et.fixed(net, [{}]), et.bulk(0, 1))

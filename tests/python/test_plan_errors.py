@@ -31,7 +31,7 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         ({"bulk.frm": 1}, 'bulk.0.frm: unknown key; did you mean "from"?'),
         (
             {"schedule.zebra": 1},
-            "schedule.zebra: unknown key; known are kind, day, night, mimic",
+            "schedule.zebra: unknown key; known are kind, day, night, change, mimic",
         ),
         # Units
         (
@@ -137,6 +137,31 @@ def week(*circuits: list[int]) -> dict[str, Any]:
                 }
             },
             "schedule.configurations: circuits are of 16 different rates and delays; at most 15 kinds are run",
+        ),
+        (
+            {
+                "schedule.change": [
+                    {"at": "1ms", "configurations": [{"circuits": [[0, 1], [0, 2]]}]}
+                ]
+            },
+            "schedule.change.0.configurations.0.circuits: not a matching: rack 0 is the source of two circuits",
+        ),
+        (
+            {"schedule.change": [{"at": "1ms", "configurations": []}]},
+            "schedule.change.0.configurations: must have at least 1 entry",
+        ),
+        (
+            {"schedule": {"kind": "solstice", "change": []}},
+            'schedule.change: only a schedule of kind "strobe" or of kind "tournament" or of kind "fixed" '
+            "has it, not one that is computed from demand",
+        ),
+        (
+            {
+                "network.notify": {"before": "100us"},
+                "schedule.change": [{"at": "1ms", "configurations": [{"day": "50us"}]}],
+            },
+            'network.notify.before: "100us" must not be longer than the shortest configuration of the schedule, '
+            "which is 70us with its night",
         ),
         (
             {"network.night": "none"},

@@ -60,6 +60,25 @@ def test_a_network_of_circuits_alone(engine: str) -> None:
     assert run.latency(50) == run.latency(50, "circuit")
 
 
+def test_a_week_changes_at_its_roll_over(engine: str) -> None:
+    """Circuits of 80 Gb/s for 10 ms, then of 20 Gb/s, which there were not before."""
+    net = et.network(racks=2, hosts=4, voq=64)
+    plan = et.experiment(net, et.fixed(net, [BOTH, []]), et.bulk(0, 1, flows=4))
+    slower = {"at": "9.9ms", "configurations": [{"circuits": BOTH, "rate": "20Gbps"}, {}, {}]}
+    plan = plan.replace({"duration": "22ms", "warmup": "0ms", "schedule.change": [slower]})
+    run = et.run(plan, engine=engine)
+    assert run.planes == ("packet", "circuit", "circuit2")
+    row = run.pairs.row(0, named=True)
+    # 25 weeks of 400 us, then 20 of 600 us: a day of 180 us in each.
+    assert row["circuit_capacity_bytes"] == pytest.approx(25 * 180e-6 * 80e9 / 8, rel=0.01)
+    assert row["circuit2_capacity_bytes"] == pytest.approx(20 * 180e-6 * 20e9 / 8, rel=0.01)
+    for plane in run.circuits:
+        assert row[f"{plane}_payload_bytes"] > 0
+        assert row[f"{plane}_utilization_nsdi20"] == pytest.approx(
+            row[f"{plane}_utilization"], rel=0.05
+        )
+
+
 def test_the_packet_network_may_be_dark_in_all_nights(engine: str) -> None:
     def carried(night: str) -> tuple[int, int]:
         net = et.network(racks=2, hosts=2, night=night)

@@ -86,6 +86,10 @@ repeat = 3
 [[schedule.configurations]]
 circuits = [[0, 1], [1, 0]]
 
+[[schedule.change]]
+at = "50ms"
+configurations = [{ circuits = [[0, 1], [1, 0]], delay = "1us" }]
+
 [[bulk]]
 from = 0
 to = 1

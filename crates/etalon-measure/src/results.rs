@@ -294,7 +294,7 @@ struct Span20 {
 
 impl Span20 {
     fn new(plan: &Scenario, metrics: &PairMetrics, pair: Pair, end: Time) -> Span20 {
-        if plan.control().is_some() {
+        if plan.control().is_some() || !plan.changes().is_empty() {
             // Weeks differ: what counts is when there were circuits, in all of the measured time.
             let seconds = end.saturating_since(plan.begin()).as_secs_f64();
             let up = metrics.up.iter();

@@ -21,7 +21,10 @@ impl Described for Rdcn {
     type Network<H: Copy + Debug> = Hybrid<H>;
 
     fn network<H: Copy + Debug>(&self, scenario: &Scenario) -> Result<Hybrid<H>, ConfigError> {
-        let switch = Switch::new(self, &scenario.first_week(), Time::ZERO)?;
+        let mut switch = Switch::new(self, &scenario.first_week(), Time::ZERO)?;
+        for change in scenario.changes() {
+            switch.adopt_later(change.at, &change.week)?;
+        }
         Ok(Hybrid::new(switch, self.ack_bypass))
     }
 }

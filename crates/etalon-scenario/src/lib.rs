@@ -59,4 +59,4 @@ pub use schedule::{Configuration, Matching, Schedule, ScheduleError};
 pub use setup::{CInfo, Capture, LOG_FD, SETUP_FD, Setup};
 pub use tcp::Tcp;
 pub use transport::*;
-pub use weeks::{Control, Estimator, Weeks};
+pub use weeks::{Change, Control, Estimator, Weeks};

@@ -4,7 +4,7 @@ use etalon_units::Span;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
-use crate::{Configuration, Weeks};
+use crate::{Configuration, Schedule, Weeks};
 
 /// A share of one, in millionths.
 const WHOLE: u32 = 1_000_000;
@@ -40,7 +40,7 @@ impl Notify {
         );
         let Some(weeks) = weeks else { return Ok(()) };
         let length = |c: &Configuration| c.day + c.night;
-        let given = weeks.first.configurations().iter().map(length);
+        let given = weeks.given().flat_map(Schedule::configurations).map(length);
         let computed = weeks.control.as_ref().map(|c| c.min_day + c.night);
         let (before, shortest) = (self.before, given.chain(computed).min());
         ensure!(

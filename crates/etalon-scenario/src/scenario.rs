@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
 use crate::{
-    Control, Dfsio, Flow, Hosts, Measure, Network, Notify, Program, Rdcn, Schedule, Tcp, Transport,
-    Weeks,
+    Change, Control, Dfsio, Flow, Hosts, Measure, Network, Notify, Program, Rdcn, Schedule, Tcp,
+    Transport, Weeks,
 };
 
 /// A whole experiment. Times of network and workload are virtual, those of [`Tcp`] are the hosts'.
@@ -107,15 +107,26 @@ impl Scenario {
             matches!(self.network, Network::Rdcn(_)),
             "schedules are for networks with circuits only"
         );
-        let (racks, schedule) = (self.hosts.racks, weeks.first.racks());
-        ensure!(
-            schedule == racks,
-            "the schedule is for {schedule} racks, the network has {racks}"
-        );
-        if let Network::Rdcn(rdcn) = &self.network {
-            rdcn.check_week(racks, &weeks.first)
-                .map_err(ScenarioError::new)?;
+        let racks = self.hosts.racks;
+        for week in weeks.given() {
+            let schedule = week.racks();
+            ensure!(
+                schedule == racks,
+                "the schedule is for {schedule} racks, the network has {racks}"
+            );
+            if let Network::Rdcn(rdcn) = &self.network {
+                let checked = rdcn.check_week(racks, week);
+                checked.map_err(ScenarioError::new)?;
+            }
         }
+        ensure!(
+            weeks.control.is_none() || weeks.changes.is_empty(),
+            "weeks that are computed cannot be changed"
+        );
+        ensure!(
+            weeks.changes.is_sorted_by_key(|change| change.at),
+            "changes of the schedule must be in order of time"
+        );
         Ok(())
     }
 
@@ -168,6 +179,12 @@ impl Scenario {
             return None;
         };
         rdcn.notify.as_ref()
+    }
+
+    /// Weeks that follow the first, if they are given.
+    #[must_use]
+    pub fn changes(&self) -> &[Change] {
+        self.schedule.as_ref().map_or(&[], |weeks| &weeks.changes)
     }
 
     /// The week that repeats, or the first of those that are computed: one idle day a millisecond without circuits.

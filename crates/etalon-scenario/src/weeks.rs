@@ -1,8 +1,10 @@
 //! Which circuits exist when: weeks that are given, or computed from demand.
 
 use alloc::string::String;
+use alloc::vec::Vec;
+use core::iter;
 
-use etalon_units::{Bytes, Span};
+use etalon_units::{Bytes, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::Schedule;
@@ -18,6 +20,29 @@ pub struct Weeks {
     /// How the weeks after the first are computed; none if they are all the same.
     #[serde(default)]
     pub control: Option<Control>,
+    /// Weeks that are not computed, but change, in order of time.
+    #[serde(default)]
+    pub changes: Vec<Change>,
+}
+
+/// Another week.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Change {
+    /// It begins as the first week ends that does not end before this time.
+    #[serde(rename = "at_ns")]
+    pub at: Time,
+    /// The week that repeats from then on.
+    #[serde(rename = "configurations")]
+    pub week: Schedule,
+}
+
+impl Weeks {
+    /// All weeks that are given.
+    pub fn given(&self) -> impl Iterator<Item = &Schedule> {
+        iter::once(&self.first).chain(self.changes.iter().map(|change| &change.week))
+    }
 }
 
 /// How weeks are computed from demand (Etalon'18, section 2.2).

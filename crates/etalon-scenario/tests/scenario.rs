@@ -38,7 +38,8 @@ fn rdcn() -> Value {
     let schedule = json!({"configurations": [{"sources": [1, -1, 0], "day_ns": 12, "night_ns": 0, "plane": 1}],
         "control": {"scheduler": "solstice", "estimator": {"adu": {"report_ns": 13}}, "window_ns": 14,
             "min_day_ns": 15, "night_ns": 16, "threshold_bytes": 17, "only_big": true,
-            "compute_ns": 18, "interval_ns": 19}});
+            "compute_ns": 18, "interval_ns": 19},
+        "changes": []});
     let transport = json!({"tdtcp": {"cc": ["cubic", "reno"], "relaxed": false, "pipe": "shared", "rtt": "all",
         "update": "push", "options": false, "pace_burst": true, "downgrade_at_ns": 9}});
     scenario(&network, &schedule, &transport, 3)
@@ -152,6 +153,11 @@ fn what_contradicts_itself_is_refused() {
             "/network/rdcn/circuits",
             json!([]),
             "1 to 15 kinds of circuits, not 0",
+        ),
+        (
+            "/schedule/changes",
+            json!([{"at_ns": 1, "configurations": [{"sources": [1, -1, 0], "day_ns": 12, "night_ns": 0}]}]),
+            "weeks that are computed cannot be changed",
         ),
         (
             "/schedule/configurations/0/plane",
@@ -284,6 +290,56 @@ fn what_contradicts_itself_is_refused() {
         ),
     ] {
         refused(dumbbell(), key, wrong, why);
+    }
+}
+
+#[test]
+fn a_week_may_change_and_what_cannot_follow_is_refused() {
+    let changed = |changes: Value| {
+        let mut value = rdcn();
+        value["schedule"]["control"] = Value::Null;
+        value["schedule"]["changes"] = changes;
+        Scenario::from_json(&value.to_string())
+    };
+    let change = |at: u64, sources: Value, plane: u8| {
+        json!({"at_ns": at, "configurations":
+            [{"sources": sources, "day_ns": 12, "night_ns": 0, "plane": plane}]})
+    };
+    let good = changed(json!([
+        change(5, json!([2, 0, 1]), 1),
+        change(5, json!([-1, -1, -1]), 1)
+    ]));
+    let scenario = good.expect("a good scenario");
+    let setup = Setup {
+        scenario,
+        end: Time::MAX,
+        capture: None,
+    };
+    let bytes = setup.encode(b"").expect("bytes");
+    assert_eq!(Setup::decode(&bytes).expect("the same").0, setup);
+    for (changes, why) in [
+        (
+            json!([change(5, json!([2, 2, 1]), 1)]),
+            "changes[0].configurations[0].sources: rack 2 is the source of two circuits",
+        ),
+        (
+            json!([change(5, json!([1, 0]), 1)]),
+            "the schedule is for 2 racks, the network has 3",
+        ),
+        (
+            json!([change(5, json!([2, 0, 1]), 2)]),
+            "circuits of plane 2, which does not exist",
+        ),
+        (
+            json!([
+                change(6, json!([2, 0, 1]), 1),
+                change(5, json!([2, 0, 1]), 1)
+            ]),
+            "must be in order of time",
+        ),
+    ] {
+        let error = changed(changes).expect_err("refused");
+        assert!(error.0.contains(why), "{error}");
     }
 }
 

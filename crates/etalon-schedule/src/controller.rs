@@ -3,7 +3,7 @@
 use core::fmt;
 
 use etalon_scenario::{Control, Rdcn};
-use etalon_switch::{ConfigError, Schedule, Switch};
+use etalon_switch::{ConfigError, Pair, Schedule, Switch};
 use etalon_units::{Rate, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -29,7 +29,43 @@ pub struct ComputedWeek {
     pub week: Schedule,
 }
 
-/// Computes the weeks of a switch from demand, from virtual time 0 on.
+/// What a controller gives weeks to: it tells what stands in its queues.
+pub trait Reconfigurable {
+    /// Number of racks.
+    fn racks(&self) -> u16;
+
+    /// Bytes that wait in the queue of a rack pair.
+    fn queued_bytes(&self, pair: Pair) -> u64;
+
+    /// When the current week ends, and the next begins.
+    fn roll_over(&self) -> Time;
+
+    /// Begins the week as the current one ends, instead of any that waits for that.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if it cannot; nothing changes then.
+    fn adopt(&mut self, week: Schedule) -> Result<(), ConfigError>;
+}
+
+impl<H: Copy> Reconfigurable for Switch<H> {
+    fn racks(&self) -> u16 {
+        Switch::racks(self)
+    }
+
+    fn queued_bytes(&self, pair: Pair) -> u64 {
+        self.voq_bytes(pair)
+    }
+
+    fn roll_over(&self) -> Time {
+        Switch::roll_over(self)
+    }
+
+    fn adopt(&mut self, week: Schedule) -> Result<(), ConfigError> {
+        Switch::adopt(self, week)
+    }
+}
+
+/// Computes the weeks of a reconfigurable network from demand, from virtual time 0 on.
 #[derive(Debug)]
 pub struct Controller {
     control: ControlLoop,
@@ -73,28 +109,28 @@ impl Controller {
         })
     }
 
-    /// When it is due next, before what `switch` does at that instant.
+    /// When it is due next, before what the `network` does at that instant.
     #[must_use]
     #[inline]
-    pub fn next_event<H: Copy>(&self, switch: &Switch<H>) -> Time {
-        self.control.next_event(switch.roll_over())
+    pub fn next_event(&self, network: &impl Reconfigurable) -> Time {
+        self.control.next_event(network.roll_over())
     }
 
-    /// Does what is due at `now`: looks at the demand of `hosts`, or at the VOQs of `switch` if these do not tell; or has a
-    /// week, which it returns, adopted by the switch at its next roll-over.
+    /// Does what is due at `now`: looks at the demand of `hosts`, or at the queues of the `network` if these do not tell; or has
+    /// a week, which it returns, adopted by the network at its next roll-over.
     ///
     /// # Errors
     /// [`ControlError`] of the scheduler, and for more demand than can be computed with.
-    pub fn step<H: Copy>(
+    pub fn step(
         &mut self,
         now: Time,
-        switch: &mut Switch<H>,
+        network: &mut impl Reconfigurable,
         hosts: Option<&mut HostDemand>,
     ) -> Result<Option<ComputedWeek>, ControlError> {
         if self.control.looks_at_demand() {
             let demand = match hosts {
                 Some(hosts) => hosts.demand(now),
-                None => Demand::gather(switch.racks(), |pair| switch.voq_bytes(pair)),
+                None => Demand::gather(network.racks(), |pair| network.queued_bytes(pair)),
             };
             self.looked_at = Some((now, demand.map_err(ControlError::Demand)?));
         }
@@ -105,7 +141,8 @@ impl Controller {
         let Some(week) = week.map_err(ControlError::Cannot)? else {
             return Ok(None);
         };
-        switch.adopt(week.clone()).map_err(ControlError::Switch)?;
+        let adopted = network.adopt(week.clone());
+        adopted.map_err(ControlError::Network)?;
         let looked_at = self.looked_at.take();
         Ok(looked_at.map(|(time, demand)| ComputedWeek { time, demand, week }))
     }
@@ -122,8 +159,8 @@ pub enum ControlError {
     Demand(DemandError),
     /// The scheduler has no week.
     Cannot(CannotSchedule),
-    /// The switch does not take the week.
-    Switch(ConfigError),
+    /// The network does not take the week.
+    Network(ConfigError),
 }
 
 impl fmt::Display for ControlError {
@@ -133,9 +170,115 @@ impl fmt::Display for ControlError {
             ControlError::Params(error) => error.fmt(f),
             ControlError::Demand(error) => error.fmt(f),
             ControlError::Cannot(error) => error.fmt(f),
-            ControlError::Switch(error) => error.fmt(f),
+            ControlError::Network(error) => error.fmt(f),
         }
     }
 }
 
 impl core::error::Error for ControlError {}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use etalon_scenario::{CircuitNetwork, Estimator, Night, VoqConfig};
+    use etalon_switch::Plane;
+    use etalon_units::{Bytes, Span};
+
+    use super::*;
+
+    const WEEK: u64 = 2_000_000;
+
+    /// Two racks; rack 0 has as many bytes for rack 1 as it is told.
+    struct Racks {
+        waiting: u64,
+        week: u64,
+        adopted: Vec<Schedule>,
+    }
+
+    impl Reconfigurable for Racks {
+        fn racks(&self) -> u16 {
+            2
+        }
+
+        fn queued_bytes(&self, pair: Pair) -> u64 {
+            if pair == (Pair { src: 0, dst: 1 }) {
+                self.waiting
+            } else {
+                0
+            }
+        }
+
+        fn roll_over(&self) -> Time {
+            Time(self.week * WEEK)
+        }
+
+        fn adopt(&mut self, week: Schedule) -> Result<(), ConfigError> {
+            let (racks, schedule) = (2, week.racks());
+            if racks != schedule {
+                return Err(ConfigError::RacksDiffer { racks, schedule });
+            }
+            self.adopted.push(week);
+            Ok(())
+        }
+    }
+
+    fn controller() -> Controller {
+        let network = Rdcn {
+            packet: None,
+            night: Night::Own,
+            circuits: alloc::vec![CircuitNetwork {
+                rate: Rate::from_gbps(80),
+                delay: Span::ZERO,
+            }],
+            voq: VoqConfig {
+                packets: 16,
+                resize: None,
+                pairs: Vec::new(),
+            },
+            marking: None,
+            ece_in_advance: None,
+            ack_bypass: None,
+            notify: None,
+        };
+        let control = Control {
+            scheduler: "max-weight".into(),
+            estimator: Estimator::Voq,
+            window: Span(WEEK),
+            min_day: Span(180_000),
+            night: Span(20_000),
+            threshold: Bytes(0),
+            only_big: false,
+            compute: Span(300_000),
+            interval: Span::ZERO,
+        };
+        Controller::new(&control, &network, 1).expect("a controller")
+    }
+
+    #[test]
+    fn whatever_has_queues_and_weeks_can_be_controlled() {
+        let mut controller = controller();
+        let (mut waiting, week) = (5_000_000, 1);
+        let mut racks = Racks {
+            waiting,
+            week,
+            adopted: Vec::new(),
+        };
+        for week in 1..4 {
+            racks.week = week;
+            racks.waiting = waiting;
+            let looks = controller.next_event(&racks);
+            assert_eq!(controller.step(looks, &mut racks, None), Ok(None));
+            racks.waiting = 0; // too late: demand has been looked at
+            let done = controller.next_event(&racks);
+            assert_eq!(done, looks + Span(300_000));
+            let computed = controller.step(done, &mut racks, None);
+            let computed = computed.expect("a week").expect("a week");
+            assert_eq!((computed.time, computed.demand.total()), (looks, waiting));
+            assert_eq!(racks.adopted.last(), Some(&computed.week));
+            waiting += 1;
+        }
+        let served = |week: &Schedule| week.day_time(Pair { src: 0, dst: 1 }, Plane::CIRCUIT);
+        assert!(racks.adopted.iter().all(|week| served(week) > Span::ZERO));
+    }
+}

@@ -13,6 +13,7 @@
 //! Where the packet network is dark in all nights, all pairs are at once. Beside these, each change of the network that leads to a pair's destination (TDN, SIGCOMM'22 section 4.2) can be told to
 //! hosts, some lead before it happens.
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use etalon_units::{Span, Time};
@@ -285,6 +286,8 @@ pub(crate) struct Executor {
     week: Week,
     /// Adopted when the current week ends.
     next_week: Option<Week>,
+    /// Adopted when the first week ends that does not end before this time, in order of time.
+    later: VecDeque<(Time, Week)>,
     week_start: Time,
     weeks: u64,
     next_step: usize,
@@ -301,6 +304,7 @@ impl Executor {
                 initial: Vec::new(),
             },
             next_week: Some(week),
+            later: VecDeque::new(),
             week_start: start,
             weeks: 0,
             next_step: 0,
@@ -310,6 +314,12 @@ impl Executor {
     /// Adopts `week` at the next roll-over.
     pub(crate) fn adopt(&mut self, week: Week) {
         self.next_week = Some(week);
+    }
+
+    /// Adopts `week` at the first roll-over that is not before `at`.
+    pub(crate) fn adopt_later(&mut self, at: Time, week: Week) {
+        let place = self.later.partition_point(|&(other, _)| other <= at);
+        self.later.insert(place, (at, week));
     }
 
     /// When the next action is due.
@@ -338,6 +348,13 @@ impl Executor {
         self.next_step = 0;
         let number = self.weeks;
         self.weeks += 1;
+        while self
+            .later
+            .front()
+            .is_some_and(|&(at, _)| at <= self.week_start)
+        {
+            self.next_week = self.later.pop_front().map(|(_, week)| week);
+        }
         match self.next_week.take() {
             Some(week) => {
                 self.week = week;

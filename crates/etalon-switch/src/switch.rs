@@ -131,10 +131,25 @@ impl<H: Copy> Switch<H> {
     /// # Errors
     /// [`ConfigError`] if the schedule is for another number of racks, or for planes that there are not; nothing changes then.
     pub fn adopt(&mut self, schedule: Schedule) -> Result<(), ConfigError> {
-        self.config.check_week(self.racks, &schedule)?;
-        let rules = Rules::new(&self.config);
-        self.executor.adopt(Week::compile(&schedule, &rules));
+        let week = self.compile(&schedule)?;
+        self.executor.adopt(week);
         Ok(())
+    }
+
+    /// Adopts `schedule` at the end of the first week that does not end before `at`. It then replaces one that was
+    /// [adopted](Switch::adopt) at once, and one that was to be adopted before.
+    ///
+    /// # Errors
+    /// As of [`Switch::adopt`].
+    pub fn adopt_later(&mut self, at: Time, schedule: &Schedule) -> Result<(), ConfigError> {
+        let week = self.compile(schedule)?;
+        self.executor.adopt_later(at, week);
+        Ok(())
+    }
+
+    fn compile(&self, schedule: &Schedule) -> Result<Week, ConfigError> {
+        self.config.check_week(self.racks, schedule)?;
+        Ok(Week::compile(schedule, &Rules::new(&self.config)))
     }
 
     /// When something next happens inside the switch. The schedule never ends, so there always is a next event.

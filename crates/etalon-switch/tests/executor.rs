@@ -119,6 +119,38 @@ fn a_schedule_is_adopted_at_the_roll_over() {
 }
 
 #[test]
+fn weeks_that_are_known_to_come_are_adopted_in_time() {
+    let mut bench = Bench::new(config(), week(&[&[(0, 1)], &[]])); // of 400 us
+    for (at, days) in [
+        (0, &[&[(2, 1)][..]][..]), // at the start of the first week: instead of it
+        (200, &[&[(1, 0)], &[]]),  // at 200 us, where the week that was adopted first ends
+        (601, &[&[(2, 0)], &[]]),  // the week ends at 1000 us
+        (900, &[&[(0, 2)], &[]]),  // so does this, which replaces it
+        (1000, &[&[(0, 1), (1, 2)], &[]]), // and this: what is due at an instant is in time
+    ] {
+        let at = Time(at * 1000);
+        bench.switch.adopt_later(at, &week(days)).unwrap();
+    }
+    bench.run(1_399_999);
+    let up = bench.pick(|out| match out {
+        Out::Event(Event::Circuit { pair, up: true, .. }) => Some((pair.src, pair.dst)),
+        _ => None,
+    });
+    assert_eq!(
+        up,
+        [
+            (0, (2, 1)),
+            (200_000, (1, 0)),
+            (600_000, (1, 0)),
+            (1_000_000, (0, 1)),
+            (1_000_000, (1, 2)),
+        ]
+    );
+    let four = Schedule::new(vec![configuration(4, &[], 180, 20)]).unwrap();
+    assert!(bench.switch.adopt_later(Time(0), &four).is_err());
+}
+
+#[test]
 fn adoption_sets_gates_capacities_and_ece() {
     let mut config = config();
     config.voq.resize = Some(Resize {

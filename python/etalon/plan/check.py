@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from etalon.errors import PlanError
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Network
-from etalon.plan.resolve import notified, resolve, shortest_configuration, week_ns
+from etalon.plan.resolve import (
+    given_configurations,
+    notified,
+    resolve,
+    shortest_configuration,
+    week_ns,
+)
 from etalon.plan.transport import Mptcp, PlainTcp, Tdtcp
 from etalon.plan.workloads.base import MOST_FLOWS
 from etalon.units import TIME, S, rounded, shown
@@ -166,7 +172,7 @@ def _met(plan: Experiment) -> set[tuple[int, int]]:
     week = resolve(plan)["schedule"] or {"configurations": []}
     return {
         (src, dst)
-        for configuration in week["configurations"]
+        for configuration in given_configurations(week)
         for dst, src in enumerate(configuration["sources"])
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from etalon.plan.experiment import Experiment
@@ -53,12 +54,18 @@ def week_ns(plan: Experiment) -> int:
     return sum(c["day_ns"] + c["night_ns"] for c in week["configurations"]) if week else 0
 
 
+def given_configurations(weeks: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Those of the first week, and of weeks that follow it."""
+    for week in (weeks, *weeks.get("changes", ())):
+        yield from week["configurations"]
+
+
 def shortest_configuration(plan: Experiment) -> int:
     """Length in ns of the schedule's shortest configuration, its night included; 0 without circuits."""
     week = _week(plan)
     if week is None:
         return 0
-    lengths = [c["day_ns"] + c["night_ns"] for c in week["configurations"]]
+    lengths = [c["day_ns"] + c["night_ns"] for c in given_configurations(week)]
     if control := week.get("control"):
         lengths.append(control["min_day_ns"] + control["night_ns"])
     return int(min(lengths))

@@ -173,6 +173,7 @@ fn scenario() -> Scenario {
             notify: None,
         }),
         schedule: Some(Weeks {
+            changes: Vec::new(),
             first: Schedule::new(vec![day([None, Some(0)]), day([Some(1), None])]).unwrap(),
             control: None,
         }),

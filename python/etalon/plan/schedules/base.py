@@ -9,11 +9,18 @@ from typing import Any, ClassVar
 from etalon.errors import PlanError
 from etalon.plan.base import Table
 from etalon.plan.network import CircuitNetwork, Network
-from etalon.units import MS, TIME, US, Duration, S, Size, Time, rounded, shown
+from etalon.plan.schedules import configuration
+from etalon.plan.schedules.configuration import (
+    MOST_KINDS,
+    SHORTEST_DAY,
+    Change,
+    Lengths,
+    too_long,
+    wrong_day,
+)
+from etalon.units import MS, TIME, US, Duration, Size, Time, shown
 
 MB = 10**6
-SHORTEST_DAY = 1 * US
-LONGEST_WEEK = 1000 * S
 
 
 class Schedule(Table):
@@ -39,16 +46,65 @@ class Schedule(Table):
 
 
 class Rule(Schedule):
-    """A week of (day, night) configurations that repeats."""
+    """A week of (day, night) configurations that repeats, until it is changed."""
 
     day: Duration = 180 * US
     """How long circuits stay up."""
     night: Time = 20 * US
     """The time that the circuit switch takes to change its circuits."""
+    change: tuple[Change, ...] = ()
+    """Weeks that follow the first, each from its time on."""
+
+    @property
+    def lengths(self) -> Lengths:
+        """Of days and nights that do not say."""
+        return self.day, self.night
+
+    @property
+    def changes(self) -> list[Change]:
+        """The changes in order of time."""
+        return sorted(self.change, key=lambda change: change.at)
 
     def resolve(self, network: Network, seed: int) -> dict[str, Any] | None:
-        """The week as the core takes it."""
-        return {"configurations": self.expand(network, seed)}
+        """The weeks as the core takes them."""
+        weeks: dict[str, Any] = {"configurations": self.expand(network, seed)}
+        circuits = self.circuits(network)
+        if self.change:
+            weeks["changes"] = [
+                {
+                    "at_ns": change.at,
+                    "configurations": configuration.expand(
+                        change.configurations, self.lengths, network, circuits
+                    ),
+                }
+                for change in self.changes
+            ]
+        return weeks
+
+    def first_circuits(self, network: Network) -> tuple[CircuitNetwork, ...]:
+        """The kinds of circuits of the first week."""
+        return (network.circuit,)
+
+    def circuits(self, network: Network) -> tuple[CircuitNetwork, ...]:
+        """The kinds of circuits in this network, in the order in which they first appear."""
+        found = dict.fromkeys(self.first_circuits(network))
+        for change in self.changes:
+            found |= dict.fromkeys(configuration.kinds(change.configurations, network))
+        return tuple(found) or (network.circuit,)
+
+    def wrong_weeks(self, network: Network, first: int) -> Iterator[PlanError]:
+        """That the first week, whose length in ns this is, is too long, and what is wrong with those that follow it."""
+        yield from too_long("schedule.day", self.day, first)
+        for index, change in enumerate(self.change):
+            key = f"schedule.change.{index}.configurations"
+            week = change.configurations
+            yield from configuration.problems(key, week, self.lengths, network)
+            yield from too_long(key, self.day, configuration.length(week, self.lengths))
+        if len(kinds := self.circuits(network)) > MOST_KINDS:
+            yield PlanError(
+                f"circuits are of {len(kinds)} different rates and delays; at most {MOST_KINDS} kinds are run",
+                key="schedule.configurations",
+            )
 
     def expand(self, network: Network, seed: int = 1) -> list[dict[str, Any]]:
         """The configurations: per destination its source rack (-1: none), day and night in ns."""
@@ -84,35 +140,6 @@ class Windowed(Schedule):
     def has_room(self) -> bool:
         """Whether a day and its night fit into the window."""
         return self.day + self.night <= self.window
-
-
-def wrong_day(key: str, day: int, night: int) -> Iterator[PlanError]:
-    """That a day is too short, or a night too long for it, if so."""
-    if day < SHORTEST_DAY:
-        yield PlanError(
-            f"{shown(TIME.format(day))} must be at least {TIME.format(SHORTEST_DAY)}: "
-            "a packet of 9000 B takes 0.9us at 80 Gb/s",
-            key=f"{key}.day",
-            value=TIME.format(day),
-        )
-    if night >= day:
-        share = 100 * day / (day + night)
-        yield PlanError(
-            f"{shown(TIME.format(night))} must be shorter than the day of {TIME.format(day)}: "
-            f"the duty cycle would be {share:.0f} %",
-            key=f"{key}.night",
-            value=TIME.format(night),
-        )
-
-
-def too_long(key: str, value: int, week: int) -> Iterator[PlanError]:
-    """That the week is longer than is run, if so; `value` stands at `key`."""
-    if week > LONGEST_WEEK:
-        yield PlanError(
-            f"the week would last {rounded(week)}; at most {rounded(LONGEST_WEEK)} is run",
-            key=key,
-            value=TIME.format(value),
-        )
 
 
 def text_of(path: Path, key: str) -> str:

@@ -10,7 +10,8 @@ from pydantic import Field
 from etalon import _core
 from etalon.errors import PlanError
 from etalon.plan.network import Network
-from etalon.plan.schedules.base import Rule, too_long, wrong_day
+from etalon.plan.schedules.base import Rule
+from etalon.plan.schedules.configuration import wrong_day
 
 MIMICKING = 3
 """Racks of the testbed whose schedule mimics more racks; the rule exists for this many."""
@@ -43,4 +44,4 @@ class Strobe(Rule):
             )
         yield from wrong_day("schedule", self.day, self.night)
         week = ((self.mimic or racks) - 1) * (self.day + self.night)
-        yield from too_long("schedule.day", self.day, week)
+        yield from self.wrong_weeks(network, week)

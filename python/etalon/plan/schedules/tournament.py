@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal
 from etalon import _core
 from etalon.errors import PlanError
 from etalon.plan.network import Network
-from etalon.plan.schedules.base import Rule, too_long, wrong_day
+from etalon.plan.schedules.base import Rule
+from etalon.plan.schedules.configuration import wrong_day
 
 
 class Tournament(Rule):
@@ -29,4 +30,4 @@ class Tournament(Rule):
         """What is wrong with this schedule in this network."""
         yield from wrong_day("schedule", self.day, self.night)
         week = (network.racks - 1 + network.racks % 2) * (self.day + self.night)
-        yield from too_long("schedule.day", self.day, week)
+        yield from self.wrong_weeks(network, week)

@@ -1,0 +1,163 @@
+"""The configurations of a week, as a plan lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from etalon.errors import PlanError
+from etalon.plan.base import Rack, Table
+from etalon.plan.network import CircuitNetwork, Network
+from etalon.units import TIME, US, Duration, Rate, S, Time, rounded, shown
+
+SHORTEST_DAY = 1 * US
+LONGEST_WEEK = 1000 * S
+MOST_KINDS = 15
+"""Of circuits: the number of a plane has four bits in a record of what leaves the network."""
+
+Circuit = Annotated[tuple[Rack, Rack], Field(description="source rack, destination rack")]
+Lengths = tuple[int, int]
+"""Of a day and of a night, in ns."""
+
+
+class Configuration(Table):
+    """A day with these circuits, then a night without."""
+
+    circuits: tuple[Circuit, ...] = ()
+    """The circuits of the day, each [source rack, destination rack]."""
+    day: Duration | None = None
+    """Without it, the schedule's day."""
+    night: Time | None = None
+    """Without it, the schedule's night."""
+    repeat: int = Field(default=1, strict=True, ge=1, le=10_000)
+    """How many times it follows itself."""
+    rate: Rate | None = None
+    """Rate of the day's circuits; without it, that of `network.circuit`."""
+    delay: Time | None = None
+    """Propagation delay of the day's circuits; without it, that of `network.circuit`."""
+
+    def kind(self, network: Network) -> CircuitNetwork:
+        """The kind of its circuits. Those of the same rate and delay are of one kind."""
+        own = {"rate": self.rate, "delay": self.delay}
+        return network.circuit.model_copy(update={k: v for k, v in own.items() if v is not None})
+
+    def lengths(self, usual: Lengths) -> Lengths:
+        """Its day and night."""
+        day, night = usual
+        return (
+            day if self.day is None else self.day,
+            night if self.night is None else self.night,
+        )
+
+
+class Change(Table):
+    """Another week, which begins as the first week ends that does not end before `at`."""
+
+    at: Time
+    """When it is known to the switch."""
+    configurations: tuple[Configuration, ...] = Field(min_length=1)
+    """The week, in order. Its circuits may be of kinds that there were not before."""
+
+
+def kinds(week: Iterable[Configuration], network: Network) -> tuple[CircuitNetwork, ...]:
+    """The kinds of a week's circuits, in the order in which they first appear."""
+    return tuple(dict.fromkeys(c.kind(network) for c in week if c.circuits))
+
+
+def expand(
+    week: Iterable[Configuration],
+    usual: Lengths,
+    network: Network,
+    circuits: Sequence[CircuitNetwork],
+) -> list[dict[str, Any]]:
+    """The configurations as the core takes them: per destination its source rack (-1: none), day and night in ns, and the plane
+    of the circuits, whose kinds are these."""
+    found = []
+    for configuration in week:
+        sources = [-1] * network.racks
+        for src, dst in configuration.circuits:
+            sources[dst] = src
+        day, night = configuration.lengths(usual)
+        plane = 1 + circuits.index(configuration.kind(network)) if configuration.circuits else 1
+        one = {"sources": sources, "day_ns": day, "night_ns": night, "plane": plane}
+        found += [one] * configuration.repeat
+    return found
+
+
+def problems(
+    key: str, week: Sequence[Configuration], usual: Lengths, network: Network
+) -> Iterator[PlanError]:
+    """What is wrong with a week that stands at `key`."""
+    for index, configuration in enumerate(week):
+        at = f"{key}.{index}"
+        yield from wrong_day(at, *configuration.lengths(usual))
+        yield from _no_matching(f"{at}.circuits", configuration.circuits, network.racks)
+        own = [name for name in ("rate", "delay") if getattr(configuration, name) is not None]
+        if own and not configuration.circuits:
+            yield PlanError("a day without circuits has none", key=f"{at}.{own[0]}")
+
+
+def length(week: Iterable[Configuration], usual: Lengths) -> int:
+    """Of the week, in ns."""
+    return sum(c.repeat * sum(c.lengths(usual)) for c in week)
+
+
+def wrong_day(key: str, day: int, night: int) -> Iterator[PlanError]:
+    """That a day is too short, or a night too long for it, if so."""
+    if day < SHORTEST_DAY:
+        yield PlanError(
+            f"{shown(TIME.format(day))} must be at least {TIME.format(SHORTEST_DAY)}: "
+            "a packet of 9000 B takes 0.9us at 80 Gb/s",
+            key=f"{key}.day",
+            value=TIME.format(day),
+        )
+    if night >= day:
+        share = 100 * day / (day + night)
+        yield PlanError(
+            f"{shown(TIME.format(night))} must be shorter than the day of {TIME.format(day)}: "
+            f"the duty cycle would be {share:.0f} %",
+            key=f"{key}.night",
+            value=TIME.format(night),
+        )
+
+
+def too_long(key: str, value: int, week: int) -> Iterator[PlanError]:
+    """That the week is longer than is run, if so; `value` stands at `key`."""
+    if week > LONGEST_WEEK:
+        yield PlanError(
+            f"the week would last {rounded(week)}; at most {rounded(LONGEST_WEEK)} is run",
+            key=key,
+            value=TIME.format(value),
+        )
+
+
+def _no_matching(key: str, circuits: Sequence[tuple[int, int]], racks: int) -> Iterator[PlanError]:
+    sources: set[int] = set()
+    destinations: set[int] = set()
+    for src, dst in circuits:
+        circuit = f"[{src}, {dst}]"
+        for rack in (src, dst):
+            if rack >= racks:
+                yield PlanError(
+                    f"{circuit} names rack {rack}, which does not exist (racks 0..{racks - 1})",
+                    key=key,
+                    value=rack,
+                )
+        if src == dst:
+            yield PlanError(
+                f"{circuit} is not a circuit: rack {src} would be joined to itself",
+                key=key,
+                value=src,
+            )
+        elif src in sources:
+            yield PlanError(
+                f"not a matching: rack {src} is the source of two circuits", key=key, value=src
+            )
+        elif dst in destinations:
+            yield PlanError(
+                f"not a matching: rack {dst} is the destination of two circuits", key=key, value=dst
+            )
+        sources.add(src)
+        destinations.add(dst)
