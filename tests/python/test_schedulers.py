@@ -156,7 +156,7 @@ def test_a_week_from_a_file(tmp_path: Path) -> None:
         weeks.append(plan.resolve()["schedule"])
     assert weeks[0] == weeks[1]
     assert weeks[0]["configurations"] == [
-        {"sources": [2, 0, 1], "day_ns": 180_000, "night_ns": 20_000}
+        {"sources": [2, 0, 1], "day_ns": 180_000, "night_ns": 20_000, "plane": 1}
     ]
 
 
