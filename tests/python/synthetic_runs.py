@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,6 +82,10 @@ class Run:
         return tuple(self.meta["planes"])
 
     @property
+    def circuits(self) -> tuple[str, ...]:
+        return self.planes[1:]
+
+    @property
     def circuit_utilization(self) -> float:
         return self.utilization
 
@@ -97,7 +101,7 @@ class Run:
     def voq(self) -> int:
         return int(self.plan.resolve()["network"]["rdcn"]["voq"]["packets"])
 
-    def latency(self, percentile: float, network: str | None = None) -> float:
+    def latency(self, percentile: float, network: str | Sequence[str] | None = None) -> float:
         return 15 + self.voq * 7.2 * (1.0 if percentile > 90 else 0.55 + percentile / 1000)
 
     @property

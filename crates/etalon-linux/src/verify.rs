@@ -237,6 +237,23 @@ mod tests {
         )
     }
 
+    /// Two kinds of circuits beside a packet network that is dark at night, or none, and a week that changes.
+    fn planes(has_packet: bool) -> Setup {
+        let day = |sources: [u16; 3], plane: u8| json!({"sources": sources, "day_ns": 40_000, "night_ns": 5_000, "plane": plane});
+        let packet = json!({"rate_bps": 10_000_000_000u64, "up_delay_ns": 5000, "down_delay_ns": 5000,
+            "internal_queue": 2, "hold_queue": 2});
+        let change = json!({"at_ns": 100_000, "configurations": [day([2, 0, 1], 2)]});
+        setup(
+            3,
+            &json!({"rdcn": {
+                "packet": has_packet.then_some(packet), "night": "all",
+                "circuits": [{"rate_bps": 80_000_000_000u64, "delay_ns": 30_000},
+                    {"rate_bps": 20_000_000_000u64, "delay_ns": 3_000}],
+                "voq": {"packets": 8}}}),
+            &json!({"configurations": [day([1, 2, 0], 1), day([1, 2, 0], 2)], "changes": [change]}),
+        )
+    }
+
     fn dumbbell() -> Setup {
         let stage = |rate: Option<u64>, packets: Option<u32>| json!({"rate_bps": rate, "queue_packets": packets, "delay_ns": 3000});
         let stages = [
@@ -316,13 +333,15 @@ mod tests {
         #[test]
         fn the_drivers_log_is_what_the_network_does(
             sends in prop::collection::vec((0u64..4000, 0u32..6, 0u32..6, 0u16..8948), 1..300),
-            which in 0..4,
+            which in 0..6,
             doctored in any::<prop::sample::Index>(),
         ) {
             let setup = match which {
                 0 => rdcn(None, None),
                 1 => rdcn(Some(2500), None),
                 2 => rdcn(None, Some("voq")),
+                3 => planes(true),
+                4 => planes(false),
                 _ => dumbbell(),
             };
             let mut log = log(&setup, &sends);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -13,6 +13,8 @@ class Measured(Protocol):
 
     @property
     def planes(self) -> tuple[str, ...]: ...
+    @property
+    def circuits(self) -> tuple[str, ...]: ...
     @property
     def circuit_utilization(self) -> float | None: ...
     @property
@@ -33,7 +35,7 @@ class Measured(Protocol):
     def job_time(self) -> float | None: ...
     @property
     def write_throughput(self) -> float | None: ...
-    def latency(self, percentile: float, network: str | None = None) -> float: ...
+    def latency(self, percentile: float, network: str | Sequence[str] | None = None) -> float: ...
     def counted(self, counter: str) -> int | None: ...
     def total(self, table: Literal["flows", "pairs"], column: str) -> int: ...
     def fct_percentile(self, percentile: float) -> float | None: ...
@@ -52,8 +54,8 @@ class Metric:
     of: Callable[[Measured], float | None]
 
 
-def _latency(run: Measured, percentile: float, plane: str) -> float | None:
-    return run.latency(percentile, plane) if plane in run.planes else None
+def _latency(run: Measured, percentile: float, *planes: str) -> float | None:
+    return run.latency(percentile, planes) if planes and set(planes) <= set(run.planes) else None
 
 
 METRICS: dict[str, Metric] = {
@@ -114,13 +116,13 @@ METRICS: dict[str, Metric] = {
             "circuit_latency_p50",
             "median of the time in the switch, packets that used a circuit (measured pair)",
             "us",
-            lambda run: _latency(run, 50, "circuit"),
+            lambda run: _latency(run, 50, *run.circuits),
         ),
         Metric(
             "circuit_latency_p99",
             "99th percentile of the time in the switch, packets that used a circuit (measured pair)",
             "us",
-            lambda run: _latency(run, 99, "circuit"),
+            lambda run: _latency(run, 99, *run.circuits),
         ),
         Metric(
             "retransmits",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -129,13 +129,13 @@ class Run(Tables):
     def latency(
         self,
         percentile: float,
-        network: str | None = None,
+        network: str | Sequence[str] | None = None,
         pair: tuple[int, int] | None = None,
     ) -> float:
         """A percentile of the time that packets spent in the switch, in microseconds.
 
-        From entering the switch to leaving it, packets over 1000 B, carried by the plane `network` or by any, for the
-        measured pair or another. Read off a histogram with bins narrower than 0.4 %. Not a number if there was no such
+        From entering the switch to leaving it, packets over 1000 B, carried by the plane `network`, one of several or any, for
+        the measured pair or another. Read off a histogram with bins narrower than 0.4 %. Not a number if there was no such
         packet.
         """
         networks = self._named(network)
@@ -317,14 +317,16 @@ class Run(Tables):
         end = int(self.meta["simulated_ns"])
         return completion.completions(self.flows, self.plan, end)
 
-    def _named(self, plane: str | None) -> tuple[str, ...]:
-        """The plane of that name, or all planes."""
-        if plane is None:
+    def _named(self, names: str | Sequence[str] | None) -> tuple[str, ...]:
+        """The planes of these names, or all planes."""
+        if names is None:
             return self.planes
-        if plane not in self.planes:
-            known = " or ".join(f'"{name}"' for name in self.planes)
-            raise EtalonError(f'there is no network "{plane}"; it is {known}, or None for all')
-        return (plane,)
+        planes = (names,) if isinstance(names, str) else tuple(names)
+        for plane in planes:
+            if plane not in self.planes:
+                known = " or ".join(f'"{name}"' for name in self.planes)
+                raise EtalonError(f'there is no network "{plane}"; it is {known}, or None for all')
+        return planes
 
     def _row_of_pair(self) -> dict[str, Any] | None:
         """The measured pair's row of `pairs`; None if it carried nothing."""
