@@ -97,6 +97,18 @@ fn check(plan: &Scenario, image: &Image) -> Result<(), LinuxError> {
                 .to_owned(),
         );
     }
+    if tcp.by_distance.is_some() {
+        return refuse(
+            "The Linux engine sets TCP for all hosts alike: leave out tcp.path and tcp.otcp, or run the plan in the simulator."
+                .to_owned(),
+        );
+    }
+    if tcp.initial_rto.is_some() || tcp.max_cwnd.is_some() {
+        return refuse(
+            "Linux 6.1 has no setting for tcp.initial_rto and none for tcp.max_cwnd: leave them out, or run the plan in the simulator."
+                .to_owned(),
+        );
+    }
     if tcp.min_rto == Span::ZERO || !tcp.min_rto.0.is_multiple_of(1_000_000) {
         return refuse(format!(
             "Linux counts tcp.min_rto in milliseconds: {} is none or no whole number of them.",

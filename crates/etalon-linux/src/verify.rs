@@ -264,6 +264,22 @@ mod tests {
         setup(2, &network, &Value::Null)
     }
 
+    /// Two pods of two racks, two switches above each layer: with few places in queues, and marks.
+    fn tree(delay_in_queue: bool) -> Setup {
+        let layer = |rate: u64, delay: u64| {
+            json!({"rate_bps": rate, "delay_ns": delay, "queue_packets": 4,
+            "mark_above_packets": 2})
+        };
+        let (rack, pod, core) = (
+            layer(40_000_000_000, 500),
+            layer(10_000_000_000, 1000),
+            layer(10_000_000_000, 3000),
+        );
+        let network = json!({"tree": {"pods": 2, "aggregation_switches": 2, "core_switches": 2,
+            "rack": rack, "pod": pod, "core": core, "delay_in_queue": delay_in_queue}});
+        setup(4, &network, &Value::Null)
+    }
+
     fn setup(racks: u16, network: &Value, schedule: &Value) -> Setup {
         let scenario = json!({"seed": 1, "tdf": 3, "duration_ns": 400_000, "warmup_ns": 0,
             "hosts": {"racks": racks, "per_rack": 2, "mtu": 9000,
@@ -332,8 +348,8 @@ mod tests {
     proptest! {
         #[test]
         fn the_drivers_log_is_what_the_network_does(
-            sends in prop::collection::vec((0u64..4000, 0u32..6, 0u32..6, 0u16..8948), 1..300),
-            which in 0..6,
+            sends in prop::collection::vec((0u64..4000, 0u32..8, 0u32..8, 0u16..8948), 1..300),
+            which in 0..8,
             doctored in any::<prop::sample::Index>(),
         ) {
             let setup = match which {
@@ -342,6 +358,8 @@ mod tests {
                 2 => rdcn(None, Some("voq")),
                 3 => planes(true),
                 4 => planes(false),
+                5 => tree(false),
+                6 => tree(true),
                 _ => dumbbell(),
             };
             let mut log = log(&setup, &sends);

@@ -57,6 +57,6 @@ pub use scenario::Scenario;
 pub use scenario::schema;
 pub use schedule::{Configuration, Matching, Schedule, ScheduleError};
 pub use setup::{CInfo, Capture, LOG_FD, SETUP_FD, Setup};
-pub use tcp::Tcp;
+pub use tcp::{Tcp, TcpPath};
 pub use transport::*;
 pub use weeks::{Change, Control, Estimator, Weeks};

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::check::ScenarioError;
-use crate::{Hosts, PlaneFacts, Rdcn};
+use crate::{Hosts, Pair, PlaneFacts, Rdcn};
 
 pub use dumbbell::{Dumbbell, Stage};
 pub use tree::{Layer, Tree};
@@ -29,6 +29,17 @@ macro_rules! network_kinds {
     };
 }
 
+/// How far apart two racks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Distance {
+    /// They are one.
+    Rack,
+    /// In one pod.
+    Pod,
+    /// In different pods, or in a network that has none.
+    Core,
+}
+
 /// What is asked of every kind of network.
 pub trait NetworkKind {
     /// Whether there can be such a network for these hosts.
@@ -39,6 +50,15 @@ pub trait NetworkKind {
 
     /// Its planes, by number: where packets go side by side.
     fn planes(&self, hosts: &Hosts) -> Vec<PlaneFacts>;
+
+    /// How far the racks of a pair are apart.
+    fn distance(&self, hosts: &Hosts, pair: Pair) -> Distance {
+        let _ = hosts;
+        match pair.src == pair.dst {
+            true => Distance::Rack,
+            false => Distance::Core,
+        }
+    }
 
     /// Whether each rack pair has a queue of its own, of which every packet is seen to join and to leave it.
     fn has_voqs(&self) -> bool {

@@ -3,6 +3,7 @@
 use etalon_units::Span;
 use serde::{Deserialize, Serialize};
 
+use crate::Distance;
 use crate::check::{ScenarioError, ensure};
 
 /// The hosts' TCP. Times are those of the hosts' clocks.
@@ -17,6 +18,15 @@ pub struct Tcp {
     pub min_rto: Span,
     /// Initial congestion window in segments.
     pub initial_cwnd: u32,
+    /// Retransmission timeout before the first sample of the RTT; none for the standard's (RFC 6298).
+    #[serde(default, rename = "initial_rto_ns")]
+    pub initial_rto: Option<Span>,
+    /// Largest congestion window in segments; none for no bound.
+    #[serde(default)]
+    pub max_cwnd: Option<u32>,
+    /// The same four by [`Distance`](crate::Distance), where they differ: within a rack, within a pod, across the core.
+    #[serde(default)]
+    pub by_distance: Option<[TcpPath; 3]>,
     /// Shortest delay of an acknowledgement.
     #[serde(rename = "min_delayed_ack_ns")]
     pub min_delayed_ack: Span,
@@ -37,7 +47,38 @@ pub struct Tcp {
     pub pacing: bool,
 }
 
+/// What TCP takes for the way to a peer, as in [`Tcp`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TcpPath {
+    /// Smallest retransmission timeout.
+    #[serde(rename = "min_rto_ns")]
+    pub min_rto: Span,
+    /// Initial congestion window in segments.
+    pub initial_cwnd: u32,
+    /// Retransmission timeout before the first sample of the RTT.
+    #[serde(default, rename = "initial_rto_ns")]
+    pub initial_rto: Option<Span>,
+    /// Largest congestion window in segments.
+    #[serde(default)]
+    pub max_cwnd: Option<u32>,
+}
+
 impl Tcp {
+    /// What it takes for the way to a peer at this distance.
+    #[must_use]
+    pub fn path(&self, distance: Distance) -> TcpPath {
+        let everywhere = TcpPath {
+            min_rto: self.min_rto,
+            initial_cwnd: self.initial_cwnd,
+            initial_rto: self.initial_rto,
+            max_cwnd: self.max_cwnd,
+        };
+        self.by_distance
+            .map_or(everywhere, |paths| paths[distance as usize])
+    }
+
     pub(crate) fn check(&self) -> Result<(), ScenarioError> {
         ensure!(
             (1..=1_000_000).contains(&self.hz),

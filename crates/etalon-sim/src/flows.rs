@@ -158,7 +158,7 @@ impl Flows {
         let config = |seq| Config {
             nagle,
             tdtcp: stack::tdtcp(&self.plan, &wanted.transport),
-            ..stack::config(&self.plan, seq)
+            ..stack::config(&self.plan, wanted.pair(), seq)
         };
         let control = self.controls[first].clone();
         let client = Connection::client(config(initial[0]), control.clone());
@@ -292,13 +292,20 @@ impl Flows {
         let facts = match (&self.facts[flow], self.places[flow].slot) {
             (Some(facts), _) => **facts,
             (None, NOWHERE) => FlowFacts {
-                cwnd: self.plan.tcp.initial_cwnd,
+                cwnd: self.initial_cwnd(flow),
                 ..FlowFacts::default()
             },
             (None, slot) => self.facts_at(2 * slot as usize),
         };
         let ports = (client_port(flow), SERVER_PORT);
         FlowFacts { ports, ..facts }
+    }
+
+    /// That of a flow which has not begun.
+    fn initial_cwnd(&self, flow: usize) -> u32 {
+        let (plan, pair) = (&self.plan, self.plan(flow as u32).pair());
+        let distance = plan.network.kind().distance(&plan.hosts, pair);
+        plan.tcp.path(distance).initial_cwnd
     }
 
     fn facts_at(&self, first: usize) -> FlowFacts {

@@ -2,20 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use etalon_scenario::{InFlight, RttSamples, Scenario, Transport, Update};
+use etalon_scenario::{InFlight, Pair, RttSamples, Scenario, Transport, Update};
 use etalon_tcp::{Config, Ecn, Tdtcp, cc};
 
 use crate::tdns::Follows;
 
-/// The configuration of a connection.
-pub(crate) fn config(plan: &Scenario, initial_seq: u32) -> Config {
+/// The configuration of a connection between hosts of these racks.
+pub(crate) fn config(plan: &Scenario, pair: Pair, initial_seq: u32) -> Config {
     let tcp = &plan.tcp;
+    let path = tcp.path(plan.network.kind().distance(&plan.hosts, pair));
+    let default = Config::default();
     let options = if tcp.timestamps { 12 } else { 0 };
     Config {
         hz: tcp.hz,
         mss: plan.hosts.mtu - 40 - options,
-        initial_cwnd: tcp.initial_cwnd,
-        min_rto: tcp.min_rto.0,
+        initial_cwnd: path.initial_cwnd,
+        max_cwnd: path.max_cwnd.unwrap_or(default.max_cwnd),
+        min_rto: path.min_rto.0,
+        initial_rto: path.initial_rto.map_or(default.initial_rto, |rto| rto.0),
         min_delayed_ack: tcp.min_delayed_ack.0,
         max_delayed_ack: tcp.max_delayed_ack.0,
         receive_buffer: tcp.receive_buffer_bytes,
@@ -25,7 +29,7 @@ pub(crate) fn config(plan: &Scenario, initial_seq: u32) -> Config {
         timestamps: tcp.timestamps,
         pacing: tcp.pacing,
         initial_seq,
-        ..Config::default()
+        ..default
     }
 }
 

@@ -154,6 +154,8 @@ impl<C: CongestionControl> Connection<C> {
             ack.cwnd_limited = path.cwnd_limited();
             path.cc.increase(&mut path.window, &ack);
         }
+        let path = &mut self.paths.active;
+        path.window.cwnd = path.window.cwnd.min(self.config.max_cwnd);
     }
 
     /// The loss probe and recovery hear the facts. Data that arrives in order while nothing is amiss leaves nothing to decide.

@@ -21,6 +21,8 @@ pub struct Config {
     pub mss: u16,
     /// Initial congestion window in segments (RFC 6928).
     pub initial_cwnd: u32,
+    /// Largest congestion window in segments: what it grows to (Linux's `snd_cwnd_clamp`, which a route or a program may set).
+    pub max_cwnd: u32,
     /// Smallest retransmission timeout (Linux: 200 ms).
     pub min_rto: u64,
     /// Largest retransmission timeout (Linux: 120 s).
@@ -72,6 +74,7 @@ impl Default for Config {
             hz: 250,
             mss: 8948,
             initial_cwnd: 10,
+            max_cwnd: u32::MAX,
             min_rto: 200_000_000,
             max_rto: 120_000_000_000,
             initial_rto: 1_000_000_000,

@@ -85,7 +85,7 @@ pub struct Path<C> {
 
 impl<C: CongestionControl> Path<C> {
     pub(crate) fn new(id: PathId, config: &Config, clock: &Clock, cc: C) -> Path<C> {
-        let cwnd = config.initial_cwnd.max(1);
+        let cwnd = config.initial_cwnd.min(config.max_cwnd).max(1);
         Path {
             id,
             pipe: Pipe::default(),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from etalon.errors import PlanError
 from etalon.plan.experiment import Experiment
-from etalon.plan.network import Network
+from etalon.plan.network import Network, Tree
 from etalon.plan.resolve import (
     given_configurations,
     notified,
@@ -85,6 +85,7 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
             key="tcp.max_delayed_ack",
             value=plan.tcp.max_delayed_ack,
         )
+    yield from _paths(plan)
     yield from _measured_pair(plan)
 
 
@@ -128,6 +129,20 @@ def _too_many(plan: Experiment) -> Iterator[PlanError]:
             key=max(counts, key=lambda key: counts[key]),
             value=round(total),
         )
+
+
+def _paths(plan: Experiment) -> Iterator[PlanError]:
+    """That TCP is to differ by layers which the network does not have, or twice for one."""
+    if not isinstance(plan.network, Tree):
+        for key in ("path", "otcp"):
+            if getattr(plan.tcp, key):
+                yield PlanError('only a network of kind "tree" has layers', key=f"tcp.{key}")
+    layers = [path.layer for path in plan.tcp.path]
+    for index, layer in enumerate(layers):
+        if layer in layers[:index]:
+            yield PlanError(
+                f"the layer {shown(layer)} is given twice", key=f"tcp.path.{index}.layer"
+            )
 
 
 def _measured_pair(plan: Experiment) -> Iterator[PlanError]:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from etalon.otcp.equations import compute
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Network
 from etalon.plan.network.rdcn import Notify
-from etalon.plan.tcp import Tcp
+from etalon.plan.network.tree import LAYERS, Layers, Tree
+from etalon.plan.tcp import Tcp, TcpPath
 from etalon.plan.transport import PlainTcp
+
+IP_AND_TCP = 40
+"""Bytes of both headers: what CNSM'16 takes off the MTU."""
 
 
 def resolve(plan: Experiment) -> dict[str, Any]:
@@ -23,7 +28,7 @@ def resolve(plan: Experiment) -> dict[str, Any]:
         "hosts": network.resolve_hosts(),
         "network": {network.kind: _between(plan)},
         "schedule": _week(plan),
-        "tcp": _tcp(plan.tcp),
+        "tcp": _tcp(plan),
         "flows": plan.flows,
         "measure": {"pair": list(plan.measured_pair), "weeks_per_run": plan.measure.weeks_per_run},
     }
@@ -85,11 +90,11 @@ def _between(plan: Experiment) -> dict[str, Any]:
     return between if notify is None else {**between, "notify": notify.resolve()}
 
 
-def _tcp(tcp: Tcp) -> dict[str, Any]:
-    return {
+def _tcp(plan: Experiment) -> dict[str, Any]:
+    tcp = plan.tcp
+    resolved: dict[str, Any] = {
         "hz": tcp.hz,
-        "min_rto_ns": tcp.min_rto,
-        "initial_cwnd": tcp.initial_cwnd,
+        **_path(tcp, TcpPath(layer="rack"), {}),
         "min_delayed_ack_ns": tcp.min_delayed_ack,
         "max_delayed_ack_ns": tcp.max_delayed_ack,
         "receive_buffer_bytes": tcp.receive_buffer,
@@ -98,4 +103,40 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
         "timestamps": tcp.timestamps,
         "ecn": tcp.ecn,
         "pacing": tcp.pacing,
+    }
+    if isinstance(plan.network, Tree) and (tcp.path or tcp.otcp):
+        given = {path.layer: path for path in tcp.path}
+        resolved["by_distance"] = [
+            _path(tcp, given.get(layer, TcpPath(layer=layer)), _otcp(plan, layer))
+            for layer in LAYERS
+        ]
+    return resolved
+
+
+def _path(tcp: Tcp, path: TcpPath, otcp: Mapping[str, int]) -> dict[str, Any]:
+    """What holds on a way: what is said of it, else OTCP's, else that of all."""
+    values = {
+        name: getattr(path, name) or otcp.get(name) or getattr(tcp, name)
+        for name in ("min_rto", "initial_rto", "initial_cwnd", "max_cwnd")
+    }
+    resolved = {"min_rto_ns": values["min_rto"], "initial_cwnd": values["initial_cwnd"]}
+    if values["initial_rto"] is not None:
+        resolved["initial_rto_ns"] = values["initial_rto"]
+    if values["max_cwnd"] is not None:
+        resolved["max_cwnd"] = values["max_cwnd"]
+    return resolved
+
+
+def _otcp(plan: Experiment, layer: Layers) -> dict[str, int]:
+    """OTCP's parameters for a layer, on hosts' clocks; none if it is off."""
+    if not plan.tcp.otcp or not isinstance(plan.network, Tree):
+        return {}
+    inputs = plan.network.otcp_inputs(layer, plan.tcp.otcp_alpha)
+    computed = compute(inputs, plan.network.mtu - IP_AND_TCP)
+    largest = max(1, computed.max_cwnd)
+    return {
+        "min_rto": computed.rto_min_ns * plan.tdf,
+        "initial_rto": max(computed.rto_init_ns, computed.rto_min_ns) * plan.tdf,
+        "initial_cwnd": min(computed.initial_cwnd, largest),
+        "max_cwnd": largest,
     }

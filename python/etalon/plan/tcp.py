@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -10,6 +10,9 @@ from etalon.plan.base import Table
 from etalon.units import MS, SIZE, Duration, Size, Time, problem, shown
 
 LARGEST_BUFFER = 1 << 30
+
+Window = Annotated[int, Field(strict=True, ge=1, le=65535)]
+"""A congestion window in segments."""
 
 
 def _buffer(size: int) -> int:
@@ -24,6 +27,21 @@ Buffer = Annotated[Size, AfterValidator(_buffer)]
 """Bytes of a socket's buffer."""
 
 
+class TcpPath(Table):
+    """Parameters that differ by how far apart two hosts are in a tree; what is left out is that of `[tcp]`, or OTCP's."""
+
+    layer: Literal["rack", "pod", "core"]
+    """Between hosts of one rack, of one pod, or of two pods."""
+    min_rto: Duration | None = None
+    """Smallest retransmission timeout."""
+    initial_rto: Duration | None = None
+    """Retransmission timeout before the first sample of the RTT."""
+    initial_cwnd: Window | None = None
+    """Initial congestion window in segments."""
+    max_cwnd: Window | None = None
+    """Largest congestion window in segments."""
+
+
 class Tcp(Table):
     """Parameters of every endpoint. The defaults are Linux's, with HZ 250."""
 
@@ -33,6 +51,17 @@ class Tcp(Table):
     """Initial congestion window in segments (RFC 6928)."""
     min_rto: Duration = 200 * MS
     """Smallest retransmission timeout."""
+    initial_rto: Duration | None = None
+    """Retransmission timeout before the first sample of the RTT; without it, 1s (RFC 6298)."""
+    max_cwnd: Window | None = None
+    """Largest congestion window in segments; without it, there is no bound."""
+    path: tuple[TcpPath, ...] = ()
+    """Parameters by how far apart two hosts are, in a tree."""
+    otcp: bool = Field(default=False, strict=True)
+    """OTCP (CNSM'16): the four parameters of a path follow, layer by layer, from the tree's delays, rates and queues, by the
+    equations of the controller (`etalon otcp`). What `[[tcp.path]]` says goes before."""
+    otcp_alpha: int = Field(default=100, strict=True, ge=1, le=65535)
+    """Flows that OTCP expects to start together: they share the largest window as their initial ones."""
     min_delayed_ack: Time = 40 * MS
     """Smallest delay of an ACK that waits for a second segment."""
     max_delayed_ack: Time = 200 * MS

@@ -178,6 +178,9 @@ fn scenario() -> Scenario {
             control: None,
         }),
         tcp: Tcp {
+            initial_rto: None,
+            max_cwnd: None,
+            by_distance: None,
             hz: 250,
             min_rto: Span::from_millis(200),
             initial_cwnd: 10,

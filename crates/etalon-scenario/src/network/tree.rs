@@ -7,9 +7,9 @@ use etalon_units::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
-use crate::network::NetworkKind;
+use crate::network::{Distance, NetworkKind};
 use crate::rdcn::PLANES;
-use crate::{Hosts, PlaneFacts, Ways};
+use crate::{Hosts, Pair, PlaneFacts, Ways};
 
 /// Racks in pods, below a core. Each switch of a layer is connected with each of the next in its pod, or with each of the core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,6 +98,15 @@ impl NetworkKind for Tree {
             "a tree's queues to hosts are those of its layer 'rack'"
         );
         Ok(())
+    }
+
+    fn distance(&self, hosts: &Hosts, Pair { src, dst }: Pair) -> Distance {
+        let racks = self.racks_per_pod(hosts).max(1);
+        match (src == dst, src / racks == dst / racks) {
+            (true, _) => Distance::Rack,
+            (_, true) => Distance::Pod,
+            _ => Distance::Core,
+        }
     }
 
     fn planes(&self, hosts: &Hosts) -> Vec<PlaneFacts> {

@@ -8,10 +8,14 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from etalon.errors import PlanError
+from etalon.otcp.equations import PathInputs
 from etalon.plan.base import Queue, Table
 from etalon.plan.network.base import GBPS, Circuits, Passage, Racks
 from etalon.units import US, Rate, Time
 
+Layers = Literal["rack", "pod", "core"]
+LAYERS: tuple[Layers, ...] = ("rack", "pod", "core")
+"""From the hosts up."""
 HANDED_OVER = 1000 * GBPS
 """What a host gives its packets to a queue of its own at, where it has one: their links' rate comes behind that."""
 
@@ -112,7 +116,7 @@ class Tree(Racks):
         """In each pod."""
         return self.racks // self.pods
 
-    def layer(self, src: int, dst: int) -> Literal["rack", "pod", "core"]:
+    def layer(self, src: int, dst: int) -> Layers:
         """The highest layer that packets from rack to rack pass."""
         if src == dst:
             return "rack"
@@ -126,10 +130,31 @@ class Tree(Racks):
 
     def passage(self, src: int, dst: int, circuits: Sequence[Circuits]) -> Passage:
         """Up to the layer that joins the racks, and down."""
-        layers: tuple[Layer, ...] = (self.rack, self.pod, self.core)
-        passed = layers[: ("rack", "pod", "core").index(self.layer(src, dst)) + 1]
+        passed = self._passed(self.layer(src, dst))
         delay = 2 * sum(layer.delay for layer in passed) + self.host.delay
         return Passage(delay, delay, min(layer.rate for layer in passed))
+
+    def _passed(self, layer: Layers) -> tuple[Layer, ...]:
+        """The layers up to this one."""
+        layers: tuple[Layer, ...] = (self.rack, self.pod, self.core)
+        return layers[: LAYERS.index(layer) + 1]
+
+    def otcp_inputs(self, layer: Layers, alpha: int) -> PathInputs:
+        """What OTCP's equations take of the way between hosts that this layer joins: there and back are alike. Queues are those
+        of switches: two of a layer each way, but one to a host."""
+        passed = self._passed(layer)
+        rate = min(link.rate for link in passed)
+        one_way = 2 * sum(link.delay for link in passed) + self.host.delay
+        packet = 8 * 1_000_000_000 * self.mtu
+        drains = [link.queue * packet // link.rate for link in passed]
+        return PathInputs(
+            rtt_ns=2 * one_way,
+            queueing_ns=2 * (2 * sum(drains) - drains[0]),
+            rate_bps=rate,
+            rate_back_bps=rate,
+            alpha=alpha,
+            alpha_back=alpha,
+        )
 
     def problems(self) -> Iterator[PlanError]:
         """What is wrong with its size."""
