@@ -104,6 +104,16 @@ kind = "tree"
 rack = { ecn_threshold = 20 }
 delay_in_queue = true
 
+[tcp]
+initial_rto = "500ms"
+max_cwnd = 100
+otcp = true
+
+[[tcp.path]]
+layer = "core"
+initial_rto = "100ms"
+max_cwnd = 50
+
 [[flow]]
 from = "r0h0"
 to = "r0h1"
