@@ -285,7 +285,7 @@ fn library(image: &Image) -> Result<PathBuf, LinuxError> {
 }
 
 /// Settings of every host's stack.
-fn sysctls(tcp: &Tcp) -> [(&'static str, String); 7] {
+fn sysctls(tcp: &Tcp) -> [(&'static str, String); 8] {
     let switch = |on: bool| String::from(if on { "1" } else { "0" });
     // Linux offers half of its buffer, for it counts what the other half costs.
     let receive = u64::from(tcp.receive_buffer_bytes) * 2;
@@ -307,6 +307,10 @@ fn sysctls(tcp: &Tcp) -> [(&'static str, String); 7] {
         (
             "net.ipv4.tcp_wmem",
             format!("4096 16384 {}", SEND_BUFFER.max(most)),
+        ),
+        (
+            "net.ipv4.tcp_tso_win_divisor",
+            tcp.tso_win_divisor.to_string(),
         ),
         // Flows know nothing of those before them, as in the simulator.
         ("net.ipv4.tcp_no_metrics_save", switch(true)),

@@ -45,6 +45,8 @@ pub struct Tcp {
     pub ecn: bool,
     /// Senders space their segments.
     pub pacing: bool,
+    /// A chunk of segments waits while less of the window is free than this part of it (`tcp_tso_win_divisor`).
+    pub tso_win_divisor: u32,
 }
 
 /// What TCP takes for the way to a peer, as in [`Tcp`].

@@ -28,6 +28,7 @@ pub(crate) fn config(plan: &Scenario, pair: Pair, initial_seq: u32) -> Config {
         sack: tcp.sack,
         timestamps: tcp.timestamps,
         pacing: tcp.pacing,
+        tso_win_divisor: tcp.tso_win_divisor,
         initial_seq,
         ..default
     }

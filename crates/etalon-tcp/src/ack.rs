@@ -40,11 +40,6 @@ impl<C: CongestionControl> Connection<C> {
 
     fn take_ack(&mut self, segment: &Segment) {
         let (ack, prior_una) = (segment.ack, self.snd.una);
-        // "If the ACK acks something not yet sent (SEG.ACK > SND.NXT), then send an ACK, drop the segment, and return."
-        if after(ack, self.snd.nxt) {
-            self.rcv.force_ack();
-            return;
-        }
         let ece_flag = segment.flags.contains(Flags::ECE);
         if ece_flag && self.snd.ecn {
             self.stats.ece_received += 1;
@@ -193,7 +188,7 @@ impl<C: CongestionControl> Connection<C> {
         let window = u32::from(segment.window) << self.snd.peer_scale;
         let newer = progress
             || after(segment.seq, self.snd.window_seq)
-            || (segment.seq == self.snd.window_seq && (window > self.snd.window || window == 0));
+            || (segment.seq == self.snd.window_seq && window > self.snd.window);
         if newer {
             self.snd.window_seq = segment.seq;
             self.snd.window = window;

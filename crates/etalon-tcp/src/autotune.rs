@@ -29,21 +29,27 @@ pub(crate) struct Autotune {
 }
 
 impl Autotune {
-    /// `first`: data expected in the first round trip; `max`: largest buffer. Both in bytes.
-    pub fn new(first: u32, max: u32) -> Autotune {
+    /// `max`: largest buffer, in bytes.
+    pub fn new(max: u32) -> Autotune {
         Autotune {
             rtt8: 0,
             last_echo: 0,
             since: 0,
             read: 0,
-            best: u64::from(first.max(1)),
+            best: 1,
             max,
             window: None,
         }
     }
 
-    /// The connection is established: its first round trip begins.
-    pub fn begin(&mut self, clock: &Clock) {
+    /// Eight times the round-trip time in microseconds, 0 if it is not known.
+    pub fn rtt8(&self) -> u64 {
+        self.rtt8
+    }
+
+    /// The connection is established: its first round trip begins, which is expected to bring `first` bytes.
+    pub fn begin(&mut self, clock: &Clock, first: u32) {
+        self.best = u64::from(first.max(1));
         self.since = clock.us;
     }
 
@@ -110,7 +116,8 @@ mod tests {
 
     #[test]
     fn grows_with_what_a_round_trip_brings_and_not_without() {
-        let mut tune = Autotune::new(65_536, 3 << 20);
+        let mut tune = Autotune::new(3 << 20);
+        tune.begin(&Clock::new(250), 65_536);
         assert_eq!(
             tune.read(&clock_at(5), 1 << 20, 9_000),
             None,
@@ -140,7 +147,8 @@ mod tests {
 
     #[test]
     fn a_window_bounds_an_echo_from_before_a_pause() {
-        let mut tune = Autotune::new(65_536, 3 << 20);
+        let mut tune = Autotune::new(3 << 20);
+        tune.begin(&Clock::new(250), 65_536);
         tune.arrived(&clock_at(500), 9_000, 65_536);
         tune.echo(&clock_at(500), clock_at(100).timestamp());
         assert_eq!(tune.rtt8, 8 * 400_000);
@@ -154,7 +162,8 @@ mod tests {
 
     #[test]
     fn an_echo_counts_once() {
-        let mut tune = Autotune::new(65_536, 3 << 20);
+        let mut tune = Autotune::new(3 << 20);
+        tune.begin(&Clock::new(250), 65_536);
         tune.echo(&clock_at(110), clock_at(100).timestamp());
         tune.echo(&clock_at(900), clock_at(100).timestamp());
         assert_eq!(tune.rtt8, 80_000);

@@ -56,6 +56,9 @@ pub struct Config {
     pub auto_read: bool,
     /// Window advertised first, in bytes; it grows by two segments with each one received, up to the buffer (Linux: 64 KB).
     pub initial_receive_window: u32,
+    /// A chunk of segments waits while less of the window is free than this part of it, if the window is expected to open soon
+    /// (Linux's `tcp_tso_win_divisor`); 0: while less than four segments are.
+    pub tso_win_divisor: u32,
     /// Nagle's algorithm in Minshall's variant: at most one small segment in flight.
     pub nagle: bool,
     /// Decays the window after an idle time of a retransmission timeout (RFC 2861, Linux's default).
@@ -90,6 +93,7 @@ impl Default for Config {
             initial_seq: 0,
             auto_read: true,
             initial_receive_window: 65_535,
+            tso_win_divisor: 3,
             nagle: true,
             slow_start_after_idle: true,
             small_queues: true,

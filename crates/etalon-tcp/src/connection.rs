@@ -2,6 +2,7 @@
 
 use crate::cc::CongestionControl;
 use crate::frto::Frto;
+use crate::linux;
 use crate::path::Path;
 use crate::paths::Paths;
 use crate::rack::Rack;
@@ -112,6 +113,8 @@ pub struct Connection<C> {
     pub(crate) rst_due: Option<Segment>,
     pub(crate) fin_acked: bool,
     pub(crate) fin_received: bool,
+    /// When a segment without payload that was not acceptable was answered last, in ticks.
+    answered_invalid: u64,
 }
 
 impl<C: CongestionControl> Connection<C> {
@@ -143,6 +146,7 @@ impl<C: CongestionControl> Connection<C> {
             rst_due: None,
             fin_acked: false,
             fin_received: false,
+            answered_invalid: u64::MAX / 2,
             clock,
             tdtcp: config.tdtcp,
             config,
@@ -209,17 +213,20 @@ impl<C: CongestionControl> Connection<C> {
         let end = segment.seq.wrapping_add(segment.seq_len());
         if !self.take_timestamps(segment) {
             self.stats.paws_drops += 1;
-            self.rcv.out_of_window(segment.seq, end);
+            self.answer_invalid(segment, end);
             return;
         }
         if !self.rcv.acceptable(segment.seq, end) {
             if !segment.flags.contains(Flags::RST) {
-                self.rcv.out_of_window(segment.seq, end);
+                self.answer_invalid(segment, end);
             }
             return;
         }
         if segment.flags.0 & (Flags::RST | Flags::SYN | Flags::ACK).0 != Flags::ACK.0 {
             self.on_odd_flags(segment);
+            return;
+        }
+        if !self.acknowledges_what_was_sent(segment) {
             return;
         }
         if let Some((value, _)) = segment.timestamps {
@@ -240,10 +247,45 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         if segment.seq_len() > 0 {
-            self.rcv
-                .note_echo(&self.clock, u32::from(segment.len), self.snd.echoed);
+            if segment.seq == self.rcv.nxt {
+                self.rcv
+                    .note_echo(&self.clock, u32::from(segment.len), self.snd.echoed);
+            }
             self.on_payload(segment, ce);
         }
+    }
+
+    /// Whether the acknowledgement number may be one of ours. What was never sent is ignored, which RFC 5961 (section 5) would answer, and
+    /// what is older than the peer's largest window, or the connection, is answered ("MUST be discarded and an ACK sent back").
+    #[inline]
+    fn acknowledges_what_was_sent(&mut self, segment: &Segment) -> bool {
+        if !before(segment.ack, self.snd.una) {
+            return !after(segment.ack, self.snd.nxt);
+        }
+        let age = u64::from(self.snd.una.wrapping_sub(segment.ack));
+        let valid = age <= u64::from(self.snd.max_window).min(self.snd.bytes_acked);
+        if !valid && self.may_answer_invalid() {
+            self.rcv.force_ack();
+        }
+        valid
+    }
+
+    /// A segment that is not acceptable is acknowledged (RFC 9293, 3.10.7.4).
+    #[cold]
+    fn answer_invalid(&mut self, segment: &Segment, end: u32) {
+        if segment.seq_len() > 0 || self.may_answer_invalid() {
+            self.rcv.out_of_window(segment.seq, end);
+        }
+    }
+
+    /// Without payload not again within half a second.
+    fn may_answer_invalid(&mut self) -> bool {
+        let since = self.clock.jiffies.wrapping_sub(self.answered_invalid);
+        let may = since >= self.clock.ticks_for_ns(linux::INVALID_INTERVAL);
+        if may {
+            self.answered_invalid = self.clock.jiffies;
+        }
+        may
     }
 
     /// An acceptable segment that resets the connection, or does not belong to it.
@@ -321,6 +363,10 @@ impl<C: CongestionControl> Connection<C> {
         {
             self.stats.delayed_acks += 1;
         }
+        if self.rcv.compression.deadline <= now {
+            self.rcv.force_ack();
+            self.rcv.compression.ack_sent();
+        }
         if self.timer.deadline <= now {
             let purpose = self.timer.purpose;
             self.timer.clear();
@@ -350,6 +396,7 @@ impl<C: CongestionControl> Connection<C> {
         self.timer
             .deadline
             .min(self.rcv.acks.timer.deadline)
+            .min(self.rcv.compression.deadline)
             .min(paced)
     }
 
@@ -359,7 +406,7 @@ impl<C: CongestionControl> Connection<C> {
         if due == u64::MAX {
             return None;
         }
-        if self.rcv.acks.timer.deadline == due {
+        if self.rcv.acks.timer.deadline == due || self.rcv.compression.deadline == due {
             return Some(PendingTimer::DelayedAck);
         }
         if self.timer.deadline != due {
@@ -378,6 +425,9 @@ impl<C: CongestionControl> Connection<C> {
     /// The application writes `bytes`.
     pub fn write(&mut self, bytes: u64) {
         if self.snd.fin == Fin::None && self.state != ConnectionState::Closed {
+            if self.exchanges_data() {
+                self.lay_out(self.snd.pending);
+            }
             self.snd.pending = self.snd.pending.saturating_add(bytes);
             self.dirty = true;
         }
@@ -394,7 +444,7 @@ impl<C: CongestionControl> Connection<C> {
             if self.snd.pending > FOREVER / 2 {
                 self.snd.pending = 0;
             }
-            self.snd.fin = Fin::Queued;
+            self.snd.fin = Fin::Asked;
             self.dirty = true;
         }
     }

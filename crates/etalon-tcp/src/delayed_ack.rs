@@ -61,22 +61,17 @@ impl DelayedAck {
         self.scheduled = true;
     }
 
-    /// What is owed goes out at once.
+    /// An ACK goes out at once, owed or not.
     #[inline]
     pub fn hasten(&mut self) {
         self.now = true;
     }
 
-    /// An ACK must go out now, whatever arrived.
-    pub fn force(&mut self) {
-        self.scheduled = true;
-        self.now = true;
-    }
-
-    /// A segment with an ACK went out: it serves for what was pending.
+    /// A segment with an ACK went out: it serves for what was pending. It counts as a quick ACK if data called for it, be it new or
+    /// out of order.
     #[inline]
     pub fn sent(&mut self) {
-        if self.quick > 0 {
+        if self.quick > 0 && self.scheduled {
             self.quick -= 1;
             if self.quick == 0 {
                 self.delay = self.min_delay;
@@ -115,9 +110,10 @@ impl DelayedAck {
         self.delay = self.min_delay;
     }
 
+    /// The offered window grew: one quick ACK more if their number is even, so that every segment by which it grows is acknowledged.
     #[inline]
-    fn is_quick(&self) -> bool {
-        self.quick > 0 && !self.interactive
+    pub fn window_grew(&mut self) {
+        self.quick |= 1;
     }
 
     /// Whether small segments are answered at once.
@@ -151,14 +147,15 @@ impl DelayedAck {
         false
     }
 
-    /// After a segment: decides between an ACK now and a delayed one. `must`: more than a full segment waits for it, or there is
-    /// a hole.
+    /// Whether what is owed goes out at once because of quick-ACK mode.
     #[inline]
-    pub fn schedule(&mut self, clock: &Clock, srtt_us: u32, must: bool) {
-        if must || self.is_quick() {
-            self.now = true;
-            return;
-        }
+    pub fn is_quick(&self) -> bool {
+        self.quick > 0 && !self.interactive
+    }
+
+    /// What is owed waits for the timer.
+    #[inline]
+    pub fn delay(&mut self, clock: &Clock, srtt_us: u32) {
         let delay = self.bounded_delay(clock, srtt_us);
         let expires = clock.jiffies + delay;
         if self.timer.purpose == Purpose::None {

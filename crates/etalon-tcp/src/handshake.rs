@@ -7,8 +7,10 @@ use crate::segment::{Flags, Segment};
 use crate::sender::Fin;
 use crate::timers::Purpose;
 
-/// Bytes of the timestamp option, padded.
-const TIMESTAMP_OPTION: u16 = 12;
+/// Bytes of the timestamp option, padded, if it is there.
+const fn timestamp_option(on: bool) -> u16 {
+    if on { 12 } else { 0 }
+}
 
 impl<C: CongestionControl> Connection<C> {
     fn wants_ecn(&self) -> bool {
@@ -34,17 +36,15 @@ impl<C: CongestionControl> Connection<C> {
             let ticks = self.paths.active.rtt.rto_ticks;
             self.timer.set(&self.clock, Purpose::Rto, ticks);
         }
+        let mss = self.config.mss + timestamp_option(self.config.timestamps);
+        let full = mss - timestamp_option(reply && self.snd.timestamps);
         Segment {
             seq: self.config.initial_seq,
             ack: if reply { self.rcv.nxt } else { 0 },
-            window: self.config.initial_receive_window.min(65_535) as u16,
+            window: self.rcv.first_window(full),
             flags,
-            mss: self.config.mss
-                + if self.config.timestamps {
-                    TIMESTAMP_OPTION
-                } else {
-                    0
-                },
+            ect: self.rcv.dctcp && (!reply || self.snd.ecn),
+            mss,
             window_scale: (!reply || self.peer_scales).then_some(self.rcv.scale),
             sack_permitted: self.snd.sack,
             timestamps: self
@@ -59,6 +59,7 @@ impl<C: CongestionControl> Connection<C> {
     fn take_options(&mut self, syn: &Segment) {
         self.rcv.start(syn.seq);
         self.snd.sack &= syn.sack_permitted;
+        self.rcv.sack = self.snd.sack;
         self.snd.timestamps &= syn.timestamps.is_some();
         if let Some((value, echo)) = syn.timestamps {
             self.snd.ts_recent = value;
@@ -72,11 +73,10 @@ impl<C: CongestionControl> Connection<C> {
             }
             None => self.rcv.scale = 0,
         }
-        let options = if self.snd.timestamps {
-            TIMESTAMP_OPTION
-        } else {
-            0
-        };
+        let options = timestamp_option(self.snd.timestamps);
+        self.snd.mss =
+            u32::from(self.config.mss + timestamp_option(self.config.timestamps) - options);
+        self.rcv.advertised_mss = self.snd.mss;
         if syn.mss > options {
             self.snd.mss = self.snd.mss.min(u32::from(syn.mss - options));
         }
@@ -123,6 +123,7 @@ impl<C: CongestionControl> Connection<C> {
                 && !segment.flags.contains(Flags::CWR),
         );
         self.establish();
+        self.lay_out(0);
         self.rcv.force_ack();
         self.ack_before_data = true;
     }
@@ -143,6 +144,7 @@ impl<C: CongestionControl> Connection<C> {
         self.establish();
         self.snd.window = u32::from(segment.window) << self.snd.peer_scale;
         self.snd.max_window = self.snd.window;
+        self.lay_out(0);
         self.snd.window_seq = segment.seq;
         true
     }
@@ -259,6 +261,7 @@ impl<C: CongestionControl> Connection<C> {
         self.close_reason = self.close_reason.or(Some(reason));
         self.timer.clear();
         self.rcv.acks.timer.clear();
+        self.rcv.compression.ack_sent();
         self.snd.pending = 0;
     }
 }

@@ -25,6 +25,7 @@ mod receiver;
 mod recovery;
 mod rtt;
 mod sack;
+mod sack_compression;
 mod scoreboard;
 mod segment;
 mod sender;
@@ -36,6 +37,7 @@ mod timeout;
 mod timers;
 mod tlp;
 mod transmit;
+mod tso;
 mod undo;
 mod validation;
 

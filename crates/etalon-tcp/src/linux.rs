@@ -49,6 +49,9 @@ pub(crate) fn sack_restarts_timeout(sack_rtt: u64, front_age: u64) -> bool {
     sack_rtt > front_age
 }
 
+/// Until data is acknowledged the pacing rate is that of a window of so many segments, whatever the initial window.
+pub(crate) const FIRST_PACED: u64 = 10;
+
 /// Pacing rate, in percent of the window over the smoothed RTT: twice in the first half of slow start, 1.2 times otherwise.
 pub(crate) fn pacing_percent(window: &Window) -> u64 {
     if window.cwnd < window.ssthresh / 2 {
@@ -58,5 +61,14 @@ pub(crate) fn pacing_percent(window: &Window) -> u64 {
     }
 }
 
+/// Segments without payload that are not acceptable are answered once in so many nanoseconds (`tcp_invalid_ratelimit`).
+pub(crate) const INVALID_INTERVAL: u64 = 500_000_000;
+
 /// Longest RTT that an echoed timestamp is believed to show, in milliseconds: half an hour.
 pub(crate) const LONGEST_RTT_MS: u32 = 1 << 21;
+
+/// Whether the last segment, with FIN, goes out although the congestion window is full.
+#[inline]
+pub(crate) const fn last_ignores_the_window(fin: bool) -> bool {
+    fin
+}

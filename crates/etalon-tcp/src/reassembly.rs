@@ -42,6 +42,12 @@ impl Reassembly {
         self.dsack = Some((start, end));
     }
 
+    /// What came twice before a segment that is taken now is not reported any more, if it was not yet.
+    #[inline]
+    pub fn forget_duplicate(&mut self) {
+        self.dsack = None;
+    }
+
     /// Takes a segment beyond the next expected byte.
     pub fn insert(&mut self, start: u32, end: u32) {
         self.arrivals += 1;
@@ -53,13 +59,13 @@ impl Reassembly {
             stamp: self.arrivals,
         };
         if from < to {
-            let overlap = (
-                later(self.ranges[from].start, start),
-                earlier(self.ranges[to - 1].end, end),
-            );
-            if before(overlap.0, overlap.1) && (to - from == 1) {
-                self.dsack = Some(overlap);
-            }
+            let overlap = |r: &Range| (later(r.start, start), earlier(r.end, end));
+            let twice = self.ranges[from..to].iter().map(overlap);
+            // Of several the lowest is reported.
+            self.dsack = twice
+                .into_iter()
+                .find(|&(start, end)| before(start, end))
+                .or(self.dsack);
             merged.start = earlier(self.ranges[from].start, start);
             merged.end = later(self.ranges[to - 1].end, end);
         }
@@ -73,15 +79,12 @@ impl Reassembly {
             if after(range.start, next) {
                 break;
             }
-            if after(range.end, next) {
-                // The segment overlapped a range: what both hold came twice.
-                if range.start != next {
-                    self.dsack = Some((range.start, next));
-                }
-                next = range.end;
-            } else {
-                self.dsack = Some((range.start, range.end));
+            // The segment overlapped a range: what both hold came twice. Of several the lowest is reported.
+            let twice = (range.start, earlier(range.end, next));
+            if before(twice.0, twice.1) {
+                self.dsack = self.dsack.or(Some(twice));
             }
+            next = later(range.end, next);
             reached += 1;
         }
         self.ranges.drain(..reached);
@@ -92,6 +95,13 @@ impl Reassembly {
     #[inline]
     pub fn has_blocks(&self) -> bool {
         self.dsack.is_some() || !self.ranges.is_empty()
+    }
+
+    /// Bytes of the option that the next segment reports in, of at most `most` blocks, padded.
+    #[inline]
+    pub fn option_len(&self, most: usize) -> u32 {
+        let blocks = self.ranges.len() + usize::from(self.dsack.is_some());
+        4 + 8 * blocks.min(most) as u32
     }
 
     /// A DSACK waits to be sent.

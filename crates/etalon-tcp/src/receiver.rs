@@ -5,11 +5,15 @@ use crate::Config;
 use crate::autotune::Autotune;
 use crate::delayed_ack::{DelayedAck, MAX_QUICK_ACKS};
 use crate::reassembly::Reassembly;
+use crate::sack_compression::SackCompression;
 use crate::seq::{after, before, earlier};
 use crate::timers::{Clock, Purpose};
 
 /// Segment size assumed before the first data (RFC 9293's default).
 const DEFAULT_MSS: u32 = 536;
+
+/// Segments that the first round trip is expected to bring (RFC 6928), whatever our own initial window.
+const FIRST_SEGMENTS: u32 = 10;
 
 /// An acknowledgement that must go out with an earlier state of the receiver (DCTCP).
 #[derive(Clone, Copy, Debug)]
@@ -38,13 +42,14 @@ pub(crate) struct Receiver {
     pub scale: u8,
     /// Window that may be advertised so far, and the most.
     window_limit: u32,
+    window_bound: u32,
     /// Grows the buffer with the flow.
     autotune: Option<Autotune>,
     buffer: u32,
     /// In order and not yet read.
     unread: u32,
     auto_read: bool,
-    advertised_mss: u32,
+    pub advertised_mss: u32,
     /// Estimate of the peer's full segment, and the length of the last small one.
     mss: u32,
     last_small: u32,
@@ -52,6 +57,9 @@ pub(crate) struct Receiver {
     /// Bytes delivered in order.
     pub bytes: u64,
     pub acks: DelayedAck,
+    pub compression: SackCompression,
+    /// SACK was negotiated.
+    pub sack: bool,
     /// ECN was negotiated; DCTCP's rule for echoes.
     pub ecn: bool,
     pub dctcp: bool,
@@ -66,8 +74,10 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub fn new(config: &Config, clock: &Clock) -> Receiver {
+        // As Linux: for the whole of the buffer, of which half is offered.
+        let whole = 2 * u64::from(config.receive_buffer.max(config.max_receive_buffer));
         let mut scale = 0;
-        while scale < 14 && config.receive_buffer.max(config.max_receive_buffer) >> scale > 65_535 {
+        while scale < 14 && whole >> scale > 65_535 {
             scale += 1;
         }
         Receiver {
@@ -76,14 +86,10 @@ impl Receiver {
             edge: 0,
             scale,
             window_limit: config.initial_receive_window.min(config.receive_buffer),
+            window_bound: config.receive_buffer,
             buffer: config.receive_buffer,
-            autotune: (config.timestamps && config.max_receive_buffer > config.receive_buffer)
-                .then(|| {
-                    let first = config
-                        .initial_receive_window
-                        .min(config.initial_cwnd * u32::from(config.mss));
-                    Autotune::new(first, config.max_receive_buffer)
-                }),
+            autotune: (config.max_receive_buffer > config.receive_buffer)
+                .then(|| Autotune::new(config.max_receive_buffer)),
             unread: 0,
             auto_read: config.auto_read,
             advertised_mss: u32::from(config.mss),
@@ -92,6 +98,8 @@ impl Receiver {
             held: Reassembly::default(),
             bytes: 0,
             acks: DelayedAck::new(config, clock),
+            compression: SackCompression::NONE,
+            sack: false,
             ecn: false,
             dctcp: false,
             echo: false,
@@ -109,6 +117,15 @@ impl Receiver {
         self.acked_up_to = self.nxt;
         self.edge = self.nxt.wrapping_add(self.window_limit.min(65_535));
         self.prior_nxt = self.nxt;
+    }
+
+    /// The window of a SYN: whole segments of `mss` bytes.
+    pub fn first_window(&mut self, mss: u16) -> u16 {
+        let whole = self.window_limit - self.window_limit % u32::from(mss.max(1));
+        if whole > 0 {
+            self.window_limit = whole;
+        }
+        self.window_limit.min(65_535) as u16
     }
 
     /// Window that the peer may still use.
@@ -131,7 +148,7 @@ impl Receiver {
     }
 
     pub fn force_ack(&mut self) {
-        self.acks.force();
+        self.acks.hasten();
     }
 
     /// Whether ACKs carry ECE.
@@ -163,6 +180,7 @@ impl Receiver {
     #[inline]
     pub fn ack_sent(&mut self) {
         self.acks.sent();
+        self.compression.ack_sent();
         self.acked_up_to = self.nxt;
     }
 
@@ -196,6 +214,7 @@ impl Receiver {
         marks: Marks,
         rto_ticks: u64,
     ) -> bool {
+        self.held.forget_duplicate();
         let end = seq.wrapping_add(len + u32::from(fin));
         if fin {
             self.fin_end = Some(end);
@@ -234,6 +253,10 @@ impl Receiver {
                 self.note_mark(marks);
             }
             self.held.insert(seq, end);
+            // Without SACK the window stays, so that the ACK is a duplicate.
+            if self.sack && seq != end {
+                self.grow_window();
+            }
         }
     }
 
@@ -265,19 +288,35 @@ impl Receiver {
         if !self.auto_read {
             self.unread += advance;
         }
-        self.window_limit = self
-            .window_limit
-            .saturating_add(2 * self.advertised_mss)
-            .min(self.buffer);
+        if len > 0 {
+            self.grow_window();
+        }
         if self.auto_read {
             self.tune(clock);
         }
     }
 
-    /// The handshake is complete.
+    /// Data arrived: two segments more may be offered, up to the bound.
+    #[inline]
+    fn grow_window(&mut self) {
+        if self.window_limit < self.window_bound {
+            let more = self.window_limit.saturating_add(2 * self.advertised_mss);
+            self.window_limit = more.min(self.window_bound);
+            self.acks.window_grew();
+        }
+    }
+
+    /// The handshake is complete. Until the buffer grows, one segment of it is not offered.
     pub fn established(&mut self, clock: &Clock) {
+        let mss = self.advertised_mss;
+        self.window_bound = self
+            .buffer
+            .saturating_sub(mss)
+            .max(2 * mss)
+            .min(self.buffer);
+        self.window_limit = self.window_limit.min(self.window_bound);
         if let Some(tune) = &mut self.autotune {
-            tune.begin(clock);
+            tune.begin(clock, self.window_limit.min(FIRST_SEGMENTS * mss));
         }
     }
 
@@ -298,6 +337,7 @@ impl Receiver {
         if let Some(tune) = &mut self.autotune {
             if let Some(buffer) = tune.read(clock, read, self.advertised_mss) {
                 self.buffer = self.buffer.max(buffer);
+                self.window_bound = self.buffer;
             }
         }
     }
@@ -334,7 +374,7 @@ impl Receiver {
                     });
                 }
                 self.marked = ce;
-                self.acks.force();
+                self.acks.hasten();
                 // When marks begin the next ACK is hastened too. RFC 8257 does not ask for it; Linux is seen to do it, but
                 // not always (DEVIATIONS.md).
                 if ce {
@@ -371,8 +411,24 @@ impl Receiver {
         }
         let unacked = self.nxt.wrapping_sub(self.acked_up_to);
         let full = unacked > self.mss && (self.auto_read || self.window_would_open());
-        self.acks
-            .schedule(clock, srtt_us, full || !self.held.is_empty());
+        if full || self.acks.is_quick() {
+            self.acks.hasten();
+        } else if self.held.is_empty() {
+            self.acks.delay(clock, srtt_us);
+        } else if !(self.sack && self.holds_back(clock, srtt_us)) {
+            self.acks.hasten();
+        }
+    }
+
+    /// There is a hole: the ACK may wait for others.
+    #[cold]
+    fn holds_back(&mut self, clock: &Clock, srtt_us: u32) -> bool {
+        let mut rtt8 = self.autotune.as_ref().map_or(0, Autotune::rtt8);
+        let srtt8 = u64::from(srtt_us) << 3;
+        if rtt8 == 0 || (0 < srtt8 && srtt8 < rtt8) {
+            rtt8 = srtt8;
+        }
+        self.compression.holds_back(clock, self.nxt, rtt8)
     }
 
     fn window_would_open(&self) -> bool {

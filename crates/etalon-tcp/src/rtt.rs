@@ -45,7 +45,8 @@ impl Rtt {
             highest: 0,
             rttvar: 0,
             round_end: 0,
-            min_var: (config.min_rto / 1000) as u32,
+            // Whole ticks, as Linux keeps it.
+            min_var: clock.us_of_ticks(clock.ticks_for_ns(config.min_rto)) as u32,
             max_rto_ticks: clock.ticks_for_ns(config.max_rto),
             rto_ticks: clock.ticks_for_ns(config.initial_rto),
             probe_ticks: 0,

@@ -140,6 +140,7 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         facts.reported = true;
+        self.paths.active.delivered += u64::from(len.div_ceil(self.snd.mss));
         if !facts.probe_reported {
             let flight = self.snd.nxt.wrapping_sub(self.snd.una);
             self.rack.note_dsack(self.snd.bytes_acked, flight);

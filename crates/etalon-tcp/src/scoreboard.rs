@@ -30,6 +30,8 @@ pub(crate) struct Record {
     pub sent: u64,
     pub start: u32,
     pub end: u32,
+    /// Its last transmission among all of the connection.
+    pub order: u32,
     pub marks: u8,
     /// The path on which it was last sent: its retransmission is in that path's pipe.
     pub path: PathId,
@@ -111,6 +113,8 @@ pub(crate) struct Scoreboard {
     /// End of the highest SACKed record.
     highest_sacked: u32,
     sums: Sums,
+    /// Transmissions so far, of which records remember their last.
+    transmissions: u32,
 }
 
 impl Scoreboard {
@@ -151,7 +155,9 @@ impl Scoreboard {
 
     /// A new segment was sent on the active path. Returns its index.
     #[inline]
-    pub fn push<C>(&mut self, paths: &mut Paths<C>, record: Record) -> u64 {
+    pub fn push<C>(&mut self, paths: &mut Paths<C>, mut record: Record) -> u64 {
+        self.transmissions = self.transmissions.wrapping_add(1);
+        record.order = self.transmissions;
         self.records.push(record);
         paths.active.pipe.sent();
         self.end() - 1
@@ -362,7 +368,9 @@ impl Scoreboard {
             paths.of(record.path).pipe.shrink(1);
             paths.active.pipe.shrink(-1);
         }
+        self.transmissions = self.transmissions.wrapping_add(1);
         record.sent = us;
+        record.order = self.transmissions;
         record.marks |= mark::EVER_RETRANSMITTED;
         record.path = paths.active.id;
         self.retransmissions.push_back((index, us));
@@ -421,24 +429,27 @@ impl Scoreboard {
         paths: &mut Paths<C>,
         mut judge: impl FnMut(&Record) -> Verdict,
     ) -> Lost {
-        let mut lost = self.judge_originals(paths, &mut judge);
-        lost.add(self.judge_retransmissions(paths, &mut judge));
+        let (mut lost, fresh) = self.judge_originals(paths, &mut judge);
+        lost.add(self.judge_retransmissions(paths, fresh, &mut judge));
         lost
     }
 
-    /// Records sent once were sent in sequence order.
+    /// Records sent once were sent in sequence order. Returns also when the first was sent of which nothing is told, and its order.
     fn judge_originals<C>(
         &mut self,
         paths: &mut Paths<C>,
         judge: &mut impl FnMut(&Record) -> Verdict,
-    ) -> Lost {
-        let mut lost = Lost::default();
+    ) -> (Lost, Option<(u64, u32)>) {
+        let (mut lost, mut fresh) = (Lost::default(), None);
         let mut index = self.unsettled.max(self.first);
         let mut settled = true;
         while let Some(record) = self.get(index) {
             if record.marks & (mark::SACKED | mark::LOST | mark::EVER_RETRANSMITTED) == 0 {
                 match judge(record) {
-                    Verdict::Untold => break,
+                    Verdict::Untold => {
+                        fresh = Some((record.sent, record.order));
+                        break;
+                    }
                     Verdict::Lost => lost.add(self.mark_lost(paths, index)),
                     Verdict::Wait => settled = false,
                 }
@@ -448,19 +459,27 @@ impl Scoreboard {
                 self.unsettled = index;
             }
         }
-        lost
+        (lost, fresh)
     }
 
+    /// What was sent at the same instant as a record that is `fresh`, but after it, is as fresh.
     fn judge_retransmissions<C>(
         &mut self,
         paths: &mut Paths<C>,
+        fresh: Option<(u64, u32)>,
         judge: &mut impl FnMut(&Record) -> Verdict,
     ) -> Lost {
         let mut lost = Lost::default();
         let (mut position, mut stale_front) = (0, true);
         while let Some(&(index, sent)) = self.retransmissions.get(position) {
             let verdict = match self.get(index) {
-                Some(record) if record.sent == sent && may_arrive(record) => judge(record),
+                Some(record) if record.sent == sent && may_arrive(record) => {
+                    if fresh.is_some_and(|(at, order)| at == sent && after(record.order, order)) {
+                        Verdict::Untold
+                    } else {
+                        judge(record)
+                    }
+                }
                 _ => Verdict::Lost, // or delivered: not to be asked about again
             };
             match verdict {

@@ -2,13 +2,16 @@
 
 use crate::Config;
 use crate::scoreboard::Scoreboard;
+use crate::tso::Chunks;
 
 /// Whether and when a FIN ends the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fin {
     /// Not asked for.
     None,
-    /// To be sent after the data.
+    /// Asked for at this instant: what can go out of the data before it does so by itself, as at a `write` of its own.
+    Asked,
+    /// To be sent with the last of the data.
     Queued,
     /// Sent.
     Sent,
@@ -43,6 +46,7 @@ pub(crate) struct Sender {
     /// Bytes written and not yet sent.
     pub pending: u64,
     pub fin: Fin,
+    pub chunks: Chunks,
     pub board: Scoreboard,
     /// SACK blocks of the previous ACK: only what is new needs work.
     pub seen_sacks: ([(u32, u32); 4], u8),
@@ -89,6 +93,7 @@ impl Sender {
             mss: u32::from(config.mss),
             pending: 0,
             fin: Fin::None,
+            chunks: Chunks::default(),
             board: Scoreboard::default(),
             seen_sacks: ([(0, 0); 4], 0),
             forced: None,
@@ -122,6 +127,6 @@ impl Sender {
     /// Something waits to be sent for the first time.
     #[inline]
     pub fn has_unsent(&self) -> bool {
-        self.pending > 0 || self.fin == Fin::Queued
+        self.pending > 0 || matches!(self.fin, Fin::Asked | Fin::Queued)
     }
 }

@@ -29,13 +29,14 @@ impl<C: CongestionControl> Connection<C> {
         }
         // What waits for its pacing time is asked for again: that may be now.
         self.clock.advance(now);
-        self.dirty = true;
+        self.dirty |= self.paced;
         // An episode that has ended meanwhile is over.
         self.recover_parked();
         let nxt = self.snd.nxt;
         if !self.paths.activate(&self.config, &self.clock, nxt, id) {
             return;
         }
+        self.dirty = true;
         if self.tdtcp.is_some() {
             self.come_back();
         }

@@ -59,6 +59,7 @@ impl<C: CongestionControl> Connection<C> {
         if let Some(prior) = self.rcv.prior_ack.take() {
             self.bare(out);
             out.ack = prior.ack;
+            out.sack.clear();
             if !prior.ece {
                 out.flags.0 &= !Flags::ECE.0;
             } else {
@@ -202,7 +203,7 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// Pacing rate in bytes a second.
-    fn pacing_rate(&self) -> Option<u64> {
+    pub(crate) fn pacing_rate(&self) -> Option<u64> {
         let path = &self.paths.active;
         let srtt = u64::from(path.rtt.srtt());
         if srtt == 0 {
@@ -211,7 +212,11 @@ impl<C: CongestionControl> Connection<C> {
         if let Some(rate) = path.cc.pacing_rate(&path.window, self.snd.mss) {
             return Some(rate);
         }
-        let segments = u64::from(path.window.cwnd.max(path.pipe.outstanding));
+        let segments = if self.snd.bytes_acked == 0 {
+            linux::FIRST_PACED
+        } else {
+            u64::from(path.window.cwnd.max(path.pipe.outstanding))
+        };
         let percent = linux::pacing_percent(&path.window);
         Some(segments * u64::from(self.snd.mss) * percent * 10_000 / srtt)
     }
@@ -320,31 +325,62 @@ impl<C: CongestionControl> Connection<C> {
         true
     }
 
-    /// Sequence space of the next new segment, if data waits and the peer's window and Nagle's algorithm let it go.
+    /// Payload of a full segment now: SACK blocks take theirs of it.
+    #[inline]
+    pub(crate) fn current_mss(&self) -> u32 {
+        if self.snd.sack && self.rcv.held.has_blocks() {
+            let most = if self.snd.timestamps { 3 } else { 4 };
+            return self.snd.mss - self.rcv.held.option_len(most);
+        }
+        self.snd.mss
+    }
+
+    /// FIN goes with the next segment, if that is the last.
+    #[inline]
+    pub(crate) fn ends_with(&self, len: u32) -> bool {
+        self.snd.fin == Fin::Queued && self.snd.pending == u64::from(len)
+    }
+
+    /// Payload of the next new segment, if there is one and the peer's window and Nagle's algorithm let it go.
     #[inline]
     pub(crate) fn next_len(&self) -> Option<u32> {
         let snd = &self.snd;
-        let len = snd.pending.min(u64::from(snd.mss)) as u32;
-        let fin = snd.fin == Fin::Queued && snd.pending <= u64::from(snd.mss);
-        if len == 0 && !fin {
-            return None;
-        }
-        if after(snd.nxt.wrapping_add(len), snd.window_end()) {
-            return None;
-        }
-        let small = len < snd.mss && !fin && self.config.nagle;
-        if small && !self.snd.board.is_empty() && after(snd.small_end, snd.una) {
+        let mss = self.current_mss();
+        let len = snd.pending.min(u64::from(mss)) as u32;
+        let fin = self.ends_with(len);
+        if (len == 0 && !fin)
+            || after(snd.nxt.wrapping_add(len + u32::from(fin)), snd.window_end())
+            || (len < mss && !fin && self.config.nagle && self.small_out())
+        {
             return None;
         }
         Some(len)
     }
 
+    /// A small segment is not acknowledged yet (Minshall).
+    #[inline]
+    pub(crate) fn small_out(&self) -> bool {
+        !self.snd.board.is_empty() && after(self.snd.small_end, self.snd.una)
+    }
+
     #[inline(always)]
     fn next_new(&mut self, out: &mut Segment) -> bool {
-        if !self.snd.has_unsent() || !self.paths.active.has_room() {
+        if !self.snd.has_unsent() {
             return false;
         }
-        let Some(len) = self.next_len() else {
+        if self.send_if_allowed(out) {
+            return true;
+        }
+        if self.snd.fin == Fin::Asked {
+            self.snd.fin = Fin::Queued;
+            return self.send_if_allowed(out);
+        }
+        false
+    }
+
+    #[inline(always)]
+    fn send_if_allowed(&mut self, out: &mut Segment) -> bool {
+        let Some(len) = self.next_of_chunk() else {
             return false;
         };
         if (self.paced && self.pacing_blocks()) || self.paths.is_full() || self.queue_full(false) {
@@ -372,12 +408,13 @@ impl<C: CongestionControl> Connection<C> {
         }
         let id = path.id;
         self.snd.pending -= u64::from(len);
+        self.snd.chunks.sent(len);
         let fin = self.snd.fin == Fin::Queued && self.snd.pending == 0;
         let end = start.wrapping_add(len + u32::from(fin));
         if fin {
             self.fin_sent();
         }
-        if len < self.snd.mss {
+        if len < self.current_mss() {
             self.snd.small_end = end;
         }
         self.snd.nxt = end;
@@ -385,6 +422,7 @@ impl<C: CongestionControl> Connection<C> {
             sent: self.clock.us,
             start,
             end,
+            order: 0,
             marks: if fin { mark::FIN } else { 0 },
             path: id,
             charged: id,
@@ -403,8 +441,10 @@ impl<C: CongestionControl> Connection<C> {
         if self.state == ConnectionState::TimeWait {
             return;
         }
+        self.snd.chunks.end();
+        let held_back = std::mem::take(&mut self.snd.chunks.held_back);
         let sent = std::mem::take(&mut self.snd.burst);
-        let full = !self.paths.active.has_room() || self.paths.is_full();
+        let full = held_back || !self.paths.active.has_room() || self.paths.is_full();
         let path = &mut self.paths.active;
         if sent > 0 || (full && self.snd.has_unsent()) {
             let decays = self.config.slow_start_after_idle;

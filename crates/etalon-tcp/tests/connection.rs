@@ -8,7 +8,7 @@ use etalon_tcp::{Config, Connection, ConnectionState, Ecn, Flags, Segment};
 const RTT: u64 = 10 * MS;
 const MSS: u32 = 8948;
 
-/// A buffer that does not limit.
+/// A buffer that neither limits nor grows.
 fn roomy() -> Config {
     Config {
         receive_buffer: 64 << 20,
@@ -18,6 +18,15 @@ fn roomy() -> Config {
 
 fn receiver() -> Bench<Reno> {
     Bench::client(Connection::client(roomy(), Reno), RTT, |_| {})
+}
+
+/// A receiver whose window does not grow.
+fn settled() -> Bench<Reno> {
+    let config = Config {
+        max_receive_buffer: 0,
+        ..Config::default()
+    };
+    Bench::client(Connection::client(config, Reno), RTT, |_| {})
 }
 
 fn ecn() -> Config {
@@ -37,13 +46,14 @@ fn the_syn_offers_what_is_configured() {
         Reno,
     );
     let syn = client.poll_transmit(0).expect("SYN");
+    // Whole segments; a scale for all of 6 MiB.
     assert_eq!(
         (syn.seq, syn.mss, syn.sack_permitted, syn.window),
-        (77, 8960, true, 65_535)
+        (77, 8960, true, 7 * 8960)
     );
     assert_eq!(syn.flags, Flags::SYN | Flags::ECE | Flags::CWR);
     // The largest buffer, 3 MiB, needs a shift of 6.
-    assert_eq!(syn.window_scale, Some(6));
+    assert_eq!(syn.window_scale, Some(7));
     assert!(syn.timestamps.is_some());
     let mut server = Connection::server(ecn(), Reno);
     assert_eq!(server.poll_transmit(0), None);
@@ -217,8 +227,18 @@ fn a_reset_off_the_expected_byte_is_only_answered() {
 }
 
 #[test]
-fn quick_acks_at_first_then_every_second_segment() {
+fn every_segment_is_acknowledged_while_the_window_grows() {
     let mut b = receiver();
+    let acks = |n| {
+        b.wait(100 * US);
+        b.data(n * MSS, (n + 1) * MSS, false).len()
+    };
+    assert_eq!((0..40).map(acks).sum::<usize>(), 40);
+}
+
+#[test]
+fn quick_acks_at_first_then_every_second_segment() {
+    let mut b = settled();
     let acks: Vec<usize> = (0..20)
         .map(|n| {
             b.wait(100 * US);
@@ -232,7 +252,7 @@ fn quick_acks_at_first_then_every_second_segment() {
 
 #[test]
 fn a_lone_segment_is_acknowledged_by_the_timer_on_a_tick() {
-    let mut b = receiver();
+    let mut b = settled();
     for n in 0..5 {
         b.data(n * MSS, (n + 1) * MSS, false);
     }

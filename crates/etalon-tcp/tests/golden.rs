@@ -90,10 +90,10 @@ fn exchange(name: &str, seed: u64, options: bool) -> u64 {
 #[test]
 fn every_segment_of_random_exchanges_is_as_before() {
     let golden = [
-        ("reno", 0xa537_0e84_cb26_7e5e, 0xdae5_82ac_220e_b942),
-        ("cubic", 0xdd89_d7d5_a6f3_5d20, 0x2171_cca7_b885_eadd),
-        ("dctcp", 0xce3b_6c47_eaba_b171, 0xbf5c_a7ac_9734_8cb4),
-        ("scalable", 0x4826_6510_2d79_b700, 0x9838_34ba_ac71_4317),
+        ("reno", 0x871d_bcbf_e21b_75c0, 0x7da2_ac82_4b1a_88ce),
+        ("cubic", 0x8085_a594_7b38_158c, 0x340e_7831_dece_823c),
+        ("dctcp", 0xb71e_2f8d_a388_ebb1, 0xc219_426e_0c67_6709),
+        ("scalable", 0xd48c_1902_248e_40cc, 0xc478_f89a_0e2c_5ba5),
     ];
     let found = golden.map(|(name, ..)| {
         let digest = |options| (0..60).fold(0, |d, seed| mix(d, exchange(name, seed, options)));

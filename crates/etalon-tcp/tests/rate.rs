@@ -53,7 +53,11 @@ fn pair(
         initial_receive_window: 64 << 20,
         ..Config::default()
     };
-    let client = Connection::client(Config::default(), cc);
+    let eager = Config {
+        tso_win_divisor: 100,
+        ..Config::default()
+    };
+    let client = Connection::client(eager, cc);
     let server = Connection::server(roomy, Collector::default());
     let mut pair = Pair::new(client, server, MS, fate);
     pair.transmission = 100 * US;

@@ -8,7 +8,12 @@ use etalon_tcp::{Config, Connection};
 const RTT: u64 = 10 * MS;
 
 /// A sender with plenty of data and 10 segments in flight, an RTT before their ACKs.
+/// A sender that holds nothing back.
 fn sender_with(config: Config) -> Bench<Reno> {
+    let config = Config {
+        tso_win_divisor: 100,
+        ..config
+    };
     let mut bench = Bench::client(Connection::client(config, Reno), RTT, |_| {});
     bench.end.write_forever();
     assert_eq!(bench.sent(), (0..10).collect::<Vec<_>>());
@@ -346,6 +351,7 @@ fn without_sack_partial_acks_resend_one_hole_each() {
             Config {
                 sack: false,
                 timestamps: false,
+                tso_win_divisor: 100,
                 ..Config::default()
             },
             Reno,

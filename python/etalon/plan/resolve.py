@@ -103,6 +103,7 @@ def _tcp(plan: Experiment) -> dict[str, Any]:
         "timestamps": tcp.timestamps,
         "ecn": tcp.ecn,
         "pacing": tcp.pacing,
+        "tso_win_divisor": tcp.tso_win_divisor,
     }
     if isinstance(plan.network, Tree) and (tcp.path or tcp.otcp):
         given = {path.layer: path for path in tcp.path}

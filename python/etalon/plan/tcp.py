@@ -78,3 +78,6 @@ class Tcp(Table):
     """RFC 3168 for all flows; congestion controls that need it have it anyway."""
     pacing: bool = Field(default=False, strict=True)
     """Segments of a window are spread over the round trip."""
+    tso_win_divisor: int = Field(default=3, strict=True, ge=0, le=1000)
+    """TSO deferral: segments wait while less than this part of the window is free and an ACK is expected within a millisecond
+    and half a round trip (Linux's `tcp_tso_win_divisor`; 0: while fewer than four segments fit). 100 switches it off."""

@@ -192,6 +192,7 @@ fn scenario() -> Scenario {
             timestamps: true,
             ecn: false,
             pacing: false,
+            tso_win_divisor: 3,
         },
         flows: vec![Flow {
             dst_rack: 1,

@@ -1,0 +1,378 @@
+//! Random exchanges that the kernel of the Linux engine has answered (`linux/exchanges.txt`, recorded with `python
+//! linux/exchanges/record.py`), replayed: what arrived, what the program did and when are given, and every segment that this TCP sends, when, and its
+//! congestion window, slow-start threshold and state after each step must be Linux's.
+//!
+//! `linux/differences.txt` lists the exchanges that differ, each with its reason. One that has come to agree must leave the list.
+mod common;
+
+use common::{MS, US};
+use etalon_tcp::cc::{Any, State};
+use etalon_tcp::{Config, Connection, Ecn, Flags, Segment};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Linux may take so many microseconds to answer, for its program's system calls take time.
+const SLACK: u64 = 3;
+/// What is recorded for a microsecond happened about so many nanoseconds into it.
+const WITHIN: u64 = 400;
+/// 512 ticks: exchanges begin at a multiple of this.
+const PERIOD: u64 = 2_048_000_000;
+
+/// What happens, at a time in microseconds from the beginning.
+#[derive(Clone, Debug, PartialEq)]
+enum Event {
+    Connect,
+    Arrives(Segment, bool),
+    Sent(Segment),
+    Write(u64),
+    Shutdown,
+    /// Congestion window, slow-start threshold, state.
+    Window([u32; 3]),
+    End,
+}
+
+struct Exchange {
+    number: u32,
+    title: String,
+    words: BTreeMap<String, String>,
+    events: Vec<(u64, Event)>,
+}
+
+impl Exchange {
+    fn get(&self, key: &str) -> u32 {
+        self.words[key].parse().expect("a number")
+    }
+
+    fn peer_first(&self) -> u32 {
+        self.get("peer")
+    }
+
+    fn config(&self) -> Config {
+        let timestamps = self.get("ts") == 1;
+        Config {
+            mss: self.get("mtu") as u16 - 40 - if timestamps { 12 } else { 0 },
+            sack: self.get("sack") == 1,
+            timestamps,
+            ecn: if self.get("ecn") == 1 {
+                Ecn::On
+            } else {
+                Ecn::Off
+            },
+            initial_cwnd: self.get("iw"),
+            min_rto: u64::from(self.get("rto")) * MS,
+            initial_seq: self.get("iss"),
+            tso_win_divisor: self.get("divisor"),
+            ..Config::default()
+        }
+    }
+
+    fn connection(&self) -> Connection<Any> {
+        let cc = Any::by_name(&self.words["cc"], &[]).expect("a registered name");
+        if self.get("passive") == 1 {
+            Connection::server(self.config(), cc)
+        } else {
+            Connection::client(self.config(), cc)
+        }
+    }
+}
+
+/// A segment of a line; `ours` and `theirs` are the first sequence numbers of who sends it and of the other.
+fn segment(words: &[&str], ours: u32, theirs: u32, sent: bool) -> (Segment, u8) {
+    let mut words = words.iter();
+    let mut number = || words.next()?.parse::<i64>().ok();
+    let mut next = || number().expect("a number") as u32;
+    let flags = Flags(next() as u8);
+    let mut segment = Segment {
+        flags,
+        seq: next().wrapping_add(ours),
+        len: next() as u16,
+        ack: next().wrapping_add(theirs),
+        window: next() as u16,
+        ..Segment::default()
+    };
+    if !flags.contains(Flags::ACK) {
+        segment.ack = 0;
+    }
+    let mut ecn = 0;
+    let rest: Vec<&str> = words.copied().collect();
+    let at = |letter: &str| {
+        let from = rest.iter().position(|&w| w == letter)?;
+        let numbers = rest[from + 1..].iter().map_while(|w| w.parse::<i64>().ok());
+        Some(numbers.collect::<Vec<_>>())
+    };
+    if let Some(t) = at("t") {
+        // Recorded as 1 at the beginning.
+        let ours = |n: i64| if n > 0 { n as u32 + 2048 } else { 0 };
+        let (value, echo) = (t[0] as u32, t[1] as u32);
+        segment.timestamps = Some(if sent {
+            (ours(t[0]), echo)
+        } else {
+            (value, ours(t[1]))
+        });
+    }
+    for block in at("k").unwrap_or_default().chunks(2) {
+        let edge = |n: i64| (n as u32).wrapping_add(theirs);
+        segment.sack.push(edge(block[0]), edge(block[1]));
+    }
+    if let Some(o) = at("o") {
+        segment.mss = o[0] as u16;
+        segment.window_scale = u8::try_from(o[1]).ok();
+        segment.sack_permitted = o[2] == 1;
+    }
+    if let Some(e) = at("e") {
+        ecn = e[0] as u8;
+        segment.ect = ecn > 0;
+    }
+    (segment, ecn)
+}
+
+/// Puts numbers for `.` and `+` in a segment's line; `before`: the last ones, by direction.
+fn lengthen(words: &mut [String], before: &mut BTreeMap<String, Vec<String>>) {
+    if !matches!(words[1].as_str(), "<" | ">") {
+        return;
+    }
+    let last = before.entry(words[1].clone()).or_default();
+    for (word, old) in words[2..].iter_mut().zip(last.iter()) {
+        match word.as_str() {
+            "." => old.clone_into(word),
+            "+" => {
+                let number = |i: usize| last[i].parse::<u32>().expect("a number");
+                *word = (number(1) + number(2)).to_string();
+            }
+            _ => {}
+        }
+    }
+    *last = words[2..7].to_vec();
+}
+
+fn parse(text: &str) -> Vec<Exchange> {
+    let mut exchanges: Vec<Exchange> = Vec::new();
+    let mut at = 0;
+    let mut before = BTreeMap::new();
+    for line in text.lines() {
+        let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        if words[0] == "=" {
+            before.clear();
+            let pairs = words[4..].iter().filter_map(|w| w.split_once('='));
+            exchanges.push(Exchange {
+                number: words[1].parse().expect("a number"),
+                title: words[2..4].join(" "),
+                words: pairs.map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
+                events: Vec::new(),
+            });
+            at = 0;
+            continue;
+        }
+        let exchange = exchanges.last_mut().expect("a title before");
+        at += words[0].parse::<u64>().expect("a time");
+        lengthen(&mut words, &mut before);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let (ours, theirs) = (exchange.get("iss"), exchange.peer_first());
+        let number = |i: usize| words[i].parse::<u32>().expect("a number");
+        let event = match words[1] {
+            "c" => Event::Connect,
+            "<" => {
+                let (segment, ecn) = segment(&words[2..], theirs, ours, false);
+                Event::Arrives(segment, ecn == 3)
+            }
+            ">" => Event::Sent(segment(&words[2..], ours, theirs, true).0),
+            "w" => Event::Write(number(2).into()),
+            "s" => Event::Shutdown,
+            "i" => Event::Window([2, 3, 4].map(number)),
+            "." => Event::End,
+            other => panic!("a line of kind {other}"),
+        };
+        exchange.events.push((at, event));
+    }
+    exchanges
+}
+
+/// Linux's number of a state.
+fn state(state: State) -> u32 {
+    match state {
+        State::Open => 0,
+        State::LimitedTransmit => 1,
+        State::Cwr => 2,
+        State::FastRecovery => 3,
+        State::Timeout => 4,
+    }
+}
+
+struct Replay<'a> {
+    exchange: &'a Exchange,
+    end: Option<Connection<Any>>,
+    sent: Vec<(u64, Segment)>,
+    compared: usize,
+}
+
+impl Replay<'_> {
+    fn poll(&mut self, now: u64) {
+        let Some(end) = &mut self.end else { return };
+        while let Some(segment) = end.poll_transmit(PERIOD + now) {
+            end.departed(u32::from(segment.len));
+            self.sent.push((now / US, segment));
+        }
+    }
+
+    /// Fires timers up to `until`.
+    fn timers(&mut self, until: u64) {
+        loop {
+            let Some(end) = &mut self.end else { return };
+            let due = end.next_timer();
+            if due > PERIOD + until {
+                return;
+            }
+            end.on_timer(due);
+            self.poll(due - PERIOD);
+        }
+    }
+
+    /// Takes an event; returns how the two differ, if they do.
+    fn take(&mut self, at: u64, event: &Event) -> Result<(), String> {
+        let now = at * US + WITHIN;
+        match event {
+            Event::Sent(theirs) => return self.compare(at, theirs),
+            Event::Window(theirs) => return self.compare_window(at, *theirs),
+            _ => {}
+        }
+        if *event == Event::Connect || self.end.is_none() {
+            self.end = Some(self.exchange.connection());
+        }
+        self.timers(now);
+        if let Some((when, segment)) = self.sent.get(self.compared) {
+            if when + SLACK < at {
+                return Err(format!(
+                    "{when} us: {} is not sent by Linux",
+                    show(self.exchange, segment)
+                ));
+            }
+        }
+        let end = self.end.as_mut().expect("made above");
+        match event {
+            Event::Arrives(segment, ce) => end.on_segment(PERIOD + now, segment, *ce),
+            Event::Write(bytes) => end.write(*bytes),
+            Event::Shutdown => end.shutdown(),
+            _ => {}
+        }
+        self.poll(now);
+        Ok(())
+    }
+
+    fn compare(&mut self, at: u64, theirs: &Segment) -> Result<(), String> {
+        self.timers(at * US + WITHIN);
+        while self.sent.len() == self.compared {
+            let due = self.end.as_ref().map_or(u64::MAX, Connection::next_timer);
+            if due > PERIOD + (at + SLACK) * US {
+                break;
+            }
+            self.timers(due - PERIOD);
+        }
+        let Some((when, ours)) = self.sent.get(self.compared) else {
+            return Err(format!(
+                "{at} us: {} is not sent by us",
+                show(self.exchange, theirs)
+            ));
+        };
+        self.compared += 1;
+        let mut alike = *ours;
+        alike.flags.0 &= !Flags::PSH.0;
+        if !alike.flags.contains(Flags::SYN) {
+            alike.window = theirs.window;
+        }
+        if alike != *theirs || when.abs_diff(at) > SLACK {
+            let (ours, theirs) = (show(self.exchange, ours), show(self.exchange, theirs));
+            return Err(format!("{when} us: {ours}; Linux at {at} us: {theirs}"));
+        }
+        Ok(())
+    }
+
+    fn compare_window(&mut self, at: u64, theirs: [u32; 3]) -> Result<(), String> {
+        self.timers(at * US + WITHIN);
+        let Some(end) = &self.end else { return Ok(()) };
+        if !end.is_established() {
+            return Ok(());
+        }
+        let window = end.path().window();
+        let ours = [
+            window.cwnd,
+            window.ssthresh.min(i32::MAX as u32),
+            state(end.path().recovery_state()),
+        ];
+        if ours != theirs {
+            return Err(format!(
+                "{at} us: cwnd, ssthresh, state {ours:?}, Linux's {theirs:?}"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A segment with sequence numbers from the SYN's.
+fn show(exchange: &Exchange, segment: &Segment) -> String {
+    let (ours, theirs) = (exchange.get("iss"), exchange.peer_first());
+    let mut shown = *segment;
+    shown.seq = shown.seq.wrapping_sub(ours);
+    if shown.flags.contains(Flags::ACK) {
+        shown.ack = shown.ack.wrapping_sub(theirs);
+    }
+    shown.sack.clear();
+    for &(start, end) in segment.sack.as_slice() {
+        shown
+            .sack
+            .push(start.wrapping_sub(theirs), end.wrapping_sub(theirs));
+    }
+    shown.to_string()
+}
+
+/// How an exchange differs, and at which of its events.
+fn difference(exchange: &Exchange) -> Option<(usize, String)> {
+    let mut replay = Replay {
+        exchange,
+        end: None,
+        sent: Vec::new(),
+        compared: 0,
+    };
+    for (index, (at, event)) in exchange.events.iter().enumerate() {
+        if let Err(found) = replay.take(*at, event) {
+            return Some((index, found));
+        }
+    }
+    None
+}
+
+/// The exchanges that are known to differ.
+fn listed(text: &str) -> BTreeSet<u32> {
+    let lines = text
+        .lines()
+        .filter(|l| !l.is_empty() && !l.starts_with('#'));
+    let numbers = lines.filter_map(|l| l.split_once(':'));
+    numbers
+        .flat_map(|(numbers, _)| numbers.split(' '))
+        .map(|n| n.parse().expect("numbers and a reason"))
+        .collect()
+}
+
+#[test]
+fn linux_answers_as_we_do() {
+    let folder = format!("{}/tests/linux", env!("CARGO_MANIFEST_DIR"));
+    let read = |name| std::fs::read_to_string(format!("{folder}/{name}")).expect("it is there");
+    let exchanges = parse(&read("exchanges.txt"));
+    let listed = listed(&read("differences.txt"));
+    let mut different = BTreeSet::new();
+    for exchange in &exchanges {
+        if let Some((index, found)) = difference(exchange) {
+            different.insert(exchange.number);
+            let (title, cc, total) = (
+                &exchange.title,
+                &exchange.words["cc"],
+                exchange.events.len(),
+            );
+            println!("{} {title} {cc} [{index}/{total}] {found}", exchange.number);
+        }
+    }
+    println!("{} of {} differ", different.len(), exchanges.len());
+    assert_eq!(exchanges.len(), 400);
+    let new: Vec<_> = different.difference(&listed).collect();
+    assert!(new.is_empty(), "differ, and are not listed: {new:?}");
+    let gone: Vec<_> = listed.difference(&different).collect();
+    assert!(gone.is_empty(), "are listed, and do not differ: {gone:?}");
+}

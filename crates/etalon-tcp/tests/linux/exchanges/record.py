@@ -1,0 +1,47 @@
+"""Has the Linux engine's kernel answer the exchanges of `scripts.py`: `python record.py [FIRST COUNT]`.
+
+For `../../exchanges.rs`. Needs the kernel (`etalon kernel build`), /usr/bin/python3, ip and ethtool. Takes a minute for all,
+which boots one machine. With two numbers it prints these exchanges instead of keeping them all.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import etalon as et
+
+HERE = Path(__file__).resolve().parent
+ALL = 400
+
+PLAN = """
+duration = "%ds"
+warmup = "1us"
+tdf = 1
+[network]
+kind = "dumbbell"
+mtu = 1500
+path = [{rate = "1Gbps", queue = 10, delay = "1ms"}]
+return_path = [{delay = "1ms"}]
+host = {rate = "10Gbps", delay = "0us", jitter = "0us"}
+hosts = 1
+[[program]]
+host = "r0h0"
+command = ["/usr/bin/python3", "%s", "%d", "%d"]
+"""
+
+
+def record(first: int, count: int) -> str:
+    """The exchanges, as text."""
+    plan = PLAN % (count * 8 + 10, HERE / "exchange.py", first, count)
+    run = et.run(et.Plan.from_toml(plan), engine="linux")
+    if failed := run.failed_programs:
+        raise SystemExit("\n".join(failed))
+    return next(text for name, text in run.outputs.items() if name.endswith(".out")).decode()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        print(record(int(sys.argv[1]), int(sys.argv[2])), end="")
+    else:
+        (HERE.parent / "exchanges.txt").write_text(record(0, ALL))
