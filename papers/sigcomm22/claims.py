@@ -218,6 +218,11 @@ def mptcp_less_than_cubic(results: Results) -> float:
     return _mean_by_day(results, "cubic", "missing") - _mean_by_day(results, "mptcp", "missing")
 
 
+def tdtcp_less_in_vain_than_cubic(results: Results) -> float:
+    """Mean number of packets in vain in an optical day: CUBIC less TDTCP, all flows."""
+    return _mean_by_day(results, "cubic", "spurious") - _mean_by_day(results, "tdtcp", "spurious")
+
+
 def _missing(results: Results, x: str) -> float:
     value = results.run("bw-lat", x).by_day("missing", 90)
     if value is None:

@@ -66,6 +66,12 @@ def _reordering(quantity: str) -> Callable[[Results], list[Drawing]]:
     return drawings
 
 
+def _in_vain(results: Results) -> Drawing:
+    """What the paper takes all of these packets for."""
+    runs = _named(results, "bw-lat", ("cubic", "mptcp", "tdtcp"))
+    return Drawing("reordering", runs, part="in-vain", quantity="spurious", of="pair")
+
+
 def _detection(results: Results) -> Drawing:
     return Drawing("reordering", results.series("detection"), quantity="spurious", of="pair")
 
@@ -91,7 +97,7 @@ DRAWINGS: dict[str, Callable[[Results], Drawing | list[Drawing]]] = {
     "8b": _voq("bw-only"),
     "9": _sequence_and_goodput("lat-only-fast"),
     "10a": _reordering("events"),
-    "10b": _reordering("missing"),
+    "10b": lambda results: [*_reordering("missing")(results), _in_vain(results)],
     "detection": _detection,
     "11": _heard,
     "13": _voq("bw-lat", TWO),
