@@ -69,7 +69,12 @@ def leads() -> None:
 
 def others() -> None:
     """MPTCP's ACKs and scheduler, reTCP's notice, DCTCP's threshold."""
-    for switches in ({"acks": "any"}, {"acks": "pinned"}, {"scheduler": "mainline"}):
+    for switches in (
+        {"acks": "any"},
+        {"acks": "pinned"},
+        {"acks": "any", "reinject": True},
+        {"scheduler": "mainline"},
+    ):
         changes = {"bulk.transport": {"kind": "mptcp", **switches}}
         for series in ("bw-lat", "bw-only"):
             run = measured(series, "mptcp", changes)
