@@ -103,6 +103,8 @@ duration = "100ms"
 kind = "tree"
 rack = { ecn_threshold = 20 }
 delay_in_queue = true
+reroute = "1ms"
+failure = [{ link = ["r0", "p0a0"], from = "1ms", to = "2ms" }]
 
 [tcp]
 initial_rto = "500ms"

@@ -106,6 +106,18 @@ def test_otcp_helps_an_incast() -> None:
     assert means[0] > 5 * means[1]
 
 
+def test_a_failed_link_is_gone_around() -> None:
+    """One of two uplinks fails for good: after switches know, flows go over the other; before, what they send is lost."""
+    flows = [flow(f"r0h{host}", f"r1h{host}", "500kB") for host in range(10)]
+    failure = [{"link": ["r0", "p0a0"], "from": "5ms"}]
+    network = {"pod": {"delay": "200us", "switches": 2}, "failure": failure, "reroute": "3ms"}
+    run = et.run(plan(*flows, network=network, duration="30s"))
+    assert run.total("pairs", "dropped_link") > 0
+    assert run.fct()["fct_us"].null_count() == 0
+    cut = plan(*flows, network={"failure": [{"link": ["r0", "p0a0"], "from": "5ms"}]})
+    assert et.run(cut).fct()["fct_us"].null_count() == 10
+
+
 @pytest.mark.parametrize(
     ("network", "tcp", "sentence"),
     [
@@ -119,6 +131,16 @@ def test_otcp_helps_an_incast() -> None:
             {},
             {"path": [{"layer": "rack"}, {"layer": "rack"}]},
             'tcp.path.1.layer: the layer "rack" is given twice',
+        ),
+        (
+            {"failure": [{"link": ["r0", "p1a0"], "from": "1ms"}]},
+            {},
+            'network.failure.0.link: there is no link from "r0" up to "p1a0"; one is ["r0", "p0a0"]',
+        ),
+        (
+            {"failure": [{"link": ["r0", "p0a0"], "from": "2ms", "to": "1ms"}]},
+            {},
+            'network.failure.0.to: "1ms" must be later than its start at 2ms',
         ),
         (
             {"packet": ["1Gbps", "1us"]},

@@ -5,8 +5,9 @@ use core::fmt::Debug;
 
 use etalon_scenario::{Hosts, Layer, Scenario, Tree};
 use etalon_switch::ConfigError;
+use etalon_units::Time;
 
-use crate::fabric::{Delay, Fabric, Link, Topology};
+use crate::fabric::{Delay, Fabric, Failure, Link, Node, Topology};
 use crate::network::Described;
 
 impl Described for Tree {
@@ -18,7 +19,19 @@ impl Described for Tree {
             false => Delay::OnWire,
         };
         let topology = topology(self, scenario.hosts);
-        Ok(Fabric::new(topology, delay, Vec::new(), scenario.seed))
+        let failures = self.failures.iter().map(|failure| Failure {
+            one: Node::Switch(failure.below),
+            other: Node::Switch(failure.above),
+            from: failure.from,
+            to: failure.to.unwrap_or(Time::MAX),
+            reroute: self.reroute,
+        });
+        Ok(Fabric::new(
+            topology,
+            delay,
+            failures.collect(),
+            scenario.seed,
+        ))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::check::ScenarioError;
 use crate::{Hosts, Pair, PlaneFacts, Rdcn};
 
 pub use dumbbell::{Dumbbell, Stage};
-pub use tree::{Layer, Tree};
+pub use tree::{Failure, Layer, Tree};
 
 /// Calls a macro with the kinds of network. This is the one list of them: what depends on the kind is made from it, here and
 /// in the crates above.

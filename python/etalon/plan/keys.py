@@ -152,7 +152,7 @@ def _type(annotation: Any, metadata: Any = ()) -> str:
         if any(getattr(entry, "func", None) is not None for entry in metadata):
             return "text or list of words" if first is str else 'host, like "r0h3"'
         if others != [...]:
-            return "[rack, rack]"
+            return "[text, text]" if first is str else "[rack, rack]"
         return "list of tables" if _tables(first) else f"list of {_type(first)}"
     if annotation is int:
         return f"whole number{_range(metadata)}"

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use etalon_units::{Rate, Span};
+use etalon_units::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
@@ -31,6 +31,12 @@ pub struct Tree {
     /// Packets are delayed in queues, and count there, not behind them; hosts have such queues too.
     #[serde(default)]
     pub delay_in_queue: bool,
+    /// How long switches take to choose other ways when a link goes down or comes up.
+    #[serde(default, rename = "reroute_ns")]
+    pub reroute: Span,
+    /// Links that are down for a time.
+    #[serde(default)]
+    pub failures: Vec<Failure>,
 }
 
 /// The links of a layer, each direction alike.
@@ -51,7 +57,48 @@ pub struct Layer {
     pub mark_above_packets: Option<u32>,
 }
 
+/// A link that is down for a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Failure {
+    /// The lower end: a ToR switch by its rack, or an aggregation switch, numbered behind these pod by pod.
+    pub below: u16,
+    /// The upper end, numbered so; core switches come behind aggregation switches.
+    pub above: u16,
+    /// When it goes down.
+    #[serde(rename = "from_ns")]
+    pub from: Time,
+    /// When it comes up again; none for never.
+    #[serde(default, rename = "to_ns")]
+    pub to: Option<Time>,
+}
+
 impl Tree {
+    fn check_failure(&self, index: usize, hosts: &Hosts) -> Result<(), ScenarioError> {
+        let Failure {
+            below,
+            above,
+            from,
+            to,
+        } = self.failures[index];
+        let first_core = hosts.racks + self.pods * self.aggregation_switches;
+        let pod_of_rack = below / self.racks_per_pod(hosts);
+        let exists = if below < hosts.racks {
+            above >= hosts.racks
+                && above < first_core
+                && (above - hosts.racks) / self.aggregation_switches == pod_of_rack
+        } else {
+            below < first_core && above >= first_core && above - first_core < self.core_switches
+        };
+        ensure!(exists, "failure {index}: there is no such link");
+        ensure!(
+            to.is_none_or(|to| from < to),
+            "failure {index}: the link must go down before it comes up"
+        );
+        Ok(())
+    }
+
     /// Racks of a pod.
     #[must_use]
     pub fn racks_per_pod(&self, hosts: &Hosts) -> u16 {
@@ -97,7 +144,7 @@ impl NetworkKind for Tree {
             hosts.downlink_queue.is_none(),
             "a tree's queues to hosts are those of its layer 'rack'"
         );
-        Ok(())
+        (0..self.failures.len()).try_for_each(|index| self.check_failure(index, hosts))
     }
 
     fn distance(&self, hosts: &Hosts, Pair { src, dst }: Pair) -> Distance {

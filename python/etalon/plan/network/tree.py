@@ -11,7 +11,7 @@ from etalon.errors import PlanError
 from etalon.otcp.equations import PathInputs
 from etalon.plan.base import Queue, Table
 from etalon.plan.network.base import GBPS, Circuits, Passage, Racks
-from etalon.units import US, Rate, Time
+from etalon.units import TIME, US, Rate, Time, shown
 
 Layers = Literal["rack", "pod", "core"]
 LAYERS: tuple[Layers, ...] = ("rack", "pod", "core")
@@ -50,6 +50,17 @@ class Upper(Layer):
     """How many switches there are above: of each pod, or of the core. A flow takes one of them, by a seeded hash (ECMP)."""
 
 
+class Failure(Table):
+    """A link between two switches that is down for a time: what is queued there or under way is lost."""
+
+    link: tuple[str, str]
+    """Its ends, the lower first: "r0" is the ToR switch of rack 0, "p0a1" aggregation switch 1 of pod 0, "c0" core switch 0."""
+    start: Time = Field(alias="from")
+    """When it goes down."""
+    end: Time | None = Field(default=None, alias="to")
+    """When it comes up again; without it, never."""
+
+
 class TreeHosts(Table):
     """What every host adds to its link, each way."""
 
@@ -86,8 +97,41 @@ class Tree(Racks):
     """Links delay packets before they transmit them, and the queue's capacity counts those too, as Mininet's links do; hosts
     have such a queue as well."""
 
+    reroute: Time = 0
+    """How long switches take to choose other ways when a link goes down or comes up."""
+    failure: tuple[Failure, ...] = ()
+    """Links that are down for a time."""
+
     def resolve(self) -> dict[str, Any]:
         """The network as the core takes it."""
+        resolved = self._resolve()
+        if self.failure:
+            ends = [[self.switches[end] for end in failure.link] for failure in self.failure]
+            resolved["reroute_ns"] = self.reroute
+            resolved["failures"] = [
+                {"below": below, "above": above, "from_ns": failure.start, "to_ns": failure.end}
+                for (below, above), failure in zip(ends, self.failure, strict=True)
+            ]
+        return resolved
+
+    @property
+    def switches(self) -> dict[str, int]:
+        """Names of switches, and their numbers in the core."""
+        racks = [f"r{rack}" for rack in range(self.racks)]
+        pods = [f"p{pod}a{n}" for pod in range(self.pods) for n in range(self.pod.switches)]
+        core = [f"c{n}" for n in range(self.core.switches)]
+        return {name: number for number, name in enumerate([*racks, *pods, *core])}
+
+    def _joins(self, below: str, above: str) -> bool:
+        """Whether there is a link between these switches."""
+        numbers = self.switches
+        if below not in numbers or above not in numbers:
+            return False
+        if below.startswith("r"):
+            return above.startswith(f"p{numbers[below] // self.racks_per_pod}a")
+        return below.startswith("p") and above.startswith("c")
+
+    def _resolve(self) -> dict[str, Any]:
         return {
             "pods": self.pods,
             "aggregation_switches": self.pod.switches,
@@ -157,7 +201,7 @@ class Tree(Racks):
         )
 
     def problems(self) -> Iterator[PlanError]:
-        """What is wrong with its size."""
+        """What is wrong with its size, and with failures."""
         if self.racks % self.pods:
             yield PlanError(
                 f"{self.racks} racks cannot be divided among {self.pods} pods",
@@ -171,6 +215,31 @@ class Tree(Racks):
                 key="network.hosts",
                 value=self.hosts,
             )
+        if not self.racks % self.pods:
+            yield from self._wrong_failures()
+
+    def _wrong_failures(self) -> Iterator[PlanError]:
+        """Failures of links that are not there, that end before they begin, or that overlap."""
+        for index, failure in enumerate(self.failure):
+            key = f"network.failure.{index}"
+            if not self._joins(*failure.link):
+                yield PlanError(
+                    f"there is no link from {shown(failure.link[0])} up to {shown(failure.link[1])}; one is "
+                    '["r0", "p0a0"]',
+                    key=f"{key}.link",
+                )
+            if failure.end is not None and failure.end <= failure.start:
+                yield PlanError(
+                    f"{shown(TIME.format(failure.end))} must be later than its start at {TIME.format(failure.start)}",
+                    key=f"{key}.to",
+                    value=failure.end,
+                )
+            for other in self.failure[:index]:
+                apart = (other.end is not None and other.end <= failure.start) or (
+                    failure.end is not None and failure.end <= other.start
+                )
+                if other.link == failure.link and not apart:
+                    yield PlanError("the link is down then already", key=f"{key}.from")
 
     def warnings(self, controls: set[str], week: int) -> Iterator[str]:
         """That nothing is marked."""
