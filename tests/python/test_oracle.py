@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import etalon as et
@@ -14,8 +15,8 @@ from etalon import _core, kernel
 from etalon import engine as engines
 from etalon.plan import Plan
 from etalon.results import Run
-from oracle import packets, recompute, reordering
-from oracle.plans import random_plan
+from oracle import graphs, packets, recompute, reordering
+from oracle.plans import crowded_plan, dumbbell_plan, graph_plan, random_plan
 
 PLANS = range(50)
 pytestmark = pytest.mark.filterwarnings("ignore::etalon.errors.PlanWarning")  # random plans are odd
@@ -107,6 +108,68 @@ def hold_latency(run: Run, trace: recompute.Trace, pair: recompute.Pair) -> None
                 continue
             at = min(max(math.ceil(percentile / 100 * len(times)) - 1, 0), len(times) - 1)
             assert found * 1000 == pytest.approx(times[at], rel=0.004, abs=2), (pair, plane)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_plane_carries_more_than_it_could(seed: int) -> None:
+    """Hosts' links slower than circuits: what stands in front of hosts when measurement begins was carried before."""
+    run = et.run(crowded_plan(seed))
+    for row in run.pairs.iter_rows(named=True):
+        for plane in run.planes:
+            assert row[f"{plane}_payload_bytes"] <= row[f"{plane}_capacity_bytes"], (row, plane)
+            assert 0 <= row[f"{plane}_utilization"] <= 1, (row, plane)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_dumbbells(seed: int, tmp_path: Path) -> None:
+    plan = dumbbell_plan(seed)
+    run = et.run(plan)
+    hold(run, traced(plan, run, "sim", tmp_path))
+
+
+def hold_graphs(run: Run, trace: recompute.Trace) -> None:
+    """What is drawn over time, of the measured pair and of senders."""
+    starts = graphs.runs(trace, run.plan.duration)
+    assert run.meta["sequence_runs"] == len(starts) > 3
+    for column, values in graphs.sequence(trace, starts).items():
+        # The graph sums lines with slopes of 1/4096 of a byte a step.
+        slack = 2 if column == "bytes" else 1e-9
+        assert run.sequence[column].to_list() == pytest.approx(values, abs=slack, rel=1e-9), column
+    for quantity, values in graphs.days(trace).items():
+        row = run.days.row(by_predicate=pl.col("quantity") == quantity, named=True)
+        mean, deviation, count = graphs.moments(values)
+        assert row["count"] == count, quantity
+        assert row["mean"] == pytest.approx(mean, rel=1e-9), quantity
+        assert row["std"] == pytest.approx(deviation, rel=1e-6, abs=1e-3), quantity
+    hold_senders(run, (trace.begin, trace.end))
+
+
+def hold_senders(run: Run, within: recompute.Interval) -> None:
+    """Windows and counters of the table `flows`, from that of senders' states."""
+    for flow in run.plan.followed_flows:
+        rows = run.tcp.filter(pl.col("flow") == flow).rows(named=True)
+        row = run.flows.row(flow, named=True)
+        for key in ("cwnd", "ssthresh", "srtt_ns"):
+            assert row[key] == rows[-1][key], (flow, key)
+        assert row["recoveries"] >= graphs.entered(rows, "recovery", within), flow
+        assert row["rtos"] >= graphs.entered(rows, "loss", within), flow
+        expected = graphs.mean_cwnd(rows, within)
+        assert row["mean_cwnd"] == pytest.approx(expected, rel=1e-3), flow
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_graphs_of_the_simulator(seed: int, tmp_path: Path) -> None:
+    plan = graph_plan(seed)
+    run = et.run(plan)
+    hold_graphs(run, traced(plan, run, "sim", tmp_path))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_graphs_of_linux(seed: int, tmp_path: Path) -> None:
+    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    plan = graph_plan(seed)
+    run = et.run(plan, engine="linux")
+    hold_graphs(run, traced(plan, run, "linux", tmp_path))
 
 
 @pytest.mark.parametrize("seed", PLANS)

@@ -215,6 +215,8 @@ pub struct Metrics {
     data_bytes: u32,
     /// Whether packets are seen to leave their queues.
     watched: bool,
+    /// Whether queues in front of hosts are behind the planes.
+    downlinks: bool,
     pub(crate) days: DayMetrics,
     pub(crate) runs: Runs,
     pub(crate) voq_curve: Curve,
@@ -243,6 +245,7 @@ impl Metrics {
             computed: plan.control().map(|_| Computed::default()),
             data_bytes: DATA_BYTES.min(u32::from(plan.hosts.mtu) / 2),
             watched: network.has_voqs(),
+            downlinks: plan.hosts.downlink_queue.is_some(),
             days: DayMetrics::new(planes.len()),
             planes,
             runs,
@@ -338,6 +341,7 @@ impl Probe for Metrics {
                 plane,
                 ..
             } => self.departed(time, pair, bytes, latency, plane),
+            Event::Passed { pair, bytes, plane } => self.passed(pair, bytes, plane),
             Event::Held { pair, bytes, .. } => self.left_uplink(pair, bytes),
             Event::Dropped {
                 pair,
@@ -371,11 +375,22 @@ impl Metrics {
 
     #[inline(always)] // with every packet delivered
     fn departed(&mut self, now: Time, pair: Pair, bytes: u32, latency: Span, plane: Plane) {
+        let leaves_plane = self.watched && !self.downlinks;
+        let is_data = bytes > self.data_bytes;
+        // Of a pair that sends small packets only there is a row, too.
+        let p = self.pair_mut(pair);
+        if leaves_plane {
+            p.services[plane.index()].left(bytes);
+        }
+        if is_data {
+            p.data_departed(now, latency, plane);
+        }
+    }
+
+    /// A packet is out of the queue in front of its host, and counted from now on.
+    fn passed(&mut self, pair: Pair, bytes: u32, plane: Plane) {
         if self.watched {
             self.pair_mut(pair).services[plane.index()].left(bytes);
-        }
-        if bytes > self.data_bytes {
-            self.pair_mut(pair).data_departed(now, latency, plane);
         }
     }
 

@@ -125,14 +125,24 @@ impl Curve {
     /// rises by `slope` (scaled) a step.
     #[inline]
     fn add(&mut self, from: u64, to: u64, value: i64, slope: i64) {
-        let first = (from / self.step + 1) as usize;
-        let last = ((to / self.step + 1) as usize).min(self.constant.len() - 1);
+        let (first, last) = (from / self.step + 1, to / self.step + 1);
+        let at_zero = value * SCALE - slope * from as i64 / self.step as i64;
+        self.add_to(first, last, at_zero, slope);
+    }
+
+    /// Adds `value` on the samples in [from, to): what changes at the instant of a sample has the new value there.
+    #[inline]
+    fn hold(&mut self, from: u64, to: u64, value: i64) {
+        let (first, last) = (from.div_ceil(self.step), to.div_ceil(self.step));
+        self.add_to(first, last, value * SCALE, 0);
+    }
+
+    #[inline]
+    fn add_to(&mut self, first: u64, last: u64, at_zero: i64, slope: i64) {
+        let last = (last as usize).min(self.constant.len() - 1);
+        let first = first as usize;
         if first >= last {
             return;
-        }
-        let mut at_zero = value * SCALE;
-        if slope != 0 {
-            at_zero -= slope * from as i64 / self.step as i64;
         }
         self.constant[first] += at_zero;
         self.constant[last] -= at_zero;
@@ -220,7 +230,9 @@ impl Follower {
             let base = *self
                 .base
                 .get_or_insert_with(|| if relative { line(start.max(t0)) } else { 0 });
-            if from < to {
+            if from < to && step {
+                curve.hold((from - start).0, (to - start).0, v0);
+            } else if from < to {
                 let slope = part_of(SCALE * runs.step as i64);
                 curve.add((from - start).0, (to - start).0, line(from) - base, slope);
             }
@@ -302,6 +314,21 @@ mod tests {
         assert_eq!(
             curve.mean(&runs.reached(Time(20_000))),
             [0.0, 0.0, 0.0, 0.0, 0.0, 3.0, 3.0, 3.0, 3.0, 3.0]
+        );
+    }
+
+    #[test]
+    fn a_step_at_a_samples_instant_is_there_and_so_is_what_a_run_begins_with() {
+        let mut runs = Runs::new(Span::from_micros(4), Time(50_000));
+        let mut curve = Curve::new(&runs);
+        let mut follower = Follower::default();
+        follower.update(Time(7_000), 5, &runs, &mut curve, true, false);
+        runs.cut(Time(10_000));
+        follower.update(Time(12_000), 3, &runs, &mut curve, true, false);
+        follower.update(Time(20_000), 0, &runs, &mut curve, true, false);
+        assert_eq!(
+            curve.mean(&runs.reached(Time(20_000))),
+            [5.0, 5.0, 3.0, 3.0]
         );
     }
 }

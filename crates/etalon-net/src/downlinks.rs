@@ -47,6 +47,7 @@ impl<H: Copy> Downlinks<H> {
             let idle = link.is_empty();
             if !link.queue(departure.time, departure, bytes) {
                 let (time, pair) = (departure.time, departure.packet.pair());
+                probe.on(time, passed(&departure));
                 let dropped = Event::Dropped {
                     pair,
                     queue: downlink_of(&self.hosts, dst),
@@ -73,17 +74,27 @@ impl<H: Copy> Downlinks<H> {
     }
 
     /// Takes the packet that has passed its link, if one has by `now`.
-    pub(crate) fn pass(&mut self, now: Time) -> Option<Departure<H>> {
+    pub(crate) fn pass<P: Probe>(&mut self, now: Time, probe: &mut P) -> Option<Departure<H>> {
         let time = self.pending.next();
         if time > now {
             return None;
         }
         let host = self.pending.first()?;
         let link = &mut self.links[host as usize];
-        let departure = link.take();
+        let departure = link.take()?;
         let next = (!link.is_empty()).then(|| link.next());
         self.pending.move_first(host, next);
-        Some(Departure { time, ..departure? })
+        probe.on(time, passed(&departure));
+        Some(Departure { time, ..departure })
+    }
+}
+
+/// A packet is out of its host's queue.
+fn passed<H>(departure: &Departure<H>) -> Event {
+    Event::Passed {
+        pair: departure.packet.pair(),
+        bytes: departure.packet.bytes,
+        plane: departure.plane,
     }
 }
 

@@ -288,7 +288,7 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
                 edge,
             );
         }
-        if let Some(departure) = edge.downlinks().and_then(|d| d.pass(now)) {
+        if let Some(departure) = edge.downlinks().and_then(|d| d.pass(now, probe)) {
             edge.settle(now, departure.packet.handle, env);
             env.deliver(departure, edge);
         }

@@ -173,6 +173,10 @@ impl<T: Tap> World<T> {
                         self.tdns.look(host_now, index, end);
                     }
                     end.connection.on_timer(host_now);
+                    if index & 1 == 0 {
+                        let cwnd = end.connection.path().window().cwnd;
+                        self.meter.follow_cwnd(now, (index >> 1) as usize, cwnd);
+                    }
                     self.transmit(now, index, edge);
                     if self.meter.follows_senders() {
                         self.follow_sender(now, index);

@@ -14,7 +14,7 @@ from etalon.cli import common
 from etalon.errors import EtalonError
 
 if TYPE_CHECKING:
-    from etalon.kernel import Progress, Told
+    from etalon.kernel import Progress, Status
 
 Hz = Annotated[int, typer.Option("--hz", help="Timer frequency; the papers' kernels had 250.")]
 
@@ -55,8 +55,8 @@ def build(
     began = time.monotonic()
     there = kernel.find(hz)
     try:
-        with _reports(quiet) as (progress, told):
-            path = kernel.image(hz, progress, told, given=source, jobs=jobs, force=force)
+        with _reports(quiet) as (progress, status):
+            path = kernel.image(hz, progress, status, given=source, jobs=jobs, force=force)
     except KeyboardInterrupt:
         common.note("interrupted; the next build of the kernel goes on from here")
         return common.INTERRUPTED
@@ -137,7 +137,7 @@ def clean(
 
 
 @contextmanager
-def _reports(quiet: bool) -> Iterator[tuple[Progress | None, Told | None]]:
+def _reports(quiet: bool) -> Iterator[tuple[Progress | None, Status | None]]:
     """Progress and steps, or nothing if `quiet`."""
     if quiet:
         yield None, None

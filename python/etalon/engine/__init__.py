@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
 from etalon.engine.linux import Linux
-from etalon.engine.protocol import Engine, Options, Progress, Told
+from etalon.engine.protocol import Engine, Options, Progress, Status
 from etalon.engine.sim import Simulator
 from etalon.errors import PlanError, gather
 from etalon.plan import Plan
 
-__all__ = ["ENGINES", "Engine", "Options", "Progress", "Told", "check", "descriptions", "named"]
+__all__ = ["ENGINES", "Engine", "Options", "Progress", "Status", "check", "descriptions", "named"]
 
 ENGINES: dict[str, Callable[[Options], Engine]] = {Simulator.NAME: Simulator, Linux.NAME: Linux}
 """How to make an engine, by its name."""

@@ -14,7 +14,7 @@ from typing import Any
 from etalon import _core
 from etalon.controls import LINUX, controls
 from etalon.engine import build
-from etalon.engine.protocol import Options, Progress, Told
+from etalon.engine.protocol import Options, Progress, Status
 from etalon.errors import EngineFailed, EtalonError, PlanError
 from etalon.plan import Plan
 from etalon.plan.workloads.base import Workload
@@ -64,7 +64,7 @@ class Linux:
         self,
         plans: Sequence[Plan],
         progress: Progress | None = None,
-        told: Told | None = None,
+        status: Status | None = None,
     ) -> None:
         """Builds the kernels that these plans need, one for each HZ."""
         from etalon import kernel
@@ -76,7 +76,7 @@ class Linux:
                 if progress is not None:
                     progress((done + share) / len(missing))
 
-            kernel.image(hz, overall, told)
+            kernel.image(hz, overall, status)
         for hz in _ticks(plans):
             path = kernel.find(hz)
             if path is not None:

@@ -14,7 +14,7 @@ from etalon.results import Run
 
 Progress = Callable[[float], None]
 """Told the share of the work that is done, 0 to 1, a few times a second."""
-Told = Callable[[str], None]
+Status = Callable[[str], None]
 """Told each step of a preparation, in a few words."""
 
 
@@ -43,7 +43,7 @@ class Engine(Protocol):
         """A sentence on what `prepare` has to make for these plans and how long that takes; empty if nothing."""
 
     def prepare(
-        self, plans: Sequence[Plan], progress: Progress | None = None, told: Told | None = None
+        self, plans: Sequence[Plan], progress: Progress | None = None, status: Status | None = None
     ) -> None:
         """Makes what the engine needs for these plans, which may take minutes the first time."""
 

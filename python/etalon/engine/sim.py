@@ -10,7 +10,7 @@ from typing import Any
 from etalon import _core
 from etalon.controls import SIM, controls
 from etalon.engine import build
-from etalon.engine.protocol import Options, Progress, Told
+from etalon.engine.protocol import Options, Progress, Status
 from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
 from etalon.plan.transport import Mptcp
@@ -46,7 +46,7 @@ class Simulator:
         self,
         plans: Sequence[Plan],
         progress: Progress | None = None,
-        told: Told | None = None,
+        status: Status | None = None,
     ) -> None:
         """Nothing is needed."""
 

@@ -3,8 +3,8 @@
 `image(hz)` is what the Linux engine boots. Everything is made in the user's cache folder; nothing else is written.
 """
 
-from etalon.kernel.build import Progress, Told, image
+from etalon.kernel.build import Progress, Status, image
 from etalon.kernel.cache import LIBRARY, find
 from etalon.kernel.recipe import DEFAULT_HZ
 
-__all__ = ["DEFAULT_HZ", "LIBRARY", "Progress", "Told", "find", "image"]
+__all__ = ["DEFAULT_HZ", "LIBRARY", "Progress", "Status", "find", "image"]

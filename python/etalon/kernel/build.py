@@ -21,7 +21,7 @@ from etalon.kernel.recipe import DEFAULT_HZ, FIXED, INITRAMFS, Recipe, recipe
 
 Progress = Callable[[float], None]
 """Is called with the share of the work that is done, 0 to 1."""
-Told = Callable[[str], None]
+Status = Callable[[str], None]
 """Is called with what is being done."""
 
 OBJECTS = 700
@@ -40,7 +40,7 @@ ADU = f".etalon/{cache.LIBRARY}"
 def image(
     hz: int = DEFAULT_HZ,
     progress: Progress | None = None,
-    told: Told | None = None,
+    status: Status | None = None,
     *,
     given: Path | None = None,
     jobs: int | None = None,
@@ -56,13 +56,13 @@ def image(
     tools.check()
     # Libraries that are loaded by now may have had system calls go on after a signal: Ctrl-C would wait for the compiler.
     signal.siginterrupt(signal.SIGINT, True)
-    told = told or (lambda step: None)
-    with cache.lock(f"hz{hz}", told):
+    status = status or (lambda step: None)
+    with cache.lock(f"hz{hz}", status):
         path = cache.find(hz)  # another build may have made it while this one waited
         if path is not None and given is None and not force:
             return path
         with Log(places.log(hz)) as log:
-            build = _Build(recipe(hz), log, progress or (lambda share: None), told, jobs)
+            build = _Build(recipe(hz), log, progress or (lambda share: None), status, jobs)
             try:
                 return build.run(None if given is None else source.given(given), force)
             except OSError as error:
@@ -74,12 +74,12 @@ class _Build:
     """One build, from what there is to the image."""
 
     def __init__(
-        self, recipe: Recipe, log: Log, progress: Progress, told: Told, jobs: int | None
+        self, recipe: Recipe, log: Log, progress: Progress, status: Status, jobs: int | None
     ) -> None:
         self.recipe = recipe
         self.log = log
         self.progress = progress
-        self.told = told
+        self.status = status
         self.jobs = jobs or len(os.sched_getaffinity(0))
         self.tree = places.trees() / f"hz{recipe.hz}"
 
@@ -90,11 +90,11 @@ class _Build:
             about = self.unpack(given)
         if about["recipe"] != self.recipe.tree:
             about = self.prepare(about)
-        self.told("building the Rust core")
+        self.status("building the Rust core")
         self.add()
         if recipe(self.recipe.hz) != self.recipe:  # from here on only the tree counts
             raise EtalonError("the kernel's sources changed while they were read: build it again")
-        self.told(f"compiling Linux {about['version']}")
+        self.status(f"compiling Linux {about['version']}")
         self.make("linux")
         self.progress(0.99)
         return self.keep(about)
@@ -106,9 +106,9 @@ class _Build:
         _check_disk(places.cache())
         at = given
         if at is None:
-            with cache.lock("source", self.told):
-                at = source.obtain(self.told, self.log)
-        self.told(f"unpacking {at.path.name}")
+            with cache.lock("source", self.status):
+                at = source.obtain(self.status, self.log)
+        self.status(f"unpacking {at.path.name}")
         self.progress(0.02)
         self.tree.mkdir(parents=True)
         at.unpack(self.tree, self.log)
@@ -125,7 +125,7 @@ class _Build:
     def prepare(self, about: About) -> About:
         """Patches and configures a tree."""
         self.progress(0.07)
-        self.told("patching and configuring")
+        self.status("patching and configuring")
         cache.write_about(self.tree, {**about, "recipe": ""})  # until it is done
         try:
             patches.apply(self.tree, self.recipe.patches, self.log)

@@ -79,7 +79,7 @@ def outdated() -> list[Path]:
 
 
 @contextmanager
-def lock(name: str, told: Callable[[str], None]) -> Iterator[None]:
+def lock(name: str, status: Callable[[str], None]) -> Iterator[None]:
     """Only one process at a time does what this name stands for; says so, and waits, if another does."""
     folder = places.cache()
     try:
@@ -94,7 +94,9 @@ def lock(name: str, told: Callable[[str], None]) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            told(f"waiting for another build of the kernel (process {file.read().strip() or '?'})")
+            status(
+                f"waiting for another build of the kernel (process {file.read().strip() or '?'})"
+            )
             fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         file.truncate()
@@ -104,11 +106,11 @@ def lock(name: str, told: Callable[[str], None]) -> Iterator[None]:
 
 
 @contextmanager
-def all_locks(told: Callable[[str], None]) -> Iterator[None]:
+def all_locks(status: Callable[[str], None]) -> Iterator[None]:
     """No build is going on."""
     with ExitStack() as locks:
         for file in sorted(places.cache().glob("*.lock")):
-            locks.enter_context(lock(file.stem, told))
+            locks.enter_context(lock(file.stem, status))
         yield
 
 

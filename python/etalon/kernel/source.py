@@ -107,14 +107,14 @@ def found() -> Source | None:
     return Source(fetched) if fetched.is_file() else None
 
 
-def obtain(told: Callable[[str], None], log: Log) -> Source:
+def obtain(status: Callable[[str], None], log: Log) -> Source:
     """The source on this machine, or else fetched with the package manager, as an ordinary user, into the cache."""
     there = found()
     if there is not None:
         return there
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         raise EtalonError(f"the kernel's source is missing; {ELSEWHERE}")
-    told(f"fetching {PACKAGE} (140 MB)")
+    status(f"fetching {PACKAGE} (140 MB)")
     downloads = places.downloads()
     part = downloads / "part"
     shutil.rmtree(part, ignore_errors=True)

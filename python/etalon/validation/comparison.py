@@ -71,7 +71,11 @@ class Comparison:
 
 
 def utilization(run: Run) -> float:
-    """Circuit utilisation in percent; of the packet network where there are no circuits."""
+    """Circuit utilisation in percent; of the packet network where there are no circuits.
+
+    Payload over the capacity that the pair really had in the measured time (`docs/metrics.md`), and not
+    `circuit_utilization_nsdi20`, the papers' from the first packet to the last.
+    """
     value = run.circuit_utilization if run.plan.week_ns else run.packet_utilization
     return 100 * (value or 0.0)
 

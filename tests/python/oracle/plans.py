@@ -31,6 +31,109 @@ def random_plan(seed: int) -> Plan:
     return Plan.from_dict(values)
 
 
+def crowded_plan(seed: int) -> Plan:
+    """Many senders for few hosts with slow links and long queues; measured from any instant on."""
+    random = Random(f"crowded {seed}")
+    racks, hosts = random.randint(2, 4), random.randint(1, 3)
+    warmup = random.randrange(300, 3000)
+    return Plan.from_dict(
+        {
+            "name": f"crowded-{seed}",
+            "seed": seed,
+            "duration": f"{warmup + random.choice((1, 10, 100, 1000))}us",
+            "warmup": f"{warmup}us",
+            "network": {
+                "racks": racks,
+                "hosts": hosts,
+                "mtu": random.choice((576, 1500, 9000)),
+                "voq": random.choice((8, 64)),
+                "host": {
+                    "rate": random.choice(("5Gbps", "40Gbps")),
+                    "downlink_queue": random.choice((20, 500)),
+                },
+            },
+            "schedule": week(random, racks),
+            "flow": [
+                {
+                    "from": f"r{source}h{random.randrange(hosts)}",
+                    "to": f"r{(source + 1) % racks}h0",
+                    "size": "9MB",
+                    "start": f"{random.randrange(200)}us",
+                }
+                for source in random.choices(range(racks), k=8)
+            ],
+        }
+    )
+
+
+def graph_plan(seed: int) -> Plan:
+    """A pair that is measured over some runs of short weeks, and lossy: what is drawn over time."""
+    random = Random(f"graph {seed}")
+    day, night = random.choice(((20, 1), (40, 10), (90, 5)))
+    values: dict[str, Any] = {
+        "name": f"graph-{seed}",
+        "seed": seed,
+        "tdf": random.choice((1, 20)),
+        "duration": f"{random.randrange(4000, 7000)}us",
+        "warmup": f"{random.randrange(1000)}us",
+        "network": {
+            "racks": 3,
+            "hosts": 2,
+            "mtu": random.choice((1500, 9000)),
+            "voq": random.choice((6, 30)),
+        },
+        "schedule": {"day": f"{day}us", "night": f"{night}us"},
+        "bulk": [{"from": 0, "to": 1, "cc": random.choice(("cubic", "reno"))}],
+        "flow": [{"from": "r0h0", "to": "r1h1", "size": "200kB", "start": "1ms"}],
+        "measure": {"weeks_per_run": random.choice((1, 3)), "flows": [0, 1, 2]},
+    }
+    return Plan.from_dict(values)
+
+
+def dumbbell_plan(seed: int) -> Plan:
+    """One to three links in a row, each with its queue, and flows both ways."""
+    random = Random(f"dumbbell {seed}")
+    hosts = random.randint(1, 3)
+
+    def path() -> list[dict[str, Any]]:
+        return [
+            {
+                "rate": random.choice(("1Gbps", "5Gbps", "40Gbps")),
+                "queue": random.choice((4, 50)),
+                "delay": f"{random.randrange(1, 40)}us",
+            }
+            for _ in range(random.randint(1, 3))
+        ]
+
+    duration = random.choice((1, 5, 20)) * 1000
+    return Plan.from_dict(
+        {
+            "name": f"dumbbell-{seed}",
+            "seed": seed,
+            "tdf": random.choice((1, 20)),
+            "duration": f"{duration}us",
+            "warmup": f"{random.choice((0, random.randrange(duration // 2)))}us",
+            "network": {
+                "kind": "dumbbell",
+                "hosts": hosts,
+                "mtu": random.choice((576, 1500, 9000)),
+                "path": path(),
+                "return_path": path(),
+            },
+            "flow": [
+                {
+                    "from": f"r{rack}h{random.randrange(hosts)}",
+                    "to": f"r{1 - rack}h{random.randrange(hosts)}",
+                    "size": f"{random.choice((1, 9001, 1_000_000))}B",
+                    "start": f"{random.randrange(duration)}us",
+                    "cc": random.choice(("cubic", "reno")),
+                }
+                for rack in random.choices((0, 1), k=random.choice((1, 4, 10)))
+            ],
+        }
+    )
+
+
 def week(random: Random, racks: int) -> dict[str, Any]:
     """A strobe with long or short days, or a week of some matchings in which not every rack takes part."""
     day, night = random.choice(((8, 1), (40, 1), (40, 20), (180, 20)))

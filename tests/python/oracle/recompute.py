@@ -189,6 +189,7 @@ def of_plane(
         if one.plane == plane and rate
     ]
     open_for = length(clipped(union([*gate, *busy]), trace.begin, trace.end))
+    open_for += unwatched(trace, pair) if trace.begin else 0
     capacity = rate * open_for // (8 * 10**9) + (before if rate else 0)
     return {
         f"{plane}_payload_bytes": payload,
@@ -196,6 +197,20 @@ def of_plane(
         f"{plane}_capacity_bytes": capacity,
         f"{plane}_utilization": payload / capacity if capacity else 0.0,
     }
+
+
+def unwatched(trace: Trace, pair: Pair) -> int:
+    """How long a dumbbell's packets may be under way from its slowest link on, the first of these if there are several: the
+    delays, and a largest packet's transmission on each link."""
+    network = trace.plan["network"]
+    if "dumbbell" not in network:
+        return 0
+    stages = network["dumbbell"]["stages" if pair[0] < pair[1] else "return_stages"]
+    rates = [int(s["rate_bps"] or NEVER) for s in stages]
+    slowest = rates.index(min(rates))
+    bits = 8 * (int(trace.plan["hosts"]["mtu"]) + 14)
+    behind = zip(stages[slowest:], rates[slowest:], strict=True)
+    return sum(int(s["delay_ns"]) - (-bits * 10**9 // rate) for s, rate in behind)
 
 
 def open_times(trace: Trace, pair: Pair, plane: str) -> list[Interval]:

@@ -107,6 +107,33 @@ fn the_warm_up_leaves_queues_and_circuits_but_no_counts() {
     assert_eq!(m.voq_sum, 7);
 }
 
+/// What waits in front of its host is counted when it comes out, so a capacity that begins meanwhile must know of it.
+#[test]
+fn what_waits_for_its_host_was_carried_before() {
+    let mut plan = plan();
+    plan.hosts.downlink_queue = Some(10);
+    let mut metrics = Metrics::new(&plan);
+    let out = |pair| Event::Passed {
+        pair,
+        bytes: 9014,
+        plane: CIRCUIT,
+    };
+    for (time, event) in [
+        (10_000, dequeue(FORTH, 0, 9014, CIRCUIT)),
+        (11_000, dequeue(FORTH, 0, 9014, CIRCUIT)),
+        (20_000, departed(FORTH, 9014, 10_000, CIRCUIT)),
+        (21_000, departed(FORTH, 9014, 10_000, CIRCUIT)),
+        (30_000, out(FORTH)),
+    ] {
+        metrics.on(Time(time), event);
+    }
+    metrics.begin(); // at 100 us, one waits
+    metrics.on(Time(110_000), out(FORTH));
+    metrics.finish(Time(200_000));
+    let service = metrics.pair(FORTH).expect("the pair").services[CIRCUIT.index()];
+    assert_eq!(service.capacity(etalon_units::Rate(1), Span::ZERO), 9014);
+}
+
 #[test]
 fn a_circuit_that_is_up_at_the_end_counts_up_to_it() {
     let mut metrics = heard(&[

@@ -22,6 +22,9 @@ pub struct Dumbbell {
     pub return_stages: Vec<Stage>,
 }
 
+/// Bytes of a frame before the IP packet.
+const ETHERNET_HEADER: u64 = 14;
+
 /// A drop-tail queue with its link, and a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,7 +62,7 @@ impl NetworkKind for Dumbbell {
     fn planes(&self, hosts: &Hosts) -> Vec<PlaneFacts> {
         let all_hosts = Rate(hosts.rate.0 * u64::from(hosts.per_rack));
         let rate = |stages: &[Stage]| slowest(stages).map_or(all_hosts, |(_, rate)| rate);
-        let way = |stages: &[Stage]| (rate(stages), behind(stages));
+        let way = |stages: &[Stage]| (rate(stages), behind(stages, hosts));
         vec![PlaneFacts {
             name: PLANES[0],
             ways: Ways::Directions([way(&self.stages), way(&self.return_stages)]),
@@ -75,9 +78,15 @@ fn slowest(stages: &[Stage]) -> Option<(usize, Rate)> {
     limited.min_by_key(|&(_, rate)| rate)
 }
 
-/// The delays from the slowest stage on.
-fn behind(stages: &[Stage]) -> Span {
+/// How long a packet may be under way from the start of its transmission on the slowest link on: the delays behind it, and a largest
+/// packet's transmission on each link.
+fn behind(stages: &[Stage], hosts: &Hosts) -> Span {
+    let bits = (u64::from(hosts.mtu) + ETHERNET_HEADER) * 8;
     let first = slowest(stages).map_or(0, |(index, _)| index);
+    let time = |stage: &Stage| {
+        let rate = stage.rate.map_or(u64::MAX, |rate| rate.0);
+        stage.delay + Span((bits * 1_000_000_000).div_ceil(rate))
+    };
     let rest = stages[first..].iter();
-    rest.fold(Span::ZERO, |sum, stage| sum + stage.delay)
+    rest.fold(Span::ZERO, |sum, stage| sum + time(stage))
 }
