@@ -24,11 +24,11 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use etalon_measure::results::Table;
-use etalon_measure::{Control, Metrics, Recorder, Results, TraceRequest};
+use etalon_measure::{Control, Metrics, Observer, Recorder, Results, TraceRequest};
 use etalon_scenario::{Program, Scenario};
 
 use boot::{Machine, Start};
-use replay::{Observer, Replay};
+use replay::Replay;
 use watch::{Ending, watch};
 
 pub use error::{Cause, LinuxError};

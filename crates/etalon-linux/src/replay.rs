@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use etalon_driver::WeekReader;
-use etalon_events::{Event, Plane, Probe, Record, Source};
+use etalon_events::{Event, Plane, Record, Source};
 use etalon_measure::results::{Outcome, Table};
-use etalon_measure::{Control, Metrics, Recorder, Results, results};
+use etalon_measure::{Control, Observer, Results, results};
 use etalon_scenario::{Scenario, Setup};
 use etalon_units::{Span, Time};
 
@@ -17,35 +17,6 @@ use crate::unknown;
 use crate::verify::Verifier;
 use crate::watch::{Farewell, Listener};
 use crate::{LinuxError, Options, ProgramResult};
-
-/// A probe that contains the run's metrics.
-pub(crate) trait Observer: Probe {
-    fn metrics(&mut self) -> &mut Metrics;
-    /// The events that it wrote down, if it does.
-    fn into_events(self) -> Option<Table>;
-}
-
-impl Observer for Metrics {
-    #[inline]
-    fn metrics(&mut self) -> &mut Metrics {
-        self
-    }
-
-    fn into_events(self) -> Option<Table> {
-        None
-    }
-}
-
-impl Observer for Recorder {
-    #[inline]
-    fn metrics(&mut self) -> &mut Metrics {
-        &mut self.metrics
-    }
-
-    fn into_events(self) -> Option<Table> {
-        Some(self.into_table())
-    }
-}
 
 /// Hears the log, and measures.
 pub(crate) struct Replay<'a, O> {

@@ -111,15 +111,10 @@ fn attend(
             Some(Farewell::Failure(why)) => return Ending::Failed(why),
             None => {}
         }
-        // Its descriptors may outlive it in processes that it left behind: both ways to see its end.
-        let ended = match (log_open, log_ready) {
-            (false, _) => Some(end(machine, console, console_open)),
-            (true, true) => None,
-            // What it wrote just before it ended is still to be read.
-            (true, false) => machine
-                .ended()
-                .filter(|_| !ready(&machine.log, Duration::ZERO))
-                .map(Some),
+        let ended = match log_open {
+            false => Some(end(machine, console, console_open)),
+            true if log_ready => None,
+            true => ended_unheard(machine).map(Some),
         };
         if let Some(status) = ended {
             while console_open && ready(&machine.console, Duration::ZERO) {
@@ -131,14 +126,26 @@ fn attend(
             return Ending::Stopped;
         }
         if heard.elapsed() > patience {
-            return Ending::Failed(format!(
-                "The kernel has written nothing for {} s of wall-clock time and was killed; it had reached {}. \
-                 A program that computes without ever waiting stops virtual time; a longer patience may help.",
-                patience.as_secs_f64(),
-                listener.reached()
-            ));
+            return Ending::Failed(silent(patience, listener));
         }
     }
+}
+
+/// How a kernel ended whose log has nothing more to read. Its descriptors may outlive it in processes that it left behind, so that
+/// they do not tell its end; and what it wrote just before is still to be read.
+fn ended_unheard(machine: &mut Machine) -> Option<ExitStatus> {
+    let status = machine.ended()?;
+    (!ready(&machine.log, Duration::ZERO)).then_some(status)
+}
+
+/// Why a kernel is given up that says nothing.
+fn silent(patience: Duration, listener: &impl Listener) -> String {
+    format!(
+        "The kernel has written nothing for {} s of wall-clock time and was killed; it had reached {}. \
+         A program that computes without ever waiting stops virtual time; a longer patience may help.",
+        patience.as_secs_f64(),
+        listener.reached()
+    )
 }
 
 /// Lets a kernel that has nothing more to say power off, and says how it ended; kills it if it does not end.

@@ -1,11 +1,10 @@
 //! The main loop: the earliest of the network's and the hosts' events, until the end.
 
 use etalon_measure::results::{self, Outcome};
-use etalon_measure::{Control, Meter, Metrics, Results};
+use etalon_measure::{Control, Meter, Metrics, Observer, Results};
 use etalon_net::{Advanced, Milestone, Net, Network, Visitor, visit};
 use etalon_scenario::{Scenario, ScenarioError};
 use etalon_schedule::ComputedWeek;
-use etalon_switch::Probe;
 
 use crate::packet::PacketId;
 use crate::world::{Tap, World};
@@ -19,18 +18,6 @@ const REPORT_EVERY: u64 = 1 << 14;
 /// [`ScenarioError`] if the plan contradicts itself or asks for what the simulator does not have.
 pub fn run(plan: &Scenario, control: &Control) -> Result<Results, ScenarioError> {
     run_tapped(plan, control, (), |metrics| metrics).map(|(results, _)| results)
-}
-
-/// A probe that contains the run's metrics.
-pub(crate) trait Observer: Probe {
-    fn metrics(&mut self) -> &mut Metrics;
-}
-
-impl Observer for Metrics {
-    #[inline]
-    fn metrics(&mut self) -> &mut Metrics {
-        self
-    }
 }
 
 /// Runs an experiment with a tap on packets and an observer made around the metrics.

@@ -2,13 +2,13 @@
 
 use etalon_measure::results::Table;
 use etalon_measure::{
-    Capture, Control, HEADERS, IpPacket, Metrics, Recorder, Results, TraceError, TraceRequest,
+    Capture, Control, HEADERS, IpPacket, Recorder, Results, TraceError, TraceRequest,
 };
 use etalon_scenario::{Flow, HostId, SERVER_PORT, Scenario, client_port};
 use etalon_switch::DropReason;
 use etalon_units::Time;
 
-use crate::engine::{Observer, run_tapped};
+use crate::engine::run_tapped;
 use crate::frame::{Frame, TOR, encode_notification};
 use crate::packet::Packet;
 use crate::world::Tap;
@@ -43,12 +43,6 @@ pub fn trace(
         capture.finish().map_err(TraceError::Io)?;
     }
     Ok((results, recorder.into_table()))
-}
-
-impl Observer for Recorder {
-    fn metrics(&mut self) -> &mut Metrics {
-        &mut self.metrics
-    }
 }
 
 /// Rack and host of both ends of a flow.

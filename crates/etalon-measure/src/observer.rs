@@ -1,0 +1,38 @@
+//! Probes that contain the run's metrics, which is what engines are run with.
+
+use etalon_events::Probe;
+
+use crate::probe::Metrics;
+use crate::recorder::Recorder;
+use crate::results::Table;
+
+/// A probe that contains the run's metrics.
+pub trait Observer: Probe {
+    /// The metrics.
+    fn metrics(&mut self) -> &mut Metrics;
+
+    /// The events that it wrote down, if it does.
+    fn into_events(self) -> Option<Table>;
+}
+
+impl Observer for Metrics {
+    #[inline]
+    fn metrics(&mut self) -> &mut Metrics {
+        self
+    }
+
+    fn into_events(self) -> Option<Table> {
+        None
+    }
+}
+
+impl Observer for Recorder {
+    #[inline]
+    fn metrics(&mut self) -> &mut Metrics {
+        &mut self.metrics
+    }
+
+    fn into_events(self) -> Option<Table> {
+        Some(self.into_table())
+    }
+}
