@@ -108,10 +108,10 @@ mod tests {
         }
         let cwnd = |path: usize| curves.means(&[1; 10])[path][0].clone();
         // Two flows have the first two paths, one of them with no window.
-        assert_eq!(cwnd(0)[1..], [2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 4.0, 4.0, 4.0]);
+        assert_eq!(cwnd(0)[1..], [2.0, 2.0, 2.0, 2.0, 2.0, 4.0, 4.0, 4.0, 4.0]);
         assert_eq!(
             cwnd(1)[1..],
-            [0.0, 0.0, 15.0, 15.0, 15.0, 15.0, 15.0, 15.0, 15.0]
+            [0.0, 15.0, 15.0, 15.0, 15.0, 15.0, 15.0, 15.0, 15.0]
         );
         assert_eq!(cwnd(2), [0.0; 10]);
     }

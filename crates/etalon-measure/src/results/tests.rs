@@ -161,12 +161,13 @@ fn columns_and_rows_are_called_by_the_networks_planes() {
     engine.data(1_100_000, 0, 250_000, PACKET);
     let results = engine.end(1_100_000);
     assert_eq!(results.meta.planes, ["packet"]);
-    // And 125 bytes that may have been in the 100 ns behind that link when measurement began.
+    // And 125 bytes that may have been in the 100 ns behind that link when measurement began, and a packet of 9014 on it (in
+    // whole nanoseconds).
     assert_eq!(
         integers(&results.pairs, "packet_capacity_bytes"),
-        [1_250_125]
+        [1_259_141]
     );
-    assert!((floats(&results.pairs, "packet_utilization")[0] - 0.9999).abs() < 1e-5);
+    assert!((floats(&results.pairs, "packet_utilization")[0] - 0.99274).abs() < 1e-5);
     let of_circuits = |table: &Table| table.iter().any(|column| column.0.contains("circuit"));
     assert!(!of_circuits(&results.pairs) && !of_circuits(&results.flows));
     assert_eq!(text(&results.days, "quantity").len(), 3);
