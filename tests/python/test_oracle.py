@@ -164,14 +164,6 @@ def test_graphs_of_the_simulator(seed: int, tmp_path: Path) -> None:
     hold_graphs(run, traced(plan, run, "sim", tmp_path))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_graphs_of_linux(seed: int, tmp_path: Path) -> None:
-    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
-    plan = graph_plan(seed)
-    run = et.run(plan, engine="linux")
-    hold_graphs(run, traced(plan, run, "linux", tmp_path))
-
-
 @pytest.mark.parametrize("seed", PLANS)
 def test_simulator(seed: int, tmp_path: Path) -> None:
     plan = random_plan(seed)
