@@ -183,7 +183,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Takes the peer's window. Returns whether the segment was the latest to tell it: "(SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and
     /// SND.WL2 =< SEG.ACK))".
-    #[inline]
+    #[inline(always)] // for every packet; its calls cost as much as its work
     fn update_window(&mut self, segment: &Segment, progress: bool) -> bool {
         let window = u32::from(segment.window) << self.snd.peer_scale;
         let newer = progress

@@ -344,8 +344,13 @@ impl<C: CongestionControl> Connection<C> {
     /// Payload of the next new segment, if there is one and the peer's window and Nagle's algorithm let it go.
     #[inline]
     pub(crate) fn next_len(&self) -> Option<u32> {
+        self.next_len_of(self.current_mss())
+    }
+
+    /// The same, if a full segment has `mss` bytes now.
+    #[inline]
+    pub(crate) fn next_len_of(&self, mss: u32) -> Option<u32> {
         let snd = &self.snd;
-        let mss = self.current_mss();
         let len = snd.pending.min(u64::from(mss)) as u32;
         let fin = self.ends_with(len);
         if (len == 0 && !fin)
@@ -414,7 +419,7 @@ impl<C: CongestionControl> Connection<C> {
         if fin {
             self.fin_sent();
         }
-        if len < self.current_mss() {
+        if len < self.snd.mss && len < self.current_mss() {
             self.snd.small_end = end;
         }
         self.snd.nxt = end;

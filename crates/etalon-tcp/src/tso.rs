@@ -118,38 +118,50 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// Segments of a chunk at most.
+    #[inline]
     fn chunk_segments(&self, mss: u32) -> u32 {
-        let path = &self.paths.active;
+        let min = self.paths.active.rtt.min();
+        // The shortest round trips bring the largest chunks, whatever the pace.
+        let bytes = if min >> RTT_LOG == 0 {
+            LARGEST
+        } else {
+            self.paced_chunk(min)
+        };
+        (bytes / mss).max(LEAST)
+    }
+
+    /// Bytes of a chunk at most, at a shortest round trip of `min` microseconds.
+    #[inline(never)]
+    fn paced_chunk(&self, min: u32) -> u32 {
         let paced = self.pacing_rate().unwrap_or(u64::MAX) / CHUNKS_A_SECOND;
-        let more = match path.rtt.min() {
+        let more = match min {
             UNKNOWN => 0,
             min => (1_u64 << 16) >> (min >> RTT_LOG).min(63),
         };
-        let bytes = paced.saturating_add(more).min(u64::from(LARGEST)) as u32;
-        (bytes / mss).max(LEAST)
+        paced.saturating_add(more).min(u64::from(LARGEST)) as u32
     }
 
     /// Payload of the next new segment, if it may go now.
     #[inline]
     pub(crate) fn next_of_chunk(&mut self) -> Option<u32> {
         if self.snd.chunks.chunk == 0 {
-            return self.begin_chunk();
+            let path = &self.paths.active;
+            let free = path.window.cwnd.saturating_sub(path.pipe.in_flight());
+            if free == 0 && self.snd.fin != Fin::Queued {
+                return None;
+            }
+            return self.begin_chunk(free);
         }
         Some(self.current_mss().min(self.snd.chunks.chunk))
     }
 
-    /// Begins a chunk. Returns the payload of its first segment.
-    fn begin_chunk(&mut self) -> Option<u32> {
-        let path = &self.paths.active;
-        let free = path.window.cwnd.saturating_sub(path.pipe.in_flight());
-        if free == 0 && self.snd.fin != Fin::Queued {
-            return None;
-        }
-        let first = self.next_len()?;
+    /// Begins a chunk where `free` segments fit into the congestion window. Returns the payload of its first segment.
+    fn begin_chunk(&mut self, free: u32) -> Option<u32> {
+        let mss = self.current_mss();
+        let first = self.next_len_of(mss)?;
         if free == 0 && !linux::last_ignores_the_window(self.ends_with(first)) {
             return None;
         }
-        let mss = self.current_mss();
         let half = self.snd.max_window / 2;
         if self.snd.pending > BUFFERS * u64::from(LARGEST) {
             self.snd.chunks.newer_size = self.buffer_size();
@@ -165,16 +177,18 @@ impl<C: CongestionControl> Connection<C> {
             self.snd.chunks.chunk = first.min(buffer);
             return Some(self.snd.chunks.chunk);
         }
-        let most = self.chunk_segments(mss);
         let one = self.snd.chunks.writing && !self.snd.chunks.all;
-        if !one && self.defers(free, most, buffer, mss) {
+        if !one && self.defers(free, buffer, mss) {
             self.snd.chunks.held_back = true;
             return None;
         }
         // Half of the window at once at most.
-        let quota = free.min((self.paths.active.window.cwnd / 2).max(1));
+        let mut quota = free.min((self.paths.active.window.cwnd / 2).max(1));
+        if quota > LEAST {
+            quota = quota.min(self.chunk_segments(mss));
+        }
         let room = self.snd.window_end().wrapping_sub(self.snd.nxt);
-        let limit = most.min(quota).saturating_mul(mss);
+        let limit = quota.saturating_mul(mss);
         let mut chunk = buffer.min(limit).min(room);
         let whole = chunk == buffer && u64::from(buffer) < self.snd.pending;
         if !whole && self.config.nagle && self.small_out() {
@@ -184,37 +198,35 @@ impl<C: CongestionControl> Connection<C> {
         Some(first)
     }
 
-    /// TSO deferral: whether a chunk of up to `most` segments off a buffer with `buffer` bytes waits, though `free` segments fit into
-    /// the congestion window.
-    fn defers(&self, free: u32, most: u32, buffer: u32, mss: u32) -> bool {
+    /// TSO deferral: whether a chunk off a buffer with `buffer` bytes waits, though `free` segments fit into the congestion window.
+    #[inline]
+    fn defers(&self, free: u32, buffer: u32, mss: u32) -> bool {
         let path = &self.paths.active;
-        let Some(front) = self.snd.board.front() else {
-            return false;
-        };
-        if path.recovery.state >= State::FastRecovery
-            || self.clock.now - path.last_sent_ns >= RECENT
-        {
-            return false;
-        }
         let by_peer = self.snd.window_end().wrapping_sub(self.snd.nxt);
         let by_congestion = free.saturating_mul(mss);
         let limit = by_peer.min(by_congestion);
-        let last = u64::from(buffer) >= self.snd.pending;
-        if limit >= most.saturating_mul(mss) || (!last && limit >= buffer) {
-            return false;
-        }
         let worth = match self.config.tso_win_divisor {
             0 => WORTH * mss + 1,
             divisor => self.snd.window.min(path.window.cwnd.saturating_mul(mss)) / divisor,
         };
-        if limit >= worth {
+        if limit >= worth
+            || path.recovery.state >= State::FastRecovery
+            || self.clock.now - path.last_sent_ns >= RECENT
+        {
             return false;
         }
+        let last = u64::from(buffer) >= self.snd.pending;
+        if (!last && limit >= buffer) || (limit > buffer && self.snd.fin != Fin::None) {
+            return false;
+        }
+        let Some(front) = self.snd.board.front() else {
+            return false;
+        };
         // The ACK that lets more go is expected soon, a round trip after the front was sent.
         let (srtt, age) = (u64::from(path.rtt.srtt()), self.clock.us - front.sent);
         if srtt == 0 || srtt.saturating_sub(age) > SOON.min(srtt / 2) {
             return false;
         }
-        limit <= buffer || self.snd.fin == Fin::None
+        limit < self.chunk_segments(mss).saturating_mul(mss)
     }
 }
