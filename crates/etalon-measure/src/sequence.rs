@@ -107,8 +107,8 @@ impl Runs {
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
     step: u64,
-    constant: Vec<i64>,
-    slope: Vec<i64>,
+    /// What constant and slope of the sum change by at each sample.
+    changes: Vec<[i64; 2]>,
 }
 
 impl Curve {
@@ -116,8 +116,7 @@ impl Curve {
     pub(crate) fn new(runs: &Runs) -> Curve {
         Curve {
             step: runs.step,
-            constant: vec![0; runs.samples() + 1],
-            slope: vec![0; runs.samples() + 1],
+            changes: vec![[0; 2]; runs.samples() + 1],
         }
     }
 
@@ -133,29 +132,34 @@ impl Curve {
     /// Adds `value` on the samples in [from, to): what changes at the instant of a sample has the new value there.
     #[inline]
     fn hold(&mut self, from: u64, to: u64, value: i64) {
+        if value == 0 {
+            return; // a queue is often empty
+        }
         let (first, last) = (from.div_ceil(self.step), to.div_ceil(self.step));
         self.add_to(first, last, value * SCALE, 0);
     }
 
     #[inline]
     fn add_to(&mut self, first: u64, last: u64, at_zero: i64, slope: i64) {
-        let last = (last as usize).min(self.constant.len() - 1);
+        let last = (last as usize).min(self.changes.len() - 1);
         let first = first as usize;
         if first >= last {
             return;
         }
-        self.constant[first] += at_zero;
-        self.constant[last] -= at_zero;
-        self.slope[first] += slope;
-        self.slope[last] -= slope;
+        if let [begin, .., end] = &mut self.changes[first..=last] {
+            begin[0] += at_zero;
+            end[0] -= at_zero;
+            begin[1] += slope;
+            end[1] -= slope;
+        }
     }
 
     /// The sums at each sample divided by the number of functions there; as long as `counts`.
     pub(crate) fn mean(&self, counts: &[usize]) -> Vec<f64> {
         let (mut constant, mut slope) = (0i64, 0i64);
         let mean = |(i, &count): (usize, &usize)| {
-            constant += self.constant[i];
-            slope += self.slope[i];
+            constant += self.changes[i][0];
+            slope += self.changes[i][1];
             let sum = i128::from(constant) + i128::from(slope) * i as i128;
             sum as f64 / (SCALE as f64 * count.max(1) as f64)
         };
@@ -194,7 +198,13 @@ impl Follower {
     ) {
         let (t0, v0) = (self.last_time, self.last_value);
         (self.last_time, self.last_value) = (now, value);
-        if runs.starts.len() > self.run {
+        let Some(&start) = runs.starts.get(self.run) else {
+            return;
+        };
+        // Nearly all that keeps its value does so within a run.
+        if step && self.base.is_some() && start <= t0 && now < start + runs.length {
+            curve.hold((t0 - start).0, (now - start).0, v0);
+        } else {
             self.draw((t0, v0), now, value, runs, curve, step, relative);
         }
     }
