@@ -110,10 +110,11 @@ impl<C> Paths<C> {
         }
     }
 
-    /// Whether one window limits all paths, and what is in flight on them fills it.
+    /// Whether one window limits all paths (a shared pipe), and what is in flight on them fills it.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.parked.is_some() && self.in_flight() >= self.active.window.cwnd
+        let shared = |parked: &Parked<C>| parked.tdtcp.is_some_and(|tdtcp| tdtcp.shared_pipe);
+        self.parked.as_deref().is_some_and(shared) && self.in_flight() >= self.active.window.cwnd
     }
 
     /// Half of the RTT of path `id` and half of the slowest path's, in microseconds, of those that are known (SIGCOMM'22, section

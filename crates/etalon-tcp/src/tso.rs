@@ -198,35 +198,48 @@ impl<C: CongestionControl> Connection<C> {
         Some(first)
     }
 
-    /// TSO deferral: whether a chunk off a buffer with `buffer` bytes waits, though `free` segments fit into the congestion window.
+    /// TSO deferral: whether a chunk off a buffer with `buffer` bytes waits, though `free` segments fit into the congestion window. It
+    /// does if what may leave now is not worth it, and an ACK that lets more leave is near.
     #[inline]
     fn defers(&self, free: u32, buffer: u32, mss: u32) -> bool {
-        let path = &self.paths.active;
-        let by_peer = self.snd.window_end().wrapping_sub(self.snd.nxt);
         let by_congestion = free.saturating_mul(mss);
-        let limit = by_peer.min(by_congestion);
-        let worth = match self.config.tso_win_divisor {
+        let may_leave = by_congestion.min(self.snd.window_end().wrapping_sub(self.snd.nxt));
+        may_leave < self.fair_share(mss)
+            && self.ack_is_near()
+            && !self.is_complete(may_leave, buffer, mss)
+    }
+
+    /// Whether nothing is gained by waiting: `may_leave` bytes are a chunk of the largest size, or all of a buffer that ends the
+    /// stream or has another behind it.
+    fn is_complete(&self, may_leave: u32, buffer: u32, mss: u32) -> bool {
+        let more_behind = u64::from(buffer) < self.snd.pending;
+        let with_fin = self.snd.fin != Fin::None && may_leave > buffer;
+        let whole_buffer = with_fin || (more_behind && may_leave >= buffer);
+        whole_buffer || may_leave >= self.chunk_segments(mss).saturating_mul(mss)
+    }
+
+    /// Bytes that are worth sending though a chunk could hold more: a share of the window in use, `tcp_tso_win_divisor`.
+    #[inline]
+    fn fair_share(&self, mss: u32) -> u32 {
+        match self.config.tso_win_divisor {
             0 => WORTH * mss + 1,
-            divisor => self.snd.window.min(path.window.cwnd.saturating_mul(mss)) / divisor,
+            divisor => {
+                let cwnd = self.paths.active.window.cwnd.saturating_mul(mss);
+                cwnd.min(self.snd.window) / divisor
+            }
+        }
+    }
+
+    /// Whether ACKs come in a steady stream, the next of them soon: a round trip after the oldest segment in flight was sent. They do
+    /// not, as far as a sender can tell, in recovery or after a pause.
+    fn ack_is_near(&self) -> bool {
+        let path = &self.paths.active;
+        let steady = path.recovery.state < State::FastRecovery
+            && self.clock.now - path.last_sent_ns < RECENT;
+        let srtt = u64::from(path.rtt.srtt());
+        let due_soon = |sent: u64| {
+            srtt > 0 && (sent + srtt).saturating_sub(self.clock.us) <= SOON.min(srtt / 2)
         };
-        if limit >= worth
-            || path.recovery.state >= State::FastRecovery
-            || self.clock.now - path.last_sent_ns >= RECENT
-        {
-            return false;
-        }
-        let last = u64::from(buffer) >= self.snd.pending;
-        if (!last && limit >= buffer) || (limit > buffer && self.snd.fin != Fin::None) {
-            return false;
-        }
-        let Some(front) = self.snd.board.front() else {
-            return false;
-        };
-        // The ACK that lets more go is expected soon, a round trip after the front was sent.
-        let (srtt, age) = (u64::from(path.rtt.srtt()), self.clock.us - front.sent);
-        if srtt == 0 || srtt.saturating_sub(age) > SOON.min(srtt / 2) {
-            return false;
-        }
-        limit < self.chunk_segments(mss).saturating_mul(mss)
+        steady && (self.snd.board.front()).is_some_and(|oldest| due_soon(oldest.sent))
     }
 }

@@ -96,8 +96,9 @@ fn weeks_are_computed_on_linux_as_on_the_simulator() {
         for class in [BIG, SMALL] {
             let [here, there] = [&linux.results, &sim].map(|run| median(&run.flows, class) as f64);
             println!("{estimator}, {class} bytes: Linux {here} ns, simulator {there} ns");
+            // The simulator holds more back than Linux does (TSO deferral, DEVIATIONS.md of etalon-tcp).
             assert!(
-                (0.8..1.25).contains(&(here / there)),
+                (0.75..1.25).contains(&(here / there)),
                 "{estimator}, {class} bytes: {here} {there}"
             );
         }

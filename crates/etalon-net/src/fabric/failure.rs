@@ -24,13 +24,13 @@ pub struct Failure {
     pub reroute: Span,
 }
 
-/// What happens.
+/// What happens; at one instant in this order, so that a failure may begin as another ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
-    /// A port's link goes down.
-    Down(u32),
     /// A port's link comes up.
     Up(u32),
+    /// A port's link goes down.
+    Down(u32),
     /// Switches choose their ways anew, by what is up.
     Reroute,
 }
@@ -55,10 +55,7 @@ impl Failures {
                 changes.push((time.saturating_add(failure.reroute), Change::Reroute));
             }
         }
-        changes.retain(|change| change.0 < Time::MAX);
-        changes.sort_unstable_by(|a, b| b.cmp(a));
-        changes.dedup();
-        Failures(changes)
+        sorted(changes)
     }
 
     /// When the next happens, [`Time::MAX`] if none does.
@@ -66,6 +63,14 @@ impl Failures {
     pub(crate) fn next(&self) -> Time {
         self.0.last().map_or(Time::MAX, |change| change.0)
     }
+}
+
+/// The changes that come, the first at the end.
+fn sorted(mut changes: Vec<(Time, Change)>) -> Failures {
+    changes.retain(|change| change.0 < Time::MAX);
+    changes.sort_unstable_by(|a, b| b.cmp(a));
+    changes.dedup();
+    Failures(changes)
 }
 
 impl<H: Copy> Fabric<H> {
@@ -103,5 +108,22 @@ impl<H: Copy> Fabric<H> {
             let len = port.len;
             self.lose(now, id, queue, len, reason, sink, probe);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    #[test]
+    fn a_link_comes_up_before_it_fails_again_at_the_same_instant() {
+        assert!(Change::Up(0) < Change::Down(0) && Change::Down(0) < Change::Reroute);
+        let changes = vec![(Time(2), Change::Down(0)), (Time(2), Change::Up(0))];
+        assert_eq!(
+            sorted(changes).0,
+            [(Time(2), Change::Down(0)), (Time(2), Change::Up(0))]
+        );
     }
 }
