@@ -67,12 +67,15 @@ def summary(rows: Sequence[Comparison]) -> list[str]:
     outside = [row.experiment.name for row in rows if not row.holds]
     utilisation = max(rows, key=lambda row: abs(row.utilization_error))
     latency = max(rows, key=lambda row: abs(row.latency_error(99)))
+    median = max(rows, key=lambda row: abs(row.latency_error(50)))
     meta = rows[0].linux.meta
     return [
         f"Linux {meta.get('kernel', '6.1')}, {len(rows)} experiments. The largest difference in utilisation is "
         f"{utilisation.utilization_error:+.1f} points ({utilisation.experiment.name}), in 99th percentile latency "
         f"{latency.latency_error(99):+.1f} % ({latency.experiment.name}).",
-        f"Outside {POINTS:g} points and {PERCENT:g} %: {'; '.join(outside) or 'none'}.",
+        f"Outside {POINTS:g} points of utilisation and {PERCENT:g} % of 99th percentile latency: "
+        f"{'; '.join(outside) or 'none'}. Medians are not bounded; the furthest is {median.latency_error(50):+.1f} % "
+        f"({median.experiment.name}).",
     ]
 
 

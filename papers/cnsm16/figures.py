@@ -1,0 +1,65 @@
+"""How the paper's figures are drawn, from runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from etalon.reproduce import Drawing, Missing, Results
+
+SIZE = "flow size (segments)"
+VARIANTS = ("tcp", "dctcp", "otcp", "odctcp")
+
+
+def _measure(results: Results) -> ModuleType:
+    return results.paper.measures
+
+
+def _over_size(prefix: str, statistic: str, label: str) -> Callable[[Results], Drawing]:
+    """A line for each variant, over the size of flows."""
+
+    def drawing(results: Results) -> Drawing:
+        of = getattr(_measure(results), statistic)
+        lines: dict[str, dict[Any, float]] = {}
+        for variant in VARIANTS:
+            series = f"{prefix}-{variant}"
+            line = lines.setdefault(results.paper.series[series].title, {})
+            for x in results.series(series):
+                try:
+                    line[x] = of(results, series, x)
+                except Missing:
+                    continue  # a flow did not end: the claims say so
+        return Drawing("lines", lines, xlabel=SIZE, ylabel=label)
+
+    return drawing
+
+
+def _layers(results: Results) -> list[Drawing]:
+    """OTCP against DCTCP, by layer."""
+    return [
+        Drawing(
+            "fct_cdf",
+            {
+                results.paper.series[f"{layer}-{v}"].title: results.run(f"{layer}-{v}", 25)
+                for v in ("otcp", "dctcp")
+            },
+            part=layer,
+            flow_class="mice",
+        )
+        for layer in ("rack", "pod", "core")
+    ]
+
+
+def _goodput(results: Results) -> Drawing:
+    runs = {results.paper.series[f"rack-{v}"].title: results.run(f"rack-{v}", 25) for v in VARIANTS}
+    return Drawing("throughput_cdf", runs, flow_class="mice")
+
+
+DRAWINGS: dict[str, Callable[[Results], Drawing | list[Drawing]]] = {
+    "5a": _over_size("rack", "mean_ms", "mean completion time (ms)"),
+    "5b": _over_size("rack", "p95_ms", "p95 completion time (ms)"),
+    "6": _layers,
+    "7": _goodput,
+    "8": _over_size("busy", "mean_ms", "mean completion time (ms)"),
+}
