@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import etalon as et
+from conftest import ROOT
+from etalon import trace
 from etalon.plan import Plan
 
 PAPER = {
@@ -113,3 +118,37 @@ def test_what_cannot_be_carried_gets_a_sentence(keys: dict[str, Any], sentence: 
     with pytest.raises(et.PlanError) as refused:
         plan(**keys)
     assert sentence in str(refused.value)
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark here")
+def test_tshark_reads_options_and_notifications(tmp_path: Path) -> None:
+    paper = Plan.load(ROOT / "examples" / "tdtcp.toml")
+    traced = paper.replace({"bulk.flows": 4, "network.hosts": 4})
+    (path,) = trace.write(traced, tmp_path, end_ns=3_000_000, timeline=False)
+
+    def tshark(*arguments: str) -> list[str]:
+        dissector = ROOT / "tools" / "wireshark" / "tdtcp.lua"
+        command = ["tshark", "-X", f"lua_script:{dissector}", "-r", str(path), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+
+    assert tshark("-Y", "_ws.malformed || _ws.expert.severity == error") == []
+    syn = "tcp.flags.syn == 1"
+    assert len(tshark("-Y", f"{syn} && tdtcp.num_tdns == 2")) == len(tshark("-Y", syn)) > 0
+    tagged = len(tshark("-Y", "tcp && !tcp.flags.syn == 1 && tdtcp.ack_tdn"))
+    assert tagged == len(tshark("-Y", "tcp && !tcp.flags.syn == 1"))
+    assert tshark("-Y", "tcp.len > 0 && tdtcp.data_tdn == 1")
+    assert tshark("-Y", "tcp.len > 0 && !tdtcp.data_tdn") == []
+    # Eight bytes less than TCP with timestamps has.
+    assert set(tshark("-Y", "tcp.len > 0", "-T", "fields", "-e", "tcp.len")) == {"8940"}
+    told = tshark(
+        *("-Y", "icmp.type == 7 && ip.dst == 10.0.0.1", "-T", "fields"),
+        *("-e", "frame.time_epoch", "-e", "tdtcp.active_tdn", "-e", "tdtcp.rack", "-e", "ip.src"),
+    )
+    rows = [line.split("\t") for line in told]
+    assert [(round(float(t) * 1e9), *rest) for t, *rest in rows] == [
+        (1_195_000, "1", "1", "169.254.0.0"),
+        (1_375_000, "0", "1", "169.254.0.0"),
+        (2_595_000, "1", "1", "169.254.0.0"),
+        (2_775_000, "0", "1", "169.254.0.0"),
+    ]
