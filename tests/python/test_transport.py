@@ -140,7 +140,7 @@ def test_tshark_reads_options_and_notifications(tmp_path: Path) -> None:
     assert tshark("-Y", "tcp.len > 0 && tdtcp.data_tdn == 1")
     assert tshark("-Y", "tcp.len > 0 && !tdtcp.data_tdn") == []
     # Eight bytes less than TCP with timestamps has.
-    assert set(tshark("-Y", "tcp.len > 0", "-T", "fields", "-e", "tcp.len")) == {"8940"}
+    assert max(map(int, tshark("-Y", "tcp.len > 0", "-T", "fields", "-e", "tcp.len"))) == 8940
     told = tshark(
         *("-Y", "icmp.type == 7 && ip.dst == 10.0.0.1", "-T", "fields"),
         *("-e", "frame.time_epoch", "-e", "tdtcp.active_tdn", "-e", "tdtcp.rack", "-e", "ip.src"),
