@@ -149,7 +149,7 @@ impl<C: CongestionControl> Connection<C> {
         out.sack.clear();
         if self.snd.sack && self.rcv.held.has_blocks() {
             self.stats.dsacks_sent += u64::from(self.rcv.held.has_dsack());
-            let most = if self.snd.timestamps { 3 } else { 4 } - usize::from(self.writes_tdns());
+            let most = self.most_sack_blocks();
             self.rcv.held.blocks(most, &mut out.sack);
         }
     }
@@ -325,12 +325,17 @@ impl<C: CongestionControl> Connection<C> {
         true
     }
 
+    /// SACK blocks that fit beside a segment's other options (RFC 2018, section 3; SIGCOMM'22, figure 5).
+    fn most_sack_blocks(&self) -> usize {
+        let beside = usize::from(self.snd.timestamps) + usize::from(self.writes_tdns());
+        4 - beside
+    }
+
     /// Payload of a full segment now: SACK blocks take theirs of it.
     #[inline]
     pub(crate) fn current_mss(&self) -> u32 {
         if self.snd.sack && self.rcv.held.has_blocks() {
-            let most = if self.snd.timestamps { 3 } else { 4 };
-            return self.snd.mss - self.rcv.held.option_len(most);
+            return self.snd.mss - self.rcv.held.option_len(self.most_sack_blocks());
         }
         self.snd.mss
     }

@@ -6,6 +6,7 @@ which boots one machine. With two numbers it prints these exchanges instead of k
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -27,17 +28,23 @@ host = {rate = "10Gbps", delay = "0us", jitter = "0us"}
 hosts = 1
 [[program]]
 host = "r0h0"
-command = ["/usr/bin/python3", "%s", "%d", "%d"]
+command = [%s]
 """
 
 
-def record(first: int, count: int) -> str:
-    """The exchanges, as text."""
-    plan = PLAN % (count * 8 + 10, HERE / "exchange.py", first, count)
+def answers(seconds: int, program: Path, *arguments: int) -> str:
+    """What a program prints that runs on a host for at most `seconds` of its clock."""
+    words = ["/usr/bin/python3", str(program), *map(str, arguments)]
+    plan = PLAN % (seconds, ", ".join(map(json.dumps, words)))
     run = et.run(et.Plan.from_toml(plan), engine="linux")
     if failed := run.failed_programs:
         raise SystemExit("\n".join(failed))
     return next(text for name, text in run.outputs.items() if name.endswith(".out")).decode()
+
+
+def record(first: int, count: int) -> str:
+    """The exchanges, as text."""
+    return answers(count * 8 + 10, HERE / "exchange.py", first, count)
 
 
 if __name__ == "__main__":
