@@ -243,7 +243,10 @@ def test_a_folder_of_something_else_is_never_touched(etalon: Command, paper: Pat
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("nosuchpaper",), 'there is no paper "nosuchpaper"; there are etalon18, nsdi20'),
+        (
+            ("nosuchpaper",),
+            'there is no paper "nosuchpaper"; there are cnsm16, etalon18, nsdi20, sigcomm22',
+        ),
         (("nsdi20", "--figure", ""), 'nsdi20 has no figure ""; it has headline'),
         (("nsdi20", "--figure", "99"), 'nsdi20 has no figure "99"; it has headline, table1, 2a'),
     ],
