@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from statistics import fmean
 
+import numpy as np
+
 from etalon.reproduce import Missing, Results, ratio
 
 SIZES = (4, 8, 16, 32, 64, 128)
@@ -35,26 +37,25 @@ def delay_gain(results: Results) -> float:
 
 
 def delay_gain_long(results: Results) -> float:
-    """Gain in median latency at 180 us, in %."""
-    return latency_gain(results, 180)
+    """Gain in median latency at 120 us, three quarters of a round trip in a day, in %."""
+    return latency_gain(results, 120)
 
 
 def latency_gain(results: Results, delay_us: int) -> float:
-    """How much lower the median latency of resizing is than that of a static VOQ of like utilisation, in %."""
+    """How much lower the median latency of resizing is than that of a static VOQ of the same utilisation, in %."""
     static = [(f"delay-{size}", delay_us) for size in SIZES]
     return _gain(results, ("delay-resize", delay_us), static)
 
 
 def _gain(results: Results, point: tuple[str, int], static: list[tuple[str, int]]) -> float:
-    """How much lower the median latency at `point` is than at the static VOQ of the nearest utilisation, in %.
+    """How much lower the median latency at `point` is than a static VOQ's at the same utilisation, in %.
 
-    As the paper compares tau 1000 us with 64 packets. Once the circuit is full, longer VOQs differ in latency only: of those
-    within a point of the nearest, the shortest counts.
+    Between two sizes it is taken in proportion to utilisation, as the authors do for figure 10.
     """
-    wanted = _utilization(results, *point)
-    off = {other: abs(_utilization(results, *other) - wanted) for other in static}
-    like = next(other for other in static if off[other] <= min(off.values()) + 1)
-    return 100 * (1 - _median(results, *point) / _median(results, *like))
+    curve = sorted((_utilization(results, *other), _median(results, *other)) for other in static)
+    utilization, latency = zip(*curve, strict=True)
+    like = np.interp(_utilization(results, *point), utilization, latency)
+    return float(100 * (1 - _median(results, *point) / like))
 
 
 def _utilization(results: Results, series: str, x: int) -> float:
@@ -67,7 +68,7 @@ def _median(results: Results, series: str, x: int) -> float:
     return results.metric(series, x, "latency_p50")
 
 
-def _big_and_small(
+def _completion(
     series: str, point: str, flow_class: str, percentile: float
 ) -> Callable[[Results], float]:
     """Completion time in ms of the flows that finished; why these, the README says."""
@@ -85,8 +86,8 @@ def _fct_gain(
     series: str, point: str, over: str, flow_class: str, percentile: float
 ) -> Callable[[Results], float]:
     """How many times as long completion takes with `over` as with `point`."""
-    long = _big_and_small(series, over, flow_class, percentile)
-    short = _big_and_small(series, point, flow_class, percentile)
+    long = _completion(series, over, flow_class, percentile)
+    short = _completion(series, point, flow_class, percentile)
     return lambda results: long(results) / short(results)
 
 
@@ -96,14 +97,19 @@ one_ring_big_p99 = _fct_gain("one-ring", "adu", "voq", "big", 99)
 one_ring_fixed = _fct_gain("one-ring", "adu", "fixed", "big", 50)
 packet_40_p50 = _fct_gain("two-rings", "packet-40", "adu-retcp", "big", 50)
 packet_40_p99 = _fct_gain("two-rings", "packet-40", "adu-retcp", "big", 99)
+packet_80_p99 = _fct_gain("two-rings", "packet-80", "adu-retcp", "big", 99)
+
+big_gain_adu_resize = _fct_gain("two-rings", "adu-resize", "voq", "big", 50)
+big_gain_adu_retcp = _fct_gain("two-rings", "adu-retcp", "voq", "big", 50)
 
 TABLE_2 = ("voq", "voq-resize", "voq-retcp", "adu", "adu-resize", "adu-retcp", "fixed",
            "packet-10", "packet-20", "packet-40", "packet-80")  # fmt: skip
 for _point in TABLE_2:
     _name = _point.replace("-", "_")
-    globals()[f"small_p50_{_name}"] = _big_and_small("two-rings", _point, "small", 50)
-    globals()[f"big_p50_{_name}"] = _fct_gain("two-rings", _point, "voq", "big", 50)
-    globals()[f"big_p99_{_name}"] = _fct_gain("two-rings", _point, "voq", "big", 99)
+    globals()[f"small_p50_{_name}"] = _completion("two-rings", _point, "small", 50)
+    globals()[f"small_p99_{_name}"] = _completion("two-rings", _point, "small", 99)
+    globals()[f"big_p50_{_name}"] = _completion("two-rings", _point, "big", 50)
+    globals()[f"big_p99_{_name}"] = _completion("two-rings", _point, "big", 99)
 
 
 def packet_10_unfinished(results: Results) -> float:
@@ -126,12 +132,6 @@ def rehdfs_max(results: Results) -> float:
     return _write(results, "hdfs", 100) / _write(results, "rehdfs", 100)
 
 
-def rehdfs_job(results: Results) -> float:
-    """Share of the job's time that reHDFS saves, in %."""
-    times = [results.metric(series, "static", "job_time") for series in ("hdfs", "rehdfs")]
-    return 100 * (1 - times[1] / times[0])
-
-
 def hdfs_resize_saves(results: Results) -> float:
     """Share of the 99th percentile that resizing saves with HDFS, in %."""
     return 100 * (1 - _write(results, "hdfs", 99, "resize") / _write(results, "hdfs", 99))
@@ -147,14 +147,29 @@ def rehdfs_saves_on_resize(results: Results) -> float:
     return 100 * (1 - _write(results, "rehdfs", 99) / _write(results, "hdfs", 99, "resize"))
 
 
+def hdfs_throughput(results: Results) -> float:
+    """Aggregate throughput with HDFS in Gb/s."""
+    return throughput(results, "hdfs", "static")
+
+
 def rehdfs_throughput(results: Results) -> float:
     """Aggregate throughput with reHDFS over that with HDFS."""
-    return _write_rate(results, "rehdfs", "static") / _write_rate(results, "hdfs", "static")
+    return throughput(results, "rehdfs", "static") / throughput(results, "hdfs", "static")
 
 
 def hdfs_resize_throughput(results: Results) -> float:
     """Aggregate throughput with resizing over that without, HDFS."""
-    return _write_rate(results, "hdfs", "resize") / _write_rate(results, "hdfs", "static")
+    return throughput(results, "hdfs", "resize") / throughput(results, "hdfs", "static")
+
+
+def rehdfs_resize_throughput(results: Results) -> float:
+    """The same with reHDFS."""
+    return throughput(results, "rehdfs", "resize") / throughput(results, "rehdfs", "static")
+
+
+def rehdfs_retcp_throughput(results: Results) -> float:
+    """Aggregate throughput with resizing and reTCP over that with neither, reHDFS."""
+    return throughput(results, "rehdfs", "retcp") / throughput(results, "rehdfs", "static")
 
 
 def _write(results: Results, series: str, percentile: float, point: str = "static") -> float:
@@ -165,10 +180,10 @@ def _write(results: Results, series: str, percentile: float, point: str = "stati
     return time / 1000
 
 
-def _write_rate(results: Results, series: str, point: str) -> float:
-    """What a file's writer gets on average, in bit/s: bytes of all files over the sum of their times, as DFSIO prints it."""
+def throughput(results: Results, series: str, point: str) -> float:
+    """As DFSIO has it, in Gb/s: the number of files times the mean rate of a file's writer."""
     writes = results.run(series, point).writes
     if not (writes["end_ns"] >= 0).all():
         raise Missing(f"{series} at {point}: not all files were written")
-    time_ns = (writes["end_ns"] - writes["start_ns"]).to_numpy().sum()
-    return float(writes["bytes_written"].to_numpy().sum() * 8e9 / time_ns)
+    time_ns = (writes["end_ns"] - writes["start_ns"]).to_numpy()
+    return float(writes["bytes_written"].to_numpy().sum() * 8 / time_ns.mean())

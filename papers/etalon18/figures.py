@@ -10,7 +10,6 @@ from etalon.results import Run
 
 PACKETS = "VOQ (packets)"
 TAU = "tau (µs)"
-DELAY = "circuit delay (µs)"
 
 
 def _utilization(series: str, xlabel: str) -> Callable[[Results], Drawing]:
@@ -53,9 +52,17 @@ def _with_retcp(percentile: int) -> Callable[[Results], list[Drawing]]:
 
 
 def _delays(results: Results) -> Drawing:
-    series = {"resizing": results.series("delay-resize"), "static 16": results.series("delay-16"),
-              "static 64": results.series("delay-64")}  # fmt: skip
-    return Drawing("latency", series, xlabel=DELAY, percentiles=(50,))
+    """As the paper: over round trips in a day, the circuit's delay taken twice for one."""
+    gains = {
+        90 / x: results.paper.measures.latency_gain(results, x)
+        for x in results.whole("delay-resize")
+    }
+    return Drawing(
+        "lines",
+        dict(sorted(gains.items())),
+        xlabel="round trips in a day of 180 µs",
+        ylabel="gain in median latency (%)",
+    )
 
 
 def _one_ring(name: str, flow_class: str) -> Callable[[Results], Drawing]:
@@ -84,12 +91,12 @@ def _write_tails(results: Results) -> Drawing:
 
 
 def _write_throughput(results: Results) -> Drawing:
-    """As DFSIO prints it: the number of files times the mean rate of a file's writer."""
-    values = {}
-    for name, run in _dfsio(results).items():
-        if (run.writes["end_ns"] >= 0).all():
-            time_ns = (run.writes["end_ns"] - run.writes["start_ns"]).to_numpy().mean()
-            values[name] = run.writes["bytes_written"].to_numpy().sum() * 8 / time_ns
+    throughput = results.paper.measures.throughput
+    values = {
+        f"{name} {x}": throughput(results, series, x)
+        for name, series in (("HDFS", "hdfs"), ("reHDFS", "rehdfs"))
+        for x in results.series(series)
+    }
     return Drawing("bars", values, ylabel="throughput (Gb/s)")
 
 
