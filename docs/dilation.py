@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import etalon as et
-from etalon import files
+from etalon import files, pages
 from etalon.cli.common import progress_bar
 from etalon.reproduce.paper import Paper, X
-from etalon.validation.page import replace_measured
 
 PAGE = Path(__file__).with_suffix(".md")
 PICTURE = PAGE.parent / "images" / "dilation.png"
@@ -76,7 +75,7 @@ def main() -> None:
     if engine == "linux":
         PICTURE.parent.mkdir(exist_ok=True)
         files.put(PICTURE, picture(measured))
-        files.put(PAGE, replace_measured(PAGE, text))
+        pages.put(PAGE, text)
 
 
 Measured = dict[tuple[str, X, str], tuple[float, float]]

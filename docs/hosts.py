@@ -1,6 +1,12 @@
-"""Prints the table of docs/hosts.md: how much results depend on what is assumed of end hosts."""
+"""Writes the table of docs/hosts.md: how much results depend on what is assumed of end hosts."""
+
+from collections.abc import Iterator
+from pathlib import Path
 
 import etalon as et
+from etalon import pages
+
+PAGE = Path(__file__).with_suffix(".md")
 
 WEEK = 4800
 DURATION = f"{1010 * WEEK}us"
@@ -34,20 +40,27 @@ def plans() -> dict[str, et.Plan]:
     }
 
 
-def main() -> None:
-    """Runs everything and prints a Markdown table."""
+def table() -> Iterator[str]:
+    """Runs everything; the lines of a Markdown table."""
     series = plans()
     todo = [plan.replace(**change) for change in VARIATIONS.values() for plan in series.values()]
     runs = iter(et.run_many(todo))
-    print("| hosts |", " | ".join(series), "|")
-    print("|---|" + "---|" * len(series))
+    yield f"| hosts | {' | '.join(series)} |"
+    yield "|---|" + "---|" * len(series)
     for name in VARIATIONS:
         cells = (next(runs) for _ in series)
         texts = [
-            f"{100 * run.circuit_utilization_nsdi20:.1f} %, {run.latency(99):.0f} µs"
+            f"{100 * (run.circuit_utilization_nsdi20 or 0):.1f} %, {run.latency(99):.0f} µs"
             for run in cells
         ]
-        print(f"| {name} |", " | ".join(texts), "|")
+        yield f"| {name} | {' | '.join(texts)} |"
+
+
+def main() -> None:
+    """Runs everything, prints the table and writes it into the page."""
+    text = "\n".join(table())
+    print(text)
+    pages.put(PAGE, text + "\n")
 
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ from syrupy.assertion import SnapshotAssertion
 
 import etalon as et
 from conftest import ROOT, need
-from etalon import kernel
-from etalon.results import Run
+from etalon import kernel, pages
 
 FILES = sorted(
     path
@@ -36,20 +35,12 @@ def named(path: Path) -> str:
     return path.relative_to(ROOT).with_suffix("").as_posix()
 
 
-def golden(run: Run) -> dict[str, str]:
-    """The digest, and the summary in as many digits as a change of the arithmetic's order leaves alone."""
-    summary = {
-        key: "none" if value is None else f"{value:.9g}" for key, value in run.summary().items()
-    }
-    return {"digest": run.meta["digest"], **summary}
-
-
 @pytest.mark.parametrize("path", SIMULATED, ids=named)
 def test_simulator(path: Path, snapshot: SnapshotAssertion) -> None:
-    assert golden(et.run(et.Plan.load(path))) == snapshot
+    assert pages.record(et.run(et.Plan.load(path))) == snapshot
 
 
 @pytest.mark.parametrize("path", ON_LINUX, ids=named)
 def test_linux(path: Path, snapshot: SnapshotAssertion) -> None:
     need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
-    assert golden(et.run(et.Plan.load(path), engine="linux")) == snapshot
+    assert pages.record(et.run(et.Plan.load(path), engine="linux")) == snapshot

@@ -23,6 +23,7 @@ ROOMS = (
     "report",
     "api",
     "trace",
+    "pages",
     "reproduce",
     "validation",
     "bench",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import etalon as et
-from etalon import controls, validation
+from etalon import controls, pages, validation
 from etalon.errors import PlanError
 from etalon.validation import Comparison, Experiment, page
 from etalon.validation.comparison import retransmissions, utilization
@@ -71,7 +71,7 @@ def test_a_dumbbell_is_judged_by_its_packet_network() -> None:
 
 def test_the_page_keeps_what_people_wrote(row: Comparison, tmp_path: Path) -> None:
     path = tmp_path / "validation.md"
-    path.write_text(f"# Title\n\nBefore.\n\n{page.BEGIN}\nold\n{page.END}\n\nBehind.\n")
+    path.write_text(f"# Title\n\nBefore.\n\n{pages.BEGIN}\nold\n{pages.END}\n\nBehind.\n")
     written = page.write([row], path)
     text = path.read_text()
     assert text.startswith("# Title\n\nBefore.\n\n") and text.endswith("\n\nBehind.\n")

@@ -44,7 +44,6 @@ def bench(
 ) -> None:
     """Measure the speed of engines and schedulers. Data packets delivered per CPU-second on one core."""
     from etalon import bench as benches
-    from etalon import files
     from etalon.bench import schedulers
 
     there = [*benches.names(), schedulers.NAME]
@@ -69,11 +68,7 @@ def bench(
             else:
                 results.append(_measure(name))
     if out is not None:
-        text = _markdown(results, weeks, benches.machine())
-        try:
-            files.put(out, text)
-        except OSError as error:
-            raise EtalonError(f"{out}: could not be written: {error.strerror}") from error
+        _write(out, _markdown(results, weeks, benches.machine()))
     if json:
         common.print_json([*results, *({"name": schedulers.NAME, **week} for week in weeks)])
         return
@@ -95,6 +90,17 @@ def _check(out: Path) -> None:
     if out.is_dir():
         raise PlanError("is a folder; the results are one Markdown file", file=str(out))
     files.check_writable(out)
+
+
+def _write(out: Path, text: str) -> None:
+    """Writes the page; the stamp of one that is there is renewed."""
+    from etalon import files, pages
+
+    try:
+        stamp = pages.comment(out.read_text(encoding="utf-8")) if out.exists() else ""
+        files.put(out, pages.stamped(f"{text}\n{stamp}\n" if stamp else text, str(out)))
+    except OSError as error:
+        raise EtalonError(f"{out}: could not be written: {error.strerror}") from error
 
 
 def _known(chosen: Sequence[str], names: Sequence[str]) -> Sequence[str]:

@@ -34,7 +34,7 @@ def validate(
     json: common.Json = False,
 ) -> None:
     """Compare simulator and Linux on a fixed set of experiments."""
-    from etalon import files, validation
+    from etalon import files, pages, validation
     from etalon.validation import page
 
     every = list(validation.all_experiments())
@@ -45,7 +45,7 @@ def validate(
     if out is not None:
         if only is not None:
             raise PlanError("--out takes the whole set; leave --only out")
-        page.check(out)
+        pages.check(out)
         files.check_writable(out)
     with common.progress_bar("validate") as progress:
         rows = validation.compare(chosen, jobs=jobs, progress=progress)

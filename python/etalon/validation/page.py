@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from etalon import files
-from etalon.errors import PlanError
+from etalon import files, pages
 from etalon.results import Run
 from etalon.validation.comparison import (
     PERCENT,
@@ -16,7 +15,6 @@ from etalon.validation.comparison import (
     utilization,
 )
 
-BEGIN, END = "<!-- measured -->", "<!-- end of what was measured -->"
 PANELS = {
     "sequence": ("bytes", 1e3, "sequence (kB/flow)"),
     "cwnd": ("cwnd_packets", 1.0, "cwnd (packets)"),
@@ -48,18 +46,13 @@ def write(rows: Sequence[Comparison], page: Path) -> list[Path]:
         f"![{PANELS[name][2]}, simulator and Linux](images/{path.name})\n"
         for name, path in drawn.items()
     ]
-    text = replace_measured(page, "\n".join([*summary(rows), "", *table(rows), "", *pictures]))
+    text = "\n".join([*summary(rows), "", *table(rows), "", *pictures])
+    pages.check(page)
     images.mkdir(parents=True, exist_ok=True)
     for name, path in drawn.items():
         files.put(path, figure(rows, name))
-    files.put(page, text)
+    pages.put(page, text, "# Simulator and Linux\n\n")
     return [page, *drawn.values()]
-
-
-def replace_measured(page: Path, text: str) -> str:
-    """The page with `text` between its two marks; a new one if there is none. A page without marks is refused."""
-    head, tail = check(page)
-    return f"{head}{BEGIN}\n\n{text}\n{END}{tail}"
 
 
 def summary(rows: Sequence[Comparison]) -> list[str]:
@@ -149,18 +142,3 @@ def figure(rows: Sequence[Comparison], name: str) -> bytes:
 def _pair(row: Comparison, of: Callable[[Run], float]) -> str:
     sim, linux = row.both(of)
     return f"{sim:.1f} / {linux:.1f}"
-
-
-def check(page: Path) -> tuple[str, str]:
-    """What stands before and behind the measured part. A page without the marks is refused."""
-    if not page.exists():
-        return "# Simulator and Linux\n\n", "\n"
-    text = page.read_text(encoding="utf-8")
-    head, begin, rest = text.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not begin or not end:
-        raise PlanError(
-            f"has no line {BEGIN} with a line {END} behind it, between which the results would go",
-            file=str(page),
-        )
-    return head, tail
