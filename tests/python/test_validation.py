@@ -11,7 +11,9 @@ import etalon as et
 from etalon import controls, pages, validation
 from etalon.errors import PlanError
 from etalon.validation import Comparison, Experiment, page
-from etalon.validation.comparison import retransmissions, utilization
+from etalon.validation.comparison import Compared, gains
+from etalon.validation.experiments import FINITE, UNDILATED
+from etalon.validation.quantities import Quantity, retransmissions, utilization
 
 NET = et.network(voq=16)
 SHORT = et.experiment(
@@ -39,13 +41,27 @@ def test_every_control_of_the_simulator_is_compared_everywhere() -> None:
     assert len(set(names)) == len(names)
 
 
+def test_hosts_without_dilation_mixed_controls_and_flows_that_end_are_compared() -> None:
+    experiments = list(validation.all_experiments())
+    undilated = [e for e in experiments if e.section is UNDILATED]
+    assert {(e.plan.tdf, e.plan.tcp.hz) for e in undilated} == {(1, 250), (1, 1000), (5, 250)}
+    assert {e.plan.bulk[0].cc for e in undilated} == {"cubic", "reno", "dctcp", "retcp"}
+    finite = [e for e in experiments if e.section is FINITE]
+    assert all(e.plan.poisson for e in finite) and len({e.plan.tdf for e in finite}) == 2
+    names = {e.name for e in experiments}
+    assert all(e.over in names for e in experiments if e.over)
+    assert any(len({bulk.cc for bulk in e.plan.bulk}) == 2 for e in experiments)
+
+
 def test_a_row_says_how_far_the_simulator_is_off(row: Comparison) -> None:
     sim, linux = row.sim, row.linux
     assert sim.circuit_utilization and linux.circuit_utilization
     assert sim.meta["digest"] != linux.meta["digest"]
+    numbers = {number.quantity.key: number for number in row.numbers}
     expected = 100 * (sim.circuit_utilization - linux.circuit_utilization)
-    assert row.utilization_error == pytest.approx(expected)
-    assert row.latency_error(99) == pytest.approx(100 * (sim.latency(99) / linux.latency(99) - 1))
+    assert numbers["utilization"].difference == pytest.approx(expected)
+    expected = 100 * (sim.latency(99) / linux.latency(99) - 1)
+    assert numbers["latency_p99"].difference == pytest.approx(expected)
     pairs = sim.pairs
     packets = int(pairs["circuit_packets"].sum() + pairs["packet_packets"].sum())
     assert retransmissions(sim) == pytest.approx(
@@ -54,12 +70,32 @@ def test_a_row_says_how_far_the_simulator_is_off(row: Comparison) -> None:
     assert row.as_dict()["utilization"]["sim"] == utilization(sim)
 
 
-def test_a_row_holds_within_the_bounds_only(
-    row: Comparison, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_number_holds_within_its_bound_only() -> None:
+    def holds(sim: float, linux: float, *, relative: bool, bound: float | None) -> bool:
+        quantity = Quantity("x", "x", "%", lambda run: 0.0, relative=relative, bound=bound)
+        return Compared(quantity, sim, linux).holds
+
+    assert holds(55, 50, relative=False, bound=5) and not holds(55.1, 50, relative=False, bound=5)
+    assert holds(45, 50, relative=True, bound=10) and not holds(44, 50, relative=True, bound=10)
+    assert holds(1, 99, relative=True, bound=None)
+    nothing = float("nan")
+    assert not holds(nothing, 50, relative=True, bound=10)
+    assert not holds(50, 0, relative=True, bound=10)
+
+
+def test_a_row_holds_if_all_its_numbers_do(row: Comparison) -> None:
     assert row.holds
-    monkeypatch.setattr("etalon.validation.comparison.POINTS", abs(row.utilization_error) / 2)
-    assert not row.holds
+    assert not Comparison(row.experiment, row.sim, et.run(SHORT.replace(network={"voq": 64}))).holds
+
+
+def test_how_much_faster_one_is_than_another_is_compared(row: Comparison) -> None:
+    other = Comparison(Experiment("slow", SHORT), row.linux, row.sim)
+    fast = Comparison(Experiment("fast", SHORT, over="slow"), row.sim, row.sim)
+    (gain,) = gains([other, fast])
+    assert row.sim.goodput and row.linux.goodput
+    assert gain.sim == pytest.approx(row.sim.goodput / row.linux.goodput)
+    assert gain.linux == 1 and gain.points == pytest.approx(100 * (gain.sim - 1))
+    assert not list(gains([fast]))
 
 
 def test_a_dumbbell_is_judged_by_its_packet_network() -> None:

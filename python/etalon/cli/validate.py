@@ -52,10 +52,13 @@ def validate(
     if json:
         common.print_json([row.as_dict() for row in rows])
     else:
-        table = common.plain_table("experiment", *(f">{column}" for column in page.COLUMN_NAMES))
-        for row in rows:
-            table.add_row(row.experiment.name, *page.cells(row))
-        common.print_table(table)
+        for section, part in page.by_section(rows):
+            columns = (f">{column}" for column in page.column_names(section))
+            table = common.plain_table("experiment", *columns)
+            for row in part:
+                table.add_row(row.experiment.name, *page.cells(row))
+            typer.echo(f"{section.title} (bounds: {page.bounds(section)})")
+            common.print_table(table)
         for sentence in page.summary(rows):
             typer.echo(sentence)
     if out is not None:

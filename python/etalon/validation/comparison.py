@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,18 +11,31 @@ from etalon.campaign.runs import run_all
 from etalon.engine import Progress
 from etalon.results import Run
 from etalon.validation.experiments import Experiment
+from etalon.validation.quantities import Quantity, goodput
 
-POINTS = 5.0
-"""Utilisation of the simulator is to be this close to Linux, in points."""
-PERCENT = 15.0
-"""And its 99th percentile latency this close, in percent."""
+RATIO_POINTS = 4.0
+"""TDTCP's goodput over CUBIC's is to be this close to what it is on Linux, in points."""
 
-UNITS = {
-    "utilization": "%",
-    "latency_p50": "us",
-    "latency_p99": "us",
-    "retransmitted": "per 1000 packets",
-}
+
+@dataclass(frozen=True)
+class Compared:
+    """One number of both engines."""
+
+    quantity: Quantity
+    sim: float
+    linux: float
+
+    @property
+    def difference(self) -> float:
+        """How far the simulator is off, in points, percent or its unit."""
+        return self.quantity.difference(self.sim, self.linux)
+
+    @property
+    def holds(self) -> bool:
+        """Whether that is within the bound that we set ourselves."""
+        if self.quantity.bound is None:
+            return True
+        return not math.isnan(self.difference) and abs(self.difference) <= self.quantity.bound
 
 
 @dataclass(frozen=True)
@@ -32,58 +46,67 @@ class Comparison:
     sim: Run
     linux: Run
 
+    @property
+    def numbers(self) -> list[Compared]:
+        """What is compared in experiments of its section."""
+        return [
+            Compared(quantity, quantity.of(self.sim), quantity.of(self.linux))
+            for quantity in self.experiment.section.quantities
+        ]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every number is within its bound."""
+        return all(number.holds for number in self.numbers)
+
     def both(self, of: Callable[[Run], float]) -> tuple[float, float]:
         """A number of the simulator and of Linux."""
         return of(self.sim), of(self.linux)
 
-    @property
-    def utilization_error(self) -> float:
-        """Utilisation of the simulator less that of Linux, in points."""
-        sim, linux = self.both(utilization)
-        return sim - linux
-
-    def latency_error(self, percentile: float) -> float:
-        """Latency of the simulator against that of Linux, in percent of the latter."""
-        sim, linux = self.both(lambda run: run.latency(percentile))
-        return 100 * (sim - linux) / linux
-
-    @property
-    def holds(self) -> bool:
-        """Whether both are within the bounds that we set ourselves."""
-        return abs(self.utilization_error) <= POINTS and abs(self.latency_error(99)) <= PERCENT
-
     def as_dict(self) -> dict[str, Any]:
         """The row of the JSON list."""
-        numbers = {
-            "utilization": self.both(utilization),
-            "latency_p50": self.both(lambda run: run.latency(50)),
-            "latency_p99": self.both(lambda run: run.latency(99)),
-            "retransmitted": self.both(retransmissions),
-        }
         return {
             "experiment": self.experiment.name,
             **{
-                name: {"sim": sim, "linux": linux, "unit": UNITS[name]}
-                for name, (sim, linux) in numbers.items()
+                number.quantity.key: {
+                    "sim": number.sim,
+                    "linux": number.linux,
+                    "unit": number.quantity.unit,
+                }
+                for number in self.numbers
             },
             "holds": self.holds,
         }
 
 
-def utilization(run: Run) -> float:
-    """Circuit utilisation in percent; of the packet network where there are no circuits.
+@dataclass(frozen=True)
+class Gain:
+    """How much faster one experiment is than another, on both engines."""
 
-    Payload over the capacity that the pair really had in the measured time (`docs/metrics.md`), and not
-    `circuit_utilization_nsdi20`, the papers' from the first packet to the last.
-    """
-    value = run.circuit_utilization if run.plan.week_ns else run.packet_utilization
-    return 100 * (value or 0.0)
+    name: str
+    sim: float
+    linux: float
+
+    @property
+    def points(self) -> float:
+        """How far the simulator is off."""
+        return 100 * (self.sim - self.linux)
+
+    @property
+    def holds(self) -> bool:
+        """Whether that is within the bound."""
+        return abs(self.points) <= RATIO_POINTS
 
 
-def retransmissions(run: Run) -> float:
-    """Segments sent again for 1000 data packets that left the network."""
-    packets = sum(run.total("pairs", f"{plane}_packets") for plane in run.planes)
-    return 1000 * run.total("flows", "retransmits") / max(packets, 1)
+def gains(rows: Sequence[Comparison]) -> Iterator[Gain]:
+    """Goodput of each experiment over that of the one which it names (`Experiment.over`), where both were run."""
+    by_name = {row.experiment.name: row for row in rows}
+    for row in rows:
+        other = by_name.get(row.experiment.over)
+        if other is not None:
+            fast, slow = row.both(goodput), other.both(goodput)
+            name = f"{row.experiment.name} over {other.experiment.name}"
+            yield Gain(name, fast[0] / slow[0], fast[1] / slow[1])
 
 
 def compare(

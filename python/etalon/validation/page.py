@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from etalon import files, pages
 from etalon.results import Run
-from etalon.validation.comparison import (
-    PERCENT,
-    POINTS,
-    Comparison,
-    retransmissions,
-    utilization,
-)
+from etalon.validation.comparison import RATIO_POINTS, Comparison, gains
+from etalon.validation.experiments import Section
 
 PANELS = {
     "sequence": ("bytes", 1e3, "sequence (kB/flow)"),
@@ -22,16 +17,6 @@ PANELS = {
 """Figures over time: column of the sequence table, scale, label."""
 ACROSS = 4
 """Panels side by side."""
-COLUMN_NAMES = (
-    "utilisation (%)",
-    "points",
-    "p50 (µs)",
-    "%",
-    "p99 (µs)",
-    "%",
-    "retransmitted (‰)",
-)
-"""Of the table, behind the experiment: simulator / Linux, and how far the simulator is off."""
 ENGINES = (("simulator", "sim"), ("Linux", "linux"))
 
 
@@ -46,7 +31,7 @@ def write(rows: Sequence[Comparison], page: Path) -> list[Path]:
         f"![{PANELS[name][2]}, simulator and Linux](images/{path.name})\n"
         for name, path in drawn.items()
     ]
-    text = "\n".join([*summary(rows), "", *table(rows), "", *pictures])
+    text = "\n".join([*summary(rows), *tables(rows), "", *pictures])
     pages.check(page)
     images.mkdir(parents=True, exist_ok=True)
     for name, path in drawn.items():
@@ -56,44 +41,67 @@ def write(rows: Sequence[Comparison], page: Path) -> list[Path]:
 
 
 def summary(rows: Sequence[Comparison]) -> list[str]:
-    """What the table says in two sentences."""
+    """What the tables say in a few sentences."""
     outside = [row.experiment.name for row in rows if not row.holds]
-    utilisation = max(rows, key=lambda row: abs(row.utilization_error))
-    latency = max(rows, key=lambda row: abs(row.latency_error(99)))
-    median = max(rows, key=lambda row: abs(row.latency_error(50)))
-    meta = rows[0].linux.meta
-    return [
-        f"Linux {meta.get('kernel', '6.1')}, {len(rows)} experiments. The largest difference in utilisation is "
-        f"{utilisation.utilization_error:+.1f} points ({utilisation.experiment.name}), in 99th percentile latency "
-        f"{latency.latency_error(99):+.1f} % ({latency.experiment.name}).",
-        f"Outside {POINTS:g} points of utilisation and {PERCENT:g} % of 99th percentile latency: "
-        f"{'; '.join(outside) or 'none'}. Medians are not bounded; the furthest is {median.latency_error(50):+.1f} % "
-        f"({median.experiment.name}).",
-    ]
-
-
-def table(rows: Sequence[Comparison]) -> list[str]:
-    """The table in Markdown."""
+    kernel = rows[0].linux.meta.get("kernel", "6.1")
     lines = [
-        f"| experiment | {' | '.join(COLUMN_NAMES)} |",
-        f"|---|{'---:|' * len(COLUMN_NAMES)}",
+        f"Linux {kernel}, {len(rows)} experiments, {len(rows) - len(outside)} within all bounds"
+        f"{'; outside: ' if outside else ''}{'; '.join(outside)}.",
     ]
-    for row in rows:
-        mark = "" if row.holds else " \\*"
-        lines.append(f"| {row.experiment.name}{mark} | {' | '.join(cells(row))} |")
+    for gain in gains(rows):
+        within = "within" if gain.holds else "outside"
+        lines.append(
+            f"Goodput of {gain.name}: {gain.sim:.2f} / {gain.linux:.2f} times, {gain.points:+.1f} points, "
+            f"{within} {RATIO_POINTS:g}."
+        )
     return lines
+
+
+def by_section(rows: Sequence[Comparison]) -> Iterator[tuple[Section, list[Comparison]]]:
+    """The rows of each table."""
+    for section in dict.fromkeys(row.experiment.section for row in rows):
+        yield section, [row for row in rows if row.experiment.section == section]
+
+
+def tables(rows: Sequence[Comparison]) -> Iterator[str]:
+    """The tables in Markdown, a heading each."""
+    for section, part in by_section(rows):
+        names = column_names(section)
+        yield from ("", f"### {section.title}", "", f"Bounds: {bounds(section)}.", "")
+        yield f"| experiment | {' | '.join(names)} |"
+        yield f"|---|{'---:|' * len(names)}"
+        for row in part:
+            mark = "" if row.holds else " \\*"
+            yield f"| {row.experiment.name}{mark} | {' | '.join(cells(row))} |"
+
+
+def bounds(section: Section) -> str:
+    """How far apart the engines may be, in words."""
+    return ", ".join(
+        f"{quantity.title.partition(' (')[0]} {quantity.bound:g} {quantity.difference_in}"
+        for quantity in section.quantities
+        if quantity.bound is not None
+    )
+
+
+def column_names(section: Section) -> list[str]:
+    """Of its table, behind the experiment."""
+    return [
+        name
+        for quantity in section.quantities
+        for name in (quantity.title, *([quantity.difference_in] if quantity.compared else []))
+    ]
 
 
 def cells(row: Comparison) -> list[str]:
     """One row's numbers: simulator / Linux, and how far the simulator is off."""
     return [
-        _pair(row, utilization),
-        f"{row.utilization_error:+.1f}",
-        _pair(row, lambda run: run.latency(50)),
-        f"{row.latency_error(50):+.1f}",
-        _pair(row, lambda run: run.latency(99)),
-        f"{row.latency_error(99):+.1f}",
-        _pair(row, retransmissions),
+        text
+        for number in row.numbers
+        for text in (
+            f"{number.sim:.1f} / {number.linux:.1f}",
+            *([f"{number.difference:+.1f}"] if number.quantity.compared else []),
+        )
     ]
 
 
@@ -104,7 +112,8 @@ def figure(rows: Sequence[Comparison], name: str) -> bytes:
     from etalon.figures import style, weeks
 
     column, scale, label = PANELS[name]
-    shown = [row for row in rows if row.sim.sequence.height and row.linux.sequence.height]
+    drawn = [row for row in rows if row.experiment.section.drawn]
+    shown = [row for row in drawn if row.sim.sequence.height and row.linux.sequence.height]
     height = -(-len(shown) // ACROSS)
     with style.context():
         drawing = Figure(figsize=(style.PAGE, 1.25 * height + 0.4), layout="constrained")
@@ -137,8 +146,3 @@ def figure(rows: Sequence[Comparison], name: str) -> bytes:
             *panels[0][0].get_legend_handles_labels(), loc="outside upper right", ncols=2
         )
         return style.png(drawing)
-
-
-def _pair(row: Comparison, of: Callable[[Run], float]) -> str:
-    sim, linux = row.both(of)
-    return f"{sim:.1f} / {linux:.1f}"
