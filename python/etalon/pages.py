@@ -186,15 +186,20 @@ def check(page: Path) -> tuple[str, str]:
     return head, tail
 
 
-def put(page: Path, measured: str, title: str = "") -> None:
+def put(page: Path, measured: str, title: str = "", by: str = "") -> tuple[str, ...]:
     """Writes what was measured between the two marks of a page, and its stamp. A page that is not there begins with `title`.
+
+    Where the page is measured `by` more commands than this one, it is not stamped: returns the others.
 
     Raises:
         PlanError: if the page has no such marks.
     """
     head, tail = check(page)
     text = f"{head or title}{BEGIN}\n\n{measured}\n{END}{tail}"
-    files.put(page, stamped(text, str(page)))
+    stamp = stamp_of(text, str(page))
+    others = tuple(command for command in stamp.again if by and command != by) if stamp else ()
+    files.put(page, text if others else stamped(text, str(page)))
+    return others
 
 
 def every() -> list[Path]:

@@ -163,3 +163,10 @@ def test_what_was_measured_goes_between_the_marks(tmp_path: Path) -> None:
     path.write_text("no marks")
     with pytest.raises(PlanError, match="between which the results would go"):
         pages.put(path, "3")
+
+
+def test_a_page_of_several_commands_is_not_stamped_by_one(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"{pages.BEGIN}\nold\n{pages.END}\n\n{PAGE}")
+    assert pages.put(page, "9 %", by="etalon run small.toml") == ("look at it",)
+    assert "9 %" in page.read_text() and 'digest = "0123456789abcdef"' in page.read_text()

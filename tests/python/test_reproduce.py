@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conftest import SMALL, Answer
-from etalon import reproduce
+from etalon import pages, reproduce
 from etalon.campaign.executors.local import Local
 from etalon.engine import build
 from etalon.errors import EtalonError, Interrupted, PlanError
@@ -227,6 +227,26 @@ def test_ctrl_c_keeps_what_is_finished(
     assert verdicts["1a/circuit_utilization/16"] == "not measured"
     assert verdicts["1a/gain"] == "not measured"
     assert reproduce.reproduce(str(paper), out="out").measured == 1
+
+
+def test_the_table_goes_into_a_page(etalon: Command, paper: Path) -> None:
+    page = Path("page.md")
+    page.write_text(f"# Mine\n\n{pages.BEGIN}\nold\n{pages.END}\n\nBehind.\n")
+    answer = etalon("reproduce", paper, "--out", "out", "--page", page)
+    assert answer.code == 0
+    text = page.read_text()
+    assert text.startswith("# Mine\n") and text.endswith("\n\nBehind.\n") and "old" not in text
+    assert Path("out/claims.md").read_text() in text
+
+
+def test_a_page_without_marks_is_refused_before_anything_runs(etalon: Command, paper: Path) -> None:
+    page = Path("page.md")
+    page.write_text("mine\n")
+    for more in ((), ("--figure", "1")):
+        answer = etalon("reproduce", paper, "--out", "out", "--page", page, *more)
+        assert answer.code == 2
+        assert ("--page takes all figures" if more else "has no line") in answer.err
+    assert page.read_text() == "mine\n" and not Path("out").exists()
 
 
 def test_a_folder_of_something_else_is_never_touched(etalon: Command, paper: Path) -> None:

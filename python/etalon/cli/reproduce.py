@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from etalon.cli import common
+from etalon.errors import PlanError
 
 
 def register(app: typer.Typer) -> None:
@@ -38,14 +40,28 @@ def reproduce(
     force: Annotated[
         bool, typer.Option("--force", help="Measure again what is already in that folder.")
     ] = False,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            "--page",
+            help="Write the table of all claims into this page, between its two marks, like papers/nsdi20/README.md.",
+            show_default=False,
+        ),
+    ] = None,
     json: common.Json = False,
 ) -> int:
     """Measure a paper's claims again. Runs its experiments, draws its figures, writes a report.
 
     Points that the folder already has from this version are not run again.
     """
+    from etalon import files, pages
     from etalon import reproduce as reproduction
 
+    if page is not None:
+        if figure:
+            raise PlanError("--page takes all figures; leave --figure out")
+        pages.check(page)
+        files.check_writable(page)
     chosen = common.prepare(engine, reproduction.plans(paper, figure, engine), patience)
     try:
         with common.progress_bar(f"reproduce {paper}") as progress:
@@ -67,4 +83,9 @@ def reproduce(
         common.print_json(result.claims())
     else:
         result.print()
+    if page is not None and not result.interrupted:
+        others = pages.put(page, result.markdown, by=f"{result.paper.command} --page {page}")
+        common.note(f"wrote {page}")
+        if others:
+            common.note(f"the rest of it comes from: {'; '.join(others)}")
     return common.INTERRUPTED if result.interrupted else common.OK

@@ -45,6 +45,7 @@ def draw(
         )
     for index, (name, level) in enumerate((levels or {}).items()):
         ax.axhline(level, color=style.BASELINE, ls=dashes[index % len(dashes)], lw=0.9, label=name)
+    ax.margins(y=0.06)
     ax.set_ylim(bottom=0)
     ax.set_xlabel(xlabel)
     ax.set_ylabel(ylabel)

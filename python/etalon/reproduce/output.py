@@ -157,13 +157,9 @@ def _sections(
     facts = [
         ("version of Etalon", _core.__version__),
         ("engine", paper.engine),
-        ("command", f"`etalon reproduce {paper.name}{_option(paper.engine)}`"),
+        ("command", f"`{paper.command}`"),
     ]
     return [*sections, report.Section("Where this comes from", [report.Table(("", ""), facts)])]
-
-
-def _option(engine: str) -> str:
-    return "" if engine == "sim" else f" --engine {engine}"
 
 
 def _heading(figure: FigureEntry) -> str:

@@ -240,6 +240,12 @@ class Paper:
                 return Point(name, x, (), f"there is no {error.value} yet")
             raise error.in_file(f"{self.folder / 'series.toml'}: {name}, {x}") from None
 
+    @property
+    def command(self) -> str:
+        """What reproduces it on this engine."""
+        engine = "" if self.engine == "sim" else f" --engine {self.engine}"
+        return f"etalon reproduce {self.name}{engine}"
+
     def published(self, figure: str, metric: str) -> tuple[dict[Any, float], str]:
         """Published values by x, and their tolerance."""
         claims = [c for c in self.claims if c.group.figure == figure and c.group.metric == metric]

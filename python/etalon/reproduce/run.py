@@ -44,6 +44,11 @@ class Reproduction:
         """The claims as rows: id, figure, quantity, published, measured, unit, tolerance, verdict."""
         return [judged.as_dict() for judged in self.judged]
 
+    @property
+    def markdown(self) -> str:
+        """The table of claims in Markdown, and what it comes to."""
+        return table.markdown(self.judged)
+
     def print(self) -> None:
         """Prints the table of claims to standard output, what it comes to, and where everything lies."""
         from rich.console import Console
