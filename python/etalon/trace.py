@@ -76,6 +76,20 @@ def write(
     files.check_writable(folder / TIMELINE)
     if not force and any((folder / name).exists() for name in names):
         raise Occupied("a trace", file=str(folder))
+    if _keep(plan, chosen, folder, names, (start_ns, end_ns), progress):
+        raise Interrupted([])
+    return [folder / name for name in names]
+
+
+def _keep(
+    plan: Plan,
+    engine: Engine,
+    folder: Path,
+    names: Sequence[str],
+    span_ns: tuple[int, int],
+    progress: Callable[[float], None] | None,
+) -> bool:
+    """Runs the plan and writes these files, all or none; whether Ctrl-C cut it short."""
     new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -83,20 +97,17 @@ def write(
             if new:
                 stack.callback(_remove_if_empty, folder)
             drafts = {name: stack.enter_context(files.draft(folder / name)) for name in names}
-            answer, stopped = _run(plan, chosen, drafts.get(PCAPNG), start_ns, end_ns, progress)
-            if timeline:
+            answer, stopped = _run(plan, engine, drafts.get(PCAPNG), *span_ns, progress)
+            if TIMELINE in drafts:
+                end_ns = min(span_ns[1], answer["meta"]["simulated_ns"])
                 with drafts[TIMELINE].open("wb") as stream:
-                    write_timeline(
-                        stream, answer["events"], end_ns=min(end_ns, answer["meta"]["simulated_ns"])
-                    )
+                    write_timeline(stream, answer["events"], end_ns=end_ns)
     except OSError as error:
         why = error.strerror or str(error)
         raise EtalonError(
             f"{folder}: the trace could not be written: {why}; nothing was kept"
         ) from error
-    if stopped:
-        raise Interrupted([])
-    return [folder / name for name in names]
+    return stopped
 
 
 def _remove_if_empty(folder: Path) -> None:

@@ -225,28 +225,7 @@ fn flows(outcome: &Outcome<'_>) -> Table {
     let measured = outcome.end.0.saturating_sub(outcome.plan.warmup.0).max(1);
     let mean_cwnd = |r: &FlowRow<'_>| r.meter.cwnd_time as f64 / measured as f64;
     let carried = |plane: usize| integers(&rows, |r| r.meter.payload[plane] as i64);
-    let mut table = named([
-        ("flow", all(|r| r.index as i64)),
-        ("src_rack", all(|r| r.plan.src_rack.into())),
-        ("src_host", all(|r| r.plan.src_host.into())),
-        ("dst_rack", all(|r| r.plan.dst_rack.into())),
-        ("dst_host", all(|r| r.plan.dst_host.into())),
-        ("src_port", all(|r| r.facts.ports.0.into())),
-        ("dst_port", all(|r| r.facts.ports.1.into())),
-        (
-            "cc",
-            Column::Text(rows.iter().map(|r| r.plan.cc.clone()).collect()),
-        ),
-        (
-            "class",
-            Column::Text(rows.iter().map(|r| r.plan.class.clone()).collect()),
-        ),
-        ("bytes", all(|r| r.plan.bytes.map_or(-1, |b| b as i64))),
-        ("start_ns", all(|r| r.plan.start.0 as i64)),
-        ("stop_ns", all(|r| r.plan.stop.map_or(-1, |t| t.0 as i64))),
-        ("end_ns", all(|r| r.meter.end.map_or(-1, |t| t.0 as i64))),
-        ("bytes_delivered", all(|r| r.counters.received as i64)),
-    ]);
+    let mut table = who(&rows);
     table.extend(by_plane(outcome.metrics.planes(), "bytes", carried));
     table.extend(named([
         ("retransmits", all(|r| r.counters.retransmits as i64)),
@@ -267,6 +246,33 @@ fn flows(outcome: &Outcome<'_>) -> Table {
         ),
     ]));
     table
+}
+
+/// Who sends what to whom, and when.
+fn who(rows: &[FlowRow<'_>]) -> Table {
+    let all = |f: fn(&FlowRow<'_>) -> i64| integers(rows, f);
+    named([
+        ("flow", all(|r| r.index as i64)),
+        ("src_rack", all(|r| r.plan.src_rack.into())),
+        ("src_host", all(|r| r.plan.src_host.into())),
+        ("dst_rack", all(|r| r.plan.dst_rack.into())),
+        ("dst_host", all(|r| r.plan.dst_host.into())),
+        ("src_port", all(|r| r.facts.ports.0.into())),
+        ("dst_port", all(|r| r.facts.ports.1.into())),
+        (
+            "cc",
+            Column::Text(rows.iter().map(|r| r.plan.cc.clone()).collect()),
+        ),
+        (
+            "class",
+            Column::Text(rows.iter().map(|r| r.plan.class.clone()).collect()),
+        ),
+        ("bytes", all(|r| r.plan.bytes.map_or(-1, |b| b as i64))),
+        ("start_ns", all(|r| r.plan.start.0 as i64)),
+        ("stop_ns", all(|r| r.plan.stop.map_or(-1, |t| t.0 as i64))),
+        ("end_ns", all(|r| r.meter.end.map_or(-1, |t| t.0 as i64))),
+        ("bytes_delivered", all(|r| r.counters.received as i64)),
+    ])
 }
 
 fn all_pairs(plan: &Scenario) -> impl Iterator<Item = Pair> {

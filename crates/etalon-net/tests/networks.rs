@@ -200,42 +200,44 @@ fn a_chain_knows_before_when_nothing_leaves_it() {
     assert_eq!(chain.shortest_passage(), Span(70));
 }
 
+/// Two racks; a circuit from rack 0 in every other day.
+fn switch() -> Switch<u32> {
+    let config = Rdcn {
+        packet: Some(PacketNetwork {
+            rate: Rate(8_000_000_000),
+            up_delay: Span(1000),
+            down_delay: Span(1000),
+            internal_queue: 3,
+            hold_queue: 5,
+        }),
+        night: Night::Own,
+        circuits: vec![CircuitNetwork {
+            rate: Rate(80_000_000_000),
+            delay: Span(1000),
+        }],
+        voq: VoqConfig {
+            packets: 16,
+            resize: None,
+            pairs: Vec::new(),
+        },
+        marking: None,
+        ece_in_advance: Some(Span::ZERO),
+        ack_bypass: None,
+        notify: None,
+    };
+    let week = |source| Configuration {
+        // To rack 1 only, or none.
+        matching: Matching::new(vec![None, source]).unwrap(),
+        day: Span(100_000),
+        night: Span::ZERO,
+        plane: Plane::CIRCUIT,
+    };
+    let schedule = Schedule::new(vec![week(Some(0)), week(None)]).unwrap();
+    Switch::new(&config, &schedule, Time::ZERO).unwrap()
+}
+
 #[test]
 fn acknowledgements_go_around_the_switch_and_are_told_of_circuits() {
-    let switch = || {
-        let config = Rdcn {
-            packet: Some(PacketNetwork {
-                rate: Rate(8_000_000_000),
-                up_delay: Span(1000),
-                down_delay: Span(1000),
-                internal_queue: 3,
-                hold_queue: 5,
-            }),
-            night: Night::Own,
-            circuits: vec![CircuitNetwork {
-                rate: Rate(80_000_000_000),
-                delay: Span(1000),
-            }],
-            voq: VoqConfig {
-                packets: 16,
-                resize: None,
-                pairs: Vec::new(),
-            },
-            marking: None,
-            ece_in_advance: Some(Span::ZERO),
-            ack_bypass: None,
-            notify: None,
-        };
-        let week = |source| Configuration {
-            // To rack 1 only, or none.
-            matching: Matching::new(vec![None, source]).unwrap(),
-            day: Span(100_000),
-            night: Span::ZERO,
-            plane: Plane::CIRCUIT,
-        };
-        let schedule = Schedule::new(vec![week(Some(0)), week(None)]).unwrap();
-        Switch::new(&config, &schedule, Time::ZERO).unwrap()
-    };
     let mut hybrid = Hybrid::new(switch(), Some(Span(300)));
     let mut out = Out::default();
     drain(&mut hybrid, &mut out, Time(0));

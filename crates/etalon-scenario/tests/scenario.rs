@@ -116,13 +116,15 @@ fn what_says_nothing_may_be_left_out() {
     assert_eq!(scenario.first_week().week().0, 1_000_000);
 }
 
+/// Changes one value, and says that the scenario is refused for this reason.
+fn refused(mut value: Value, key: &str, wrong: Value, why: &str) {
+    *value.pointer_mut(key).expect("a key") = wrong;
+    let error = Scenario::from_json(&value.to_string()).expect_err("refused");
+    assert!(error.0.contains(why), "{key}: {error}");
+}
+
 #[test]
-fn what_contradicts_itself_is_refused() {
-    let refused = |mut value: Value, key: &str, wrong: Value, why: &str| {
-        *value.pointer_mut(key).expect("a key") = wrong;
-        let error = Scenario::from_json(&value.to_string()).expect_err("refused");
-        assert!(error.0.contains(why), "{key}: {error}");
-    };
+fn hosts_and_networks_that_contradict_themselves_are_refused() {
     for (key, wrong, why) in [
         ("/tdf", json!(0), "tdf must be at least 1"),
         ("/tdf", json!(u64::MAX), "too long"),
@@ -154,6 +156,14 @@ fn what_contradicts_itself_is_refused() {
             json!([]),
             "1 to 15 kinds of circuits, not 0",
         ),
+    ] {
+        refused(rdcn(), key, wrong, why);
+    }
+}
+
+#[test]
+fn schedules_and_notifications_that_contradict_themselves_are_refused() {
+    for (key, wrong, why) in [
         (
             "/schedule/changes",
             json!([{"at_ns": 1, "configurations": [{"sources": [1, -1, 0], "day_ns": 12, "night_ns": 0}]}]),
@@ -190,6 +200,14 @@ fn what_contradicts_itself_is_refused() {
             "at most 1000000 can be lost, not 1000001",
         ),
         ("/tcp/hz", json!(0), "tcp.hz"),
+    ] {
+        refused(rdcn(), key, wrong, why);
+    }
+}
+
+#[test]
+fn flows_and_programs_that_contradict_the_network_are_refused() {
+    for (key, wrong, why) in [
         (
             "/flows/0/dst_host",
             json!(2),
@@ -228,6 +246,14 @@ fn what_contradicts_itself_is_refused() {
             json!({"rehdfs": {"rotate_ns": 0}}),
             "job 0: the mapping of racks",
         ),
+    ] {
+        refused(rdcn(), key, wrong, why);
+    }
+}
+
+#[test]
+fn measurements_of_what_is_not_there_are_refused() {
+    for (key, wrong, why) in [
         (
             "/measure/pair",
             json!([0, 3]),
@@ -261,6 +287,10 @@ fn what_contradicts_itself_is_refused() {
     ] {
         refused(rdcn(), key, wrong, why);
     }
+}
+
+#[test]
+fn a_dumbbell_that_contradicts_itself_is_refused() {
     for (key, wrong, why) in [
         ("/hosts/racks", json!(3), "a dumbbell has 2 racks, not 3"),
         (

@@ -433,61 +433,69 @@ mod tests {
         assert!(std::ptr::eq(table.slot(5), table.slot(5 + SLOTS as i32)));
     }
 
+    type Sums = BTreeMap<u64, i64>;
+
+    /// What one thread does to a slot. By connection: what it added and did not take back, and what ended in its sight.
+    fn disturb(slot: &Slot, name: &AtomicU64, thread: u64) -> (Sums, Sums) {
+        let mut random = thread + 1;
+        let mut next = |below: u64| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (random >> 33) % below
+        };
+        let whole = |writer: &Writer<'_>| {
+            let cookie = u64::from(writer.connection.src.port() / 10);
+            assert_eq!(writer.connection, connection(cookie));
+            cookie
+        };
+        let (mut added, mut ended) = (Sums::new(), Sums::new());
+        for _ in 0..100_000 {
+            let (cookie, bytes) = (1 + next(20) / 19, 2 + next(1000));
+            let (writer, past) = add(slot, cookie, bytes, name.fetch_add(1, Relaxed));
+            *added.entry(cookie).or_insert(0) += bytes as i64;
+            if let Some(past) = past {
+                *ended.entry(whole(&past)).or_insert(0) += past.total as i64;
+            }
+            let Some(writer) = writer else {
+                *ended.entry(cookie).or_insert(0) += bytes as i64;
+                continue;
+            };
+            assert_eq!(whole(&writer), cookie);
+            let back = (next(3) == 0).then(|| writer.take_back(bytes / 2));
+            if let Some(now) = back.flatten() {
+                *added.entry(cookie).or_insert(0) -= (bytes / 2) as i64;
+                if now.closed {
+                    *ended.entry(cookie).or_insert(0) -= (bytes / 2) as i64;
+                }
+            }
+            let close = next(50) == 0;
+            if let Some(closed) = close.then(|| slot.close()).flatten() {
+                *ended.entry(whole(&closed)).or_insert(0) += closed.total as i64;
+            }
+        }
+        (added, ended)
+    }
+
     /// Threads write, correct, close and take over one slot at once. Whatever the order: of each connection, what its writers
     /// had in the end is what was added and not taken back, and no writer is seen with parts of another.
     #[test]
     fn nothing_is_lost_between_threads() {
         let slot = Slot::default();
         let name = AtomicU64::new(1);
-        let sums = Mutex::new((BTreeMap::<u64, i64>::new(), BTreeMap::<u64, i64>::new()));
+        let sums = Mutex::new((Sums::new(), Sums::new()));
         std::thread::scope(|scope| {
             for thread in 0..4_u64 {
                 let (slot, name, sums) = (&slot, &name, &sums);
                 scope.spawn(move || {
-                    let mut random = thread + 1;
-                    let mut next = |below: u64| {
-                        random = random
-                            .wrapping_mul(6_364_136_223_846_793_005)
-                            .wrapping_add(1);
-                        (random >> 33) % below
-                    };
-                    let whole = |writer: &Writer<'_>| {
-                        let cookie = u64::from(writer.connection.src.port() / 10);
-                        assert_eq!(writer.connection, connection(cookie));
-                        cookie
-                    };
-                    let (mut added, mut ended) = (BTreeMap::new(), BTreeMap::new());
-                    for _ in 0..100_000 {
-                        let (cookie, bytes) = (1 + next(20) / 19, 2 + next(1000));
-                        let (writer, past) = add(slot, cookie, bytes, name.fetch_add(1, Relaxed));
-                        *added.entry(cookie).or_insert(0) += bytes as i64;
-                        if let Some(past) = past {
-                            *ended.entry(whole(&past)).or_insert(0) += past.total as i64;
-                        }
-                        let Some(writer) = writer else {
-                            *ended.entry(cookie).or_insert(0) += bytes as i64;
-                            continue;
-                        };
-                        assert_eq!(whole(&writer), cookie);
-                        let back = (next(3) == 0).then(|| writer.take_back(bytes / 2));
-                        if let Some(now) = back.flatten() {
-                            *added.entry(cookie).or_insert(0) -= (bytes / 2) as i64;
-                            if now.closed {
-                                *ended.entry(cookie).or_insert(0) -= (bytes / 2) as i64;
-                            }
-                        }
-                        let close = next(50) == 0;
-                        if let Some(closed) = close.then(|| slot.close()).flatten() {
-                            *ended.entry(whole(&closed)).or_insert(0) += closed.total as i64;
-                        }
-                    }
+                    let (added, ended) = disturb(slot, name, thread);
                     let mut sums = sums.lock().expect("no thread failed");
-                    added
-                        .into_iter()
-                        .for_each(|(cookie, sum)| *sums.0.entry(cookie).or_insert(0) += sum);
-                    ended
-                        .into_iter()
-                        .for_each(|(cookie, sum)| *sums.1.entry(cookie).or_insert(0) += sum);
+                    for (cookie, sum) in added {
+                        *sums.0.entry(cookie).or_insert(0) += sum;
+                    }
+                    for (cookie, sum) in ended {
+                        *sums.1.entry(cookie).or_insert(0) += sum;
+                    }
                 });
             }
         });

@@ -77,35 +77,14 @@ def execute(
 
     Its output appears as it comes, that of servers with the host's name before it. Exits as the command does.
     """
-    from etalon import _core
-
     plan = _endless(common.changed_plan(plan_file, settings, seed), duration)
     programs = [_program(plan, "--host", host, command, start), *_servers(plan, servers)]
     engine = _linux(plan, patience)
 
     stop = threading.Event()
-    names = [None, *_names(programs[1:])]
-    writers = [_Writer(name, stop) for name in names]
-
-    control = _core.Control()
-    gone: list[BrokenPipeError] = []
-
-    def output(program: int, stream: int, text: bytes) -> None:
-        if gone or program >= len(writers):  # one of the plan's own
-            return
-        try:
-            writers[program].write(stream, text)
-        except (
-            BrokenPipeError
-        ) as error:  # the reader of our output, such as `head`, has what it wants
-            gone.append(error)
-            control.stop()
-
-    status = _run(engine, plan, programs, control, stop, mode="exec", output=output)
-    if gone:
-        raise gone[0]
-    for writer in writers:
-        writer.close()
+    output = _Output(programs[1:], stop)
+    status = _run(engine, plan, programs, output.control, stop, mode="exec", output=output)
+    output.close()
     if stop.is_set():
         return common.INTERRUPTED
     if status is None:
@@ -257,6 +236,38 @@ class _Writer:
             # So much fits into what is ready.
             out.buffer.write(text[at : at + select.PIPE_BUF])
             out.flush()
+
+
+class _Output:
+    """Hears what the command and the servers of `etalon exec` write, in this order, and passes it on."""
+
+    def __init__(self, servers: list[Program], stop: threading.Event) -> None:
+        from etalon import _core
+
+        self.control = _core.Control()
+        self.writers = [_Writer(name, stop) for name in (None, *_names(servers))]
+        self.gone: BrokenPipeError | None = None
+
+    def __call__(self, program: int, stream: int, text: bytes) -> None:
+        """A piece of a program's output."""
+        if self.gone or program >= len(self.writers):  # one of the plan's own
+            return
+        try:
+            self.writers[program].write(stream, text)
+        except BrokenPipeError as error:
+            self.gone = error  # the reader of our output, such as `head`, has what it wants
+            self.control.stop()
+
+    def close(self) -> None:
+        """Writes what is left.
+
+        Raises:
+            BrokenPipeError: if the reader was gone.
+        """
+        if self.gone:
+            raise self.gone
+        for writer in self.writers:
+            writer.close()
 
 
 @contextmanager

@@ -46,13 +46,7 @@ def run(
     from etalon.campaign.store import Store
 
     chosen = [common.changed_plan(path, settings, seed) for path in plans]
-    if out is not None and len(chosen) > 1:
-        folders = [out / default_folder(plan, engine).name for plan in chosen]
-    else:
-        folders = [out or default_folder(plan, engine) for plan in chosen]
-    places = {plan.digest: folder for plan, folder in zip(chosen, folders, strict=True)}
-    if len(places) < len(chosen):
-        raise PlanError("the same experiment is given twice")
+    places = _places(chosen, out, engine)
     ready = common.prepare(engine, chosen, patience, plans)
     store = Store(ready, lambda plan: places[plan.digest], replace=force)
     known = [] if force else [plan for plan in chosen if store.has(plan)]
@@ -74,13 +68,11 @@ def run(
         raise
     took = time.monotonic() - began
 
-    runs = [
-        (plan, store.load(plan) if plan in known else outcome.runs.get(plan.digest))
-        for plan in chosen
-    ]
-    kept = [
-        (run, places[plan.digest]) for plan, run in runs if run is not None and _kept(store, run)
-    ]
+    kept = []
+    for plan in chosen:
+        made = store.load(plan) if plan in known else outcome.runs.get(plan.digest)
+        if made is not None and _kept(store, made):
+            kept.append((made, places[plan.digest]))
     for result, folder in kept:
         for sentence in (*result.warnings, *result.failed_programs):
             common.note(f"warning: {sentence}")
@@ -95,6 +87,18 @@ def run(
         return common.INTERRUPTED
     failed = any(result.failed_programs for result, _ in kept)
     return common.FAILURE if failed else common.OK
+
+
+def _places(plans: Sequence[Plan], out: Path | None, engine: str) -> dict[str, Path]:
+    """Where the results of each plan go, by its digest."""
+    if out is not None and len(plans) > 1:
+        folders = [out / default_folder(plan, engine).name for plan in plans]
+    else:
+        folders = [out or default_folder(plan, engine) for plan in plans]
+    places = {plan.digest: folder for plan, folder in zip(plans, folders, strict=True)}
+    if len(places) < len(plans):
+        raise PlanError("the same experiment is given twice")
+    return places
 
 
 def _claim(store: Store, plan: Plan, *, known: bool) -> None:

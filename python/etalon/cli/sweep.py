@@ -13,8 +13,11 @@ from etalon.cli import common, report
 from etalon.errors import Interrupted, PlanError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
 
+    from etalon.campaign import sweeps
     from etalon.plan import Plan
 
 SHOWN = {
@@ -69,29 +72,16 @@ def sweep(
 
     executors.named(executor)
     plan = Plan.load(plan_file)
-    grid = common.parse_grid(settings or ())
-    if not grid and seeds in (None, 1):
-        raise PlanError("a sweep varies something: give --set KEY=V1,V2,... or --seeds N")
-    try:
-        points = sweeps.points_of(plan, grid, seeds)
-    except PlanError as error:
-        raise error.in_file(f"{plan_file} with --set") from None
+    grid, points = _points(plan_file, plan, settings or (), seeds)
     folder = out or _default_folder(plan, grid, seeds or 1, engine)
     files = [plan_file] * len(points)
     chosen = common.prepare(engine, [point.plan for point in points], patience, files)
     try:
         with common.progress_bar(f"{plan.name}, sweep") as progress:
             result = sweeps.sweep(
-                plan,
-                grid,
-                seeds=seeds,
-                jobs=jobs,
-                folder=folder,
-                engine=chosen,
-                executor=executor,
-                fresh=force,
-                progress=progress,
-            )
+                plan, grid, seeds=seeds, jobs=jobs, folder=folder, engine=chosen, executor=executor,
+                fresh=force, progress=progress,
+            )  # fmt: skip
     except Interrupted as stop:
         common.note(
             f"interrupted: {folder} keeps {len(stop.runs)} complete runs; the same command goes on from there"
@@ -105,15 +95,34 @@ def sweep(
         _show(result.table, list(grid), (seeds or 1) > 1)
         typer.echo("circuit, packet, p50 and p99: the measured pair; the rest: all pairs")
         typer.echo(f"{len(result.runs)} runs; table and results in {folder}")
-    if figures:
-        try:
-            report.write_sweep(result, folder)
-        except KeyboardInterrupt:
-            common.note(
-                f"interrupted: figures of {folder} are incomplete; `etalon report {folder}` draws them"
-            )
-            return common.INTERRUPTED
-    return 0
+    return _draw(result, folder) if figures else common.OK
+
+
+def _points(
+    plan_file: Path, plan: Plan, settings: Sequence[str], seeds: int | None
+) -> tuple[dict[str, list[Any]], list[sweeps.Point]]:
+    """The grid that the options say, and its points."""
+    from etalon.campaign import sweeps
+
+    grid = common.parse_grid(settings)
+    if not grid and seeds in (None, 1):
+        raise PlanError("a sweep varies something: give --set KEY=V1,V2,... or --seeds N")
+    try:
+        return grid, sweeps.points_of(plan, grid, seeds)
+    except PlanError as error:
+        raise error.in_file(f"{plan_file} with --set") from None
+
+
+def _draw(result: sweeps.Sweep, folder: Path) -> int:
+    """Figures and report; the exit code."""
+    try:
+        report.write_sweep(result, folder)
+    except KeyboardInterrupt:
+        common.note(
+            f"interrupted: figures of {folder} are incomplete; `etalon report {folder}` draws them"
+        )
+        return common.INTERRUPTED
+    return common.OK
 
 
 def _default_folder(plan: Plan, grid: dict[str, list[Any]], seeds: int, engine: str) -> Path:

@@ -51,38 +51,22 @@ def trace(
     json: common.Json = False,
 ) -> int:
     """Keep every packet and event of a part of a run. The plan is run again up to there."""
+    from etalon import trace as tracing
     from etalon.plan import Plan
-    from etalon.units import TIME
 
     plan = Plan.load(source / "plan.toml" if source.is_dir() else source)
-    span = common.span("--start", start), common.span("--end", end)
-    if span[0] >= span[1]:
-        raise PlanError(f'--start "{start}" must be before --end "{end}"')
-    if span[0] >= plan.duration:
-        raise PlanError(f'--start "{start}" is not before the end of the experiment')
-    if span[1] > plan.duration:
-        common.note(f'the plan ends at {TIME.format(plan.duration)}: --end "{end}" is cut to that')
-        span = span[0], plan.duration
+    span = _span(plan, start, end)
     if not pcapng and not timeline:
         raise PlanError("--no-pcapng and --no-timeline together leave nothing to write")
-    from etalon import trace as tracing
-
     name = engine or _engine_of(source)
     chosen = common.prepare(name, [plan], patience, [source])
     folder = out or _default_folder(source, plan, name)
     try:
         with common.progress_bar(f"{plan.name}, trace") as progress:
             paths = tracing.write(
-                plan,
-                folder,
-                start_ns=span[0],
-                end_ns=span[1],
-                pcapng=pcapng,
-                timeline=timeline,
-                engine=chosen,
-                force=force,
-                progress=progress,
-            )
+                plan, folder, start_ns=span[0], end_ns=span[1], pcapng=pcapng, timeline=timeline, engine=chosen,
+                force=force, progress=progress,
+            )  # fmt: skip
     except Interrupted:
         common.note(
             f"interrupted: the trace in {folder} is partial, it ends where the run was; --force writes it anew"
@@ -95,6 +79,20 @@ def trace(
         if pcapng:
             _tell(tracing.count(paths[0]))
     return 0
+
+
+def _span(plan: Plan, start: str, end: str) -> tuple[int, int]:
+    """The part of the run to keep, cut to the plan's end."""
+    from etalon.units import TIME
+
+    first, last = common.span("--start", start), common.span("--end", end)
+    if first >= last:
+        raise PlanError(f'--start "{start}" must be before --end "{end}"')
+    if first >= plan.duration:
+        raise PlanError(f'--start "{start}" is not before the end of the experiment')
+    if last > plan.duration:
+        common.note(f'the plan ends at {TIME.format(plan.duration)}: --end "{end}" is cut to that')
+    return first, min(last, plan.duration)
 
 
 def _tell(counts: dict[str, int]) -> None:

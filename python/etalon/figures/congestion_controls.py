@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from etalon.figures.types import Tolerance, WebFigure
 
 _HATCHES = (None, "//////", "......")
+_BARS = 0.8
+"""Share of a name's place that its bars take together."""
 
 
 def _order(lines: Sequence[parameter.Line], references: Sequence[parameter.Reference]) -> list[str]:
@@ -51,7 +53,7 @@ def draw(
     references = parameter.references(published, tolerance, list(series))
     order = _order(list(series.values()), references)
     place = {name: float(index) for index, name in enumerate(order)}
-    width = 0.8 / max(len(series), 1)
+    width = _BARS / max(len(series), 1)
     for index, (name, line) in enumerate(series.items()):
         offset = (index - (len(series) - 1) / 2) * width
         ax.bar(
@@ -59,32 +61,14 @@ def draw(
             hatch=_HATCHES[index % len(_HATCHES)], edgecolor="white", linewidth=0, label=name or "measured",
             error_kw={"elinewidth": 0.7, "capsize": 1.5},
         )  # fmt: skip
-    above = dict.fromkeys(order, 2.0)
-    for number, reference in enumerate(references):
-        offset = (
-            0.0 if reference.index is None else (reference.index - (len(series) - 1) / 2) * width
-        )
-        # In grey: on a bar of its own colour a marker would not be seen, and its place tells the series.
-        grey = replace(reference, index=None, name="published" if number == 0 else "_")
-        parameter.plot_reference(
-            ax, grey, x=[place[name] + offset for name in reference.x], marker="D"
-        )
-        for name, value, whisker in zip(
-            reference.x, reference.y, reference.whiskers or [4.0] * len(reference.x), strict=True
-        ):
-            above[name] = max(above[name], value + whisker + 3)
+    above = _draw_references(ax, references, place, len(series))
     measured = {name for line in series.values() for name in line.x}
     for name in order:
         if name not in measured:
             ax.annotate(
-                "not measured",
-                (place[name], above[name]),
-                rotation=90,
-                ha="center",
-                va="bottom",
-                fontsize=6,
+                "not measured", (place[name], above[name]), rotation=90, ha="center", va="bottom", fontsize=6,
                 color=style.BASELINE,
-            )
+            )  # fmt: skip
     ax.set_xlim(-0.6, len(order) - 0.4)
     style.name_bars(ax, order)
     ax.set_ylim(0, 105)
@@ -93,6 +77,26 @@ def draw(
     if references or len(series) > 1:
         style.legend(ax, columns=3, outside=True)
     return style.figure_of(ax)
+
+
+def _draw_references(
+    ax: Axes, references: Sequence[parameter.Reference], place: Mapping[str, float], series: int
+) -> dict[str, float]:
+    """Draws what is published beside the bars of `series` series; the height above which each name has room."""
+    above = dict.fromkeys(place, 2.0)
+    for number, reference in enumerate(references):
+        offset = 0.0
+        if reference.index is not None:
+            offset = (reference.index - (series - 1) / 2) * _BARS / max(series, 1)
+        # In grey: on a bar of its own colour a marker would not be seen, and its place tells the series.
+        grey = replace(reference, index=None, name="published" if number == 0 else "_")
+        parameter.plot_reference(
+            ax, grey, x=[place[name] + offset for name in reference.x], marker="D"
+        )
+        whiskers = reference.whiskers or [4.0] * len(reference.x)
+        for name, value, whisker in zip(reference.x, reference.y, whiskers, strict=True):
+            above[name] = max(above[name], value + whisker + 3)
+    return above
 
 
 def interactive(

@@ -7,7 +7,7 @@ in the night before; 'packet only' fills the packet network throughout. Both are
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +77,31 @@ def _thin(frame: pl.DataFrame, span_us: tuple[float, float] | None, points: int)
     return frame if every <= 1 else frame.gather_every(every)
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """What both forms of the figure show."""
+
+    tables: dict[str, pl.DataFrame]
+    baselines: Baselines | None
+    span_us: tuple[float, float]
+
+    @classmethod
+    def of(cls, runs: Runs, span_us: tuple[float, float] | None, points: int) -> _Shown:
+        named = by_name(runs)
+        resolved = next(iter(named.values())).plan.resolve()
+        tables = {name: _thin(run.sequence, span_us, points) for name, run in named.items()}
+        ends = (float(table["t_us"][-1]) for table in tables.values() if table.height)
+        end_us = max(ends, default=0.0)
+        lines = baselines(resolved, _flow_count(resolved), end_us)
+        return cls(tables, lines, span_us or (0.0, end_us))
+
+    def sent(self) -> Iterator[tuple[int, str, pl.DataFrame, pl.Series]]:
+        """Of each run that has rows: its place, name, table, and what was sent since the start in kB."""
+        for index, (name, table) in enumerate(self.tables.items()):
+            if table.height:
+                yield index, name, table, (table["bytes"] - table["bytes"][0]) / 1e3
+
+
 def draw(
     runs: Runs,
     ax: Axes | None = None,
@@ -92,68 +117,51 @@ def draw(
         span_us: the part shown, in microseconds after the cut. All by default.
         with_baselines: whether 'optimal' and 'packet only' are drawn.
     """
-    named = by_name(runs)
     if ax is None:
         figure = Figure(figsize=(style.COLUMN, 2.9), layout="constrained")
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
+        panels = [top, bottom]
     else:
-        figure, top, bottom = style.figure_of(ax), ax, None
+        figure, top, panels = style.figure_of(ax), ax, [ax]
 
-    first = next(iter(named.values())).plan.resolve()
-    tables = {name: _thin(run.sequence, span_us, 4000) for name, run in named.items()}
-    end_us = max(
-        (float(table["t_us"][-1]) for table in tables.values() if table.height),
-        default=0.0,
-    )
-    lines = baselines(first, _flow_count(first), end_us)
-    start_us, stop_us = span_us or (0.0, end_us)
-    highest = 0.0
-    # In a part of the graph, bytes are counted from its start: what happened before it is of no interest there.
-    if lines is not None:
-        for panel in (top, bottom):
-            for day in lines.days_us if panel is not None else ():
-                panel.axvspan(*day, color=style.DAY, alpha=style.DAY_ALPHA, linewidth=0)
-        if with_baselines:
-            for values, dash, label in (
-                (lines.optimal, (0, (4, 1.5)), "optimal"),
-                (lines.packet_only, (0, (1, 1)), "packet only"),
-            ):
-                origin, last = np.interp([start_us, stop_us], lines.t_us, values)
-                highest = max(highest, (last - origin) / 1e3)
-                top.plot(
-                    lines.t_us,
-                    (values - origin) / 1e3,
-                    color=style.BASELINE,
-                    ls=dash,
-                    lw=0.9,
-                    label=label,
-                )
-    for index, (name, table) in enumerate(tables.items()):
+    shown = _Shown.of(runs, span_us, 4000)
+    for panel in panels:
+        for day in shown.baselines.days_us if shown.baselines else ():
+            panel.axvspan(*day, color=style.DAY, alpha=style.DAY_ALPHA, linewidth=0)
+    highest = _draw_baselines(top, shown) if with_baselines else 0.0
+    for index, name, table, sent in shown.sent():
         colour = style.colour(index)
-        if table.height == 0:
-            continue
-        sent = (table["bytes"] - table["bytes"][0]) / 1e3
         highest = max(highest, float(sent[-1]))
         top.plot(table["t_us"], sent, color=colour, label=name or "measured")
-        if bottom is not None:
-            bottom.plot(
-                table["t_us"],
-                table["voq_packets"],
-                color=colour,
-                ls=(0, (1, 0.8)),
-                lw=0.8,
-            )
+        for panel in panels[1:]:
+            panel.plot(table["t_us"], table["voq_packets"], color=colour, ls=(0, (1, 0.8)), lw=0.8)
+    several = len(shown.tables) > 1
     top.set_ylabel("sequence (kB/flow)")
     top.set_ylim(0, 1.05 * highest if highest > 0 else None)
-    top.set_xlim(start_us, stop_us)
-    style.legend(top, columns=3 if len(named) > 1 else 1, outside=len(named) > 1)
-    lowest = bottom if bottom is not None else top
-    lowest.set_xlabel("time after the circuit (µs)")
-    if bottom is not None:
-        bottom.set_ylabel("VOQ (packets)")
-        bottom.set_ylim(bottom=0)
+    top.set_xlim(*shown.span_us)
+    style.legend(top, columns=3 if several else 1, outside=several)
+    panels[-1].set_xlabel("time after the circuit (µs)")
+    if ax is None:
+        panels[-1].set_ylabel("VOQ (packets)")
+        panels[-1].set_ylim(bottom=0)
         figure.align_ylabels()
     return figure
+
+
+def _draw_baselines(ax: Axes, shown: _Shown) -> float:
+    """Draws what to compare with; how high it gets in kB. In a part of the graph, bytes are counted from its start."""
+    lines, highest = shown.baselines, 0.0
+    if lines is None:
+        return highest
+    for values, dash, label in (
+        (lines.optimal, (0, (4, 1.5)), "optimal"),
+        (lines.packet_only, (0, (1, 1)), "packet only"),
+    ):
+        origin, last = np.interp(shown.span_us, lines.t_us, values)
+        highest = max(highest, (last - origin) / 1e3)
+        kilobytes = (values - origin) / 1e3
+        ax.plot(lines.t_us, kilobytes, color=style.BASELINE, ls=dash, lw=0.9, label=label)
+    return highest
 
 
 def interactive(
@@ -165,44 +173,27 @@ def interactive(
     """The same graph for a browser."""
     from etalon.figures import web
 
-    named = by_name(runs)
-    first = next(iter(named.values())).plan.resolve()
-    tables = {name: _thin(run.sequence, span_us, 1500) for name, run in named.items()}
-    end_us = max(
-        (float(table["t_us"][-1]) for table in tables.values() if table.height),
-        default=0.0,
-    )
-    lines = baselines(first, _flow_count(first), end_us)
+    shown = _Shown.of(runs, span_us, 1500)
+    lines, (start_us, stop_us) = shown.baselines, shown.span_us
     figure = web.panels(2, heights=(0.68, 0.32))
-    start_us, stop_us = span_us or (0.0, end_us)
-    if lines is not None:
-        for day in lines.days_us:
-            web.shade(figure, *day)
-        if with_baselines:
-            for values, dash, label in (
-                (lines.optimal, "dash", "optimal"),
-                (lines.packet_only, "dot", "packet only"),
-            ):
-                origin = np.interp(start_us, lines.t_us, values)
-                shown = (lines.t_us > start_us) & (lines.t_us < stop_us)
-                t_us = np.concatenate(([start_us], lines.t_us[shown], [stop_us]))
-                kilobytes = (np.interp(t_us, lines.t_us, values) - origin) / 1e3
-                web.line(figure, t_us, kilobytes, label, colour=web.GREY, dash=dash)
-    for index, (name, table) in enumerate(tables.items()):
-        if table.height == 0:
-            continue
-        sent = (table["bytes"] - table["bytes"][0]) / 1e3
+    for day in lines.days_us if lines is not None else ():
+        web.shade(figure, *day)
+    if lines is not None and with_baselines:
+        for values, dash, label in (
+            (lines.optimal, "dash", "optimal"),
+            (lines.packet_only, "dot", "packet only"),
+        ):
+            origin = np.interp(start_us, lines.t_us, values)
+            within = (lines.t_us > start_us) & (lines.t_us < stop_us)
+            t_us = np.concatenate(([start_us], lines.t_us[within], [stop_us]))
+            kilobytes = (np.interp(t_us, lines.t_us, values) - origin) / 1e3
+            web.line(figure, t_us, kilobytes, label, colour=web.GREY, dash=dash)
+    for index, name, table, sent in shown.sent():
+        group, colour = str(index), web.colour(index)
+        web.line(figure, table["t_us"], sent, name or "measured", colour=colour, group=group)
         web.line(
-            figure,
-            table["t_us"],
-            sent,
-            name or "measured",
-            colour=web.colour(index),
-            group=str(index),
-        )
-        web.line(
-            figure, table["t_us"], table["voq_packets"], f"VOQ {name}".strip(), colour=web.colour(index), dash="dot",
-            row=2, group=str(index), legend=False,
+            figure, table["t_us"], table["voq_packets"], f"VOQ {name}".strip(), colour=colour, dash="dot",
+            row=2, group=group, legend=False,
         )  # fmt: skip
     web.label(figure, y="sequence (kB/flow)", row=1)
     web.label(figure, x="time after the circuit (µs)", y="VOQ (packets)", row=2)

@@ -26,20 +26,7 @@ LONGEST_HOST_TIME = 24 * 24 * 3600 * S
 
 def problems(plan: Experiment) -> Iterator[PlanError]:
     """Everything that is wrong with a plan whose single values are right."""
-    if plan.warmup >= plan.duration:
-        yield PlanError(
-            f"{shown(TIME.format(plan.warmup))} must be shorter than the duration of {TIME.format(plan.duration)}: "
-            "nothing would be measured",
-            key="warmup",
-            value=plan.warmup,
-        )
-    if plan.duration * plan.tdf > LONGEST_HOST_TIME:
-        yield PlanError(
-            f"{TIME.format(plan.duration)} are {rounded(plan.duration * plan.tdf)} on the hosts' clocks, tdf times "
-            f"as long; at most {rounded(LONGEST_HOST_TIME)}, as TCP's timestamps in ms have 32 bits (RFC 7323)",
-            key="duration",
-            value=TIME.format(plan.duration),
-        )
+    yield from _clocks(plan)
     network = plan.network
     yield from network.problems()
     if isinstance(network, Network):
@@ -55,9 +42,43 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
             "the plan sends nothing: give at least one workload, like [[bulk]] or [[flow]] (`etalon list workloads`)",
             key="bulk",
         )
+    yield from _traffic(plan)
+    yield from _transports(plan)
+    yield from _too_many(plan)
+    if plan.tcp.max_delayed_ack < plan.tcp.min_delayed_ack:
+        yield PlanError(
+            f"{shown(TIME.format(plan.tcp.max_delayed_ack))} must be at least tcp.min_delayed_ack, which is "
+            f"{TIME.format(plan.tcp.min_delayed_ack)}",
+            key="tcp.max_delayed_ack",
+            value=plan.tcp.max_delayed_ack,
+        )
+    yield from _paths(plan)
+    yield from _measured_pair(plan)
+
+
+def _clocks(plan: Experiment) -> Iterator[PlanError]:
+    """Duration and warmup."""
+    if plan.warmup >= plan.duration:
+        yield PlanError(
+            f"{shown(TIME.format(plan.warmup))} must be shorter than the duration of {TIME.format(plan.duration)}: "
+            "nothing would be measured",
+            key="warmup",
+            value=plan.warmup,
+        )
+    if plan.duration * plan.tdf > LONGEST_HOST_TIME:
+        yield PlanError(
+            f"{TIME.format(plan.duration)} are {rounded(plan.duration * plan.tdf)} on the hosts' clocks, tdf times "
+            f"as long; at most {rounded(LONGEST_HOST_TIME)}, as TCP's timestamps in ms have 32 bits (RFC 7323)",
+            key="duration",
+            value=TIME.format(plan.duration),
+        )
+
+
+def _traffic(plan: Experiment) -> Iterator[PlanError]:
+    """Programs and workloads, one by one."""
     for index, program in enumerate(plan.program):
         key = f"program.{index}" if len(plan.program) > 1 else "program"
-        yield from program.problems(key, network.racks, network.hosts)
+        yield from program.problems(key, plan.network.racks, plan.network.hosts)
         yield from program.late(key, plan.duration)
     for key, workload in plan.named_workloads():
         yield from workload.problems(key, plan.setting(key))
@@ -76,17 +97,6 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
                 key=f"{key}.period",
                 value=TIME.format(period),
             )
-    yield from _transports(plan)
-    yield from _too_many(plan)
-    if plan.tcp.max_delayed_ack < plan.tcp.min_delayed_ack:
-        yield PlanError(
-            f"{shown(TIME.format(plan.tcp.max_delayed_ack))} must be at least tcp.min_delayed_ack, which is "
-            f"{TIME.format(plan.tcp.min_delayed_ack)}",
-            key="tcp.max_delayed_ack",
-            value=plan.tcp.max_delayed_ack,
-        )
-    yield from _paths(plan)
-    yield from _measured_pair(plan)
 
 
 def _transports(plan: Experiment) -> Iterator[PlanError]:

@@ -39,7 +39,23 @@ fn rows(table: &Table) -> Vec<String> {
 
 #[test]
 fn a_row_says_what_happened_where() {
-    let queue = QueueId::voq(BACK);
+    let (pair, queue) = (BACK, QueueId::voq(BACK));
+    let marked = Event::Marked {
+        pair,
+        queue,
+        len: 9,
+    };
+    let capacity = 50;
+    let resized = Event::Resized {
+        pair,
+        queue,
+        capacity,
+    };
+    let held = Event::Held {
+        pair,
+        queue,
+        bytes: 77,
+    };
     let events = [
         (1, Event::Week { week: 3 }),
         (2, Event::Day { day: 1 }),
@@ -48,30 +64,9 @@ fn a_row_says_what_happened_where() {
         (5, dequeue(FORTH, 4, 1500, CIRCUIT)),
         (6, departed(BACK, 66, 12_345, PACKET)),
         (7, dropped(FORTH, 16, DropReason::Shrunk)),
-        (
-            8,
-            Event::Marked {
-                pair: BACK,
-                queue,
-                len: 9,
-            },
-        ),
-        (
-            9,
-            Event::Resized {
-                pair: BACK,
-                queue,
-                capacity: 50,
-            },
-        ),
-        (
-            10,
-            Event::Held {
-                pair: BACK,
-                queue,
-                bytes: 77,
-            },
-        ),
+        (8, marked),
+        (9, resized),
+        (10, held),
         (11, circuit(FORTH, false)),
         (12, Event::Night { day: 1 }),
     ];

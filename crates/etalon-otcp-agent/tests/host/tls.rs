@@ -83,6 +83,7 @@ fn both_sides_show_certificates() {
         file("client.key"),
     );
     std::fs::write(folder.join("token"), "secret\n").unwrap();
+    let ours = ["--ca", &*ca, "--cert", &cert, "--key", &key];
 
     let stranger = lab.agent(&url, &["--ca", &other, "--cert", &cert, "--key", &key]);
     stranger.says("invalid peer certificate");
@@ -95,19 +96,7 @@ fn both_sides_show_certificates() {
     );
     drop(nobody);
 
-    let agent = lab.agent(
-        &url,
-        &[
-            "--ca",
-            &ca,
-            "--cert",
-            &cert,
-            "--key",
-            &key,
-            "--token",
-            &file("token"),
-        ],
-    );
+    let agent = lab.agent(&url, &[&ours[..], &["--token", &file("token")]].concat());
     agent.says("applied 7.1: 1 destinations; changed 1 routes and 1 BPF entries");
     assert!(controller.requests()[0].contains("\r\nAuthorization: Bearer secret\r\n"));
     // A document larger than a record and than what is read at once.

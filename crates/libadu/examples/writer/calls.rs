@@ -25,11 +25,7 @@ pub fn calls(port: u16) {
         message.msg_iovlen = parts.len();
         message
     };
-    let on_new = |expected: i64, call: &dyn Fn(c_int) -> i64| {
-        let fd = connect(port);
-        assert_eq!(call(fd), expected);
-        close(fd);
-    };
+    let on_new = |expected: i64, call: &dyn Fn(c_int) -> i64| on_new(port, expected, call);
     unsafe {
         on_new(1000, &|fd| libc::write(fd, at, 1000) as i64);
         on_new(4100, &|fd| libc::writev(fd, parts.as_ptr(), 3) as i64);
@@ -57,10 +53,25 @@ pub fn calls(port: u16) {
             let mut both = [each, each];
             i64::from(libc::sendmmsg(fd, both.as_mut_ptr(), 2, 0))
         });
+        on_new(0, &|fd| libc::write(fd, at, 0) as i64);
+    }
+    from_a_file(port, &data);
+}
+
+/// A call on a connection of its own.
+fn on_new(port: u16, expected: i64, call: &dyn Fn(c_int) -> i64) {
+    let fd = connect(port);
+    assert_eq!(call(fd), expected);
+    close(fd);
+}
+
+fn from_a_file(port: u16, data: &[u8]) {
+    let on_new = |expected: i64, call: &dyn Fn(c_int) -> i64| on_new(port, expected, call);
+    unsafe {
         let name = c"/tmp";
         let file = libc::open(name.as_ptr(), libc::O_TMPFILE | libc::O_RDWR, 0o600);
         ok("open", i64::from(file));
-        assert_eq!(libc::write(file, at, 5000), 5000);
+        assert_eq!(libc::write(file, data.as_ptr().cast(), 5000), 5000);
         on_new(5000, &|fd| {
             let mut offset = 0;
             libc::sendfile(fd, file, &raw mut offset, 1 << 30) as i64
@@ -74,7 +85,6 @@ pub fn calls(port: u16) {
             libc::sendfile(fd, file, null_mut(), 1 << 30) as i64
         });
         on_new(0, &|fd| libc::sendfile(fd, file, null_mut(), 100) as i64);
-        on_new(0, &|fd| libc::write(fd, at, 0) as i64);
     }
 }
 
