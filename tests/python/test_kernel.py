@@ -145,6 +145,14 @@ def test_other_patches_replace_those_of_a_tree(checkout: Path, archive: Path) ->
     assert not added.exists()
 
 
+def test_what_was_left_out_and_is_used_now_is_unpacked(checkout: Path, archive: Path) -> None:
+    kernel.image(given=archive)
+    edit(checkout / "kernel/unused", "*.rst", "*.dts")
+    edit(checkout / "kernel/config", "CONFIG_NET=y", "CONFIG_NET=y\nCONFIG_BPF_SYSCALL=y")
+    assert steps_of(None)[1][0] == f"unpacking {archive.name}"
+    assert (places.trees() / "hz250" / "Documentation" / "index.rst").exists()
+
+
 def test_another_source_is_built_anew(checkout: Path, archive: Path, tmp_path: Path) -> None:
     kernel.image(given=archive)
     assert steps_of(archive)[1] == ["building the Rust core", "compiling Linux 6.1.7"]

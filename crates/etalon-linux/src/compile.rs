@@ -27,6 +27,8 @@ const MOST_TDNS: usize = 4;
 const SEND_BUFFER: u64 = 4 << 20;
 /// Beside the kernel's image: what tells the estimator of demand what programs write.
 const LIBRARY: &str = "libadu.so";
+/// Network namespaces beside the hosts', for programs that make some.
+const MADE_BY_PROGRAMS: u32 = 1024;
 /// Bytes of a captured packet: the longest IPv4 and TCP headers, in whole records.
 pub(crate) const SNAP: u16 = 128;
 
@@ -207,7 +209,7 @@ fn init(plan: &Scenario, image: &Image, options: &Options) -> Result<Init, Linux
     ));
     files.push((
         text("/proc/sys/user/max_net_namespaces"),
-        text(&(hosts + 1).to_string()),
+        text(&(hosts + MADE_BY_PROGRAMS).to_string()),
     ));
     let control = !plan.programs.is_empty() && knows_demand_from_hosts(plan);
     Ok(Init {

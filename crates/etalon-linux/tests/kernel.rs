@@ -424,6 +424,37 @@ fn programs_run_on_hosts_in_virtual_time() {
     assert_eq!(four.status, Some(127));
 }
 
+/// What Open vSwitch and OTCP's agent take for granted.
+#[test]
+#[ignore = "needs a kernel"]
+fn programs_make_hosts_devices_and_cgroups() {
+    let options = Options {
+        programs: vec![bash(
+            (0, 0),
+            "set -e
+            ip netns add inner
+            ip link add outside type veth peer name inside netns inner
+            ip tuntap add tap0 mode tap
+            tc qdisc add dev outside root netem delay 200us
+            mount -t cgroup2 none /mnt
+            mkdir /mnt/inner
+            ip addr add 192.0.2.1/24 dev outside
+            ip -n inner addr add 192.0.2.2/24 dev inside
+            ip link set outside up
+            ip -n inner link set inside up
+            ping -q -c 2 -i 0.01 192.0.2.2 | tail -1",
+        )],
+        ..Options::default()
+    };
+    let run = ran(&dumbbell(&json!([])), &options);
+    let said = String::from_utf8_lossy(&run.programs[0].stdout);
+    assert!(
+        said.starts_with("rtt min/avg/max/mdev = 0.2"),
+        "{:?}",
+        run.programs[0]
+    );
+}
+
 #[test]
 #[ignore = "needs a kernel"]
 fn programs_are_not_given_the_ports_of_flows() {

@@ -88,6 +88,8 @@ class _Build:
         origin = None if given is None else given.identity
         if about is None or force or origin not in (None, about["origin"]):
             about = self.unpack(given)
+        elif about.get("unused") != source.unused():  # the tree may lack what is used now
+            about = self.unpack(given or source.again(about["source"]))
         if about["recipe"] != self.recipe.tree:
             about = self.prepare(about)
         self.status("building the Rust core")
@@ -117,6 +119,7 @@ class _Build:
             "version": source.version(self.tree, at.path),
             "source": str(at.path),
             "origin": at.identity,
+            "unused": source.unused(),
             "recipe": "",
         }
         cache.write_about(self.tree, about)

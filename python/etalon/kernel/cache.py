@@ -22,7 +22,7 @@ LIBRARY = "libadu.so"
 """Beside the image: preloaded into programs on hosts whose demand is announced."""
 About = dict[str, Any]
 """`hz`, `version` of Linux, the path of its `source` and the identity of that as `origin`; of a tree also which `recipe`
-it is patched and configured for."""
+it is patched and configured for, and the digest of what was `unused` when it was unpacked."""
 ABOUT = "etalon.json"
 """In the folder of an image or tree: what it is. A folder without it is unfinished."""
 

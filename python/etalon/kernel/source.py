@@ -99,6 +99,16 @@ def given(path: Path) -> Source:
     return Source(path.absolute())
 
 
+def again(path: str) -> Source | None:
+    """The source that a tree was made of, if it is still there."""
+    return Source(Path(path)) if Path(path).exists() else None
+
+
+def unused() -> str:
+    """Digest of the list of what is not unpacked."""
+    return hashlib.sha256((places.checkout() / UNUSED).read_bytes()).hexdigest()[:16]
+
+
 def found() -> Source | None:
     """A source that is on this machine already."""
     if INSTALLED.is_file():
