@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from etalon.cli import common
 from etalon.errors import PlanError
+
+if TYPE_CHECKING:
+    from etalon.reproduce import Reproduction
+
+
+Page = Annotated[
+    Path | None,
+    typer.Option(
+        "--page",
+        help="Write the table of all claims into this page, between its two marks, like papers/nsdi20/README.md.",
+        show_default=False,
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -40,28 +53,17 @@ def reproduce(
     force: Annotated[
         bool, typer.Option("--force", help="Measure again what is already in that folder.")
     ] = False,
-    page: Annotated[
-        Path | None,
-        typer.Option(
-            "--page",
-            help="Write the table of all claims into this page, between its two marks, like papers/nsdi20/README.md.",
-            show_default=False,
-        ),
-    ] = None,
+    page: Page = None,
     json: common.Json = False,
 ) -> int:
     """Measure a paper's claims again. Runs its experiments, draws its figures, writes a report.
 
     Points that the folder already has from this version are not run again.
     """
-    from etalon import files, pages
     from etalon import reproduce as reproduction
 
     if page is not None:
-        if figure:
-            raise PlanError("--page takes all figures; leave --figure out")
-        pages.check(page)
-        files.check_writable(page)
+        _check(page, figure)
     chosen = common.prepare(engine, reproduction.plans(paper, figure, engine), patience)
     try:
         with common.progress_bar(f"reproduce {paper}") as progress:
@@ -79,13 +81,33 @@ def reproduce(
             "interrupted: figures and report are incomplete; the same command without --force draws them"
         )
         return common.INTERRUPTED
+    _show(result, json=json)
+    if page is not None and not result.interrupted:
+        _write(result, page)
+    return common.INTERRUPTED if result.interrupted else common.OK
+
+
+def _show(result: Reproduction, *, json: bool) -> None:
     if json:
         common.print_json(result.claims())
     else:
         result.print()
-    if page is not None and not result.interrupted:
-        others = pages.put(page, result.markdown, by=f"{result.paper.command} --page {page}")
-        common.note(f"wrote {page}")
-        if others:
-            common.note(f"the rest of it comes from: {'; '.join(others)}")
-    return common.INTERRUPTED if result.interrupted else common.OK
+
+
+def _check(page: Path, figures: list[str] | None) -> None:
+    """Refuses a page that could not be written in the end."""
+    from etalon import files, pages
+
+    if figures:
+        raise PlanError("--page takes all figures; leave --figure out")
+    pages.check(page)
+    files.check_writable(page)
+
+
+def _write(result: Reproduction, page: Path) -> None:
+    from etalon import pages
+
+    others = pages.put(page, result.markdown, by=f"{result.paper.command} --page {page}")
+    common.note(f"wrote {page}")
+    if others:
+        common.note(f"the rest of it comes from: {'; '.join(others)}")
