@@ -314,14 +314,6 @@ struct etalon_init {
    */
   uint32_t mtu;
   /**
-   * Initial congestion window in segments; 0 for the kernel's own.
-   */
-  uint32_t initcwnd;
-  /**
-   * Smallest retransmission timeout in ms; 0 for the kernel's own.
-   */
-  uint32_t rto_min_ms;
-  /**
    * Number of hosts.
    */
   uint32_t hosts;
@@ -367,6 +359,10 @@ struct etalon_init_host {
    * Its address on the control network; zeros without one.
    */
   uint8_t control[4];
+  /**
+   * Number of its routes.
+   */
+  uint32_t routes;
 };
 
 /**
@@ -385,6 +381,36 @@ struct etalon_init_program {
    * Number of its arguments, itself included.
    */
   uint32_t arguments;
+};
+
+/**
+ * A route of a host, and what its TCP takes for the way to there: 0 is the kernel's own.
+ */
+struct etalon_init_route {
+  /**
+   * The network that it leads to.
+   */
+  uint8_t net[4];
+  /**
+   * Bits of that network's prefix.
+   */
+  uint32_t prefix_bits;
+  /**
+   * Initial congestion window in segments.
+   */
+  uint32_t initcwnd;
+  /**
+   * Largest congestion window in segments.
+   */
+  uint32_t max_cwnd;
+  /**
+   * Smallest retransmission timeout in ms.
+   */
+  uint32_t rto_min_ms;
+  /**
+   * Retransmission timeout in ms before the first sample of the RTT.
+   */
+  uint32_t rto_init_ms;
 };
 
 /**
@@ -596,25 +622,31 @@ static_assert(offsetof(struct etalon_record, b) == 14);
 static_assert(offsetof(struct etalon_record, c) == 16);
 static_assert(offsetof(struct etalon_record, d) == 20);
 static_assert(offsetof(struct etalon_record, e) == 24);
-static_assert(sizeof(struct etalon_init) == 40);
+static_assert(sizeof(struct etalon_init) == 32);
 static_assert(offsetof(struct etalon_init, mode) == 0);
 static_assert(offsetof(struct etalon_init, mtu) == 4);
-static_assert(offsetof(struct etalon_init, initcwnd) == 8);
-static_assert(offsetof(struct etalon_init, rto_min_ms) == 12);
-static_assert(offsetof(struct etalon_init, hosts) == 16);
-static_assert(offsetof(struct etalon_init, programs) == 20);
-static_assert(offsetof(struct etalon_init, sysctls) == 24);
-static_assert(offsetof(struct etalon_init, files) == 28);
-static_assert(offsetof(struct etalon_init, variables) == 32);
-static_assert(offsetof(struct etalon_init, folder) == 36);
-static_assert(sizeof(struct etalon_init_host) == 12);
+static_assert(offsetof(struct etalon_init, hosts) == 8);
+static_assert(offsetof(struct etalon_init, programs) == 12);
+static_assert(offsetof(struct etalon_init, sysctls) == 16);
+static_assert(offsetof(struct etalon_init, files) == 20);
+static_assert(offsetof(struct etalon_init, variables) == 24);
+static_assert(offsetof(struct etalon_init, folder) == 28);
+static_assert(sizeof(struct etalon_init_host) == 16);
 static_assert(offsetof(struct etalon_init_host, rack) == 0);
 static_assert(offsetof(struct etalon_init_host, number) == 2);
 static_assert(offsetof(struct etalon_init_host, address) == 4);
 static_assert(offsetof(struct etalon_init_host, control) == 8);
+static_assert(offsetof(struct etalon_init_host, routes) == 12);
 static_assert(sizeof(struct etalon_init_program) == 16);
 static_assert(offsetof(struct etalon_init_program, start) == 0);
 static_assert(offsetof(struct etalon_init_program, host) == 8);
 static_assert(offsetof(struct etalon_init_program, arguments) == 12);
+static_assert(sizeof(struct etalon_init_route) == 24);
+static_assert(offsetof(struct etalon_init_route, net) == 0);
+static_assert(offsetof(struct etalon_init_route, prefix_bits) == 4);
+static_assert(offsetof(struct etalon_init_route, initcwnd) == 8);
+static_assert(offsetof(struct etalon_init_route, max_cwnd) == 12);
+static_assert(offsetof(struct etalon_init_route, rto_min_ms) == 16);
+static_assert(offsetof(struct etalon_init_route, rto_init_ms) == 20);
 
 #endif

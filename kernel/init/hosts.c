@@ -23,6 +23,8 @@
 #define PREFIX_BITS	8
 /* The control network: 172.16.0.0 to 172.31.255.255. */
 #define CONTROL_PREFIX_BITS	12
+/* The initial retransmission timeout: patch 0050. */
+#define RTAX_RTO_INIT	18
 
 /* Messages to the kernel, sent at once; the last one asks for an answer. */
 struct request {
@@ -93,29 +95,34 @@ static void metric(struct request *request, uint16_t type, uint32_t value)
 }
 
 static void route_add(struct request *request, int index,
-		      struct in_addr address, const struct plan *plan)
+		      struct in_addr address, const struct etalon_init_route *route)
 {
-	struct in_addr net = { address.s_addr & htonl(~0u << (32 - PREFIX_BITS)) };
-	uint32_t device = index;
+	uint32_t device = index, locked = 0;
 	struct rtattr *metrics;
 	struct rtmsg *body = message(request, RTM_NEWROUTE,
 				     NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK,
 				     sizeof(*body));
 
 	body->rtm_family = AF_INET;
-	body->rtm_dst_len = PREFIX_BITS;
+	body->rtm_dst_len = route->prefix_bits;
 	body->rtm_table = RT_TABLE_MAIN;
 	body->rtm_protocol = RTPROT_BOOT;
 	body->rtm_scope = RT_SCOPE_LINK;
 	body->rtm_type = RTN_UNICAST;
-	attribute(request, RTA_DST, &net, sizeof(net));
+	attribute(request, RTA_DST, route->net, sizeof(route->net));
 	attribute(request, RTA_OIF, &device, sizeof(device));
 	attribute(request, RTA_PREFSRC, &address, sizeof(address));
 	metrics = attribute(request, RTA_METRICS, NULL, 0);
-	metric(request, RTAX_INITCWND, plan->initcwnd);
-	metric(request, RTAX_RTO_MIN, plan->rto_min_ms);
-	/* TCP looks at it only if it is locked. */
-	metric(request, RTAX_LOCK, plan->rto_min_ms ? 1 << RTAX_RTO_MIN : 0);
+	metric(request, RTAX_INITCWND, route->initcwnd);
+	metric(request, RTAX_CWND, route->max_cwnd);
+	metric(request, RTAX_RTO_MIN, route->rto_min_ms);
+	metric(request, RTAX_RTO_INIT, route->rto_init_ms);
+	/* TCP looks at these only if they are locked. */
+	if (route->max_cwnd)
+		locked |= 1 << RTAX_CWND;
+	if (route->rto_min_ms)
+		locked |= 1 << RTAX_RTO_MIN;
+	metric(request, RTAX_LOCK, locked);
 	metrics->rta_len = request->bytes + request->length - (char *)metrics;
 }
 
@@ -152,12 +159,17 @@ static void network_up(const struct plan *plan, const struct host *host)
 	if (!lo || !eth0)
 		fail("host %s has no network device", host->name);
 	link_up(&request, lo, 0);
-	/* The route comes with its metrics, thus not by itself. */
+	/* Routes come with their metrics, thus not by themselves. */
 	address_add(&request, eth0, host->address, PREFIX_BITS,
 		    IFA_F_NOPREFIXROUTE);
 	link_up(&request, eth0, plan->mtu);
-	route_add(&request, eth0, host->address, plan);
+	request.last->nlmsg_flags |= NLM_F_ACK;
 	error = talk(&request);
+	for (size_t i = 0; i < host->route_count && !error; i++) {
+		request = (struct request){ 0 };
+		route_add(&request, eth0, host->address, &host->routes[i]);
+		error = talk(&request);
+	}
 	if (error)
 		fail("the network of host %s (%s) cannot be set up: %s",
 		     host->name, inet_ntoa(host->address), strerror(error));

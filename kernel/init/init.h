@@ -16,6 +16,8 @@ struct host {
 	struct in_addr address;
 	struct in_addr control;	/* on the control network; 0 without one */
 	int netns;
+	const struct etalon_init_route *routes;
+	size_t route_count;
 };
 
 /* One program: where and when it runs, and what became of it. */
@@ -36,8 +38,6 @@ struct setting {
 struct plan {
 	enum etalon_mode mode;
 	unsigned int mtu;
-	uint32_t initcwnd;	/* 0: the kernel's own, as the next */
-	uint32_t rto_min_ms;
 	char *cwd;
 	char **environment;	/* of programs: NAME=VALUE */
 	size_t environment_count;

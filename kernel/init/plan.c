@@ -79,7 +79,8 @@ static char **list(struct texts *texts, size_t count)
 	return all;
 }
 
-static void read_hosts(struct plan *plan, const struct etalon_init_host *given)
+static void read_hosts(struct plan *plan, const struct etalon_init_host *given,
+		       const struct etalon_init_route *routes)
 {
 	plan->hosts = memory(plan->host_count, sizeof(*plan->hosts));
 	for (size_t i = 0; i < plan->host_count; i++) {
@@ -92,6 +93,9 @@ static void read_hosts(struct plan *plan, const struct etalon_init_host *given)
 		memcpy(&host->address, given[i].address, sizeof(host->address));
 		memcpy(&host->control, given[i].control, sizeof(host->control));
 		host->netns = -1;
+		host->routes = routes;
+		host->route_count = given[i].routes;
+		routes += given[i].routes;
 	}
 }
 
@@ -110,11 +114,22 @@ static void read_programs(struct plan *plan,
 	}
 }
 
-/* The plan keeps pointers into the texts, which live as long as init. */
+/* Of all hosts. */
+static size_t route_count(const struct etalon_init_host *hosts, size_t count)
+{
+	size_t routes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		routes += hosts[i].routes;
+	return routes;
+}
+
+/* The plan keeps pointers into the routes and texts, which live as long as init. */
 void plan_read(struct plan *plan, int device)
 {
 	const struct etalon_init_program *programs;
 	const struct etalon_init_host *hosts;
+	const struct etalon_init_route *routes;
 	const struct etalon_init *head;
 	struct texts texts;
 	size_t length;
@@ -125,17 +140,18 @@ void plan_read(struct plan *plan, int device)
 		fail("the setup ends too early for init");
 	programs = (const void *)(head + 1);
 	hosts = (const void *)(programs + head->programs);
-	texts.next = (char *)(hosts + head->hosts);
+	routes = (const void *)(hosts + head->hosts);
 	texts.end = bytes + length;
+	if ((const char *)routes > texts.end)
+		fail("the setup ends too early for init");
+	texts.next = (char *)(routes + route_count(hosts, head->hosts));
 	if (texts.next > texts.end)
 		fail("the setup ends too early for init");
 
 	plan->mode = head->mode;
 	plan->mtu = head->mtu;
-	plan->initcwnd = head->initcwnd;
-	plan->rto_min_ms = head->rto_min_ms;
 	plan->host_count = head->hosts;
-	read_hosts(plan, hosts);
+	read_hosts(plan, hosts, routes);
 	plan->sysctl_count = head->sysctls;
 	plan->sysctls = settings(&texts, head->sysctls);
 	plan->global_count = head->files;

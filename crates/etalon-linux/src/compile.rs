@@ -12,13 +12,9 @@ use etalon_scenario::{
 use etalon_schedule::Controller;
 use etalon_units::{Span, Time};
 
-use crate::parameters;
 use crate::{Image, LinuxError, Mode, Options};
+use crate::{parameters, routes};
 
-/// Linux's initial congestion window in segments (RFC 6928).
-const INITIAL_CWND: u32 = 10;
-/// Linux's smallest retransmission timeout.
-const MIN_RTO: Span = Span::from_millis(200);
 /// Bounds of Linux's delayed acknowledgements, for which it has no setting.
 const DELAYED_ACK: [Span; 2] = [Span::from_millis(40), Span::from_millis(200)];
 /// TDNs for which the kernel's TDTCP has room in its segments' control blocks.
@@ -99,24 +95,7 @@ fn check(plan: &Scenario, image: &Image) -> Result<(), LinuxError> {
                 .to_owned(),
         );
     }
-    if tcp.by_distance.is_some() {
-        return refuse(
-            "The Linux engine sets TCP for all hosts alike: leave out tcp.path and tcp.otcp, or run the plan in the simulator."
-                .to_owned(),
-        );
-    }
-    if tcp.initial_rto.is_some() || tcp.max_cwnd.is_some() {
-        return refuse(
-            "Linux 6.1 has no setting for tcp.initial_rto and none for tcp.max_cwnd: leave them out, or run the plan in the simulator."
-                .to_owned(),
-        );
-    }
-    if tcp.min_rto == Span::ZERO || !tcp.min_rto.0.is_multiple_of(1_000_000) {
-        return refuse(format!(
-            "Linux counts tcp.min_rto in milliseconds: {} is none or no whole number of them.",
-            tcp.min_rto
-        ));
-    }
+    routes::check(tcp).map_err(LinuxError::plan)?;
     if plan.flows.len() > MOST_PORTS {
         return refuse(format!(
             "The plan has {} flows; on Linux there are ports for at most {MOST_PORTS}.",
@@ -196,6 +175,8 @@ fn init(plan: &Scenario, image: &Image, options: &Options) -> Result<Init, Linux
         let each = i32::try_from(each.0.saturating_mul(plan.tdf)).unwrap_or(i32::MAX);
         sysctls.push((text("net.ipv4.tcp_tdtcp_push_ns"), text(&each.to_string())));
     }
+    let retries = routes::handshake_retries(&plan.tcp);
+    sysctls.extend(retries.map(|(key, retries)| (text(key), text(&retries.to_string()))));
     let parameters = module_parameters(&plan.flows)?.into_iter();
     let mut files: Vec<_> = parameters
         .map(|(path, value)| (text(&path), text(&value.to_string())))
@@ -214,9 +195,9 @@ fn init(plan: &Scenario, image: &Image, options: &Options) -> Result<Init, Linux
     let control = !plan.programs.is_empty() && knows_demand_from_hosts(plan);
     Ok(Init {
         mode: options.mode,
-        initcwnd: Some(plan.tcp.initial_cwnd).filter(|&initcwnd| initcwnd != INITIAL_CWND),
-        rto_min_ms: Some((plan.tcp.min_rto.0 / 1_000_000) as u32)
-            .filter(|_| plan.tcp.min_rto != MIN_RTO),
+        routes: (0..plan.hosts.racks)
+            .map(|rack| routes::of_rack(plan, rack))
+            .collect(),
         sysctls,
         files,
         variables: match control {

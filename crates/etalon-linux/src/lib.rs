@@ -14,6 +14,7 @@ mod log;
 mod parameters;
 mod programs;
 mod replay;
+mod routes;
 mod stream;
 mod unknown;
 mod verify;

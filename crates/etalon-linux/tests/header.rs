@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use cbindgen::{Builder, Config, EnumConfig, ExportConfig, Language, RenameRule, Style};
 use etalon_driver::CPacket;
 use etalon_events::{Counter, Event, Record};
-use etalon_scenario::{CFlow, CInfo, InitHead, InitHost, InitProgram, Layout, address};
+use etalon_scenario::{CFlow, CInfo, InitHead, InitHost, InitProgram, InitRoute, Layout, address};
 
 /// What is declared: types, constants and functions.
 const SOURCES: [&str; 7] = [
@@ -23,7 +23,7 @@ const SOURCES: [&str; 7] = [
 ];
 
 /// Names in Rust and in C.
-const NAMES: [(&str, &str); 29] = [
+const NAMES: [(&str, &str); 30] = [
     ("Core", "etalon_core"),
     ("CInfo", "etalon_info"),
     ("CFlow", "etalon_flow"),
@@ -33,6 +33,7 @@ const NAMES: [(&str, &str); 29] = [
     ("InitHead", "etalon_init"),
     ("InitHost", "etalon_init_host"),
     ("InitProgram", "etalon_init_program"),
+    ("InitRoute", "etalon_init_route"),
     ("Mode", "etalon_mode"),
     ("SERVER_PORT", "ETALON_SERVER_PORT"),
     ("FIRST_CLIENT_PORT", "ETALON_CLIENT_PORT"),
@@ -160,6 +161,7 @@ fn header() -> String {
     assert_layout::<InitHead>(say, "etalon_init");
     assert_layout::<InitHost>(say, "etalon_init_host");
     assert_layout::<InitProgram>(say, "etalon_init_program");
+    assert_layout::<InitRoute>(say, "etalon_init_route");
     text.push_str("\n#endif\n");
     text
 }

@@ -3,6 +3,8 @@
 
 #[path = "kernel/computed_weeks.rs"]
 mod computed_weeks;
+#[path = "kernel/trees.rs"]
+mod trees;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! What the first process of the Linux engine's kernel reads from its device: numbers as C has them, then texts.
 //!
-//! An [`InitHead`], an [`InitProgram`] for each program, an [`InitHost`] for each host, and texts that end with a zero byte:
-//! key and value of each sysctl, path and value of each file, `NAME=VALUE` for the programs' environment, the folder that
+//! An [`InitHead`], an [`InitProgram`] for each program, an [`InitHost`] for each host, the [`InitRoute`]s of each host, and texts
+//! that end with a zero byte: key and value of each sysctl, path and value of each file, `NAME=VALUE` for the programs' environment, the folder that
 //! programs start in if there is one, and the arguments of each program. All is native-endian: the machine that writes it
 //! reads it.
 
@@ -33,10 +33,6 @@ pub struct InitHead {
     pub mode: u32,
     /// Largest IP packet in bytes.
     pub mtu: u32,
-    /// Initial congestion window in segments; 0 for the kernel's own.
-    pub initcwnd: u32,
-    /// Smallest retransmission timeout in ms; 0 for the kernel's own.
-    pub rto_min_ms: u32,
     /// Number of hosts.
     pub hosts: u32,
     /// Number of programs.
@@ -54,8 +50,6 @@ pub struct InitHead {
 layout!(InitHead {
     mode,
     mtu,
-    initcwnd,
-    rto_min_ms,
     hosts,
     programs,
     sysctls,
@@ -94,6 +88,8 @@ pub struct InitHost {
     pub address: [u8; 4],
     /// Its address on the control network; zeros without one.
     pub control: [u8; 4],
+    /// Number of its routes.
+    pub routes: u32,
 }
 
 layout!(InitHost {
@@ -101,6 +97,34 @@ layout!(InitHost {
     number,
     address,
     control,
+    routes,
+});
+
+/// A route of a host, and what its TCP takes for the way to there: 0 is the kernel's own.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InitRoute {
+    /// The network that it leads to.
+    pub net: [u8; 4],
+    /// Bits of that network's prefix.
+    pub prefix_bits: u32,
+    /// Initial congestion window in segments.
+    pub initcwnd: u32,
+    /// Largest congestion window in segments.
+    pub max_cwnd: u32,
+    /// Smallest retransmission timeout in ms.
+    pub rto_min_ms: u32,
+    /// Retransmission timeout in ms before the first sample of the RTT.
+    pub rto_init_ms: u32,
+}
+
+layout!(InitRoute {
+    net,
+    prefix_bits,
+    initcwnd,
+    max_cwnd,
+    rto_min_ms,
+    rto_init_ms,
 });
 
 /// The settings that a scenario has on Linux.
@@ -108,10 +132,8 @@ layout!(InitHost {
 pub struct Init {
     /// What ends the run.
     pub mode: Mode,
-    /// Initial congestion window in segments, if not Linux's.
-    pub initcwnd: Option<u32>,
-    /// Smallest retransmission timeout in ms, if not Linux's.
-    pub rto_min_ms: Option<u32>,
+    /// Of each rack, the routes of its hosts; racks beyond have none.
+    pub routes: Vec<Vec<InitRoute>>,
     /// Keys and values of every host's namespace, such as `net.ipv4.tcp_ecn`.
     pub sysctls: Vec<(Vec<u8>, Vec<u8>)>,
     /// Paths and values of files that are written once.
@@ -131,11 +153,10 @@ impl Init {
     /// [`ScenarioError`] if a host has no address, or a text has a zero byte.
     pub fn encode(&self, scenario: &Scenario) -> Result<Vec<u8>, ScenarioError> {
         let mut bytes = Bytes(Vec::new());
+        let hosts = || (0..scenario.hosts.count()).map(|index| scenario.hosts.host(index));
         bytes.head(&InitHead {
             mode: self.mode as u32,
             mtu: scenario.hosts.mtu.into(),
-            initcwnd: self.initcwnd.unwrap_or(0),
-            rto_min_ms: self.rto_min_ms.unwrap_or(0),
             hosts: scenario.hosts.count(),
             programs: scenario.programs.len() as u32,
             sysctls: self.sysctls.len() as u32,
@@ -150,8 +171,11 @@ impl Init {
                 arguments: program.command.len() as u32,
             });
         }
-        for index in 0..scenario.hosts.count() {
-            bytes.host(&self.host(scenario.hosts.host(index))?);
+        for host in hosts() {
+            bytes.host(&self.host(host)?);
+        }
+        for route in hosts().flat_map(|host| self.routes(host)) {
+            bytes.route(route);
         }
         for (key, value) in self.sysctls.iter().chain(&self.files) {
             bytes.text(key)?;
@@ -164,6 +188,12 @@ impl Init {
             bytes.text(argument.as_bytes())?;
         }
         Ok(bytes.0)
+    }
+
+    fn routes(&self, host: HostId) -> &[InitRoute] {
+        self.routes
+            .get(usize::from(host.rack()))
+            .map_or(&[], Vec::as_slice)
     }
 
     fn host(&self, host: HostId) -> Result<InitHost, ScenarioError> {
@@ -183,6 +213,7 @@ impl Init {
             number,
             address: address.map_or([0; 4], |address| address.octets()),
             control: control.map_or([0; 4], |address| address.octets()),
+            routes: self.routes(host).len() as u32,
         })
     }
 }
@@ -195,8 +226,6 @@ impl Bytes {
         let InitHead {
             mode,
             mtu,
-            initcwnd,
-            rto_min_ms,
             hosts,
             programs,
             sysctls,
@@ -205,7 +234,7 @@ impl Bytes {
             folder,
         } = *head;
         for word in [
-            mode, mtu, initcwnd, rto_min_ms, hosts, programs, sysctls, files, variables, folder,
+            mode, mtu, hosts, programs, sysctls, files, variables, folder,
         ] {
             self.0.extend(word.to_ne_bytes());
         }
@@ -222,6 +251,22 @@ impl Bytes {
         self.0.extend(host.number.to_ne_bytes());
         self.0.extend(host.address);
         self.0.extend(host.control);
+        self.0.extend(host.routes.to_ne_bytes());
+    }
+
+    fn route(&mut self, route: &InitRoute) {
+        let InitRoute {
+            net,
+            prefix_bits,
+            initcwnd,
+            max_cwnd,
+            rto_min_ms,
+            rto_init_ms,
+        } = *route;
+        self.0.extend(net);
+        for word in [prefix_bits, initcwnd, max_cwnd, rto_min_ms, rto_init_ms] {
+            self.0.extend(word.to_ne_bytes());
+        }
     }
 
     fn text(&mut self, text: &[u8]) -> Result<(), ScenarioError> {

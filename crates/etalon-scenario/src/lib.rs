@@ -39,7 +39,7 @@ pub use check::ScenarioError;
 pub use dfsio::{Dfsio, Placement};
 pub use flow::*;
 pub use hosts::{HostId, Hosts};
-pub use init::{Init, InitHead, InitHost, InitProgram, Mode};
+pub use init::{Init, InitHead, InitHost, InitProgram, InitRoute, Mode};
 pub use layout::Layout;
 pub use measure::{MOST_FOLLOWED, Measure};
 pub use network::*;

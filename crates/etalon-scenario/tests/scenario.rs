@@ -1,7 +1,7 @@
 //! Scenarios come back as they were, from JSON and from bytes, and what is none is refused with a sentence.
 #![cfg(feature = "json")]
 
-use etalon_scenario::{Capture, Init, Mode, Network, Scenario, Setup};
+use etalon_scenario::{Capture, Init, InitRoute, Mode, Network, Scenario, Setup};
 use etalon_units::Time;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -388,10 +388,17 @@ fn a_congestion_control_that_linux_has_no_room_for_is_refused() {
 /// Numbers lie where C has them: kernel/driver/core.h.
 #[test]
 fn the_first_process_is_told_in_numbers_and_texts() {
+    let near = InitRoute {
+        net: [10, 0, 1, 0],
+        prefix_bits: 24,
+        initcwnd: 4,
+        max_cwnd: 5,
+        rto_min_ms: 6,
+        rto_init_ms: 7,
+    };
     let init = Init {
         mode: Mode::Exec,
-        initcwnd: Some(4),
-        rto_min_ms: None,
+        routes: vec![Vec::new(), vec![InitRoute::default(), near]],
         sysctls: vec![(b"a.b".to_vec(), b"1 2".to_vec())],
         files: vec![(b"/proc/x".to_vec(), b"3".to_vec())],
         variables: vec![b"A=B".to_vec()],
@@ -400,16 +407,21 @@ fn the_first_process_is_told_in_numbers_and_texts() {
     };
     let bytes = init.encode(&read(&dumbbell())).expect("bytes");
     let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
-    let head: Vec<u32> = (0..10).map(|n| word(4 * n)).collect();
-    assert_eq!(head, [1, 9000, 4, 0, 4, 1, 1, 1, 1, 1]);
-    assert_eq!([word(40), word(44), word(48), word(52)], [7, 0, 3, 3]);
+    let head: Vec<u32> = (0..8).map(|n| word(4 * n)).collect();
+    assert_eq!(head, [1, 9000, 4, 1, 1, 1, 1, 1]);
+    assert_eq!([word(32), word(36), word(40), word(44)], [7, 0, 3, 3]);
     let host = [1u16.to_ne_bytes(), 1u16.to_ne_bytes()].concat();
     assert_eq!(
-        bytes[92..104],
+        bytes[96..108],
         [&host[..], &[10, 0, 1, 2, 172, 16, 1, 2]].concat()
     );
+    let counts: Vec<u32> = (0..4).map(|n| word(60 + 16 * n)).collect();
+    assert_eq!(counts, [0, 0, 2, 2]);
+    assert_eq!(bytes[184..188], [10, 0, 1, 0]);
+    let metrics: Vec<u32> = (47..52).map(|n| word(4 * n)).collect();
+    assert_eq!(metrics, [24, 4, 5, 6, 7]);
     let texts = b"a.b\x001 2\0/proc/x\x003\0A=B\0/a folder\0echo\0two words\0\0";
-    assert_eq!(bytes[104..], texts[..]);
+    assert_eq!(bytes[208..], texts[..]);
 }
 
 #[test]
