@@ -2,8 +2,8 @@
 """What happened, event by event: packets for Wireshark (pcapng) and a timeline for Perfetto (https://ui.perfetto.dev).
 
 The timeline has circuits as slices, one track a receiving rack, and when they are announced (ECE); days and nights; the
-length and the capacity of each VOQ and the latency of each packet as counters; drops and marks as instants. Times are those
-of the network (virtual), in nanoseconds, as the engine counts them.
+length and the capacity of each VOQ, or of the queue of each egress port by its name (`r0→p0a1`), and the latency of each packet
+as counters; drops and marks as instants. Times are those of the network (virtual), in nanoseconds, as the engine counts them.
 """
 
 from __future__ import annotations
@@ -187,11 +187,12 @@ def write_timeline(stream: IO[bytes], events: Mapping[str, Any], *, end_ns: int)
 
     Args:
         stream: a file open for writing bytes.
-        events: columns t_ns, kind, src, dst, value, bytes and network, in order of time, as `_core.trace` gives them.
+        events: columns t_ns, kind, src, dst, value, bytes, network and port, in order of time, as `_core.trace` gives them.
         end_ns: what is open at the end of the trace is closed then.
     """
     timeline = _Timeline(_builder()(stream))
-    columns = (events[name] for name in ("t_ns", "kind", "src", "dst", "value", "bytes", "network"))
+    names = ("t_ns", "kind", "src", "dst", "value", "bytes", "network", "port")
+    columns = (events[name] for name in names)
     # Plain Python numbers: protobuf takes no others, and conversion is quicker by column.
     for event in zip(*map(_plain, columns), strict=True):
         timeline.add(*event)
@@ -217,12 +218,21 @@ class _Timeline:
     origin_ns: int | None = None
 
     def add(
-        self, t_ns: int, kind: str, src: int, dst: int, value: int, size: int, network: str
+        self,
+        t_ns: int,
+        kind: str,
+        src: int,
+        dst: int,
+        value: int,
+        size: int,
+        network: str,
+        port: str,
     ) -> None:
-        """One event of the trace."""
+        """One event of the trace; `port` is the name of its queue, nothing where queues are of rack pairs."""
         if self.origin_ns is None:
             self.origin_ns = t_ns
         pair = f"{src}→{dst}"
+        queues, queue, at = ("ports", port, port) if port else ("VOQs", f"VOQ {pair}", pair)
         match kind:
             case "week":
                 self._instant(t_ns, self._track("schedule", "weeks"), f"week {value}")
@@ -247,21 +257,19 @@ class _Timeline:
             case "gate_open":
                 self._end(t_ns, self._track("packet gates", f"gate {pair}"), "closed")
             case "enqueue" | "dequeue":
-                self._count(t_ns, self._track("VOQs", f"VOQ {pair}", unit="packets"), value)
+                self._count(t_ns, self._track(queues, queue, unit="packets"), value)
             case "resize":
-                self._count(
-                    t_ns, self._track("VOQs", f"VOQ {pair} capacity", unit="packets"), value
-                )
+                self._count(t_ns, self._track(queues, f"{queue} capacity", unit="packets"), value)
             case "hold":
                 self._instant(t_ns, self._track("holds", f"holds {pair}"), "held", bytes=size)
             case "drop":
                 self._instant(
-                    t_ns, self._track("drops", f"drops {pair}"), "drop", bytes=size, voq=value
+                    t_ns, self._track("drops", f"drops {at}"), "drop", bytes=size, queue=value
                 )
-                # A packet that is cut off when a VOQ shrinks leaves it: its length is news.
-                self._count(t_ns, self._track("VOQs", f"VOQ {pair}", unit="packets"), value)
+                # A packet that is cut off when a VOQ shrinks, or that a failed link loses, leaves: the length is news.
+                self._count(t_ns, self._track(queues, queue, unit="packets"), value)
             case "mark":
-                self._instant(t_ns, self._track("marks", f"marks {pair}"), "CE", voq=value)
+                self._instant(t_ns, self._track("marks", f"marks {at}"), "CE", queue=value)
             case "depart":
                 self._count(
                     t_ns, self._track("latency", f"latency {pair} {network}", unit="ns"), value

@@ -172,6 +172,23 @@ class Run:
         )
 
     @property
+    def ports(self) -> pl.DataFrame:
+        names = [("r0", "p0a0"), ("p0a0", "r0"), ("p0a0", "c0"), ("r0", "r0h0")]
+        count = range(len(names))
+        return pl.DataFrame(
+            {
+                "from": [name[0] for name in names],
+                "to": [name[1] for name in names],
+                "packets": [1000 * (n + 1) for n in count],
+                "dropped": [7 * n for n in count],
+                "marked": [0 for _ in count],
+                "longest": [60 - 9 * n for n in count],
+                "queue_mean": [30.0 / (n + 1) for n in count],
+                "utilization": [0.9 / (n + 1) for n in count],
+            }
+        )
+
+    @property
     def reordering(self) -> pl.DataFrame:
         days = {0: 90, 1: 10} if self.voq > 16 else {0: 60, 1: 30, 3: 10}
         return pl.DataFrame(

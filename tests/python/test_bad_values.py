@@ -33,6 +33,7 @@ PATH = [{"rate": "10Gbps", "delay": "30us", "queue": 100}]
 KINDS: dict[str, dict[str, Any]] = {
     'of kind "dumbbell"': {"network": {"kind": "dumbbell", "path": PATH}},
     'of kind "tree"': {"network": {"kind": "tree"}},
+    'of kind "leaf-spine"': {"network": {"kind": "leaf-spine"}},
     'of kind "tournament"': {"schedule": {"kind": "tournament"}},
     'of kind "fixed"': {"schedule": {"kind": "fixed", "configurations": [{"circuits": [[0, 1]]}]}},
     'of kind "fixed" with a demand': {

@@ -63,6 +63,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "cwnd": (SWEEP[16], {"span_us": (0, WEEK / 1000)}),
     "repairs": (SWEEP[16], {}),
     "reordering": ({"CUBIC": SWEEP[16], "TDTCP": SWEEP[64]}, {"quantity": "missing"}),
+    "ports": (SWEEP[16], {"quantity": "queue"}),
     "rack_pairs": (SWEEP[16], {"metric": "voq_mean"}),
     "demand": (
         schedulers.compute("solstice", [[0, 9_000_000, 0], [0, 0, 4_000_000], [2_000_000, 0, 0]]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -15,8 +16,8 @@ from etalon import _core, kernel
 from etalon import engine as engines
 from etalon.plan import Plan
 from etalon.results import Run
-from oracle import graphs, packets, recompute, reordering
-from oracle.plans import crowded_plan, dumbbell_plan, graph_plan, random_plan
+from oracle import graphs, packets, ports, recompute, reordering
+from oracle.plans import crowded_plan, dumbbell_plan, graph_plan, port_plan, random_plan
 
 PLANS = range(50)
 pytestmark = pytest.mark.filterwarnings("ignore::etalon.errors.PlanWarning")  # random plans are odd
@@ -26,12 +27,19 @@ SLACK = 2
 
 def traced(plan: Plan, run: Run, engine: str, folder: Path) -> recompute.Trace:
     """The trace of a run, and of two weeks more."""
+    return traced_with_columns(plan, run, engine, folder)[0]
+
+
+def traced_with_columns(
+    plan: Plan, run: Run, engine: str, folder: Path
+) -> tuple[recompute.Trace, dict[str, Any]]:
+    """The trace, and its events as the core gives them."""
     longer = plan.duration + 2 * plan.week_ns + 1_000_000
     capture = folder / "trace.pcapng"
     answer = engines.named(engine).trace(
         plan.replace({"duration": f"{longer}ns"}), _core.Control(), 0, longer, capture
     )
-    return recompute.Trace(
+    trace = recompute.Trace(
         plan=plan.resolve(),
         events=recompute.events(answer["events"]),
         packets=packets.read(capture),
@@ -39,6 +47,7 @@ def traced(plan: Plan, run: Run, engine: str, folder: Path) -> recompute.Trace:
         end=run.meta["simulated_ns"],
         inclusive=run.meta["simulated_ns"] < plan.duration,
     )
+    return trace, answer["events"]
 
 
 def hold(run: Run, trace: recompute.Trace) -> None:
@@ -155,6 +164,48 @@ def hold_senders(run: Run, within: recompute.Interval) -> None:
         assert row["rtos"] >= graphs.entered(rows, "loss", within), flow
         expected = graphs.mean_cwnd(rows, within)
         assert row["mean_cwnd"] == pytest.approx(expected, rel=1e-3), flow
+
+
+def hold_ports(plan: Plan, engine: str, folder: Path) -> None:
+    """Every column of every port."""
+    run = et.run(plan, engine=engine)
+    trace, columns = traced_with_columns(plan, run, engine, folder)
+    is_dumbbell = "dumbbell" in trace.plan["network"]
+    seen = ports.of_dumbbell(trace) if is_dumbbell else ports.of_switches(trace, columns)
+    assert run.ports.height
+    for found in run.ports.iter_rows(named=True):
+        queue = seen.get((found["at"], found["queue"]), ports.Seen())
+        where = (found["from"], found["to"])
+        for column, value in ports.row(trace, queue, found["rate_bps"]).items():
+            assert found[column] == pytest.approx(value, rel=1e-9, abs=1e-9), (where, column)
+        assert 0 <= found["utilization"] <= 1
+        if is_host(where[1]) and not run.plan.resolve()["network"].get("dumbbell"):
+            hold_access(trace, found, where[1])
+
+
+def is_host(place: str) -> bool:
+    return "h" in place
+
+
+def hold_access(trace: recompute.Trace, found: dict[str, Any], host: str) -> None:
+    """A port to a host carried what was captured on its way there, but for what its wire delays."""
+    rack, number = map(int, host.removeprefix("r").split("h"))
+    captured = len(ports.delivered(trace, (rack, number)))
+    network = next(iter(trace.plan["network"].values()))
+    in_wire = 2 * network["rack"]["delay_ns"] * found["rate_bps"] / 8e9 / 60 + 1
+    assert captured == pytest.approx(found["packets"], abs=in_wire)
+
+
+@pytest.mark.parametrize("seed", range(45))
+def test_ports(seed: int, tmp_path: Path) -> None:
+    hold_ports(port_plan(seed), "sim", tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_ports_on_linux(seed: int, tmp_path: Path) -> None:
+    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    plan = port_plan(seed)
+    hold_ports(plan.replace({"tcp.min_rto": "200ms", "tcp.initial_rto": None}), "linux", tmp_path)
 
 
 @pytest.mark.parametrize("seed", range(12))

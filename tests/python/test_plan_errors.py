@@ -75,7 +75,7 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         # One of a few
         (
             {"network.kind": "dumbel"},
-            'network.kind: "dumbel" must be one of "rdcn", "dumbbell", "tree"; did you mean "dumbbell"?',
+            'network.kind: "dumbel" must be one of "rdcn", "dumbbell", "tree", "leaf-spine"; did you mean "dumbbell"?',
         ),
         (
             {"schedule.kind": "strob"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import etalon as et
-from etalon.errors import EtalonError
+from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
 from etalon.results import TABLES, Run
 from etalon.results.metrics import METRICS
@@ -196,9 +197,28 @@ def test_nothing_carried_is_nothing_and_never_a_division(small: Plan) -> None:
     assert (run.circuit_utilization, run.packet_utilization, run.payload()) == (0, 0, 0)
 
 
+def test_ports_are_kept_if_they_are_asked_for(tmp_path: Path) -> None:
+    plan = Plan.from_dict(
+        {
+            "network": {"kind": "leaf-spine", "racks": 2, "hosts": 1},
+            "duration": "2ms",
+            "flow": [{"from": "r0h0", "to": "r1h0", "size": "100kB"}],
+        }
+    )
+    run = et.run(plan.replace({"measure.ports": True}))
+    assert run.ports.filter(**{"from": "r0", "to": "s0"}).height == 1
+    again = Run.load(run.save(tmp_path / "run"))
+    assert again.ports.equals(run.ports)
+    assert again.plot.ports().get_axes()
+    with pytest.raises(EtalonError, match=r"the plan needs measure\.ports = true"):
+        et.run(plan).plot.ports()
+    with pytest.raises(PlanError, match="which the table pairs has"):
+        et.Plan.from_dict({"measure": {"ports": True}})
+
+
 def test_figures_are_at_hand(run: Run) -> None:
     assert "sequence" in dir(run.plot)
-    for name in set(dir(run.plot)) - {"demand"}:
+    for name in set(dir(run.plot)) - {"demand", "ports"}:
         assert getattr(run.plot, name)().get_axes(), name
     with pytest.raises(EtalonError, match="not computed from demand"):
         run.plot.demand()

@@ -123,12 +123,38 @@ size = "1MB"
 """
 
 
+EVERY_KEY_OF_A_LEAF_SPINE = """
+duration = "100ms"
+
+[network]
+kind = "leaf-spine"
+spine = { rate = "10Gbps", switches = 2 }
+delay_in_queue = true
+reroute = "1ms"
+failure = [{ link = ["r0", "s1"], from = "1ms", to = "2ms" }]
+
+[[tcp.path]]
+layer = "spine"
+initial_rto = "100ms"
+
+[[flow]]
+from = "r0h0"
+to = "r1h1"
+size = "1MB"
+
+[measure]
+ports = true
+"""
+
+
 def resolved() -> Iterator[tuple[str, dict[str, Any]]]:
     for path in PLANS:
         yield path.stem, Plan.load(path).resolve()
     yield "several kinds of circuits", Plan.from_dict(tomllib.loads(SEVERAL_KINDS)).resolve()
     yield "every key", Plan.from_dict(tomllib.loads(EVERY_KEY)).resolve()
     yield "tree", Plan.from_dict(tomllib.loads(EVERY_KEY_OF_A_TREE)).resolve()
+    leaf_spine = tomllib.loads(EVERY_KEY_OF_A_LEAF_SPINE)
+    yield "leaf-spine", Plan.from_dict(leaf_spine).resolve()
     yield "dumbbell", et.experiment(et.dumbbell(), et.bulk(0, 1)).resolve()
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-COLUMNS = ("t_ns", "kind", "src", "dst", "value", "bytes", "network")
+COLUMNS = ("t_ns", "kind", "src", "dst", "value", "bytes", "network", "port")
 BEGIN, END = TrackEvent.TYPE_SLICE_BEGIN, TrackEvent.TYPE_SLICE_END
 INSTANT, COUNTER = TrackEvent.TYPE_INSTANT, TrackEvent.TYPE_COUNTER
 
@@ -26,10 +26,14 @@ INSTANT, COUNTER = TrackEvent.TYPE_INSTANT, TrackEvent.TYPE_COUNTER
 def timeline(rows: Sequence[tuple[Any, ...]], end_ns: int) -> dict[str, list[tuple[int, int, Any]]]:
     """Events by track: time, type, and name or value."""
     stream = io.BytesIO()
-    trace.write_timeline(
-        stream, {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}, end_ns=end_ns
-    )
+    trace.write_timeline(stream, columns(rows), end_ns=end_ns)
     return parse(stream.getvalue())
+
+
+def columns(rows: Sequence[tuple[Any, ...]]) -> dict[str, list[Any]]:
+    """Rows as columns; without a port's name queues are of rack pairs."""
+    full = [(*row, "")[: len(COLUMNS)] for row in rows]
+    return {name: [row[i] for row in full] for i, name in enumerate(COLUMNS)}
 
 
 def parse(content: bytes) -> dict[str, list[tuple[int, int, Any]]]:
@@ -76,11 +80,23 @@ def test_announced_circuits_are_slices_of_their_pair() -> None:
     assert timeline(rows, 20) == {"ECE 0→1": slices}
 
 
+def test_ports_go_by_their_names() -> None:
+    rows = [
+        (1, "enqueue", 0, 1, 3, 1500, "", "r0→p0a0"),
+        (2, "mark", 0, 1, 3, 0, "", "r0→p0a0"),
+        (3, "drop", 0, 1, 4, 1500, "", "r0→p0a0"),
+    ]
+    assert timeline(rows, 9) == {
+        "r0→p0a0": [(1, COUNTER, 3), (3, COUNTER, 4)],
+        "marks r0→p0a0": [(2, INSTANT, "CE")],
+        "drops r0→p0a0": [(3, INSTANT, "drop")],
+    }
+
+
 def test_racks_are_in_the_order_of_their_numbers() -> None:
     stream = io.BytesIO()
     rows = [(t, "circuit_up", 0, dst, 0, 0, "circuit") for t, dst in enumerate((10, 2))]
-    columns = {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
-    trace.write_timeline(stream, columns, end_ns=9)
+    trace.write_timeline(stream, columns(rows), end_ns=9)
     message = Trace()
     message.ParseFromString(stream.getvalue())
     tracks = [

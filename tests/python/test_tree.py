@@ -166,6 +166,8 @@ def test_what_cannot_be_is_refused(
     assert str(refused.value) == sentence
 
 
-def test_only_a_tree_has_layers() -> None:
-    with pytest.raises(PlanError, match=r'^tcp.otcp: only a network of kind "tree" has layers$'):
+def test_only_switches_have_layers() -> None:
+    with pytest.raises(
+        PlanError, match=r'^tcp.otcp: only networks of kind "tree" and "leaf-spine" have layers$'
+    ):
         et.Plan.from_dict({"bulk": [{"from": 0, "to": 1}], "tcp": {"otcp": True}})

@@ -60,6 +60,10 @@ events! {
             Departed = 7 "depart",
                 { pair: Pair = racks, queue: QueueId = c, bytes: u32 = d, latency: Span = e, plane: Plane = a },
                 mixes pair, latency.0;
+            /// A packet of `bytes` joined the queue of a port, which it leaves at `until`, when its transmission ends: of networks whose
+            /// packets leave queues without an event, where ports are looked at.
+            Scheduled = 36 "schedule",
+                { pair: Pair = racks, queue: QueueId = c, bytes: u32 = d, until: Time = e };
             /// A packet that a plane carried has passed the queue in front of its host, or is dropped there.
             Passed = 35 "pass", { pair: Pair = racks, bytes: u32 = d, plane: Plane = a };
             /// A packet found its internal queue in the packet network full, and is held beside the queue that it came from.

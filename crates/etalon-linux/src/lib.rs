@@ -135,7 +135,7 @@ pub fn run(
         None => observed(plan, image, control, options, Metrics::new(plan)),
         Some(trace) => {
             let plan = trace.shorten(plan);
-            let recorder = Recorder::new(Metrics::new(&plan), trace.window());
+            let recorder = Recorder::new(&plan, Metrics::new(&plan), trace.window());
             observed(&plan, image, control, options, recorder)
         }
     }

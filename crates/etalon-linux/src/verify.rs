@@ -254,14 +254,24 @@ mod tests {
         )
     }
 
-    fn dumbbell() -> Setup {
+    /// Three leaves below two spines, one of whose links fails.
+    fn leaf_spine() -> Setup {
+        let layer = json!({"rate_bps": 10_000_000_000u64, "delay_ns": 700, "queue_packets": 4});
+        let network = json!({"leaf-spine": {"spines": 2, "rack": layer, "spine": layer, "reroute_ns": 5000,
+            "failures": [{"below": 0, "above": 4, "from_ns": 30_000, "to_ns": 90_000}]}});
+        setup(3, &network, &Value::Null)
+    }
+
+    fn dumbbell(ports: bool) -> Setup {
         let stage = |rate: Option<u64>, packets: Option<u32>| json!({"rate_bps": rate, "queue_packets": packets, "delay_ns": 3000});
         let stages = [
             stage(Some(40_000_000_000), Some(6)),
             stage(Some(10_000_000_000), Some(3)),
         ];
         let network = json!({"dumbbell": {"stages": stages, "return_stages": [stage(None, None)]}});
-        setup(2, &network, &Value::Null)
+        let mut setup = setup(2, &network, &Value::Null);
+        setup.scenario.measure.ports = ports;
+        setup
     }
 
     /// Two pods of two racks, two switches above each layer: with few places in queues, and marks.
@@ -349,7 +359,7 @@ mod tests {
         #[test]
         fn the_drivers_log_is_what_the_network_does(
             sends in prop::collection::vec((0u64..4000, 0u32..8, 0u32..8, 0u16..8948), 1..300),
-            which in 0..8,
+            which in 0..10,
             doctored in any::<prop::sample::Index>(),
         ) {
             let setup = match which {
@@ -360,7 +370,9 @@ mod tests {
                 4 => planes(false),
                 5 => tree(false),
                 6 => tree(true),
-                _ => dumbbell(),
+                7 => leaf_spine(),
+                8 => dumbbell(true),
+                _ => dumbbell(false),
             };
             let mut log = log(&setup, &sends);
             let entered = log.iter().filter(|r| matches!(Event::of(r), Ok(Event::Entered { .. }))).count();

@@ -22,6 +22,7 @@ mod meter;
 mod observer;
 mod paths;
 mod pcapng;
+mod ports;
 mod probe;
 mod recorder;
 mod reordering;

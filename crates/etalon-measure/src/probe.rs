@@ -1,11 +1,12 @@
 //! Streaming measurements of what the network does.
 
-use etalon_events::{Digest, DropReason, Event, Pair, Plane, Probe};
+use etalon_events::{Digest, DropReason, Event, Pair, Plane, Probe, QueueId};
 use etalon_scenario::{PlaneFacts, Scenario, Schedule};
 use etalon_units::{Span, Time};
 
 use crate::computed::Computed;
 use crate::histogram::Histogram;
+use crate::ports::Ports;
 use crate::sequence::{Curve, Follower, Runs};
 use crate::service::Service;
 
@@ -217,6 +218,8 @@ pub struct Metrics {
     watched: bool,
     /// Whether queues in front of hosts are behind the planes.
     downlinks: bool,
+    /// Egress ports, if they are asked for.
+    pub(crate) ports: Option<Box<Ports>>,
     pub(crate) days: DayMetrics,
     pub(crate) runs: Runs,
     pub(crate) voq_curve: Curve,
@@ -246,6 +249,7 @@ impl Metrics {
             data_bytes: DATA_BYTES.min(u32::from(plan.hosts.mtu) / 2),
             watched: network.has_voqs(),
             downlinks: plan.hosts.downlink_queue.is_some(),
+            ports: Ports::new(plan),
             days: DayMetrics::new(planes.len()),
             planes,
             runs,
@@ -262,6 +266,9 @@ impl Metrics {
         self.days = DayMetrics::new(self.planes.len());
         if let Some(computed) = &mut self.computed {
             computed.begin();
+        }
+        if let Some(ports) = &mut self.ports {
+            ports.begin(self.measured_from);
         }
         for (index, metrics) in self.pairs.iter_mut().enumerate() {
             let (src, dst) = (index / self.racks, index % self.racks);
@@ -285,6 +292,9 @@ impl Metrics {
         let from = self.measured_from;
         for pair in self.pairs.iter_mut().flatten() {
             pair.finish(now, from);
+        }
+        if let Some(ports) = &mut self.ports {
+            ports.finish(now);
         }
     }
 
@@ -326,14 +336,38 @@ impl Probe for Metrics {
     fn on(&mut self, time: Time, event: Event) {
         self.digest.event(time, &event);
         match event {
-            Event::Enqueue { pair, len, .. } => self.voq(time, pair, len),
+            Event::Enqueue {
+                pair, queue, len, ..
+            } => {
+                if self.watched {
+                    self.voq(time, pair, len);
+                } else if let Some(ports) = &mut self.ports {
+                    ports.enqueued(time, queue, len);
+                }
+            }
             Event::Dequeue {
                 pair,
+                queue,
                 len,
                 bytes,
                 plane,
+            } => {
+                if self.watched {
+                    self.dequeued(time, pair, len, bytes, plane);
+                } else if let Some(ports) = &mut self.ports {
+                    ports.dequeued(time, queue, len, bytes);
+                }
+            }
+            Event::Scheduled {
+                queue,
+                bytes,
+                until,
                 ..
-            } => self.dequeued(time, pair, len, bytes, plane),
+            } => {
+                if let Some(ports) = &mut self.ports {
+                    ports.scheduled(time, queue, bytes, until);
+                }
+            }
             Event::Departed {
                 pair,
                 bytes,
@@ -345,13 +379,13 @@ impl Probe for Metrics {
             Event::Held { pair, bytes, .. } => self.left_uplink(pair, bytes),
             Event::Dropped {
                 pair,
+                queue,
                 len,
                 bytes,
                 reason,
-                ..
-            } => self.dropped(time, pair, len, bytes, reason),
+            } => self.dropped(time, pair, (queue, len), bytes, reason),
             Event::Gate { pair, plane, open } => self.gate(time, pair, plane, open),
-            Event::Marked { pair, .. } => self.marked(pair),
+            Event::Marked { pair, queue, .. } => self.marked(pair, queue),
             Event::Circuit { pair, plane, up } => self.circuit(time, pair, plane, up),
             Event::Day { .. } => self.runs.turn(false),
             Event::Week { .. } => self.week(time),
@@ -395,7 +429,10 @@ impl Metrics {
     }
 
     #[cold]
-    fn marked(&mut self, pair: Pair) {
+    fn marked(&mut self, pair: Pair, queue: QueueId) {
+        if let Some(ports) = &mut self.ports {
+            ports.marked(queue);
+        }
         self.pair_mut(pair).marked += 1;
     }
 
@@ -416,12 +453,22 @@ impl Metrics {
     }
 
     #[inline(never)] // seldom, and in the way where it is not heard
-    fn dropped(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, reason: DropReason) {
+    fn dropped(
+        &mut self,
+        now: Time,
+        pair: Pair,
+        (queue, len): (QueueId, u32),
+        bytes: u32,
+        reason: DropReason,
+    ) {
         if reason == DropReason::HoldFull {
             self.left_uplink(pair, bytes);
         }
-        if reason != DropReason::DownlinkFull {
+        if self.watched && reason != DropReason::DownlinkFull {
             self.voq(now, pair, len);
+        }
+        if let Some(ports) = &mut self.ports {
+            ports.dropped(now, queue, len);
         }
         self.pair_mut(pair).dropped[reason as usize] += 1;
     }

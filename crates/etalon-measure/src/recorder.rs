@@ -1,6 +1,9 @@
 //! The events of a trace.
 
-use etalon_events::{Event, Pair, Probe, Source};
+use std::collections::HashMap;
+
+use etalon_events::{Event, Pair, Probe, QueueId, Source};
+use etalon_scenario::Scenario;
 use etalon_units::Time;
 
 use crate::probe::Metrics;
@@ -14,22 +17,28 @@ pub struct Recorder {
     pub metrics: Metrics,
     window: Window,
     events: Vec<(Time, Event)>,
+    /// What ports are called.
+    names: HashMap<QueueId, String>,
 }
 
 impl Recorder {
-    /// Records what happens in `window`, around `metrics`.
+    /// Records what happens in `window` of a run of `plan`, around `metrics`.
     #[must_use]
-    pub fn new(metrics: Metrics, window: Window) -> Recorder {
+    pub fn new(plan: &Scenario, metrics: Metrics, window: Window) -> Recorder {
+        let ports = plan.network.kind().ports(&plan.hosts).into_iter();
         Recorder {
             metrics,
             window,
             events: Vec::new(),
+            names: ports
+                .map(|port| (port.queue, format!("{}→{}", port.from, port.to)))
+                .collect(),
         }
     }
 
     /// The events that were recorded, one row each: `t_ns`, `kind`, `src` and `dst` rack (-1 for none), `value` (by kind:
     /// queue length, capacity, latency, number of day or week), `bytes`, `network` (the plane's name), `at` (the
-    /// switch) and `queue` (its number there; -1 for none).
+    /// switch), `queue` (its number there; -1 for none) and `port` (what that is called; nothing of a rack pair's queue).
     #[must_use]
     pub fn into_table(self) -> Table {
         let integers = |f: &dyn Fn(Event) -> Option<i64>, none: i64| {
@@ -39,6 +48,10 @@ impl Recorder {
         let rack = |f: fn(Pair) -> u16| integers(&|e| e.pair().map(|pair| f(pair).into()), -1);
         let text = |f: &dyn Fn(Event) -> &'static str| {
             Column::Text(self.events.iter().map(|e| f(e.1).to_owned()).collect())
+        };
+        let port = |e: Event| {
+            let name = e.queue().and_then(|queue| self.names.get(&queue));
+            name.cloned().unwrap_or_default()
         };
         let planes = self.metrics.planes();
         let plane = |e: Event| e.plane().map_or("", |plane| planes[plane.index()].name);
@@ -57,6 +70,10 @@ impl Recorder {
             (
                 "queue",
                 integers(&|e| e.queue().map(|q| q.number.into()), -1),
+            ),
+            (
+                "port",
+                Column::Text(self.events.iter().map(|e| port(e.1)).collect()),
             ),
         ])
     }

@@ -97,6 +97,8 @@ pub struct Results {
     pub tcp: Table,
     /// How many days of the measured pair's flows had how much reordering; empty if that was not asked for.
     pub reordering: Table,
+    /// One row an egress port; empty if that was not asked for.
+    pub ports: Table,
     /// One row a file that a job wrote to HDFS.
     pub writes: Table,
 }
@@ -189,6 +191,10 @@ pub fn collect(outcome: &Outcome<'_>) -> Results {
             plan.measure.reordering.then_some(&meter.reordering),
             metrics.runs.days(),
         ),
+        ports: metrics
+            .ports
+            .as_ref()
+            .map_or_else(Table::new, |ports| ports.table(end)),
         writes: writes(outcome.writes),
     }
 }

@@ -175,7 +175,7 @@ fn a_trace_records_its_part_of_the_run() {
         pcapng: None,
     };
     assert_eq!(request.shorten(&plan).duration, Span(300_000));
-    let mut recorder = Recorder::new(Metrics::new(&plan), request.window());
+    let mut recorder = Recorder::new(&plan, Metrics::new(&plan), request.window());
     let enqueue = |len| Event::Enqueue {
         pair: FORTH,
         queue: QueueId::voq(FORTH),

@@ -48,9 +48,9 @@ impl<T: Copy> Stage<T> {
         }
     }
 
-    /// Queues a packet, or returns false if the queue is full.
+    /// Queues a packet and returns when it leaves the queue; none if that is full.
     #[inline(always)] // with every packet, as is `enter`
-    fn push(&mut self, now: Time, mut entry: Entry<T>, bytes: u32) -> bool {
+    fn push(&mut self, now: Time, mut entry: Entry<T>, bytes: u32) -> Option<Time> {
         match &mut self.link {
             None => entry.departure = now,
             Some(link) => {
@@ -61,13 +61,13 @@ impl<T: Copy> Stage<T> {
                     self.propagating += 1;
                 }
                 if self.entries.len() - self.propagating >= self.capacity as usize {
-                    return false;
+                    return None;
                 }
                 entry.departure = link.transmit(now, bytes);
             }
         }
         self.entries.push_back(entry);
-        true
+        Some(entry.departure)
     }
 
     /// When the first packet reaches the far end of the delay.
@@ -91,7 +91,7 @@ impl<T: Copy> Stage<T> {
             entered: now,
             item,
         };
-        self.push(now, entry, bytes)
+        self.push(now, entry, bytes).is_some()
     }
 
     /// Takes the first packet from the far end.
@@ -113,7 +113,7 @@ impl<T: Copy> Stage<T> {
 impl Described for Dumbbell {
     type Network<H: Copy + Debug> = Chain<H>;
 
-    fn network<H: Copy + Debug>(&self, _: &Scenario) -> Result<Chain<H>, ConfigError> {
+    fn network<H: Copy + Debug>(&self, scenario: &Scenario) -> Result<Chain<H>, ConfigError> {
         let stage = |stage: &etalon_scenario::Stage| {
             let packets = stage.queue_packets.unwrap_or(u32::MAX);
             Stage::new(stage.rate.map(Serializer::new), packets, stage.delay)
@@ -121,7 +121,8 @@ impl Described for Dumbbell {
         Ok(Chain::new(
             self.stages.iter().map(stage).collect(),
             self.return_stages.iter().map(stage).collect(),
-        ))
+        )
+        .telling(scenario.measure.ports))
     }
 }
 
@@ -139,6 +140,8 @@ pub struct Chain<H> {
     stages: Vec<Stage<Packet<H>>>,
     /// Where the stages back begin.
     back: usize,
+    /// Whether a probe hears of packets that join queues.
+    tells: bool,
     /// When the first packet of each stage reaches its end, and the earliest of these.
     due: Vec<Time>,
     next: Time,
@@ -154,9 +157,16 @@ impl<H: Copy> Chain<H> {
             due: vec![Time::MAX; split + back.len()],
             stages: forward.into_iter().chain(back).collect(),
             back: split,
+            tells: false,
             next: Time::MAX,
             next_stage: 0,
         }
+    }
+
+    /// Whether a probe hears of every packet that joins a queue.
+    #[must_use]
+    pub fn telling(self, tells: bool) -> Chain<H> {
+        Chain { tells, ..self }
     }
 
     #[inline]
@@ -192,8 +202,20 @@ impl<H: Copy> Chain<H> {
         Pair { src, dst: 1 - src }
     }
 
-    /// Puts a packet into `stage`. A probe hears of drops and of departures from the last stage only: a queue gets shorter
-    /// without an event, so that its length has no story to tell.
+    #[cold]
+    #[inline(never)]
+    fn tell<P: Probe>(&self, now: Time, stage: usize, bytes: u32, until: Time, probe: &mut P) {
+        let scheduled = Event::Scheduled {
+            pair: self.pair(stage),
+            queue: queue_of(stage),
+            bytes,
+            until,
+        };
+        probe.on(now, scheduled);
+    }
+
+    /// Puts a packet into `stage`. Unless it is [to tell more](Chain::telling), a probe hears of drops and of departures from the last stage
+    /// only: a queue gets shorter without an event, so that its length has no story to tell.
     #[inline(always)]
     fn enter<S: Sink<H>, P: Probe>(
         &mut self,
@@ -205,7 +227,7 @@ impl<H: Copy> Chain<H> {
     ) {
         let queue = &mut self.stages[stage];
         let bytes = entry.item.bytes;
-        if !queue.push(now, entry, bytes) {
+        let Some(until) = queue.push(now, entry, bytes) else {
             let len = queue.queued();
             let pair = self.pair(stage);
             let reason = DropReason::Full;
@@ -219,9 +241,12 @@ impl<H: Copy> Chain<H> {
             probe.on(now, dropped);
             sink.discard(now, entry.item.handle, pair, reason);
             return;
+        };
+        if self.tells && queue.link.is_some() {
+            self.tell(now, stage, bytes, until, probe);
         }
         if self.due[stage] == Time::MAX {
-            let time = queue.next();
+            let time = self.stages[stage].next();
             self.due[stage] = time;
             if time < self.next || (time == self.next && stage < self.next_stage) {
                 self.next = time;

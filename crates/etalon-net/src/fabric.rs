@@ -8,7 +8,6 @@ mod calendar;
 mod failure;
 mod next_hops;
 mod port;
-mod topology;
 mod wire;
 
 #[cfg(test)]
@@ -17,7 +16,7 @@ mod tests;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use etalon_scenario::Hosts;
+use etalon_scenario::{Egress, Hosts, Node, Topology};
 use etalon_switch::{Arrival, Departure, DropReason, Event, Packet, Plane, Probe, QueueId, Sink};
 use etalon_units::{Span, Time};
 
@@ -29,7 +28,6 @@ use port::{PacketId, Pool, Port};
 use wire::{Delayed, Wires};
 
 pub use failure::Failure;
-pub use topology::{Egress, Link, Node, Topology};
 
 /// Bytes on the wire of the longest packet beyond its MTU.
 const ETHERNET: u64 = 14;

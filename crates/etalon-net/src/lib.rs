@@ -30,7 +30,7 @@ mod net;
 mod network;
 mod notices;
 mod pending;
-mod tree;
+mod switched;
 
 pub use accounts::{Accounts, FourTuple, Part, Segment};
 pub use chain::{Chain, Stage};

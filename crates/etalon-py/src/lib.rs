@@ -76,6 +76,7 @@ fn results(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>> {
         ("days", results.days),
         ("tcp", results.tcp),
         ("reordering", results.reordering),
+        ("ports", results.ports),
         ("writes", results.writes),
     ] {
         out.set_item(name, table(py, rows)?)?;

@@ -25,13 +25,16 @@ mod notify;
 mod pair;
 mod plane;
 mod planes;
+mod ports;
 mod program;
+mod queue_id;
 mod rdcn;
 mod rdcn_error;
 mod scenario;
 mod schedule;
 mod setup;
 mod tcp;
+mod topology;
 mod transport;
 mod weeks;
 
@@ -47,7 +50,9 @@ pub use notify::Notify;
 pub use pair::Pair;
 pub use plane::Plane;
 pub use planes::{PlaneFacts, Ways};
+pub use ports::{Place, PortFacts};
 pub use program::Program;
+pub use queue_id::QueueId;
 pub use rdcn::{
     CircuitNetwork, MOST_CIRCUITS, Marking, Night, PacketNetwork, PairVoq, Rdcn, Resize, VoqConfig,
 };
@@ -58,5 +63,6 @@ pub use scenario::schema;
 pub use schedule::{Configuration, Matching, Schedule, ScheduleError};
 pub use setup::{CInfo, Capture, LOG_FD, SETUP_FD, Setup};
 pub use tcp::{Tcp, TcpPath};
+pub use topology::{Egress, Link, Node, Topology};
 pub use transport::*;
 pub use weeks::{Change, Control, Estimator, Weeks};

@@ -25,6 +25,9 @@ pub struct Measure {
     /// Whether the order is looked at in which data of the pair's flows leaves the network.
     #[serde(default)]
     pub reordering: bool,
+    /// Whether every egress port is looked at.
+    #[serde(default)]
+    pub ports: bool,
 }
 
 impl Measure {
@@ -41,6 +44,10 @@ impl Measure {
         ensure!(
             week.0.checked_mul(weeks.into()).is_some(),
             "measure.weeks_per_run: {weeks} weeks of {week} are too long"
+        );
+        ensure!(
+            !self.ports || !scenario.network.kind().has_voqs(),
+            "measure.ports: this network's queues are those of rack pairs"
         );
         self.check_flows(scenario.flows.len())
     }

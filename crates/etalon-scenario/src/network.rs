@@ -1,6 +1,9 @@
 //! What lies between hosts: the kinds of network, of which a scenario has one.
 
 mod dumbbell;
+mod failure;
+mod layer;
+mod leaf_spine;
 mod tree;
 
 use alloc::vec::Vec;
@@ -8,10 +11,13 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::check::ScenarioError;
-use crate::{Hosts, Pair, PlaneFacts, Rdcn};
+use crate::{Hosts, Pair, PlaneFacts, PortFacts, Rdcn};
 
 pub use dumbbell::{Dumbbell, Stage};
-pub use tree::{Failure, Layer, Tree};
+pub use failure::Failure;
+pub use layer::Layer;
+pub use leaf_spine::LeafSpine;
+pub use tree::Tree;
 
 /// Calls a macro with the kinds of network. This is the one list of them: what depends on the kind is made from it, here and
 /// in the crates above.
@@ -25,6 +31,8 @@ macro_rules! network_kinds {
             Dumbbell,
             /// Racks in pods, below a core.
             Tree,
+            /// Leaves below spines.
+            LeafSpine,
         }
     };
 }
@@ -51,6 +59,13 @@ pub trait NetworkKind {
     /// Its planes, by number: where packets go side by side.
     fn planes(&self, hosts: &Hosts) -> Vec<PlaneFacts>;
 
+    /// Its egress ports: where packets wait in front of a link, and are seen to join its queue and to leave it. None of a network whose
+    /// queues are of rack pairs.
+    fn ports(&self, hosts: &Hosts) -> Vec<PortFacts> {
+        let _ = hosts;
+        Vec::new()
+    }
+
     /// How far the racks of a pair are apart.
     fn distance(&self, hosts: &Hosts, pair: Pair) -> Distance {
         let _ = hosts;
@@ -70,7 +85,7 @@ macro_rules! network {
     ($($(#[$doc:meta])* $Kind:ident,)*) => {
         /// The network between hosts. In JSON a table with one key, the kind.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(rename_all = "lowercase")]
+        #[serde(rename_all = "kebab-case")]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum Network {
             $($(#[$doc])* $Kind($Kind),)*

@@ -52,6 +52,29 @@ fn dumbbell() -> Value {
     scenario(&network, &Value::Null, &json!("tcp"), 2)
 }
 
+/// A tree or a leaf-spine network, of which one link fails twice.
+fn switches(kind: &str) -> Value {
+    let layer = json!({"rate_bps": 1, "delay_ns": 2, "queue_packets": 3, "mark_above_packets": 4});
+    let above = if kind == "tree" { 4 } else { 5 };
+    let down =
+        |from: u64, to: Value| json!({"below": 0, "above": above, "from_ns": from, "to_ns": to});
+    let mut network = json!({"rack": layer, "delay_in_queue": true, "reroute_ns": 5,
+        "failures": [down(1, json!(9)), down(9, Value::Null)]});
+    let own = match kind {
+        "tree" => {
+            json!({"pods": 2, "aggregation_switches": 2, "core_switches": 1, "pod": layer, "core": layer})
+        }
+        _ => json!({"spines": 2, "spine": layer}),
+    };
+    for (key, value) in own.as_object().expect("a table") {
+        network[key] = value.clone();
+    }
+    let mut value = scenario(&json!({ kind: network }), &Value::Null, &json!("tcp"), 4);
+    value["hosts"]["downlink_packets"] = Value::Null;
+    value["measure"]["ports"] = json!(true);
+    value
+}
+
 fn read(value: &Value) -> Scenario {
     Scenario::from_json(&value.to_string()).expect("a good scenario")
 }
@@ -83,7 +106,7 @@ fn says(back: &Value, value: &Value) -> bool {
 
 #[test]
 fn json_comes_back_as_it_was() {
-    for value in [rdcn(), dumbbell()] {
+    for value in [rdcn(), dumbbell(), switches("tree"), switches("leaf-spine")] {
         let scenario = read(&value);
         let back = serde_json::to_value(&scenario).expect("JSON");
         assert!(says(&back, &value), "{back}");
@@ -93,7 +116,7 @@ fn json_comes_back_as_it_was() {
 
 #[test]
 fn bytes_come_back_as_they_were() {
-    for value in [rdcn(), dumbbell()] {
+    for value in [rdcn(), dumbbell(), switches("tree"), switches("leaf-spine")] {
         let setup = setup(&value);
         let bytes = setup.encode(b"the init's").expect("bytes");
         assert_eq!(Setup::decode(&bytes), Ok((setup, &b"the init's"[..])));
@@ -321,6 +344,64 @@ fn a_dumbbell_that_contradicts_itself_is_refused() {
     ] {
         refused(dumbbell(), key, wrong, why);
     }
+    refused(
+        rdcn(),
+        "/measure",
+        json!({"pair": [0, 1], "weeks_per_run": 3, "ports": true}),
+        "queues are those of rack pairs",
+    );
+}
+
+#[test]
+fn links_that_are_not_there_or_down_already_do_not_fail() {
+    for kind in ["tree", "leaf-spine"] {
+        for (index, key, wrong, why) in [
+            (
+                1,
+                "from_ns",
+                json!(8),
+                "failure 1: the link is down then already",
+            ),
+            (
+                0,
+                "to_ns",
+                Value::Null,
+                "failure 1: the link is down then already",
+            ),
+            (0, "to_ns", json!(1), "failure 0: the link must go down"),
+            (1, "above", json!(1), "failure 1: there is no such link"),
+            (1, "above", json!(99), "failure 1: there is no such link"),
+            (0, "below", json!(7), "failure 0: there is no such link"),
+        ] {
+            let mut value = switches(kind);
+            assert!(Scenario::from_json(&value.to_string()).is_ok());
+            value["network"][kind]["failures"][index][key] = wrong;
+            let error = Scenario::from_json(&value.to_string()).expect_err("refused");
+            assert!(error.0.contains(why), "{kind} {index} {key}: {error}");
+        }
+    }
+}
+
+#[test]
+fn ports_are_called_by_their_ends() {
+    let names = |value: &Value| {
+        let scenario = read(value);
+        let ports = scenario.network.kind().ports(&scenario.hosts);
+        let name = |port: &etalon_scenario::PortFacts| format!("{}>{}", port.from, port.to);
+        ports.iter().map(name).collect::<Vec<_>>()
+    };
+    let tree = names(&switches("tree"));
+    assert_eq!(tree.len(), 8 + 2 * (8 + 4) + 8);
+    for name in ["r3>r3h1", "r1>p0a1", "p0a1>r1", "p1a0>c0", "r3h1>r3"] {
+        assert!(tree.contains(&name.to_owned()), "{name}");
+    }
+    let leaves = names(&switches("leaf-spine"));
+    assert!(leaves.contains(&"s1>r2".to_owned()));
+    let mut chain = dumbbell();
+    let stage = json!({"rate_bps": 1, "queue_packets": 2, "delay_ns": 3});
+    chain["network"]["dumbbell"]["stages"] = json!([stage, stage]);
+    assert_eq!(names(&chain), ["r0>f1", "f1>r1"]);
+    assert!(names(&rdcn()).is_empty());
 }
 
 #[test]

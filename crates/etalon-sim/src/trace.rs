@@ -36,7 +36,7 @@ pub fn trace(
         capture,
         data: Vec::with_capacity(HEADERS as usize),
     };
-    let recorder = |metrics| Recorder::new(metrics, window);
+    let recorder = |metrics| Recorder::new(&plan, metrics, window);
     let (results, (tap, recorder)) =
         run_tapped(&plan, control, tap, recorder).map_err(TraceError::Plan)?;
     if let Some(capture) = tap.capture {

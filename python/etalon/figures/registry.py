@@ -67,6 +67,7 @@ FIGURES: Final = (
     Entry("schedule", "circuits of a week and the packet gate of the measured pair"),
     Entry("demand", "a demand matrix beside the week computed for it, with idle time"),
     Entry("goodput", "goodput of each flow and its fairness"),
+    Entry("ports", "utilisation, queue, drops or marks of egress ports, the largest first"),
     Entry("rack_pairs", "one number of every rack pair, as a heat map"),
     Entry("cwnd", "cwnd, ssthresh and smoothed RTT of chosen flows over time"),
     Entry("reordering", "distribution of reordering over the days of the measured pair"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from etalon.errors import PlanError
 from etalon.plan.experiment import Experiment
-from etalon.plan.network import Network, Tree
+from etalon.plan.network import Network, Switched
 from etalon.plan.resolve import (
     given_configurations,
     notified,
@@ -54,6 +54,7 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
         )
     yield from _paths(plan)
     yield from _measured_pair(plan)
+    yield from _ports(plan)
 
 
 def _clocks(plan: Experiment) -> Iterator[PlanError]:
@@ -143,12 +144,22 @@ def _too_many(plan: Experiment) -> Iterator[PlanError]:
 
 def _paths(plan: Experiment) -> Iterator[PlanError]:
     """That TCP is to differ by layers which the network does not have, or twice for one."""
-    if not isinstance(plan.network, Tree):
+    network = plan.network
+    if not isinstance(network, Switched):
         for key in ("path", "otcp"):
             if getattr(plan.tcp, key):
-                yield PlanError('only a network of kind "tree" has layers', key=f"tcp.{key}")
+                yield PlanError(
+                    'only networks of kind "tree" and "leaf-spine" have layers', key=f"tcp.{key}"
+                )
+        return
     layers = [path.layer for path in plan.tcp.path]
     for index, layer in enumerate(layers):
+        if layer not in network.layers:
+            there = " and ".join(shown(name) for name in network.layers)
+            yield PlanError(
+                f"{shown(layer)} is no layer of this network: it has {there}",
+                key=f"tcp.path.{index}.layer",
+            )
         if layer in layers[:index]:
             yield PlanError(
                 f"the layer {shown(layer)} is given twice", key=f"tcp.path.{index}.layer"
@@ -166,6 +177,14 @@ def _measured_pair(plan: Experiment) -> Iterator[PlanError]:
             )
     if plan.measure.pair[0] == plan.measure.pair[1] and not plan.network.carries_within_racks:
         yield PlanError("the measured pair must be two different racks", key="measure.pair")
+
+
+def _ports(plan: Experiment) -> Iterator[PlanError]:
+    if plan.measure.ports and isinstance(plan.network, Network):
+        yield PlanError(
+            'the queues of a network of kind "rdcn" are those of rack pairs, which the table pairs has',
+            key="measure.ports",
+        )
 
 
 def flows(plan: Experiment) -> Iterator[PlanError]:

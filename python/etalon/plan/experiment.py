@@ -55,6 +55,8 @@ class Measure(Table):
     reordering: bool = Field(default=False, strict=True)
     """Whether the order is looked at in which data of the pair's flows leaves the network: the table `reordering`, and
     what was sent in vain (`spurious`)."""
+    ports: bool = Field(default=False, strict=True)
+    """Whether every egress port is looked at, in networks of kinds "tree", "leaf-spine" and "dumbbell": the table `ports`."""
 
 
 class Experiment(Table):

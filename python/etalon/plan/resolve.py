@@ -7,9 +7,8 @@ from typing import Any
 
 from etalon.otcp.equations import compute
 from etalon.plan.experiment import Experiment
-from etalon.plan.network import Network
+from etalon.plan.network import Network, Switched
 from etalon.plan.network.rdcn import Notify
-from etalon.plan.network.tree import LAYERS, Layers, Tree
 from etalon.plan.tcp import Tcp, TcpPath
 from etalon.plan.transport import PlainTcp
 
@@ -38,6 +37,8 @@ def resolve(plan: Experiment) -> dict[str, Any]:
         resolved["measure"]["flows"] = plan.followed_flows
     if plan.measure.reordering:
         resolved["measure"]["reordering"] = True
+    if plan.measure.ports:
+        resolved["measure"]["ports"] = True
     if plan.end_when_done:
         resolved["end_when_done"] = True
     if plan.dfsio:
@@ -105,11 +106,11 @@ def _tcp(plan: Experiment) -> dict[str, Any]:
         "pacing": tcp.pacing,
         "tso_win_divisor": tcp.tso_win_divisor,
     }
-    if isinstance(plan.network, Tree) and (tcp.path or tcp.otcp):
-        given = {path.layer: path for path in tcp.path}
+    if isinstance(plan.network, Switched) and (tcp.path or tcp.otcp):
+        given: dict[str, TcpPath] = {path.layer: path for path in tcp.path}
         resolved["by_distance"] = [
-            _path(tcp, given.get(layer, TcpPath(layer=layer)), _otcp(plan, layer))
-            for layer in LAYERS
+            _path(tcp, given.get(layer, TcpPath(layer="rack")), _otcp(plan, layer))
+            for layer in plan.network.layers_by_distance
         ]
     return resolved
 
@@ -128,9 +129,9 @@ def _path(tcp: Tcp, path: TcpPath, otcp: Mapping[str, int]) -> dict[str, Any]:
     return resolved
 
 
-def _otcp(plan: Experiment, layer: Layers) -> dict[str, int]:
+def _otcp(plan: Experiment, layer: str) -> dict[str, int]:
     """OTCP's parameters for a layer, on hosts' clocks; none if it is off."""
-    if not plan.tcp.otcp or not isinstance(plan.network, Tree):
+    if not plan.tcp.otcp or not isinstance(plan.network, Switched):
         return {}
     inputs = plan.network.otcp_inputs(layer, plan.tcp.otcp_alpha)
     computed = compute(inputs, plan.network.mtu - IP_AND_TCP)

@@ -28,10 +28,11 @@ Buffer = Annotated[Size, AfterValidator(_buffer)]
 
 
 class TcpPath(Table):
-    """Parameters that differ by how far apart two hosts are in a tree; what is left out is that of `[tcp]`, or OTCP's."""
+    """Parameters that differ by how far apart two hosts are in a network of switches; what is left out is that of `[tcp]`, or
+    OTCP's."""
 
-    layer: Literal["rack", "pod", "core"]
-    """Between hosts of one rack, of one pod, or of two pods."""
+    layer: Literal["rack", "pod", "core", "spine"]
+    """Between hosts of one rack; of a tree's pod, or of two pods; of two racks of a leaf-spine network."""
     min_rto: Duration | None = None
     """Smallest retransmission timeout."""
     initial_rto: Duration | None = None
@@ -56,9 +57,9 @@ class Tcp(Table):
     max_cwnd: Window | None = None
     """Largest congestion window in segments; without it, there is no bound."""
     path: tuple[TcpPath, ...] = ()
-    """Parameters by how far apart two hosts are, in a tree."""
+    """Parameters by how far apart two hosts are, in a tree or a leaf-spine network."""
     otcp: bool = Field(default=False, strict=True)
-    """OTCP (CNSM'16): the four parameters of a path follow, layer by layer, from the tree's delays, rates and queues, by the
+    """OTCP (CNSM'16): the four parameters of a path follow, layer by layer, from the network's delays, rates and queues, by the
     equations of the controller (`etalon otcp`). What `[[tcp.path]]` says goes before."""
     otcp_alpha: int = Field(default=100, strict=True, ge=1, le=65535)
     """Flows that OTCP expects to start together: they share the largest window as their initial ones."""

@@ -159,6 +159,8 @@ def _figures_of(run: Run) -> dict[str, str]:
             "Completion times of finite flows; flows cut off by the end of the run count as not done."
         )
         chosen["network_bytes"] = "Payload that each network carried, all rack pairs."
+    if run.ports.height:
+        chosen["ports"] = "Utilisation of egress ports, the busiest first."
     if not run.writes.filter(pl.col("end_ns") >= 0).is_empty():
         chosen["write_cdf"] = "Times in which files were written to HDFS."
     if "demand" in run.meta.get("schedule", {}):
@@ -202,6 +204,7 @@ def _tables(run: Run) -> list[Table]:
     return [
         _days(run),
         _pairs(run),
+        _ports(run),
         _classes(run),
         _flows(run),
     ]
@@ -240,6 +243,20 @@ def _pairs(run: Run) -> Table:
     columns = ["", *(f"{src} → {dst}" for src, dst in run.pairs.select("src", "dst").iter_rows())]
     rows = [(name, *run.pairs[name].to_list()) for name in quantities] if run.pairs.height else []
     return Table(columns, rows, "Rack pairs")
+
+
+def _ports(run: Run) -> Table:
+    """Egress ports by what one asks of them first, the busiest first; the Parquet file has every column."""
+    frame = run.ports.sort("utilization", descending=True, maintain_order=True).select(
+        pl.concat_str("from", "to", separator=" → ").alias("port"),
+        (100 * pl.col("utilization")).alias("utilisation (%)"),
+        pl.col("queue_mean").alias("mean queue"),
+        pl.col("longest").alias("longest queue"),
+        pl.col("packets"),
+        pl.col("dropped"),
+        pl.col("marked"),
+    )
+    return _table(frame, "Egress ports, the busiest first; queues are in packets")
 
 
 def _classes(run: Run) -> Table:

@@ -22,7 +22,7 @@ import tomli_w
 from etalon import files
 from etalon.errors import EtalonError, Occupied, PlanError
 from etalon.plan import Plan
-from etalon.results.tables import PROGRAMS, REORDERING, TABLES, TCP, WRITES, Tables
+from etalon.results.tables import PORTS, PROGRAMS, REORDERING, TABLES, TCP, WRITES, Tables
 
 RUN = "run.json"
 PLAN = "plan.toml"
@@ -31,6 +31,7 @@ PROGRAM_TABLE = "programs.parquet"
 WRITE_TABLE = "writes.parquet"
 TCP_TABLE = "tcp.parquet"
 REORDERING_TABLE = "reordering.parquet"
+PORT_TABLE = "ports.parquet"
 CONSOLE = "console.log"
 """Of the kernel, in the folder of a run that it did not finish."""
 
@@ -113,6 +114,8 @@ def _write(run: Tables, summary: Mapping[str, Any], draft: Path) -> None:
         put_table(draft / TCP_TABLE, run.tcp)
     if run.plan.measure.reordering:
         put_table(draft / REORDERING_TABLE, run.reordering)
+    if run.plan.measure.ports:
+        put_table(draft / PORT_TABLE, run.ports)
     if len(run.writes):
         put_table(draft / WRITE_TABLE, run.writes)
     if len(run.programs):
@@ -150,6 +153,9 @@ def load(folder: Path) -> Tables:
     reordering = pl.DataFrame(schema=REORDERING)
     if plan.measure.reordering:
         reordering = _read_table(folder / REORDERING_TABLE)
+    ports = pl.DataFrame(schema=PORTS)
+    if plan.measure.ports:
+        ports = _read_table(folder / PORT_TABLE)
     outputs = {name: _read(folder / name) for suffix in ("out", "err") for name in programs[suffix]}
     console = folder / CONSOLE
     return Tables(
@@ -157,6 +163,7 @@ def load(folder: Path) -> Tables:
         meta=meta,
         tcp=tcp,
         reordering=reordering,
+        ports=ports,
         writes=writes,
         programs=programs,
         outputs=outputs,

@@ -38,6 +38,15 @@ PROGRAMS = {
 REORDERING = {"of": pl.String, "quantity": pl.String, "value": pl.Int64, "count": pl.Int64}
 """Columns of the table of days."""
 
+PORTS: dict[str, type[pl.DataType]] = {
+    **dict.fromkeys(("from", "to"), pl.String),
+    **dict.fromkeys(
+        ("at", "queue", "rate_bps", "packets", "bytes", "dropped", "marked", "longest"), pl.Int64
+    ),
+    **dict.fromkeys(("queue_mean", "utilization"), pl.Float64),
+}
+"""Columns of the table of egress ports."""
+
 WRITES = dict.fromkeys(
     ("job", "writer", "rack", "host", "bytes", "bytes_written", "start_ns", "end_ns"), pl.Int64
 )
@@ -72,6 +81,8 @@ class Tables:
     """One row a change of a sender's state: cwnd, ssthresh, RTT and more of the flows that `measure.flows` names."""
     reordering: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REORDERING))
     """How many of the measured pair's days had how much reordering; empty unless `measure.reordering`."""
+    ports: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PORTS))
+    """One row an egress port: its packets, drops, marks, queue and utilisation; empty unless `measure.ports`."""
     writes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=WRITES))
     """One row a file that a job wrote to HDFS; `end_ns` is -1 if it was not finished."""
     programs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PROGRAMS))
@@ -105,6 +116,8 @@ class Tables:
             tables["tcp"] = pl.DataFrame(dict(answer["tcp"]), schema=TCP)
         if plan.measure.reordering:
             tables["reordering"] = pl.DataFrame(dict(answer["reordering"]), schema=REORDERING)
+        if plan.measure.ports:
+            tables["ports"] = pl.DataFrame(dict(answer["ports"]), schema=PORTS)
         if plan.dfsio:
             tables["writes"] = pl.DataFrame(dict(answer["writes"]))
         programs, outputs = _programs(plan, answer.get("programs", ()))

@@ -134,6 +134,65 @@ def dumbbell_plan(seed: int) -> Plan:
     )
 
 
+def port_plan(seed: int) -> Plan:
+    """A small tree, leaf-spine or dumbbell whose ports are looked at: short queues, several ways, links that fail."""
+    random = Random(f"ports {seed}")
+    if seed % 3 == 2:
+        return dumbbell_plan(seed).replace({"measure.ports": True})
+    duration = random.choice((3, 10, 30)) * 1000
+    warmup = random.choice((0, random.randrange(duration // 2)))
+
+    def layer(*, above: bool) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "rate": random.choice(("1Gbps", "10Gbps")),
+            "delay": f"{random.randrange(1, 60)}us",
+            "queue": random.choice((3, 20, 60)),
+        }
+        if random.random() < 0.5:
+            found["ecn_threshold"] = random.choice((1, 10))
+        return found | ({"switches": random.randint(1, 3)} if above else {})
+
+    network: dict[str, Any] = {
+        "kind": ("tree", "leaf-spine")[seed % 3],
+        "racks": 4,
+        "hosts": 2,
+        "mtu": random.choice((576, 1500, 9000)),
+        "rack": layer(above=False),
+        "delay_in_queue": random.random() < 0.3,
+    }
+    upper = ("pod", "core") if network["kind"] == "tree" else ("spine",)
+    network |= {name: layer(above=True) for name in upper}
+    if random.random() < 0.5:
+        link = ["r0", "p0a0" if network["kind"] == "tree" else "s0"]
+        fails = sorted(random.sample(range(duration), 2))
+        network["failure"] = [{"link": link, "from": f"{fails[0]}us", "to": f"{fails[1]}us"}]
+        network["reroute"] = f"{random.randrange(500)}us"
+    hosts = [f"r{rack}h{host}" for rack in range(4) for host in range(2)]
+    ends = [random.sample(hosts, 2) for _ in range(random.choice((1, 6, 12)))]
+    return Plan.from_dict(
+        {
+            "name": f"ports-{seed}",
+            "seed": seed,
+            "tdf": 1,
+            "duration": f"{duration}us",
+            "warmup": f"{warmup}us",
+            "network": network,
+            "tcp": {"min_rto": "4ms", "initial_rto": "10ms"},
+            "flow": [
+                {
+                    "from": source,
+                    "to": target,
+                    "size": f"{random.choice((1, 9001, 1_000_000))}B",
+                    "start": f"{random.randrange(duration)}us",
+                    "cc": random.choice(("cubic", "dctcp")),
+                }
+                for source, target in ends
+            ],
+            "measure": {"ports": True},
+        }
+    )
+
+
 def week(random: Random, racks: int) -> dict[str, Any]:
     """A strobe with long or short days, or a week of some matchings in which not every rack takes part."""
     day, night = random.choice(((8, 1), (40, 1), (40, 20), (180, 20)))

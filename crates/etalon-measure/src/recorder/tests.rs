@@ -11,7 +11,7 @@ fn record(window: (u64, u64), events: &[(u64, Event)]) -> Recorder {
         start: Time(window.0),
         end: Time(window.1),
     };
-    let mut recorder = Recorder::new(Metrics::new(&plan()), window);
+    let mut recorder = Recorder::new(&plan(), Metrics::new(&plan()), window);
     for &(time, event) in events {
         recorder.on(Time(time), event);
     }
@@ -32,7 +32,7 @@ fn rows(table: &Table) -> Vec<String> {
     (0..count)
         .map(|row| {
             let cells: Vec<_> = table.iter().map(|c| cell(&c.1, row)).collect();
-            cells.join(" ")
+            cells.join(" ").trim_end().to_owned()
         })
         .collect()
 }
@@ -73,7 +73,7 @@ fn a_row_says_what_happened_where() {
     let table = record((0, 100), &events).into_table();
     let names: Vec<_> = table.iter().map(|column| &*column.0).collect();
     let expected = [
-        "t_ns", "kind", "src", "dst", "value", "bytes", "network", "at", "queue",
+        "t_ns", "kind", "src", "dst", "value", "bytes", "network", "at", "queue", "port",
     ];
     assert_eq!(names, expected);
     assert_eq!(
@@ -141,4 +141,36 @@ fn metrics_hear_the_same_inside_a_recorder_whatever_the_window() {
             "{window:?}"
         );
     }
+}
+
+#[test]
+fn queues_of_ports_have_their_names() {
+    let mut plan: serde_json::Value =
+        serde_json::from_str(include_str!("../../tests/plan.json")).expect("JSON");
+    let layer =
+        serde_json::json!({"rate_bps": 1_000_000_000, "delay_ns": 1000, "queue_packets": 8});
+    plan["network"] =
+        serde_json::json!({"leaf-spine": {"spines": 1, "rack": layer, "spine": layer}});
+    plan["schedule"] = serde_json::Value::Null;
+    let plan = Scenario::from_json(&plan.to_string()).expect("a good plan");
+    let window = Window {
+        start: Time(0),
+        end: Time(9),
+    };
+    let mut recorder = Recorder::new(&plan, Metrics::new(&plan), window);
+    let queue = QueueId { at: 2, number: 1 };
+    let (pair, len, bytes) = (FORTH, 1, 66);
+    recorder.on(
+        Time(1),
+        Event::Enqueue {
+            pair,
+            queue,
+            len,
+            bytes,
+        },
+    );
+    assert_eq!(
+        rows(&recorder.into_table()),
+        ["1 enqueue 0 1 1 66  2 1 s0→r1"]
+    );
 }

@@ -7,7 +7,7 @@ use etalon_units::{Span, Time};
 
 use super::Fabric;
 use crate::fabric::next_hops::NextHops;
-use crate::fabric::topology::{Egress, Node};
+use etalon_scenario::{Egress, Node};
 
 /// A link that is down for a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

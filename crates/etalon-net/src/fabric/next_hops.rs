@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::fabric::topology::{Egress, Node};
+use etalon_scenario::{Egress, Node};
 
 /// A rack is out of reach.
 const FAR: u32 = u32::MAX;

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use etalon_switch::{Packet, QueueId};
 use etalon_units::{Serializer, Time};
 
-use crate::fabric::topology::{Egress, Node};
+use etalon_scenario::{Egress, Node};
 
 /// A packet's place in the pool.
 pub(crate) type PacketId = u32;

@@ -1,7 +1,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use etalon_scenario::HostId;
+use etalon_scenario::{HostId, Link, Place};
 use etalon_switch::Pair;
 use etalon_units::Rate;
 use proptest::prelude::*;
@@ -33,8 +33,8 @@ fn hosts(racks: u16, per_rack: u16) -> Hosts {
 /// Two racks of two hosts below so many spines.
 fn leaf_spine(spines: u16, up: Link, host_ports: bool) -> Topology {
     let mut topology = Topology::new(hosts(2, 2), link(100, 3), host_ports);
-    for _ in 0..spines {
-        let spine = topology.add_switch();
+    for number in 0..spines {
+        let spine = topology.add_switch(Place::Spine(number));
         topology.connect(0, spine, up);
         topology.connect(1, spine, up);
     }
@@ -331,14 +331,14 @@ fn tree(
     let mut topology = Topology::new(hosts(pods * racks, per_rack), links[0], own);
     let mut uppers = Vec::new();
     for pod in 0..pods {
-        for _ in 0..aggregation {
-            let switch = topology.add_switch();
+        for number in 0..aggregation {
+            let switch = topology.add_switch(Place::Aggregation(pod, number));
             (0..racks).for_each(|rack| topology.connect(pod * racks + rack, switch, links[1]));
             uppers.push(switch);
         }
     }
-    for _ in 0..core {
-        let switch = topology.add_switch();
+    for number in 0..core {
+        let switch = topology.add_switch(Place::Core(number));
         uppers
             .iter()
             .for_each(|&upper| topology.connect(upper, switch, links[2]));

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::check::{ScenarioError, ensure};
 use crate::network::NetworkKind;
 use crate::rdcn::PLANES;
-use crate::{Hosts, PlaneFacts, Ways};
+use crate::{Hosts, Place, PlaneFacts, PortFacts, QueueId, Ways};
 
 /// Queues between two racks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +68,36 @@ impl NetworkKind for Dumbbell {
             ways: Ways::Directions([way(&self.stages), way(&self.return_stages)]),
             in_days: false,
         }]
+    }
+
+    /// Stages that have a rate: all are in one switch, those back behind those forth.
+    fn ports(&self, _: &Hosts) -> Vec<PortFacts> {
+        let ways = [(&self.stages, false), (&self.return_stages, true)];
+        let mut ports = Vec::new();
+        for (way, back) in ways {
+            let first = if back { self.stages.len() } else { 0 };
+            // Before the first stage and behind the last are the racks.
+            let place = |stage: usize| match stage {
+                0 => Place::Tor(back.into()),
+                stage if stage == way.len() => Place::Tor((!back).into()),
+                stage => Place::Stage {
+                    back,
+                    number: stage as u16,
+                },
+            };
+            ports.extend(way.iter().enumerate().filter_map(|(index, stage)| {
+                Some(PortFacts {
+                    queue: QueueId {
+                        at: 0,
+                        number: (first + index) as u16,
+                    },
+                    from: place(index),
+                    to: place(index + 1),
+                    rate: stage.rate?,
+                })
+            }));
+        }
+        ports
     }
 }
 

@@ -3,13 +3,15 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use etalon_units::{Rate, Span, Time};
+use etalon_units::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
-use crate::network::{Distance, NetworkKind};
+use crate::network::failure::check_failures;
+use crate::network::layer::check_size;
+use crate::network::{Distance, Failure, Layer, NetworkKind};
 use crate::rdcn::PLANES;
-use crate::{Hosts, Pair, PlaneFacts, Ways};
+use crate::{Hosts, Pair, Place, PlaneFacts, PortFacts, Topology, Ways};
 
 /// Racks in pods, below a core. Each switch of a layer is connected with each of the next in its pod, or with each of the core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,70 +41,35 @@ pub struct Tree {
     pub failures: Vec<Failure>,
 }
 
-/// The links of a layer, each direction alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Layer {
-    /// Rate.
-    #[serde(rename = "rate_bps")]
-    pub rate: Rate,
-    /// Propagation delay.
-    #[serde(rename = "delay_ns")]
-    pub delay: Span,
-    /// Packets that fit into the queue of a port, the one in transmission included.
-    pub queue_packets: u32,
-    /// A packet is marked CE if, with it, the queue is longer than this.
-    #[serde(default)]
-    pub mark_above_packets: Option<u32>,
-}
-
-/// A link that is down for a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Failure {
-    /// The lower end: a ToR switch by its rack, or an aggregation switch, numbered behind these pod by pod.
-    pub below: u16,
-    /// The upper end, numbered so; core switches come behind aggregation switches.
-    pub above: u16,
-    /// When it goes down.
-    #[serde(rename = "from_ns")]
-    pub from: Time,
-    /// When it comes up again; none for never.
-    #[serde(default, rename = "to_ns")]
-    pub to: Option<Time>,
-}
-
 impl Tree {
-    fn check_failure(&self, index: usize, hosts: &Hosts) -> Result<(), ScenarioError> {
-        let Failure {
-            below,
-            above,
-            from,
-            to,
-        } = self.failures[index];
-        let first_core = hosts.racks + self.pods * self.aggregation_switches;
-        let pod_of_rack = below / self.racks_per_pod(hosts);
-        let exists = if below < hosts.racks {
-            above >= hosts.racks
-                && above < first_core
-                && (above - hosts.racks) / self.aggregation_switches == pod_of_rack
-        } else {
-            below < first_core && above >= first_core && above - first_core < self.core_switches
-        };
-        ensure!(exists, "failure {index}: there is no such link");
-        ensure!(
-            to.is_none_or(|to| from < to),
-            "failure {index}: the link must go down before it comes up"
-        );
-        Ok(())
-    }
-
     /// Racks of a pod.
     #[must_use]
     pub fn racks_per_pod(&self, hosts: &Hosts) -> u16 {
         hosts.racks / self.pods.max(1)
+    }
+
+    /// Its switches and links. After the ToR switches come the aggregation switches, pod by pod, and the core switches.
+    #[must_use]
+    pub fn topology(&self, hosts: &Hosts) -> Topology {
+        let mut topology = Topology::new(*hosts, self.rack.link(), self.delay_in_queue);
+        let racks = self.racks_per_pod(hosts);
+        let mut aggregation = Vec::new();
+        for pod in 0..self.pods {
+            for number in 0..self.aggregation_switches {
+                let switch = topology.add_switch(Place::Aggregation(pod, number));
+                for rack in pod * racks..(pod + 1) * racks {
+                    topology.connect(rack, switch, self.pod.link());
+                }
+                aggregation.push(switch);
+            }
+        }
+        for number in 0..self.core_switches {
+            let core = topology.add_switch(Place::Core(number));
+            for &switch in &aggregation {
+                topology.connect(switch, core, self.core.link());
+            }
+        }
+        topology
     }
 }
 
@@ -122,29 +89,14 @@ impl NetworkKind for Tree {
             self.pods == 1 || self.core_switches > 0,
             "pods need at least one core switch between them"
         );
-        for (name, layer) in [
-            ("rack", &self.rack),
-            ("pod", &self.pod),
-            ("core", &self.core),
-        ] {
-            ensure!(
-                layer.rate > Rate(0) && layer.queue_packets > 0,
-                "the rate and the queue of the layer '{name}' must be positive"
-            );
-        }
+        self.rack.check("rack")?;
+        self.pod.check("pod")?;
+        self.core.check("core")?;
         let switches = u64::from(hosts.racks)
             + u64::from(self.pods) * u64::from(self.aggregation_switches)
             + u64::from(self.core_switches);
-        ensure!(
-            switches + u64::from(hosts.count()) <= u64::from(u16::MAX),
-            "there are numbers for 65535 switches and hosts, not for {switches} and {}",
-            hosts.count()
-        );
-        ensure!(
-            hosts.downlink_queue.is_none(),
-            "a tree's queues to hosts are those of its layer 'rack'"
-        );
-        (0..self.failures.len()).try_for_each(|index| self.check_failure(index, hosts))
+        check_size(hosts, switches)?;
+        check_failures(&self.failures, || self.topology(hosts))
     }
 
     fn distance(&self, hosts: &Hosts, Pair { src, dst }: Pair) -> Distance {
@@ -175,5 +127,9 @@ impl NetworkKind for Tree {
             ways: Ways::Distances(self.racks_per_pod(hosts), ways),
             in_days: false,
         }]
+    }
+
+    fn ports(&self, hosts: &Hosts) -> Vec<PortFacts> {
+        self.topology(hosts).into_facts()
     }
 }

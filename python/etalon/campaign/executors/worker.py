@@ -16,7 +16,7 @@ from etalon.errors import EtalonError
 from etalon.plan import Plan
 from etalon.results import TABLES, Run
 
-ALL_TABLES = (*TABLES, "tcp", "reordering", "writes", "programs")
+ALL_TABLES = (*TABLES, "tcp", "reordering", "ports", "writes", "programs")
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,26 @@ from typing import TYPE_CHECKING, TypeAlias
 from etalon.plan.base import Kinds
 from etalon.plan.network.base import Racks
 from etalon.plan.network.dumbbell import Dumbbell
+from etalon.plan.network.leaf_spine import LeafSpine
 from etalon.plan.network.rdcn import CircuitNetwork, Network
+from etalon.plan.network.switched import Switched
 from etalon.plan.network.tree import Tree
 
-__all__ = ["NETWORKS", "AnyNetwork", "CircuitNetwork", "Dumbbell", "Network", "Racks", "Tree"]
+__all__ = [
+    "NETWORKS",
+    "AnyNetwork",
+    "CircuitNetwork",
+    "Dumbbell",
+    "LeafSpine",
+    "Network",
+    "Racks",
+    "Switched",
+    "Tree",
+]
 
-NETWORKS = Kinds("rdcn", {"rdcn": Network, "dumbbell": Dumbbell, "tree": Tree})
+NETWORKS = Kinds(
+    "rdcn", {"rdcn": Network, "dumbbell": Dumbbell, "tree": Tree, "leaf-spine": LeafSpine}
+)
 
 if TYPE_CHECKING:
     AnyNetwork: TypeAlias = Racks

@@ -1,7 +1,6 @@
-//! Where in a network something happens.
+//! Which queue of a network.
 
 use crate::Pair;
-use crate::place::numbered;
 
 /// A queue: which one of which switch. The hybrid switch has a [VOQ](QueueId::voq) at each ToR for each rack, a chain has
 /// one switch with a queue for each stage.
@@ -22,21 +21,5 @@ impl QueueId {
             at: pair.src,
             number: pair.dst,
         }
-    }
-}
-
-numbered! {
-    /// Why a packet was dropped.
-    pub enum DropReason {
-        /// The queue was full.
-        Full,
-        /// The queue shrank below the packet's place.
-        Shrunk,
-        /// The packet found its internal queue and its hold full.
-        HoldFull,
-        /// The queue of its host's downlink was full.
-        DownlinkFull,
-        /// The link was down, or no way led on.
-        LinkDown,
     }
 }

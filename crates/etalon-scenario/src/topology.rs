@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
-use etalon_scenario::Hosts;
-use etalon_switch::QueueId;
 use etalon_units::{Rate, Span};
+
+use crate::{Hosts, Place, PortFacts, QueueId};
 
 /// One direction of a link, with the queue in front of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +45,8 @@ pub struct Egress {
 #[derive(Clone, Debug)]
 pub struct Topology {
     hosts: Hosts,
-    /// Ports of each switch.
-    degrees: Vec<u16>,
+    /// What switches are called, and how many ports each has.
+    switches: Vec<(Place, u16)>,
     ports: Vec<Egress>,
     /// Whether hosts' own ports are among these, behind their NICs.
     host_ports: bool,
@@ -59,7 +59,7 @@ impl Topology {
     pub fn new(hosts: Hosts, access: Link, host_ports: bool) -> Topology {
         let mut topology = Topology {
             hosts,
-            degrees: alloc::vec![0; hosts.racks.into()],
+            switches: (0..hosts.racks).map(|rack| (Place::Tor(rack), 0)).collect(),
             ports: Vec::new(),
             host_ports,
         };
@@ -71,30 +71,37 @@ impl Topology {
     }
 
     /// Adds a switch and returns its number.
-    pub fn add_switch(&mut self) -> u16 {
-        self.degrees.push(0);
-        (self.degrees.len() - 1) as u16
+    pub fn add_switch(&mut self, place: Place) -> u16 {
+        self.switches.push((place, 0));
+        (self.switches.len() - 1) as u16
     }
 
     /// Connects two switches, both ways alike.
-    pub fn connect(&mut self, one: u16, other: u16, link: Link) {
-        self.add_port(Node::Switch(one), Node::Switch(other), link);
-        self.add_port(Node::Switch(other), Node::Switch(one), link);
+    pub fn connect(&mut self, below: u16, above: u16, link: Link) {
+        self.add_port(Node::Switch(below), Node::Switch(above), link);
+        self.add_port(Node::Switch(above), Node::Switch(below), link);
+    }
+
+    /// Whether these are connected.
+    #[must_use]
+    pub fn joins(&self, below: u16, above: u16) -> bool {
+        let ends = (Node::Switch(below), Node::Switch(above));
+        below < above && self.ports.iter().any(|port| (port.from, port.to) == ends)
     }
 
     fn add_port(&mut self, from: Node, to: Node, link: Link) {
         let queue = match from {
             Node::Switch(at) => {
-                let number = &mut self.degrees[usize::from(at)];
-                *number += 1;
+                let degree = &mut self.switches[usize::from(at)].1;
+                *degree += 1;
                 QueueId {
                     at,
-                    number: *number - 1,
+                    number: *degree - 1,
                 }
             }
             // Hosts are numbered behind the switches.
             Node::Host(host) => QueueId {
-                at: (self.degrees.len() as u32 + host) as u16,
+                at: (self.switches.len() as u32 + host) as u16,
                 number: 0,
             },
         };
@@ -115,19 +122,40 @@ impl Topology {
     /// Number of switches.
     #[must_use]
     pub fn switches(&self) -> u16 {
-        self.degrees.len() as u16
+        self.switches.len() as u16
     }
 
     /// All egress ports: those to hosts in the order of their hosts, then the others in the order in which they were connected, then
     /// those of hosts if they have any.
     #[must_use]
     pub fn into_ports(mut self) -> Vec<Egress> {
-        if self.host_ports {
+        self.complete();
+        self.ports
+    }
+
+    fn complete(&mut self) {
+        if core::mem::take(&mut self.host_ports) {
             for host in 0..self.hosts.count() {
                 let to_host = self.ports[host as usize];
                 self.add_port(to_host.to, to_host.from, to_host.link);
             }
         }
-        self.ports
+    }
+
+    /// What results say of these ports, in this order.
+    #[must_use]
+    pub fn into_facts(mut self) -> Vec<PortFacts> {
+        self.complete();
+        let place = |node| match node {
+            Node::Switch(switch) => self.switches[usize::from(switch)].0,
+            Node::Host(host) => Place::Host(self.hosts.host(host)),
+        };
+        let facts = |port: &Egress| PortFacts {
+            queue: port.queue,
+            from: place(port.from),
+            to: place(port.to),
+            rate: port.link.rate,
+        };
+        self.ports.iter().map(facts).collect()
     }
 }
