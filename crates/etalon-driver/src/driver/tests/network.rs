@@ -52,6 +52,7 @@ fn scenario() -> Scenario {
             weeks_per_run: 3,
             flows: vec![],
             reordering: false,
+            ports: false,
         },
     }
 }
