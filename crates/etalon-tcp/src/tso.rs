@@ -68,7 +68,7 @@ impl Chunks {
     /// more than half of the peer's window has been written since that was done last.
     #[inline]
     fn fill(&mut self, pending: u64, half_window: u32) {
-        if self.older == 0 {
+        if self.older <= u64::from(self.size) {
             self.size = self.newer_size;
         }
         let full = u64::from(self.size).min(pending) as u32;
