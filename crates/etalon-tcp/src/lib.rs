@@ -6,6 +6,7 @@
 
 mod ack;
 mod autotune;
+mod buffers;
 pub mod cc;
 mod config;
 mod connection;

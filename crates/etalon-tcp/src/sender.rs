@@ -1,8 +1,9 @@
 //! The sending half's sequence space and what the application asked it to send.
 
 use crate::Config;
+use crate::buffers::Buffers;
 use crate::scoreboard::Scoreboard;
-use crate::tso::Chunks;
+use crate::tso::Chunk;
 
 /// Whether and when a FIN ends the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,8 @@ pub(crate) struct Sender {
     /// Bytes written and not yet sent.
     pub pending: u64,
     pub fin: Fin,
-    pub chunks: Chunks,
+    pub buffers: Buffers,
+    pub chunk: Chunk,
     pub board: Scoreboard,
     /// SACK blocks of the previous ACK: only what is new needs work.
     pub seen_sacks: ([(u32, u32); 4], u8),
@@ -93,7 +95,8 @@ impl Sender {
             mss: u32::from(config.mss),
             pending: 0,
             fin: Fin::None,
-            chunks: Chunks::default(),
+            buffers: Buffers::default(),
+            chunk: Chunk::default(),
             board: Scoreboard::default(),
             seen_sacks: ([(0, 0); 4], 0),
             forced: None,

@@ -98,7 +98,7 @@ impl<C: CongestionControl> Connection<C> {
     /// Section 7.3, `TLP_send_probe()`: a new segment if there is one that fits the peer's window, else the last one again.
     pub(crate) fn send_loss_probe(&mut self, out: &mut Segment) -> bool {
         let mut path = self.paths.active.id;
-        let retransmitted = if let Some(len) = self.next_len() {
+        let retransmitted = if let Some(len) = self.next_of_chunk().or_else(|| self.next_alone()) {
             self.send_new(len, out);
             false
         } else if self.snd.board.is_empty() {

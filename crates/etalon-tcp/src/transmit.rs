@@ -262,6 +262,7 @@ impl<C: CongestionControl> Connection<C> {
                 self.stats.window_probes += 1;
                 let room = self.snd.window_end().wrapping_sub(self.snd.nxt);
                 if self.snd.window > 0 && (room as i32) > 0 {
+                    self.fill_buffer();
                     let len = u64::from(room.min(self.snd.mss)).min(self.snd.pending);
                     self.send_new(len as u32, out);
                 } else {
@@ -418,7 +419,8 @@ impl<C: CongestionControl> Connection<C> {
         }
         let id = path.id;
         self.snd.pending -= u64::from(len);
-        self.snd.chunks.sent(len);
+        self.snd.buffers.sent(len);
+        self.snd.chunk.left = self.snd.chunk.left.saturating_sub(len);
         let fin = self.snd.fin == Fin::Queued && self.snd.pending == 0;
         let end = start.wrapping_add(len + u32::from(fin));
         if fin {
@@ -451,8 +453,8 @@ impl<C: CongestionControl> Connection<C> {
         if self.state == ConnectionState::TimeWait {
             return;
         }
-        self.snd.chunks.end();
-        let held_back = std::mem::take(&mut self.snd.chunks.held_back);
+        self.snd.buffers.end();
+        let held_back = std::mem::take(&mut self.snd.chunk).held_back;
         let sent = std::mem::take(&mut self.snd.burst);
         let full = held_back || !self.paths.active.has_room() || self.paths.is_full();
         let path = &mut self.paths.active;

@@ -1,20 +1,17 @@
-//! Segments leave Linux in chunks, also where the NIC takes single ones: it keeps what is written in buffers of up to 64 KiB, cuts chunks off
-//! the first of them, and holds a chunk back that the window would let go but that is expected to grow soon (TSO deferral,
+//! Segments leave Linux in chunks, also where the NIC takes single ones: it cuts them off the first buffer of what was written
+//! (`buffers.rs`), and holds a chunk back that the window would let go but that is expected to grow soon (TSO deferral,
 //! `tcp_tso_win_divisor`). On the wire chunks are seen by what is held back, and by how a closing window is filled.
 //!
 //! RFC 9293 has nothing of it. The settings are documented with the kernel (`tcp_tso_win_divisor`, `tcp_tso_rtt_log`,
 //! `tcp_min_tso_segs`); sizes and conditions were seen on the wire (`tests/exchanges.rs`).
 
+use crate::buffers::{Buffers, LARGEST};
 use crate::cc::{CongestionControl, State};
 use crate::connection::Connection;
 use crate::linux;
 use crate::rtt::UNKNOWN;
 use crate::sender::Fin;
 
-/// Bytes that a buffer has at most.
-const LARGEST: u32 = 65_215;
-/// So many of them hold what is written at once. A program that writes more does so while they empty.
-const BUFFERS: u64 = 64;
 /// Segments of a chunk at least (`tcp_min_tso_segs`).
 const LEAST: u32 = 2;
 /// A chunk is what is paced in so many parts of a second.
@@ -28,98 +25,131 @@ const SOON: u64 = 1000;
 /// Segments that are worth sending whatever the window, if the divisor is 0.
 const WORTH: u32 = 3;
 
-/// Buffers and chunks of a sender, in bytes.
+/// The chunk that is being sent.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Chunks {
-    /// Bytes that buffers hold, and those of what was written later than the first `older` unsent bytes.
-    size: u32,
-    older: u64,
-    newer_size: u32,
-    /// Left of the first buffer that has unsent data; 0 if none was begun.
-    buffer: u32,
-    /// Left of the chunk that is being sent.
-    chunk: u32,
-    /// The congestion window lets a chunk go that is held back.
+pub(crate) struct Chunk {
+    /// Bytes left of it.
+    pub left: u32,
+    /// The congestion window would let one go that waits.
     pub held_back: bool,
-    /// The program writes at this instant: its bytes fill one buffer after the other, and each that is full is sent from.
-    writing: bool,
-    /// Bytes written since all that was full was sent, and whether the buffer at hand is sent until it is empty.
-    since: u32,
-    all: bool,
 }
 
-impl Chunks {
-    /// Something is written behind `before` unsent bytes, into buffers of `size` bytes.
-    #[inline]
-    pub fn written(&mut self, before: u64, size: u32) {
-        if self.older == 0 {
-            self.older = before;
-        }
-        self.newer_size = size;
-        if before <= u64::from(self.buffer) {
-            self.buffer = 0;
-            self.writing = true;
-            self.since = 0;
-            self.all = false;
-        }
-    }
+/// What might leave as a chunk.
+struct Offer {
+    mss: u32,
+    /// Bytes that the congestion window lets go, in whole segments, and the peer's.
+    by_congestion: u32,
+    by_peer: u32,
+    /// Bytes of the first buffer, and whether there are more behind it.
+    front: u32,
+    more_behind: bool,
+}
 
-    /// The buffer is filled. While the program writes, one chunk of a full buffer is sent, but all of it once
-    /// more than half of the peer's window has been written since that was done last.
-    #[inline]
-    fn fill(&mut self, pending: u64, half_window: u32) {
-        if self.older <= u64::from(self.size) {
-            self.size = self.newer_size;
-        }
-        let full = u64::from(self.size).min(pending) as u32;
-        if self.writing && !(self.all && self.buffer > 0) {
-            self.since = self.since.saturating_add(full.saturating_sub(self.buffer));
-            self.buffer = full;
-            self.all = self.since > half_window || u64::from(full) == pending;
-            if self.all {
-                self.since = 0;
-            }
-        } else if self.buffer == 0 {
-            self.buffer = full;
-        }
-    }
-
-    /// `len` bytes are sent.
-    #[inline]
-    pub fn sent(&mut self, len: u32) {
-        self.older = self.older.saturating_sub(u64::from(len));
-        self.buffer = self.buffer.saturating_sub(len);
-        self.chunk = self.chunk.saturating_sub(len);
-    }
-
-    /// Nothing more is sent now.
-    #[inline]
-    pub fn end(&mut self) {
-        self.chunk = 0;
-        if self.writing {
-            self.buffer = 0;
-            self.writing = false;
-        }
+impl Offer {
+    fn may_leave(&self) -> u32 {
+        self.by_congestion.min(self.by_peer)
     }
 }
 
 impl<C: CongestionControl> Connection<C> {
     /// The program writes behind `before` unsent bytes, or what it wrote in the handshake is taken as written now.
     pub(crate) fn lay_out(&mut self, before: u64) {
-        let size = self.buffer_size();
-        self.snd.chunks.written(before, size);
+        let size = Buffers::size_for(self.current_mss(), self.snd.max_window);
+        self.snd.buffers.written(before, size);
     }
 
-    /// Bytes that a buffer holds: whole segments, up to half of the largest window that the peer has offered.
-    fn buffer_size(&self) -> u32 {
-        let mss = self.current_mss();
-        let most = LARGEST.min((self.snd.max_window / 2).max(mss));
-        (most / mss).max(1) * mss
-    }
-
-    /// Segments of a chunk at most.
+    /// Payload of the next new segment, if it may go now.
     #[inline]
-    fn chunk_segments(&self, mss: u32) -> u32 {
+    pub(crate) fn next_of_chunk(&mut self) -> Option<u32> {
+        let mss = self.current_mss();
+        if self.snd.chunk.left > 0 {
+            return Some(mss.min(self.snd.chunk.left));
+        }
+        let path = &self.paths.active;
+        let free = path.window.cwnd.saturating_sub(path.pipe.in_flight());
+        if free == 0 && self.snd.fin != Fin::Queued {
+            return None;
+        }
+        self.begin_chunk(free, mss)
+    }
+
+    /// Begins a chunk where `free` segments fit into the congestion window. Returns the payload of its first segment.
+    fn begin_chunk(&mut self, free: u32, mss: u32) -> Option<u32> {
+        let first = self.next_len_of(mss)?;
+        let in_window = free > 0;
+        if !in_window && !linux::last_ignores_the_window(self.ends_with(first)) {
+            return None;
+        }
+        self.fill_buffer();
+        let front = self.snd.buffers.front;
+        let chunk = if !in_window {
+            Some(first)
+        } else if front <= mss {
+            Some(first.min(front))
+        } else {
+            self.cut(&self.offer(free, mss))
+        };
+        self.snd.chunk.held_back |= chunk.is_none();
+        self.snd.chunk.left = chunk?;
+        Some(first.min(self.snd.chunk.left))
+    }
+
+    /// Payload of the next new segment, whatever the congestion window; the chunk that it begins has no other.
+    pub(crate) fn next_alone(&mut self) -> Option<u32> {
+        let len = self.next_len()?;
+        self.fill_buffer();
+        Some(len)
+    }
+
+    #[inline]
+    pub(crate) fn fill_buffer(&mut self) {
+        if Buffers::overflow(self.snd.pending) {
+            let size = Buffers::size_for(self.current_mss(), self.snd.max_window);
+            self.snd.buffers.lay_out_anew(size);
+        }
+        let half = self.snd.max_window / 2;
+        self.snd.buffers.fill(self.snd.pending, half);
+    }
+
+    #[inline]
+    fn offer(&self, free: u32, mss: u32) -> Offer {
+        let front = self.snd.buffers.front;
+        Offer {
+            mss,
+            by_congestion: free.saturating_mul(mss),
+            by_peer: self.snd.window_end().wrapping_sub(self.snd.nxt),
+            front,
+            more_behind: u64::from(front) < self.snd.pending,
+        }
+    }
+
+    /// Bytes that are cut off the first buffer as a chunk; none if they wait.
+    #[inline]
+    fn cut(&self, offer: &Offer) -> Option<u32> {
+        if !self.snd.buffers.is_being_filled() && self.waits(offer) {
+            return None;
+        }
+        let chunk = self.largest_of(offer).min(offer.front).min(offer.by_peer);
+        let to_its_end = chunk == offer.front && offer.more_behind;
+        let rest = chunk % offer.mss;
+        let rest_waits = !to_its_end && rest > 0 && self.config.nagle && self.small_out();
+        Some(if rest_waits { chunk - rest } else { chunk })
+    }
+
+    /// Bytes of a chunk by the congestion window, of which one takes half at most, and by the pace.
+    #[inline]
+    fn largest_of(&self, offer: &Offer) -> u32 {
+        let half = (self.paths.active.window.cwnd / 2).max(1);
+        let window = offer.by_congestion.min(half.saturating_mul(offer.mss));
+        if window <= LEAST * offer.mss {
+            return window;
+        }
+        window.min(self.most_at_once(offer.mss))
+    }
+
+    /// Bytes of a chunk at most, whatever the window.
+    #[inline]
+    fn most_at_once(&self, mss: u32) -> u32 {
         let min = self.paths.active.rtt.min();
         // The shortest round trips bring the largest chunks, whatever the pace.
         let bytes = if min >> RTT_LOG == 0 {
@@ -127,10 +157,10 @@ impl<C: CongestionControl> Connection<C> {
         } else {
             self.paced_chunk(min)
         };
-        (bytes / mss).max(LEAST)
+        (bytes / mss).max(LEAST) * mss
     }
 
-    /// Bytes of a chunk at most, at a shortest round trip of `min` microseconds.
+    /// What the pace allows at a shortest round trip of `min` microseconds, in bytes.
     #[inline(never)]
     fn paced_chunk(&self, min: u32) -> u32 {
         let paced = self.pacing_rate().unwrap_or(u64::MAX) / CHUNKS_A_SECOND;
@@ -141,81 +171,20 @@ impl<C: CongestionControl> Connection<C> {
         paced.saturating_add(more).min(u64::from(LARGEST)) as u32
     }
 
-    /// Payload of the next new segment, if it may go now.
+    /// TSO deferral: what may leave now is not worth it, and an ACK that lets more leave is near.
     #[inline]
-    pub(crate) fn next_of_chunk(&mut self) -> Option<u32> {
-        if self.snd.chunks.chunk == 0 {
-            let path = &self.paths.active;
-            let free = path.window.cwnd.saturating_sub(path.pipe.in_flight());
-            if free == 0 && self.snd.fin != Fin::Queued {
-                return None;
-            }
-            return self.begin_chunk(free);
-        }
-        Some(self.current_mss().min(self.snd.chunks.chunk))
-    }
-
-    /// Begins a chunk where `free` segments fit into the congestion window. Returns the payload of its first segment.
-    fn begin_chunk(&mut self, free: u32) -> Option<u32> {
-        let mss = self.current_mss();
-        let first = self.next_len_of(mss)?;
-        if free == 0 && !linux::last_ignores_the_window(self.ends_with(first)) {
-            return None;
-        }
-        let half = self.snd.max_window / 2;
-        if self.snd.pending > BUFFERS * u64::from(LARGEST) {
-            self.snd.chunks.newer_size = self.buffer_size();
-            self.snd.chunks.older = 0;
-        }
-        self.snd.chunks.fill(self.snd.pending, half);
-        let buffer = self.snd.chunks.buffer;
-        if free == 0 {
-            self.snd.chunks.chunk = first;
-            return Some(first);
-        }
-        if buffer <= mss {
-            self.snd.chunks.chunk = first.min(buffer);
-            return Some(self.snd.chunks.chunk);
-        }
-        let one = self.snd.chunks.writing && !self.snd.chunks.all;
-        if !one && self.defers(free, buffer, mss) {
-            self.snd.chunks.held_back = true;
-            return None;
-        }
-        // Half of the window at once at most.
-        let mut quota = free.min((self.paths.active.window.cwnd / 2).max(1));
-        if quota > LEAST {
-            quota = quota.min(self.chunk_segments(mss));
-        }
-        let room = self.snd.window_end().wrapping_sub(self.snd.nxt);
-        let limit = quota.saturating_mul(mss);
-        let mut chunk = buffer.min(limit).min(room);
-        let whole = chunk == buffer && u64::from(buffer) < self.snd.pending;
-        if !whole && self.config.nagle && self.small_out() {
-            chunk -= chunk % mss;
-        }
-        self.snd.chunks.chunk = chunk;
-        Some(first)
-    }
-
-    /// TSO deferral: whether a chunk off a buffer with `buffer` bytes waits, though `free` segments fit into the congestion window. It
-    /// does if what may leave now is not worth it, and an ACK that lets more leave is near.
-    #[inline]
-    fn defers(&self, free: u32, buffer: u32, mss: u32) -> bool {
-        let by_congestion = free.saturating_mul(mss);
-        let may_leave = by_congestion.min(self.snd.window_end().wrapping_sub(self.snd.nxt));
-        may_leave < self.fair_share(mss)
+    fn waits(&self, offer: &Offer) -> bool {
+        offer.may_leave() < self.fair_share(offer.mss)
             && self.ack_is_near()
-            && !self.is_complete(may_leave, buffer, mss)
+            && !self.is_complete(offer)
     }
 
-    /// Whether nothing is gained by waiting: `may_leave` bytes are a chunk of the largest size, or all of a buffer that ends the
-    /// stream or has another behind it.
-    fn is_complete(&self, may_leave: u32, buffer: u32, mss: u32) -> bool {
-        let more_behind = u64::from(buffer) < self.snd.pending;
-        let with_fin = self.snd.fin != Fin::None && may_leave > buffer;
-        let whole_buffer = with_fin || (more_behind && may_leave >= buffer);
-        whole_buffer || may_leave >= self.chunk_segments(mss).saturating_mul(mss)
+    /// Whether nothing is gained by waiting: a chunk of the largest size may leave, or all of a buffer that ends the stream or has another
+    /// behind it.
+    fn is_complete(&self, offer: &Offer) -> bool {
+        let with_fin = self.snd.fin != Fin::None && offer.may_leave() > offer.front;
+        let whole_buffer = offer.more_behind && offer.may_leave() >= offer.front;
+        with_fin || whole_buffer || offer.may_leave() >= self.most_at_once(offer.mss)
     }
 
     /// Bytes that are worth sending though a chunk could hold more: a share of the window in use, `tcp_tso_win_divisor`.

@@ -1,0 +1,157 @@
+//! How what a program writes lies in a sender's memory. Linux keeps it in buffers of up to 64 KiB, and what leaves at once is of one of them
+//! (`tso.rs`): where they begin and end is seen on the wire.
+//!
+//! What is assumed of the send buffer, and so was when the exchanges were recorded (`SO_SNDBUF` of 8 MiB): it holds [`BUFFERS`] of them. What
+//! is written at once, up to that, is laid out at that instant, by the window that the peer had offered by then; of a longer write the rest is
+//! laid out as room comes, that is with the largest window of that time. A send buffer that is smaller than the window, so that the
+//! program waits for it, is not modelled.
+
+/// Bytes that a buffer has at most.
+pub(crate) const LARGEST: u32 = 65_215;
+/// So many of them hold what is written at once.
+const BUFFERS: u64 = 64;
+
+/// The buffers of a sender, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Buffers {
+    /// Unsent bytes that had been written before the size of buffers changed.
+    older: u64,
+    /// What a buffer holds, and one that is filled with what was written later than the older bytes.
+    size: u32,
+    newer_size: u32,
+    /// Left of the first buffer that has unsent data; 0 if none was begun.
+    pub front: u32,
+    /// The program writes at this instant: its bytes fill one buffer after the other, and each that is full is sent from.
+    writing: bool,
+    /// Bytes written since all that was full was sent, and whether the buffer at hand is sent until it is empty.
+    since: u32,
+    all: bool,
+}
+
+impl Buffers {
+    /// Bytes that a buffer holds: whole segments of `mss`, up to half of the largest window that the peer has offered.
+    pub fn size_for(mss: u32, max_window: u32) -> u32 {
+        let most = LARGEST.min((max_window / 2).max(mss));
+        (most / mss).max(1) * mss
+    }
+
+    /// Something is written behind `before` unsent bytes, into buffers of `size` bytes.
+    #[inline]
+    pub fn written(&mut self, before: u64, size: u32) {
+        if self.older == 0 {
+            self.older = before;
+        }
+        self.newer_size = size;
+        if before <= u64::from(self.front) {
+            self.front = 0;
+            self.writing = true;
+            self.since = 0;
+            self.all = false;
+        }
+    }
+
+    /// Whether `pending` unsent bytes do not fit, so that buffers are laid out as room comes.
+    #[inline]
+    pub fn overflow(pending: u64) -> bool {
+        pending > BUFFERS * LARGEST as u64
+    }
+
+    /// What overflowed is laid out now, in buffers of `size` bytes.
+    #[cold]
+    pub fn lay_out_anew(&mut self, size: u32) {
+        self.newer_size = size;
+        self.older = 0;
+    }
+
+    /// There is a first buffer, and it is as full as `pending` unsent bytes make it. While the program writes, one chunk of a full buffer
+    /// is sent, but all of it once more than `half_window` has been written since that was done last.
+    #[inline]
+    pub fn fill(&mut self, pending: u64, half_window: u32) {
+        // The last of the older buffers takes newer bytes too.
+        if self.older <= u64::from(self.size) {
+            self.size = self.newer_size;
+        }
+        let full = u64::from(self.size).min(pending) as u32;
+        if self.writing && !(self.all && self.front > 0) {
+            self.since = self.since.saturating_add(full.saturating_sub(self.front));
+            self.front = full;
+            self.all = self.since > half_window || u64::from(full) == pending;
+            if self.all {
+                self.since = 0;
+            }
+        } else if self.front == 0 {
+            self.front = full;
+        }
+    }
+
+    /// Whether only one chunk of the first buffer is sent, at once, because the program goes on to fill it.
+    #[inline]
+    pub fn is_being_filled(&self) -> bool {
+        self.writing && !self.all
+    }
+
+    /// `len` bytes are sent.
+    #[inline]
+    pub fn sent(&mut self, len: u32) {
+        self.older = self.older.saturating_sub(u64::from(len));
+        self.front = self.front.saturating_sub(len);
+    }
+
+    /// Nothing more is sent now. What the program wrote has filled up what was left of a buffer.
+    #[inline]
+    pub fn end(&mut self) {
+        if self.writing {
+            self.front = 0;
+            self.writing = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+
+    /// Sends all of `pending` after a pause. Returns what each buffer had.
+    fn fronts(buffers: &mut Buffers, mut pending: u64) -> Vec<u32> {
+        buffers.end();
+        let mut found = Vec::new();
+        while pending > 0 {
+            buffers.fill(pending, 0);
+            found.push(buffers.front);
+            pending -= u64::from(buffers.front);
+            buffers.sent(buffers.front);
+        }
+        found
+    }
+
+    #[test]
+    fn a_buffer_is_half_of_the_window_in_whole_segments() {
+        assert_eq!(Buffers::size_for(1448, 65_535), 22 * 1448);
+        assert_eq!(Buffers::size_for(1448, 1 << 20), 45 * 1448);
+        assert_eq!(Buffers::size_for(8948, 1), 8948);
+    }
+
+    #[test]
+    fn the_last_of_the_older_buffers_takes_newer_bytes() {
+        let mut buffers = Buffers::default();
+        buffers.written(0, 4 * MSS);
+        assert_eq!(fronts(&mut buffers.clone(), 9_500), [4000, 4000, 1500]);
+        buffers.end();
+        buffers.fill(9_500, 0);
+        buffers.sent(1000);
+        buffers.written(8_500, 8 * MSS);
+        assert_eq!(buffers.front, 3000, "what is being sent stays");
+        assert_eq!(fronts(&mut buffers, 20_500 - 8_000), [3000, 4000, 5500]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_laid_out_later() {
+        assert!(!Buffers::overflow(4_000_000) && Buffers::overflow(5 << 20));
+        let mut buffers = Buffers::default();
+        buffers.written(0, 2 * MSS);
+        buffers.lay_out_anew(3 * MSS);
+        assert_eq!(fronts(&mut buffers, 4_000), [3000, 1000]);
+    }
+}
