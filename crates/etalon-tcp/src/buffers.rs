@@ -53,7 +53,7 @@ impl Buffers {
     /// Whether `pending` unsent bytes do not fit, so that buffers are laid out as room comes.
     #[inline]
     pub fn overflow(pending: u64) -> bool {
-        pending > BUFFERS * LARGEST as u64
+        pending > BUFFERS * u64::from(LARGEST)
     }
 
     /// What overflowed is laid out now, in buffers of `size` bytes.
