@@ -81,7 +81,11 @@ fn who_carries_one_flow_by_tdtcp_need_not_carry_all() {
     let (first, again) = (run(&value), run(&value));
     assert_eq!(first.meta.digest, again.meta.digest);
     assert_eq!(bytes(&first), bytes(&again));
-    assert!(bytes(&first).iter().all(|&bytes| bytes > 1_000_000));
+    // Some flows lose all of their first window, and wait for most of the run.
+    for transport in [0, 1] {
+        let carried: i64 = bytes(&first).iter().skip(transport).step_by(2).sum();
+        assert!(carried > 40_000_000, "{transport}: {carried}");
+    }
 }
 
 #[test]
