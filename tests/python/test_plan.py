@@ -232,6 +232,12 @@ def test_replace_sets_one_key_and_keeps_the_rest(small: Plan) -> None:
     assert small.seed == 1
 
 
+def test_replace_leaves_what_it_was_given(small: Plan) -> None:
+    changes = {"bulk": [{"from": 0, "to": 1}], "bulk.cc": "reno"}
+    assert small.replace(changes).resolve()["flows"][0]["cc"] == "reno"
+    assert changes == {"bulk": [{"from": 0, "to": 1}], "bulk.cc": "reno"}
+
+
 def test_replace_reaches_one_or_all_entries_of_a_list(small: Plan) -> None:
     two = small.replace({"bulk": [{"from": 0, "to": 1}, {"from": 1, "to": 2}]})
     assert [bulk.cc for bulk in two.replace({"bulk.1.cc": "reno"}).bulk] == ["cubic", "reno"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import re
@@ -107,7 +108,7 @@ class Plan(Experiment):
         if self.network.kind != NETWORKS.default:
             values.setdefault("network", {})["kind"] = self.network.kind
         for key, value in {**(changes or {}), **more}.items():
-            _assign(values, key.split("."), value, key)
+            _assign(values, key.split("."), copy.deepcopy(value), key)
         return Plan.from_dict(values)
 
     def resolve(self) -> dict[str, Any]:
