@@ -16,6 +16,7 @@ STALE = {
     "benches/RESULTS.md",
     "docs/dilation.md",
     "docs/hosts.md",
+    "docs/tdtcp-beyond.md",
     "docs/tdtcp-kernel.md",
     "docs/validation.md",
     "papers/etalon18/README.md",
