@@ -16,8 +16,8 @@ const SPARE_SEGMENTS: u64 = 16;
 pub(crate) struct Autotune {
     /// Eight times the round-trip time in microseconds, in steps of the timestamp clock; 0 before the first sample.
     rtt8: u64,
-    /// Echo that gave the last sample: each counts once.
-    last_echo: u32,
+    /// What completed the handshake echoed.
+    opening: u32,
     /// When the current round trip began, in microseconds, and what was read by then.
     since: u64,
     read: u64,
@@ -33,7 +33,7 @@ impl Autotune {
     pub fn new(max: u32) -> Autotune {
         Autotune {
             rtt8: 0,
-            last_echo: 0,
+            opening: 0,
             since: 0,
             read: 0,
             best: 1,
@@ -48,24 +48,30 @@ impl Autotune {
     }
 
     /// The connection is established: its first round trip begins, which is expected to bring `first` bytes.
-    pub fn begin(&mut self, clock: &Clock, first: u32) {
+    pub fn begin(&mut self, clock: &Clock, first: u32, echo: u32) {
+        self.opening = echo;
         self.best = u64::from(first.max(1));
         self.since = clock.us;
     }
 
-    /// A full-sized segment echoed our timestamp `echo`.
+    /// Data echoed our timestamp `echo`, and the segment before it `last`. Each echo counts once, if it is one of a `full` segment, but
+    /// not that of the handshake.
     #[inline]
-    pub fn echo(&mut self, clock: &Clock, echo: u32) {
-        if echo == self.last_echo {
+    pub fn echo(&mut self, clock: &Clock, echo: u32, last: u32, full: bool) {
+        if echo == last && echo != self.opening || echo == 0 {
             return;
         }
-        self.last_echo = echo;
+        self.opening = 0;
+        if !full {
+            return;
+        }
         let ms = clock.timestamp().wrapping_sub(echo);
         if ms > 1 << 20 {
             return;
         }
         let sample = u64::from(ms.max(1)) * 1000;
         self.rtt8 = match self.rtt8 {
+            rtt8 if rtt8 > sample << 3 => sample << 3,
             0 => sample << 3,
             rtt8 => rtt8 - (rtt8 >> 3) + sample,
         };
@@ -78,7 +84,12 @@ impl Autotune {
     pub fn arrived(&mut self, clock: &Clock, nxt: u32, offered: u32) {
         match self.window {
             Some((_, end)) if before(nxt, end) => return,
-            Some((begun, _)) => self.rtt8 = self.rtt8.min((clock.us - begun).max(1) << 3),
+            Some((begun, _)) => {
+                let took = (clock.us - begun).max(1) << 3;
+                if self.rtt8 == 0 || took < self.rtt8 {
+                    self.rtt8 = took;
+                }
+            }
             None => {}
         }
         self.window = Some((clock.us, nxt.wrapping_add(offered)));
@@ -96,12 +107,19 @@ impl Autotune {
         if brought <= self.best {
             return None;
         }
-        let base = 2 * brought + SPARE_SEGMENTS * u64::from(mss);
+        let mss = u64::from(mss);
+        let base = 2 * brought + SPARE_SEGMENTS * mss;
         // A sender in slow start doubles within the round trip that the offer needs to reach it.
         let growth = base * (brought - self.best) / self.best;
         self.best = brought;
-        Some((base + 2 * growth).min(u64::from(self.max)) as u32)
+        let segments = (base + 2 * growth) / mss;
+        Some((segments * buffered(mss)).min(u64::from(self.max)) as u32)
     }
+}
+
+/// Memory that is planned for a segment of `mss` bytes: twice as much, rounded up to 128 bytes beyond the payload.
+fn buffered(mss: u64) -> u64 {
+    mss + mss.next_multiple_of(128)
 }
 
 #[cfg(test)]
@@ -116,14 +134,14 @@ mod tests {
 
     #[test]
     fn grows_with_what_a_round_trip_brings_and_not_without() {
-        let mut tune = Autotune::new(3 << 20);
-        tune.begin(&Clock::new(250), 65_536);
+        let mut tune = Autotune::new(6 << 20);
+        tune.begin(&Clock::new(250), 65_536, 0);
         assert_eq!(
             tune.read(&clock_at(5), 1 << 20, 9_000),
             None,
             "no round-trip time yet"
         );
-        tune.echo(&clock_at(110), clock_at(100).timestamp());
+        tune.echo(&clock_at(110), clock_at(100).timestamp(), 0, true);
         assert_eq!(
             tune.read(&clock_at(110), 60_000, 9_000),
             None,
@@ -135,22 +153,22 @@ mod tests {
             "within the round trip"
         );
         let offer = tune.read(&clock_at(120), 60_000 + 2 * 65_536, 9_000);
-        // 2 x 131072 + 16 x 9000, tripled because the data doubled.
-        assert_eq!(offer, Some(3 * (262_144 + 144_000)));
+        // 2 x 131072 + 16 x 9000, tripled because the data doubled: 135 segments, each with twice its memory.
+        assert_eq!(offer, Some(135 * (9_000 + 9_088)));
         assert_eq!(
             tune.read(&clock_at(130), 60_000 + 4 * 65_536, 9_000),
             None,
             "no more than before"
         );
-        assert_eq!(tune.read(&clock_at(140), 1 << 30, 9_000), Some(3 << 20));
+        assert_eq!(tune.read(&clock_at(140), 1 << 30, 9_000), Some(6 << 20));
     }
 
     #[test]
     fn a_window_bounds_an_echo_from_before_a_pause() {
         let mut tune = Autotune::new(3 << 20);
-        tune.begin(&Clock::new(250), 65_536);
+        tune.begin(&Clock::new(250), 65_536, 0);
         tune.arrived(&clock_at(500), 9_000, 65_536);
-        tune.echo(&clock_at(500), clock_at(100).timestamp());
+        tune.echo(&clock_at(500), clock_at(100).timestamp(), 0, true);
         assert_eq!(tune.rtt8, 8 * 400_000);
         tune.arrived(&clock_at(502), 9_000 + 65_535, 131_072);
         assert_eq!(tune.rtt8, 8 * 400_000, "not yet a window");
@@ -163,9 +181,10 @@ mod tests {
     #[test]
     fn an_echo_counts_once() {
         let mut tune = Autotune::new(3 << 20);
-        tune.begin(&Clock::new(250), 65_536);
-        tune.echo(&clock_at(110), clock_at(100).timestamp());
-        tune.echo(&clock_at(900), clock_at(100).timestamp());
+        tune.begin(&Clock::new(250), 65_536, 0);
+        tune.echo(&clock_at(110), clock_at(100).timestamp(), 0, true);
+        let echo = clock_at(100).timestamp();
+        tune.echo(&clock_at(900), echo, echo, true);
         assert_eq!(tune.rtt8, 80_000);
     }
 }

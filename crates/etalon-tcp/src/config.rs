@@ -1,5 +1,6 @@
 //! Parameters of an end host's TCP. Defaults are those of Linux, HZ 250.
 
+use crate::Memory;
 use crate::tdtcp::Tdtcp;
 
 /// Use of explicit congestion notification (RFC 3168).
@@ -42,6 +43,8 @@ pub struct Config {
     /// Largest receive buffer that autotuning goes to, in bytes of payload (Linux: half of 6 MiB); no autotuning if it is
     /// not larger than `receive_buffer`.
     pub max_receive_buffer: u32,
+    /// Memory that segments take by their length, for windows: half of the buffer's memory is offered.
+    pub memory: fn(u32) -> Memory,
     /// Explicit congestion notification.
     pub ecn: Ecn,
     /// SACK (RFC 2018), and with it RACK-TLP (RFC 8985).
@@ -86,6 +89,7 @@ impl Default for Config {
             max_delayed_ack: 200_000_000,
             receive_buffer: 64 << 10,
             max_receive_buffer: 3 << 20,
+            memory: Memory::shared,
             ecn: Ecn::Off,
             sack: true,
             timestamps: true,

@@ -6,7 +6,7 @@ use crate::linux;
 use crate::path::Path;
 use crate::paths::Paths;
 use crate::rack::Rack;
-use crate::receiver::{Marks, Receiver};
+use crate::receiver::{Marks, PriorAck, Receiver};
 use crate::segment::{Flags, Segment};
 use crate::sender::{FOREVER, Fin, Sender};
 use crate::seq::{after, before};
@@ -211,6 +211,7 @@ impl<C: CongestionControl> Connection<C> {
     #[inline(always)]
     fn on_segment_synchronised(&mut self, segment: &Segment, ce: bool) {
         let end = segment.seq.wrapping_add(segment.seq_len());
+        let echoed_before = self.snd.echoed;
         if !self.take_timestamps(segment) {
             self.stats.paws_drops += 1;
             self.answer_invalid(segment, end);
@@ -247,10 +248,9 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         if segment.seq_len() > 0 {
-            if segment.seq == self.rcv.nxt {
-                self.rcv
-                    .note_echo(&self.clock, u32::from(segment.len), self.snd.echoed);
-            }
+            let len = u32::from(segment.len);
+            self.rcv
+                .note_echo(&self.clock, len, self.snd.echoed, echoed_before);
             self.on_payload(segment, ce);
         }
     }
@@ -330,7 +330,6 @@ impl<C: CongestionControl> Connection<C> {
 
     fn on_payload(&mut self, segment: &Segment, ce: bool) {
         let len = u32::from(segment.len);
-        let fin = segment.flags.contains(Flags::FIN);
         let rto = self.paths.active.rtt.rto_ticks;
         let cwr = segment.flags.contains(Flags::CWR);
         let marks = Marks {
@@ -340,7 +339,7 @@ impl<C: CongestionControl> Connection<C> {
         };
         if !self
             .rcv
-            .receive(&self.clock, segment.seq, len, fin, marks, rto)
+            .receive(&self.clock, segment.seq, len, segment.flags, marks, rto)
         {
             self.stats.out_of_order += u64::from(after(segment.seq, self.rcv.nxt));
         }
@@ -364,8 +363,7 @@ impl<C: CongestionControl> Connection<C> {
             self.stats.delayed_acks += 1;
         }
         if self.rcv.compression.deadline <= now {
-            self.rcv.force_ack();
-            self.rcv.compression.ack_sent();
+            self.rcv.prior_ack = Some(PriorAck::HeldBack);
         }
         if self.timer.deadline <= now {
             let purpose = self.timer.purpose;

@@ -17,6 +17,8 @@ pub(crate) struct DelayedAck {
     quick: u32,
     /// Data went out soon after data came in: ACKs had better ride on data.
     interactive: bool,
+    /// Small segments since the last ACK, counted up to two.
+    small: u8,
     /// How long an ACK is delayed, 0 before the first data.
     delay: u64,
     min_delay: u64,
@@ -34,6 +36,7 @@ impl DelayedAck {
             now: false,
             quick: 0,
             interactive: false,
+            small: 0,
             delay: 0,
             min_delay: clock.ticks_for_ns(config.min_delayed_ack).max(1),
             max_delay: clock.ticks_for_ns(config.max_delayed_ack).max(1),
@@ -79,6 +82,7 @@ impl DelayedAck {
         }
         self.scheduled = false;
         self.now = false;
+        self.small = 0;
         self.timer.clear();
     }
 
@@ -116,10 +120,21 @@ impl DelayedAck {
         self.quick |= 1;
     }
 
-    /// Whether small segments are answered at once.
+    /// A segment arrived that is smaller than those before.
     #[inline]
-    pub fn is_interactive(&self) -> bool {
-        self.interactive
+    pub fn small_arrived(&mut self) {
+        self.small = (self.small + 1).min(2);
+    }
+
+    /// Whether what was small is acknowledged once it is read: one segment, or in an interactive session two.
+    #[inline]
+    pub fn answers_small(&self) -> bool {
+        self.small > u8::from(self.interactive)
+    }
+
+    /// The buffer is half full.
+    pub fn end_quick(&mut self) {
+        self.quick = 0;
     }
 
     /// Data arrived. The delay becomes the mean of itself and the gap since the last data, counted as half the smallest delay at

@@ -77,6 +77,7 @@ impl<C: CongestionControl> Connection<C> {
         self.snd.mss =
             u32::from(self.config.mss + timestamp_option(self.config.timestamps) - options);
         self.rcv.advertised_mss = self.snd.mss;
+        self.rcv.options = options.into();
         if syn.mss > options {
             self.snd.mss = self.snd.mss.min(u32::from(syn.mss - options));
         }
@@ -176,7 +177,7 @@ impl<C: CongestionControl> Connection<C> {
             path.window.cwnd = 1;
         }
         self.paths.establish(&self.clock, nxt);
-        self.rcv.established(&self.clock);
+        self.rcv.established(&self.clock, self.snd.echoed);
     }
 
     /// The SYN or SYN-ACK timed out.

@@ -16,6 +16,7 @@ mod episode;
 mod frto;
 mod handshake;
 mod linux;
+mod memory;
 mod newreno;
 mod path;
 mod paths;
@@ -44,6 +45,7 @@ mod validation;
 
 pub use config::{Config, Ecn};
 pub use connection::{CloseReason, Connection, ConnectionState, PendingTimer};
+pub use memory::Memory;
 pub use path::{Path, PathId, Pipe};
 pub use scoreboard::Sums;
 pub use segment::{Flags, SackBlocks, Segment};

@@ -2,6 +2,7 @@
 //! RFC 2883).
 
 use crate::SackBlocks;
+use crate::memory::Buffer;
 use crate::seq::{after, before, earlier, later};
 
 /// A received range.
@@ -9,15 +10,43 @@ use crate::seq::{after, before, earlier, later};
 struct Range {
     start: u32,
     end: u32,
-    /// Order of the last arrival in it, for 'most recent first'.
-    stamp: u64,
 }
 
-/// Ranges in sequence order with holes between them.
+impl Range {
+    /// Grows to have another one too, if they touch.
+    fn extend(&mut self, other: Range) -> bool {
+        let touch = !after(other.start, self.end) && !after(self.start, other.end);
+        if touch {
+            self.start = earlier(self.start, other.start);
+            self.end = later(self.end, other.end);
+        }
+        touch
+    }
+}
+
+/// Ranges that are remembered to be reported.
+const MOST_REPORTED: usize = 4;
+/// Ranges that the next ACK is sure to report: once another is to come before them, what is to be said of it goes first.
+const SURE: usize = 2;
+
+/// What becomes of a segment's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// All of it was there.
+    Not,
+    Joined,
+    Alone,
+}
+
+/// Ranges with holes between them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reassembly {
-    ranges: Vec<Range>,
-    arrivals: u64,
+    /// What arrived, by where it starts. Some may overlap.
+    buffers: Vec<Buffer>,
+    /// What is reported of it, the latest arrival first (RFC 2018, section 4).
+    reported: Vec<Range>,
+    /// What an ACK is to report that should have gone out before the latest arrival.
+    earlier: Vec<Range>,
     /// What came twice and is not reported yet.
     dsack: Option<(u32, u32)>,
 }
@@ -26,14 +55,13 @@ impl Reassembly {
     /// Whether nothing waits beyond a hole.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.buffers.is_empty()
     }
 
-    /// Bytes held.
+    /// Memory of what is held.
     #[inline]
-    pub fn held(&self) -> u32 {
-        let lengths = self.ranges.iter().map(|r| r.end.wrapping_sub(r.start));
-        lengths.sum()
+    pub fn memory(&self) -> u32 {
+        self.buffers.iter().map(|b| b.memory).sum()
     }
 
     /// The sequence numbers from `start` to `end` came twice.
@@ -48,59 +76,113 @@ impl Reassembly {
         self.dsack = None;
     }
 
-    /// Takes a segment beyond the next expected byte.
-    pub fn insert(&mut self, start: u32, end: u32) {
-        self.arrivals += 1;
-        let from = self.ranges.partition_point(|r| before(r.end, start));
-        let to = from + self.ranges[from..].partition_point(|r| !after(r.start, end));
-        let mut merged = Range {
-            start,
-            end,
-            stamp: self.arrivals,
-        };
-        if from < to {
-            let overlap = |r: &Range| (later(r.start, start), earlier(r.end, end));
-            let twice = self.ranges[from..to].iter().map(overlap);
-            // Of several the lowest is reported.
-            self.dsack = twice
-                .into_iter()
-                .find(|&(start, end)| before(start, end))
-                .or(self.dsack);
-            merged.start = earlier(self.ranges[from].start, start);
-            merged.end = later(self.ranges[to - 1].end, end);
+    /// Takes a segment beyond the next expected byte. `held_back`: an ACK is. Returns what becomes of it, and whether that ACK
+    /// must go out now, with what [`earlier_blocks`](Reassembly::earlier_blocks) says.
+    pub fn insert(&mut self, segment: Buffer, held_back: bool) -> (Kept, bool) {
+        if let Some(twice) = self.overlap(segment.start, segment.end) {
+            self.dsack = Some(twice);
         }
-        self.ranges.splice(from..to, [merged]);
+        let range = Range {
+            start: segment.start,
+            end: segment.end,
+        };
+        let kept = self.keep(segment);
+        let touched = self.reported.iter_mut().position(|r| r.extend(range));
+        let flushes = held_back && touched.unwrap_or(self.reported.len()) >= SURE;
+        if flushes {
+            self.earlier.clone_from(&self.reported);
+        }
+        self.report(touched, range);
+        (kept, flushes)
     }
 
-    /// Everything before `next` has arrived: gives up the ranges that it reaches. Returns the next expected byte.
-    pub fn advance(&mut self, mut next: u32) -> u32 {
-        let mut reached = 0;
-        for range in &self.ranges {
-            if after(range.start, next) {
+    /// What the sequence numbers from `start` to `end` have in common with the lowest range that they overlap.
+    fn overlap(&self, start: u32, end: u32) -> Option<(u32, u32)> {
+        let mut found: Option<(u32, u32)> = None;
+        for buffer in &self.buffers {
+            let (from, to) = (later(buffer.start, start), earlier(buffer.end, end));
+            found = match found {
+                _ if !before(from, to) => found,
+                None => Some((from, to)),
+                Some((first, last)) if !after(buffer.start, last) => Some((first, later(last, to))),
+                Some(_) => break,
+            };
+        }
+        found
+    }
+
+    /// Keeps a segment's memory, unless one buffer has all of it, and gives up that of buffers of which it has all.
+    fn keep(&mut self, segment: Buffer) -> Kept {
+        let (start, end) = (segment.start, segment.end);
+        let at = self.buffers.partition_point(|b| !after(b.start, start));
+        if self.buffers[..at].iter().any(|b| !after(end, b.end)) {
+            return Kept::Not;
+        }
+        let covered = self.buffers[at..].partition_point(|b| !after(b.end, end));
+        let last = self.buffers[..at].last_mut();
+        let joined = last.is_some_and(|last| last.end == start && last.join(&segment));
+        self.buffers
+            .splice(at..at + covered, (!joined).then_some(segment));
+        if joined { Kept::Joined } else { Kept::Alone }
+    }
+
+    /// Puts what arrived first among what is reported, where it touched the one with that index.
+    fn report(&mut self, touched: Option<usize>, range: Range) {
+        if let Some(at) = touched {
+            self.reported[..=at].rotate_right(1);
+            let mut first = self.reported[0];
+            let mut at = 1;
+            while at < self.reported.len() {
+                if first.extend(self.reported[at]) {
+                    self.reported.remove(at);
+                    at = 1;
+                } else {
+                    at += 1;
+                }
+            }
+            self.reported[0] = first;
+        } else {
+            self.reported.truncate(MOST_REPORTED - 1);
+            self.reported.insert(0, range);
+        }
+    }
+
+    /// Everything before `next` has arrived: gives up the ranges that it reaches, and has `take` have what they are made of. Returns the
+    /// next expected byte.
+    pub fn advance(&mut self, mut next: u32, mut take: impl FnMut(Buffer)) -> u32 {
+        // What both the segment and a range hold came twice. Of several the lowest is reported.
+        let twice = self.buffers.first().map(|first| first.start);
+        if let Some(start) = twice.filter(|&start| before(start, next)) {
+            self.dsack = self.dsack.or(self.overlap(start, next));
+        }
+        let mut released = 0;
+        for buffer in &self.buffers {
+            if after(buffer.start, next) {
                 break;
             }
-            // The segment overlapped a range: what both hold came twice. Of several the lowest is reported.
-            let twice = (range.start, earlier(range.end, next));
-            if before(twice.0, twice.1) {
-                self.dsack = self.dsack.or(Some(twice));
+            released += 1;
+            if after(buffer.end, next) {
+                let mut new = *buffer;
+                new.start = next;
+                next = new.end;
+                take(new);
             }
-            next = later(range.end, next);
-            reached += 1;
         }
-        self.ranges.drain(..reached);
+        self.buffers.drain(..released);
+        self.reported.retain(|r| after(r.start, next));
         next
     }
 
     /// Whether the next segment reports anything.
     #[inline]
     pub fn has_blocks(&self) -> bool {
-        self.dsack.is_some() || !self.ranges.is_empty()
+        self.dsack.is_some() || !self.reported.is_empty()
     }
 
     /// Bytes of the option that the next segment reports in, of at most `most` blocks, padded.
     #[inline]
     pub fn option_len(&self, most: usize) -> u32 {
-        let blocks = self.ranges.len() + usize::from(self.dsack.is_some());
+        let blocks = self.reported.len() + usize::from(self.dsack.is_some());
         4 + 8 * blocks.min(most) as u32
     }
 
@@ -109,22 +191,20 @@ impl Reassembly {
         self.dsack.is_some()
     }
 
-    /// The blocks of the next segment, at most `most`: a DSACK first, then the ranges, that of the latest arrival first (RFC 2018,
-    /// section 4).
+    /// The blocks of the next segment, at most `most`: a DSACK first, then the ranges, that of the latest arrival first.
     pub fn blocks(&mut self, most: usize, blocks: &mut SackBlocks) {
-        let mut room = most;
-        if let Some((start, end)) = self.dsack.take() {
-            blocks.push(start, end);
-            room -= 1;
-        }
-        let mut newer_than_all = u64::MAX;
-        for _ in 0..room.min(self.ranges.len()) {
-            let older = self.ranges.iter().filter(|r| r.stamp < newer_than_all);
-            let Some(range) = older.max_by_key(|r| r.stamp) else {
-                break;
-            };
-            blocks.push(range.start, range.end);
-            newer_than_all = range.stamp;
-        }
+        fill(blocks, most, self.dsack.take(), &self.reported);
+    }
+
+    /// The same, before the latest arrival.
+    pub fn earlier_blocks(&mut self, most: usize, blocks: &mut SackBlocks) {
+        fill(blocks, most, self.dsack.take(), &self.earlier);
+    }
+}
+
+fn fill(blocks: &mut SackBlocks, most: usize, dsack: Option<(u32, u32)>, ranges: &[Range]) {
+    let ranges = ranges.iter().map(|r| (r.start, r.end));
+    for (start, end) in dsack.into_iter().chain(ranges).take(most) {
+        blocks.push(start, end);
     }
 }

@@ -1,25 +1,34 @@
 //! The receiving half: what is expected next, the window that is advertised, and what is echoed of marks. What arrived beyond a hole
-//! is in `reassembly.rs`, when to acknowledge in `delayed_ack.rs`.
+//! is in `reassembly.rs`, when to acknowledge in `delayed_ack.rs`, the window in `receiver/window.rs`.
 
-use crate::Config;
+mod window;
+
 use crate::autotune::Autotune;
 use crate::delayed_ack::{DelayedAck, MAX_QUICK_ACKS};
-use crate::reassembly::Reassembly;
+use crate::memory::Buffer;
+use crate::reassembly::{Kept, Reassembly};
 use crate::sack_compression::SackCompression;
+use crate::segment::Flags;
 use crate::seq::{after, before, earlier};
 use crate::timers::{Clock, Purpose};
+use crate::{Config, Memory};
+use std::collections::VecDeque;
 
 /// Segment size assumed before the first data (RFC 9293's default).
 const DEFAULT_MSS: u32 = 536;
 
-/// Segments that the first round trip is expected to bring (RFC 6928), whatever our own initial window.
-const FIRST_SEGMENTS: u32 = 10;
+/// Smallest segment that may be a peer's full one (RFC 9293 has no least).
+const LEAST_MSS: u32 = 88;
 
-/// An acknowledgement that must go out with an earlier state of the receiver (DCTCP).
+/// An acknowledgement that must go out with an earlier state of the receiver.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PriorAck {
-    pub ack: u32,
-    pub ece: bool,
+pub(crate) enum PriorAck {
+    /// Before marks began or ended (DCTCP).
+    Marks { ack: u32, ece: bool },
+    /// Held back until its timer fired, with the timestamp of what it was held back with last.
+    HeldBack,
+    /// Before the range that the latest arrival belongs to was reported first.
+    Range,
 }
 
 /// ECN bits of an incoming segment.
@@ -43,13 +52,21 @@ pub(crate) struct Receiver {
     /// Window that may be advertised so far, and the most.
     window_limit: u32,
     window_bound: u32,
+    /// The window cannot grow with segments of this length or longer.
+    too_long_to_grow: u32,
     /// Grows the buffer with the flow.
     autotune: Option<Autotune>,
+    /// Memory for what was received, and the most that it may become. Half of it is offered.
     buffer: u32,
-    /// In order and not yet read.
-    unread: u32,
+    max_buffer: u32,
+    memory: fn(u32) -> Memory,
+    /// In order and not yet read, with its memory.
+    unread: VecDeque<Buffer>,
+    unread_memory: u32,
     auto_read: bool,
     pub advertised_mss: u32,
+    /// Bytes of options on each segment.
+    pub options: u32,
     /// Estimate of the peer's full segment, and the length of the last small one.
     mss: u32,
     last_small: u32,
@@ -87,12 +104,17 @@ impl Receiver {
             scale,
             window_limit: config.initial_receive_window.min(config.receive_buffer),
             window_bound: config.receive_buffer,
-            buffer: config.receive_buffer,
+            too_long_to_grow: u32::MAX,
+            buffer: config.receive_buffer.saturating_mul(2),
+            max_buffer: whole.min(u32::MAX.into()) as u32,
+            memory: config.memory,
             autotune: (config.max_receive_buffer > config.receive_buffer)
-                .then(|| Autotune::new(config.max_receive_buffer)),
-            unread: 0,
+                .then(|| Autotune::new(config.max_receive_buffer.saturating_mul(2))),
+            unread: VecDeque::new(),
+            unread_memory: 0,
             auto_read: config.auto_read,
             advertised_mss: u32::from(config.mss),
+            options: 0,
             mss: DEFAULT_MSS.min(u32::from(config.mss)),
             last_small: 0,
             held: Reassembly::default(),
@@ -119,22 +141,6 @@ impl Receiver {
         self.prior_nxt = self.nxt;
     }
 
-    /// The window of a SYN: whole segments of `mss` bytes.
-    pub fn first_window(&mut self, mss: u16) -> u16 {
-        let whole = self.window_limit - self.window_limit % u32::from(mss.max(1));
-        if whole > 0 {
-            self.window_limit = whole;
-        }
-        self.window_limit.min(65_535) as u16
-    }
-
-    /// Window that the peer may still use.
-    #[inline]
-    pub fn window(&self) -> u32 {
-        let left = self.edge.wrapping_sub(self.nxt);
-        if (left as i32) < 0 { 0 } else { left }
-    }
-
     /// Whether the segment lies at least partly in the window (RFC 9293, 3.10.7.4).
     #[inline]
     pub fn acceptable(&self, seq: u32, end: u32) -> bool {
@@ -155,25 +161,6 @@ impl Receiver {
     #[inline]
     pub fn echoes(&self) -> bool {
         self.echo
-    }
-
-    /// The window field of the next segment; moves the right edge there, never back.
-    #[inline]
-    pub fn select_window(&mut self) -> u16 {
-        let held = self.held.held();
-        let free = self.buffer.saturating_sub(self.unread).saturating_sub(held);
-        let mut window = free.min(self.window_limit);
-        // Silly window avoidance (RFC 9293, 3.8.6.2.2).
-        if window < self.mss.min(self.buffer / 2) {
-            window = 0;
-        }
-        let current = self.window();
-        let field = (window.max(current) >> self.scale).min(65_535);
-        let offered = field << self.scale;
-        if offered > current {
-            self.edge = self.nxt.wrapping_add(offered);
-        }
-        field as u16
     }
 
     /// A segment with an ACK went out: it serves for what was pending.
@@ -210,11 +197,12 @@ impl Receiver {
         clock: &Clock,
         seq: u32,
         len: u32,
-        fin: bool,
+        flags: Flags,
         marks: Marks,
         rto_ticks: u64,
     ) -> bool {
         self.held.forget_duplicate();
+        let fin = flags.contains(Flags::FIN);
         let end = seq.wrapping_add(len + u32::from(fin));
         if fin {
             self.fin_end = Some(end);
@@ -235,38 +223,62 @@ impl Receiver {
             self.acks.owe();
             return false;
         }
-        self.receive_next(clock, end, len, marks, rto_ticks);
+        self.receive_next(clock, end, len, flags, marks, rto_ticks);
         true
     }
 
     /// A duplicate, a segment beyond the window, or one beyond a hole.
     #[cold]
     fn receive_elsewhere(&mut self, seq: u32, end: u32, marks: Marks) {
+        let beyond_hole = after(end, self.nxt) && before(seq, self.nxt.wrapping_add(self.window()));
+        if beyond_hole && self.ecn {
+            self.note_mark(marks);
+        }
         self.acks.owe();
         if !after(end, self.nxt) {
             self.enter_quick_ack(MAX_QUICK_ACKS);
             self.held.duplicate(seq, end);
-        } else if !before(seq, self.nxt.wrapping_add(self.window())) {
-            self.enter_quick_ack(MAX_QUICK_ACKS);
+        } else if beyond_hole {
+            self.receive_beyond_hole(seq, end);
         } else {
-            if self.ecn {
-                self.note_mark(marks);
-            }
-            self.held.insert(seq, end);
-            // Without SACK the window stays, so that the ACK is a duplicate.
-            if self.sack && seq != end {
-                self.grow_window();
-            }
+            self.enter_quick_ack(MAX_QUICK_ACKS);
+        }
+    }
+
+    fn receive_beyond_hole(&mut self, seq: u32, end: u32) {
+        let len = end.wrapping_sub(seq);
+        let segment = Buffer::new(seq, end, (self.memory)(len));
+        let free = self.free();
+        let (kept, flushes) = self.held.insert(segment, self.compression.holds_any());
+        // Without SACK the window stays, so that the ACK is a duplicate.
+        if kept == Kept::Joined && self.sack {
+            self.grow_window(len, self.free());
+        }
+        if flushes {
+            // It serves for this segment too.
+            self.prior_ack = self.prior_ack.or(Some(PriorAck::Range));
+            self.ack_sent();
+        }
+        if kept == Kept::Alone && self.sack && len > 0 {
+            self.grow_window(len, free);
         }
     }
 
     /// The next expected bytes, `len` of payload, up to `end`.
     #[inline]
-    fn receive_next(&mut self, clock: &Clock, end: u32, len: u32, marks: Marks, rto_ticks: u64) {
+    fn receive_next(
+        &mut self,
+        clock: &Clock,
+        end: u32,
+        len: u32,
+        flags: Flags,
+        marks: Marks,
+        rto_ticks: u64,
+    ) {
         let before_nxt = self.nxt;
         self.nxt = end;
         if len > 0 {
-            self.note_data(clock, len, rto_ticks);
+            self.note_data(clock, len, flags, rto_ticks);
             if let Some(tune) = &mut self.autotune {
                 let offered = self.edge.wrapping_sub(self.acked_up_to);
                 tune.arrived(clock, end, offered);
@@ -275,8 +287,11 @@ impl Receiver {
                 self.note_mark(marks);
             }
         }
+        if len > 0 {
+            self.keep_and_grow(before_nxt, len);
+        }
         if !self.held.is_empty() {
-            self.nxt = self.held.advance(self.nxt);
+            self.release(before_nxt, len);
             if self.held.is_empty() {
                 // The last hole is filled (RFC 5681, section 4.2).
                 self.acks.hasten();
@@ -285,80 +300,43 @@ impl Receiver {
         let fin_byte = u32::from(self.fin_reached() && self.nxt != before_nxt);
         let advance = self.nxt.wrapping_sub(before_nxt) - fin_byte;
         self.bytes += u64::from(advance);
-        if !self.auto_read {
-            self.unread += advance;
-        }
-        if len > 0 {
-            self.grow_window();
-        }
         if self.auto_read {
-            self.tune(clock);
-        }
-    }
-
-    /// Data arrived: two segments more may be offered, up to the bound.
-    #[inline]
-    fn grow_window(&mut self) {
-        if self.window_limit < self.window_bound {
-            let more = self.window_limit.saturating_add(2 * self.advertised_mss);
-            self.window_limit = more.min(self.window_bound);
-            self.acks.window_grew();
-        }
-    }
-
-    /// The handshake is complete. Until the buffer grows, one segment of it is not offered.
-    pub fn established(&mut self, clock: &Clock) {
-        let mss = self.advertised_mss;
-        self.window_bound = self
-            .buffer
-            .saturating_sub(mss)
-            .max(2 * mss)
-            .min(self.buffer);
-        self.window_limit = self.window_limit.min(self.window_bound);
-        if let Some(tune) = &mut self.autotune {
-            tune.begin(clock, self.window_limit.min(FIRST_SEGMENTS * mss));
-        }
-    }
-
-    /// The segment echoed our timestamp `echo`.
-    #[inline]
-    pub fn note_echo(&mut self, clock: &Clock, len: u32, echo: u32) {
-        if let Some(tune) = &mut self.autotune {
-            if len >= self.mss && echo != 0 {
-                tune.echo(clock, echo);
-            }
-        }
-    }
-
-    /// The application has read: is the buffer still large enough?
-    #[inline]
-    fn tune(&mut self, clock: &Clock) {
-        let read = self.bytes - u64::from(self.unread);
-        if let Some(tune) = &mut self.autotune {
-            if let Some(buffer) = tune.read(clock, read, self.advertised_mss) {
-                self.buffer = self.buffer.max(buffer);
-                self.window_bound = self.buffer;
-            }
+            self.read_at_once(clock);
         }
     }
 
     /// Segment size and gaps between segments.
     #[inline]
-    fn note_data(&mut self, clock: &Clock, len: u32, rto_ticks: u64) {
+    fn note_data(&mut self, clock: &Clock, len: u32, flags: Flags, rto_ticks: u64) {
         if len >= self.mss {
             self.mss = len.min(self.advertised_mss);
+            self.last_small = 0;
         } else {
-            if len == self.last_small && len >= DEFAULT_MSS {
-                self.mss = len;
-            }
-            self.last_small = len;
-            if self.auto_read && !self.acks.is_interactive() {
-                self.acks.hasten();
-            }
+            self.note_small(len, flags);
         }
         if self.acks.data_arrived(clock, rto_ticks) {
             let count = self.quick_acks(MAX_QUICK_ACKS);
             self.acks.more_quick(count);
+        }
+    }
+
+    /// A segment that is smaller than those before: two of a size are taken for the peer's full segments, unless PSH or FIN says why they
+    /// are small, or they are too small for any.
+    fn note_small(&mut self, len: u32, flags: Flags) {
+        let why = flags.0 & (Flags::PSH | Flags::FIN).0 != 0;
+        let least = if why { DEFAULT_MSS } else { LEAST_MSS };
+        let full = len + self.options >= least;
+        let last = std::mem::take(&mut self.last_small);
+        if full {
+            self.last_small = len;
+            if len == last {
+                self.mss = len;
+                return;
+            }
+        }
+        self.acks.small_arrived();
+        if self.auto_read && self.acks.answers_small() {
+            self.acks.hasten();
         }
     }
 
@@ -368,18 +346,16 @@ impl Receiver {
             if ce != self.marked {
                 // An ACK that was delayed goes out with the state before the change.
                 if self.acks.timer.purpose != Purpose::None {
-                    self.prior_ack = Some(PriorAck {
+                    if self.prior_nxt == self.nxt {
+                        self.ack_sent();
+                    }
+                    self.prior_ack = Some(PriorAck::Marks {
                         ack: self.prior_nxt,
                         ece: self.marked,
                     });
                 }
                 self.marked = ce;
                 self.acks.hasten();
-                // When marks begin the next ACK is hastened too. RFC 8257 does not ask for it; Linux is seen to do it, but
-                // not always (DEVIATIONS.md).
-                if ce {
-                    self.enter_quick_ack(2);
-                }
             }
             self.prior_nxt = self.nxt;
             self.echo = ce;
@@ -425,38 +401,9 @@ impl Receiver {
     fn holds_back(&mut self, clock: &Clock, srtt_us: u32) -> bool {
         let mut rtt8 = self.autotune.as_ref().map_or(0, Autotune::rtt8);
         let srtt8 = u64::from(srtt_us) << 3;
-        if rtt8 == 0 || (0 < srtt8 && srtt8 < rtt8) {
+        if 0 < srtt8 && srtt8 < rtt8 {
             rtt8 = srtt8;
         }
         self.compression.holds_back(clock, self.nxt, rtt8)
-    }
-
-    fn window_would_open(&self) -> bool {
-        self.buffer.saturating_sub(self.unread) >= self.window()
-    }
-
-    /// The application reads up to `max` bytes. A window that doubles thereby is announced.
-    pub fn read(&mut self, clock: &Clock, max: u64) -> u64 {
-        let taken = u64::from(self.unread).min(max);
-        self.unread -= taken as u32;
-        if taken > 0 {
-            self.tune(clock);
-            let current = self.window();
-            let free = self
-                .buffer
-                .saturating_sub(self.unread)
-                .min(self.window_limit);
-            let sensible = free >= self.mss.min(self.buffer / 2);
-            let full_segment_unacked =
-                self.acks.is_scheduled() && self.nxt.wrapping_sub(self.acked_up_to) > self.mss;
-            if full_segment_unacked
-                || (2 * u64::from(current) <= u64::from(self.buffer)
-                    && sensible
-                    && free >= 2 * current)
-            {
-                self.force_ack();
-            }
-        }
-        taken
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct SackCompression {
     nxt: u32,
     at_once: u32,
     held_back: u32,
+    /// The timestamp when the last was held back, which the ACK has that the timer sends.
+    pub timestamp: u32,
     /// When what is held back goes out, in nanoseconds; `u64::MAX` if nothing is.
     pub deadline: u64,
 }
@@ -28,6 +30,7 @@ impl SackCompression {
         nxt: 0,
         at_once: 0,
         held_back: 0,
+        timestamp: 0,
         deadline: u64::MAX,
     };
 
@@ -46,11 +49,17 @@ impl SackCompression {
             return false;
         }
         self.held_back += 1;
+        self.timestamp = clock.timestamp();
         if self.deadline == u64::MAX {
             let twentieth = rtt8 * 1000 / (8 * 20);
             self.deadline = clock.now + twentieth.min(LONGEST) + SLACK;
         }
         true
+    }
+
+    /// Whether an ACK waits.
+    pub fn holds_any(&self) -> bool {
+        self.held_back > 0
     }
 
     /// An ACK went out.

@@ -4,8 +4,9 @@ use crate::cc::CongestionControl;
 use crate::connection::{Connection, ConnectionState};
 use crate::frto::Retransmit;
 use crate::linux;
+use crate::receiver::PriorAck;
 use crate::scoreboard::{Record, mark};
-use crate::segment::{Flags, Segment};
+use crate::segment::{Flags, SackBlocks, Segment};
 use crate::sender::{Fin, Forced};
 use crate::seq::{after, before, later};
 use crate::timers::Purpose;
@@ -57,15 +58,7 @@ impl<C: CongestionControl> Connection<C> {
             return due;
         }
         if let Some(prior) = self.rcv.prior_ack.take() {
-            self.bare(out);
-            out.ack = prior.ack;
-            out.sack.clear();
-            if !prior.ece {
-                out.flags.0 &= !Flags::ECE.0;
-            } else {
-                out.flags |= Flags::ECE;
-            }
-            self.stats.acks_sent += 1;
+            self.prior_ack(prior, out);
             return true;
         }
         if self.ack_before_data {
@@ -152,6 +145,34 @@ impl<C: CongestionControl> Connection<C> {
             let most = self.most_sack_blocks();
             self.rcv.held.blocks(most, &mut out.sack);
         }
+    }
+
+    /// An ACK that should have gone out before what arrived last.
+    #[cold]
+    fn prior_ack(&mut self, prior: PriorAck, out: &mut Segment) {
+        let mut earlier = SackBlocks::default();
+        if matches!(prior, PriorAck::Range) {
+            let most = self.most_sack_blocks();
+            self.rcv.held.earlier_blocks(most, &mut earlier);
+        }
+        self.bare(out);
+        match prior {
+            PriorAck::HeldBack => {
+                let timestamp = self.rcv.compression.timestamp;
+                out.timestamps = out.timestamps.map(|(_, echo)| (timestamp, echo));
+                self.rcv.ack_sent();
+            }
+            PriorAck::Marks { ack, ece } => {
+                out.ack = ack;
+                out.sack.clear();
+                out.flags.0 &= !Flags::ECE.0;
+                if ece {
+                    out.flags |= Flags::ECE;
+                }
+            }
+            PriorAck::Range => out.sack = earlier,
+        }
+        self.stats.acks_sent += 1;
     }
 
     fn pure_ack(&mut self, out: &mut Segment) {

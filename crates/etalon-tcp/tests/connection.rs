@@ -360,7 +360,9 @@ fn a_closed_window_is_probed_with_backoff_and_reopens() {
     );
     pair.client.write(u64::from(10 * MSS));
     pair.run(5 * SECOND);
-    assert_eq!(pair.server.bytes_received(), u64::from(4 * MSS));
+    // Half of what is free is offered each time, until that is less than a segment.
+    let received = pair.server.bytes_received();
+    assert!((u64::from(6 * MSS)..u64::from(7 * MSS)).contains(&received));
     // 200 ms doubling: probes at about 0.2, 0.6, 1.4, 3.0 s.
     let probes = pair.client.stats().window_probes;
     assert!((3..=5).contains(&probes), "{probes} probes");
@@ -464,18 +466,15 @@ fn dctcp_acknowledges_a_change_of_ce_at_once_with_the_state_before() {
         .map(|a| (a.ack - PEER, a.flags.contains(Flags::ECE)))
         .collect();
     assert_eq!(seen, [(6 * MSS, false), (7 * MSS, true)]);
-    // One more is acknowledged at once, then ACKs are delayed again. That is our choice here: with an ACK pending at the
-    // mark, Linux was seen to do so 20 times of 53.
-    assert_eq!(b.data(7 * MSS, 8 * MSS, true).len(), 1);
-    assert!(b.data(8 * MSS, 9 * MSS, true).is_empty());
-    let acks = b.data(9 * MSS, 10 * MSS, false);
+    // The next is delayed again.
+    assert!(b.data(7 * MSS, 8 * MSS, true).is_empty());
+    let acks = b.data(8 * MSS, 9 * MSS, false);
     let seen: Vec<_> = acks
         .iter()
         .map(|a| (a.ack - PEER, a.flags.contains(Flags::ECE)))
         .collect();
-    assert_eq!(seen, [(9 * MSS, true), (10 * MSS, false)]);
-    // Not so when the marks stop.
-    assert!(b.data(10 * MSS, 11 * MSS, false).is_empty());
+    assert_eq!(seen, [(8 * MSS, true), (9 * MSS, false)]);
+    assert!(b.data(9 * MSS, 10 * MSS, false).is_empty());
 }
 
 /// Records the ECE flags that reach it.

@@ -7,7 +7,7 @@ mod common;
 
 use common::{MS, US};
 use etalon_tcp::cc::{Any, State};
-use etalon_tcp::{Config, Connection, Ecn, Flags, Segment};
+use etalon_tcp::{Config, Connection, Ecn, Flags, Memory, Segment};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Linux may take so many microseconds to answer, for its program's system calls take time.
@@ -61,6 +61,8 @@ impl Exchange {
             min_rto: u64::from(self.get("rto")) * MS,
             initial_seq: self.get("iss"),
             tso_win_divisor: self.get("divisor"),
+            auto_read: false,
+            memory,
             ..Config::default()
         }
     }
@@ -197,6 +199,28 @@ fn state(state: State) -> u32 {
     }
 }
 
+/// What the kernel keeps of a segment that a packet socket sends it: one piece if that fits in a page, else whole pages.
+fn memory(len: u32) -> Memory {
+    let frame = len + 66;
+    if frame + 16 < 4096 {
+        let used = frame + 16 + 320;
+        let size = used.next_power_of_two().max(512);
+        return Memory {
+            alone: size + 256,
+            joined: 0,
+            pieces: 0,
+            room: size - used,
+        };
+    }
+    let pieces = frame.div_ceil(4096);
+    Memory {
+        alone: 4096 * pieces + 768,
+        joined: 4096 * pieces,
+        pieces,
+        room: 0,
+    }
+}
+
 struct Replay<'a> {
     exchange: &'a Exchange,
     end: Option<Connection<Any>>,
@@ -205,6 +229,8 @@ struct Replay<'a> {
     /// When the first of the segments arrived that have arrived one after the other up to now, and the last. What Linux sends meanwhile
     /// is recorded after them, for the program reads once it has written them all.
     arrivals: (u64, u64),
+    /// The program has something to read since then.
+    arrived: Option<u64>,
 }
 
 impl Replay<'_> {
@@ -229,9 +255,20 @@ impl Replay<'_> {
         }
     }
 
+    /// The program reads all that there is.
+    fn read(&mut self) {
+        if let (Some(end), Some(when)) = (&mut self.end, self.arrived.take()) {
+            end.read(u64::MAX);
+            self.poll(when * US + WITHIN);
+        }
+    }
+
     /// Takes an event; returns how the two differ, if they do.
     fn take(&mut self, at: u64, event: &Event) -> Result<(), String> {
         let now = at * US + WITHIN;
+        if self.arrived.is_some_and(|when| when < at) {
+            self.read();
+        }
         match event {
             Event::Sent(theirs) => return self.compare(at, theirs),
             Event::Window(theirs) => return self.compare_window(at, *theirs),
@@ -254,7 +291,10 @@ impl Replay<'_> {
         }
         let end = self.end.as_mut().expect("made above");
         match event {
-            Event::Arrives(segment, ce) => end.on_segment(PERIOD + now, segment, *ce),
+            Event::Arrives(segment, ce) => {
+                end.on_segment(PERIOD + now, segment, *ce);
+                self.arrived = Some(at);
+            }
             Event::Write(bytes) => end.write(*bytes),
             Event::Shutdown => end.shutdown(),
             _ => {}
@@ -265,6 +305,9 @@ impl Replay<'_> {
 
     fn compare(&mut self, at: u64, theirs: &Segment) -> Result<(), String> {
         self.timers(at * US + WITHIN);
+        if self.sent.len() == self.compared && self.arrived == Some(at) {
+            self.read();
+        }
         while self.sent.len() == self.compared {
             let due = self.end.as_ref().map_or(u64::MAX, Connection::next_timer);
             if due > PERIOD + (at + SLACK) * US {
@@ -343,6 +386,7 @@ fn replay(exchange: &Exchange) -> Result<Connection<Any>, (usize, String)> {
         sent: Vec::new(),
         compared: 0,
         arrivals: (0, 0),
+        arrived: None,
     };
     for (index, (at, event)) in exchange.events.iter().enumerate() {
         replay.take(*at, event).map_err(|found| (index, found))?;

@@ -90,10 +90,10 @@ fn exchange(name: &str, seed: u64, options: bool) -> u64 {
 #[test]
 fn every_segment_of_random_exchanges_is_as_before() {
     let golden = [
-        ("reno", 0x871d_bcbf_e21b_75c0, 0x7da2_ac82_4b1a_88ce),
-        ("cubic", 0x8085_a594_7b38_158c, 0x340e_7831_dece_823c),
-        ("dctcp", 0xb71e_2f8d_a388_ebb1, 0xc219_426e_0c67_6709),
-        ("scalable", 0xd48c_1902_248e_40cc, 0xc478_f89a_0e2c_5ba5),
+        ("reno", 0xdef0_c770_96f4_1a43, 0x33fd_9f0e_b2de_fe45),
+        ("cubic", 0x264a_6e77_f884_76fd, 0x55a7_7565_2212_a9b7),
+        ("dctcp", 0x83e2_b358_19a4_6de0, 0xa2a0_6df7_3911_0bdb),
+        ("scalable", 0x8927_8be6_391a_3431, 0x0147_c828_774a_c9e4),
     ];
     let found = golden.map(|(name, ..)| {
         let digest = |options| (0..60).fold(0, |d, seed| mix(d, exchange(name, seed, options)));

@@ -28,6 +28,7 @@ from wire import ACK, CWR, ECE, FIN, LOCAL, PORT, SYN, Segment
 
 WALL = 1_700_000_000 * 10**9  # the wall clock's lead on the monotonic one
 BEGIN = 2_048_000_000  # scripts begin when this divides the time, ns: 512 ticks
+SYSTEM_CALL = 100  # ns of the virtual clock
 TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ, TCP_INFO, TCP_CONGESTION = 19, 20, 21, 11, 13
 
 
@@ -70,7 +71,7 @@ class Exchange:
         self.echo = False
         self.busy = 0
         self.closed = False
-        self.batch: list[bytes] = []
+        self.batch: list[tuple[str, bytes]] = []
         self.established = False
         self.ack_timer = 0
         self.highest = 0
@@ -79,6 +80,10 @@ class Exchange:
 
     def now(self) -> int:
         return (time.clock_gettime_ns(time.CLOCK_MONOTONIC) - self.begin) // 1000
+
+    def soon(self) -> int:
+        """When the next system call is carried out: each takes so long to begin."""
+        return (time.clock_gettime_ns(time.CLOCK_MONOTONIC) + SYSTEM_CALL - self.begin) // 1000
 
     def at(self, when: int, what: Callable[[], None]) -> None:
         self.order += 1
@@ -171,7 +176,7 @@ class Exchange:
         end.setsockopt(socket.SOL_SOCKET, 32, 8 << 20)  # SO_SNDBUFFORCE
 
     def connect(self, end: socket.socket) -> None:
-        self.log(self.now(), "c")
+        self.log(self.soon(), "c")
         with contextlib.suppress(BlockingIOError):
             end.connect((self.peer, PORT))
 
@@ -180,7 +185,7 @@ class Exchange:
         self.flush()
         if self.socket is None:
             return
-        self.log(self.now(), f"w {count}" if what == "w" else "s")
+        self.log(self.soon(), f"w {count}" if what == "w" else "s")
         try:
             if what == "w":
                 assert self.socket.send(bytes(count)) == count
@@ -226,13 +231,17 @@ class Exchange:
 
     def inject(self, seg: Segment) -> None:
         ours, theirs = self.s.peer_iss, self.iss or 0
-        self.log(self.now(), self.text("<", seg, ours, theirs))
-        self.batch.append(seg.packet(self.peer, LOCAL, self.port))
+        text = self.text("<", seg, ours, theirs)
+        self.batch.append((text, seg.packet(self.peer, LOCAL, self.port)))
 
     def flush(self) -> None:
         """What arrives at one instant does so in one system call, within which time stands still."""
         if self.batch:
-            self.tap.write(self.batch)
+            frames = [frame for _, frame in self.batch]
+            when = self.soon()
+            self.tap.write(frames)
+            for text, _ in self.batch:
+                self.log(when, text)
             self.batch = []
 
     def sent(self, when: int, seg: Segment) -> None:

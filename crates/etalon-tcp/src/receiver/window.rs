@@ -1,0 +1,255 @@
+//! The window that a receiver offers. As Linux it counts the memory of what it has received and not its payload, offers half of its
+//! buffer's, and has the offer grow with segments that do not waste theirs.
+
+use super::Receiver;
+use crate::memory::Buffer;
+use crate::timers::Clock;
+
+/// Segments that the first round trip is expected to bring (RFC 6928), whatever our own initial window.
+const FIRST_SEGMENTS: u32 = 10;
+
+/// In order shorter segments do not let the window grow.
+const LEAST_TO_GROW: u32 = 128;
+
+impl Receiver {
+    /// The window of a SYN: whole segments of `mss` bytes.
+    pub fn first_window(&mut self, mss: u16) -> u16 {
+        let whole = self.window_limit - self.window_limit % u32::from(mss.max(1));
+        if whole > 0 {
+            self.window_limit = whole;
+        }
+        self.edge = self.nxt.wrapping_add(self.window_limit.min(65_535));
+        self.window_limit.min(65_535) as u16
+    }
+
+    /// Window that the peer may still use.
+    #[inline]
+    pub fn window(&self) -> u32 {
+        let left = self.edge.wrapping_sub(self.nxt);
+        if (left as i32) < 0 { 0 } else { left }
+    }
+
+    /// The window field of the next segment; moves the right edge there, never back.
+    #[inline]
+    pub fn select_window(&mut self) -> u16 {
+        let unit = (1 << self.scale) - 1;
+        let window = self.offer().max(self.window());
+        let field = ((window + unit) >> self.scale).min(65_535);
+        self.edge = self.nxt.wrapping_add(field << self.scale);
+        field as u16
+    }
+
+    /// The window that the buffer has room for.
+    #[inline]
+    pub(super) fn offer(&mut self) -> u32 {
+        if self.unread_memory == 0 && self.held.is_empty() {
+            self.window_limit
+        } else {
+            self.offer_beside_what_is_held()
+        }
+    }
+
+    /// Memory that is not taken.
+    pub(super) fn free(&self) -> u32 {
+        let taken = self.unread_memory + self.held.memory();
+        self.buffer.saturating_sub(taken)
+    }
+
+    #[cold]
+    pub(super) fn offer_beside_what_is_held(&mut self) -> u32 {
+        let free = self.free() / 2;
+        let full = self.window_bound.min(self.buffer / 2);
+        if free < full / 2 {
+            // Half full: quick ACKs end, and a window of less than a sixteenth of the buffer or a segment is not worth offering
+            // (RFC 9293, 3.8.6.2.2).
+            self.acks.end_quick();
+            let whole = free >> self.scale << self.scale;
+            if whole < self.buffer / 32 || whole < self.mss.min(full) {
+                return 0;
+            }
+            return whole.min(self.window_limit);
+        }
+        free.min(self.window_limit)
+    }
+
+    /// Data arrived in order: it takes memory until it is read, and the window may grow.
+    #[inline]
+    pub(super) fn keep_and_grow(&mut self, start: u32, len: u32) {
+        if !self.auto_read {
+            self.keep(start, len);
+        } else if len < self.too_long_to_grow {
+            let memory = (self.memory)(len).alone;
+            self.grow_beside(len, self.free().saturating_sub(memory));
+        }
+    }
+
+    #[cold]
+    pub(super) fn keep(&mut self, start: u32, len: u32) {
+        let end = start.wrapping_add(len);
+        self.keep_unread(Buffer::new(start, end, (self.memory)(len)));
+        self.grow_beside(len, self.free());
+    }
+
+    #[cold]
+    pub(super) fn grow_beside(&mut self, len: u32, free: u32) {
+        if len >= LEAST_TO_GROW {
+            self.grow_window(len, free);
+        }
+        let alone = self.unread.len() <= 1 && self.held.is_empty();
+        if alone && self.window_limit >= self.window_bound.min(free / 2) {
+            self.too_long_to_grow = len;
+        }
+    }
+
+    pub(super) fn keep_unread(&mut self, buffer: Buffer) {
+        let memory = buffer.memory;
+        if let Some(last) = self.unread.back_mut() {
+            let before = last.memory;
+            if last.join(&buffer) {
+                self.unread_memory += last.memory - before;
+                return;
+            }
+        }
+        self.unread_memory += memory;
+        self.unread.push_back(buffer);
+    }
+
+    /// The `len` bytes from `start` on reach what is held, or a part of it.
+    #[cold]
+    pub(super) fn release(&mut self, start: u32, len: u32) {
+        if self.auto_read && len > 0 {
+            let end = start.wrapping_add(len);
+            self.keep_unread(Buffer::new(start, end, (self.memory)(len)));
+        }
+        let mut released = Vec::new();
+        self.nxt = self.held.advance(self.nxt, |buffer| released.push(buffer));
+        for mut buffer in released {
+            if self.fin_end == Some(buffer.end) {
+                buffer.end = buffer.end.wrapping_sub(1);
+            }
+            self.keep_unread(buffer);
+        }
+    }
+
+    /// The application reads whatever arrives.
+    #[inline]
+    pub(super) fn read_at_once(&mut self, clock: &Clock) {
+        if self.unread.is_empty() {
+            self.tune(clock, self.bytes);
+        } else {
+            self.take(clock, u64::MAX);
+        }
+    }
+
+    /// Reads up to `max` bytes; returns how many. It is judged after each buffer whether a round trip is over.
+    #[cold]
+    pub(super) fn take(&mut self, clock: &Clock, max: u64) -> u64 {
+        let unread: u32 = self.unread.iter().map(Buffer::len).sum();
+        let before = self.bytes - u64::from(unread);
+        let mut taken = 0;
+        while taken < max {
+            let Some(first) = self.unread.front_mut() else {
+                break;
+            };
+            let some = u64::from(first.len()).min(max - taken) as u32;
+            taken += u64::from(some);
+            first.start = first.start.wrapping_add(some);
+            if first.len() == 0 {
+                self.unread_memory -= first.memory;
+                self.unread.pop_front();
+            }
+            self.tune(clock, before + taken);
+        }
+        taken
+    }
+
+    /// Data arrived, and `free` bytes of memory are left beside it: the window grows by two segments, up to the bound.
+    pub(super) fn grow_window(&mut self, len: u32, free: u32) {
+        let room = self
+            .window_bound
+            .min(free / 2)
+            .saturating_sub(self.window_limit);
+        let more = self.growth(len).min(room);
+        if more > 0 {
+            self.window_limit += more;
+            self.acks.window_grew();
+        }
+    }
+
+    /// By how much a segment lets the window grow. One that takes more than twice its payload lets it grow as long as the window is
+    /// the smaller part of the largest, the more it wastes.
+    pub(super) fn growth(&self, len: u32) -> u32 {
+        let memory = (self.memory)(len).alone;
+        let by = if memory / 2 <= len {
+            2 * self.advertised_mss
+        } else {
+            let part = (2..32).find(|&n| memory >> n <= len).unwrap_or(32);
+            if self.window_limit <= self.max_buffer >> part {
+                2 * self.mss
+            } else {
+                return 0;
+            }
+        };
+        by.max(2 * len)
+    }
+
+    /// The handshake is complete, with a segment that echoed `echo`. Until the buffer grows, one segment of it is not offered.
+    pub fn established(&mut self, clock: &Clock, echo: u32) {
+        let mss = self.advertised_mss;
+        let whole = self.buffer / 2;
+        self.window_bound = whole.saturating_sub(mss).max(2 * mss).min(whole);
+        self.window_limit = self.window_limit.min(self.window_bound);
+        if let Some(tune) = &mut self.autotune {
+            tune.begin(clock, self.window_limit.min(FIRST_SEGMENTS * mss), echo);
+        }
+    }
+
+    /// The segment echoed our timestamp `echo`, the one before it `last`.
+    #[inline]
+    pub fn note_echo(&mut self, clock: &Clock, len: u32, echo: u32, last: u32) {
+        if let Some(tune) = &mut self.autotune {
+            tune.echo(clock, echo, last, len >= self.mss);
+        }
+    }
+
+    /// The application has read: is the buffer still large enough?
+    #[inline]
+    pub(super) fn tune(&mut self, clock: &Clock, read: u64) {
+        if let Some(tune) = &mut self.autotune {
+            if let Some(buffer) = tune.read(clock, read, self.advertised_mss) {
+                if buffer > self.buffer {
+                    self.buffer = buffer;
+                    self.window_bound = buffer / 2;
+                    self.too_long_to_grow = u32::MAX;
+                }
+            }
+        }
+    }
+
+    pub(super) fn window_would_open(&mut self) -> bool {
+        let unit = (1 << self.scale) - 1;
+        self.offer() + unit >= self.edge.wrapping_sub(self.acked_up_to)
+    }
+
+    /// The application reads up to `max` bytes. A window that doubles thereby is announced, and what was small is acknowledged.
+    pub fn read(&mut self, clock: &Clock, max: u64) -> u64 {
+        let taken = self.take(clock, max);
+        if taken == 0 {
+            return 0;
+        }
+        let unacked = self.nxt.wrapping_sub(self.acked_up_to);
+        let calls = unacked > self.mss || (self.unread.is_empty() && self.acks.answers_small());
+        if self.acks.is_scheduled() && calls || self.window_doubles() {
+            self.force_ack();
+        }
+        taken
+    }
+
+    pub(super) fn window_doubles(&mut self) -> bool {
+        let twice = 2 * self.window();
+        twice <= self.window_bound && {
+            let offer = self.offer();
+            offer > 0 && offer >= twice
+        }
+    }
+}
