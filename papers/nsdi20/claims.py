@@ -9,37 +9,22 @@ import polars as pl
 
 from etalon.figures import weeks
 from etalon.figures.fct_uptime import seconds
-from etalon.reproduce import Missing, Results, ratio
+from etalon.reproduce import Missing, Results, of_days, ratio
 from etalon.results import Run
 
 SMALL_QUEUES = (8, 16, 32)
 
 
-def day(results: Results) -> float:
-    """Mean length of a circuit day in us."""
-    return _of_days(results, "day_ns") / 1e3
+_VALIDATION = ("validation", 50)
 
-
-def week(results: Results) -> float:
-    """Mean length of a week in us."""
-    return _of_days(results, "week_ns") / 1e3
-
-
-def packet_rate(results: Results) -> float:
-    """Mean rate of the packet network while it is busy, in Gb/s."""
-    return _of_days(results, "packet_rate_bps") / 1e9
-
-
-def circuit_rate(results: Results) -> float:
-    """Mean rate of the circuit while it is busy, in Gb/s."""
-    return _of_days(results, "circuit_rate_bps") / 1e9
-
-
-def _of_days(results: Results, quantity: str) -> float:
-    row = results.run("validation", 50).days.filter(pl.col("quantity") == quantity)
-    if row.is_empty():
-        raise Missing(f"nothing was measured of {quantity}")
-    return float(row["mean"][0])
+day = of_days(_VALIDATION, "day_ns", 1e3)
+"""Mean length of a circuit day in us."""
+week = of_days(_VALIDATION, "week_ns", 1e3)
+"""Mean length of a week in us."""
+packet_rate = of_days(_VALIDATION, "packet_rate_bps", 1e9)
+"""Mean rate of the packet network while it is busy, in Gb/s."""
+circuit_rate = of_days(_VALIDATION, "circuit_rate_bps", 1e9)
+"""Mean rate of the circuit while it is busy, in Gb/s."""
 
 
 def decade_ago_voq_in_day(results: Results) -> float:

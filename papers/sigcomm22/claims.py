@@ -7,11 +7,10 @@ from itertools import pairwise, product
 from statistics import fmean, pstdev
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from etalon.figures.sequence import baselines
-from etalon.reproduce import Missing, Results, ratio
+from etalon.reproduce import Missing, Results, of_days, ratio
 from etalon.reproduce.paper import X
 from etalon.results import Run
 
@@ -292,28 +291,13 @@ def _peaks(results: Results, series: str) -> float:
     return retcpdyn / cubic
 
 
-def week(results: Results) -> float:
-    """Mean length of a week in us."""
-    return _of_days(results, "week_ns") / 1e3
+_LINKS = ("links", "cubic")
 
-
-def day(results: Results) -> float:
-    """Mean length of an optical day in us."""
-    return _of_days(results, "day_ns") / 1e3
-
-
-def packet_rate(results: Results) -> float:
-    """Mean rate of the packet network while it is busy, in Gb/s."""
-    return _of_days(results, "packet_rate_bps") / 1e9
-
-
-def circuit_rate(results: Results) -> float:
-    """Mean rate of the circuit while it is busy, in Gb/s."""
-    return _of_days(results, "circuit_rate_bps") / 1e9
-
-
-def _of_days(results: Results, quantity: str) -> float:
-    row = results.run("links", "cubic").days.filter(pl.col("quantity") == quantity)
-    if row.is_empty():
-        raise Missing(f"nothing was measured of {quantity}")
-    return float(row["mean"][0])
+week = of_days(_LINKS, "week_ns", 1e3)
+"""Mean length of a week in us."""
+day = of_days(_LINKS, "day_ns", 1e3)
+"""Mean length of an optical day in us."""
+packet_rate = of_days(_LINKS, "packet_rate_bps", 1e9)
+"""Mean rate of the packet network while it is busy, in Gb/s."""
+circuit_rate = of_days(_LINKS, "circuit_rate_bps", 1e9)
+"""Mean rate of the circuit while it is busy, in Gb/s."""

@@ -9,33 +9,19 @@ from typing import Any
 import pytest
 
 import etalon as et
-from conftest import need
+from conftest import SIGCOMM22, need
 from etalon import kernel, trace
 from etalon.plan import Plan
 from etalon.results import Run
 from test_tdtcp_dissector import tshark_file
 
-# The network of SIGCOMM 2022.
-PLAN = """
+PLAN = f"""
 name = "transports"
 duration = "42ms"
 warmup = "14ms"
-tdf = 20
-[network]
-racks = 2
+{SIGCOMM22}
 hosts = 8
-packet = { rate = "10Gbps", delay = "19.675us" }
-circuit = { rate = "100Gbps", delay = "16.24us" }
-voq = 16
-notify = { before = "5us" }
-[schedule]
-kind = "fixed"
-day = "180us"
-night = "20us"
-configurations = [
-  { circuits = [] }, { circuits = [] }, { circuits = [] }, { circuits = [] }, { circuits = [] }, { circuits = [] },
-  { circuits = [[0, 1], [1, 0]] },
-]
+notify = {{ before = "5us" }}
 """
 BULK = """
 [[bulk]]
@@ -217,32 +203,31 @@ def test_whatever_goes_wrong_all_bytes_arrive(seed: int, voq: int) -> None:
     assert stormed.flows["end_ns"].max() < 150_000_000  # type: ignore[operator]
 
 
-def networks(circuits: int, transport: str) -> Plan:
+def networks(circuits: int, transport: Any) -> Plan:
     """A day of the packet network and one of each of so many kinds of circuits."""
-    days = "".join(
-        f'{{ circuits = [[0, 1], [1, 0]], rate = "{20 * (n + 1)}Gbps", delay = "{5 + n}us" }},'
-        for n in range(circuits)
-    )
-    head, tail = PLAN.split("configurations = [")
-    text = f"{head}configurations = [{{ circuits = [] }}, {days}]\n"
-    assert tail
-    return Plan.from_toml(text + BULK.replace("TRANSPORT", transport)).replace({"network.hosts": 2})
+    both: Any = [[0, 1], [1, 0]]
+    week: list[Any] = [{"circuits": []}]
+    for n in range(circuits):
+        week.append({"circuits": both, "rate": f"{20 * (n + 1)}Gbps", "delay": f"{5 + n}us"})
+    plan = Plan.from_toml(PLAN + BULK.replace("TRANSPORT", '"tcp"'))
+    changes = {"schedule.configurations": week, "network.hosts": 2}
+    return plan.replace({**changes, "bulk.transport": transport})
 
 
 def test_four_networks_take_turns(tmp_path: Path) -> None:
     need(shutil.which("tshark"), "tshark (apt-get install tshark)")
-    plan = networks(3, '"tdtcp"').replace({"warmup": "0ms"})
+    plan = networks(3, "tdtcp").replace({"warmup": "0ms"})
     (path,) = trace.write(plan, tmp_path, end_ns=3_000_000, timeline=False, engine="linux")
     said = tshark_file(path, "-Y", "tdtcp.data_tdn", "-T", "fields", "-e", "tdtcp.data_tdn")
     assert set(said) == {"0", "1", "2", "3"}
-    mptcp = et.run(networks(3, '{ kind = "mptcp", subflows = 4 }'), engine="linux")
+    mptcp = et.run(networks(3, {"kind": "mptcp", "subflows": 4}), engine="linux")
     assert mptcp.goodput > 10e9
 
 
 def test_a_fifth_network_is_refused() -> None:
     for transport, sentence in (
-        ('"tdtcp"', "on Linux TDTCP has at most 4 TDNs; the plan's network has 5"),
-        ('{ kind = "mptcp", subflows = 5 }', "on Linux MPTCP has at most 4 subflows, not 5"),
+        ("tdtcp", "on Linux TDTCP has at most 4 TDNs; the plan's network has 5"),
+        ({"kind": "mptcp", "subflows": 5}, "on Linux MPTCP has at most 4 subflows, not 5"),
     ):
         with pytest.raises(et.PlanError, match=sentence):
             et.run(networks(4, transport), engine="linux")

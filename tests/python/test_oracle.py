@@ -17,7 +17,14 @@ from etalon import engine as engines
 from etalon.plan import Plan
 from etalon.results import Run
 from oracle import graphs, packets, ports, recompute, reordering
-from oracle.plans import crowded_plan, dumbbell_plan, graph_plan, port_plan, random_plan
+from oracle.plans import (
+    changing_plan,
+    crowded_plan,
+    dumbbell_plan,
+    graph_plan,
+    port_plan,
+    random_plan,
+)
 
 PLANS = range(50)
 pytestmark = pytest.mark.filterwarnings("ignore::etalon.errors.PlanWarning")  # random plans are odd
@@ -213,6 +220,16 @@ def test_graphs_of_the_simulator(seed: int, tmp_path: Path) -> None:
     plan = graph_plan(seed)
     run = et.run(plan)
     hold_graphs(run, traced(plan, run, "sim", tmp_path))
+
+
+@pytest.mark.parametrize("engine", ["sim", "linux"])
+@pytest.mark.parametrize("seed", range(15))
+def test_weeks_that_change(seed: int, engine: str, tmp_path: Path) -> None:
+    if engine == "linux":
+        need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    plan = changing_plan(seed)
+    run = et.run(plan, engine=engine)
+    hold(run, traced(plan, run, engine, tmp_path))
 
 
 @pytest.mark.parametrize("seed", PLANS)

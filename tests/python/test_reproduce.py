@@ -16,6 +16,7 @@ from etalon.engine import build
 from etalon.errors import EtalonError, Interrupted, PlanError
 from etalon.plan import Plan
 from etalon.reproduce.claims import Tolerance
+from etalon.reproduce.paper import Paper
 from etalon.results import Run
 from fake_kernel import FakeKernel, fake
 
@@ -106,6 +107,25 @@ def paper(tmp_path: Path) -> Path:
     (folder / "figures.py").write_text(FIGURES)
     (folder / "plans" / "small.toml").write_text(SMALL)
     return folder
+
+
+def test_a_series_is_like_one_that_is_like_another(paper: Path) -> None:
+    path = paper / "series.toml"
+    path.write_text(
+        SERIES
+        + """
+[long]
+like = "queues"
+set = { duration = "40ms", seed = 2 }
+[long-on-three]
+like = "long"
+title = "three"
+set = { seed = 3 }
+"""
+    )
+    series = Paper.load(str(paper)).series["long-on-three"]
+    assert (series.title, series.plan, series.x) == ("three", "small", (4, 16))
+    assert series.set == {"duration": "40ms", "seed": 3}
 
 
 @pytest.mark.parametrize(
@@ -288,6 +308,13 @@ def test_what_does_not_exist_gets_a_sentence(
         ("published.toml", 'figure = "1b"', 'figure = "7"', "there is no figure 7"),
         ("series.toml", "title", "tilte", "queues.title: Field required"),
         ("series.toml", "network.voq.packets", "network.vok", "unknown key"),
+        (
+            "series.toml",
+            "[controls]",
+            '[controls]\nlike = "cues"',
+            "controls: there is no series cues",
+        ),
+        ("series.toml", "[queues]", '[queues]\nlike = "queues"', "queues is like queues"),
     ],
 )
 def test_a_paper_with_a_mistake_says_where(

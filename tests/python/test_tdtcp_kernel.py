@@ -16,33 +16,19 @@ from typing import Any
 import pytest
 
 import tdtcp_hosts as hosts
-from conftest import Answer, need
+from conftest import SIGCOMM22, Answer, need
 from etalon import kernel, trace
 from etalon.plan import Plan
 from test_tdtcp_dissector import tshark_file
 
 Command = Callable[..., Answer]
 
-# The network of SIGCOMM 2022: six days by packets, one by the circuit, 1.4 ms a week; 20 times that on hosts' clocks.
-PLAN = """
+PLAN = f"""
 name = "tdtcp"
 duration = "30ms"
 warmup = "0ms"
-tdf = 20
-[network]
-racks = 2
+{SIGCOMM22}
 hosts = 2
-packet = { rate = "10Gbps", delay = "19.675us" }
-circuit = { rate = "100Gbps", delay = "16.24us" }
-voq = 16
-[schedule]
-kind = "fixed"
-day = "180us"
-night = "20us"
-configurations = [
-  { circuits = [] }, { circuits = [] }, { circuits = [] }, { circuits = [] }, { circuits = [] }, { circuits = [] },
-  { circuits = [[0, 1], [1, 0]] },
-]
 """
 WEEK = "--steps 1:0.0036 0:0.0244"
 TO_RACK_1 = ("r0h0", f"tor --rack 1 {WEEK}", "1.19ms")

@@ -15,7 +15,7 @@ use etalon_switch::{ConfigError, Pair};
 use etalon_units::{Span, Time};
 
 use crate::connections::Connections;
-use crate::edge::{Environment, Inside, Packets, Sent, Slot, Socket};
+use crate::edge::{Inside, Kernel, Packets, Sent, Slot, Socket};
 use crate::weeks::tell_week;
 
 /// The hosts below TCP and the network between them, in a kernel.
@@ -148,7 +148,7 @@ impl Driver {
     /// A host gives a packet to its NIC. Returns false, and has not taken the packet, if it has nowhere to go: before the
     /// start, after the end, and to hosts that are not there.
     #[inline]
-    pub fn send<E: Environment>(&mut self, kernel: u64, host: u32, sent: &Sent, env: &E) -> bool {
+    pub fn send<E: Kernel>(&mut self, kernel: u64, host: u32, sent: &Sent, env: &E) -> bool {
         if sent.dst == host || sent.dst >= self.scenario.hosts.count() {
             return false;
         }
@@ -204,7 +204,7 @@ impl Driver {
     }
 
     /// Does all that is due at or before `kernel`.
-    pub fn advance<E: Environment>(&mut self, kernel: u64, env: &E) {
+    pub fn advance<E: Kernel>(&mut self, kernel: u64, env: &E) {
         if self.epoch.is_some_and(|epoch| kernel >= epoch) {
             self.advance_to(self.now(kernel), env);
         }
@@ -212,18 +212,18 @@ impl Driver {
 
     /// Does all that is due before `kernel`, so that what the kernel now logs comes after it. None of it concerns the
     /// kernel if that has called at each [`next`](Driver::next).
-    pub fn log_up_to<E: Environment>(&mut self, kernel: u64, env: &E) {
+    pub fn log_up_to<E: Kernel>(&mut self, kernel: u64, env: &E) {
         self.catch_up(self.now(kernel), env);
     }
 
     #[inline]
-    fn catch_up<E: Environment>(&mut self, now: Time, env: &E) {
+    fn catch_up<E: Kernel>(&mut self, now: Time, env: &E) {
         if now > Time::ZERO {
             self.advance_to(Time(now.0 - 1), env);
         }
     }
 
-    fn advance_to<E: Environment>(&mut self, now: Time, env: &E) {
+    fn advance_to<E: Kernel>(&mut self, now: Time, env: &E) {
         while !self.net.edge().is_over() {
             let packets = &mut self.packets;
             let mut inside = Inside { packets, env };
@@ -238,7 +238,7 @@ impl Driver {
     }
 
     /// One of the plan's flows starts: all its bytes are its stack's to send.
-    pub fn flow_started<E: Environment>(&mut self, kernel: u64, flow: u32, env: &E) {
+    pub fn flow_started<E: Kernel>(&mut self, kernel: u64, flow: u32, env: &E) {
         let Some(planned) = self.scenario.flows.get(flow as usize) else {
             return;
         };
@@ -249,14 +249,14 @@ impl Driver {
     }
 
     /// One of the plan's flows is killed.
-    pub fn flow_killed<E: Environment>(&mut self, kernel: u64, flow: u32, env: &E) {
+    pub fn flow_killed<E: Kernel>(&mut self, kernel: u64, flow: u32, env: &E) {
         if (flow as usize) < self.scenario.flows.len() {
             self.announce(kernel, env, |now, accounts| accounts.killed(now, 2 * flow));
         }
     }
 
     /// The estimator receives a datagram: [`Report`]s. What is none is left out, as by any server.
-    pub fn report<E: Environment>(&mut self, kernel: u64, datagram: &[u8], env: &E) {
+    pub fn report<E: Kernel>(&mut self, kernel: u64, datagram: &[u8], env: &E) {
         for bytes in datagram.chunks(etalon_adu::LEN) {
             let Ok(report) = Report::decode(bytes) else {
                 continue;
@@ -280,12 +280,7 @@ impl Driver {
     }
 
     /// Something is said of demand. A week that is computed at this instant does not know it yet, as in the simulator.
-    fn announce<E: Environment>(
-        &mut self,
-        kernel: u64,
-        env: &E,
-        say: impl FnOnce(Time, &mut Accounts),
-    ) {
+    fn announce<E: Kernel>(&mut self, kernel: u64, env: &E, say: impl FnOnce(Time, &mut Accounts)) {
         if self.net.edge_mut().accounts().is_none() {
             return;
         }
@@ -306,7 +301,7 @@ impl Driver {
     }
 
     /// Every flow is over: the experiment ends now, if it is one that ends so. [`next`](Driver::next) has changed.
-    pub fn flows_are_over<E: Environment>(&mut self, kernel: u64, env: &E) {
+    pub fn flows_are_over<E: Kernel>(&mut self, kernel: u64, env: &E) {
         if !self.scenario.end_when_done {
             return;
         }
@@ -317,7 +312,7 @@ impl Driver {
     }
 
     /// The run is over: logs its end, whether it is the experiment's or an early one. Nothing is taken any more.
-    pub fn finish<E: Environment>(&mut self, kernel: u64, env: &E) {
+    pub fn finish<E: Kernel>(&mut self, kernel: u64, env: &E) {
         self.log_up_to(kernel, env);
         let now = self.now(kernel);
         let edge = self.net.edge_mut();
@@ -332,7 +327,7 @@ impl Driver {
 
     /// Computes a week, or has the switch adopt one.
     #[cold]
-    fn compute<E: Environment>(&mut self, now: Time, env: &E) {
+    fn compute<E: Kernel>(&mut self, now: Time, env: &E) {
         match self.net.compute(now) {
             Ok(None) => {}
             Ok(Some(week)) => tell_week(&week, |event| env.log(&event.at(now))),
@@ -364,7 +359,7 @@ impl Driver {
 
     /// The same of a segment of a program.
     #[inline(never)] // what plans without programs do not pay for
-    fn of_program<E: Environment>(
+    fn of_program<E: Kernel>(
         &mut self,
         now: Time,
         host: u32,
@@ -384,7 +379,7 @@ impl Driver {
 
     /// Logs the state of a flow's sender if it is another.
     #[inline]
-    fn follow<E: Environment>(&mut self, now: Time, flow: u32, socket: Socket, env: &E) {
+    fn follow<E: Kernel>(&mut self, now: Time, flow: u32, socket: Socket, env: &E) {
         let last = &mut self.sockets[flow as usize];
         if *last == socket {
             return;
@@ -401,7 +396,7 @@ impl Driver {
 }
 
 /// A milestone is passed.
-fn tell<E: Environment>(now: Time, milestone: Milestone, env: &E) {
+fn tell<E: Kernel>(now: Time, milestone: Milestone, env: &E) {
     if milestone == Milestone::Begin {
         env.log(&Event::Begin.at(now));
     }

@@ -13,7 +13,7 @@ use etalon_units::Time;
 /// What a driver needs of the kernel that it is in.
 ///
 /// No call may lead to another call of the driver before it has returned.
-pub trait Environment {
+pub trait Kernel {
     /// Appends a record to the log.
     fn log(&self, record: &Record);
 
@@ -171,13 +171,13 @@ impl Packets {
     }
 
     #[inline]
-    fn log<E: Environment>(&self, now: Time, handle: u64, event: Event, env: &E) {
+    fn log<E: Kernel>(&self, now: Time, handle: u64, event: Event, env: &E) {
         env.log(&event.at(now));
         self.capture(now, handle, env);
     }
 
     #[inline]
-    fn capture<E: Environment>(&self, now: Time, handle: u64, env: &E) {
+    fn capture<E: Kernel>(&self, now: Time, handle: u64, env: &E) {
         if let Some(capture) = self.capture {
             if capture.has(now) {
                 env.capture(now, handle, capture.snap);
@@ -192,7 +192,7 @@ pub(crate) struct Inside<'a, E> {
     pub(crate) env: &'a E,
 }
 
-impl<E: Environment> etalon_net::Environment<Slot> for Inside<'_, E> {
+impl<E: Kernel> etalon_net::Environment<Slot> for Inside<'_, E> {
     #[inline]
     fn enter(&mut self, now: Time, slot: Slot) -> Arrival<Slot> {
         let entering = self.packets.packets[slot as usize];

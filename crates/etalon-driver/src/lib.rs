@@ -1,7 +1,7 @@
 //! What the network driver of the virtual-time kernel does, without the kernel.
 //!
 //! The kernel hands over the packets that its hosts send, and calls when its one timer is due; packets come back through
-//! an [`Environment`], and everything that happens is written to a log of
+//! a [`Kernel`], and everything that happens is written to a log of
 //! [events](etalon_events::Event) in 32-byte records. Like the switch, the crate is
 //! sans-I/O and `no_std`: time is an argument, packets are opaque handles.
 //!
@@ -18,6 +18,6 @@ mod weeks;
 
 pub use c::CPacket;
 pub use driver::{Driver, NewError};
-pub use edge::{Environment, Sent, Socket};
+pub use edge::{Kernel, Sent, Socket};
 pub use etalon_net::Milestone;
 pub use weeks::{WeekReader, tell_week};

@@ -185,7 +185,7 @@ mod tests {
     use std::num::NonZero;
 
     use super::*;
-    use etalon_driver::{Driver, Environment, Milestone, Sent, WeekReader};
+    use etalon_driver::{Driver, Kernel, Milestone, Sent, WeekReader};
     use etalon_events::Record;
     use etalon_scenario::Scenario;
     use proptest::prelude::*;
@@ -193,9 +193,9 @@ mod tests {
 
     /// A kernel in which nothing listens: only the log.
     #[derive(Default)]
-    struct Kernel(RefCell<Vec<Record>>);
+    struct Log(RefCell<Vec<Record>>);
 
-    impl Environment for Kernel {
+    impl Kernel for Log {
         fn log(&self, record: &Record) {
             self.0.borrow_mut().push(*record);
         }
@@ -310,7 +310,7 @@ mod tests {
 
     /// The log of a driver whose hosts send so: after a pause, from and to a host, so many bytes of payload.
     fn log(setup: &Setup, sends: &[(u64, u32, u32, u16)]) -> Vec<Record> {
-        let kernel = Kernel::default();
+        let kernel = Log::default();
         let mut driver = Driver::new(setup.clone()).expect("a driver");
         driver.start(1000);
         let mut now = 1000;

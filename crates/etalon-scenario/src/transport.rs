@@ -174,12 +174,12 @@ impl Transport {
             Transport::Tdtcp(t) => Numbers {
                 transport: TRANSPORT_TDTCP,
                 tdtcp: tdns as u32
-                    | flag(!t.relaxed, 0x100)
-                    | flag(t.pipe == InFlight::Shared, 0x200)
-                    | flag(t.rtt == RttSamples::All, 0x400)
-                    | flag(t.update == Update::Push, 0x800)
-                    | flag(!t.options, 0x1000)
-                    | flag(t.pace_burst, 0x2000),
+                    | flag(!t.relaxed, option::STRICT)
+                    | flag(t.pipe == InFlight::Shared, option::SHARED_PIPE)
+                    | flag(t.rtt == RttSamples::All, option::ALL_RTTS)
+                    | flag(t.update == Update::Push, option::PUSH)
+                    | flag(!t.options, option::NO_OPTIONS)
+                    | flag(t.pace_burst, option::PACE_BURST),
                 ..Numbers::default()
             },
             Transport::Mptcp(m) => Numbers {
@@ -192,6 +192,17 @@ impl Transport {
             },
         }
     }
+}
+
+/// The flags of Linux's socket option `TCP_TDTCP`, by their names there without `TCP_TDTCP_` (docs/tdtcp-kernel.md). Its lowest
+/// byte is the number of TDNs.
+mod option {
+    pub(super) const STRICT: u32 = 0x100;
+    pub(super) const SHARED_PIPE: u32 = 0x200;
+    pub(super) const ALL_RTTS: u32 = 0x400;
+    pub(super) const PUSH: u32 = 0x800;
+    pub(super) const NO_OPTIONS: u32 = 0x1000;
+    pub(super) const PACE_BURST: u32 = 0x2000;
 }
 
 /// A flow is TDTCP's.

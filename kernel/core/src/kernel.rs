@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The kernel as the driver's environment, allocator and place to panic.
+//! The kernel as the driver sees it, as allocator and place to panic.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ffi::c_void;
@@ -7,7 +7,7 @@ use core::fmt::{self, Write};
 use core::num::NonZero;
 use core::panic::PanicInfo;
 
-use etalon_driver::{Environment, Milestone};
+use etalon_driver::{Kernel, Milestone};
 use etalon_events::Record;
 use etalon_units::Time;
 
@@ -27,9 +27,9 @@ unsafe extern "C" {
 }
 
 /// The kernel that this is part of.
-pub(crate) struct Kernel;
+pub(crate) struct Uml;
 
-impl Environment for Kernel {
+impl Kernel for Uml {
     #[inline]
     fn log(&self, record: &Record) {
         // SAFETY: the record is read before the call returns.

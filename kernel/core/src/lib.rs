@@ -18,7 +18,7 @@ use etalon_driver::{CPacket, Driver};
 use etalon_scenario::{CFlow, CInfo, Setup};
 use etalon_units::Time;
 
-use crate::kernel::Kernel;
+use crate::kernel::Uml;
 
 /// What C knows as `struct etalon_core`.
 pub struct Core {
@@ -111,19 +111,19 @@ pub extern "C" fn etalon_core_send(
     host: u32,
     packet: &CPacket,
 ) -> bool {
-    core.driver.send(kernel, host, &packet.into(), &Kernel)
+    core.driver.send(kernel, host, &packet.into(), &Uml)
 }
 
 /// A flow starts.
 #[unsafe(no_mangle)]
 pub extern "C" fn etalon_core_flow_started(core: &mut Core, kernel: u64, flow: u32) {
-    core.driver.flow_started(kernel, flow, &Kernel);
+    core.driver.flow_started(kernel, flow, &Uml);
 }
 
 /// A flow is killed.
 #[unsafe(no_mangle)]
 pub extern "C" fn etalon_core_flow_killed(core: &mut Core, kernel: u64, flow: u32) {
-    core.driver.flow_killed(kernel, flow, &Kernel);
+    core.driver.flow_killed(kernel, flow, &Uml);
 }
 
 /// The estimator receives a datagram.
@@ -136,13 +136,13 @@ pub unsafe extern "C" fn etalon_core_report(
 ) {
     // SAFETY: the datagram has `len` bytes.
     let datagram = unsafe { slice::from_raw_parts(datagram, len) };
-    core.driver.report(kernel, datagram, &Kernel);
+    core.driver.report(kernel, datagram, &Uml);
 }
 
 /// All flows are over.
 #[unsafe(no_mangle)]
 pub extern "C" fn etalon_core_flows_over(core: &mut Core, kernel: u64) {
-    core.driver.flows_are_over(kernel, &Kernel);
+    core.driver.flows_are_over(kernel, &Uml);
 }
 
 /// The next deadline.
@@ -154,17 +154,17 @@ pub extern "C" fn etalon_core_next(core: &Core) -> u64 {
 /// Does what is due.
 #[unsafe(no_mangle)]
 pub extern "C" fn etalon_core_advance(core: &mut Core, kernel: u64) {
-    core.driver.advance(kernel, &Kernel);
+    core.driver.advance(kernel, &Uml);
 }
 
 /// Does what is due before.
 #[unsafe(no_mangle)]
 pub extern "C" fn etalon_core_log_up_to(core: &mut Core, kernel: u64) {
-    core.driver.log_up_to(kernel, &Kernel);
+    core.driver.log_up_to(kernel, &Uml);
 }
 
 /// The run is over.
 #[unsafe(no_mangle)]
 pub extern "C" fn etalon_core_finish(core: &mut Core, kernel: u64) {
-    core.driver.finish(kernel, &Kernel);
+    core.driver.finish(kernel, &Uml);
 }

@@ -12,7 +12,7 @@ from __future__ import annotations
 from etalon.reproduce.claims import Judged
 from etalon.reproduce.drawing import Drawing
 from etalon.reproduce.paper import Paper, papers
-from etalon.reproduce.results import Missing, Results, ratio
+from etalon.reproduce.results import Missing, Results, of_days, ratio
 from etalon.reproduce.run import Reproduction, plans, reproduce
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Paper",
     "Reproduction",
     "Results",
+    "of_days",
     "papers",
     "plans",
     "ratio",

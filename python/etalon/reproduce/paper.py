@@ -46,7 +46,7 @@ class Series(_Entry):
     set: dict[str, Any] = {}
     """Values at dotted keys of the plan, for all points."""
     like: str = ""
-    """Another series, which has what this one does not say."""
+    """Another series, which has what this one does not say, and whose `set` this one adds to."""
     vary: tuple[str, ...] = ()
     """Keys that take the point's value; without any, points differ in what `also` says."""
     unit: str = ""
@@ -312,13 +312,19 @@ def _root() -> Path | None:
 
 
 def _whole(tables: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:
-    """The table of a series with what it takes from another."""
+    """The table of a series with what it takes from another, which may itself be like a third."""
     table: Mapping[str, Any] = tables[name]
-    if "like" not in table:
-        return table
-    if table["like"] not in tables:
-        raise EtalonError(f"{path}: {name}: there is no series {table['like']} to be like")
-    return {**tables[table["like"]], **table}
+    seen = [name]
+    while "like" in tables[seen[-1]]:
+        other = tables[seen[-1]]["like"]
+        if other not in tables:
+            raise EtalonError(f"{path}: {seen[-1]}: there is no series {other} to be like")
+        if other in seen:
+            raise EtalonError(f"{path}: {name}: {' is like '.join([*seen, other])}")
+        both = {**tables[other].get("set", {}), **table.get("set", {})}
+        table = {**tables[other], **table, **({"set": both} if both else {})}
+        seen.append(other)
+    return table
 
 
 def _find(name: str) -> Path:

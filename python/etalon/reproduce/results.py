@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from statistics import fmean
 from typing import Any
 
+import polars as pl
+
 from etalon.reproduce.paper import Paper, X
 from etalon.results import Run
 from etalon.results.metrics import METRICS
@@ -75,6 +77,18 @@ class Results:
         if not values:
             raise Missing(f"{series} at {x}: no packet to measure {name} on")
         return fmean(values) * (100 if metric.unit == "0..1" else 1)
+
+
+def of_days(at: tuple[str, X], quantity: str, unit: float) -> Callable[[Results], float]:
+    """A claim about the mean of a `quantity` of the table `days` at one point (series and x), in multiples of `unit`."""
+
+    def measured(results: Results) -> float:
+        row = results.run(*at).days.filter(pl.col("quantity") == quantity)
+        if row.is_empty():
+            raise Missing(f"nothing was measured of {quantity}")
+        return float(row["mean"][0]) / unit
+
+    return measured
 
 
 def ratio(metric: str, of: tuple[str, X], over: tuple[str, X]) -> Callable[[Results], float]:

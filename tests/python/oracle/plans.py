@@ -7,6 +7,9 @@ from typing import Any
 
 from etalon.plan import Plan
 
+DAYS = ((8, 1), (40, 1), (40, 20), (180, 20))
+"""Lengths of days and nights in us."""
+
 
 def random_plan(seed: int) -> Plan:
     """The experiment of a seed. Every flow is listed, so that a longer run has the same ones."""
@@ -28,6 +31,32 @@ def random_plan(seed: int) -> Plan:
         values["bulk"] = [{"from": 0, "to": 1, "cc": random.choice(("cubic", "reno", "retcp"))}]
     if seed % 3 == 0:
         values["measure"] = {"reordering": True}
+    return Plan.from_dict(values)
+
+
+def changing_plan(seed: int) -> Plan:
+    """A random plan whose week is another from one, two or three instants on, of other lengths and kinds of circuits, too."""
+    random = Random(f"changing {seed}")
+    racks, hosts, duration = (
+        random.randint(2, 4),
+        random.randint(1, 2),
+        random.randrange(2000, 9000),
+    )
+    values: dict[str, Any] = {
+        "name": f"changing-{seed}",
+        "seed": seed,
+        "tdf": random.choice((1, 20)),
+        "duration": f"{duration}us",
+        "warmup": f"{random.choice((0, random.randrange(duration // 2)))}us",
+        "network": network(random, racks, hosts, fixed=True),
+        "schedule": fixed_week(random, racks),
+        "flow": flows(random, racks, hosts, duration),
+        "bulk": [{"from": 0, "to": 1, "cc": "cubic"}],
+    }
+    values["schedule"]["change"] = [
+        {"at": f"{at}us", "configurations": fixed_week(random, racks)["configurations"]}
+        for at in random.sample(range(1, duration), random.randint(1, 3))
+    ]
     return Plan.from_dict(values)
 
 
@@ -194,10 +223,16 @@ def port_plan(seed: int) -> Plan:
 
 
 def week(random: Random, racks: int) -> dict[str, Any]:
-    """A strobe with long or short days, or a week of some matchings in which not every rack takes part."""
-    day, night = random.choice(((8, 1), (40, 1), (40, 20), (180, 20)))
+    """A strobe with long or short days, or a fixed week."""
+    day, night = random.choice(DAYS)
     if random.random() < 0.5:
         return {"day": f"{day}us", "night": f"{night}us"}
+    return fixed_week(random, racks)
+
+
+def fixed_week(random: Random, racks: int) -> dict[str, Any]:
+    """A week of some matchings in which not every rack takes part."""
+    day, night = random.choice(DAYS)
     configurations = []
     for _ in range(random.randint(1, 4)):
         others = random.sample(range(racks), racks)

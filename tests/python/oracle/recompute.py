@@ -217,21 +217,33 @@ def open_times(trace: Trace, pair: Pair, plane: str) -> list[Interval]:
     """When the pair's gate to a plane is open.
 
     A circuit's from its day's start to its end; that of the packet network always, except from the start of the night before
-    a day of the pair to the end of that day; and in no night, where it is dark in all.
+    a day of the pair to the end of that day; and in no night, where it is dark in all. In a week's last night what comes is the
+    first day of that week, also if another week follows.
     """
     dark = trace.plan["network"].get("rdcn", {}).get("night") == "all"
     last = max([trace.end, *(event.time for event in trace.events)])
     up, night = None, None
+    expected, first = (
+        set[Pair](),
+        set[Pair](),
+    )  # whom the first day of the week before, and of this one, joins
+    begins = False
     circuits: list[Interval] = []
     closed: list[Interval] = []
     for event in trace.events:
         if event.kind == "night":
-            night = event.time
-        elif event.kind == "day" and night is not None and dark:
-            closed.append((night, event.time))
-        elif event.kind == "circuit_up" and event.pair == pair:
-            up, kind = event.time, event.plane
-            since = up if night is None else night
+            night, begins = event.time, False
+        elif event.kind == "week":
+            begins, expected, first = True, first, set()
+        elif event.kind == "day":
+            if night is not None and (dark or (begins and pair in expected)):
+                closed.append((night, event.time))
+        elif event.kind == "circuit_up":
+            if begins:
+                first.add(event.pair)
+            if event.pair == pair:
+                up, kind = event.time, event.plane
+                since = up if night is None or (begins and pair not in expected) else night
         elif event.kind == "circuit_down" and event.pair == pair and up is not None:
             circuits += [(up, event.time)] * (kind == plane)
             closed.append((since, event.time))

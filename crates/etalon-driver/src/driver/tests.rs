@@ -67,7 +67,7 @@ impl Listener {
     }
 }
 
-impl Environment for Listener {
+impl Kernel for Listener {
     fn log(&self, record: &Record) {
         self.say(Said::Log(*record));
     }

@@ -142,7 +142,7 @@ struct Failing {
     records: Cell<u32>,
 }
 
-impl Environment for Failing {
+impl Kernel for Failing {
     fn log(&self, _: &Record) {
         self.records.set(self.records.get() + 1);
     }
