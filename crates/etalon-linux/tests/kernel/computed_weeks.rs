@@ -1,6 +1,6 @@
 //! Weeks that are computed from demand, on real hosts.
 
-use etalon_measure::Example;
+use etalon_measure::{Example, Results};
 use etalon_switch::Matching;
 
 use super::*;
@@ -54,13 +54,17 @@ fn largest(run: &etalon_measure::Results) -> Example {
     computed.largest.expect("some demand")
 }
 
-/// The completion time of flows of `bytes`, in the middle.
-fn median(flows: &Table, bytes: i64) -> i64 {
-    let [sizes, starts, ends] = ["bytes", "start_ns", "end_ns"].map(|name| integers(flows, name));
-    let of_size = (0..sizes.len()).filter(|&flow| sizes[flow] == bytes && ends[flow] >= 0);
-    let mut times: Vec<i64> = of_size.map(|flow| ends[flow] - starts[flow]).collect();
-    times.sort_unstable();
-    times[times.len() / 2]
+/// The completion time of flows of `bytes`, in nanoseconds: the geometric mean. Their median is one of 125 or 160 us by chance, for as many
+/// small flows find their queue empty as do not.
+fn typical(runs: &[Results], bytes: i64) -> f64 {
+    let mut logarithms = Vec::new();
+    for run in runs {
+        let [sizes, starts, ends] =
+            ["bytes", "start_ns", "end_ns"].map(|name| integers(&run.flows, name));
+        let of_size = (0..sizes.len()).filter(|&flow| sizes[flow] == bytes && ends[flow] >= 0);
+        logarithms.extend(of_size.map(|flow| ((ends[flow] - starts[flow]) as f64).ln()));
+    }
+    (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp()
 }
 
 #[test]
@@ -71,9 +75,9 @@ fn weeks_are_computed_on_linux_as_on_the_simulator() {
         ..Options::default()
     };
     for estimator in ["adu", "voq", "oracle"] {
-        let mut plan = computed(60, estimator, &ring());
-        plan["end_when_done"] = json!(true);
-        let plan = super::plan(&plan);
+        let mut value = computed(60, estimator, &ring());
+        value["end_when_done"] = json!(true);
+        let plan = super::plan(&value);
         let linux = ran(&plan, &options);
         assert_eq!(
             ran(&plan, &Options::default()).results.meta.digest,
@@ -93,12 +97,18 @@ fn weeks_are_computed_on_linux_as_on_the_simulator() {
             let all = run.meta.simulated_ns;
             assert!((20 * WEEK..60 * WEEK).contains(&all), "{estimator}: {all}");
         }
+        let mut runs = [vec![linux.results], vec![sim]];
+        for seed in [2, 3] {
+            value["seed"] = json!(seed);
+            let plan = super::plan(&value);
+            runs[0].push(ran(&plan, &Options::default()).results);
+            runs[1].push(etalon_sim::run(&plan, &Control::default()).expect("a run"));
+        }
         for class in [BIG, SMALL] {
-            let [here, there] = [&linux.results, &sim].map(|run| median(&run.flows, class) as f64);
-            println!("{estimator}, {class} bytes: Linux {here} ns, simulator {there} ns");
-            // The simulator holds more back than Linux does (TSO deferral, DEVIATIONS.md of etalon-tcp).
+            let [here, there] = runs.each_ref().map(|runs| typical(runs, class));
+            println!("{estimator}, {class} bytes: Linux {here:.0} ns, simulator {there:.0} ns");
             assert!(
-                (0.75..1.25).contains(&(here / there)),
+                (0.85..1.18).contains(&(here / there)),
                 "{estimator}, {class} bytes: {here} {there}"
             );
         }
