@@ -31,7 +31,7 @@ impl<C: CongestionControl> Connection<C> {
             self.stats.ece_received +=
                 u64::from(self.snd.ecn && segment.flags.contains(Flags::ECE));
             self.frto.retransmit = Retransmit::Lost;
-            self.snd.seen_sacks.1 = 0;
+            self.snd.reported.forget();
             self.update_window(segment, false);
             return;
         }
@@ -91,7 +91,7 @@ impl<C: CongestionControl> Connection<C> {
         if self.snd.sack && !segment.sack.is_empty() {
             self.take_sacks(segment, facts);
         } else {
-            self.snd.seen_sacks.1 = 0;
+            self.snd.reported.forget();
         }
     }
 

@@ -7,6 +7,7 @@
 mod ack;
 mod autotune;
 mod buffers;
+mod calls;
 pub mod cc;
 mod config;
 mod connection;
@@ -43,8 +44,9 @@ mod tso;
 mod undo;
 mod validation;
 
+pub use calls::PendingTimer;
 pub use config::{Config, Ecn};
-pub use connection::{CloseReason, Connection, ConnectionState, PendingTimer};
+pub use connection::{CloseReason, Connection, ConnectionState};
 pub use memory::Memory;
 pub use path::{Path, PathId, Pipe};
 pub use scoreboard::Sums;

@@ -149,7 +149,9 @@ impl<C: CongestionControl> Connection<C> {
     fn rack_detect(&mut self) -> (Lost, Option<u64>) {
         if self.is_relaxed() {
             let patience = self.relaxed_patience();
-            self.rack_judge(|record| patience[usize::from(record.path)])
+            let judged = self.rack_judge(|record| patience[usize::from(record.path)]);
+            self.paths.keep_patience(patience);
+            judged
         } else {
             let rtt = self.rack.rtt;
             self.rack_judge(|_| rtt)

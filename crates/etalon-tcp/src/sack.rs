@@ -9,6 +9,25 @@ use crate::scoreboard::{Record, mark};
 use crate::segment::Segment;
 use crate::seq::{after, before, earlier, later};
 
+/// Blocks of the previous ACK.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reported {
+    blocks: [(u32, u32); 4],
+    count: u8,
+}
+
+impl Reported {
+    fn blocks(&self) -> &[(u32, u32)] {
+        &self.blocks[..usize::from(self.count)]
+    }
+
+    /// The next blocks are all new.
+    #[inline]
+    pub fn forget(&mut self) {
+        self.count = 0;
+    }
+}
+
 /// Whether the first block reports a duplicate (RFC 2883, section 4): below the acknowledgement number, or within the second.
 fn dsack(blocks: &[(u32, u32)], ack: u32) -> Option<(u32, u32)> {
     match *blocks {
@@ -34,7 +53,7 @@ impl<C: CongestionControl> Connection<C> {
             blocks = &blocks[1..];
         }
         if self.snd.board.is_empty() {
-            self.snd.seen_sacks.1 = 0;
+            self.snd.reported.forget();
             return;
         }
         let mut valid = [(0, 0); 4];
@@ -50,7 +69,10 @@ impl<C: CongestionControl> Connection<C> {
         for &(start, end) in &valid[..count] {
             self.take_block(start, end, facts);
         }
-        self.snd.seen_sacks = (valid, count as u8);
+        self.snd.reported = Reported {
+            blocks: valid,
+            count: count as u8,
+        };
         let recovery = &self.paths.active.recovery;
         if facts.sacked && (recovery.state != State::Timeout || recovery.undo.is_open()) {
             self.note_reordering(facts.reordered_from);
@@ -59,8 +81,8 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Walks the parts of a block that the previous ACK did not report.
     fn take_block(&mut self, start: u32, end: u32, facts: &mut Facts) {
-        let (seen, seen_count) = self.snd.seen_sacks;
-        let seen = &seen[..usize::from(seen_count)];
+        let reported = self.snd.reported;
+        let seen = reported.blocks();
         let mut at = start;
         while before(at, end) {
             if let Some(&(_, seen_end)) = seen.iter().find(|b| !before(at, b.0) && before(at, b.1))

@@ -2,6 +2,7 @@
 
 use crate::Config;
 use crate::buffers::Buffers;
+use crate::sack::Reported;
 use crate::scoreboard::Scoreboard;
 use crate::tso::Chunk;
 
@@ -51,7 +52,7 @@ pub(crate) struct Sender {
     pub chunk: Chunk,
     pub board: Scoreboard,
     /// SACK blocks of the previous ACK: only what is new needs work.
-    pub seen_sacks: ([(u32, u32); 4], u8),
+    pub reported: Reported,
     pub forced: Option<Forced>,
     /// Consecutive timeouts without progress, and doublings of the persist timer.
     pub timeouts: u32,
@@ -98,7 +99,7 @@ impl Sender {
             buffers: Buffers::default(),
             chunk: Chunk::default(),
             board: Scoreboard::default(),
-            seen_sacks: ([(0, 0); 4], 0),
+            reported: Reported::default(),
             forced: None,
             timeouts: 0,
             persist_backoff: 0,

@@ -95,14 +95,17 @@ impl<C: CongestionControl> Connection<C> {
     /// How long after it was sent a segment of each path may still arrive, in microseconds: an RTT, but where the ACK came by
     /// another path that of its own path and the slowest counts, too (section 3.4).
     #[cold]
-    pub(crate) fn relaxed_patience(&self) -> Vec<u32> {
+    pub(crate) fn relaxed_patience(&mut self) -> Vec<u32> {
+        let mut found = self.paths.take_patience();
+        found.clear();
         let told_by = self.paths.ack_path().unwrap_or(self.rack.path);
         let last = self.paths.iter().map(Path::id).max().unwrap_or(0);
         let patience = |id| match id == told_by || !self.paths.are_several() {
             true => self.rack.rtt,
             false => self.rack.rtt.max(self.paths.mixed_rtt(id)),
         };
-        (0..=last).map(patience).collect()
+        found.extend((0..=last).map(patience));
+        found
     }
 
     /// Timers follow half of the active path's RTT and half of the slowest path's, since ACKs may come by that, and the greatest

@@ -119,7 +119,7 @@ impl<C: CongestionControl> Connection<C> {
             // RFC 2018, section 5: after a timeout "the data sender SHOULD turn off all of the SACKed bits".
             self.stats.reneged += 1;
             self.snd.board.unmark_sacked(&mut self.paths);
-            self.snd.seen_sacks.1 = 0;
+            self.snd.reported.forget();
         } else if !self.snd.sack {
             self.count_duplicates(0);
         }
@@ -139,6 +139,9 @@ impl<C: CongestionControl> Connection<C> {
             }
             let lost = self.snd.board.mark_lost(&mut self.paths, index);
             self.count_lost(lost);
+        }
+        if let Some(others) = others {
+            self.paths.keep_patience(others);
         }
     }
 

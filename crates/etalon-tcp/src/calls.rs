@@ -1,0 +1,243 @@
+//! User calls (RFC 9293, section 3.9.1): what the application asks of a connection, what its owner may know of it, and settings that may
+//! change later.
+
+use crate::cc::CongestionControl;
+use crate::connection::{CloseReason, Connection, ConnectionState};
+use crate::path::Path;
+use crate::segment::{Flags, Segment};
+use crate::sender::{FOREVER, Fin};
+use crate::timers::Purpose;
+use crate::{Config, Stats, Sums};
+
+/// What a connection waits for when its timer is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PendingTimer {
+    /// The retransmission timeout (RFC 6298), also that of SYN.
+    Retransmission,
+    /// The tail loss probe (RFC 8985, section 7.2).
+    LossProbe,
+    /// RACK's reordering window (RFC 8985, section 6.2).
+    Reordering,
+    /// The next zero-window probe (RFC 9293, 3.8.6.1).
+    Persist,
+    /// The end of TIME-WAIT.
+    TimeWait,
+    /// A delayed ACK.
+    DelayedAck,
+    /// The next paced segment.
+    Pacing,
+}
+
+impl<C: CongestionControl> Connection<C> {
+    /// What [`next_timer`](Connection::next_timer) waits for; `None` if nothing.
+    pub fn pending_timer(&self) -> Option<PendingTimer> {
+        let due = self.next_timer();
+        if due == u64::MAX {
+            return None;
+        }
+        if self.rcv.acks.timer.deadline == due || self.rcv.compression.deadline == due {
+            return Some(PendingTimer::DelayedAck);
+        }
+        if self.timer.deadline != due {
+            return Some(PendingTimer::Pacing);
+        }
+        match self.timer.purpose {
+            Purpose::None => None,
+            Purpose::Rto => Some(PendingTimer::Retransmission),
+            Purpose::LossProbe => Some(PendingTimer::LossProbe),
+            Purpose::Reordering => Some(PendingTimer::Reordering),
+            Purpose::Persist => Some(PendingTimer::Persist),
+            Purpose::TimeWait => Some(PendingTimer::TimeWait),
+        }
+    }
+
+    /// The application writes `bytes`.
+    pub fn write(&mut self, bytes: u64) {
+        if self.snd.fin == Fin::None && self.state != ConnectionState::Closed {
+            if self.exchanges_data() {
+                self.lay_out(self.snd.pending);
+            }
+            self.snd.pending = self.snd.pending.saturating_add(bytes);
+            self.dirty = true;
+        }
+    }
+
+    /// The application writes as much as the network takes, until [`shutdown`](Connection::shutdown).
+    pub fn write_forever(&mut self) {
+        self.write(FOREVER);
+    }
+
+    /// No more writes: FIN follows what was written (after [`write_forever`](Connection::write_forever), what was sent).
+    pub fn shutdown(&mut self) {
+        if self.snd.fin == Fin::None {
+            if self.snd.pending > FOREVER / 2 {
+                self.snd.pending = 0;
+            }
+            self.snd.fin = Fin::Asked;
+            self.dirty = true;
+        }
+    }
+
+    /// Ends the connection with RST.
+    pub fn abort(&mut self) {
+        if !matches!(
+            self.state,
+            ConnectionState::Closed | ConnectionState::Listen | ConnectionState::SynSent
+        ) {
+            self.rst_due = Some(Segment {
+                seq: self.snd.nxt,
+                ack: self.rcv.nxt,
+                flags: Flags::RST | Flags::ACK,
+                ..Segment::default()
+            });
+        }
+        self.close(CloseReason::Aborted);
+        self.dirty = true;
+    }
+
+    /// The application reads up to `max` bytes of what arrived in order; returns how many. Needed only without
+    /// [`Config::auto_read`].
+    pub fn read(&mut self, max: u64) -> u64 {
+        let taken = self.rcv.read(&self.clock, max);
+        self.dirty |= self.rcv.ack_due();
+        taken
+    }
+
+    /// A segment with `wire_payload` bytes that [`poll_transmit`](Connection::poll_transmit) yielded has left the host.
+    #[inline]
+    pub fn departed(&mut self, wire_payload: u32) {
+        self.snd.queued = self.snd.queued.saturating_sub(u64::from(wire_payload));
+        if self.snd.throttled {
+            self.snd.throttled = false;
+            self.dirty = true;
+        }
+    }
+
+    /// Whether data waits only for [`departed`](Connection::departed).
+    pub fn is_throttled(&self) -> bool {
+        self.snd.throttled
+    }
+
+    /// State of the connection.
+    pub fn state(&self) -> ConnectionState {
+        self.state
+    }
+
+    /// Whether the handshake is complete and the connection not over.
+    pub fn is_established(&self) -> bool {
+        !matches!(
+            self.state,
+            ConnectionState::Listen
+                | ConnectionState::SynSent
+                | ConnectionState::SynReceived
+                | ConnectionState::TimeWait
+                | ConnectionState::Closed
+        )
+    }
+
+    /// Whether both directions are closed (TIME-WAIT included).
+    pub fn is_closed(&self) -> bool {
+        matches!(
+            self.state,
+            ConnectionState::TimeWait | ConnectionState::Closed
+        )
+    }
+
+    /// Why the connection is over; `None` while it is not. From TIME-WAIT on both sides have finished.
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        match self.state {
+            ConnectionState::TimeWait => Some(CloseReason::Finished),
+            _ => self.close_reason,
+        }
+    }
+
+    /// Whether everything written, and FIN if asked for, is acknowledged.
+    pub fn all_acked(&self) -> bool {
+        !self.snd.has_unsent() && self.snd.board.is_empty()
+    }
+
+    /// Bytes received in order.
+    pub fn bytes_received(&self) -> u64 {
+        self.rcv.bytes
+    }
+
+    /// Bytes acknowledged cumulatively.
+    pub fn bytes_acked(&self) -> u64 {
+        self.snd.bytes_acked
+    }
+
+    /// Bytes written and not yet sent; `u64::MAX` after [`write_forever`](Connection::write_forever), less what was sent.
+    pub fn unsent(&self) -> u64 {
+        self.snd.pending
+    }
+
+    /// Largest payload of a segment in bytes, as both ends' options leave it.
+    pub fn mss(&self) -> u32 {
+        self.snd.mss
+    }
+
+    /// Degree of reordering in segments that is believed; 3 before any was seen.
+    pub fn reordering(&self) -> u32 {
+        self.rack.reordering.degree
+    }
+
+    /// Turns Nagle's algorithm on or off.
+    pub fn set_nagle(&mut self, on: bool) {
+        self.config.nagle = on;
+        self.dirty = true;
+    }
+
+    /// Turns pacing on, or off unless the congestion control wants it.
+    pub fn set_pacing(&mut self, on: bool) {
+        self.config.pacing = on;
+        self.paced = on || self.paths.controls().any(CongestionControl::wants_pacing);
+        self.dirty = true;
+    }
+
+    /// Turns the decay of windows after an idle time on or off.
+    pub fn set_slow_start_after_idle(&mut self, on: bool) {
+        self.config.slow_start_after_idle = on;
+    }
+
+    /// Gives the active path another congestion control, which starts with the window as it is.
+    ///
+    /// # Errors
+    ///
+    /// Gives it back if it needs DCTCP's feedback and the handshake was made without, or the other way round: what the peer
+    /// echoes cannot be changed any more.
+    pub fn set_congestion_control(&mut self, cc: C) -> Result<(), C> {
+        if cc.wants_dctcp_feedback() != self.rcv.dctcp && self.state != ConnectionState::Listen {
+            return Err(cc);
+        }
+        self.rcv.dctcp = cc.wants_dctcp_feedback();
+        self.reads_ece = cc.reads_ece_without_ecn();
+        self.paths.active.set_congestion_control(cc);
+        self.set_pacing(self.config.pacing);
+        Ok(())
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The path that is active.
+    pub fn path(&self) -> &Path<C> {
+        &self.paths.active
+    }
+
+    /// All paths, the active one first.
+    pub fn paths(&self) -> impl Iterator<Item = &Path<C>> {
+        self.paths.iter()
+    }
+
+    /// Segments outstanding on all paths, by what is known of them.
+    pub fn sums(&self) -> &Sums {
+        self.snd.board.sums()
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+}
