@@ -218,6 +218,8 @@ pub struct Metrics {
     watched: bool,
     /// Whether queues in front of hosts are behind the planes.
     downlinks: bool,
+    /// Packets that passed an egress port, those of the warm-up too.
+    pub(crate) hops: u64,
     /// Egress ports, if they are asked for.
     pub(crate) ports: Option<Box<Ports>>,
     pub(crate) days: DayMetrics,
@@ -249,6 +251,7 @@ impl Metrics {
             data_bytes: DATA_BYTES.min(u32::from(plan.hosts.mtu) / 2),
             watched: network.has_voqs(),
             downlinks: plan.hosts.downlink_queue.is_some(),
+            hops: 0,
             ports: Ports::new(plan),
             days: DayMetrics::new(planes.len()),
             planes,
@@ -354,7 +357,10 @@ impl Probe for Metrics {
             } => {
                 if self.watched {
                     self.dequeued(time, pair, len, bytes, plane);
-                } else if let Some(ports) = &mut self.ports {
+                    return;
+                }
+                self.hops += 1;
+                if let Some(ports) = &mut self.ports {
                     ports.dequeued(time, queue, len, bytes);
                 }
             }

@@ -64,6 +64,8 @@ pub struct Meta {
     pub events: u64,
     /// Data packets that left the network in the measured time.
     pub packets_delivered: u64,
+    /// Packets that passed an egress port of a switch or a host, in all of the run; 0 for networks that are not made of ports.
+    pub hops: u64,
     /// Virtual time that was simulated.
     pub simulated_ns: u64,
     /// The run was stopped before its end.
@@ -173,6 +175,7 @@ pub fn collect(outcome: &Outcome<'_>) -> Results {
             digest: format!("{:016x}", digest.value()),
             events: outcome.events,
             packets_delivered: meter.delivered,
+            hops: metrics.hops,
             simulated_ns: end.0,
             partial: outcome.partial,
             sequence_runs: metrics.runs.count(),

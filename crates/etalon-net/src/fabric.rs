@@ -106,7 +106,7 @@ impl<H: Copy> Fabric<H> {
         }
     }
 
-    /// A packet reaches a switch.
+    /// A packet reaches a switch. Whether it is lost, as below.
     #[inline]
     fn reach<S: Sink<H>, P: Probe>(
         &mut self,
@@ -115,7 +115,7 @@ impl<H: Copy> Fabric<H> {
         id: PacketId,
         sink: &mut S,
         probe: &mut P,
-    ) {
+    ) -> bool {
         let inside = self.pool.get_mut(id);
         let (dst, hash) = (inside.packet.dst, inside.hash);
         let port = if dst.rack() == switch {
@@ -131,11 +131,12 @@ impl<H: Copy> Fabric<H> {
                     number: u16::MAX,
                 };
                 self.lose(now, id, nowhere, 0, DropReason::LinkDown, sink, probe);
+                true
             }
         }
     }
 
-    /// A packet joins the queue of a port.
+    /// A packet joins the queue of a port, or is lost.
     #[inline]
     fn queue<S: Sink<H>, P: Probe>(
         &mut self,
@@ -144,7 +145,7 @@ impl<H: Copy> Fabric<H> {
         id: PacketId,
         sink: &mut S,
         probe: &mut P,
-    ) {
+    ) -> bool {
         let port = &mut self.ports[number as usize];
         let (queue, wire) = (port.queue, port.wire);
         if !port.is_up || !port.admit() {
@@ -154,7 +155,7 @@ impl<H: Copy> Fabric<H> {
             };
             let len = port.len;
             self.lose(now, id, queue, len, reason, sink, probe);
-            return;
+            return true;
         }
         let (len, marks) = (port.len, port.marks());
         let inside = self.pool.get_mut(id);
@@ -174,6 +175,7 @@ impl<H: Copy> Fabric<H> {
             Delay::OnWire => self.transmit(now, number, id),
             Delay::InQueue => self.wires.push(now, wire, id, number),
         }
+        false
     }
 
     /// A packet in the queue of a port may be transmitted.
@@ -185,7 +187,7 @@ impl<H: Copy> Fabric<H> {
         }
     }
 
-    /// A port is done with a packet.
+    /// A port is done with a packet. Whether that has come out, or is lost.
     #[inline]
     fn transmitted<S: Sink<H>, P: Probe>(
         &mut self,
@@ -193,18 +195,19 @@ impl<H: Copy> Fabric<H> {
         number: u32,
         sink: &mut S,
         probe: &mut P,
-    ) {
+    ) -> bool {
         let port = &mut self.ports[number as usize];
         let Some((id, next)) = port.pop(now, &mut self.pool) else {
-            return;
+            return false;
         };
         if let Some(end) = next {
             self.calendar.push(end, number);
         }
         let (queue, len, wire) = (port.queue, port.len, port.wire);
-        let Packet { bytes, .. } = self.pool.get_mut(id).packet;
+        let packet = &self.pool.get_mut(id).packet;
+        let (pair, bytes) = (packet.pair(), packet.bytes);
         let dequeue = Event::Dequeue {
-            pair: self.pool.get_mut(id).packet.pair(),
+            pair,
             queue,
             len,
             bytes,
@@ -212,12 +215,15 @@ impl<H: Copy> Fabric<H> {
         };
         probe.on(now, dequeue);
         match self.delay {
-            Delay::OnWire => self.wires.push(now, wire, id, number),
+            Delay::OnWire => {
+                self.wires.push(now, wire, id, number);
+                false
+            }
             Delay::InQueue => self.arrive(now, number, id, sink, probe),
         }
     }
 
-    /// A packet arrives where a port leads.
+    /// A packet arrives where a port leads. Whether it has come out, or is lost.
     #[inline]
     fn arrive<S: Sink<H>, P: Probe>(
         &mut self,
@@ -226,13 +232,14 @@ impl<H: Copy> Fabric<H> {
         id: PacketId,
         sink: &mut S,
         probe: &mut P,
-    ) {
+    ) -> bool {
         let port = &self.ports[number as usize];
         match port.to {
             Node::Switch(switch) => self.reach(now, switch, id, sink, probe),
             Node::Host(_) => {
                 let queue = port.queue;
                 self.leave(now, id, queue, sink, probe);
+                true
             }
         }
     }
@@ -269,6 +276,46 @@ impl<H: Copy> Fabric<H> {
         });
     }
 
+    /// Does what is due first, if it is due by `now`. At one instant links fail first; then packets leave, so that others can take their
+    /// places.
+    #[inline(always)] // in two loops
+    fn step<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) -> Step {
+        let (transmission, wire) = (self.calendar.next(), self.wires.next());
+        let first = transmission.min(wire);
+        if self.failures.next() <= first.min(now) {
+            let time = self.failures.next();
+            if time == Time::MAX {
+                return Step::Nothing;
+            }
+            self.change(time, sink, probe);
+            return Step::Out(time);
+        }
+        if first > now {
+            return Step::Nothing;
+        }
+        let outside = if transmission <= wire {
+            let Some(port) = self.calendar.pop() else {
+                return Step::Nothing;
+            };
+            self.transmitted(first, port, sink, probe)
+        } else {
+            let Some(Delayed { packet, port, .. }) = self.wires.pop() else {
+                return Step::Nothing;
+            };
+            match self.delay {
+                Delay::OnWire => self.arrive(first, port, packet, sink, probe),
+                Delay::InQueue => {
+                    self.transmit(first, port, packet);
+                    false
+                }
+            }
+        };
+        match outside {
+            true => Step::Out(first),
+            false => Step::Inside,
+        }
+    }
+
     #[cold]
     #[allow(clippy::too_many_arguments)] // what an event says, and who hears it
     fn lose<S: Sink<H>, P: Probe>(
@@ -295,6 +342,17 @@ impl<H: Copy> Fabric<H> {
     }
 }
 
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Nothing is due.
+    Nothing,
+    /// Nothing that is seen outside.
+    Inside,
+    /// A packet may have come out, or was lost, at this instant.
+    Out(Time),
+}
+
 impl<H: Copy> Network<H> for Fabric<H> {
     #[inline]
     fn enqueue<S: Sink<H>, P: Probe>(
@@ -311,7 +369,7 @@ impl<H: Copy> Network<H> for Fabric<H> {
         match self.host_ports {
             None => self.reach(now, src.rack(), id, sink, probe),
             Some(first) => self.queue(now, first + from, id, sink, probe),
-        }
+        };
     }
 
     #[inline]
@@ -343,27 +401,21 @@ impl<H: Copy> Network<H> for Fabric<H> {
         true
     }
 
-    #[inline]
     fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
+        while self.step(now, sink, probe) != Step::Nothing {}
+    }
+
+    #[inline]
+    fn run<S: Sink<H>, P: Probe>(&mut self, now: Time, until: Time, sink: &mut S, probe: &mut P) {
+        let mut last = until;
         loop {
-            let (failure, wire) = (self.failures.next(), self.wires.next());
-            // At one instant links fail first; then packets leave, so that others can take their places.
-            let first = self.calendar.next().min(wire);
-            if failure <= first && failure <= now {
-                self.change(failure, sink, probe);
-            } else if let Some((time, port)) = self.calendar.pop(wire.min(now)) {
-                self.transmitted(time, port, sink, probe);
-            } else if wire <= now {
-                let Some(Delayed { time, packet, port }) = self.wires.pop() else {
-                    return;
-                };
-                match self.delay {
-                    Delay::OnWire => self.arrive(time, port, packet, sink, probe),
-                    Delay::InQueue => self.transmit(time, port, packet),
-                }
-            } else {
-                return;
+            match self.step(last, sink, probe) {
+                Step::Nothing => return,
+                Step::Inside => {}
+                // What else is due at that instant is still done.
+                Step::Out(time) => last = time,
             }
+            debug_assert!(now <= last);
         }
     }
 }

@@ -183,7 +183,9 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
         let other = self.edge.first;
         if network < arrival {
             if network < engine && network < other {
-                self.advance_network(network.0, env, probe);
+                // Nothing else is due before or at this.
+                let last = until.min(arrival.0).0.min(other.0.0 - 1);
+                self.advance_network(network.0, Time(last), env, probe);
                 return Advanced::Network;
             }
         } else if arrival < engine && arrival < other {
@@ -205,11 +207,13 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
     fn advance_network<E: Environment<H>, P: Probe>(
         &mut self,
         now: Time,
+        until: Time,
         env: &mut E,
         probe: &mut P,
     ) {
         let edge = &mut self.edge;
-        self.network.advance(now, &mut Outside { env, edge }, probe);
+        self.network
+            .run(now, until, &mut Outside { env, edge }, probe);
         if self.network.switch().is_some() && self.controller.is_some() {
             self.look_at_weeks(); // the switch's week may have ended
         }

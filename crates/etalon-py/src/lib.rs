@@ -122,6 +122,9 @@ fn meta<'py>(py: Python<'py>, meta: &Meta) -> PyResult<Bound<'py, PyDict>> {
     out.set_item("digest", &meta.digest)?;
     out.set_item("events", meta.events)?;
     out.set_item("packets_delivered", meta.packets_delivered)?;
+    if meta.hops > 0 {
+        out.set_item("hops", meta.hops)?;
+    }
     out.set_item("simulated_ns", meta.simulated_ns)?;
     out.set_item("partial", meta.partial)?;
     out.set_item("sequence_runs", meta.sequence_runs)?;

@@ -41,7 +41,8 @@ def measure(name: str, repeats: int = 3) -> dict[str, Any]:
     """Runs a bench `repeats` times and returns the fastest run: other work on the machine only ever slows one down.
 
     The keys are name, packets, cpu_seconds, packets_per_cpu_second, us_per_packet (wall clock), peak_rss_bytes (of the
-    whole process, Python included; or of the kernel) and digest.
+    whole process, Python included; or of the kernel) and digest; in networks of switches hops_per_cpu_second, of packets
+    over ports.
     """
     plan = load(name)
     given: dict[str, Any] = {"plan": json.dumps(plan.resolve())}
@@ -99,6 +100,7 @@ print(json.dumps({
     "packets": packets,
     "cpu_seconds": round(cpu, 3),
     "packets_per_cpu_second": round(packets / cpu),
+    **({"hops_per_cpu_second": round(meta["hops"] / cpu)} if "hops" in meta else {}),
     "us_per_packet": round(1e6 * wall / packets, 3),
     "peak_rss_bytes": peak,
     "digest": meta["digest"],

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     "bench",
     "packets per CPU-second",
+    "hops per CPU-second",
     "time a packet",
     "packets",
     "CPU time",
@@ -123,9 +124,11 @@ def _measure(name: str) -> dict[str, Any]:
 
 
 def _row(result: dict[str, Any]) -> tuple[str, ...]:
+    hops = result.get("hops_per_cpu_second")
     return (
         result["name"],
         f"{result['packets_per_cpu_second'] / 1e6:.2f} M",
+        "" if hops is None else f"{hops / 1e6:.1f} M",
         f"{result['us_per_packet']:.2f} us",
         f"{result['packets'] / 1e6:.1f} M",
         f"{result['cpu_seconds']:.2f} s",

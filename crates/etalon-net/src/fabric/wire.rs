@@ -23,6 +23,8 @@ struct Wire {
     delay: Span,
     to_hosts: bool,
     packets: Fifo<Delayed>,
+    /// When the first comes out.
+    next: Time,
 }
 
 /// The wires of a fabric.
@@ -49,6 +51,7 @@ impl Wires {
                 delay,
                 to_hosts,
                 packets: Fifo::default(),
+                next: Time::MAX,
             });
             self.wires.len() - 1
         });
@@ -64,7 +67,7 @@ impl Wires {
     /// When the next packet comes out at a host.
     pub(crate) fn next_at_hosts(&self) -> Time {
         let to_hosts = self.wires.iter().filter(|wire| wire.to_hosts);
-        to_hosts.map(Wire::next).min().unwrap_or(Time::MAX)
+        to_hosts.map(|wire| wire.next).min().unwrap_or(Time::MAX)
     }
 
     #[inline]
@@ -72,7 +75,8 @@ impl Wires {
         let number = usize::from(wire);
         let wire = &mut self.wires[number];
         let time = now + wire.delay;
-        if wire.packets.is_empty() {
+        if wire.next == Time::MAX {
+            wire.next = time;
             self.first = self.first.min((time, number));
         }
         wire.packets.push_back(Delayed { time, packet, port });
@@ -81,7 +85,9 @@ impl Wires {
     /// Takes the first packet that comes out.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Delayed> {
-        let delayed = self.wires.get_mut(self.first.1)?.packets.pop_front();
+        let wire = self.wires.get_mut(self.first.1)?;
+        let delayed = wire.packets.pop_front();
+        wire.look();
         self.find_first();
         delayed
     }
@@ -90,7 +96,9 @@ impl Wires {
     fn find_first(&mut self) {
         self.first = (Time::MAX, 0);
         for (number, wire) in self.wires.iter().enumerate() {
-            self.first = self.first.min((wire.next(), number));
+            if wire.next < self.first.0 {
+                self.first = (wire.next, number);
+            }
         }
     }
 
@@ -106,6 +114,7 @@ impl Wires {
                     None => break,
                 }
             }
+            wire.look();
         }
         self.find_first();
         lost
@@ -114,7 +123,7 @@ impl Wires {
 
 impl Wire {
     #[inline]
-    fn next(&self) -> Time {
-        self.packets.front().map_or(Time::MAX, |first| first.time)
+    fn look(&mut self) {
+        self.next = self.packets.front().map_or(Time::MAX, |first| first.time);
     }
 }
