@@ -62,7 +62,43 @@ def ablation() -> None:
         print(f"  {name}: {float(times.mean()):.1f} {float(np.quantile(times, 0.95)):.1f}")
 
 
+def granularity() -> None:
+    """Figure 6's OTCP with ticks of 1 ms and of 4 ms, and with links that delay behind their queues."""
+    print(
+        "figure 6, OTCP, 25 segments: when the last of all flows is done, and the last of a median round, ms"
+    )
+    variants: dict[str, dict[str, object]] = {
+        "HZ 250": {},
+        "HZ 1000": {"tcp.hz": 1000},
+        "HZ 1000, delay behind the queue": {"tcp.hz": 1000, "network.delay_in_queue": False},
+    }
+    for layer in BY_MS:
+        for name, keys in variants.items():
+            run = et.run(PAPER.point(f"{layer}-otcp", 25).plans[0].replace(keys))
+            times = (run.flows["end_ns"] - run.flows["start_ns"]).to_numpy() / 1e6
+            last = times.reshape(-1, 90).max(axis=1)
+            print(f"  {layer}, {name}: {last.max():.1f} {float(np.median(last)):.1f}")
+
+
+def fairness() -> None:
+    """Figure 7 over the spread of the starts."""
+    print(
+        "figure 7, 25 segments: % of flows with 10 to 30 Mb/s, OTCP and ODCTCP; DCTCP's flows done by 30 ms"
+    )
+    for spread in SPREADS:
+        shares = []
+        for series in ("rack-otcp", "rack-odctcp"):
+            run = et.run(PAPER.point(series, 25).plans[0].replace({"incast.spread": spread}))
+            times = (run.flows["end_ns"] - run.flows["start_ns"]).to_numpy()
+            rates = 8000 * run.flows["bytes"].to_numpy() / times
+            shares.append(100 * float(((rates >= 10) & (rates <= 30)).mean()))
+        plan = PAPER.point("rack-dctcp", 25).plans[0].replace({"incast.spread": spread})
+        print(f"  {spread}: {shares[0]:.0f} {shares[1]:.0f}; {done_by(et.run(plan), 30):.0f}")
+
+
 if __name__ == "__main__":
     ablation()
+    granularity()
+    fairness()
     spreads(in_queue=True)
     spreads(in_queue=False)

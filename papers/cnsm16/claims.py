@@ -139,3 +139,52 @@ def _out_of_order(results: Results, groups: Sequence[Sequence[str]]) -> int:
 def busy_order(results: Results) -> float:
     """Pairs out of the order TCP, then DCTCP and OTCP, then ODCTCP."""
     return _out_of_order(results, (["busy-tcp"], ["busy-dctcp", "busy-otcp"], ["busy-odctcp"]))
+
+
+# --- The simulator against Linux: claims of ours, with --engine linux
+
+
+FEW = 1.0
+"""% of flows that met a timeout, up to which no timeout decides a mean."""
+
+
+def simulated(results: Results) -> Results:
+    """What the simulator has of the same points."""
+    if results.beside is None:
+        raise Missing("no other engine ran these points")
+    return results.beside
+
+
+def _over_simulator(measure: Callable[[Results], float]) -> Callable[[Results], float]:
+    return lambda results: measure(results) / measure(simulated(results))
+
+
+mean_gain_over_simulator = _over_simulator(mean_gain)
+p95_gain_over_simulator = _over_simulator(p95_gain)
+busy_gain_over_simulator = _over_simulator(busy_gain)
+
+
+def timeouts(results: Results, series: str, x: X) -> float:
+    """% of incasts' flows that met a timeout. Linux counts those of SYNs among them, the simulator does not."""
+    flows = [run.flows.filter(pl.col("class") == MICE) for run in results.runs(series, x)]
+    return 100 * float((pl.concat(flows)["rtos"] > 0).to_numpy().mean())
+
+
+def means(results: Results) -> dict[tuple[str, X], tuple[float, float, float]]:
+    """Of each point: the mean completion time on Linux and in the simulator in ms, and % of flows with timeouts on Linux."""
+    other, found = simulated(results), {}
+    for series in results.paper.series:
+        for x in results.series(series):
+            measured = [mean_ms(one, series, x) for one in (results, other)]
+            found[series, x] = (measured[0], measured[1], timeouts(results, series, x))
+    return found
+
+
+def mean_apart(results: Results) -> float:
+    """The largest difference of means in %, of points at which no timeout decides."""
+    apart = [
+        100 * abs(linux / sim - 1) for linux, sim, share in means(results).values() if share <= FEW
+    ]
+    if not apart:
+        raise Missing("timeouts decide all means")
+    return max(apart)

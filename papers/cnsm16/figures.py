@@ -56,10 +56,30 @@ def _goodput(results: Results) -> Drawing:
     return Drawing("throughput_cdf", runs, flow_class="mice")
 
 
+def _engines(results: Results) -> list[Drawing]:
+    """Means on Linux over those in the simulator, over the size of flows."""
+    found = _measure(results).means(results)
+
+    def line(series: str) -> dict[Any, float]:
+        return {x: linux / sim for (name, x), (linux, sim, _) in found.items() if name == series}
+
+    return [
+        Drawing(
+            "lines",
+            {results.paper.series[f"{kind}-{v}"].title: line(f"{kind}-{v}") for v in VARIANTS},
+            part=kind,
+            xlabel=SIZE,
+            ylabel="mean completion, Linux / simulator",
+        )
+        for kind in ("rack", "busy")
+    ]
+
+
 DRAWINGS: dict[str, Callable[[Results], Drawing | list[Drawing]]] = {
     "5a": _over_size("rack", "mean_ms", "mean completion time (ms)"),
     "5b": _over_size("rack", "p95_ms", "p95 completion time (ms)"),
     "6": _layers,
     "7": _goodput,
     "8": _over_size("busy", "mean_ms", "mean completion time (ms)"),
+    "engines": _engines,
 }

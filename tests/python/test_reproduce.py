@@ -357,6 +357,43 @@ def test_each_engine_has_a_folder_and_tolerances_of_its_own(
     )
 
 
+COMPARED = """
+[[figure]]
+id = "engines"
+title = "Two engines"
+series = ["queues"]
+beside = "sim"
+"""
+APART = """
+[[claims]]
+figure = "engines"
+quantity = "the simulator's utilisation over Linux's"
+measure = "apart"
+published = 1
+unit = "times"
+tolerance = "at least"
+source = "ours"
+"""
+
+
+def test_a_figure_may_compare_two_engines(etalon: Command, paper: Path, fake: FakeKernel) -> None:
+    for name, more in {
+        "paper.toml": COMPARED,
+        "published.toml": APART,
+        "claims.py": "\ndef apart(results):\n    of = [r.run('queues', 4).meta['engine'] for r in (results.beside, results)]\n"
+        "    return float(of == ['sim', 'linux'])\n",
+        "figures.py": "\nDRAWINGS['engines'] = DRAWINGS['1a']\n",
+    }.items():
+        (paper / name).write_text((paper / name).read_text() + more)
+    sim = etalon("reproduce", paper, "--json").json
+    assert not any(claim["figure"] == "engines" for claim in sim)
+    first = etalon("reproduce", paper, "--engine", "linux", "--json").json
+    assert [c["verdict"] for c in first if c["figure"] == "engines"] == ["reproduced"]
+    again = reproduce.reproduce(str(paper), engine="linux")
+    assert again.measured == 0
+    assert again.runs == 2 + 2, "the simulator's points are those of the figure that compares"
+
+
 def test_linux_has_the_controls_that_the_simulator_lacks(etalon: Command, paper: Path) -> None:
     series = paper / "series.toml"
     series.write_text(series.read_text().replace("nosuch", "bbr"))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 import etalon as et
-from conftest import Answer
+from conftest import Answer, need
+from etalon import kernel
 from etalon.reproduce.paper import Paper
 
 
@@ -27,3 +30,26 @@ def test_an_incast_is_done_far_sooner_with_parameters_of_the_network() -> None:
         assert times.null_count() == 0
         means[series] = times.to_numpy().mean()
     assert means["rack-tcp"] > 5 * means["rack-otcp"]
+
+
+def test_figures_that_compare_engines_are_linux_ones() -> None:
+    assert "engines" not in [figure.id for figure in Paper.load("cnsm16").head.figure]
+    linux = Paper.load("cnsm16", "linux")
+    assert linux.beside is not None
+    other, compared = linux.beside
+    assert other.engine == "sim"
+    assert len(other.points(compared)) == len(linux.points(compared)) == 60
+
+
+@pytest.mark.parametrize("series", ["rack-otcp", "core-dctcp"])
+def test_incasts_take_the_same_time_on_linux(series: str) -> None:
+    """By five rounds, with the kernel that other tests have."""
+    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    plan = Paper.load("cnsm16").point(series, 25).plans[0]
+    plan = plan.replace({"incast.rounds": 5, "tcp.hz": 250})
+    means = {}
+    for engine in ("sim", "linux"):
+        times = et.run(plan, engine=engine).fct()["fct_us"]
+        assert times.null_count() == 0
+        means[engine] = times.to_numpy().mean()
+    assert means["linux"] == pytest.approx(means["sim"], rel=0.15)

@@ -68,6 +68,9 @@ class FigureEntry(_Entry):
     series: tuple[str, ...]
     points: tuple[X, ...] | None = None
     """The x of its points; without, all."""
+    beside: str = ""
+    """Another engine, which runs these points too: a figure of ours that compares the two. That engine itself has no such
+    figure, and none of its claims."""
     note: str = ""
     """What a reader has to know: where this differs from the paper and why."""
 
@@ -170,6 +173,9 @@ class Paper:
         """Reads the paper called `name`, or the folder of that path."""
         folder = _find(name)
         head = _read(_Head, folder / "paper.toml", _toml(folder / "paper.toml"))
+        apart = {figure.id for figure in head.figure if figure.beside == engine}
+        figures = tuple(figure for figure in head.figure if figure.id not in apart)
+        head = head.model_copy(update={"figure": figures})
         path = folder / "series.toml"
         tables = _toml(path)
         series = {key: _read(Series, path, _whole(tables, key, path), key) for key in tables}
@@ -178,6 +184,7 @@ class Paper:
             _read(ClaimGroup, path, value, f"claims {n + 1}")
             for n, value in enumerate(_toml(path)["claims"])
         ]
+        groups = [group for group in groups if group.figure not in apart]
         claims = [claim for group in groups for claim in _claims(group.on(engine))]
         paper = cls(folder, head, series, claims, engine)
         paper._check()
@@ -239,6 +246,12 @@ class Paper:
             ):
                 return Point(name, x, (), f"there is no {error.value} yet")
             raise error.in_file(f"{self.folder / 'series.toml'}: {name}, {x}") from None
+
+    @cached_property
+    def beside(self) -> tuple[Paper, list[FigureEntry]] | None:
+        """The paper on the engine that figures are compared with, and these figures; None if there are none."""
+        compared = [figure for figure in self.head.figure if figure.beside]
+        return (Paper.load(str(self.folder), compared[0].beside), compared) if compared else None
 
     @property
     def command(self) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 from etalon.campaign.store import Store
 from etalon.engine import Engine
-from etalon.plan import Plan
 
 POINTS = "points"
 
@@ -19,10 +18,9 @@ def store_in(folder: Path, engine: Engine) -> Store:
     return Store(engine, lambda plan: points / engine.digest(plan) / plan.digest[:24])
 
 
-def forget(folder: Path, engine: Engine, plans: Iterable[Plan], *, all_of_it: bool) -> None:
-    """Removes the runs of builds that would run none of these plans, and all others too if asked."""
+def forget(folder: Path, builds: Collection[str], *, all_of_it: bool) -> None:
+    """Removes the runs of other builds than these, and of these too if asked."""
     points = folder / POINTS
-    builds = {engine.digest(plan) for plan in plans}
     if points.is_dir():
         for entry in points.iterdir():
             if all_of_it or entry.name not in builds:

@@ -29,8 +29,11 @@ class Results:
         paper: Paper,
         runs: Mapping[tuple[str, X], list[Run]],
         lacking: Mapping[tuple[str, X], str],
+        beside: Results | None = None,
     ) -> None:
         self.paper = paper
+        self.beside = beside
+        """What the engine has that figures compare this one with."""
         self._runs = runs
         self._lacking = lacking
         """Points that this version cannot run, and why."""
@@ -42,6 +45,10 @@ class Results:
         if (series, x) in self._lacking:
             raise Missing(self._lacking[series, x], yet=True)
         raise Missing(f"{series} at {x} was not run")
+
+    def known(self, series: str, x: X) -> bool:
+        """Whether a point was run, or cannot be run by this version."""
+        return (series, x) in self._runs or (series, x) in self._lacking
 
     def run(self, series: str, x: X) -> Run:
         """The run of the first seed. Raises `Missing` if it is not there."""

@@ -92,23 +92,18 @@ def reproduce(
     paper = Paper.load(name, engines.named(engine).NAME)
     folder = Path(out) if out is not None else default_folder(paper)
     chosen = paper.choose(figures)
-    needed = _plans(paper.points(chosen))
-    running = engines.check(needed, engine)
-    prepare(needed, running)
+    sides = _sides(paper, chosen, engine, folder)
     output.claim(folder, paper)
-    store = points.store_in(folder, running)
     began = time.monotonic()
-    work = _Work(len(needed), progress)
+    work = _Work(sum(len(side.needed) for side in sides), progress)
     try:
-        everything = paper.points(list(paper.head.figure))
-        points.forget(folder, running, _plans(everything), all_of_it=force)
-        done = run_missing(needed, store, jobs=jobs, progress=work.running)
+        points.forget(folder, {build for side in sides for build in side.builds}, all_of_it=force)
+        done = _run(sides, jobs, work)
     except OSError as error:
         raise EtalonError(f"{folder}: could not be written: {error.strerror or error}") from error
 
-    runs, lacking = _collect(everything, store)
-    results = Results(paper, runs, lacking)
-    complete = [figure for figure in paper.head.figure if _complete(paper, figure, runs, lacking)]
+    results = _results(sides)
+    complete = [figure for figure in paper.head.figure if _complete(results, figure)]
     ids = {figure.id for figure in (*chosen, *complete)}
     covered = [figure for figure in paper.head.figure if figure.id in ids]
     judged = judge(paper, results, [figure.id for figure in covered])
@@ -120,11 +115,73 @@ def reproduce(
         paper,
         [one for one in judged if one.claim.group.figure in asked],
         folder,
-        measured=sum(not run.partial for run in done.runs.values()),
-        runs=len(needed),
+        measured=done.measured,
+        runs=work.runs,
         seconds=time.monotonic() - began,
         interrupted=done.interrupted,
     )
+
+
+@dataclass(frozen=True)
+class _Side:
+    """What one engine has to do with a reproduction."""
+
+    paper: Paper
+    needed: list[Plan]
+    everything: list[Point]
+    """Of all figures, asked for or not."""
+    store: Store
+
+    @property
+    def builds(self) -> set[str]:
+        """Builds of the engine that would run these points."""
+        return {self.store.engine.digest(plan) for plan in _plans(self.everything)}
+
+
+def _sides(
+    paper: Paper, chosen: Sequence[FigureEntry], engine: str | Engine, folder: Path
+) -> list[_Side]:
+    """The engine that was asked for, and one that some figures compare it with."""
+    asked = [(paper, list(chosen), list(paper.head.figure), engine)]
+    if paper.beside is not None:
+        other, compared = paper.beside
+        asked.append((other, [one for one in compared if one in chosen], compared, other.engine))
+    sides = []
+    for of, now, ever, by in asked:
+        needed = _plans(of.points(now))
+        running = engines.check(needed, by)
+        prepare(needed, running)
+        sides.append(_Side(of, needed, of.points(ever), points.store_in(folder, running)))
+    return sides
+
+
+@dataclass(frozen=True)
+class _Done:
+    """How far it got."""
+
+    measured: int
+    interrupted: bool
+
+
+def _run(sides: Sequence[_Side], jobs: int | None, work: _Work) -> _Done:
+    """Runs what is missing, on one engine after the other."""
+    measured = before = 0
+    for side in sides:
+        done = run_missing(side.needed, side.store, jobs=jobs, progress=work.part(before, side))
+        measured += sum(not run.partial for run in done.runs.values())
+        before += len(side.needed)
+        if done.interrupted:
+            return _Done(measured, interrupted=True)
+    return _Done(measured, interrupted=False)
+
+
+def _results(sides: Sequence[_Side]) -> Results:
+    """Of the first engine, with those of the other beside it."""
+    beside = None
+    for side in reversed(sides):
+        beside = Results(side.paper, *_collect(side.everything, side.store), beside)
+    assert beside is not None  # there is one side at least
+    return beside
 
 
 @dataclass(frozen=True)
@@ -136,8 +193,9 @@ class _Work:
 
     DRAWING: ClassVar = 12
 
-    def running(self, share: float) -> None:
-        self._tell(self.runs * share)
+    def part(self, before: int, side: _Side) -> Progress:
+        """Progress of an engine's runs, after those of others."""
+        return lambda share: self._tell(before + len(side.needed) * share)
 
     def drawing(self, share: float) -> None:
         self._tell(self.runs + self.DRAWING * share)
@@ -170,11 +228,13 @@ def _collect(wanted: Sequence[Point], store: Store) -> tuple[_Runs, _Lacking]:
     return runs, {(point.series, point.x): point.missing for point in wanted if not point.plans}
 
 
-def _complete(paper: Paper, figure: FigureEntry, runs: _Runs, lacking: _Lacking) -> bool:
+def _complete(results: Results, figure: FigureEntry) -> bool:
     """Whether all that this figure needs has been measured."""
+    both = (results, results.beside) if figure.beside and results.beside else (results,)
     return all(
-        (name, x) in runs or (name, x) in lacking
+        one.known(name, x)
+        for one in both
         for name in figure.series
-        for x in paper.series[name].x
+        for x in one.paper.series[name].x
         if figure.points is None or x in figure.points
     )
