@@ -21,6 +21,7 @@ STALE = {
     "docs/tdtcp-kernel.md",
     "docs/validation.md",
     "papers/cnsm16/README.md",
+    "papers/cnsm16/linux.md",
     "papers/etalon18/README.md",
     "papers/nsdi20/README.md",
     "papers/nsdi20/linux.md",
