@@ -72,8 +72,8 @@ impl<C: CongestionControl> Path<C> {
         self.window.ssthresh = self.cc.ssthresh(&self.window, clock.now).max(2);
     }
 
-    /// The reduction is over: the window is the threshold (RFC 6582, section 3.2, step 3, option 2; RFC 6937, section 3: "At the
-    /// end of recovery, set cwnd to ssthresh"), unless fast recovery was undone while more was awaited.
+    /// The reduction is over: the window is the threshold (RFC 6582, section 3.2, step 3, option 2; RFC 6937, section 3,
+    /// has it so at the end of recovery), unless fast recovery was undone while more was awaited.
     pub(crate) fn complete_reduction(&mut self, clock: &Clock) {
         let stands = self.recovery.state == State::Cwr || self.recovery.undo.is_open();
         if stands && self.window.ssthresh != u32::MAX {
@@ -179,7 +179,7 @@ impl<C: CongestionControl> Connection<C> {
         }
         let recovery = &self.paths.active.recovery;
         let reach = recovery.reach(self.snd.una, facts.progress);
-        // RFC 3522, section 3.2, step 3: "Wait for the arrival of an acceptable ACK", one that acknowledges something.
+        // RFC 3522, section 3.2, step 3, waits for an acceptable ACK, one that acknowledges something.
         let acceptable = reach != Reach::DuplicateAck;
         let eifel = || {
             acceptable

@@ -189,21 +189,19 @@ fn on_spurious(state: State, by: Evidence, reach: Reach, sack: bool) -> (Action,
         (State::Open | State::LimitedTransmit, Evidence::Dsack, _) => all(Action::UndoLate),
         // Timestamps and F-RTO speak of an episode, and ECE of congestion that was real.
         (State::Open | State::LimitedTransmit | State::Cwr, _, _) => on_ack(state, reach, sack),
-        // RFC 4015, section 3.2, step 9: "Reversing congestion control state" instead of completing the reduction.
+        // RFC 4015, section 3.2: "Reverse the congestion control state" instead of completing the reduction.
         (State::FastRecovery, _, PastPoint) => all(Action::UndoAtEnd),
         (State::FastRecovery, _, FullAck) if sack => all(Action::UndoAtEnd),
         (State::FastRecovery, _, FullAck) => (Action::UndoAndAwaitMore, Rest::Nothing),
-        // RFC 3522, section 3.2, step 4: "If the value of the Timestamp Echo Reply field of the acceptable ACK's Timestamps
-        // option is smaller than the value of the variable RetransmitTS": with RACK more was resent meanwhile, whose echoes
-        // say more once they are here.
+        // RFC 3522, section 3.2, step 4, compares the echoed timestamp with that of the first retransmission: with RACK more was
+        // resent meanwhile, whose echoes say more once they are here.
         (State::FastRecovery, Evidence::Eifel { in_flight: true }, PartialAck) => {
             (Action::AwaitRetransmissions, Rest::Nothing)
         }
         (State::FastRecovery, Evidence::Eifel { in_flight: false }, PartialAck) => {
             (Action::UndoAndJudgeAgain, Rest::Losses)
         }
-        // RFC 3708, section 3, A: all segments that were retransmitted have been reported: "restore the previous congestion
-        // state".
+        // RFC 3708, section 3: when all segments that were retransmitted have been reported, the congestion state is as before.
         (State::FastRecovery, Evidence::Dsack, _) => (Action::UndoWithin, Rest::Losses),
         (State::FastRecovery, _, _) => on_ack(state, reach, sack),
         // RFC 5682, section 3.1, step 3b: the timeout is declared spurious; the response is RFC 4015's.
