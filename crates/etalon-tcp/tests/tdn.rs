@@ -55,6 +55,50 @@ fn the_state_of_a_tdn_is_made_when_it_is_first_heard_of() {
     assert_eq!(b.end.path().id(), 1);
 }
 
+/// Three segments of TDN 0 overtake the first, which is sent again. `away`: TDN 1 is in use for a moment then.
+fn needless(timestamps: bool, away: bool) -> Bench<Reno> {
+    let config = Config {
+        timestamps,
+        ..config(|_| {})
+    };
+    let mut b = sender(config, [Reno, Reno]);
+    b.sent();
+    b.wait(RTT);
+    assert_eq!(b.ack(0, &[(1, 4)])[0], 0);
+    assert_eq!(b.state(), State::FastRecovery);
+    if away {
+        change(&mut b, 1);
+        b.wait(MS);
+        change(&mut b, 0);
+    }
+    b.wait(MS);
+    b
+}
+
+#[test]
+fn timestamps_do_not_undo_what_was_reduced_before_another_tdn() {
+    for away in [false, true] {
+        let mut b = needless(true, away);
+        let sent = b.now - 2 * MS - RTT - u64::from(away) * MS;
+        b.echo = Some((sent / MS) as u32 + 1);
+        b.ack(4, &[]);
+        assert_eq!(b.end.stats().undos, u64::from(!away), "away {away}");
+        assert_eq!(b.ssthresh() == u32::MAX, !away, "away {away}");
+    }
+}
+
+#[test]
+fn dsacks_undo_whatever_tdn_was_in_use() {
+    for away in [false, true] {
+        let mut b = needless(false, away);
+        b.ack(4, &[]);
+        assert_eq!(b.state(), State::FastRecovery);
+        b.wait(RTT);
+        b.ack(5, &[(0, 1)]);
+        assert_eq!(b.end.stats().undos, 1, "away {away}");
+    }
+}
+
 /// Ten segments on TDN 0, then ten on TDN 1, five milliseconds later, four of which are the first to arrive.
 fn overtaken(relaxed: bool) -> Bench<Reno> {
     let mut b = sender(config(|tdtcp| tdtcp.relaxed = relaxed), [Reno, Reno]);
