@@ -177,9 +177,10 @@ static u32 host_of(__be32 address)
 	return rack * info.hosts + host;
 }
 
+/* What answers for a connection in TIME_WAIT has TCP's protocol, but it is a raw socket, without a window. */
 static void describe_socket(const struct sock *sk, struct etalon_packet *packet)
 {
-	if (!sk || !sk_fullsock(sk) || sk->sk_protocol != IPPROTO_TCP)
+	if (!sk || !sk_fullsock(sk) || sk->sk_type != SOCK_STREAM || sk->sk_protocol != IPPROTO_TCP)
 		return;
 	packet->flags |= ETALON_PACKET_SOCKET;
 	packet->cwnd = tcp_snd_cwnd(tcp_sk(sk));

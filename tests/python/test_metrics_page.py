@@ -9,7 +9,7 @@ import pytest
 import etalon as et
 from conftest import ROOT
 from etalon.results import Run
-from etalon.results.tables import PROGRAMS, REORDERING, TCP, WRITES
+from etalon.results.tables import PORTS, PROGRAMS, REORDERING, TCP, WRITES
 
 PAGE = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
 
@@ -41,7 +41,7 @@ def test_the_page_defines_every_column(run: Run, table: str) -> None:
 
 @pytest.mark.parametrize(
     ("table", "columns"),
-    [("programs", PROGRAMS), ("reordering", REORDERING), ("writes", WRITES), ("tcp", TCP)],
+    [("ports", PORTS), ("programs", PROGRAMS), ("reordering", REORDERING), ("writes", WRITES), ("tcp", TCP)],
 )
 def test_the_page_defines_tables_that_few_runs_have(table: str, columns: dict[str, object]) -> None:
     assert columns.keys() <= named(section(table))

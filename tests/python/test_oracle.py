@@ -136,6 +136,13 @@ def test_no_plane_carries_more_than_it_could(seed: int) -> None:
             assert 0 <= row[f"{plane}_utilization"] <= 1, (row, plane)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_senders_of_linux(seed: int) -> None:
+    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    run = et.run(graph_plan(seed), engine="linux")
+    hold_senders(run, (run.plan.warmup, run.meta["simulated_ns"]))
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_dumbbells(seed: int, tmp_path: Path) -> None:
     plan = dumbbell_plan(seed)

@@ -169,7 +169,9 @@ impl Driver {
             (None, Some(_)) if sent.tcp => self.of_program(now, host, sent, env),
             _ => of_plan,
         };
-        if let (Some((flow, true)), Some(socket)) = (flow, sent.socket) {
+        // A window begins to count when the connection is there.
+        let socket = sent.socket.filter(|_| !sent.syn);
+        if let (Some((flow, true)), Some(socket)) = (flow, socket) {
             self.follow(self.now(kernel), flow, socket, env);
         }
         let hosts = &self.scenario.hosts;

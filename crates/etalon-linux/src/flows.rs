@@ -215,6 +215,15 @@ impl<'a> Flows<'a> {
         };
         let flow = self.number(flow)?;
         self.meter.follow_sender(now, flow, sender);
+        // Packets tell of a window only when it lets the next one go. MPTCP's subflows have one each.
+        if self
+            .plan
+            .flows
+            .get(flow)
+            .is_some_and(|flow| flow.transport.subflows() == 1)
+        {
+            self.meter.follow_cwnd(now, flow, cwnd);
+        }
         Ok(())
     }
 
