@@ -41,7 +41,13 @@ def test_the_page_defines_every_column(run: Run, table: str) -> None:
 
 @pytest.mark.parametrize(
     ("table", "columns"),
-    [("ports", PORTS), ("programs", PROGRAMS), ("reordering", REORDERING), ("writes", WRITES), ("tcp", TCP)],
+    [
+        ("ports", PORTS),
+        ("programs", PROGRAMS),
+        ("reordering", REORDERING),
+        ("writes", WRITES),
+        ("tcp", TCP),
+    ],
 )
 def test_the_page_defines_tables_that_few_runs_have(table: str, columns: dict[str, object]) -> None:
     assert columns.keys() <= named(section(table))

@@ -369,11 +369,7 @@ impl Probe for Metrics {
                 bytes,
                 until,
                 ..
-            } => {
-                if let Some(ports) = &mut self.ports {
-                    ports.scheduled(time, queue, bytes, until);
-                }
-            }
+            } => self.scheduled(time, queue, bytes, until),
             Event::Departed {
                 pair,
                 bytes,
@@ -402,6 +398,13 @@ impl Probe for Metrics {
 
 /// What is measured of each event.
 impl Metrics {
+    #[inline]
+    fn scheduled(&mut self, time: Time, queue: QueueId, bytes: u32, until: Time) {
+        if let Some(ports) = &mut self.ports {
+            ports.scheduled(time, queue, bytes, until);
+        }
+    }
+
     #[inline]
     fn dequeued(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, plane: Plane) {
         let p = self.pair_mut(pair);
