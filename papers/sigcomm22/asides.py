@@ -62,8 +62,10 @@ def leads() -> None:
         run = measured("bw-lat", "tdtcp", {"network.notify": notify})
         if run is not None:
             share = 100 * (run.days_without("events") or 0)
+            missing = run.by_day("missing", 90, "pair")
             print(
-                f"TDTCP, heard {when} us after the change: {told(run)}, {share:.0f} % of days in order"
+                f"TDTCP, heard {when} us after the change: {told(run)}, {share:.0f} % of flows' days in order, "
+                f"{missing} packets missing in a day (p90, all flows)"
             )
 
 
@@ -79,7 +81,11 @@ def others() -> None:
         for series in ("bw-lat", "bw-only"):
             run = measured(series, "mptcp", changes)
             if run is not None:
-                print(f"MPTCP, {switches}, {series}: {told(run)}", flush=True)
+                lost = run.drops * run.plan.week_ns / run.measured_ns
+                print(
+                    f"MPTCP, {switches}, {series}: {told(run)}, {lost:.1f} packets lost a week",
+                    flush=True,
+                )
     for before in (0, 20, 50, 150, 600):
         run = measured("bw-lat", "retcp", {"network.ece.before": f"{before}us"})
         if run is not None:

@@ -91,3 +91,30 @@ impl Tdns {
         self.listeners.get_mut(host as usize)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_racks_and_hosts_that_are_not_there_is_lost() {
+        let mut tdns = Tdns {
+            racks: 2,
+            known: vec![0; 2 * 2],
+            ..Tdns::default()
+        };
+        tdns.set(0, 1, Plane(1));
+        let known = |tdns: &Tdns| [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(h, r)| tdns.of(h, r));
+        assert_eq!(known(&tdns), [0, 1, 0, 0]);
+        for (host, rack) in [(0, 2), (0, u16::MAX), (2, 0), (u32::MAX, 1)] {
+            tdns.set(host, rack, Plane(3));
+            assert_eq!(tdns.of(host, rack) % 3, 0, "host {host}, rack {rack}");
+        }
+        assert_eq!(known(&tdns), [0, 1, 0, 0]);
+        // The last notification counts, again or not.
+        for tdn in [2, 2, 1, 0] {
+            tdns.set(0, 1, Plane(tdn));
+            assert_eq!(tdns.of(0, 1), tdn);
+        }
+    }
+}

@@ -283,6 +283,40 @@ fn a_downgrade_in_recovery_keeps_the_path_and_all_that_is_in_flight() {
     }
 }
 
+/// What a TDN that does not come back had in flight is repaired over the other, at the latest by a timeout.
+#[test]
+fn a_tdn_that_never_comes_back_holds_nothing_up() {
+    for lost_on_it in [1, 5, 10] {
+        let mut b = sender(config(|_| {}), [Reno, Reno]);
+        assert_eq!(b.sent().len(), 10);
+        b.wait(5 * MS);
+        change(&mut b, 1);
+        let (left, first) = (b.now, 10 - lost_on_it);
+        let mut missing: Vec<u32> = (first..10).collect();
+        let mut next = 10;
+        // Segments of TDN 1 arrive, the last ones of TDN 0 never do.
+        let mut under_way = b.sent();
+        while !missing.is_empty() {
+            let passed = (b.now - left) / MS;
+            assert!(passed < 1_000, "{missing:?} after {passed} ms");
+            if under_way.is_empty() {
+                under_way = b.fire();
+                continue;
+            }
+            b.now = (b.now + 2 * MS).min(b.end.next_timer());
+            missing.retain(|segment| !under_way.contains(segment));
+            next = under_way.iter().fold(next, |next, last| next.max(last + 1));
+            under_way = match missing.first() {
+                Some(&hole) => b.ack(hole, &[(10, next)]),
+                None => b.ack(next, &[]),
+            };
+            b.end.check_counters();
+        }
+        assert_eq!((b.end.path().id(), b.end.stats().rtos), (1, 0));
+        assert!(b.end.stats().retransmits >= u64::from(lost_on_it));
+    }
+}
+
 #[test]
 fn the_first_round_trip_after_a_change_may_be_paced() {
     for paced in [false, true] {
