@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+import etalon as et
 from etalon.plan import Plan
 
 CHILD = """
@@ -22,6 +23,22 @@ print(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
 def test_twenty_times_the_length_takes_the_same_memory(small: Plan) -> None:
     short, long = (_peak_kb(small.replace({"duration": d})) for d in ("500ms", "10s"))
     assert long < short + 3000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc for the peak")
+def test_what_four_tdns_take_of_a_flow() -> None:
+    """Both ends have been on all TDNs: three paths of 0.4 kB each that are parked. What plain TCP takes comes to that."""
+    net = et.network(racks=2, hosts=16, voq=30_000, host={"rate": "100Gbps"})
+    kinds = [{"circuits": [[0, 1], [1, 0]], "rate": f"{rate}Gbps"} for rate in (40, 80, 100)]
+    week = et.fixed(net, [{"circuits": []}, *kinds])
+    peaks = []
+    for transport in ("tcp", "tdtcp"):
+        flows = et.bulk(0, 1, flows=10_000, transport=transport)
+        peaks.append(
+            _peak_kb(et.experiment(net, week, flows, duration="120ms", warmup="0s", tdf=20))
+        )
+    tcp, tdtcp = peaks
+    assert (tdtcp - tcp) * 1024 / 10_000 < 3_200
 
 
 def _peak_kb(plan: Plan) -> int:

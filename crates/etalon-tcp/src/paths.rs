@@ -225,6 +225,7 @@ impl<C: CongestionControl> Paths<C> {
         });
         let count = parked.paths.len() + parked.waiting.len() + 1;
         let id = PathId::try_from(count).expect("at most 256 paths");
+        parked.waiting.reserve_exact(1);
         parked.waiting.push((id, cc));
         id
     }
@@ -239,6 +240,8 @@ impl<C: CongestionControl> Paths<C> {
             let mut path = Path::new(id, config, clock, parked.waiting.remove(place).1);
             path.validation.round_end = nxt;
             path.establish(clock, nxt);
+            parked.waiting.shrink_to_fit();
+            parked.paths.reserve_exact(1);
             parked.paths.push(path);
         }
         let Some(path) = parked.paths.iter_mut().find(|p| p.id == id) else {
