@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from statistics import fmean
@@ -13,6 +14,8 @@ from etalon.reproduce import Missing, Results
 from etalon.reproduce.paper import X
 
 MICE = "mice"
+DELAYS = "delays"
+"""The series of figure 4, which has programs and no flows."""
 FIGURE_6 = 25
 """Segments of a flow in figures 6 and 7."""
 
@@ -24,6 +27,28 @@ def _cell(cell: table1.Cell) -> Callable[[Results], float]:
 for _cell_of in table1.cells():
     _name = f"{_cell_of.layer}_{_cell_of.column.split()[0]}".lower()
     globals()[_name] = _cell(_cell_of)
+
+
+def round_trips(results: Results) -> dict[str, dict[str, float]]:
+    """Figure 4: by layer the round trip in us as configured, by ICMP and by OTCP."""
+    run = results.run(DELAYS, 100)
+    said = run.outputs["programs/0-r0h0-otcp.out"]
+    if not said:
+        raise Missing(f"delays: {run.outputs['programs/0-r0h0-otcp.err'].decode()[-300:].strip()}")
+    return {row["layer"]: row for row in json.loads(said)["rtts"]}
+
+
+def _over_icmp(layer: str) -> Callable[[Results], float]:
+    def measure(results: Results) -> float:
+        row = round_trips(results)[layer]
+        return row["otcp_us"] / row["icmp_us"]
+
+    return measure
+
+
+rack_otcp_over_icmp, pod_otcp_over_icmp, core_otcp_over_icmp = map(
+    _over_icmp, ("rack", "pod", "core")
+)
 
 
 def _mice(results: Results, series: str, x: X) -> pl.DataFrame:
@@ -174,7 +199,7 @@ def means(results: Results) -> dict[tuple[str, X], tuple[float, float, float]]:
     """Of each point: the mean completion time on Linux and in the simulator in ms, and % of flows with timeouts on Linux."""
     other, found = simulated(results), {}
     for series in results.paper.series:
-        for x in results.series(series):
+        for x in results.series(series) if series != DELAYS else ():
             measured = [mean_ms(one, series, x) for one in (results, other)]
             found[series, x] = (measured[0], measured[1], timeouts(results, series, x))
     return found

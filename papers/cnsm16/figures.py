@@ -75,7 +75,18 @@ def _engines(results: Results) -> list[Drawing]:
     ]
 
 
+def _round_trips(results: Results) -> Drawing:
+    """As measured, over the configured one."""
+    rows = _measure(results).round_trips(results).values()
+    lines = {
+        name: {row["configured_us"]: row[key] for row in rows}
+        for name, key in (("configured", "configured_us"), ("ICMP", "icmp_us"), ("OTCP", "otcp_us"))
+    }
+    return Drawing("lines", lines, xlabel="configured round trip (us)", ylabel="measured (us)")
+
+
 DRAWINGS: dict[str, Callable[[Results], Drawing | list[Drawing]]] = {
+    "4": _round_trips,
     "5a": _over_size("rack", "mean_ms", "mean completion time (ms)"),
     "5b": _over_size("rack", "p95_ms", "p95 completion time (ms)"),
     "6": _layers,

@@ -23,7 +23,7 @@ FILES = sorted(
     for path in ROOT.glob(f"{folder}/*.toml")
 )
 # The simulator has no programs; some of the papers' plans take Linux half a minute.
-SIMULATED = [path for path in FILES if path.stem != "programs"]
+SIMULATED = [path for path in FILES if path.stem not in ("programs", "delays")]
 ON_LINUX = [
     path
     for path in FILES

@@ -62,6 +62,9 @@ pub(crate) fn compile(
     Ok((setup, init))
 }
 
+/// For what programs may be, such as a network of switches with their controller; MiB.
+const FOR_PROGRAMS: u32 = 1792;
+
 /// The kernel's memory in MiB: for so many hosts and flows several times what was seen to be used.
 pub(crate) fn memory_mib(plan: &Scenario) -> u32 {
     let hosts = plan.hosts.count();
@@ -70,7 +73,12 @@ pub(crate) fn memory_mib(plan: &Scenario) -> u32 {
     let computing = plan
         .control()
         .map_or(0, |_| u32::from(plan.hosts.racks).pow(2) / 1024);
-    (256 + hosts + flows / 32 + computing).next_multiple_of(256)
+    let programs = if plan.programs.is_empty() {
+        0
+    } else {
+        FOR_PROGRAMS
+    };
+    (256 + hosts + flows / 32 + computing + programs).next_multiple_of(256)
 }
 
 /// What Linux cannot do.

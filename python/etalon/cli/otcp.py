@@ -127,10 +127,37 @@ def measure(url: Url = URL, token_file: TokenFile = None, ca: Ca = None) -> None
 def demo(
     racks: Annotated[int, typer.Option("--racks", min=2, max=8, help="Racks.")] = 2,
     hosts: Annotated[int, typer.Option("--hosts", min=2, max=32, help="Hosts in each rack.")] = 2,
+    layers: Annotated[
+        int,
+        typer.Option(
+            "--layers",
+            min=2,
+            max=3,
+            help="2: racks below two aggregation switches; 3: the paper's tree, two pods and a core.",
+        ),
+    ] = 2,
     samples: Annotated[int, typer.Option("--samples", min=1, help="Samples of each delay.")] = 100,
     calibrate: Annotated[
         str, typer.Option("--calibrate", help="loop, or echo as in the paper.")
     ] = "loop",
+    statistic: Annotated[
+        str,
+        typer.Option("--statistic", help="Of the samples: min, median, or mean as in the paper."),
+    ] = "min",
+    delays: Annotated[
+        bool, typer.Option("--delays", help="Delays and round trips only: no agents, no failures.")
+    ] = False,
+    virtual: Annotated[
+        bool,
+        typer.Option(
+            "--virtual",
+            help="In virtual time, on the Linux engine: exact, repeatable, without root.",
+        ),
+    ] = False,
+    here: Annotated[
+        bool,
+        typer.Option("--here", help="On this emulated host: for programs of plans.", hidden=True),
+    ] = False,
     failures: Annotated[int, typer.Option("--failures", min=1, help="How often a link fails.")] = 1,
     logs: Annotated[
         Path | None,
@@ -144,13 +171,21 @@ def demo(
     """
     import sys
 
-    from etalon.otcp.delays import Calibrate
+    from etalon.otcp.delays import Calibrate, Statistic
     from etalon.otcp.demo import outside
+    from etalon.otcp.demo import virtual as virtually
 
-    if calibrate not in set(Calibrate):
-        raise PlanError(f"--calibrate {calibrate}: is {' or '.join(Calibrate)}")
-    options = outside.Options(racks, hosts, samples, calibrate, failures, logs)
-    found = outside.run(options, to=sys.stderr if json else sys.stdout)
+    for key, value, known in (
+        ("--calibrate", calibrate, Calibrate),
+        ("--statistic", statistic, Statistic),
+    ):
+        if value not in set(known):
+            raise PlanError(f"{key} {value}: is {' or '.join(known)}")
+    options = outside.Options(
+        racks, hosts, layers, samples, calibrate, statistic, failures, delays, logs
+    )
+    show = virtually.here if here else virtually.run if virtual else outside.run
+    found = show(options, to=sys.stderr if json else sys.stdout)
     if json:
         common.print_json(found)
 

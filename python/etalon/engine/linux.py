@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +21,9 @@ from etalon.plan import Plan
 from etalon.plan.workloads.base import Workload
 from etalon.results import Run
 from etalon.units import TIME, shown
+
+ETALON = "etalon"
+"""As a program's command: the etalon that runs the plan, wherever it is installed."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +107,14 @@ class Linux:
     def call(self, plan: Plan, control: _core.Control, **options: Any) -> dict[str, Any]:
         """Calls the core. Raises `EngineFailed`, with what was measured, if the kernel does not come to the end."""
         image = self.image(plan)
+        resolved = plan.resolve()
+        for program in resolved.get("programs", ()):
+            if program["command"][0] == ETALON:
+                program["command"][:1] = [sys.executable, "-m", ETALON]
         options = {"folder": str(Path.cwd()), "patience_s": self.options.patience_s, **options}
         try:
             return _core.run_linux(
-                json.dumps(plan.resolve()), str(image.path), image.hz, control, **options
+                json.dumps(resolved), str(image.path), image.hz, control, **options
             )
         except ValueError as error:
             raise PlanError(f"{plan.name}: Linux cannot run this plan: {error}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +20,8 @@ LOG = logging.getLogger("etalon.otcp")
 FIRST_SAMPLES = 10
 """What is new is measured so often first, and published, and then as often as the file says."""
 OVSDB_EVERY_S = 10.0
+_VARIED = random.Random()
+"""Pauses vary: equal ones could keep step with what they measure, such as a link as long as one (RFC 2330, section 11.1)."""
 WAIT_S = 0.5
 """For the last probe's answer."""
 Probe = Callable[[int], Action]
@@ -189,7 +192,7 @@ class Measuring:
                     if controller.stopped.is_set():
                         return
                     self._send(probe)
-                    time.sleep(self._config.measure.gap / 1e9)
+                    time.sleep(self._config.measure.gap / 1e9 * _VARIED.uniform(0.5, 1.5))
             self._wait(links, times)
             self._learn(links, places)
             LOG.info("measured %d links and %d hosts %d times", len(links), len(places), times)

@@ -50,7 +50,8 @@ class Program(Table):
     host: Host
     """Where it runs: rack and number."""
     command: Command
-    """The program and its arguments, as a text that is split like a shell does it (`sh -c "..."` for more), or a list."""
+    """The program and its arguments, as a text that is split like a shell does it (`sh -c "..."` for more), or a list.
+    `etalon` is the one that runs the plan."""
     start: Time = 0
     """When it starts, in the network's time; a client should start later than its server, 1 ms is enough. At the
     experiment's end it is killed."""

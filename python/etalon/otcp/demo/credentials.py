@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import json
 import secrets
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from etalon.otcp.demo.layout import QUEUE_BYTES, Layout
+from etalon.otcp.demo.layout import QUEUE_BYTES, RATE_BPS, Layout
 from etalon.otcp.demo.network import API_PORT, CONTROL, OPENFLOW_PORT
 
 OPERATOR = "operator"
 
 
-def write(folder: Path, layout: Layout, ovsdb: str, samples: int, calibrate: str) -> Path:
+def write(folder: Path, layout: Layout, databases: list[str], settings: dict[str, Any]) -> Path:
     """Writes all of it into the folder; returns the controller's file. Each name's token is in NAME.token."""
     _certificates(folder)
     tokens = {
@@ -30,23 +32,27 @@ def write(folder: Path, layout: Layout, ovsdb: str, samples: int, calibrate: str
     lines += ["[operators]", f'{OPERATOR} = "{tokens[OPERATOR]}"']
     _private(folder / "tokens.toml", "\n".join(lines))
     file = folder / "controller.toml"
-    file.write_text("\n".join(_controller(layout, ovsdb, samples, calibrate)))
+    file.write_text("\n".join(_controller(layout, databases, settings)))
     return file
 
 
-def _controller(layout: Layout, ovsdb: str, samples: int, calibrate: str) -> list[str]:
-    """The controller is told names, addresses and queues; it finds out the rest."""
+def _controller(layout: Layout, databases: list[str], settings: dict[str, Any]) -> list[str]:
+    """The controller is told names, addresses and queues, and rates where devices are veth; it finds out the rest."""
+    how = "\n".join(
+        f"{key} = {json.dumps(settings[key])}" for key in ("samples", "calibrate", "statistic")
+    )
     lines = [
         'state = "state.json"',
-        f'[openflow]\nlisten = "127.0.0.1:{OPENFLOW_PORT}"',
+        f'[openflow]\nlisten = "{CONTROL}:{OPENFLOW_PORT}"',
         f'[api]\nlisten = "{CONTROL}:{API_PORT}"\ntokens = "tokens.toml"',
         'certificate = "controller.pem"\nkey = "controller.key"\nrequests_per_minute = 600',
-        f'[measure]\nsamples = {samples}\ncalibrate = "{calibrate}"',
-        f'[network]\nqueue = "{QUEUE_BYTES // 1000}kB"\novsdb = ["{ovsdb}"]',
+        f"[measure]\n{how}",
+        f'[network]\nqueue = "{QUEUE_BYTES // 1000}kB"\novsdb = {json.dumps(databases)}',
     ]
-    lines += [
-        f'[[switch]]\nname = "{name}"\ndpid = "{dpid:x}"' for name, dpid in layout.switches.items()
-    ]
+    for name, dpid in layout.switches.items():
+        lines.append(f'[[switch]]\nname = "{name}"\ndpid = "{dpid:x}"')
+        for port in layout.ports(name) if settings["emulated"] else ():
+            lines.append(f'[[switch.port]]\nname = "{port}"\nrate = "{RATE_BPS // 10**9}Gbps"')
     lines += [f'[[host]]\nname = "{h.name}"\naddresses = ["{h.address}"]' for h in layout.hosts]
     return lines
 

@@ -42,22 +42,33 @@ PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class Options:
-    """What is shown: racks, hosts in each, samples of each delay, how it is calibrated, and where logs are kept."""
+    """What is shown: racks, hosts in each, layers of switches; samples of each delay, how it is calibrated, what is taken of
+    the samples; how often a link fails; whether delays only; where logs are kept.
+    """
 
     racks: int = 2
     hosts_per_rack: int = 2
+    layers: int = 2
     samples: int = 100
     calibrate: str = "loop"
+    statistic: str = "min"
     failures: int = 1
+    delays: bool = False
     logs: Path | None = None
 
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """As the stage takes them."""
+        logs = str(self.logs.absolute()) if self.logs else None
+        return asdict(self) | {"logs": logs} | more
 
-def missing() -> list[str]:
-    """What this machine lacks, one sentence each; empty if nothing."""
+
+def missing(*, emulated: bool = False) -> list[str]:
+    """What this machine lacks, one sentence each; empty if nothing. An emulated host has devices of its own, but needs tc."""
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    lacking = {package for tool, package in TOOLS.items() if not shutil.which(tool, path=path)}
+    tools = TOOLS | ({"tc": "iproute2"} if emulated else {})
+    lacking = {package for tool, package in tools.items() if not shutil.which(tool, path=path)}
     found = [f"apt-get install {' '.join(sorted(lacking))}"] if lacking else []
-    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+    if not emulated and not os.access("/dev/net/tun", os.R_OK | os.W_OK):
         found.append("/dev/net/tun cannot be opened: run it as root, or give it to your user")
     return found
 
@@ -107,9 +118,7 @@ def run(options: Options, to: TextIO) -> dict[str, Any]:
     if lacking := missing():
         raise EtalonError(f"the demonstration needs: {'; '.join(lacking)}")
     with _cgroups() as cgroup:
-        settings: dict[str, Any] = asdict(options) | {"programs": programs(), "cgroup": cgroup}
-        settings["logs"] = str(options.logs.absolute()) if options.logs else None
-        return _inside(settings, to)
+        return _inside(options.settings(programs=programs(), cgroup=cgroup, emulated=False), to)
 
 
 def _inside(settings: dict[str, Any], to: TextIO) -> dict[str, Any]:

@@ -12,20 +12,30 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from etalon.errors import EtalonError
-from etalon.otcp.demo.layout import QUEUE_BYTES, RATE_BPS, Cable
 
 
-def run(*words: str, check: bool = True) -> str:
-    """Runs a command to its end; returns its output.
+def run(*words: str, check: bool = True, lines: Sequence[str] | None = None) -> str:
+    """Runs a command to its end, with these lines to read; returns its output.
 
     Raises:
         EtalonError: with its first complaint, if it fails.
     """
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    given = None if lines is None else "\n".join(lines)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, input=given)
     if check and done.returncode:
         complaint = (done.stderr or done.stdout).strip().splitlines()
         raise EtalonError(f"{' '.join(words)}: {complaint[0] if complaint else done.returncode}")
     return done.stdout
+
+
+def within(namespace: str) -> list[str]:
+    """What a command begins with that runs in a network namespace; nothing for our own."""
+    return ["nsenter", f"--net=/run/netns/{namespace}"] if namespace else []
+
+
+def ip(lines: Sequence[str], namespace: str = "") -> None:
+    """Commands of ip(8), in one process. Raises EtalonError if one fails."""
+    run("ip", *(("-n", namespace) if namespace else ()), "-batch", "-", lines=lines)
 
 
 class Part:
@@ -102,41 +112,6 @@ def prepare(fifo: bool, cgroup: Path | None) -> None:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))
         except OSError:
             return
-
-
-class Links:
-    """The program that links run in."""
-
-    def __init__(self, program: str, log: Path) -> None:
-        self._answers: list[str] = []
-        self._answered = threading.Condition()
-        self.part = Part("links", [program], log, self._heard)
-
-    def add(self, cable: Cable) -> None:
-        """Makes a link and the devices at its ends."""
-        words = ["link"]
-        for namespace, device in cable.ends:
-            words += [f"/run/netns/{namespace}" if namespace else "-", device]
-        self._ask(f"{' '.join(words)} {cable.delay_us * 1000} {RATE_BPS} {QUEUE_BYTES}")
-
-    def plug(self, device: str, up: bool) -> None:
-        """Plugs a cable in or pulls it."""
-        self._ask(f"{'up' if up else 'down'} {device}")
-
-    def _ask(self, line: str) -> str:
-        with self._answered:
-            self.part.tell(line)
-            if not self._answered.wait_for(lambda: self._answers, 10):
-                raise EtalonError("links: no answer")
-            verdict, _, rest = self._answers.pop(0).partition(" ")
-        if verdict != "ok":
-            raise EtalonError(f"links: {rest}")
-        return rest
-
-    def _heard(self, at: int, line: str) -> None:
-        with self._answered:
-            self._answers.append(line)
-            self._answered.notify()
 
 
 class Agents:

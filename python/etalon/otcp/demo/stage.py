@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from etalon.otcp.demo import credentials, network
+from etalon.otcp.demo.cabling import Cabling, Netem, UserSpace
 from etalon.otcp.demo.layout import Layout
-from etalon.otcp.demo.parts import Agents, Links, Part, run
+from etalon.otcp.demo.parts import Agents, Part, run
 
 FOLDER = Path("/run/etalon-otcp")
 
@@ -19,26 +20,36 @@ class Stage:
     """The parts. `died` is called with the name of one that ends unasked."""
 
     def __init__(self, settings: dict[str, Any], died: Callable[[str], None]) -> None:
-        self.layout = Layout(settings["racks"], settings["hosts_per_rack"])
+        self.layout = Layout(
+            settings["racks"],
+            settings["hosts_per_rack"],
+            settings["layers"],
+            apart=settings["emulated"],
+        )
         self.settings = settings
         self._died = died
         run("mount", "-t", "tmpfs", "tmpfs", "/run")
         FOLDER.mkdir()
         self.logs = Path(settings["logs"]) if settings["logs"] else FOLDER
         self.logs.mkdir(parents=True, exist_ok=True)
-        network.hosts_up(self.layout)
-        self.links = Links(settings["programs"]["etalon-otcp-links"], self.logs / "links.log")
-        network.cables_up(self.layout, self.links)
-        self.switches = network.OpenVSwitch(FOLDER, self.logs)
-        self.switches.bridges_up(self.layout)
+        network.members_up(self.layout)
+        self.cabling = self._cabling()
+        network.cables_up(self.layout, self.cabling)
+        self.switches = network.switches_up(self.layout, FOLDER, self.logs)
+        self.cabling.taken()
         self.file = credentials.write(
-            FOLDER, self.layout, self.switches.remote, settings["samples"], settings["calibrate"]
+            FOLDER, self.layout, [switch.remote for switch in self.switches], settings
         )
         self.agents = Agents()
         self._ending = threading.Event()
         self.agent_parts: dict[str, Part] = {}
         self.controller = self.start_controller()
         threading.Thread(target=self._watch, daemon=True).start()
+
+    def _cabling(self) -> Cabling:
+        if self.settings["emulated"]:
+            return Netem()
+        return UserSpace(self.settings["programs"]["etalon-otcp-links"], self.logs / "links.log")
 
     def start_controller(self) -> Part:
         """Starts it, as an operator would."""
@@ -71,7 +82,8 @@ class Stage:
 
     def parts(self) -> list[Part]:
         """All that has to run."""
-        return [self.links.part, *self.switches.parts, *self.agent_parts.values()]
+        switches = [part for switch in self.switches for part in switch.parts]
+        return [*self.cabling.parts, *switches, *self.agent_parts.values()]
 
     def end(self) -> None:
         """Agents first, so that they put back what they set."""

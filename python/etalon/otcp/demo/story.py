@@ -16,8 +16,9 @@ from typing import Any
 
 from etalon.errors import EtalonError
 from etalon.otcp.client import Client
+from etalon.otcp.delays import Statistic
 from etalon.otcp.demo import credentials, network
-from etalon.otcp.demo.layout import HOST_US, Layout
+from etalon.otcp.demo.layout import Host, Layout
 from etalon.otcp.demo.parts import Part, prepare, run
 from etalon.otcp.demo.stage import FOLDER, Stage
 
@@ -53,10 +54,12 @@ def tell(stage: Stage) -> dict[str, Any]:
     _say(
         f"1. Network: {len(layout.switches)} switches, {len(layout.hosts)} hosts, {len(layout.cables)} links"
     )
-    servers = [_server(stage, host.name) for host in layout.hosts]
     told["delays"] = _measured(client, layout)
-    told["rtts"] = _round_trips(client, layout)
-    near, far = _pair(layout)
+    told["rtts"] = _round_trips(client, stage)
+    if stage.settings["delays"]:
+        return told
+    servers = [_server(stage, host.name) for host in layout.hosts]
+    near, far = (host.name for host, _ in list(layout.peers().values())[:2])
     told["without"] = _connections(stage, near, far, "2. Connections of h1 without OTCP")
     _say("3. Agents start")
     stage.start_agents()
@@ -105,40 +108,43 @@ def _port_names(client: Client) -> dict[str, str]:
     return {f"{s['name']}:{p['number']}": p["name"] for s in switches for p in s["ports"]}
 
 
-def _pair(layout: Layout) -> tuple[str, str]:
-    """A host in h1's rack and one in another."""
-    near, far = layout.hosts[1], layout.hosts[layout.hosts_per_rack]
-    return near.name, far.name
-
-
-def _round_trips(client: Client, layout: Layout) -> list[dict[str, Any]]:
-    """As in figure 4: configured, by ICMP, by OTCP."""
+def _round_trips(client: Client, stage: Stage) -> list[dict[str, Any]]:
+    """As in figure 4: configured, by ICMP, by OTCP; by both the statistic that the controller takes of as many samples."""
     found = []
-    addresses = {host.name: host.address for host in layout.hosts}
+    count, statistic = stage.settings["samples"], stage.settings["statistic"]
     _say(f"   {'round trip':<16}{'configured':>12}{'ICMP':>12}{'OTCP':>12}")
-    for name, links_us in zip(_pair(layout), (2 * HOST_US, 2 * HOST_US + 2 * 200), strict=True):
-        words = ["nsenter", "--net=/run/netns/h1", "ping", "-q", "-c", "30", "-i", "0.02"]
-        pings = subprocess.run(
-            [*words, addresses[name]],
+    for layer, (host, configured_us) in stage.layout.peers().items():
+        row = {
+            "to": host.name,
+            "layer": layer,
+            "configured_us": configured_us,
+            "icmp_us": _ping(host, count, statistic),
+            "otcp_us": client.get(f"/v1/pairs/h1/{host.name}")["inputs"]["rtt_us"],
+        }
+        found.append(row)
+        values = "".join(f"{row[key]:>9.0f} us" for key in ("configured_us", "icmp_us", "otcp_us"))
+        _say(f"   h1 - {host.name:<11}{values}")
+    return found
+
+
+def _ping(host: Host, count: int, statistic: str) -> float:
+    """A statistic of so many round trips from h1, in us."""
+    ping = ["nsenter", "--net=/run/netns/h1", "ping", "-i", "0.02", host.address]
+
+    def times(count: int) -> list[int]:
+        done = subprocess.run(
+            [*ping, "-c", str(count)],
             capture_output=True,
             text=True,
             check=False,
             preexec_fn=lambda: prepare(True, None),
-        ).stdout
-        least = re.search(r"= ([\d.]+)/", pings)
-        _need(least is not None, f"{name} does not answer ping")
-        assert least
-        rtt = client.get(f"/v1/pairs/h1/{name}")["inputs"]["rtt_us"]
-        row = {
-            "to": name,
-            "configured_us": 2 * links_us,
-            "icmp_us": float(least[1]) * 1e3,
-            "otcp_us": rtt,
-        }
-        found.append(row)
-        values = "".join(f"{row[key]:>9.0f} us" for key in ("configured_us", "icmp_us", "otcp_us"))
-        _say(f"   h1 - {name:<11}{values}")
-    return found
+        )
+        return [round(float(ms) * 1000) for ms in re.findall(r" time=([\d.]+) ms", done.stdout)]
+
+    times(2)  # switches have seen the flow, and hosts each other
+    found = times(count)
+    _need(len(found) > count // 2, f"{host.name} does not answer ping")
+    return Statistic(statistic).of(found)
 
 
 def _served(client: Client, layout: Layout) -> None:
@@ -191,7 +197,8 @@ def _failure(stage: Stage) -> dict[str, Any]:
     link, result = "t1-a1", {}
     for up in (False, True):
         listener = Listener()
-        began = network.plug(stage.links, link, up)
+        began = time.monotonic_ns()
+        stage.cabling.plug(link, up)
         served = listener.wait(PATIENCE_S)
         applied = stage.agents.wait(began, 10.0)
         listener.close()

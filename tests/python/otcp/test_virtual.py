@@ -1,0 +1,89 @@
+"""The whole system in virtual time: Open vSwitch, controller and agents on an emulated host, the same to the byte each time."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("os_ken", reason="the extra otcp is not installed")
+pytest.importorskip("fastapi", reason="the extra otcp is not installed")
+
+import etalon as et
+from conftest import ROOT, Answer, need
+from etalon import kernel
+from etalon.errors import EtalonError
+from etalon.otcp.demo import outside, virtual
+from etalon.otcp.demo.layout import Layout
+from etalon.otcp.demo.outside import Options
+
+
+def ready() -> None:
+    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    if lacking := outside.missing(emulated=True):
+        pytest.skip(f"the demonstration needs: {'; '.join(lacking)}")
+
+
+def test_the_whole_system_in_virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    ready()
+    try:
+        found = outside.programs("dev").values()
+    except EtalonError as error:
+        pytest.skip(str(error))
+    monkeypatch.setenv(outside.FOLDER, str(Path(next(iter(found))).parent))
+    shown = io.StringIO()
+    told: dict[str, Any] = virtual.run(Options(samples=10), shown)
+    assert len(told["delays"]) == 12
+    for link in told["delays"]:
+        assert abs(link["measured_us"] - link["configured_us"]) <= 25, link
+    for look in told["without"].values():
+        assert look[0]["cwnd"] == "10" and float(look[0]["rto"]) >= 200
+    for name, look in told["with"].items():
+        assert int(look[0]["cwnd"]) <= 2, name
+        assert float(look[0]["rto"]) < 20, name
+        assert int(look[0]["ssthresh"]) < 200, name  # BPF's clamp
+    for failure in told["failures"]:
+        for times in (failure["down"]["applied_ms"], failure["up"]["applied_ms"]):
+            assert len(times) == 4
+            assert max(times) <= 50
+    assert told["restart"]["same"]
+    assert told["restart"]["served_s"] <= 3
+    assert "agents put back what they set" in shown.getvalue()
+
+
+def delays(etalon: Callable[..., Answer]) -> str:
+    return etalon("otcp", "demo", "--virtual", "--delays", "--samples", "3", "--json").out
+
+
+def test_the_same_to_the_byte(etalon: Callable[..., Answer]) -> None:
+    ready()
+    first, second = delays(etalon), delays(etalon)
+    assert len(json.loads(first)["rtts"]) == 2
+    assert first == second
+
+
+def test_only_an_emulated_host_is_taken_as_it_is(etalon: Callable[..., Answer]) -> None:
+    answer = etalon("otcp", "demo", "--here")
+    assert answer.code == 1
+    assert "this is no emulated host" in answer.err
+
+
+def test_a_tree_of_three_layers_is_the_papers() -> None:
+    layout = Layout(racks=4, layers=3, apart=True)
+    assert {layer: us for layer, (_, us) in layout.peers().items()} == {
+        "rack": 400,
+        "pod": 1200,
+        "core": 5200,
+    }
+    assert layout.ports("c1") == ["c1-a1", "c1-a2"]
+    with pytest.raises(EtalonError, match="as many in each of its two pods"):
+        Layout(racks=3, layers=3)
+
+
+def test_the_papers_plan_is_one_of_programs() -> None:
+    plan = et.Plan.load(ROOT / "papers/cnsm16/plans/delays.toml")
+    assert [program.command[0] for program in plan.program] == ["etalon"]
