@@ -14,7 +14,6 @@ from etalon.errors import PlanError
 STALE = {
     "README.md",
     "benches/RESULTS.md",
-    "docs/deferral.md",
     "docs/dilation.md",
     "docs/hosts.md",
     "docs/tdn.md",

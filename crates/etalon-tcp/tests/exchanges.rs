@@ -437,18 +437,20 @@ fn linux_answers_as_we_do() {
     assert_eq!(windows, OTHER_WINDOWS);
 }
 
-/// Exchanges made by hand for one behaviour each (`linux/named/named.py`), down to the smoothed RTT that Linux says at last.
+/// Exchanges made by hand for one behaviour each (`linux/named/named.py`), down to the smoothed RTT and the degree of reordering that Linux
+/// says at last.
 #[test]
 fn each_named_behaviour_is_linuxs() {
     let path = format!("{}/tests/linux/named.txt", env!("CARGO_MANIFEST_DIR"));
     let exchanges = parse(&std::fs::read_to_string(path).expect("it is there"));
-    assert_eq!(exchanges.len(), 6);
+    assert_eq!(exchanges.len(), 10);
     let mut different = Vec::new();
     for exchange in &exchanges {
         let found = match replay(exchange) {
             Ok((end, _)) => {
-                let (ours, theirs) = (end.path().srtt() / 1000, exchange.get("srtt").into());
-                (ours != theirs).then(|| format!("RTT {ours} us, Linux's {theirs}"))
+                let ours = [end.path().srtt() / 1000, end.reordering().into()];
+                let theirs = ["srtt", "reordering"].map(|name| u64::from(exchange.get(name)));
+                (ours != theirs).then(|| format!("RTT and degree {ours:?}, Linux's {theirs:?}"))
             }
             Err((_, found)) => Some(found),
         };

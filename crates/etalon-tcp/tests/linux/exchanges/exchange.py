@@ -50,6 +50,9 @@ def address(number: int) -> str:
 class Exchange:
     """One script, with the peer that follows it."""
 
+    most = 260
+    """Lines after which an exchange is long enough."""
+
     def __init__(self, script: Script, tap: wire.Tap, begin: int) -> None:
         self.s, self.tap, self.begin = script, tap, begin
         self.r = random.Random(f"{script.number} fates")
@@ -96,14 +99,14 @@ class Exchange:
     def play(self) -> None:
         """The whole exchange."""
         self.open()
-        while self.due and self.due[0][0] < self.s.limit and len(self.lines) < 260:
+        while self.due and self.due[0][0] < self.s.limit and len(self.lines) < self.most:
             when = self.due[0][0]
             self.sleep(when)
             while self.due and self.due[0][0] == when:
                 heapq.heappop(self.due)[2]()
             self.flush()
             self.settle()
-        if len(self.lines) < 260:
+        if len(self.lines) < self.most:
             self.sleep(self.s.limit)
         self.log(self.now(), ".")
         self.end()

@@ -1,7 +1,7 @@
 """Inside the emulated machine: exchanges made by hand, each for one behaviour of Linux beyond the RFCs, with the kernel's TCP.
 
 They are printed as `../exchanges/exchange.py` prints its own, whose machinery this uses. The header ends with what TCP_INFO
-said at last: `srtt` in us.
+said at last: `srtt` in us, and the degree of reordering.
 """
 
 from __future__ import annotations
@@ -27,10 +27,27 @@ Steps = list[tuple[int, int, list[tuple[int, int]], int]]
 
 class ByHand(Exchange):
     """A peer that says what it is told to; `steps`: when after the handshake, in us, segments acknowledged, SACK blocks in
-    segments, and by how much the echoed timestamp is too old, in ms."""
+    segments, and by how much the echoed timestamp is too old, in ms. `deaf`: so many SYNs are lost."""
 
     steps: Steps
     said = ""
+    deaf = 0
+    most = 1000
+
+    def open(self) -> None:
+        """The program connects; an exchange lasts to its end, also if nothing is due."""
+        super().open()
+        self.at(self.s.limit - 1, lambda: None)
+
+    def sent(self, when: int, seg: Segment) -> None:
+        """The kernel sent a segment."""
+        if seg.flags & wire.SYN and self.deaf:
+            self.deaf -= 1
+            self.iss = seg.seq
+            self.nxt = seg.seq + 1
+            self.log(when, self.text(">", seg, self.iss, self.s.peer_iss))
+            return
+        super().sent(when, seg)
 
     def establish(self, reply: Segment) -> None:
         if self.established:
@@ -59,8 +76,8 @@ class ByHand(Exchange):
         if self.socket is None:
             return ""
         info = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
-        (srtt,) = struct.unpack("I", info[68:72])
-        return f" srtt={srtt}"
+        (srtt, reordering) = struct.unpack("II", info[68:72] + info[88:92])
+        return f" srtt={srtt} reordering={reordering}"
 
     def end(self) -> None:
         self.said = self.last_words()
@@ -113,6 +130,29 @@ def cases() -> list[tuple[Script, Steps]]:
         calls=writes((0, 10)),
         owd=50 * MS,
     )
+    # The first SYN is lost: the window is the initial one; the second too: it is one segment.
+    for lost in (1, 2):
+        case(f"lost_syns_{lost}", [], calls=writes((0, 12)), limit=5000 * MS)
+    # A reduction to 5, growth to 9, a pause that is longer than the timeout: the threshold is three quarters of the window.
+    acks = [(131, 15), (152, 21), (173, 28), (194, 36), (215, 45), (236, 50)]
+    case(
+        "threshold_after_idle",
+        [
+            (30 * MS, 0, [(1, 2)], 0),
+            (31 * MS, 0, [(1, 4)], 0),
+            (60 * MS, 10, [], 0),
+            *((at * MS, acked, [], 0) for at, acked in acks),
+        ],
+        calls=writes((0, 10), (100, 40), (1200, 3)),
+    )
+    # A segment is overtaken by one 350 later.
+    case(
+        "degree_of_350",
+        [(1 * MS, 0, [], 0), (20 * MS, 0, [(350, 352)], 0), (21 * MS, 1, [(350, 352)], 0)],
+        calls=writes((0, 400)),
+        initcwnd=400,
+        limit=100 * MS,
+    )
     return found
 
 
@@ -141,6 +181,7 @@ def main() -> None:
         tap.read()
         played = ByHand(s, tap, begin)
         played.steps = steps
+        played.deaf = int(s.feature[-1]) if s.feature.startswith("lost_syns") else 0
         played.sleep(0)
         played.play()
         print(header(s, played.iss or 0) + played.said)
