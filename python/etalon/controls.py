@@ -29,6 +29,8 @@ class Parameter:
     min: float | None
     max: float | None
     description: str
+    whole: bool = False
+    """It takes whole numbers only."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ _LINUX = {
 
 def _integer(name: str, default: int, low: int, high: int, description: str) -> Parameter:
     """A parameter of the kernel's modules."""
-    return Parameter(name, default, low, high, description)
+    return Parameter(name, default, low, high, description, whole=True)
 
 
 _SHARED = {
@@ -172,6 +174,9 @@ def problems(key: str, cc: str, params: Mapping[str, float]) -> Iterator[PlanErr
             continue
         if not math.isfinite(value):
             yield PlanError(f"{value} must be a number", key=where, value=value)
+            continue
+        if parameters[name].whole and value != int(value):
+            yield PlanError(f"{value} must be a whole number", key=where, value=value)
             continue
         low, high = parameters[name].min, parameters[name].max
         if low is not None and value < low:

@@ -408,6 +408,10 @@ def test_exec_tells_of_a_command_that_was_cut_off(
         ),
         (["exec", "small.toml", "--server", "r1h9:true", "--", "true"], "there is no host r1h9"),
         (
+            ["exec", "small.toml", "--server", "r1h1:nosuchserver -s", "--", "true"],
+            'there is no program "nosuchserver" on hosts',
+        ),
+        (
             ["exec", "small.toml", "--start", "2s", "--duration", "1s", "--", "true"],
             "is not before the end",
         ),

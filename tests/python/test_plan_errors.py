@@ -257,6 +257,10 @@ def week(*circuits: list[int]) -> dict[str, Any]:
             {"bulk.cc": "retcp", "bulk.params": {"alfa": 2}},
             'bulk.params.alfa: retcp has no such parameter; did you mean "alpha"?',
         ),
+        (
+            {"bulk.params": {"hystart": 0.5}},
+            "bulk.params.hystart: 0.5 must be a whole number",
+        ),
         # Queues
         (
             {"network.voq.resize.packets": 8},

@@ -167,6 +167,7 @@ fn congestion_controls(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
             one.set_item("default", p.default)?;
             one.set_item("min", p.min)?;
             one.set_item("max", p.max)?;
+            one.set_item("whole", p.whole)?;
             one.set_item("description", p.description)?;
             parameters.append(one)?;
         }

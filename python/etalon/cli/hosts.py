@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 CUT_OFF = 124
 """Exit code for a command that the end of the experiment cut off, as timeout(1) has it."""
 
+HOSTS_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where hosts look for programs (kernel/init/program.c)."""
 TICK_MS = 100
 """Between two looks at whether to stop."""
 
@@ -137,7 +139,13 @@ def _servers(plan: Plan, servers: list[str] | None) -> Iterator[Program]:
         host, colon, command = text.partition(":")
         if not colon:
             raise PlanError(f'--server "{text}": is written like "r1h3:iperf3 -s"')
-        yield _program(plan, "--server", host, command, "0s")
+        server = _program(plan, "--server", host, command, "0s")
+        name = server.command[0]
+        # Relative paths are the host's matter; `on` is there on hosts alone.
+        there = ("/" in name and name[0] != "/") or name == "on"
+        if not there and shutil.which(name, path=HOSTS_PATH) is None:
+            raise PlanError(f'--server "{text}": there is no program "{name}" on hosts')
+        yield server
 
 
 def _program(plan: Plan, option: str, host: str, command: Any, start: str) -> Program:
