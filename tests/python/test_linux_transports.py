@@ -236,8 +236,6 @@ def test_a_fifth_network_is_refused() -> None:
 @pytest.mark.parametrize("engine", ["sim", "linux"])
 @pytest.mark.parametrize("transport", ["tdtcp", "mptcp"])
 def test_each_path_has_its_own_state_in_tables(engine: str, transport: str) -> None:
-    if (engine, transport) == ("sim", "mptcp"):
-        pytest.skip("the simulator has no MPTCP")
     plan = Plan.from_toml(PLAN + BULK.replace("TRANSPORT", f'"{transport}"'))
     found = et.run(plan.replace({"measure.flows": [0, 3]}), engine=engine)
     assert set(found.tcp["path"]) == {0, 1}

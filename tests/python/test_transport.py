@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -120,11 +121,11 @@ def test_what_cannot_be_carried_gets_a_sentence(keys: dict[str, Any], sentence: 
     assert sentence in str(refused.value)
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark here")
-def test_tshark_reads_options_and_notifications(tmp_path: Path) -> None:
-    paper = Plan.load(ROOT / "examples" / "tdtcp.toml")
-    traced = paper.replace({"bulk.flows": 4, "network.hosts": 4})
-    (path,) = trace.write(traced, tmp_path, end_ns=3_000_000, timeline=False)
+def captured(example: str, folder: Path) -> Callable[..., list[str]]:
+    """tshark on the first 3 ms of four flows of an example."""
+    plan = Plan.load(ROOT / "examples" / f"{example}.toml")
+    traced = plan.replace({"bulk.flows": 4, "network.hosts": 4, "warmup": "0ms"})
+    (path,) = trace.write(traced, folder, end_ns=3_000_000, timeline=False)
 
     def tshark(*arguments: str) -> list[str]:
         dissector = ROOT / "tools" / "wireshark" / "tdtcp.lua"
@@ -132,6 +133,12 @@ def test_tshark_reads_options_and_notifications(tmp_path: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         return done.stdout.splitlines()
 
+    return tshark
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark here")
+def test_tshark_reads_options_and_notifications(tmp_path: Path) -> None:
+    tshark = captured("tdtcp", tmp_path)
     assert tshark("-Y", "_ws.malformed || _ws.expert.severity == error") == []
     syn = "tcp.flags.syn == 1"
     assert len(tshark("-Y", f"{syn} && tdtcp.num_tdns == 2")) == len(tshark("-Y", syn)) > 0
@@ -152,3 +159,27 @@ def test_tshark_reads_options_and_notifications(tmp_path: Path) -> None:
         (2_595_000, "1", "1", "169.254.0.0"),
         (2_775_000, "0", "1", "169.254.0.0"),
     ]
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark here")
+def test_tshark_finds_the_subflows_of_a_stream(tmp_path: Path) -> None:
+    tshark = captured("mptcp", tmp_path)
+    assert tshark("-Y", "_ws.malformed || _ws.expert.severity == error") == []
+    ports = ("-T", "fields", "-e", "mptcp.stream", "-e", "tcp.dstport", "-e", "tcp.srcport")
+    joins = tshark("-Y", "tcp.options.mptcp.subtype == 1 && tcp.flags.ack == 0", *ports)
+    assert {line.split("\t")[2] for line in joins} == {"20001", "20002", "20003", "20004"}
+    assert {line.split("\t")[0] for line in joins} == {"0", "1", "2", "3"}, "tokens name streams"
+    data = "tcp.len > 0 && frame.interface_name == tor0-in"
+    numbers = ("-T", "fields", "-e", "mptcp.dss.dsn", "-e", "mptcp.stream")
+    first = [line.split("\t")[0] for line in tshark("-Y", data, *numbers) if line.endswith("\t0")]
+    assert first[0] == "1", "the first byte after the initial number, which is of the key's hash"
+    assert len(tshark("-Y", data)) == len(tshark("-Y", f"{data} && tcp.options.mptcp.datalvllen"))
+    assert tshark("-Y", "mptcp.dss.missing_mapping || mptcp.dss.infinite_mapping") == []
+
+
+def test_the_simulator_says_what_it_has_not_beside_mptcp() -> None:
+    both = et.experiment(
+        et.network(), et.bulk(0, 1, transport="mptcp"), et.workload("dfsio", writers=3)
+    )
+    with pytest.raises(et.EtalonError, match=r"has MPTCP neither beside \[\[dfsio\]\]"):
+        et.run(both)

@@ -40,6 +40,20 @@ pub fn client_port(flow: usize) -> u16 {
     FIRST_CLIENT_PORT + (flow % MOST_PORTS) as u16
 }
 
+/// The port of the client's end of a flow's `subflow`, if that is MPTCP's; of its own for [`MOST_SUBFLOWS`] of [`MOST_MPTCP`] flows.
+#[must_use]
+pub fn subflow_port(flow: usize, subflow: u8) -> u16 {
+    match u16::from(subflow).checked_sub(1) {
+        None => client_port(flow),
+        Some(more) => {
+            let flow = (flow % usize::from(MOST_MPTCP)) as u16;
+            SUBFLOW_PORT
+                .wrapping_add(more * MOST_MPTCP)
+                .wrapping_add(flow)
+        }
+    }
+}
+
 /// Where a segment of a flow belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
@@ -272,6 +286,11 @@ mod tests {
 
     #[test]
     fn ports_name_a_flow_and_a_direction() {
+        for (flow, subflow) in [(0, 0), (7, 1), (6_665, 3)] {
+            let stream = flow_of_ports((subflow_port(flow, subflow), SERVER_PORT));
+            let stream = stream.expect("a subflow's port");
+            assert_eq!((usize::from(stream.flow), stream.subflow), (flow, subflow));
+        }
         assert_eq!((client_port(0), client_port(19_999)), (40_001, 60_000));
         let stream = |flow, subflow, to_server| {
             Some(Stream {

@@ -5,6 +5,7 @@ use etalon_tcp::{Connection, cc};
 use etalon_units::Time;
 
 use crate::packet::Route;
+use crate::subflows::ALONE;
 use crate::tdns::Follows;
 
 /// One end of a flow. Endpoint 2n is the client of flow n, which opens it; endpoint 2n + 1 its server.
@@ -22,6 +23,9 @@ pub(crate) struct Endpoint {
     pub(crate) below: Fifo<(Time, u32)>,
     /// An event for the first of `below` is pending.
     pub(crate) waits: bool,
+    /// The flow of MPTCP's that it is a subflow of, by number among these, and which one; or [`ALONE`].
+    pub(crate) group: u32,
+    pub(crate) subflow: u8,
     /// How it comes to know which network leads to its peer.
     pub(crate) follows: Follows,
 }
@@ -36,6 +40,8 @@ impl Endpoint {
             armed: Time::MAX,
             below: Fifo::default(),
             waits: false,
+            group: ALONE,
+            subflow: 0,
             follows: Follows::Nothing,
         }
     }

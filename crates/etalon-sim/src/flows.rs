@@ -11,6 +11,7 @@ use etalon_scenario::{
     Flow, SERVER_PORT, Scenario, ScenarioError, Transport, client_port, flow_label,
 };
 use etalon_tcp::cc::State;
+use etalon_tcp::mptcp::Mptcp;
 use etalon_tcp::{Config, Connection, ConnectionState, cc};
 use etalon_units::Time;
 use rand_chacha::ChaCha8Rng;
@@ -19,6 +20,7 @@ use rand_core::{Rng, SeedableRng};
 use crate::endpoint::Endpoint;
 use crate::packet::Route;
 use crate::stack;
+use crate::subflows::Group;
 
 /// Random streams beyond those of the hosts (which are numbered from 0).
 const STREAM_INITIAL_SEQ: u64 = 1 << 32;
@@ -38,6 +40,8 @@ struct Place {
 pub(crate) struct Flows {
     plan: Scenario,
     opened: Vec<Flow>,
+    /// Which of MPTCP's subflows those are that come first among these.
+    joins: Vec<u8>,
     /// Congestion controls in their first state, and which of them each flow has.
     controls: Vec<cc::Any>,
     control_of: Vec<u32>,
@@ -59,6 +63,7 @@ impl Flows {
         let mut flows = Flows {
             plan: plan.clone(),
             opened: Vec::new(),
+            joins: Vec::new(),
             controls: Vec::new(),
             control_of: Vec::new(),
             control_of_job: Vec::new(),
@@ -135,9 +140,43 @@ impl Flows {
         }
     }
 
-    /// Flows beyond those of the plan.
+    /// Flows beyond those of the plan that are not subflows.
     pub(crate) fn opened(&self) -> &[Flow] {
-        &self.opened
+        &self.opened[self.joins.len()..]
+    }
+
+    /// What MPTCP carries of the plan's flows. Makes a flow of each further subflow, before any job opens flows.
+    pub(crate) fn groups(&mut self) -> Vec<Group> {
+        let mut groups = Vec::new();
+        for flow in 0..self.planned() {
+            let planned = self.plan(flow).clone();
+            let Transport::Mptcp(mptcp) = planned.transport else {
+                continue;
+            };
+            let control = self.control_of[flow as usize];
+            let mut flows = vec![flow];
+            for subflow in 1..mptcp.subflows {
+                self.opened.push(planned.clone());
+                self.joins.push(subflow);
+                flows.push(self.add(control));
+            }
+            groups.push(Group::new(mptcp, flows));
+        }
+        groups
+    }
+
+    /// Number of MPTCP's subflows beside the first ones, whose flows come after the plan's.
+    pub(crate) fn subflows(&self) -> usize {
+        self.joins.len()
+    }
+
+    /// Which of MPTCP's subflows a flow is, if it is one.
+    fn subflow(&self, flow: u32) -> Option<u8> {
+        let Transport::Mptcp(_) = self.plan(flow).transport else {
+            return None;
+        };
+        let more = flow.checked_sub(self.planned());
+        Some(more.map_or(0, |more| self.joins[more as usize]))
     }
 
     /// Number of the plan's flows.
@@ -154,10 +193,12 @@ impl Flows {
         let (src, dst) = (wanted.src(), wanted.dst());
         let hosts = [src, dst].map(|host| self.plan.hosts.index(host));
         // HDFS turns Nagle's algorithm off at both ends (dfs.data.transfer.client.tcpnodelay, .server.tcpnodelay).
-        let nagle = flow < self.planned();
+        let nagle = flow < self.planned() + self.joins.len() as u32;
+        let subflow = self.subflow(flow);
         let config = |seq| Config {
             nagle,
             tdtcp: stack::tdtcp(&self.plan, &wanted.transport),
+            mptcp: subflow.map(|subflow| Mptcp { subflow }),
             ..stack::config(&self.plan, wanted.pair(), seq)
         };
         let control = self.controls[first].clone();
@@ -166,7 +207,7 @@ impl Flows {
         let route = |src, dst, to_server| Route {
             src,
             dst,
-            label: flow_label(flow, 0, to_server),
+            label: flow_label(flow, subflow.unwrap_or(0), to_server),
         };
         let (there, back) = (route(src, dst, true), route(dst, src, false));
         let mut ends = [

@@ -11,6 +11,7 @@ use etalon_tcp::{Flags, Segment, TdnOption};
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader, TcpOptions};
 
+use crate::mptcp_options::{self, Secrets};
 use crate::packet::Packet;
 
 /// A packet as its hosts see it.
@@ -22,6 +23,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) dst: (u16, u16),
     /// TCP ports of the sender and of the receiver.
     pub(crate) ports: (u16, u16),
+    /// What MPTCP's options are written with.
+    pub(crate) secrets: Secrets,
     /// The packet.
     pub(crate) packet: &'a Packet,
 }
@@ -34,7 +37,7 @@ impl Frame<'_> {
     pub(crate) fn encode(&self, data: &mut Vec<u8>) -> io::Result<u32> {
         let (source, destination) = (ip_address(self.src)?, ip_address(self.dst)?);
         let segment = &self.packet.segment;
-        let mut tcp = tcp_header(self.ports, segment)?;
+        let mut tcp = tcp_header(self.ports, segment, &self.secrets)?;
         let tcp_len =
             u16::try_from(tcp.header_len() + usize::from(segment.len)).map_err(invalid)?;
         // Zeros add nothing to a ones' complement sum, so the payload itself is not needed.
@@ -90,7 +93,11 @@ fn ipv4_header(
 }
 
 /// The TCP header of `segment`, its checksum still zero.
-fn tcp_header((source, destination): (u16, u16), segment: &Segment) -> io::Result<TcpHeader> {
+fn tcp_header(
+    (source, destination): (u16, u16),
+    segment: &Segment,
+    secrets: &Secrets,
+) -> io::Result<TcpHeader> {
     let mut tcp = TcpHeader::new(source, destination, segment.seq, segment.window);
     tcp.fin = segment.flags.contains(Flags::FIN);
     tcp.syn = segment.flags.contains(Flags::SYN);
@@ -102,7 +109,11 @@ fn tcp_header((source, destination): (u16, u16), segment: &Segment) -> io::Resul
     if tcp.ack {
         tcp.acknowledgment_number = segment.ack;
     }
-    tcp.options = TcpOptions::try_from_slice(&options(segment)).map_err(invalid)?;
+    let mut options = options(segment);
+    if let Some(option) = &segment.mptcp {
+        mptcp_options::write(option, segment.flags, secrets, &mut options);
+    }
+    tcp.options = TcpOptions::try_from_slice(&options).map_err(invalid)?;
     Ok(tcp)
 }
 
@@ -222,6 +233,7 @@ mod tests {
             src: (1, 3),
             dst: (258, 0),
             ports: (40_000, 5001),
+            secrets: Secrets::default(),
             packet,
         }
     }

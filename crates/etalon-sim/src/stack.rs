@@ -71,7 +71,6 @@ pub(crate) fn congestion_controls(
 ) -> Result<Vec<cc::Any>, String> {
     let names = match transport {
         Transport::Tdtcp(tdtcp) if !tdtcp.cc.is_empty() => &tdtcp.cc[..],
-        Transport::Mptcp(_) => return Err("the simulator does not carry MPTCP".to_owned()),
         _ => &[name.to_owned()],
     };
     let params: Vec<(&str, f64)> = params

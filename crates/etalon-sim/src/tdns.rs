@@ -19,6 +19,8 @@ pub(crate) enum Follows {
     LooksOnce,
     /// Its host tells it (push).
     IsTold,
+    /// It is a subflow: MPTCP's scheduler looks.
+    AsSubflow,
 }
 
 impl Follows {
@@ -64,7 +66,7 @@ impl Tdns {
     }
 
     /// The TDN that leads from a host to a rack.
-    fn of(&self, host: u32, rack: u16) -> PathId {
+    pub(crate) fn of(&self, host: u32, rack: u16) -> PathId {
         let index = host as usize * self.racks + usize::from(rack);
         self.known.get(index).copied().unwrap_or(0)
     }

@@ -4,12 +4,13 @@ use etalon_measure::results::Table;
 use etalon_measure::{
     Capture, Control, HEADERS, IpPacket, Recorder, Results, TraceError, TraceRequest,
 };
-use etalon_scenario::{Flow, HostId, SERVER_PORT, Scenario, client_port};
+use etalon_scenario::{Flow, HostId, SERVER_PORT, Scenario, subflow_port};
 use etalon_switch::DropReason;
 use etalon_units::Time;
 
 use crate::engine::run_tapped;
 use crate::frame::{Frame, TOR, encode_notification};
+use crate::mptcp_options::Secrets;
 use crate::packet::Packet;
 use crate::world::Tap;
 
@@ -30,9 +31,19 @@ pub fn trace(
             Some(Capture::create(path, plan.hosts.racks, window, HEADERS).map_err(TraceError::Io)?)
         }
     };
+    let planned = plan.flows.iter().enumerate();
+    // MPTCP's further subflows come after the plan's flows.
+    let joined = planned.clone().flat_map(|(index, flow)| {
+        (1..flow.transport.subflows()).map(move |subflow| Written::new(index, subflow, flow))
+    });
+    let flows: Vec<Written> = planned
+        .clone()
+        .map(|(index, flow)| Written::new(index, 0, flow))
+        .chain(joined)
+        .collect();
     let tap = Headers {
-        flows: plan.flows.iter().map(ends).collect(),
-        ids: vec![0; plan.flows.len() * 2],
+        ids: vec![0; flows.len() * 2],
+        flows,
         capture,
         data: Vec::with_capacity(HEADERS as usize),
     };
@@ -45,19 +56,35 @@ pub fn trace(
     Ok((results, recorder.into_table()))
 }
 
-/// Rack and host of both ends of a flow.
-type Ends = [(u16, u16); 2];
+/// What is written of a flow, or of a subflow.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    /// Rack and host of both ends.
+    ends: [(u16, u16); 2],
+    /// The client's port.
+    port: u16,
+    /// The flow's number, and the subflow's.
+    flow: usize,
+    subflow: u8,
+}
 
-fn ends(flow: &Flow) -> Ends {
-    [
-        (flow.src_rack, flow.src_host),
-        (flow.dst_rack, flow.dst_host),
-    ]
+impl Written {
+    fn new(flow: usize, subflow: u8, plan: &Flow) -> Written {
+        Written {
+            ends: [
+                (plan.src_rack, plan.src_host),
+                (plan.dst_rack, plan.dst_host),
+            ],
+            port: subflow_port(flow, subflow),
+            flow,
+            subflow,
+        }
+    }
 }
 
 /// Writes the headers of packets into a capture.
 struct Headers {
-    flows: Vec<Ends>,
+    flows: Vec<Written>,
     /// Next IP identification of each endpoint.
     ids: Vec<u16>,
     capture: Option<Capture>,
@@ -76,14 +103,15 @@ impl Headers {
         let Some(capture) = self.capture.as_mut().filter(|c| c.wants(now)) else {
             return;
         };
-        let flow = (packet.to >> 1) as usize;
+        let flow = self.flows[(packet.to >> 1) as usize];
         let to_server = (packet.to & 1) as usize;
-        let ports = [client_port(flow), SERVER_PORT];
-        let (src, dst) = (self.flows[flow][1 - to_server], self.flows[flow][to_server]);
+        let ports = [flow.port, SERVER_PORT];
+        let (src, dst) = (flow.ends[1 - to_server], flow.ends[to_server]);
         let frame = Frame {
             src,
             dst,
             ports: (ports[1 - to_server], ports[to_server]),
+            secrets: Secrets::new(flow.flow, flow.subflow, to_server == 1),
             packet,
         };
         match frame.encode(&mut self.data) {
@@ -106,7 +134,8 @@ impl Headers {
 
 impl Tap for Headers {
     fn opened(&mut self, flow: &Flow) {
-        self.flows.push(ends(flow));
+        let number = self.flows.len();
+        self.flows.push(Written::new(number, 0, flow));
         self.ids.extend([0, 0]);
     }
 

@@ -12,6 +12,7 @@ use crate::flows::{Flows, Starts};
 use crate::jobs::Jobs;
 use crate::packet::{ETHERNET_AND_IP, Packet, PacketId, Pool};
 use crate::queue::{Queue, Wake};
+use crate::subflows::{self, ALONE, Group};
 use crate::tdns::{Follows, Tdns};
 
 /// Sees packets at the network's edges. Does nothing unless overridden.
@@ -51,7 +52,7 @@ impl Tap for () {}
 
 /// Flows, applications and packets: what is on hosts.
 pub(crate) struct World<T> {
-    tdf: u64,
+    pub(crate) tdf: u64,
     pub(crate) queue: Queue,
     pub(crate) pool: Pool,
     pub(crate) flows: Flows,
@@ -61,7 +62,9 @@ pub(crate) struct World<T> {
     /// Applications; apart while they are at work.
     jobs: Option<Box<Jobs>>,
     end_when_done: bool,
-    tdns: Tdns,
+    pub(crate) tdns: Tdns,
+    /// What MPTCP carries.
+    pub(crate) groups: Vec<Group>,
     pub(crate) meter: Meter,
     pub(crate) tap: T,
 }
@@ -73,11 +76,15 @@ impl<T: Tap> World<T> {
         tap: T,
         edge: &mut Edge<PacketId>,
     ) -> Result<World<T>, ScenarioError> {
+        subflows::check(plan)?;
+        let mut flows = Flows::new(plan)?;
+        let groups = flows.groups();
         let mut world = World {
             tdf: plan.tdf,
             queue: Queue::new(),
             pool: Pool::default(),
-            flows: Flows::new(plan)?,
+            flows,
+            groups,
             starts: Starts::new(plan),
             unfinished: plan.flows.len(),
             jobs: Some(Box::new(Jobs::new(plan)?)),
@@ -116,15 +123,23 @@ impl<T: Tap> World<T> {
 
     /// The warm-up is over.
     pub(crate) fn begin(&mut self, now: Time) {
-        let flows = &self.flows;
-        self.meter.begin(now, |flow| flows.counters(flow));
+        let (flows, groups) = (&self.flows, &self.groups);
+        self.meter.begin(now, |flow| {
+            let group = groups.iter().find(|group| group.flows[0] as usize == flow);
+            group.map_or_else(|| flows.counters(flow), |group| group.facts(flows).counters)
+        });
     }
 
     /// What is known of each flow.
     pub(crate) fn facts(&self) -> Vec<FlowFacts> {
-        (0..self.flows.len())
-            .map(|flow| self.flows.facts(flow))
-            .collect()
+        let planned = self.flows.planned() as usize;
+        let others = planned + self.flows.subflows();
+        let shown = (0..planned).chain(others..self.flows.len());
+        let mut facts: Vec<FlowFacts> = shown.map(|flow| self.flows.facts(flow)).collect();
+        for group in &self.groups {
+            facts[group.flows[0] as usize] = group.facts(&self.flows);
+        }
+        facts
     }
 
     /// The files that jobs write.
@@ -144,7 +159,7 @@ impl<T: Tap> World<T> {
     }
 
     /// One of the plan's flows has ended, or is killed.
-    fn finish_flow(&mut self, now: Time, edge: &mut Edge<PacketId>) {
+    pub(crate) fn finish_flow(&mut self, now: Time, edge: &mut Edge<PacketId>) {
         self.unfinished -= 1;
         self.end_if_done(now, edge);
     }
@@ -173,6 +188,11 @@ impl<T: Tap> World<T> {
                         self.tdns.look(host_now, index, end);
                     }
                     end.connection.on_timer(host_now);
+                    if end.follows == Follows::AsSubflow {
+                        self.subflow_timer(now, index, edge);
+                        self.flows.settle(index >> 1);
+                        return;
+                    }
                     if index & 1 == 0 {
                         let cwnd = end.connection.path().window().cwnd;
                         self.meter.follow_cwnd(now, (index >> 1) as usize, cwnd);
@@ -222,7 +242,14 @@ impl<T: Tap> World<T> {
         if let Some(accounts) = edge.accounts() {
             accounts.written(now, 2 * flow, bytes.unwrap_or(u64::MAX));
         }
-        let connection = &mut self.flows.end(2 * flow).connection;
+        let client = self.flows.end(2 * flow);
+        if client.group != ALONE {
+            let group = client.group;
+            self.write_stream(now, group, bytes, edge);
+            self.transmit(now, 2 * flow, edge);
+            return;
+        }
+        let connection = &mut client.connection;
         match bytes {
             None => connection.write_forever(),
             Some(bytes) => {
@@ -233,9 +260,11 @@ impl<T: Tap> World<T> {
         self.look_and_transmit(now, 2 * flow, edge);
     }
 
-    fn open(&mut self, flow: u32) {
+    pub(crate) fn open(&mut self, flow: u32) {
         let first_byte = self.flows.open(flow);
-        self.meter.set_first_byte(flow as usize, first_byte);
+        if self.groups.is_empty() || !self.join_group(flow) {
+            self.meter.set_first_byte(flow as usize, first_byte);
+        }
     }
 
     fn stop(&mut self, now: Time, flow: u32, edge: &mut Edge<PacketId>) {
@@ -250,8 +279,12 @@ impl<T: Tap> World<T> {
             if let Some(accounts) = edge.accounts() {
                 accounts.killed(now, 2 * flow);
             }
+            let group = end.group;
             self.transmit(now, 2 * flow, edge);
             self.flows.settle(flow);
+            if group != ALONE {
+                self.abort_others(now, group, edge);
+            }
         }
     }
 
@@ -274,13 +307,16 @@ impl<T: Tap> World<T> {
         let end = self.flows.end(index);
         if end.follows.looks() {
             self.tdns.look(now.0 * self.tdf, index, end);
+        } else if end.follows == Follows::AsSubflow {
+            self.transmit_subflow(now, index, edge);
+            return;
         }
         self.transmit(now, index, edge);
     }
 
     /// Sends what an endpoint has to send, and arms its timer.
     #[inline]
-    fn transmit(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
+    pub(crate) fn transmit(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
         let host_now = now.0 * self.tdf;
         let end = self.flows.end(index);
         let mut sent = 0;
@@ -368,6 +404,9 @@ impl<T: Tap> Environment<PacketId> for World<T> {
     fn deliver(&mut self, departure: Departure<PacketId>, edge: &mut Edge<PacketId>) {
         let now = departure.time;
         let handle = departure.packet.handle;
+        if !self.groups.is_empty() && self.deliver_subflow(&departure, edge) {
+            return;
+        }
         let packet = self.pool.get_mut(handle);
         packet.ce |= departure.ce;
         if departure.ece {
@@ -466,6 +505,9 @@ impl<T: Tap> Environment<PacketId> for World<T> {
                 self.queue.push(time, Wake::Told(index, tdn.0));
                 time += each;
             }
+        }
+        if !self.groups.is_empty() {
+            self.release_acks(now, host, edge);
         }
     }
 

@@ -84,6 +84,12 @@ impl Buffers {
         }
     }
 
+    /// Of a subflow of MPTCP, the first buffer is what is `left` of a mapping.
+    pub fn front_is(&mut self, left: u32) {
+        self.front = left;
+        self.writing = false;
+    }
+
     /// Whether only one chunk of the first buffer is sent, at once, because the program goes on to fill it.
     #[inline]
     pub fn is_being_filled(&self) -> bool {

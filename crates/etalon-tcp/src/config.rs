@@ -1,6 +1,7 @@
 //! Parameters of an end host's TCP. Defaults are those of Linux, HZ 250.
 
 use crate::Memory;
+use crate::mptcp::Mptcp;
 use crate::tdtcp::Tdtcp;
 
 /// Use of explicit congestion notification (RFC 3168).
@@ -72,6 +73,8 @@ pub struct Config {
     pub time_wait: u64,
     /// TDTCP, if it is wanted: for a connection that is [given](crate::Connection::add_path) a path for each TDN but the first.
     pub tdtcp: Option<Tdtcp>,
+    /// What it is in a connection of MPTCP.
+    pub mptcp: Option<Mptcp>,
 }
 
 impl Default for Config {
@@ -103,6 +106,7 @@ impl Default for Config {
             small_queues: true,
             time_wait: 60_000_000_000,
             tdtcp: None,
+            mptcp: None,
         }
     }
 }

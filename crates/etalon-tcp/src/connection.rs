@@ -3,6 +3,7 @@
 use crate::cc::CongestionControl;
 use crate::frto::Frto;
 use crate::linux;
+use crate::mptcp::Subflow;
 use crate::paths::Paths;
 use crate::rack::Rack;
 use crate::receiver::{Marks, PriorAck, Receiver};
@@ -66,6 +67,8 @@ pub struct Connection<C> {
     pub(crate) config: Config,
     /// TDTCP, while it is on.
     pub(crate) tdtcp: Option<Tdtcp>,
+    /// What it has as a subflow of MPTCP, if it is one.
+    pub(crate) subflow: Option<Box<Subflow>>,
     pub(crate) clock: Clock,
     pub(crate) state: ConnectionState,
     pub(crate) close_reason: Option<CloseReason>,
@@ -129,6 +132,7 @@ impl<C: CongestionControl> Connection<C> {
             answered_invalid: u64::MAX / 2,
             clock,
             tdtcp: config.tdtcp,
+            subflow: config.mptcp.map(|mptcp| Box::new(Subflow::new(mptcp))),
             config,
         }
     }
@@ -226,6 +230,9 @@ impl<C: CongestionControl> Connection<C> {
         self.after_ack();
         if self.state == ConnectionState::Closed {
             return;
+        }
+        if let Some(option) = &segment.mptcp {
+            self.hear_mptcp(option);
         }
         if segment.seq_len() > 0 {
             let len = u32::from(segment.len);

@@ -52,6 +52,7 @@ impl<C: CongestionControl> Connection<C> {
                 .timestamps
                 .then(|| (self.clock.timestamp(), self.snd.ts_recent)),
             tdn: self.offered_tdns(),
+            mptcp: self.offered_mptcp(),
             ..Segment::default()
         }
     }
@@ -82,6 +83,7 @@ impl<C: CongestionControl> Connection<C> {
             self.snd.mss = self.snd.mss.min(u32::from(syn.mss - options));
         }
         self.agree_on_tdns(syn);
+        self.agree_on_mptcp(syn);
         self.snd.window = u32::from(syn.window);
         self.snd.max_window = self.snd.window;
         self.snd.window_seq = syn.seq;
@@ -147,6 +149,7 @@ impl<C: CongestionControl> Connection<C> {
         self.snd.max_window = self.snd.window;
         self.lay_out(0);
         self.snd.window_seq = segment.seq;
+        self.answer_join();
         true
     }
 

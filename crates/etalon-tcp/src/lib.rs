@@ -18,6 +18,7 @@ mod frto;
 mod handshake;
 mod linux;
 mod memory;
+pub mod mptcp;
 mod newreno;
 mod path;
 mod paths;

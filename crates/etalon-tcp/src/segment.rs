@@ -2,6 +2,7 @@
 
 use core::fmt::{self, Write};
 
+use crate::mptcp::MptcpOption;
 use crate::tdtcp::TdnOption;
 
 /// The flag bits of a TCP header, with the values that they have on the wire.
@@ -136,6 +137,8 @@ pub struct Segment {
     pub sack_permitted: bool,
     /// TDTCP's option, if it is present.
     pub tdn: Option<TdnOption>,
+    /// MPTCP's option, if it is present.
+    pub mptcp: Option<MptcpOption>,
     /// Timestamp value and echo reply (RFC 7323), if the option is present.
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks; a first block at or below `ack` is a DSACK (RFC 2883).
@@ -157,6 +160,10 @@ impl Segment {
         options += 4 * (u32::from(self.mss != 0) + u32::from(self.window_scale.is_some()));
         if let Some(tdn) = &self.tdn {
             options += tdn.wire_len();
+        }
+        if let Some(mptcp) = &self.mptcp {
+            let has = |flag| self.flags.contains(flag);
+            options += mptcp.wire_len(has(Flags::SYN), has(Flags::ACK));
         }
         if !self.sack.is_empty() {
             options += 4 + 8 * self.sack.as_slice().len() as u32;
@@ -206,6 +213,9 @@ impl fmt::Display for Segment {
             let names = names.map(|(name, tdn)| tdn.map(|tdn| format!("{name} {tdn}")));
             let names: Vec<String> = names.into_iter().flatten().collect();
             options.push(format!("tdn {}", names.join(" ")));
+        }
+        if let Some(option) = &self.mptcp {
+            options.push(format!("mptcp {option}"));
         }
         if !self.sack.is_empty() {
             let blocks = self.sack.as_slice().iter();

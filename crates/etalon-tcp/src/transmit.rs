@@ -32,8 +32,9 @@ impl<C: CongestionControl> Connection<C> {
         }
         self.clock.advance(now);
         let sends = self.next_segment(out);
-        if sends && self.tdtcp.is_some() {
+        if sends && (self.tdtcp.is_some() || self.subflow.is_some()) {
             self.write_tdns(out);
+            self.write_dss(out);
         }
         self.stats.segments_sent += u64::from(sends);
         sends
@@ -133,7 +134,7 @@ impl<C: CongestionControl> Connection<C> {
         }
         out.ect = self.rcv.dctcp && self.snd.ecn;
         (out.mss, out.window_scale, out.sack_permitted) = (0, None, false);
-        out.tdn = None;
+        (out.tdn, out.mptcp) = (None, None);
         out.timestamps = if self.snd.timestamps {
             Some((self.clock.timestamp(), self.snd.ts_recent))
         } else {
@@ -285,7 +286,7 @@ impl<C: CongestionControl> Connection<C> {
                 if self.snd.window > 0 && (room as i32) > 0 {
                     self.fill_buffer();
                     let len = u64::from(room.min(self.snd.mss)).min(self.snd.pending);
-                    self.send_new(len as u32, out);
+                    self.send_new(self.within_mapping(len as u32), out);
                 } else {
                     // An old sequence number draws an ACK.
                     self.pure_ack(out);
@@ -349,8 +350,10 @@ impl<C: CongestionControl> Connection<C> {
 
     /// SACK blocks that fit beside a segment's other options (RFC 2018, section 3; SIGCOMM'22, figure 5).
     fn most_sack_blocks(&self) -> usize {
-        let beside = usize::from(self.snd.timestamps) + usize::from(self.writes_tdns());
-        4 - beside
+        let timestamps = usize::from(self.snd.timestamps);
+        let beside =
+            usize::from(self.writes_tdns()) + usize::from(self.is_subflow()) * (1 + timestamps);
+        4 - timestamps - beside
     }
 
     /// Payload of a full segment now: SACK blocks take theirs of it.
@@ -372,6 +375,7 @@ impl<C: CongestionControl> Connection<C> {
     #[inline]
     pub(crate) fn next_len(&self) -> Option<u32> {
         self.next_len_of(self.current_mss())
+            .map(|len| self.within_mapping(len))
     }
 
     /// The same, if a full segment has `mss` bytes now.

@@ -103,6 +103,10 @@ impl<C: CongestionControl> Connection<C> {
 
     #[inline]
     pub(crate) fn fill_buffer(&mut self) {
+        if self.subflow.is_some() {
+            self.snd.buffers.front_is(self.left_of_mapping());
+            return;
+        }
         if Buffers::overflow(self.snd.pending) {
             let size = Buffers::size_for(self.current_mss(), self.snd.max_window);
             self.snd.buffers.lay_out_anew(size);

@@ -73,12 +73,18 @@ class Simulator:
             raise EtalonError(f"{plan.name}: the simulator refused the plan: {error}") from error
 
 
+def _announces(plan: Plan) -> bool:
+    """Whether demand is known from hosts."""
+    control = (plan.resolve()["schedule"] or {}).get("control")
+    return control is not None and control["estimator"] != "voq"
+
+
 def _no_model(plan: Plan) -> Iterator[PlanError]:
     """What the simulator has no model of."""
     for key, workload in plan.named_workloads():
-        if isinstance(workload.transport, Mptcp):
+        if isinstance(workload.transport, Mptcp) and (plan.dfsio or _announces(plan)):
             yield PlanError(
-                "the simulator has no model of MPTCP; --engine linux runs the kernel's own",
+                "the simulator has MPTCP neither beside [[dfsio]] nor where hosts announce demand",
                 key=f"{key}.transport",
             )
         for name in workload.controls:

@@ -153,12 +153,24 @@ def time_division() -> Iterator[Experiment]:
     late = {"before": "0us", "delay": "20us"}
     yield _two_racks("tdtcp, heard 20 us late", [_tdtcp()], notify=late, **both)
     yield _two_racks("tdtcp, three networks", [_tdtcp()], between=({"rate": "40Gbps"},), **both)
+    for name, switches in (
+        ("", {}),
+        (", pinned", {"acks": "pinned"}),
+        (", mainline", {"scheduler": "mainline"}),
+    ):
+        yield _two_racks(f"mptcp{name}, figure 7", [_mptcp(**switches)], **both)
+    yield _two_racks("mptcp, pinned, figure 8", [_mptcp(acks="pinned")], **bandwidth)
+    yield _two_racks("mptcp, pinned, figure 9", [_mptcp(acks="pinned")], **latency)
     half = [_tdtcp(flows=8), api.bulk(0, 1, flows=8)]
     yield _two_racks("tdtcp and cubic, figure 7", half, **both)
 
 
 def _tdtcp(**more: Any) -> Any:
     return api.bulk(0, 1, transport="tdtcp", **more)
+
+
+def _mptcp(**switches: str) -> Any:
+    return api.bulk(0, 1, transport={"kind": "mptcp", **switches})
 
 
 def _two_racks(

@@ -1,0 +1,431 @@
+//! Flows that MPTCP carries: their subflows on hosts, and the schedulers that give these data.
+//!
+//! Subflow 0 is the flow itself; the others are flows of their own behind those of the plan, which no result shows. They connect once
+//! it is open.
+
+use etalon_measure::{FlowFacts, Sender};
+use etalon_net::Edge;
+use etalon_scenario::{Acks, Estimator, Mptcp, Scenario, ScenarioError, Scheduler, Transport};
+use etalon_switch::Departure;
+use etalon_tcp::mptcp::{DataReceiver, DataSender};
+use etalon_tcp::{Connection, Flags, cc};
+use etalon_units::Time;
+
+use crate::flows::Flows;
+use crate::packet::PacketId;
+use crate::tdns::Follows;
+use crate::world::{Tap, World};
+
+/// No group: the endpoint is none of MPTCP's.
+pub(crate) const ALONE: u32 = u32::MAX;
+
+/// A flow that MPTCP carries.
+#[derive(Debug)]
+pub(crate) struct Group {
+    plan: Mptcp,
+    /// The flow of each subflow.
+    pub(crate) flows: Vec<u32>,
+    sender: DataSender,
+    pub(crate) receiver: DataReceiver,
+    /// Its bytes end.
+    ends: bool,
+    /// The TDN when it last sent.
+    tdn: usize,
+    /// By subflow: how far it is at the edge of the network, and how often its sender has waited in vain for ACKs.
+    reached: Vec<u64>,
+    waited: Vec<u64>,
+}
+
+impl Group {
+    /// The subflows with these flows.
+    pub(crate) fn new(plan: Mptcp, flows: Vec<u32>) -> Group {
+        Group {
+            plan,
+            sender: DataSender::default(),
+            receiver: DataReceiver::default(),
+            ends: false,
+            tdn: 0,
+            reached: vec![0; flows.len()],
+            waited: vec![0; flows.len()],
+            flows,
+        }
+    }
+
+    /// What is known of all subflows together; the window and the RTT are those of the first.
+    pub(crate) fn facts(&self, flows: &Flows) -> FlowFacts {
+        let mut facts = flows.facts(self.flows[0] as usize);
+        let all = &mut facts.counters;
+        for &flow in &self.flows[1..] {
+            let more = flows.counters(flow as usize);
+            all.retransmits += more.retransmits;
+            all.rtos += more.rtos;
+            all.tlps += more.tlps;
+            all.recoveries += more.recoveries;
+            all.undos += more.undos;
+        }
+        all.received = self.receiver.received();
+        facts
+    }
+
+    /// Whether subflows send ACKs only while their TDN is there.
+    pub(crate) fn pins_acks(&self) -> bool {
+        self.plan.acks == Acks::Pinned
+    }
+
+    /// A subflow's bytes up to `end` (modulo 2^32) have left the network. Returns how far all subflows are together.
+    fn reach(&mut self, subflow: usize, end: u32) -> u64 {
+        let reached = &mut self.reached[subflow];
+        let ahead = end.wrapping_sub(*reached as u32) as i32;
+        *reached += u64::from(ahead.max(0) as u32);
+        self.reached.iter().sum()
+    }
+}
+
+/// Refuses what the simulator does not have beside MPTCP.
+pub(crate) fn check(plan: &Scenario) -> Result<(), ScenarioError> {
+    let is_mptcp = |transport: &Transport| matches!(transport, Transport::Mptcp(_));
+    let flow = plan.flows.iter().any(|flow| is_mptcp(&flow.transport));
+    let job = plan.dfsio.iter().any(|job| is_mptcp(&job.transport));
+    let estimator = plan.control().map(|control| control.estimator);
+    let announces = estimator.is_some_and(|estimator| estimator != Estimator::Voq);
+    if job || flow && (announces || !plan.dfsio.is_empty()) {
+        return Err(ScenarioError(
+            "the simulator has MPTCP neither beside jobs nor where hosts announce demand"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// How many segments a connection has that are in flight or wait.
+fn queued(connection: &Connection<cc::Any>) -> u64 {
+    let waiting = connection.unsent().div_ceil(connection.mss().into());
+    u64::from(connection.path().in_flight()) + waiting
+}
+
+impl<T: Tap> World<T> {
+    /// The endpoints of a flow that was just opened are MPTCP's, if they are. Returns whether they are.
+    #[cold]
+    pub(crate) fn join_group(&mut self, flow: u32) -> bool {
+        let place = |group: &Group| group.flows.iter().position(|&other| other == flow);
+        let mut found = self.groups.iter().enumerate();
+        let Some((group, subflow)) = found.find_map(|(g, group)| Some((g, place(group)?))) else {
+            return false;
+        };
+        for index in [2 * flow, 2 * flow + 1] {
+            let end = self.flows.end(index);
+            (end.group, end.subflow) = (group as u32, subflow as u8);
+            end.follows = Follows::AsSubflow;
+        }
+        self.meter
+            .set_first_byte(self.groups[group].flows[0] as usize, 0);
+        true
+    }
+
+    /// A packet reaches an endpoint, if that is MPTCP's. Returns whether it is.
+    #[cold]
+    pub(crate) fn deliver_subflow(
+        &mut self,
+        departure: &Departure<PacketId>,
+        edge: &mut Edge<PacketId>,
+    ) -> bool {
+        let (now, handle) = (departure.time, departure.packet.handle);
+        let index = self.pool.get_mut(handle).to;
+        let end = self.flows.end(index);
+        if end.group == ALONE {
+            return false;
+        }
+        let (group, subflow) = (end.group as usize, usize::from(end.subflow));
+        let mut packet = *self.pool.get_mut(handle);
+        self.pool.free(handle);
+        packet.ce |= departure.ce;
+        if departure.ece {
+            packet.segment.flags |= Flags::ECE;
+        }
+        self.tap.left(now, &packet);
+        self.meter_subflow(departure, group, subflow, &packet.segment, index);
+        let connection = &mut self.flows.end(index).connection;
+        connection.on_segment(now.0 * self.tdf, &packet.segment, packet.ce);
+        if index & 1 == 0 {
+            let cwnd = connection.path().window().cwnd;
+            let row = self.groups[group].flows[0] as usize;
+            self.meter.follow_cwnd(now, row, cwnd);
+            self.heard(group, index);
+            self.feed(now, group, edge);
+        } else {
+            self.take(now, group, index, edge);
+        }
+        self.transmit_subflow(now, index, edge);
+        self.follow_subflow(now, index);
+        let flow = index >> 1;
+        if self.flows.landed(flow) {
+            self.flows.settle(flow);
+        }
+        true
+    }
+
+    /// A packet of a subflow has left the network.
+    fn meter_subflow(
+        &mut self,
+        departure: &Departure<PacketId>,
+        group: usize,
+        subflow: usize,
+        segment: &etalon_tcp::Segment,
+        index: u32,
+    ) {
+        let (pair, plane) = (departure.packet.pair(), departure.plane);
+        let payload = u32::from(segment.len);
+        if payload == 0 || !self.meter.is_carried(pair) {
+            return;
+        }
+        if index & 1 == 0 {
+            self.meter.other_left(pair, payload, plane);
+            return;
+        }
+        let offset = segment.seq.wrapping_sub(self.flows.first_byte(index ^ 1));
+        let group = &mut self.groups[group];
+        let row = group.flows[0] as usize;
+        let reached = group.reach(subflow, offset.wrapping_add(payload));
+        self.meter
+            .data_left(departure.time, row, payload, reached as u32, plane);
+        self.meter.data_left_in_order(row, subflow, offset, payload);
+    }
+
+    /// A server takes what has arrived in its subflow's order, and acknowledges what the stream has in its own on all subflows.
+    fn take(&mut self, now: Time, group: usize, index: u32, edge: &mut Edge<PacketId>) {
+        let connection = &mut self.flows.end(index).connection;
+        let receiver = &mut self.groups[group].receiver;
+        while let Some(piece) = connection.take_mapped() {
+            receiver.take(piece);
+        }
+        let received = receiver.received();
+        for subflow in 0..self.groups[group].flows.len() {
+            let server = 2 * self.groups[group].flows[subflow] + 1;
+            if let Some(end) = self.flows.end_if_open(server) {
+                end.connection.set_data_ack(received);
+            }
+        }
+        let row = self.groups[group].flows[0] as usize;
+        if self.meter.received(now, row, received) {
+            self.finish_flow(now, edge);
+        }
+    }
+
+    /// A client hears what the other end has of the stream.
+    fn heard(&mut self, group: usize, index: u32) {
+        let end = self.flows.end(index);
+        let acked = end.connection.data_acked();
+        self.groups[group].sender.acknowledged(acked);
+    }
+
+    /// A client's subflow has waited in vain for ACKs: the first that is missing of the stream goes once more, by a subflow that has
+    /// nothing under way, if there is one.
+    fn repair(&mut self, group: usize) {
+        let Some(piece) = self.groups[group].sender.first_missing() else {
+            return;
+        };
+        for subflow in 0..self.groups[group].flows.len() {
+            let flow = self.groups[group].flows[subflow];
+            let Some(client) = self.flows.end_if_open(2 * flow) else {
+                continue;
+            };
+            if client.connection.is_established() && client.connection.all_acked() {
+                client.connection.write_mapped(piece.data_seq, piece.len);
+                return;
+            }
+        }
+    }
+
+    /// A flow is killed: its other subflows are, too.
+    #[cold]
+    pub(crate) fn abort_others(&mut self, now: Time, group: u32, edge: &mut Edge<PacketId>) {
+        for subflow in 1..self.groups[group as usize].flows.len() {
+            let flow = self.groups[group as usize].flows[subflow];
+            if let Some(client) = self.flows.end_if_open(2 * flow) {
+                client.connection.abort();
+                self.transmit(now, 2 * flow, edge);
+                self.flows.settle(flow);
+            }
+        }
+    }
+
+    /// The application of a flow writes; none for without end.
+    #[cold]
+    pub(crate) fn write_stream(
+        &mut self,
+        now: Time,
+        group: u32,
+        bytes: Option<u64>,
+        edge: &mut Edge<PacketId>,
+    ) {
+        let group = group as usize;
+        self.groups[group].sender.write(bytes.unwrap_or(u64::MAX));
+        self.groups[group].ends = bytes.is_some();
+        self.feed(now, group, edge);
+    }
+
+    /// A timer of an endpoint of MPTCP's was due.
+    #[cold]
+    pub(crate) fn subflow_timer(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
+        let end = self.flows.end(index);
+        let (group, subflow) = (end.group as usize, usize::from(end.subflow));
+        if index & 1 == 0 {
+            let stats = end.connection.stats();
+            let waited = stats.rtos + stats.tlps;
+            if waited > std::mem::replace(&mut self.groups[group].waited[subflow], waited) {
+                self.repair(group);
+            }
+            self.feed(now, group, edge);
+        }
+        self.transmit_subflow(now, index, edge);
+        self.follow_subflow(now, index);
+    }
+
+    /// A client may be in another state than before, which somebody may want to know: its path is its subflow.
+    fn follow_subflow(&mut self, now: Time, index: u32) {
+        if index & 1 == 0 && self.meter.follows_senders() {
+            let end = self.flows.end(index);
+            let (group, subflow) = (end.group as usize, end.subflow);
+            let row = self.groups[group].flows[0] as usize;
+            let sender = Sender {
+                path: subflow,
+                ..self.flows.sender(index)
+            };
+            self.meter.follow_sender(now, row, sender);
+        }
+    }
+
+    /// Sends what an endpoint of MPTCP's has to send, unless that waits for its network.
+    pub(crate) fn transmit_subflow(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
+        if !self.holds(index) {
+            self.transmit(now, index, edge);
+        }
+    }
+
+    /// Opens subflows that wait for the first, gives them data, and closes them after the last of it.
+    fn feed(&mut self, now: Time, group: usize, edge: &mut Edge<PacketId>) {
+        let flows = self.groups[group].flows.clone();
+        let first = self.flows.end_if_open(2 * flows[0]);
+        if !first.is_some_and(|end| end.connection.is_established()) {
+            return;
+        }
+        for &flow in &flows[1..] {
+            if !self.flows.is_open(flow) && !self.flows.is_over(flow) {
+                self.open(flow);
+            }
+        }
+        self.follow_network(group);
+        while self.groups[group].sender.has_data() {
+            let Some(subflow) = self.scheduled(group) else {
+                break;
+            };
+            let client = &mut self.flows.end(2 * flows[subflow]).connection;
+            let Some(piece) = self.groups[group].sender.give(client.room_for_mapped()) else {
+                break;
+            };
+            client.write_mapped(piece.data_seq, piece.len);
+        }
+        let group = &self.groups[group];
+        let closes = group.ends && group.sender.is_done();
+        for flow in flows {
+            if let Some(client) = self.flows.end_if_open(2 * flow) {
+                if closes {
+                    client.connection.shutdown();
+                }
+                self.transmit(now, 2 * flow, edge);
+            }
+        }
+    }
+
+    /// What is not acknowledged when the network changes goes by the subflow of the next, if the plan says so.
+    fn follow_network(&mut self, group: usize) {
+        let Group {
+            plan, flows, tdn, ..
+        } = &self.groups[group];
+        if !plan.reinject || plan.scheduler != Scheduler::Tdm {
+            return;
+        }
+        let (before, client) = (*tdn, 2 * flows[0]);
+        let tdn = self.tdn_of(client);
+        if tdn != before {
+            let group = &mut self.groups[group];
+            group.tdn = tdn;
+            group.sender.send_all_again();
+        }
+    }
+
+    /// The TDN from an endpoint's host to its peer's.
+    fn tdn_of(&mut self, index: u32) -> usize {
+        let end = self.flows.end(index);
+        self.tdns.of(end.host, end.route.dst.rack()).into()
+    }
+
+    /// The subflow that gets data next, if one has room.
+    fn scheduled(&mut self, group: usize) -> Option<usize> {
+        match self.groups[group].plan.scheduler {
+            Scheduler::Tdm => {
+                let first = 2 * self.groups[group].flows[0];
+                let tdn = self.tdn_of(first);
+                let open = |world: &mut Self, subflow: usize| {
+                    let flow = *world.groups[group].flows.get(subflow)?;
+                    let client = &world.flows.end_if_open(2 * flow)?.connection;
+                    client.is_established().then(|| client.room_for_mapped())
+                };
+                let (subflow, room) = match open(self, tdn) {
+                    Some(room) => (tdn, room),
+                    None => (0, open(self, 0)?),
+                };
+                (room > 0).then_some(subflow)
+            }
+            Scheduler::Mainline => self.soonest(group),
+        }
+    }
+
+    /// As Linux does it: the subflow that would be done first with what waits on it.
+    fn soonest(&mut self, group: usize) -> Option<usize> {
+        let mut best = None;
+        for subflow in 0..self.groups[group].flows.len() {
+            let flow = self.groups[group].flows[subflow];
+            let Some(client) = self.flows.end_if_open(2 * flow) else {
+                continue;
+            };
+            let connection = &client.connection;
+            let (queued, path) = (queued(connection), connection.path());
+            let cwnd = u64::from(path.window().cwnd);
+            if !connection.is_established() || connection.room_for_mapped() == 0 {
+                continue;
+            }
+            let done = u128::from(queued) * u128::from(path.srtt()) / u128::from(cwnd.max(1));
+            if best.is_none_or(|(first, _)| done < first) {
+                best = Some((done, subflow));
+            }
+        }
+        best.map(|(_, subflow)| subflow)
+    }
+
+    /// Whether an endpoint of MPTCP's waits for its network before it sends: a server whose ACKs are pinned.
+    fn holds(&mut self, index: u32) -> bool {
+        let end = self.flows.end(index);
+        let (group, subflow) = (end.group as usize, usize::from(end.subflow));
+        let established = end.connection.is_established();
+        let waits = index & 1 == 1 && established && self.groups[group].pins_acks();
+        waits && self.tdn_of(index) != subflow
+    }
+
+    /// A host was told of a network: ACKs that waited for it go.
+    #[cold]
+    pub(crate) fn release_acks(&mut self, now: Time, host: u32, edge: &mut Edge<PacketId>) {
+        for group in 0..self.groups.len() {
+            if !self.groups[group].pins_acks() {
+                continue;
+            }
+            for subflow in 0..self.groups[group].flows.len() {
+                let server = 2 * self.groups[group].flows[subflow] + 1;
+                let end = self.flows.end_if_open(server);
+                if end.is_some_and(|end| end.host == host) {
+                    self.transmit_subflow(now, server, edge);
+                }
+            }
+        }
+    }
+}

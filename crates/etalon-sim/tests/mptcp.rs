@@ -1,0 +1,144 @@
+//! MPTCP in the simulator: all of it arrives, with either scheduler; networks are used in their turn; captures have its options.
+
+mod common;
+
+use common::{integers, run, strobe};
+use etalon_sim::{Control, Results, TraceRequest};
+use etalon_units::Time;
+use serde_json::{Value, json};
+
+fn mptcp(scheduler: &str, acks: &str, reinject: bool) -> Value {
+    json!({"mptcp": {"subflows": 2, "scheduler": scheduler, "acks": acks, "reinject": reinject}})
+}
+
+/// The strobe of NSDI'20 for `weeks` weeks; flow i from host i to host i, by what carries it.
+fn plan(weeks: u64, transports: &[Value], bytes: Option<u64>) -> Value {
+    let mut value = strobe(weeks, 16);
+    value["network"]["rdcn"]["notify"] =
+        json!({"before_ns": 5000, "delay_ns": 0, "jitter_ns": 0, "lost_ppm": 0, "each_ns": 0});
+    value["flows"] = (0..8)
+        .map(|i| {
+            json!({"src_rack": 0, "src_host": i, "dst_rack": 1, "dst_host": i, "cc": "cubic", "start_ns": 0,
+                "bytes": bytes, "transport": transports[i % transports.len()]})
+        })
+        .collect();
+    value
+}
+
+fn carried(results: &Results) -> [i64; 2] {
+    ["packet_bytes", "circuit_bytes"].map(|name| integers(&results.flows, name).iter().sum())
+}
+
+#[test]
+fn flows_end_when_all_has_arrived() {
+    for scheduler in ["tdm", "mainline"] {
+        for (acks, reinject) in [("any", false), ("pinned", false), ("pinned", true)] {
+            let bytes = 1_000_000;
+            let mut value = plan(400, &[mptcp(scheduler, acks, reinject)], Some(bytes));
+            value["end_when_done"] = json!(true);
+            let results = run(&value);
+            let received = integers(&results.flows, "bytes_delivered");
+            assert_eq!(received, [bytes as i64; 8], "{scheduler} {acks}");
+            let ends = integers(&results.flows, "end_ns");
+            assert!(ends.iter().all(|&end| end > 0), "{ends:?}");
+            assert!(results.meta.simulated_ns < 400 * 4_800_000);
+        }
+    }
+}
+
+#[test]
+fn one_subflow_is_enough() {
+    let mut one = mptcp("tdm", "any", false);
+    one["mptcp"]["subflows"] = json!(1);
+    let results = run(&plan(50, &[one], Some(300_000)));
+    assert_eq!(integers(&results.flows, "bytes_delivered"), [300_000; 8]);
+}
+
+#[test]
+fn the_scheduler_of_sigcomm22_uses_both_networks() {
+    let value = plan(30, &[mptcp("tdm", "any", false)], None);
+    let [first, again] = [0; 2].map(|_| run(&value));
+    assert_eq!(first.meta.digest, again.meta.digest);
+    let tcp = carried(&run(&plan(30, &[json!("tcp")], None)));
+    let [packet, circuit] = carried(&first);
+    assert!(
+        packet > tcp[0] * 7 / 10 && circuit > tcp[1] * 7 / 10,
+        "{packet} {circuit} {tcp:?}"
+    );
+    let pinned = carried(&run(&plan(30, &[mptcp("tdm", "pinned", false)], None)));
+    assert!(pinned[0] + pinned[1] < packet + circuit, "{pinned:?}");
+}
+
+#[test]
+fn without_notifications_it_stays_on_the_packet_networks_subflow() {
+    let mut value = plan(30, &[mptcp("tdm", "any", false)], None);
+    value["network"]["rdcn"]["notify"]["lost_ppm"] = json!(1_000_000);
+    value["measure"]["flows"] = json!([0]);
+    let results = run(&value);
+    let paths = integers(&results.tcp, "path");
+    assert!(carried(&results)[0] > 1_000_000);
+    let others = paths.iter().filter(|&&path| path > 0).count();
+    assert!(
+        others < 20 && paths.len() > 200,
+        "{others} of {}",
+        paths.len()
+    );
+}
+
+#[test]
+fn all_transports_share_hosts_and_may_be_killed() {
+    let tdtcp = json!({"tdtcp": {"relaxed": true, "pipe": "own", "rtt": "matched", "update": "push", "options": true,
+        "pace_burst": false}});
+    let mixed = [
+        json!("tcp"),
+        tdtcp,
+        mptcp("tdm", "pinned", false),
+        mptcp("mainline", "any", false),
+    ];
+    let mut value = plan(40, &mixed, None);
+    value["flows"][2]["stop_ns"] = json!(80_000_000);
+    let results = run(&value);
+    let [packet, circuit] =
+        ["packet_bytes", "circuit_bytes"].map(|name| integers(&results.flows, name));
+    let carried: Vec<i64> = packet.iter().zip(circuit).map(|(a, b)| a + b).collect();
+    assert!(carried.iter().all(|&bytes| bytes > 100_000), "{carried:?}");
+}
+
+#[test]
+fn captures_have_its_options() {
+    let path = std::env::temp_dir().join(format!("etalon-mptcp-{}.pcapng", std::process::id()));
+    let request = TraceRequest {
+        start: Time::ZERO,
+        end: Time(10_000_000),
+        pcapng: Some(path.clone()),
+    };
+    let value = plan(10, &[mptcp("tdm", "any", false)], None);
+    etalon_sim::trace(&common::plan(&value), &Control::default(), &request).expect("a trace");
+    let bytes = std::fs::read(&path).expect("a capture");
+    std::fs::remove_file(&path).expect("removed");
+    let has = |option: &[u8]| bytes.windows(option.len()).any(|window| window == option);
+    // MP_CAPABLE, MP_JOIN of address 1, data, its acknowledgement.
+    for option in [
+        &[30, 4, 0x01, 0x01][..],
+        &[30, 12, 0x10, 1],
+        &[30, 22, 0x20, 0x0d],
+        &[30, 12, 0x20, 0x03],
+    ] {
+        assert!(has(option), "{option:?}");
+    }
+}
+
+#[test]
+fn what_the_simulator_cannot_combine_is_refused() {
+    let mut value = plan(10, &[mptcp("tdm", "any", false)], None);
+    value["schedule"]["control"] = json!({"scheduler": "solstice", "estimator": {"adu": {"report_ns": 1000}},
+        "window_ns": 4_800_000, "min_day_ns": 180_000, "night_ns": 20_000, "threshold_bytes": 1, "only_big": false,
+        "compute_ns": 0, "interval_ns": 0});
+    let refused = etalon_sim::run(&common::plan(&value), &Control::default());
+    assert!(
+        refused
+            .expect_err("refused")
+            .0
+            .contains("neither beside jobs nor")
+    );
+}

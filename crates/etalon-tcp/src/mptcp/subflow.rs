@@ -1,0 +1,266 @@
+//! A connection as a subflow: its bytes have places in a stream, which DSS tells the other end.
+
+use std::collections::VecDeque;
+
+use crate::buffers::Buffers;
+use crate::cc::CongestionControl;
+use crate::connection::{Connection, ConnectionState};
+use crate::mptcp::{DSS_BYTES, Dss, Mapping, Mptcp, MptcpOption};
+use crate::segment::{Flags, Segment};
+
+/// Where a run of a subflow's bytes belongs: `start` counts them from 0.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    start: u64,
+    data_seq: u64,
+    len: u32,
+}
+
+impl Run {
+    fn end(&self) -> u64 {
+        self.start + u64::from(self.len)
+    }
+}
+
+/// What a connection has beyond TCP if it is a subflow.
+#[derive(Clone, Debug)]
+pub(crate) struct Subflow {
+    mptcp: Mptcp,
+    /// Mappings of what was written and is not acknowledged, in order, and the bytes of all that there have been.
+    sent: VecDeque<Run>,
+    written: u64,
+    /// Mappings of what was received and not taken, in order, and the bytes that were taken.
+    received: VecDeque<Run>,
+    taken: u64,
+    /// What is expected next of the stream that comes in.
+    data_ack: u64,
+    /// What the other end has acknowledged of the stream that goes out, and up to where it has room.
+    acked: u64,
+    room_end: u64,
+}
+
+impl Subflow {
+    pub(crate) fn new(mptcp: Mptcp) -> Subflow {
+        Subflow {
+            mptcp,
+            sent: VecDeque::new(),
+            written: 0,
+            received: VecDeque::new(),
+            taken: 0,
+            data_ack: 0,
+            acked: 0,
+            room_end: 0,
+        }
+    }
+
+    /// The mapping of the byte at `place`.
+    fn mapping_at(&self, place: u64) -> Option<&Run> {
+        let after = self.sent.partition_point(|run| run.start <= place);
+        let run = self.sent.get(after.checked_sub(1)?)?;
+        (place < run.end()).then_some(run)
+    }
+}
+
+impl<C: CongestionControl> Connection<C> {
+    /// Whether it is a subflow: not where the other end did not agree.
+    #[must_use]
+    pub fn is_subflow(&self) -> bool {
+        self.subflow.is_some()
+    }
+
+    /// The next `len` bytes of the subflow are those of the stream from `data_seq` on. They leave in segments of their own, unless they
+    /// continue bytes none of which has left.
+    pub fn write_mapped(&mut self, data_seq: u64, len: u32) {
+        let most = Buffers::size_for(self.current_mss(), self.snd.max_window);
+        let unsent = self.snd.pending;
+        let Some(subflow) = &mut self.subflow else {
+            return;
+        };
+        let first_unsent = subflow.written - unsent;
+        let run = Run {
+            start: subflow.written,
+            data_seq,
+            len,
+        };
+        subflow.written += u64::from(len);
+        match subflow.sent.back_mut() {
+            Some(last)
+                if last.start >= first_unsent
+                    && last.data_seq + u64::from(last.len) == data_seq
+                    && last.len + len <= most =>
+            {
+                last.len += len;
+            }
+            _ => subflow.sent.push_back(run),
+        }
+        self.write(u64::from(len));
+    }
+
+    /// Bytes of the stream that the subflow may be given now: what its congestion window has room for, in segments without DSS as Linux
+    /// counts them, less what it has and did not send.
+    #[must_use]
+    pub fn room_for_mapped(&self) -> u64 {
+        let path = self.path();
+        let free = path.window().cwnd.saturating_sub(path.in_flight());
+        let room = u64::from(free) * u64::from(self.snd.mss + DSS_BYTES);
+        room.saturating_sub(self.snd.pending)
+    }
+
+    /// The next bytes that have arrived in the subflow's order: their place in the stream, and how many.
+    pub fn take_mapped(&mut self) -> Option<(u64, u32)> {
+        let arrived = self.rcv.bytes;
+        let subflow = self.subflow.as_mut()?;
+        let first = *subflow.received.front()?;
+        let (from, end) = (subflow.taken, first.end().min(arrived));
+        if end <= from {
+            return None;
+        }
+        subflow.taken = end;
+        if end == first.end() {
+            subflow.received.pop_front();
+        }
+        Some((first.data_seq + (from - first.start), (end - from) as u32))
+    }
+
+    /// What segments are to acknowledge of the stream.
+    pub fn set_data_ack(&mut self, data_ack: u64) {
+        if let Some(subflow) = &mut self.subflow {
+            subflow.data_ack = data_ack;
+        }
+    }
+
+    /// What the other end has acknowledged of the stream, as far as this subflow heard, and up to where it has room.
+    #[must_use]
+    pub fn data_acked(&self) -> (u64, u64) {
+        let subflow = self.subflow.as_deref();
+        subflow.map_or((0, 0), |subflow| (subflow.acked, subflow.room_end))
+    }
+
+    /// Left of the mapping that the next new segment is of.
+    #[inline(never)]
+    pub(crate) fn left_of_mapping(&self) -> u32 {
+        let left = self.subflow.as_deref().and_then(|subflow| {
+            let place = subflow.written - self.snd.pending;
+            Some(subflow.mapping_at(place)?.end() - place)
+        });
+        left.map_or(0, |left| left as u32)
+    }
+
+    /// Up to `len` bytes of what is sent next: a segment is of one mapping.
+    #[inline]
+    pub(crate) fn within_mapping(&self, len: u32) -> u32 {
+        match self.subflow {
+            Some(_) => len.min(self.left_of_mapping()),
+            None => len,
+        }
+    }
+
+    /// What a SYN says of MPTCP.
+    pub(crate) fn offered_mptcp(&self) -> Option<MptcpOption> {
+        let subflow = self.subflow.as_ref()?;
+        Some(match subflow.mptcp.subflow {
+            0 => MptcpOption::Capable,
+            joins => MptcpOption::Join(joins),
+        })
+    }
+
+    /// The handshake of a subflow that joins is acknowledged (section 3.2: until then it carries no data).
+    #[cold]
+    pub(crate) fn answer_join(&mut self) {
+        if self
+            .subflow
+            .as_ref()
+            .is_some_and(|subflow| subflow.mptcp.subflow > 0)
+        {
+            self.rcv.force_ack();
+        }
+    }
+
+    /// The other end's SYN is here: it has to be of the same subflow, else this is plain TCP (section 3.7).
+    #[cold]
+    pub(crate) fn agree_on_mptcp(&mut self, syn: &Segment) {
+        let offered = self.offered_mptcp();
+        let Some(subflow) = &mut self.subflow else {
+            return;
+        };
+        if syn.mptcp == offered {
+            self.snd.mss -= DSS_BYTES;
+            subflow.room_end = syn.window.into();
+        } else {
+            self.subflow = None;
+        }
+    }
+
+    /// Writes DSS, or what ends the handshake. Not into what resets the connection.
+    #[cold]
+    pub(crate) fn write_dss(&mut self, out: &mut Segment) {
+        let offered = self.offered_mptcp();
+        let acked = self.snd.bytes_acked;
+        let unacked = out.seq.wrapping_sub(self.snd.una);
+        let Some(subflow) = &mut self.subflow else {
+            return;
+        };
+        if out.flags.0 & (Flags::SYN | Flags::RST).0 != 0 {
+            return;
+        }
+        while subflow.sent.front().is_some_and(|run| run.end() <= acked) {
+            subflow.sent.pop_front();
+        }
+        let ends_handshake = self.stats.segments_received == 1 && out.len == 0;
+        if ends_handshake && self.state == ConnectionState::Established {
+            out.mptcp = offered;
+            return;
+        }
+        let run = (out.len > 0)
+            .then(|| subflow.mapping_at(acked + u64::from(unacked)))
+            .flatten();
+        out.mptcp = Some(MptcpOption::Dss(Dss {
+            data_ack: subflow.data_ack,
+            mapping: run.map(|run| Mapping {
+                data_seq: run.data_seq,
+                subflow_seq: (run.start + 1) as u32,
+                len: run.len as u16,
+            }),
+        }));
+    }
+
+    /// A segment that is acceptable says what it acknowledges of the stream, and where its payload belongs.
+    #[cold]
+    pub(crate) fn hear_mptcp(&mut self, option: &MptcpOption) {
+        let MptcpOption::Dss(dss) = option else {
+            return;
+        };
+        let window = u64::from(self.snd.window);
+        let arrived = self.rcv.bytes;
+        let Some(subflow) = &mut self.subflow else {
+            return;
+        };
+        subflow.acked = subflow.acked.max(dss.data_ack);
+        subflow.room_end = subflow.room_end.max(dss.data_ack + window);
+        let Some(mapping) = dss.mapping else { return };
+        // The place within the subflow, of which the number on the wire has the lower half.
+        let ahead = mapping
+            .subflow_seq
+            .wrapping_sub(1)
+            .wrapping_sub(arrived as u32) as i32;
+        let start = arrived.saturating_add_signed(i64::from(ahead));
+        let run = Run {
+            start,
+            data_seq: mapping.data_seq,
+            len: mapping.len.into(),
+        };
+        if run.end() <= subflow.taken {
+            return;
+        }
+        let place = subflow
+            .received
+            .partition_point(|other| other.start < start);
+        if subflow
+            .received
+            .get(place)
+            .is_none_or(|other| other.start != start)
+        {
+            subflow.received.insert(place, run);
+        }
+    }
+}

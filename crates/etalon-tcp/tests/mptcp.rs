@@ -1,0 +1,323 @@
+//! MPTCP: whatever is lost, late or doubled, and whichever subflow gets data when, the stream arrives once and in order, and every
+//! segment says truly where its payload belongs.
+
+mod common;
+
+use common::{Fate, MS, SECOND, US};
+use etalon_tcp::cc::Cubic;
+use etalon_tcp::mptcp::{DataReceiver, DataSender, Mptcp, MptcpOption};
+use etalon_tcp::{Config, Connection, Segment};
+use proptest::prelude::*;
+
+const INITIAL_SEQ: u32 = 0xffff_f000;
+
+fn config(subflow: u8) -> Config {
+    Config {
+        initial_seq: INITIAL_SEQ,
+        mptcp: Some(Mptcp { subflow }),
+        ..Config::default()
+    }
+}
+
+/// A stream over subflows, each with a link of its own.
+struct Net {
+    /// Client and server of each subflow.
+    ends: Vec<[Connection<Cubic>; 2]>,
+    sender: DataSender,
+    receiver: DataReceiver,
+    /// What each subflow was given: the place in the stream of each run of its bytes.
+    given: Vec<Vec<(u64, u32)>>,
+    /// By subflow and direction, what happens to its packets; then all arrive.
+    fates: Vec<[std::vec::IntoIter<Fate>; 2]>,
+    flying: Vec<(u64, u64, usize, usize, Segment)>,
+    order: u64,
+    now: u64,
+    /// Which subflow gets data, from one write to the next.
+    turns: std::iter::Cycle<std::vec::IntoIter<usize>>,
+}
+
+impl Net {
+    fn new(count: u8, fates: Vec<Vec<Fate>>, turns: Vec<usize>) -> Net {
+        let mut fates = fates.into_iter();
+        let mut next = || fates.next().unwrap_or_default().into_iter();
+        Net {
+            ends: (0..count)
+                .map(|id| {
+                    let client = Connection::client(config(id), Cubic::default());
+                    [client, Connection::server(config(id), Cubic::default())]
+                })
+                .collect(),
+            sender: DataSender::default(),
+            receiver: DataReceiver::default(),
+            given: vec![Vec::new(); count.into()],
+            fates: (0..count).map(|_| [next(), next()]).collect(),
+            flying: Vec::new(),
+            order: 0,
+            now: 0,
+            turns: turns.into_iter().cycle(),
+        }
+    }
+
+    /// Gives data to subflows in turn until the one at turn has no room.
+    fn feed(&mut self) {
+        for client in self.ends.iter().map(|ends| &ends[0]) {
+            self.sender.acknowledged(client.data_acked());
+        }
+        while self.sender.has_data() {
+            let Some(turn) = self.turns.next() else {
+                return;
+            };
+            let subflow = turn % self.ends.len();
+            let client = &mut self.ends[subflow][0];
+            let room = if client.is_established() {
+                client.room_for_mapped()
+            } else {
+                0
+            };
+            let Some(piece) = self.sender.give(room) else {
+                return;
+            };
+            client.write_mapped(piece.data_seq, piece.len);
+            self.given[subflow].push((piece.data_seq, piece.len));
+        }
+    }
+
+    fn take(&mut self) {
+        let before = self.receiver.received();
+        for [_, server] in &mut self.ends {
+            while let Some(piece) = server.take_mapped() {
+                self.receiver.take(piece);
+            }
+        }
+        assert!(self.receiver.received() >= before);
+        for [_, server] in &mut self.ends {
+            server.set_data_ack(self.receiver.received());
+        }
+    }
+
+    /// The place in the stream of a subflow's byte, as it was given.
+    fn place(&self, subflow: usize, mut byte: u64) -> u64 {
+        for &(data_seq, len) in &self.given[subflow] {
+            if byte < u64::from(len) {
+                return data_seq + byte;
+            }
+            byte -= u64::from(len);
+        }
+        panic!("subflow {subflow} was not given that");
+    }
+
+    /// What a segment says of its payload is so.
+    fn check(&self, subflow: usize, segment: &Segment) {
+        let Some(MptcpOption::Dss(dss)) = segment.mptcp else {
+            assert_eq!(segment.len, 0, "{segment}");
+            return;
+        };
+        assert!(dss.data_ack <= self.receiver.received());
+        let Some(mapping) = dss.mapping else {
+            assert_eq!(segment.len, 0, "{segment}");
+            return;
+        };
+        let number = segment.seq.wrapping_sub(INITIAL_SEQ);
+        let from = number - mapping.subflow_seq;
+        assert!(
+            from + u32::from(segment.len) <= mapping.len.into(),
+            "{segment}"
+        );
+        for byte in [0, u64::from(segment.len) - 1] {
+            let place = self.place(subflow, u64::from(number - 1) + byte);
+            assert_eq!(
+                mapping.data_seq + u64::from(from) + byte,
+                place,
+                "{segment}"
+            );
+        }
+    }
+
+    fn send(&mut self) {
+        for subflow in 0..self.ends.len() {
+            for end in 0..2 {
+                while let Some(segment) = self.ends[subflow][end].poll_transmit(self.now) {
+                    assert!(segment.header_len() <= 60, "{segment}");
+                    self.ends[subflow][end].departed(segment.len.into());
+                    self.check(subflow, &segment);
+                    let at = self.now + MS;
+                    let copies = match self.fates[subflow][end].next().unwrap_or(Fate::Deliver) {
+                        Fate::Drop => vec![],
+                        Fate::Deliver | Fate::Mark => vec![at],
+                        Fate::Late(by) => vec![at + by],
+                        Fate::Twice(after) => vec![at, at + after],
+                    };
+                    for at in copies {
+                        self.order += 1;
+                        self.flying
+                            .push((at, self.order, subflow, 1 - end, segment));
+                    }
+                }
+            }
+        }
+    }
+
+    /// One event. Returns whether there was one.
+    fn step(&mut self) -> bool {
+        self.send();
+        let first = self
+            .flying
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, p)| (p.0, p.1));
+        let packet = first.map(|(place, p)| (p.0, place));
+        let ends = self.ends.iter().flatten();
+        let timer = ends.map(Connection::next_timer).min().unwrap_or(u64::MAX);
+        let at = packet.map_or(timer, |p| p.0.min(timer));
+        if at == u64::MAX || at > 20_000 * SECOND {
+            return false;
+        }
+        self.now = at;
+        match packet {
+            Some((due, place)) if due == at => {
+                let (.., subflow, end, segment) = self.flying.remove(place);
+                self.ends[subflow][end].on_segment(at, &segment, false);
+            }
+            _ => {
+                for end in self.ends.iter_mut().flatten() {
+                    end.on_timer(at);
+                }
+            }
+        }
+        self.take();
+        self.feed();
+        true
+    }
+
+    /// Sends `bytes`; all of them arrive and are acknowledged.
+    fn transfer(&mut self, bytes: u64) {
+        self.sender.write(bytes);
+        self.feed();
+        while !self.sender.is_done() {
+            assert!(
+                self.step(),
+                "stuck at {} of {bytes}",
+                self.receiver.received()
+            );
+        }
+        assert_eq!(self.receiver.received(), bytes);
+    }
+}
+
+#[test]
+fn a_stream_goes_by_its_subflows() {
+    for count in 1..=4 {
+        let mut net = Net::new(count, vec![], vec![0, 1, 2, 3, 3]);
+        net.transfer(3_000_000);
+        for [client, server] in &net.ends {
+            assert!(client.is_subflow() && server.is_subflow());
+            assert!(client.bytes_acked() > 200_000, "{}", client.bytes_acked());
+            assert_eq!(client.mss(), 8924);
+        }
+    }
+}
+
+/// Linux counts room in segments without DSS: what is given so leaves in one segment more, with what DSS takes of the others.
+#[test]
+fn a_mapping_has_segments_of_its_own() {
+    let mut net = Net::new(1, vec![], vec![0]);
+    while !net.ends[0][0].is_established() {
+        net.step();
+    }
+    let client = &mut net.ends[0][0];
+    client.write_mapped(0, 2 * 8948);
+    client.write_mapped(20_000, 9000);
+    let lens: Vec<u16> = std::iter::from_fn(|| client.poll_transmit(3 * MS))
+        .filter(|segment| segment.len > 0)
+        .map(|segment| segment.len)
+        .collect();
+    // What ends the second waits: it is small, and the last (Nagle).
+    assert_eq!(lens, [8924, 8924, 48, 8924]);
+}
+
+/// The receive window is the stream's: nothing is sent that the other end has no room for behind a hole.
+#[test]
+fn the_window_is_the_streams() {
+    let mut sender = DataSender::default();
+    sender.write(u64::MAX);
+    assert_eq!(sender.give(1000), None);
+    sender.acknowledged((0, 1500));
+    let piece = |piece: Option<etalon_tcp::mptcp::Piece>| piece.map(|p| (p.data_seq, p.len));
+    assert_eq!(piece(sender.give(1000)), Some((0, 1000)));
+    assert_eq!(piece(sender.give(1000)), Some((1000, 500)));
+    assert!(!sender.has_data());
+    sender.acknowledged((1000, 2500));
+    assert_eq!(
+        sender.first_missing().map(|p| (p.data_seq, p.len)),
+        Some((1000, 500))
+    );
+    sender.send_all_again();
+    assert_eq!(piece(sender.give(300)), Some((1000, 300)));
+    sender.acknowledged((1400, 2500));
+    assert_eq!(piece(sender.give(300)), Some((1400, 100)));
+    assert_eq!(piece(sender.give(300)), Some((1500, 300)));
+}
+
+/// RFC 8684, section 3.7: an end that does not answer in kind makes it TCP.
+#[test]
+fn who_does_not_agree_speaks_tcp() {
+    let plain = Config {
+        mptcp: None,
+        ..config(0)
+    };
+    for ours in [Some(config(0)), None] {
+        let client = ours.clone().unwrap_or(plain.clone());
+        let server = ours.map_or(config(0), |_| plain.clone());
+        let mut pair = common::Pair::new(
+            Connection::client(client, Cubic::default()),
+            Connection::server(server, Cubic::default()),
+            MS,
+            |_, _, _| Fate::Deliver,
+        );
+        pair.client.write(100_000);
+        assert!(pair.run_until(SECOND, |pair| pair.client.bytes_acked() == 100_000));
+        assert!(!pair.client.is_subflow() && !pair.server.is_subflow());
+        assert!(pair.data().all(|logged| logged.segment.mptcp.is_none()));
+    }
+}
+
+fn fates() -> impl Strategy<Value = Vec<Fate>> {
+    let fate = prop_oneof![
+        12 => Just(Fate::Deliver),
+        3 => Just(Fate::Drop),
+        2 => (1..8_000_u64).prop_map(|us| Fate::Late(us * US)),
+        1 => (0..8_000_u64).prop_map(|us| Fate::Twice(us * US)),
+    ];
+    prop::collection::vec(fate, 0..80)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn everything_arrives_once_and_in_order(
+        count in 1..4_u8,
+        fates in prop::collection::vec(fates(), 0..8),
+        turns in prop::collection::vec(0..4_usize, 1..40),
+        bytes in 1..1_500_000_u64,
+        again in any::<bool>(),
+    ) {
+        let mut net = Net::new(count, fates, turns);
+        if again {
+            net.transfer(bytes / 2 + 1);
+            net.sender.write(bytes);
+            net.feed();
+            for _ in 0..40 {
+                net.step();
+            }
+            net.sender.send_all_again();
+            net.feed();
+            while !net.sender.is_done() {
+                prop_assert!(net.step(), "stuck");
+            }
+            prop_assert_eq!(net.receiver.received(), bytes / 2 + 1 + bytes);
+        } else {
+            net.transfer(bytes);
+        }
+    }
+}
