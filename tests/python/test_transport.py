@@ -12,7 +12,7 @@ import pytest
 
 import etalon as et
 from conftest import ROOT
-from etalon import trace
+from etalon import engine, trace
 from etalon.plan import Plan
 
 PAPER = {
@@ -134,6 +134,27 @@ def captured(example: str, folder: Path) -> Callable[..., list[str]]:
         return done.stdout.splitlines()
 
     return tshark
+
+
+@pytest.mark.parametrize(
+    ("transport", "sentence"),
+    [
+        ("tdtcp", "bulk.transport: on Linux TDTCP has at most 4 TDNs; the plan's network has 6"),
+        (
+            {"kind": "mptcp", "subflows": 5},
+            "bulk.transport.subflows: on Linux MPTCP has at most 4 subflows, not 5",
+        ),
+    ],
+)
+def test_linux_follows_four_networks(transport: Any, sentence: str) -> None:
+    network = et.network(racks=2)
+    kinds = [{"circuits": [[0, 1]], "rate": f"{rate}Gbps"} for rate in (20, 30, 40, 50, 60)]
+    many = et.experiment(
+        network, et.fixed(network, kinds), et.bulk(0, 1, transport=transport), name="many"
+    )
+    with pytest.raises(et.PlanError) as refused:
+        engine.check([many], "linux")
+    assert sentence in str(refused.value)
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark here")

@@ -18,12 +18,17 @@ from etalon.engine import build
 from etalon.engine.protocol import Options, Progress, Status
 from etalon.errors import EngineFailed, EtalonError, PlanError
 from etalon.plan import Plan
+from etalon.plan.transport import Mptcp, Tdtcp
 from etalon.plan.workloads.base import Workload
 from etalon.results import Run
 from etalon.units import TIME, shown
 
 ETALON = "etalon"
 """As a program's command: the etalon that runs the plan, wherever it is installed."""
+
+
+MOST_NETWORKS = 4
+"""Of a connection."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ class Linux:
 
     def problems(self, plan: Plan) -> list[PlanError]:
         """What real hosts cannot do."""
-        return [*_parameters(plan), *_sizes(plan), *_fixed(plan), *_models(plan)]
+        return [*_parameters(plan), *_sizes(plan), *_fixed(plan), *_models(plan), *_networks(plan)]
 
     def missing(self, plans: Sequence[Plan]) -> str:
         """That kernels are built, if some are not."""
@@ -218,6 +223,25 @@ def _models(plan: Plan) -> list[PlanError]:
             )
         )
     return found
+
+
+def _networks(plan: Plan) -> Iterator[PlanError]:
+    """Its TDTCP and MPTCP follow only so many networks."""
+    tdns = 1 + len(plan.circuits)
+    for key, workload in plan.named_workloads():
+        transport = workload.transport
+        if isinstance(transport, Tdtcp) and tdns > MOST_NETWORKS:
+            yield PlanError(
+                f"on Linux TDTCP has at most {MOST_NETWORKS} TDNs; the plan's network has {tdns}",
+                key=f"{key}.transport",
+                value=transport.kind,
+            )
+        elif isinstance(transport, Mptcp) and transport.subflows > MOST_NETWORKS:
+            yield PlanError(
+                f"on Linux MPTCP has at most {MOST_NETWORKS} subflows, not {transport.subflows}",
+                key=f"{key}.transport.subflows",
+                value=transport.subflows,
+            )
 
 
 def _fixed(plan: Plan) -> list[PlanError]:
