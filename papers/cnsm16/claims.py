@@ -1,21 +1,32 @@
-"""What the paper claims about more than one number. Each function takes the results and gives the measured value."""
+"""What the paper claims about more than one number. Each function takes the results and gives the measured value.
+
+What is measured of flows has a 95 % confidence interval: the rounds of the incasts, of all seeds, are drawn again with
+replacement (Efron's bootstrap; flows of one round are not independent of each other).
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from statistics import fmean
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from etalon.otcp import table1
-from etalon.reproduce import Missing, Results
+from etalon.reproduce import Estimate, Missing, Results
 from etalon.reproduce.paper import X
+from etalon.results import Run
 
 MICE = "mice"
 DELAYS = "delays"
 """The series of figure 4, which has programs and no flows."""
+FLOWS = 90
+"""Of a round."""
+DRAWS = 400
+"""Of rounds, for an interval."""
+Array = NDArray[np.float64]
 FIGURE_6 = 25
 """Segments of a flow in figures 6 and 7."""
 
@@ -51,64 +62,106 @@ rack_otcp_over_icmp, pod_otcp_over_icmp, core_otcp_over_icmp = map(
 )
 
 
-def _mice(results: Results, series: str, x: X) -> pl.DataFrame:
-    """The flows of incasts, of all seeds: `bytes`, `time_ms` (null: not done)."""
-    found = []
-    for run in results.runs(series, x):
-        flows = run.flows.filter(pl.col("class") == MICE)
-        time = (pl.col("end_ns") - pl.col("start_ns")) / 1e6
-        done = pl.when(pl.col("end_ns") >= 0).then(time)
-        found.append(flows.select(pl.col("bytes"), done.alias("time_ms")))
-    return pl.concat(found)
+def rounds(results: Results, series: str, x: X) -> Array:
+    """Completion times in ms of the incasts of all seeds, a row a round; infinite for flows that did not end."""
+    return np.concatenate([times(run) for run in results.runs(series, x)])
 
 
-def _times(results: Results, series: str, x: X) -> pl.Series:
-    """Completion times in ms. Raises `Missing` if a flow did not end: a mean would leave out the longest."""
-    times = _mice(results, series, x)["time_ms"]
-    if times.null_count():
-        raise Missing(f"{series} at {x}: {times.null_count()} of {len(times)} flows did not end")
-    return times
+def times(run: Run) -> Array:
+    """The same of one run."""
+    flows = run.flows.filter(pl.col("class") == MICE).sort("start_ns")
+    time = (pl.col("end_ns") - pl.col("start_ns")) / 1e6
+    done = pl.when(pl.col("end_ns") >= 0).then(time).otherwise(float("inf"))
+    return flows.select(done.alias("ms"))["ms"].to_numpy().reshape(-1, FLOWS)
 
 
-def mean_ms(results: Results, series: str, x: X) -> float:
+def _whole(results: Results, series: str, x: X) -> Array:
+    """As `rounds`. Raises `Missing` if a flow did not end: a mean would leave out the longest."""
+    found = rounds(results, series, x)
+    late = int(np.isinf(found).sum())
+    if late:
+        raise Missing(f"{series} at {x}: {late} of {found.size} flows did not end")
+    return found
+
+
+def drawn(found: Array, key: str) -> Array:
+    """Rounds drawn again: draws by rounds by flows. The first draw is what was measured."""
+    generator = np.random.default_rng([ord(letter) for letter in key])
+    chosen = generator.integers(len(found), size=(DRAWS, len(found)))
+    chosen[0] = np.arange(len(found))
+    return found[chosen]
+
+
+def estimate(values: Array) -> Estimate:
+    """The first value, and the interval of 95 % of all."""
+    low, high = np.quantile(values, (0.025, 0.975), method="inverted_cdf")
+    return Estimate(float(values[0]), float(low), float(high))
+
+
+Statistic = Callable[[Array], Array]
+"""Of the times of rounds, the last two axes."""
+
+
+def mean(found: Array) -> Array:
+    """Of all flows."""
+    return np.asarray(found.mean(axis=(-2, -1)))
+
+
+def p95(found: Array) -> Array:
+    """The least time that 95 % of flows do not exceed."""
+    flat = found.reshape(*found.shape[:-2], -1)
+    at = -(-95 * flat.shape[-1] // 100) - 1
+    return np.asarray(np.partition(flat, at, axis=-1)[..., at])
+
+
+def _draws(results: Results, series: str, x: X, of: Statistic) -> Array:
+    return of(drawn(_whole(results, series, x), f"{series} {x}"))
+
+
+def mean_ms(results: Results, series: str, x: X) -> Estimate:
     """Mean completion time in ms."""
-    return fmean(_times(results, series, x))
+    return estimate(_draws(results, series, x, mean))
 
 
-def p95_ms(results: Results, series: str, x: X) -> float:
+def p95_ms(results: Results, series: str, x: X) -> Estimate:
     """95th percentile of completion time in ms."""
-    times = _times(results, series, x).sort()
-    return float(times[-(-95 * len(times) // 100) - 1])
+    return estimate(_draws(results, series, x, p95))
 
 
-Statistic = Callable[[Results, str, X], float]
-
-
-def _largest(of: Statistic, over: str, under: str) -> Callable[[Results], float]:
+def _largest(of: Statistic, over: str, under: str) -> Callable[[Results], Estimate]:
     """The largest ratio over the sizes of flows."""
 
-    def measure(results: Results) -> float:
-        return max(of(results, over, x) / of(results, under, x) for x in results.whole(over))
+    def measure(results: Results) -> Estimate:
+        ratios = [
+            _draws(results, over, x, of) / _draws(results, under, x, of)
+            for x in results.whole(over)
+        ]
+        # At the size at which it is largest: the largest of each draw would be biased.
+        return estimate(max(ratios, key=lambda ratio: float(ratio[0])))
 
     return measure
 
 
-mean_gain = _largest(mean_ms, "rack-tcp", "rack-otcp")
-p95_gain = _largest(p95_ms, "rack-tcp", "rack-otcp")
-busy_gain = _largest(mean_ms, "busy-dctcp", "busy-odctcp")
+mean_gain = _largest(mean, "rack-tcp", "rack-otcp")
+p95_gain = _largest(p95, "rack-tcp", "rack-otcp")
+busy_gain = _largest(mean, "busy-dctcp", "busy-odctcp")
 
 
-def _last(series: str) -> Callable[[Results], float]:
-    """When all flows of a round are done: the largest completion time in ms."""
-    return lambda results: float(_times(results, series, FIGURE_6).to_numpy().max())
+def _last(series: str) -> Callable[[Results], Estimate]:
+    """When all flows of a round are done: of the largest completion times of the rounds, in ms, the largest."""
+
+    def measure(results: Results) -> Estimate:
+        return estimate(_draws(results, series, FIGURE_6, lambda t: t.max(axis=(-2, -1))))
+
+    return measure
 
 
-def _done_by(series: str, ms: float) -> Callable[[Results], float]:
+def _done_by(series: str, ms: float) -> Callable[[Results], Estimate]:
     """Share of flows done within a time, in %."""
 
-    def measure(results: Results) -> float:
-        flows = _mice(results, series, FIGURE_6)["time_ms"]
-        return 100 * float((flows.fill_null(float("inf")) <= ms).to_numpy().mean())
+    def measure(results: Results) -> Estimate:
+        found = drawn(rounds(results, series, FIGURE_6), series)
+        return estimate(100 * (found <= ms).mean(axis=(-2, -1)))
 
     return measure
 
@@ -122,46 +175,55 @@ core_dctcp_80 = _done_by("core-dctcp", 80)
 core_dctcp_250 = _done_by("core-dctcp", 250)
 
 
-def _goodput(results: Results, series: str) -> pl.Series:
-    """Of each flow, in Mb/s."""
-    flows = _mice(results, series, FIGURE_6).drop_nulls()
-    return flows["bytes"] * 8 / (flows["time_ms"] * 1000)
+SIZE_OF_FLOW = 1448 * FIGURE_6
+"""Bytes."""
 
 
-def _fair(series: str) -> Callable[[Results], float]:
+def _goodput(results: Results, series: str) -> Array:
+    """Of each flow, in Mb/s, by draws; none of those that did not end."""
+    return SIZE_OF_FLOW * 8 / (drawn(rounds(results, series, FIGURE_6), series) * 1000)
+
+
+def _fair(series: str) -> Callable[[Results], Estimate]:
     """Share of flows with 10 to 30 Mb/s, in %."""
-    return lambda results: (
-        100 * float(_goodput(results, series).is_between(10, 30).to_numpy().mean())
-    )
+
+    def measure(results: Results) -> Estimate:
+        goodput = _goodput(results, series)
+        return estimate(100 * ((goodput >= 10) & (goodput <= 30)).mean(axis=(-2, -1)))
+
+    return measure
 
 
 otcp_fair, odctcp_fair = _fair("rack-otcp"), _fair("rack-odctcp")
 
 
-def tcp_slowest(results: Results) -> float:
+def tcp_slowest(results: Results) -> Estimate:
     """Goodput of TCP's slowest flow, in Mb/s."""
-    return float(_goodput(results, "rack-tcp").to_numpy().min())
+    return estimate(_goodput(results, "rack-tcp").min(axis=(-2, -1)))
 
 
-def tcp_fastest(results: Results) -> float:
+def tcp_fastest(results: Results) -> Estimate:
     """Goodput of TCP's fastest flow, in Mb/s."""
-    return float(_goodput(results, "rack-tcp").to_numpy().max())
+    return estimate(_goodput(results, "rack-tcp").max(axis=(-2, -1)))
 
 
-def _out_of_order(results: Results, groups: Sequence[Sequence[str]]) -> int:
+def _out_of_order(results: Results, groups: Sequence[Sequence[str]]) -> Estimate:
     """Of neighbouring groups from slow to fast, pairs in which the first is not slower; mean over sizes."""
-    wrong = 0
-    for slow, fast in pairwise(groups):
-        for one in slow:
-            for other in fast:
-                means = [
-                    fmean(mean_ms(results, s, x) for x in results.whole(s)) for s in (one, other)
-                ]
-                wrong += means[0] <= means[1]
-    return wrong
+    means = {
+        series: sum(_draws(results, series, x, mean) for x in results.whole(series))
+        for group in groups
+        for series in group
+    }
+    wrong = [
+        np.asarray(means[one] <= means[other], dtype=np.float64)
+        for slow, fast in pairwise(groups)
+        for one in slow
+        for other in fast
+    ]
+    return estimate(np.sum(wrong, axis=0))
 
 
-def busy_order(results: Results) -> float:
+def busy_order(results: Results) -> Estimate:
     """Pairs out of the order TCP, then DCTCP and OTCP, then ODCTCP."""
     return _out_of_order(results, (["busy-tcp"], ["busy-dctcp", "busy-otcp"], ["busy-odctcp"]))
 

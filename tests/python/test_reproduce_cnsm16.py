@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 import etalon as et
 from conftest import Answer, need
-from etalon import kernel
+from etalon import figures, kernel
+from etalon.reproduce import Estimate, Judged, table
 from etalon.reproduce.paper import Paper
 
 
@@ -53,3 +56,31 @@ def test_incasts_take_the_same_time_on_linux(series: str) -> None:
         assert times.null_count() == 0
         means[engine] = times.to_numpy().mean()
     assert means["linux"] == pytest.approx(means["sim"], rel=0.15)
+
+
+def test_intervals_come_from_rounds_drawn_again() -> None:
+    measures = Paper.load("cnsm16").measures
+    times = np.arange(30.0)[:, None] + np.zeros((30, 90))
+    draws = measures.drawn(times, "any")
+    assert np.array_equal(draws[0], times)
+    assert np.array_equal(draws, measures.drawn(times, "any"))
+    estimate = measures.estimate(measures.mean(draws))
+    assert estimate == 14.5
+    # Of thirty rounds with a standard deviation of 8.66: 1.96 x 8.66 / sqrt(30) = 3.1 to each side.
+    assert 2.4 < estimate - estimate.low < 3.9
+    assert 2.4 < estimate.high - estimate < 3.9
+    flat = np.tile(np.arange(90.0), (30, 1))
+    assert measures.estimate(measures.p95(measures.drawn(flat, "any"))) == Estimate(85, 85, 85)
+
+
+def test_an_interval_is_in_tables_and_figures() -> None:
+    estimate = pickle.loads(pickle.dumps(Estimate(2.0, 1.5, 4.0)))
+    assert (estimate, estimate.low, estimate.high) == (2.0, 1.5, 4.0)
+    claim = next(claim for claim in Paper.load("cnsm16").claims if claim.id == "5a/mean_gain")
+    judged = Judged(claim, estimate, "differs")
+    assert judged.as_dict()["interval"] == [1.5, 4.0]
+    assert "2 (1.50..4) times" in table.cells(judged)
+    assert "interval" not in Judged(claim, 2.0, "differs").as_dict()
+    figure = figures.draw("lines", {"TCP": {1: estimate, 2: Estimate(3.0, 2.0, 5.0)}})
+    assert len(figure.axes[0].collections) == 1
+    assert figures.interactive("lines", {"TCP": {1: estimate}}).data[0].error_y.array[0] == 2.0

@@ -15,14 +15,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from etalon.figures.registry import FIGURES, Entry, get
-from etalon.figures.types import Tolerance
+from etalon.figures.types import Estimate, Tolerance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from etalon.figures.types import RunLike, WebFigure
 
-__all__ = ["FIGURES", "Entry", "Plots", "Tolerance", "draw", "get", "interactive", "save"]
+__all__ = [
+    "FIGURES",
+    "Entry",
+    "Estimate",
+    "Plots",
+    "Tolerance",
+    "draw",
+    "get",
+    "interactive",
+    "save",
+]
 
 
 def draw(name: str, *args: Any, **kwargs: Any) -> Figure:

@@ -26,7 +26,8 @@ def draw(
     """Draws numbers over the values of a parameter.
 
     Args:
-        points: numbers by value of the parameter; or several such series by the name for the legend.
+        points: numbers by value of the parameter; or several such series by the name for the legend. Of an `Estimate` the
+            interval is drawn as well.
         ax: axes to draw on; a new figure without.
         xlabel: the parameter, with its unit.
         ylabel: the quantity, with its unit.
@@ -43,6 +44,10 @@ def draw(
             marker=style.marker(index),
             label=name or None,
         )
+        if line.spread is not None:
+            ax.fill_between(
+                line.x, line.low, line.high, color=style.colour(index), alpha=0.18, linewidth=0
+            )
     for index, (name, level) in enumerate((levels or {}).items()):
         ax.axhline(level, color=style.BASELINE, ls=dashes[index % len(dashes)], lw=0.9, label=name)
     ax.margins(y=0.06)
@@ -66,7 +71,11 @@ def interactive(
     figure = web.panels()
     series = _lines(points)
     for index, (name, line) in enumerate(series.items()):
-        web.line(figure, line.x, line.y, name or ylabel, colour=web.colour(index), markers=index)
+        colour = web.colour(index)
+        web.line(figure, line.x, line.y, name or ylabel, colour=colour, markers=index)
+        if line.spread is not None:
+            above, below = line.spread[1], line.spread[0]
+            figure.data[-1].error_y = {"array": above, "arrayminus": below, "color": colour}
     every = sorted(set(parameter.all_x(series.values(), ())))
     for name, level in (levels or {}).items():
         ends = [every[0], every[-1]] if every else []

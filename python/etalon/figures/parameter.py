@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from etalon.figures import style
-from etalon.figures.types import Points, RunLike, Tolerance, Value
+from etalon.figures.types import Estimate, Points, RunLike, Tolerance, Value
 
 if TYPE_CHECKING:
     from etalon.figures.types import WebFigure
@@ -48,15 +48,17 @@ def measure(value: Value, quantity: Quantity) -> list[float]:
 
 
 def line_of(points: Points, quantity: Quantity) -> Line:
-    """The mean over seeds at each value of the parameter, with the lowest and the highest."""
+    """The mean over seeds at each value of the parameter, with the lowest and the highest; an estimate with its interval."""
     x, y, low, high = [], [], [], []
     for key in _ordered(points):
-        numbers = measure(points[key], quantity)
+        point = points[key]
+        numbers = measure(point, quantity)
         if numbers:
+            estimate = point if isinstance(point, Estimate) else None
             x.append(key)
             y.append(sum(numbers) / len(numbers))
-            low.append(min(numbers))
-            high.append(max(numbers))
+            low.append(estimate.low if estimate is not None else min(numbers))
+            high.append(estimate.high if estimate is not None else max(numbers))
     return Line(x, y, low, high)
 
 

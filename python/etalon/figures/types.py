@@ -85,6 +85,21 @@ class Tolerance:
         return self.value * abs(published) if self.relative else self.value
 
 
+class Estimate(float):
+    """A number that was estimated from samples, with the ends of its confidence interval."""
+
+    low: float
+    high: float
+
+    def __new__(cls, value: float, low: float, high: float) -> Estimate:
+        made = super().__new__(cls, value)
+        made.low, made.high = low, high
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Estimate, (float(self), self.low, self.high)
+
+
 def by_name(runs: Runs) -> dict[str, RunLike]:
     """`runs` as a mapping; a single run has the empty name."""
     return dict(runs) if isinstance(runs, Mapping) else {"": runs}

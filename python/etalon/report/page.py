@@ -143,12 +143,20 @@ class Claims:
             f"<td>{_cell(row['figure'])}</td>",
             f'<td title="{html.escape(str(row["id"]))}">{_cell(row["quantity"])}</td>',
             f'<td class="number">{_cell(row["published"])}</td>',
-            f'<td class="number">{_cell(row["measured"])}</td>',
+            f'<td class="number">{_cell(row["measured"])}{_interval(row)}</td>',
             f"<td>{_cell(row['unit'])}</td>",
             f"<td>{_cell(row['tolerance'])}</td>",
             f'<td class="verdict {kind}"><span>{sign}{html.escape(verdict)}</span>{reason}</td>',
         ]
         return f"<tr>{''.join(cells)}</tr>"
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    """The ends of a confidence interval, if there is one."""
+    if "interval" not in row:
+        return ""
+    low, high = row["interval"]
+    return f" ({_cell(low)} to {_cell(high)})"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ near a measurement must come (`published.toml`), and how its figures are drawn (
 
 from __future__ import annotations
 
+from etalon.figures import Estimate
 from etalon.reproduce.claims import Judged
 from etalon.reproduce.drawing import Drawing
 from etalon.reproduce.paper import Paper, papers
@@ -17,6 +18,7 @@ from etalon.reproduce.run import Reproduction, plans, reproduce
 
 __all__ = [
     "Drawing",
+    "Estimate",
     "Judged",
     "Missing",
     "Paper",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from etalon.errors import EtalonError
+from etalon.figures import Estimate
 from etalon.reproduce.paper import Claim, Paper
 from etalon.reproduce.results import Missing, Results
 from etalon.results.metrics import METRICS
@@ -64,18 +65,27 @@ class Judged:
 
     claim: Claim
     measured: float | None
+    """An `Estimate` has a confidence interval."""
     verdict: str
     reason: str = ""
     """Why nothing was measured."""
 
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The ends of the measured value's confidence interval, if that is known."""
+        measured = self.measured
+        return (measured.low, measured.high) if isinstance(measured, Estimate) else None
+
     def as_dict(self) -> dict[str, Any]:
         """The row of the JSON list."""
+        interval = self.interval
         return {
             "id": self.claim.id,
             "figure": self.claim.group.figure,
             "quantity": self.claim.quantity,
             "published": self.claim.published,
             "measured": None if self.measured is None else round(self.measured, 4),
+            **({} if interval is None else {"interval": [round(end, 4) for end in interval]}),
             "unit": self.claim.group.unit,
             "tolerance": self.claim.group.tolerance,
             "verdict": self.verdict,
@@ -107,7 +117,8 @@ def _measure(paper: Paper, claim: Claim, results: Results) -> float:
         measure = getattr(paper.measures, group.measure, None)
         if measure is None:
             raise EtalonError(f"{paper.folder / 'claims.py'} has no function {group.measure}")
-        return float(measure(results))
+        measured = measure(results)
+        return measured if isinstance(measured, Estimate) else float(measured)
     assert (
         group.series is not None and group.metric is not None and claim.x is not None
     )  # checked by ClaimGroup

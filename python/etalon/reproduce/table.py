@@ -18,10 +18,19 @@ def cells(judged: Judged) -> tuple[str, ...]:
         group.figure,
         judged.claim.quantity,
         f"{judged.claim.published:g} {group.unit}",
-        "-" if judged.measured is None else f"{number(judged.measured)} {group.unit}",
+        "-" if judged.measured is None else f"{measured(judged)} {group.unit}",
         group.tolerance,
         judged.verdict,
     )
+
+
+def measured(judged: Judged) -> str:
+    """The measured value, with its confidence interval if it has one."""
+    value = "-" if judged.measured is None else number(judged.measured)
+    if judged.interval is None:
+        return value
+    low, high = judged.interval
+    return f"{value} ({number(low)}..{number(high)})"
 
 
 def number(value: float) -> str:
