@@ -259,7 +259,8 @@ def timeouts(results: Results, series: str, x: X) -> float:
 
 def means(results: Results) -> dict[tuple[str, X], tuple[float, float, float]]:
     """Of each point: the mean completion time on Linux and in the simulator in ms, and % of flows with timeouts on Linux."""
-    other, found = simulated(results), {}
+    other = simulated(results)
+    found: dict[tuple[str, X], tuple[float, float, float]] = {}
     for series in results.paper.series:
         for x in results.series(series) if series != DELAYS else ():
             measured = [mean_ms(one, series, x) for one in (results, other)]
