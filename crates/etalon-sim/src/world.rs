@@ -402,8 +402,7 @@ impl<T: Tap> Environment<PacketId> for World<T> {
 
     #[inline]
     fn deliver(&mut self, departure: Departure<PacketId>, edge: &mut Edge<PacketId>) {
-        let now = departure.time;
-        let handle = departure.packet.handle;
+        let (now, handle) = (departure.time, departure.packet.handle);
         if !self.groups.is_empty() && self.deliver_subflow(&departure, edge) {
             return;
         }

@@ -171,16 +171,10 @@ def demo(
     """
     import sys
 
-    from etalon.otcp.delays import Calibrate, Statistic
     from etalon.otcp.demo import outside
     from etalon.otcp.demo import virtual as virtually
 
-    for key, value, known in (
-        ("--calibrate", calibrate, Calibrate),
-        ("--statistic", statistic, Statistic),
-    ):
-        if value not in set(known):
-            raise PlanError(f"{key} {value}: is {' or '.join(known)}")
+    _check(calibrate, statistic)
     options = outside.Options(
         racks, hosts, layers, samples, calibrate, statistic, failures, delays, logs
     )
@@ -188,6 +182,17 @@ def demo(
     found = show(options, to=sys.stderr if json else sys.stdout)
     if json:
         common.print_json(found)
+
+
+def _check(calibrate: str, statistic: str) -> None:
+    from etalon.otcp.delays import Calibrate, Statistic
+
+    for key, value, known in (
+        ("--calibrate", calibrate, Calibrate),
+        ("--statistic", statistic, Statistic),
+    ):
+        if value not in set(known):
+            raise PlanError(f"{key} {value}: is {' or '.join(known)}")
 
 
 @app.command()
