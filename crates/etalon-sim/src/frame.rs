@@ -388,6 +388,7 @@ mod tests {
                     sack.push(100 * i + 10, 100 * i + 20);
                 }
                 let segment = Segment {
+                    flags: if of_syn { Flags::SYN } else { Flags::ACK },
                     mss: if bits & 1 != 0 { 1460 } else { 0 },
                     window_scale: (bits & 2 != 0).then_some(3),
                     sack_permitted: bits & 4 != 0,

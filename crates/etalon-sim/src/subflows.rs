@@ -8,7 +8,7 @@ use etalon_net::Edge;
 use etalon_scenario::{Acks, Estimator, Mptcp, Scenario, ScenarioError, Scheduler, Transport};
 use etalon_switch::Departure;
 use etalon_tcp::mptcp::{DataReceiver, DataSender};
-use etalon_tcp::{Connection, Flags, cc};
+use etalon_tcp::{Connection, cc};
 use etalon_units::Time;
 
 use crate::flows::Flows;
@@ -122,32 +122,44 @@ impl<T: Tap> World<T> {
         true
     }
 
-    /// A packet reaches an endpoint, if that is MPTCP's. Returns whether it is.
+    /// A packet has left the network. If it is for an endpoint of MPTCP's, that is counted for its flow; returns whether it is.
     #[cold]
-    pub(crate) fn deliver_subflow(
-        &mut self,
-        departure: &Departure<PacketId>,
-        edge: &mut Edge<PacketId>,
-    ) -> bool {
-        let (now, handle) = (departure.time, departure.packet.handle);
-        let index = self.pool.get_mut(handle).to;
+    #[inline(never)]
+    pub(crate) fn meter_subflow(&mut self, departure: &Departure<PacketId>) -> bool {
+        let packet = self.pool.get_mut(departure.packet.handle);
+        let (index, segment) = (packet.to, packet.segment);
         let end = self.flows.end(index);
         if end.group == ALONE {
             return false;
         }
         let (group, subflow) = (end.group as usize, usize::from(end.subflow));
-        let mut packet = *self.pool.get_mut(handle);
-        self.pool.free(handle);
-        packet.ce |= departure.ce;
-        if departure.ece {
-            packet.segment.flags |= Flags::ECE;
+        let (pair, plane) = (departure.packet.pair(), departure.plane);
+        let payload = u32::from(segment.len);
+        if payload == 0 || !self.meter.is_carried(pair) {
+            return true;
         }
-        self.tap.left(now, &packet);
-        self.meter_subflow(departure, group, subflow, &packet.segment, index);
-        let connection = &mut self.flows.end(index).connection;
-        connection.on_segment(now.0 * self.tdf, &packet.segment, packet.ce);
         if index & 1 == 0 {
-            let cwnd = connection.path().window().cwnd;
+            self.meter.other_left(pair, payload, plane);
+            return true;
+        }
+        let offset = segment.seq.wrapping_sub(self.flows.first_byte(index ^ 1));
+        let group = &mut self.groups[group];
+        let row = group.flows[0] as usize;
+        let reached = group.reach(subflow, offset.wrapping_add(payload));
+        self.meter
+            .data_left(departure.time, row, payload, reached as u32, plane);
+        self.meter.data_left_in_order(row, subflow, offset, payload);
+        true
+    }
+
+    /// An endpoint of MPTCP's was given a segment.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn after_segment(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
+        let end = self.flows.end(index);
+        let group = end.group as usize;
+        if index & 1 == 0 {
+            let cwnd = end.connection.path().window().cwnd;
             let row = self.groups[group].flows[0] as usize;
             self.meter.follow_cwnd(now, row, cwnd);
             self.heard(group, index);
@@ -161,34 +173,6 @@ impl<T: Tap> World<T> {
         if self.flows.landed(flow) {
             self.flows.settle(flow);
         }
-        true
-    }
-
-    /// A packet of a subflow has left the network.
-    fn meter_subflow(
-        &mut self,
-        departure: &Departure<PacketId>,
-        group: usize,
-        subflow: usize,
-        segment: &etalon_tcp::Segment,
-        index: u32,
-    ) {
-        let (pair, plane) = (departure.packet.pair(), departure.plane);
-        let payload = u32::from(segment.len);
-        if payload == 0 || !self.meter.is_carried(pair) {
-            return;
-        }
-        if index & 1 == 0 {
-            self.meter.other_left(pair, payload, plane);
-            return;
-        }
-        let offset = segment.seq.wrapping_sub(self.flows.first_byte(index ^ 1));
-        let group = &mut self.groups[group];
-        let row = group.flows[0] as usize;
-        let reached = group.reach(subflow, offset.wrapping_add(payload));
-        self.meter
-            .data_left(departure.time, row, payload, reached as u32, plane);
-        self.meter.data_left_in_order(row, subflow, offset, payload);
     }
 
     /// A server takes what has arrived in its subflow's order, and acknowledges what the stream has in its own on all subflows.

@@ -403,9 +403,7 @@ impl<T: Tap> Environment<PacketId> for World<T> {
     #[inline]
     fn deliver(&mut self, departure: Departure<PacketId>, edge: &mut Edge<PacketId>) {
         let (now, handle) = (departure.time, departure.packet.handle);
-        if !self.groups.is_empty() && self.deliver_subflow(&departure, edge) {
-            return;
-        }
+        let of_subflow = !self.groups.is_empty() && self.meter_subflow(&departure);
         let packet = self.pool.get_mut(handle);
         packet.ce |= departure.ce;
         if departure.ece {
@@ -417,17 +415,15 @@ impl<T: Tap> Environment<PacketId> for World<T> {
         let to_client = index & 1 == 0;
         let payload = u32::from(packet.segment.len);
         let (pair, plane) = (departure.packet.pair(), departure.plane);
-        if payload > 0 && self.meter.is_carried(pair) {
+        if payload > 0 && !of_subflow && self.meter.is_carried(pair) {
             if to_client {
                 self.meter.other_left(pair, payload, plane);
             } else {
                 let end = packet.segment.seq.wrapping_add(payload);
                 self.meter.data_left(now, flow, payload, end, plane);
                 if self.meter.follows_order() {
-                    let offset = packet
-                        .segment
-                        .seq
-                        .wrapping_sub(self.flows.first_byte(index ^ 1));
+                    let first = self.flows.first_byte(index ^ 1);
+                    let offset = packet.segment.seq.wrapping_sub(first);
                     self.meter.data_left_in_order(flow, 0, offset, payload);
                 }
             }
@@ -440,6 +436,9 @@ impl<T: Tap> Environment<PacketId> for World<T> {
         connection.on_segment(now.0 * self.tdf, &packet.segment, packet.ce);
         let received = connection.bytes_received();
         self.pool.free(handle);
+        if end.follows == Follows::AsSubflow {
+            return self.after_segment(now, index, edge);
+        }
         if to_client {
             let cwnd = connection.path().window().cwnd;
             self.meter.follow_cwnd(now, flow, cwnd);

@@ -84,12 +84,12 @@ impl<C: CongestionControl> Connection<C> {
             self.state,
             ConnectionState::Closed | ConnectionState::Listen | ConnectionState::SynSent
         ) {
-            self.rst_due = Some(Segment {
+            self.rst_due = Some(Box::new(Segment {
                 seq: self.snd.nxt,
                 ack: self.rcv.nxt,
                 flags: Flags::RST | Flags::ACK,
                 ..Segment::default()
-            });
+            }));
         }
         self.close(CloseReason::Aborted);
         self.dirty = true;

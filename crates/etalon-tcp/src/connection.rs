@@ -93,7 +93,8 @@ pub struct Connection<C> {
     pub(crate) syns_sent: u32,
     pub(crate) peer_scales: bool,
     pub(crate) ack_before_data: bool,
-    pub(crate) rst_due: Option<Segment>,
+    /// RST that is to go out: apart, since few connections send one.
+    pub(crate) rst_due: Option<Box<Segment>>,
     pub(crate) fin_acked: bool,
     pub(crate) fin_received: bool,
     /// When a segment without payload that was not acceptable was answered last, in ticks.

@@ -244,7 +244,7 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         let end = segment.seq.wrapping_add(segment.seq_len());
-        self.rst_due = Some(if segment.flags.contains(Flags::ACK) {
+        let rst = if segment.flags.contains(Flags::ACK) {
             Segment {
                 seq: segment.ack,
                 flags: Flags::RST,
@@ -256,7 +256,8 @@ impl<C: CongestionControl> Connection<C> {
                 flags: Flags::RST | Flags::ACK,
                 ..Segment::default()
             }
-        });
+        };
+        self.rst_due = Some(Box::new(rst));
     }
 
     /// The end.

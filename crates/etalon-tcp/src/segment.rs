@@ -150,14 +150,10 @@ impl Segment {
     #[inline]
     #[must_use]
     pub fn header_len(&self) -> u32 {
-        let mut options = if self.timestamps.is_some() {
-            12
-        } else if self.sack_permitted {
-            4
-        } else {
-            0
-        };
-        options += 4 * (u32::from(self.mss != 0) + u32::from(self.window_scale.is_some()));
+        let mut options = if self.timestamps.is_some() { 12 } else { 0 };
+        if self.flags.contains(Flags::SYN) {
+            options += self.len_of_syn_options();
+        }
         if let Some(tdn) = &self.tdn {
             options += tdn.wire_len();
         }
@@ -169,6 +165,14 @@ impl Segment {
             options += 4 + 8 * self.sack.as_slice().len() as u32;
         }
         20 + options
+    }
+
+    /// Length of options that only a SYN has: beside timestamps, 'SACK permitted' needs no padding.
+    #[cold]
+    fn len_of_syn_options(&self) -> u32 {
+        let sack_permitted = self.sack_permitted && self.timestamps.is_none();
+        let present = [self.mss != 0, self.window_scale.is_some(), sack_permitted];
+        4 * present.map(u32::from).iter().sum::<u32>()
     }
 
     /// Sequence space that the segment takes: payload, SYN and FIN.

@@ -111,7 +111,7 @@ impl<C: CongestionControl> Connection<C> {
             ConnectionState::SynSent | ConnectionState::SynReceived => {
                 std::mem::take(&mut self.syn_due).then(|| self.syn())
             }
-            ConnectionState::Closed => self.rst_due.take(),
+            ConnectionState::Closed => self.rst_due.take().map(|rst| *rst),
             _ => None,
         };
         match segment {
