@@ -31,7 +31,7 @@ class Section:
 
 
 DILATED = Section("A network 20 times slower than its hosts, as the papers' testbeds", rates(5))
-UNDILATED = Section("Without dilation, or less of it", rates(3))
+UNDILATED = Section("Without dilation, or less of it", rates(3), drawn=False)
 DIVISION = Section("Time-division networks", (*rates(5), VOQ))
 MIXED = Section("Two congestion controls, eight flows each", (*rates(5), SHARE), drawn=False)
 FINITE = Section("Completion times", COMPLETION, drawn=False)
