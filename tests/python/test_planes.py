@@ -89,5 +89,6 @@ def test_the_packet_network_may_be_dark_in_all_nights(engine: str) -> None:
 
     own, dark = carried("own"), carried("all")
     # Of a week of 800 us, the packet network serves the pair for 600 us, or for three days of 180 us.
-    assert dark[0] / own[0] == pytest.approx(540 / 600, rel=0.01)
+    # The network completes a packet that it has begun, 7.2 us at most after each of one or three ends of a day.
+    assert 540 / 607.2 <= dark[0] / own[0] <= 561.6 / 600
     assert dark[1] < own[1]

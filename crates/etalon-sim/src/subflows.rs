@@ -286,16 +286,19 @@ impl<T: Tap> World<T> {
         }
     }
 
-    /// Opens subflows that wait for the first, gives them data, and closes them after the last of it.
+    /// Opens subflows that wait for the first, gives them data, and closes them after the last of it. They wait for its first
+    /// DATA_ACK (RFC 8684, section 3.1), so that their SYNs do not meet the queue that the initial window fills.
     fn feed(&mut self, now: Time, group: usize, edge: &mut Edge<PacketId>) {
         let flows = self.groups[group].flows.clone();
         let first = self.flows.end_if_open(2 * flows[0]);
-        if !first.is_some_and(|end| end.connection.is_established()) {
+        let Some(first) = first.filter(|end| end.connection.is_established()) else {
             return;
-        }
-        for &flow in &flows[1..] {
-            if !self.flows.is_open(flow) && !self.flows.is_over(flow) {
-                self.open(flow);
+        };
+        if first.connection.data_acked().0 > 0 {
+            for &flow in &flows[1..] {
+                if !self.flows.is_open(flow) && !self.flows.is_over(flow) {
+                    self.open(flow);
+                }
             }
         }
         self.follow_network(group);
