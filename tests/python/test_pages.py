@@ -12,7 +12,6 @@ from etalon import pages
 from etalon.errors import PlanError
 
 STALE = {
-    "README.md",
     "benches/RESULTS.md",
     "docs/dilation.md",
     "docs/tdn.md",
