@@ -1,7 +1,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use etalon_scenario::{HostId, Link, Place};
+use etalon_scenario::{Egress, HostId, Link, Place};
 use etalon_switch::Pair;
 use etalon_units::Rate;
 use proptest::prelude::*;
@@ -352,11 +352,113 @@ prop_compose! {
     }
 }
 
+/// Every packet comes out once.
+fn nothing_is_lost_or_doubled(out: &Out, arrivals: &[(u64, Arrival<u32>)]) {
+    let mut handles: Vec<u32> = out.delivered.iter().map(|d| d.packet.handle).collect();
+    handles.extend(out.lost.iter().map(|lost| lost.1));
+    handles.sort_unstable();
+    let mut sent: Vec<u32> = arrivals.iter().map(|a| a.1.packet.handle).collect();
+    sent.sort_unstable();
+    assert_eq!(handles, sent);
+}
+
+fn flows_keep_their_order(out: &Out, arrivals: &[(u64, Arrival<u32>)]) {
+    let label = |handle: u32| {
+        let mut with = arrivals.iter().filter(|a| a.1.packet.handle == handle);
+        with.next().map(|a| a.1.label)
+    };
+    let mut last: BTreeMap<_, u32> = BTreeMap::new();
+    for departure in &out.delivered {
+        let Packet {
+            handle, src, dst, ..
+        } = departure.packet;
+        let before = last.insert((src, dst, label(handle)), handle);
+        assert!(before.is_none_or(|before| before < handle));
+    }
+}
+
+/// What left each queue, and when; its lengths are checked on the way, one packet more or less at a time, and empty at the end.
+fn departures(events: &[(Time, Event)]) -> BTreeMap<QueueId, Vec<(Time, u64)>> {
+    let mut queues: BTreeMap<QueueId, (u32, Vec<(Time, u64)>)> = BTreeMap::new();
+    for &(time, event) in events {
+        match event {
+            Event::Enqueue { queue, len, .. } => {
+                let entry = queues.entry(queue).or_default();
+                entry.0 += 1;
+                assert_eq!(entry.0, len);
+            }
+            Event::Dequeue {
+                queue, len, bytes, ..
+            } => {
+                let entry = queues.entry(queue).or_default();
+                entry.0 -= 1;
+                assert_eq!(entry.0, len);
+                entry.1.push((time, bytes.into()));
+            }
+            Event::Dropped {
+                queue,
+                len,
+                reason: DropReason::LinkDown,
+                ..
+            } => {
+                if let Some(entry) = queues.get_mut(&queue) {
+                    entry.0 = len;
+                }
+            }
+            _ => {}
+        }
+    }
+    let emptied = |(queue, (len, done))| {
+        assert_eq!(len, 0);
+        (queue, done)
+    };
+    queues.into_iter().map(emptied).collect()
+}
+
+/// Between any two departures a link carried no more than its rate allows.
+fn links_are_no_faster_than_said(events: &[(Time, Event)], ports: &[Egress]) {
+    for (queue, done) in departures(events) {
+        let port = ports.iter().find(|port| port.queue == queue);
+        let rate = port.expect("a port").link.rate;
+        for (index, &(end, _)) in done.iter().enumerate() {
+            for &(start, _) in &done[..index] {
+                let within = done[..=index].iter().filter(|d| d.0 > start && d.0 <= end);
+                let bytes = within.map(|d| d.1).sum();
+                assert!(rate.span_of(bytes) <= end - start + Span(1));
+            }
+        }
+    }
+}
+
+/// Whoever advances in larger steps sees the same.
+fn large_steps_are_the_same(mut fabric: Fabric<u32>, arrivals: &[(u64, Arrival<u32>)], out: &Out) {
+    let (mut heard, mut seen) = (Vec::new(), Out::default());
+    for &(time, arrival) in arrivals {
+        fabric.advance(Time(time), &mut seen, &mut Heard(&mut heard));
+        fabric.enqueue(Time(time), arrival, &mut seen, &mut Heard(&mut heard));
+    }
+    fabric.advance(Time(1 << 50), &mut seen, &mut Heard(&mut heard));
+    assert_eq!(heard, out.events);
+    assert_eq!(times(&seen), times(out));
+}
+
+/// Between a rack's ToR and the first of its upper switches.
+fn failure(hosts: &Hosts, sizes: [u16; 3], uppers: u16, drawn: (u16, u64, u64, u64)) -> Failure {
+    let (rack, from, span, reroute) = drawn;
+    let rack = rack % hosts.racks;
+    Failure {
+        one: Node::Switch(rack),
+        other: Node::Switch(hosts.racks + rack / sizes[1] * uppers),
+        from: Time(from),
+        to: Time(from + span),
+        reroute: Span(reroute),
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Every packet comes out once; those of a flow in order, unless ways change; no link carries more than its rate; queues are what is
-    /// said of them; and whoever advances in larger steps sees the same.
+    /// The flows keep their order unless routes change.
     #[test]
     fn packets_are_conserved_ordered_and_no_faster_than_links(
         sizes in [1u16..4, 1u16..4, 1u16..4],
@@ -370,85 +472,23 @@ proptest! {
         let topology = tree(sizes, uppers, links, in_queue);
         let ports = topology.clone().into_ports();
         let hosts = *topology.hosts();
-        let count = hosts.count();
-        let failures: Vec<Failure> = fails.iter().map(|&(rack, from, span, reroute)| Failure {
-            one: Node::Switch(rack % hosts.racks),
-            other: Node::Switch(hosts.racks + rack % hosts.racks / sizes[1] * uppers[0]),
-            from: Time(from), to: Time(from + span), reroute: Span(reroute),
-        }).collect();
+        let failures: Vec<Failure> = fails.iter().map(|&drawn| failure(&hosts, sizes, uppers[0], drawn)).collect();
         let mut now = 0;
         let mut arrivals = Vec::new();
         for (handle, &(pause, src, dst, bytes, label)) in sends.iter().enumerate() {
             now += pause;
-            let (src, dst) = (u32::from(src) % count, u32::from(dst) % count);
+            let [src, dst] = [src, dst].map(|host| u32::from(host) % hosts.count());
             if src != dst {
-                let ends = (hosts.host(src), hosts.host(dst));
-                arrivals.push((now, packet(handle as u32, ends, bytes, label)));
+                arrivals.push((now, packet(handle as u32, (hosts.host(src), hosts.host(dst)), bytes, label)));
             }
         }
         let make = || Fabric::new(topology.clone(), delay, failures.clone(), 7);
         let out = run(make(), arrivals.iter().copied());
-
-        let mut handles: Vec<u32> = out.delivered.iter().map(|d| d.packet.handle).collect();
-        handles.extend(out.lost.iter().map(|lost| lost.1));
-        handles.sort_unstable();
-        let mut sent: Vec<u32> = arrivals.iter().map(|a| a.1.packet.handle).collect();
-        sent.sort_unstable();
-        prop_assert_eq!(handles, sent);
-
-        let by_handle: BTreeMap<u32, &Arrival<u32>> = arrivals.iter().map(|a| (a.1.packet.handle, &a.1)).collect();
+        nothing_is_lost_or_doubled(&out, &arrivals);
         if failures.is_empty() {
-            let mut last: BTreeMap<_, u32> = BTreeMap::new();
-            for departure in &out.delivered {
-                let Packet { handle, src, dst, .. } = departure.packet;
-                let before = last.insert((src, dst, by_handle[&handle].label), handle);
-                prop_assert!(before.is_none_or(|before| before < handle));
-            }
+            flows_keep_their_order(&out, &arrivals);
         }
-
-        // Queues: one packet more or less at a time, never above the capacity, and bytes no faster than the link.
-        let mut queues: BTreeMap<QueueId, (u32, Vec<(Time, u64)>)> = BTreeMap::new();
-        for &(time, event) in &out.events {
-            match event {
-                Event::Enqueue { queue, len, .. } => {
-                    let entry = queues.entry(queue).or_default();
-                    entry.0 += 1;
-                    prop_assert_eq!(entry.0, len);
-                }
-                Event::Dequeue { queue, len, bytes, .. } => {
-                    let entry = queues.entry(queue).or_default();
-                    entry.0 -= 1;
-                    prop_assert_eq!(entry.0, len);
-                    entry.1.push((time, bytes.into()));
-                }
-                Event::Dropped { queue, len, reason: DropReason::LinkDown, .. } => {
-                    if let Some(entry) = queues.get_mut(&queue) {
-                        entry.0 = len;
-                    }
-                }
-                _ => {}
-            }
-        }
-        for (queue, (len, done)) in &queues {
-            let port = ports.iter().find(|port| port.queue == *queue);
-            let port = port.expect("a port");
-            prop_assert_eq!(*len, 0);
-            for (index, &(end, _)) in done.iter().enumerate() {
-                for &(start, _) in &done[..index] {
-                    let bytes: u64 = done[..=index].iter().filter(|d| d.0 > start && d.0 <= end).map(|d| d.1).sum();
-                    prop_assert!(port.link.rate.span_of(bytes) <= end - start + Span(1));
-                }
-            }
-        }
-
-        let mut lazy = make();
-        let (mut heard, mut seen) = (Vec::new(), Out::default());
-        for &(time, arrival) in &arrivals {
-            lazy.advance(Time(time), &mut seen, &mut Heard(&mut heard));
-            lazy.enqueue(Time(time), arrival, &mut seen, &mut Heard(&mut heard));
-        }
-        lazy.advance(Time(1 << 50), &mut seen, &mut Heard(&mut heard));
-        prop_assert_eq!(heard, out.events.clone());
-        prop_assert_eq!(times(&seen), times(&out));
+        links_are_no_faster_than_said(&out.events, &ports);
+        large_steps_are_the_same(make(), &arrivals, &out);
     }
 }
