@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup kernel otcp-agent demo test test-rust test-kernel test-python test-hdfs lint format bench clean
+.PHONY: setup kernel wheel otcp-agent demo test test-rust test-kernel test-python test-hdfs lint format bench clean
 
 setup: $(VENV)/.stamp-extension
 
@@ -27,6 +27,10 @@ $(VENV)/.stamp-extension: $(VENV)/.stamp-packages $(RUST)
 # Linux for the Linux engine: minutes the first time, then kept with the other builds.
 kernel: setup
 	$(BIN)/etalon kernel build
+
+# What is published: wheels and sources of etalon-rdcn and of etalon-rdcn-kernel, which has kernels of HZ 250 and 1000.
+wheel: setup
+	$(BIN)/python tools/wheels.py
 
 # OTCP's agent as one static program: with musl where rustup has it, else with glibc.
 LINUX := $(shell uname -m)-unknown-linux
@@ -75,4 +79,4 @@ bench: setup
 	$(BIN)/etalon bench --out benches/RESULTS.md
 
 clean:
-	rm -rf $(VENV) runs hdfs/target
+	rm -rf $(VENV) runs dist hdfs/target

@@ -13,13 +13,13 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from etalon import files
 from etalon.errors import EtalonError, PlanError
-from etalon.kernel import cache, places, source, tools
+from etalon.kernel import cache, packaged, places, source, tools
 from etalon.kernel.build import NEEDED
 from etalon.kernel.recipe import DEFAULT_HZ
 
@@ -72,7 +72,8 @@ class Check:
 
 def examine() -> Iterator[Check]:
     """All checks, in the order in which they matter."""
-    yield from (_python(), _core(), _processor(), _sources(), _tools(), _source())
+    yield from (_python(), _core(), _processor())
+    yield from _building()
     yield from (_ptrace(), _memory_file(), _layout(), _disk(), _memory())
     yield from _image()
     yield from (_program(name, package) for name, package in PROGRAMS.items())
@@ -116,6 +117,25 @@ def _processor() -> Check:
     good = found == "Linux x86_64"
     remedy = "" if good else "the Linux engine runs on x86-64 Linux; the simulator runs here"
     return Check("machine", _state(good), found, remedy)
+
+
+def _building() -> Iterator[Check]:
+    """What builds a kernel: optional for those who have one."""
+    there = _kernel() is not None
+    for check in (_sources(), _tools(), _source()):
+        if there and check.state is State.MISSING:
+            purpose = f"only to build another kernel: {check.remedy}"
+            yield replace(check, state=State.OPTIONAL, remedy=purpose)
+        else:
+            yield check
+
+
+def _kernel(hz: int = DEFAULT_HZ) -> Path | None:
+    """The kernel that runs would take; None if there is none, or if this machine cannot have one."""
+    try:
+        return cache.find(hz)
+    except EtalonError:
+        return None
 
 
 def _sources() -> Check:
@@ -199,8 +219,7 @@ def _disk() -> Check:
     if os.statvfs(there).f_flag & os.ST_NOEXEC:
         remedy = "set XDG_CACHE_HOME to a folder that is not mounted noexec"
         return Check("disk", State.MISSING, f"{there} is mounted noexec", remedy)
-    built = cache.kept() != [] if _sources().state is State.OK else False
-    good = built or free >= NEEDED
+    good = _kernel() is not None or free >= NEEDED
     remedy = (
         "" if good else f"a build takes {NEEDED / 1e9:.1f} GB: make room, or set XDG_CACHE_HOME"
     )
@@ -217,17 +236,21 @@ def _memory() -> Check:
 
 
 def _image() -> Iterator[Check]:
-    try:
-        image = cache.find(DEFAULT_HZ)
-    except EtalonError:
-        return  # there is no source tree, which has been said
-    if image is None:
-        yield Check(
-            "kernel", State.MISSING, "not built, or of other sources", "etalon kernel build"
-        )
+    if (image := _kernel()) is None:
+        remedy = packaged.INSTALL if places.installed() else "etalon kernel build"
+        yield Check("kernel", State.MISSING, "not built, or of other sources", remedy)
         return
-    yield Check("kernel", State.OK, str(image))
+    yield Check("kernel", State.OK, _which(DEFAULT_HZ, image))
+    others = [(hz, path) for hz in packaged.HZ if hz != DEFAULT_HZ and (path := _kernel(hz))]
+    yield from (Check("kernel", State.OK, _which(hz, path)) for hz, path in others)
     yield _run(image)
+
+
+def _which(hz: int, image: Path) -> str:
+    """Which kernel is used for plans with this timer frequency."""
+    if packaged.holds(image):
+        return f"HZ {hz}: prebuilt, from {packaged.DISTRIBUTION} {packaged.version()} ({image})"
+    return f"HZ {hz}: built here ({image})"
 
 
 def _run(image: Path) -> Check:

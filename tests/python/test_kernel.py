@@ -460,7 +460,7 @@ def test_an_installation_without_sources(
     assert answer.code == 1
     assert "is not Etalon's source tree: it has no kernel/patches" in answer.err
     monkeypatch.delenv("ETALON_SOURCE")
-    monkeypatch.setattr(places, "__file__", str(tmp_path / "a" / "b" / "c" / "places.py"))
+    monkeypatch.setattr(places, "REPOSITORY", tmp_path)
     assert "set ETALON_SOURCE to its folder" in etalon("kernel", "path").err
 
 

@@ -84,10 +84,10 @@ def path(hz: Hz = 250) -> None:
 
 @app.command("list")
 def show(json: common.Json = False) -> None:
-    """List the kernels that are built, and what the cache takes on the disk."""
-    from etalon.kernel import cache, places
+    """List the kernels that are built or installed, and what the cache takes on the disk."""
+    from etalon.kernel import cache, packaged, places
 
-    kept = cache.kept()
+    kept = [*cache.installed(), *cache.kept()]
     taken = {
         what: cache.size(folder)
         for what, folder in (
@@ -107,6 +107,8 @@ def show(json: common.Json = False) -> None:
     table = common.plain_table(">HZ", "Linux", "", "path")
     for one in kept:
         state = "up to date" if one.current else "of other sources"
+        if packaged.holds(one.path):
+            state += ", installed"
         table.add_row(str(one.hz), one.version, state, str(one.path))
     if kept:
         common.print_table(table)

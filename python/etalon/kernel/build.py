@@ -46,7 +46,7 @@ def image(
     jobs: int | None = None,
     force: bool = False,
 ) -> Path:
-    """The kernel with this timer frequency; builds it if it is not there, or not of the `given` source.
+    """The kernel with this timer frequency; builds it if it is neither here nor installed, or not of the `given` source.
 
     `given` is an archive or folder with the source of Linux 6.1.x; `force` builds everything anew.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import platform
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,10 +15,12 @@ from typing import Any
 
 from etalon import files
 from etalon.errors import EtalonError
-from etalon.kernel import places
-from etalon.kernel.recipe import DEFAULT_HZ, recipe
+from etalon.kernel import packaged, places
+from etalon.kernel.recipe import DEFAULT_HZ
+from etalon.kernel.recipe import digest as recipe_digest
 
 IMAGE = "linux"
+MACHINE = "Linux x86_64"
 LIBRARY = "libadu.so"
 """Beside the image: preloaded into programs on hosts whose demand is announced."""
 About = dict[str, Any]
@@ -29,7 +32,7 @@ ABOUT = "etalon.json"
 
 @dataclass(frozen=True)
 class Kept:
-    """A finished kernel in the cache."""
+    """A finished kernel."""
 
     path: Path
     hz: int
@@ -40,18 +43,39 @@ class Kept:
 
 
 def find(hz: int = DEFAULT_HZ) -> Path | None:
-    """The kernel with this timer frequency, if it is built and nothing that it is made from has changed since."""
-    path = places.images() / recipe(hz).image / IMAGE
-    return path if path.is_file() else None
+    """The kernel with this timer frequency that was made from what the sources are now: built here, or installed."""
+    check_machine()
+    digest = recipe_digest(hz)
+    path = places.images() / digest / IMAGE
+    return path if path.is_file() else packaged.image(digest, IMAGE)
+
+
+def check_machine() -> None:
+    """Refuses machines that the kernel is not for."""
+    machine = f"{platform.system()} {platform.machine()}"
+    if machine != MACHINE:
+        raise EtalonError(
+            f"--engine linux needs x86-64 Linux, and this is {machine}; the simulator (--engine sim) runs here"
+        )
 
 
 def kept() -> list[Kept]:
-    """All finished kernels."""
+    """All finished kernels of the cache."""
+    return _kept_in(places.images())
+
+
+def installed() -> list[Kept]:
+    """Those that etalon-rdcn-kernel has."""
+    folder = packaged.images()
+    return [] if folder is None else _kept_in(folder)
+
+
+def _kept_in(images: Path) -> list[Kept]:
     listed = []
-    for folder in sorted(places.images().glob("*")):
+    for folder in sorted(images.glob("*")):
         about = read_about(folder)
         if about is not None and (folder / IMAGE).is_file():
-            current = recipe(about["hz"]).image == folder.name
+            current = recipe_digest(about["hz"]) == folder.name
             listed.append(Kept(folder / IMAGE, about["hz"], about["version"], current))
     return sorted(listed, key=lambda one: (one.hz, not one.current, one.path))
 

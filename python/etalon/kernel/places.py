@@ -7,25 +7,45 @@ from pathlib import Path
 
 from etalon import cache as user_cache
 from etalon.errors import EtalonError
+from etalon.kernel import packaged
 
 VARIABLE = "ETALON_SOURCE"
 """Environment variable: Etalon's source tree, for installations that are not made from one."""
+REPOSITORY = Path(__file__).resolve().parents[3]
+"""The source tree, unless this is an installed package."""
 
 
 def checkout() -> Path:
-    """Etalon's source tree, which holds the driver, the patches and the Rust core of the kernel."""
+    """The source tree with the driver, the patches and the Rust core of the kernel.
+
+    It is the one that `ETALON_SOURCE` names, the one that this file is part of, or the one in etalon-rdcn-kernel.
+    """
     given = os.environ.get(VARIABLE)
-    root = Path(given).absolute() if given else Path(__file__).resolve().parents[3]
-    if (root / "kernel" / "patches").is_dir():
-        return root
     if given:
-        raise EtalonError(
-            f"{VARIABLE}={given}: is not Etalon's source tree: it has no kernel/patches"
-        )
+        root = Path(given).absolute()
+        if not _is_tree(root):
+            raise EtalonError(
+                f"{VARIABLE}={given}: is not Etalon's source tree: it has no kernel/patches"
+            )
+        return root
+    if _is_tree(REPOSITORY):
+        return REPOSITORY
+    root = packaged.source() or REPOSITORY
+    if _is_tree(root):
+        return root
     raise EtalonError(
-        "the Linux engine is built from Etalon's source tree, which this installation does not have: "
-        f"clone the repository and set {VARIABLE} to its folder"
+        f"the Linux engine's kernel is not installed: {packaged.INSTALL}; or clone Etalon's repository "
+        f"and set {VARIABLE} to its folder"
     )
+
+
+def installed() -> bool:
+    """Whether this is an installation without a source tree of its own, which takes the kernels of etalon-rdcn-kernel."""
+    return not os.environ.get(VARIABLE) and not _is_tree(REPOSITORY)
+
+
+def _is_tree(root: Path) -> bool:
+    return (root / "kernel" / "patches").is_dir()
 
 
 def cache() -> Path:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from etalon.errors import PlanError
-from etalon.kernel import places
+from etalon.errors import EtalonError, PlanError
+from etalon.kernel import packaged, places
 
 DEFAULT_HZ = 250
 """Timer frequency of Ubuntu's kernels, which the papers used."""
@@ -52,13 +52,42 @@ def recipe(hz: int = DEFAULT_HZ) -> Recipe:
     """The kernel that the source tree would give as it is now."""
     if not LEAST_HZ <= hz <= MOST_HZ:
         raise PlanError(f"HZ {hz}: a kernel's timer frequency is between {LEAST_HZ} and {MOST_HZ}")
-    root = places.checkout()
+    root = places.checkout().resolve()
+    if places.installed():
+        _check_fits(root)
+    return _recipe(root, hz)
+
+
+def digest(hz: int = DEFAULT_HZ) -> str:
+    """Names the kernel that belongs to this Etalon: `recipe(hz).image`, which an installation knows without reading sources."""
+    wanted = packaged.wanted() if places.installed() and packaged.folder() else {}
+    return wanted[hz] if hz in wanted else recipe(hz).image
+
+
+def _check_fits(root: Path) -> None:
+    """Refuses the sources of an installed kernel that is another version's."""
+    wanted = packaged.wanted()
+    if not wanted:
+        raise EtalonError(
+            "this installation does not know which kernel it needs, since it was not built by `make wheel`: "
+            f"set {places.VARIABLE} to the folder of Etalon's repository"
+        )
+    if any(_recipe(root, hz).image != image for hz, image in wanted.items()):
+        raise EtalonError(
+            f"{packaged.DISTRIBUTION} {packaged.version()} is not the kernel of this version of Etalon: "
+            f"{packaged.INSTALL} --upgrade"
+        )
+
+
+def _recipe(root: Path, hz: int) -> Recipe:
     kernel = root / "kernel"
     tree = hashlib.sha256(configuration(root, hz).encode())
     tree.update(repr(sorted(FIXED.items())).encode())
     _add(tree, root, [*_files(kernel / "patches", "*.patch"), kernel / "driver" / "Kconfig"])
     image = tree.copy()
-    crates = dict.fromkeys([*_crates(kernel / "core"), *_crates(root / "crates" / "libadu")])
+    crates = dict.fromkeys(
+        [*_crates(root, kernel / "core"), *_crates(root, root / "crates" / "libadu")]
+    )
     for folder in (kernel / "driver", kernel / "tcp", kernel / "init", *crates):
         _add(image, root, _files(folder, "*"))
     _add(image, root, [root / "Cargo.toml", root / "Cargo.lock"])
@@ -89,9 +118,9 @@ def _belongs(path: Path) -> bool:
     return not built & set(path.parts) and not any(part.startswith(".") for part in path.parts)
 
 
-def _crates(crate: Path) -> Iterator[Path]:
+def _crates(root: Path, crate: Path) -> Iterator[Path]:
     """A crate and, recursively, the crates of the source tree that it depends on."""
-    workspace = tomllib.loads((places.checkout() / "Cargo.toml").read_text(encoding="utf-8"))
+    workspace = tomllib.loads((root / "Cargo.toml").read_text(encoding="utf-8"))
     shared = workspace["workspace"]["dependencies"]
     waiting, seen = [crate.resolve()], set[Path]()
     while waiting:
@@ -103,6 +132,6 @@ def _crates(crate: Path) -> Iterator[Path]:
         manifest = tomllib.loads((at / "Cargo.toml").read_text(encoding="utf-8"))
         for name, wanted in sorted(manifest.get("dependencies", {}).items()):
             inherited = isinstance(wanted, dict) and wanted.get("workspace")
-            base, entry = (places.checkout(), shared[name]) if inherited else (at, wanted)
+            base, entry = (root, shared[name]) if inherited else (at, wanted)
             if isinstance(entry, dict) and "path" in entry:
                 waiting.append((base / entry["path"]).resolve())
