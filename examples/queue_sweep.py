@@ -11,5 +11,5 @@ print(
     .mean()
     .select("network.voq", "bulk.cc", "circuit_utilization", "latency_p99")
 )
-figure = sweep.plot("utilization", x="network.voq", series="bulk.cc", xlabel="VOQ (packets)")
+figure = sweep.plot.utilization(x="network.voq", hue="bulk.cc", xlabel="VOQ (packets)")
 figure.savefig("queue_sweep.png", dpi=200)

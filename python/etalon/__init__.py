@@ -22,15 +22,20 @@ if TYPE_CHECKING:
         fixed,
         flow,
         known,
+        load,
         network,
         packet_only,
         program,
         run,
         run_many,
         strobe,
+        sweep,
+        tournament,
+        trace,
         workload,
     )
-    from etalon.campaign.sweeps import Sweep, sweep
+    from etalon.campaign.sweeps import Sweep
+    from etalon.campaign.tournaments import Tournament
     from etalon.errors import EngineFailed, EtalonError, Interrupted, PlanError, PlanWarning
     from etalon.plan import Plan
     from etalon.results import Run
@@ -44,6 +49,7 @@ __all__ = [
     "PlanWarning",
     "Run",
     "Sweep",
+    "Tournament",
     "bulk",
     "computed",
     "dumbbell",
@@ -51,6 +57,7 @@ __all__ = [
     "fixed",
     "flow",
     "known",
+    "load",
     "network",
     "packet_only",
     "program",
@@ -58,6 +65,8 @@ __all__ = [
     "run_many",
     "strobe",
     "sweep",
+    "tournament",
+    "trace",
     "workload",
 ]
 
@@ -70,24 +79,29 @@ _HOME = {
         "fixed",
         "flow",
         "known",
+        "load",
         "network",
         "packet_only",
         "program",
         "run",
         "run_many",
         "strobe",
+        "sweep",
+        "tournament",
+        "trace",
         "workload",
     ),
     "errors": ("EngineFailed", "EtalonError", "Interrupted", "PlanError", "PlanWarning"),
     "plan": ("Plan",),
     "results": ("Run",),
-    "campaign.sweeps": ("Sweep", "sweep"),
+    "campaign.sweeps": ("Sweep",),
+    "campaign.tournaments": ("Tournament",),
     "_core": ("__version__",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 
-_MODULES = ("figures", "report", "reproduce", "schedulers", "trace")
+_MODULES = ("figures", "report", "reproduce", "schedulers")
 
 
 def __getattr__(name: str) -> Any:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
-from etalon import schedulers
+from etalon import schedulers, tracing
+from etalon.arguments import checked, fitting
 from etalon.campaign.executors.base import Done
 from etalon.campaign.runs import run_all, warn_of
+from etalon.campaign.sweeps import Sweep
+from etalon.campaign.sweeps import sweep as run_sweep
+from etalon.campaign.tournaments import Tournament, matches
 from etalon.engine import Engine, Progress
 from etalon.errors import PlanError
 from etalon.plan import Plan
@@ -21,7 +24,9 @@ from etalon.plan.schedules import Schedule, schedule
 from etalon.plan.workloads.base import Workload as _Workload
 from etalon.plan.workloads.bulk import Bulk
 from etalon.plan.workloads.flow import Flow
-from etalon.results import Run
+from etalon.progress import for_people
+from etalon.results import Run, store
+from etalon.units import TIME, shown
 
 Link = tuple[str, str] | Mapping[str, Any]
 Workload = _Workload | Program
@@ -29,6 +34,7 @@ Workload = _Workload | Program
 _KINDS: dict[str, type[Workload]] = {**WORKLOADS, "program": Program}
 
 
+@fitting
 def network(
     racks: int = 3,
     hosts: int = 16,
@@ -47,6 +53,7 @@ def network(
     return build(Network, given | more, under="network")
 
 
+@fitting
 def dumbbell(
     rate: str = "10Gbps", delay: str = "30us", queue: int | None = 100, hosts: int = 16, **more: Any
 ) -> Dumbbell:
@@ -58,6 +65,7 @@ def dumbbell(
     return build(Dumbbell, given | more, under="network")
 
 
+@fitting
 def strobe(
     net: Network, day: str = "180us", night: str = "20us", mimic: int | None = None
 ) -> Schedule:
@@ -65,6 +73,7 @@ def strobe(
     return _checked(net, {"kind": "strobe", "day": day, "night": night, "mimic": mimic})
 
 
+@fitting
 def fixed(
     net: Network,
     configurations: Sequence[Sequence[tuple[int, int]] | Mapping[str, Any]],
@@ -75,13 +84,13 @@ def fixed(
 
     >>> fixed(net, [[(0, 1), (1, 0)], {"circuits": [(0, 2), (2, 0)], "day": "90us"}])
     """
-    week = [
-        c if isinstance(c, Mapping) else {"circuits": [tuple(pair) for pair in c]}
-        for c in configurations
-    ]
+    if not isinstance(configurations, (list, tuple)):
+        raise PlanError(f"{shown(configurations)} must be a list", key="schedule.configurations")
+    week = [one if isinstance(one, Mapping) else {"circuits": one} for one in configurations]
     return _checked(net, {"kind": "fixed", "day": day, "night": night, "configurations": week})
 
 
+@fitting
 def known(net: Network, demand: Any, scheduler: str = "solstice", **more: Any) -> Schedule:
     """The week that `scheduler` computes once for `demand`: a matrix of bytes, or the name of a file with one.
 
@@ -91,6 +100,7 @@ def known(net: Network, demand: Any, scheduler: str = "solstice", **more: Any) -
     return _checked(net, {"kind": "fixed", "demand": rows, "scheduler": scheduler, **more})
 
 
+@fitting
 def computed(net: Network, scheduler: str = "solstice", **more: Any) -> Schedule:
     """Weeks that `scheduler` computes from demand, one after the other.
 
@@ -99,15 +109,21 @@ def computed(net: Network, scheduler: str = "solstice", **more: Any) -> Schedule
     return _checked(net, {"kind": scheduler, **more})
 
 
+@fitting
 def packet_only(net: Network) -> Schedule:
     """No circuits: the packet network alone."""
     return _checked(net, {"kind": "none"})
 
 
 def _checked(net: Network, values: dict[str, Any]) -> Schedule:
+    if not isinstance(net, Network):
+        raise PlanError(
+            f"a schedule is that of a network, as etalon.network() makes it, not of {shown(net)}"
+        )
     return schedule({key: value for key, value in values.items() if value is not None}, net)
 
 
+@fitting
 def bulk(
     src: int,
     dst: int,
@@ -138,6 +154,7 @@ def bulk(
     )
 
 
+@fitting
 def flow(
     src: str,
     dst: str,
@@ -160,6 +177,7 @@ def flow(
     return build(Flow, given, under="flow")
 
 
+@checked
 def workload(kind: str, **keys: Any) -> _Workload:
     """A workload of any kind of `etalon list workloads`, by the keys of its table in a plan.
 
@@ -172,6 +190,7 @@ def workload(kind: str, **keys: Any) -> _Workload:
     return build(WORKLOADS[kind], keys, under=kind)
 
 
+@fitting
 def program(
     host: str, command: str | Sequence[str], start: str = "0s", name: str | None = None
 ) -> Program:
@@ -182,6 +201,7 @@ def program(
     )
 
 
+@checked
 def experiment(
     net: Network | Dumbbell,
     week: Schedule | Workload | None = None,
@@ -207,34 +227,56 @@ def experiment(
     return build(Plan, values)
 
 
+@checked
+def load(path: str | Path) -> Plan | Run | Sweep:
+    """What is at a path: the plan of a file, the run or the sweep of a folder.
+
+    >>> load("strobe.toml").replace({"network.voq": 32})
+    >>> load("runs/strobe-1a2b3c4d").plot.sequence()
+    """
+    path = Path(path)
+    if (path / store.SWEEP).is_file():
+        return Sweep.load(path)
+    return Run.load(path) if path.is_dir() else Plan.load(path)
+
+
+What = Plan | str | Path | Network | Dumbbell
+"""A plan, the path of its file, or the network that is the first of its parts."""
+
+
+@checked
 def run(
-    what: Plan | Network | Dumbbell,
+    what: What,
     week: Schedule | Workload | None = None,
     *workloads: Workload,
     engine: str | Engine = "sim",
     progress: Progress | None = None,
     **settings: Any,
 ) -> Run:
-    """Runs a plan, or the experiment of these parts, on the engine "sim" or "linux" (`etalon list engines`).
+    """Runs a plan, a plan file, or the experiment of these parts.
 
-    The first run on Linux builds its kernel, which takes minutes. Ctrl-C raises `Interrupted`, whose `runs` holds the
-    partial run.
+    >>> run("strobe.toml", seed=2)
+    >>> run(net, strobe(net), bulk(0, 1), duration="96ms")
+
+    Args:
+        what: a plan, the path of its file, or a network.
+        week: the network's schedule; without it strobe.
+        workloads: what is sent.
+        engine: "sim" or "linux" (`etalon list engines`). The first run on Linux may build its kernel, which takes minutes.
+        progress: told the share that is done, 0 to 1. Without it, notebooks and prompts show a bar.
+        settings: the plan's keys: duration, warmup, tdf, seed, name, tcp, measure; of a plan, other values.
+
+    Raises:
+        PlanError: if the plan makes no sense.
+        Interrupted: on Ctrl-C; its `runs` hold the partial run.
     """
-    if not isinstance(what, Plan):
-        plan = experiment(what, week, *workloads, **settings)
-    elif week is None and not workloads:
-        plan = (
-            what.replace({key: _plain(value) for key, value in settings.items()})
-            if settings
-            else what
-        )
-    else:
-        raise PlanError("a plan already has its schedule and workloads; give the plan alone")
+    plan = _planned(what, week, workloads, settings)
     return run_many([plan], engine=engine, progress=progress)[0]
 
 
+@checked
 def run_many(
-    plans: Sequence[Plan],
+    plans: Sequence[What],
     jobs: int | None = None,
     *,
     engine: str | Engine = "sim",
@@ -243,14 +285,177 @@ def run_many(
     executor: str = "local",
 ) -> list[Run]:
     """Runs plans, `jobs` at a time (default: one a processor). The results do not depend on `jobs` or `executor`."""
-    warn_of(plans)
-    runs = run_all(plans, engine, executor=executor, jobs=jobs, progress=progress, done=done)
+    chosen = [_planned(plan, None, (), {}) for plan in plans]
+    warn_of(chosen)
+    names = ", ".join(dict.fromkeys(plan.name for plan in chosen))
+    with for_people(names, progress) as told:
+        runs = run_all(chosen, engine, executor=executor, jobs=jobs, progress=told, done=done)
     warn_of(runs)
     return runs
 
 
-def _plain(value: Any) -> Any:
-    """A table as plain values, for `Plan.replace`."""
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json", exclude_none=True, exclude_unset=True)
-    return value
+@checked
+def sweep(
+    what: What,
+    *parts: Schedule | Workload | Mapping[str, Any],
+    grid: Mapping[str, Any] | None = None,
+    seeds: int | Sequence[int] | None = None,
+    jobs: int | None = None,
+    folder: str | Path | None = None,
+    engine: str | Engine = "sim",
+    executor: str = "local",
+    fresh: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Sweep:
+    """Runs a plan, or the experiment of these parts, at every point of a grid.
+
+    >>> sweep("strobe.toml", {"network.voq.packets": [4, 8, 16], "bulk.cc": ["cubic", "dctcp"]}, seeds=3)
+    >>> sweep(net, strobe(net), bulk(0, 1), {"network.voq.packets": [4, 8, 16]}, duration="96ms")
+
+    With a `folder`, every run is kept in it as soon as it is complete, and those already there are not run again, so
+    that a sweep that was interrupted goes on where it stopped, and a larger grid of the same keys runs what is new.
+
+    Args:
+        what: a plan, the path of its file, or a network.
+        parts: schedule and workloads if `what` is a network; the grid comes last.
+        grid: values by dotted key, as `etalon list keys` names them; or as the last of the parts.
+        seeds: how many of each point, from the plan's on, or which.
+        jobs: runs at a time; default: one a processor.
+        folder: where the runs are kept.
+        engine: "sim" or "linux" (`etalon list engines`).
+        executor: where they run: "local", "ray", "dask" or "slurm" (`etalon list executors`).
+        fresh: whether all are run again, and another sweep that was in the folder is replaced.
+        progress: told the share that is done, 0 to 1. Without it, notebooks and prompts show a bar.
+        settings: the plan's keys, as in `run`.
+    """
+    if parts and isinstance(parts[-1], Mapping):
+        if grid is not None:
+            raise PlanError("etalon.sweep: the grid is given twice")
+        *parts, grid = parts  # type: ignore[assignment]
+    if any(isinstance(part, Mapping) for part in parts):
+        raise PlanError("etalon.sweep: the grid comes last, behind schedule and workloads")
+    plan = _planned(what, *_week_and_workloads(parts), settings)
+    if not grid and seeds in (None, 1):
+        raise PlanError('a sweep varies something: give a grid, like {"tdf": [1, 20]}, or seeds')
+    with for_people(f"{plan.name}, sweep", progress) as told:
+        return run_sweep(
+            plan, grid or {}, seeds=seeds, jobs=jobs, folder=folder, engine=engine, executor=executor, fresh=fresh,
+            progress=told,
+        )  # fmt: skip
+
+
+@checked
+def tournament(
+    what: What,
+    *parts: Schedule | Workload | Sequence[str],
+    controls: Sequence[str] | None = None,
+    seeds: int | Sequence[int] | None = None,
+    jobs: int | None = None,
+    engine: str | Engine = "sim",
+    executor: str = "local",
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Tournament:
+    """Runs every two of these congestion controls side by side, each with half of the flows, and each beside itself.
+
+    The flows that start first may have an advantage: every two meet twice, each first once.
+
+    >>> tournament("strobe.toml", ["cubic", "reno", "dctcp"], seeds=3)
+
+    Args:
+        what: a plan, the path of its file, or a network.
+        parts: schedule and workloads if `what` is a network; the congestion controls come last.
+        controls: names of `etalon list cc`; or as the last of the parts. All `[[bulk]]` flows are shared between them.
+        seeds: how many of each match, from the plan's on, or which.
+        jobs: runs at a time; default: one a processor.
+        engine: "sim" or "linux" (`etalon list engines`).
+        executor: where they run.
+        progress: told the share that is done, 0 to 1. Without it, notebooks and prompts show a bar.
+        settings: the plan's keys, as in `run`.
+    """
+    if parts and isinstance(parts[-1], (list, tuple)):
+        *parts, controls = parts  # type: ignore[assignment]
+    if any(isinstance(part, (list, tuple)) for part in parts):
+        raise PlanError("etalon.tournament: the congestion controls come last")
+    if controls is None:
+        raise PlanError('etalon.tournament needs congestion controls, like ["cubic", "reno"]')
+    plan = _planned(what, *_week_and_workloads(parts), settings)
+    points = matches(plan, controls, seeds)
+    with for_people(f"{plan.name}, tournament", progress) as told:
+        plans = [point.plan for point in points]
+        runs = run_all(plans, engine, executor=executor, jobs=jobs, progress=told)
+    return Tournament(plan, points, runs)
+
+
+@checked
+def trace(
+    what: What | Run,
+    folder: str | Path,
+    *,
+    at: str | None = None,
+    start: str = "0us",
+    end: str = "10ms",
+    pcapng: bool = True,
+    timeline: bool = True,
+    engine: str | Engine | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Runs a plan again and keeps every packet and event of a part of it: pcapng for Wireshark, a timeline for Perfetto.
+
+    >>> trace(run, "capture", at="tor1", start="40ms", end="50ms")
+
+    Args:
+        what: a run, a plan, or the path of a plan's file.
+        folder: where the files go.
+        at: one point at which packets are captured, such as "tor1": each packet of its rack once, both directions. Without
+            it, all points: a packet is then in the file as often as it was seen.
+        start: beginning of what is kept, in network time.
+        end: its end.
+        pcapng: whether to write the packets.
+        timeline: whether to write the timeline.
+        engine: what runs it; without it, what made the run, or "sim".
+        force: whether files of an earlier trace are replaced.
+        progress: told the share that is done, 0 to 1. Without it, notebooks and prompts show a bar.
+
+    Returns:
+        The paths of the files.
+    """
+    plan = what.plan if isinstance(what, Run) else _planned(what, None, (), {})
+    if engine is None:
+        engine = str(what.meta.get("engine", "sim")) if isinstance(what, Run) else "sim"
+    with for_people(f"{plan.name}, trace", progress) as told:
+        return tracing.write(
+            plan, folder, start_ns=_time("start", start), end_ns=min(_time("end", end), plan.duration), at=at,
+            pcapng=pcapng, timeline=timeline, engine=engine, force=force, progress=told,
+        )  # fmt: skip
+
+
+def _time(name: str, text: str) -> int:
+    """A time in ns."""
+    try:
+        return TIME.parse(text)
+    except ValueError as error:
+        raise PlanError(
+            f'{name}: "{text}" {error}; a time is written like "{TIME.example}"'
+        ) from None
+
+
+def _week_and_workloads(parts: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
+    return (parts[0], tuple(parts[1:])) if parts else (None, ())
+
+
+def _planned(
+    what: What,
+    week: Schedule | Workload | None,
+    workloads: Sequence[Workload],
+    settings: Mapping[str, Any],
+) -> Plan:
+    """The plan of these parts, or the plan itself with other settings."""
+    if isinstance(what, (Network, Dumbbell)):
+        return experiment(what, week, *workloads, **settings)
+    plan = what if isinstance(what, Plan) else Plan.load(what)
+    if week is not None or workloads:
+        raise PlanError("a plan already has its schedule and workloads; give the plan alone")
+    return plan.replace(settings) if settings else plan

@@ -18,9 +18,10 @@ import etalon as et
 from conftest import ROOT, Answer
 from etalon.cli import common
 from etalon.errors import Interrupted, PlanError
+from etalon.progress import bar
 from etalon.results import TABLES, Run
 from etalon.results.metrics import METRICS
-from etalon.trace import count
+from etalon.tracing import count
 
 Command = Callable[..., Answer]
 
@@ -349,7 +350,7 @@ def test_examples_are_copied_but_never_over_a_file(etalon: Command, tmp_path: Pa
 
 
 def test_no_progress_bar_without_a_terminal() -> None:
-    with common.progress_bar("x") as progress:
+    with bar("x") as progress:
         assert progress is None
 
 

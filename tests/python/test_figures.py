@@ -65,6 +65,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "reordering": ({"CUBIC": SWEEP[16], "TDTCP": SWEEP[64]}, {"quantity": "missing"}),
     "ports": (SWEEP[16], {"quantity": "queue"}),
     "rack_pairs": (SWEEP[16], {"metric": "voq_mean"}),
+    "shares": ({"cubic": {"cubic": 0.5, "reno": 0.6}, "reno": {"cubic": 0.4, "reno": 0.5}}, {}),
     "demand": (
         schedulers.compute("solstice", [[0, 9_000_000, 0], [0, 0, 4_000_000], [2_000_000, 0, 0]]),
         {},

@@ -12,7 +12,10 @@ from conftest import ROOT
 PACKAGE = ROOT / "python" / "etalon"
 CORE = "etalon._core"
 
-FOUNDATION = ("errors", "files", "cache", "units", "controls", "schedulers")
+FOUNDATION = (
+    *("errors", "files", "cache", "units", "amounts", "markup", "arguments", "progress"),
+    *("controls", "schedulers"),
+)
 ROOMS = (
     "plan",
     "figures",
@@ -21,8 +24,8 @@ ROOMS = (
     "engine",
     "campaign",
     "report",
+    "tracing",
     "api",
-    "trace",
     "pages",
     "reproduce",
     "validation",

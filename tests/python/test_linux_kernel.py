@@ -23,7 +23,7 @@ from etalon import kernel
 from etalon.controls import controls
 from etalon.plan import Plan
 from etalon.results import Run
-from etalon.trace import count
+from etalon.tracing import count
 
 IMAGE = kernel.find(250)
 Command = Callable[..., Answer]

@@ -161,7 +161,7 @@ def test_a_failed_trace_leaves_no_empty_folder(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("etalon.trace.write_timeline", full)
+    monkeypatch.setattr("etalon.tracing.trace.write_timeline", full)
     assert etalon("trace", small_file, "--out", "out").code == 1
     assert not (small_file.parent / "out").exists()
 

@@ -44,14 +44,19 @@ def test_the_table_has_a_row_a_run(small: Plan) -> None:
 
 def test_runs_are_selected_by_value(small: Plan) -> None:
     sweep = et.sweep(small, GRID)
-    assert [run.plan.bulk[0].cc for run in sweep.select(network__voq=4)] == ["reno", "cubic"]
-    with pytest.raises(EtalonError, match="does not vary tdf"):
-        sweep.select(tdf=1)
+    assert [run.plan.bulk[0].cc for run in sweep.select({"network.voq": 4}).runs] == [
+        "reno",
+        "cubic",
+    ]
+    with pytest.raises(PlanError, match='does not vary "tdf"'):
+        sweep.select({"tdf": 1})
+    with pytest.raises(PlanError, match=r"network\.voq: the sweep has no 5; it has 4, 8"):
+        sweep.select({"network.voq": 5})
 
 
 def test_a_sweep_is_drawn_over_its_keys(small: Plan) -> None:
     sweep = et.sweep(small, GRID, seeds=2)
-    (axes,) = sweep.plot("utilization").get_axes()
+    (axes,) = sweep.plot.utilization().get_axes()
     assert axes.get_xlabel() == "network.voq"
     _, names = axes.get_legend_handles_labels()
     assert names == ["reno", "cubic"]
@@ -60,29 +65,78 @@ def test_a_sweep_is_drawn_over_its_keys(small: Plan) -> None:
     grouped = cubic.group_by("network.voq", maintain_order=True)
     means = grouped.agg(pl.col("circuit_utilization").mean())["circuit_utilization"]
     assert list(middle) == pytest.approx([100 * mean for mean in means])
-    (axes,) = sweep.plot("congestion_controls").get_axes()
+    (axes,) = sweep.plot.congestion_controls().get_axes()
     assert {label.get_text() for label in axes.get_xticklabels()} == {"reno", "cubic"}
 
 
 def test_times_along_the_axis_are_numbers(small: Plan) -> None:
     sweep = et.sweep(small, {"schedule.day": ["90us", "0.18ms"]})
-    (axes,) = sweep.plot("latency", percentiles=(50,)).get_axes()
+    (axes,) = sweep.plot.latency(percentiles=(50,)).get_axes()
     assert axes.get_xlabel() == "schedule.day (µs)"
     assert list(axes.containers[0].lines[0].get_xdata()) == [90, 180]  # type: ignore[attr-defined]
 
 
 def test_what_cannot_be_drawn_gets_a_sentence(small: Plan) -> None:
     sweep = et.sweep(small, GRID)
-    for arguments, sentence in (
-        (("sequence",), "shows one run; a sweep has utilization, latency"),
-        (("utilization", "tdf"), "does not vary tdf; it varies network.voq, bulk.cc"),
-        (("utilization", "bulk.cc"), "the values of bulk.cc are not numbers"),
+    for draw, sentence in (
+        (lambda: sweep.plot.utilization("tdf"), 'not vary "tdf"; it varies network.voq, bulk.cc'),
+        (lambda: sweep.plot.utilization("bulk.cc", "bulk.cc"), "must be different keys"),
+        (lambda: sweep.plot.utilization(y="bulk.cc"), 'plot.utilization has no argument "y"'),
+        (lambda: sweep.plot.lines("godput"), 'there is no metric "godput"; there are circuit'),
+        (lambda: sweep.plot.lines("fct_p50"), "no run of this sweep has the metric fct_p50"),
     ):
-        with pytest.raises(EtalonError, match=sentence):
-            sweep.plot(*arguments)
-    alone = et.sweep(small, {"bulk.cc": ["reno", "cubic"]})
-    with pytest.raises(EtalonError, match="utilization needs a key that varies over numbers"):
-        alone.plot("utilization")
+        with pytest.raises(PlanError, match=sentence):
+            draw()
+    with pytest.raises(AttributeError, match="did you mean utilization"):
+        _ = sweep.plot.utilisation
+    with pytest.raises(PlanError, match="needs a key that varies; the sweep varies the seed alone"):
+        et.sweep(small, seeds=2).plot.utilization()
+
+
+def test_three_keys_are_panels_with_one_legend_and_the_same_limits(small: Plan) -> None:
+    sweep = et.sweep(small, {**GRID, "tdf": [1, 20]}, seeds=2)
+    figure = sweep.plot.utilization()
+    assert [ax.get_title() for ax in figure.axes] == ["tdf 1", "tdf 20"]
+    assert len({ax.get_ylim() for ax in figure.axes}) == 1
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["reno", "cubic"]
+    chosen = sweep.plot.latency(x="tdf", hue="network.voq", facet="bulk.cc", percentiles=(50,))
+    assert [ax.get_title() for ax in chosen.axes] == ["bulk.cc reno", "bulk.cc cubic"]
+    (reno, _) = chosen.axes
+    runs = sweep.select({"bulk.cc": "reno", "network.voq": 8, "tdf": 20}).runs
+    drawn = reno.containers[1].lines[0].get_ydata()[1]  # type: ignore[attr-defined]
+    assert drawn == pytest.approx(sum(run.latency(50) for run in runs) / 2)
+
+
+def test_names_along_the_axis_are_not_joined_by_lines(small: Plan) -> None:
+    sweep = et.sweep(small, {"bulk.cc": ["reno", "cubic"]}, seeds=2)
+    (axes,) = sweep.plot.lines("goodput").axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["reno", "cubic"]
+    assert axes.get_ylabel() == "goodput (Gb/s)"
+    assert {line.get_linestyle() for line in axes.containers[0].lines[:1]} == {"None"}  # type: ignore[attr-defined]
+
+
+def test_figures_of_runs_compare_the_runs_of_a_sweep(small: Plan) -> None:
+    figure = et.sweep(small, GRID).plot.latency_cdf(hue="bulk.cc")
+    assert [ax.get_title() for ax in figure.axes] == ["network.voq 4", "network.voq 8"]
+
+
+def test_too_many_panels_are_refused(small: Plan) -> None:
+    plan = small.replace({"duration": "1ms", "warmup": "0us"})
+    sweep = et.sweep(plan, {"network.voq": [4, 8], "tdf": [1, 2], "seed": [1], "tcp.hz": list(range(100, 126))})  # fmt: skip
+    with pytest.raises(PlanError, match=r"26 panels, one for each of tcp\.hz; at most 24"):
+        sweep.plot.latency(x="network.voq", hue="tdf")
+
+
+def test_a_sweep_of_parts_is_that_of_their_plan(small: Plan) -> None:
+    net = et.network(racks=3, hosts=2)
+    grid = {"network.voq": [4, 8]}
+    parts = et.sweep(net, et.strobe(net), et.bulk(0, 1), grid, duration="30ms", warmup="10ms")
+    assert [run.plan.digest for run in parts.runs] == [
+        run.plan.digest for run in et.sweep(small, grid).runs
+    ]
+    with pytest.raises(PlanError, match="the grid comes last"):
+        et.sweep(net, grid, et.bulk(0, 1))
 
 
 def test_the_table_does_not_depend_on_the_number_of_workers(small: Plan) -> None:

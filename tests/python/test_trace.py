@@ -12,7 +12,7 @@ import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 import etalon as et
-from etalon import trace
+from etalon import tracing as trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -204,7 +204,7 @@ def test_a_disk_that_fails_leaves_nothing(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(trace, "write_timeline", full)
+    monkeypatch.setattr("etalon.tracing.trace.write_timeline", full)
     with pytest.raises(et.EtalonError, match=r"No space left on device; nothing was kept"):
         trace.write(plan, tmp_path, end_ns=1_000_000)
     assert list(tmp_path.iterdir()) == []

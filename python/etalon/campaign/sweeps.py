@@ -6,26 +6,28 @@ import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import polars as pl
 
-from etalon import _core, files
+from etalon import _core, amounts, files, markup
 from etalon import engine as engines
+from etalon.arguments import checked
 from etalon.campaign import executors
+from etalon.campaign.plots import SweepPlots
 from etalon.campaign.runs import prepare, run_all, run_missing, warn_of
 from etalon.campaign.store import Store
 from etalon.engine import Engine, Progress
 from etalon.errors import EtalonError, Interrupted, Occupied, PlanError
+from etalon.figures import sweeps as figures_of
 from etalon.plan import Plan
 from etalon.results import Run, store
+from etalon.results.metrics import METRICS
 from etalon.units import shown
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MOST_POINTS = 100_000
 """Runs of a sweep."""
@@ -49,7 +51,7 @@ class Point:
         return folder_of(self.plan)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sweep:
     """The runs of a grid, in the order of the grid; seeds vary fastest."""
 
@@ -63,7 +65,8 @@ class Sweep:
         return tabulate(zip(self.points, self.runs, strict=True))
 
     @classmethod
-    def load(cls, folder: str | Path) -> Sweep:
+    @checked
+    def load(cls, folder: str | Path) -> Self:
         """Reads a complete sweep's folder back."""
         folder = Path(folder)
         said = read_description(folder)
@@ -77,35 +80,110 @@ class Sweep:
             )
         return cls(plan, points, [Run.load(folder / folder_of(point.plan)) for point in points])
 
-    def plot(
-        self, figure: str, x: str | None = None, series: str | None = None, **more: Any
-    ) -> Figure:
-        """Draws the sweep: sweep.plot("utilization", x="network.voq", series="bulk.cc").
+    @cached_property
+    def plot(self) -> SweepPlots:
+        """Figures of this sweep: `sweep.plot.utilization(x="network.voq", hue="bulk.cc")`; see `etalon list figures`."""
+        return SweepPlots(self)
 
-        Args:
-            figure: utilization, latency, congestion_controls or another figure over a parameter; `etalon list figures`.
-            x: the key along the axis; without it, the only one that fits.
-            series: the key that tells the series apart; without it, the other one that varies, if there is one.
-            more: further arguments of the figure.
-        """
-        from etalon.figures import sweeps
-
-        return sweeps.draw(self, figure, x, series, **more)
-
-    def select(self, **values: Any) -> list[Run]:
-        """The runs at some values; write the dots of a key as double underscores: select(network__voq=16)."""
-        wanted = {key.replace("__", "."): value for key, value in values.items()}
-        unknown = set(wanted) - {"seed", *(key for point in self.points for key in point.values)}
-        if unknown:
-            raise EtalonError(f"the sweep does not vary {', '.join(sorted(unknown))}")
-        return [
-            run
+    @checked
+    def select(self, values: Mapping[str, Any]) -> Self:
+        """The part of the sweep at some values: sweep.select({"network.voq": 16, "seed": 1}).plot.latency()."""
+        there = {key: figures_of.values_of(self, key) for key in figures_of.varied(self)}
+        for point in self.points[:1]:
+            there |= {key: [one] for key, one in point.values.items() if key not in there}
+        there["seed"] = list(dict.fromkeys(point.plan.seed for point in self.points))
+        for key, value in values.items():
+            if key not in there:
+                known = ", ".join(there)
+                raise PlanError(
+                    f"the sweep does not vary {shown(key)}; it has {known}", key=str(key)
+                )
+            if value not in there[key]:
+                known = ", ".join(map(shown, there[key]))
+                raise PlanError(f"the sweep has no {shown(value)}; it has {known}", key=str(key))
+        kept = [
+            (point, run)
             for point, run in zip(self.points, self.runs, strict=True)
-            if all(
-                (point.values | {"seed": point.plan.seed})[key] == value
-                for key, value in wanted.items()
-            )
+            if all((point.values | {"seed": point.plan.seed})[key] == values[key] for key in values)
         ]
+        return type(self)(self.plan, [point for point, _ in kept], [run for _, run in kept])
+
+    @property
+    def keys(self) -> list[str]:
+        """What it varies; the seed if that is all."""
+        return figures_of.varied(self) or ["seed"]
+
+    def __repr__(self) -> str:
+        said = [f"{key} ({_listed(figures_of.values_of(self, key))})" for key in self.keys]
+        seeds = len({point.plan.seed for point in self.points})
+        over = "" if self.keys == ["seed"] else f" over {' and '.join(said)}"
+        return f"<Sweep {self.plan.name}: {len(self.runs)} runs{over}{f', {seeds} seeds' if seeds > 1 else ''}>"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: what was varied, the main figure, and the numbers that are looked at first."""
+        parts = [f"<p>{markup.inline(repr(self)[1:-1])}</p>"]
+        for name, caption in list(figures_of.suitable(self).items())[:1]:
+            with suppress(PlanError):  # of more panels than can be looked at
+                from etalon.figures import style
+
+                figure = figures_of.draw(self, name)
+                parts.append(markup.image(style.png(figure), caption, style.on_screen(figure)))
+        columns, rows = overview(self)
+        more = (
+            "" if len(rows) <= MOST_SHOWN else f"<p>the first {MOST_SHOWN} of {len(rows)} runs</p>"
+        )
+        numbers = [at for at, name in enumerate(columns) if name not in ("seed", *self.keys)]
+        return "\n".join([*parts, markup.table(columns, rows[:MOST_SHOWN], numbers), more])
+
+
+SHOWN = {
+    "circuit_utilization": "circuit",
+    "packet_utilization": "packet",
+    "latency_p50": "latency p50",
+    "latency_p99": "latency p99",
+    "goodput": "goodput",
+    "retransmits": "retransmissions",
+    "drops": "drops",
+    "fct_p50": "completion p50",
+    "fct_p99": "completion p99",
+}
+"""What is looked at first of each run, with its heading."""
+MOST_SHOWN = 24
+"""Runs that a notebook shows."""
+
+
+def overview(sweep: Sweep) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows for people: the keys that vary, the seed if there are several, and what is looked at first.
+
+    A column has one unit, which its heading names.
+    """
+    return overview_of(sweep.table, [key for key in sweep.keys if key != "seed"])
+
+
+def overview_of(table: pl.DataFrame, keys: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """The same of a sweep's table."""
+    seeds = table["seed"].n_unique() > 1 or not keys
+    keys = [*keys, "seed"] if seeds and "seed" not in keys else list(keys)
+    names = [name for name in SHOWN if table[name].null_count() < table.height]
+    units = amounts.units_of((METRICS[name].unit, value) for name in names for value in table[name])
+    columns, cells = list(keys), [[_said(value) for value in table[key]] for key in keys]
+    for name in names:
+        scale = units(METRICS[name].unit, table[name])
+        word = METRICS[name].unit in ("segments", "packets", "timeouts")
+        columns.append(SHOWN[name] + (f" ({scale.unit})" if scale.unit and not word else ""))
+        cells.append([scale.text(value) for value in table[name]])
+    return columns, [list(row) for row in zip(*cells, strict=True)]
+
+
+def _said(value: Any) -> str:
+    return value if isinstance(value, str) else shown(value)
+
+
+def _listed(values: Sequence[Any]) -> str:
+    """Values in a few words."""
+    if len(values) > 6:
+        values = [*values[:3], "...", values[-1]]
+    return ", ".join(map(_said, values))
 
 
 def tabulate(results: Iterator[tuple[Point, Run]]) -> pl.DataFrame:
@@ -147,12 +225,7 @@ def points_of(
         raise PlanError(
             "the grid varies seed; give its values there or seeds, not both", key="seeds"
         )
-    if seeds is None:
-        seeds = 1
-    if isinstance(seeds, int):
-        if seeds < 1:
-            raise PlanError(f"{seeds} must be at least 1", key="seeds", value=seeds)
-        seeds = range(plan.seed, plan.seed + seeds)
+    seeds = seeds_of(plan, seeds)
     number = math.prod(len(values) for values in grid.values()) * len(seeds)
     if number > MOST_POINTS:
         raise PlanError(f"the sweep has {number} runs; at most {MOST_POINTS} are run in one")
@@ -162,6 +235,19 @@ def points_of(
         for seed in [point["seed"]] if "seed" in point else seeds:
             points.append(Point(point, plan.replace({**point, "seed": seed})))
     return points
+
+
+def seeds_of(plan: Plan, seeds: int | Sequence[int] | None) -> Sequence[int]:
+    """These seeds, or so many from the plan's on; one without."""
+    if seeds is None:
+        seeds = 1
+    if isinstance(seeds, int):
+        if seeds < 1:
+            raise PlanError(f"{seeds} must be at least 1", key="seeds", value=seeds)
+        return range(plan.seed, plan.seed + seeds)
+    if not seeds or isinstance(seeds, str) or not all(type(seed) is int for seed in seeds):
+        raise PlanError("must be whole numbers, or how many", key="seeds", value=seeds)
+    return seeds
 
 
 def sweep(

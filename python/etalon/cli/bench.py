@@ -11,6 +11,7 @@ import typer
 
 from etalon.cli import common
 from etalon.errors import EtalonError, PlanError
+from etalon.progress import bar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +61,7 @@ def bench(
         ]
         common.prepare(engine, plans)
     results = []
-    with common.progress_bar("bench") as progress:
+    with bar("bench") as progress:
         for done, name in enumerate(chosen):
             if progress is not None:
                 progress(done / len(chosen))

@@ -1,4 +1,4 @@
-"""What the commands share: options, settings of the form key=value, the progress bar, output."""
+"""What the commands share: options, settings of the form key=value, output."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ import hashlib
 import json
 import math
 import sys
-import time
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from etalon.errors import EngineFailed, PlanError
+from etalon.progress import steps
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from etalon import engine as engines
-    from etalon.engine import Progress
     from etalon.plan import Plan
 
 PlanFile = Annotated[
@@ -71,9 +69,6 @@ OK, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 LONGEST_LINE = 4000
 """Characters of a line that a terminal is shown."""
 
-PATIENCE_S = 2.0
-"""Work that takes less than this shows no progress bar."""
-
 
 def prepare(
     engine: str, plans: Sequence[Plan], patience: str | None = None, files: Sequence[Path] = ()
@@ -92,7 +87,7 @@ def prepare(
     if missing:
         note(missing)
         try:
-            with progress_of_steps(engine) as (progress, told):
+            with steps(engine, note) as (progress, told):
                 chosen.prepare(plans, progress, told)
         except KeyboardInterrupt:
             note(f"interrupted; the next run with --engine {engine} goes on from here")
@@ -239,55 +234,3 @@ def plain_table(*columns: str, title: str | None = None) -> Table:
     for column in columns:
         table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left")
     return table
-
-
-@contextmanager
-def progress_bar(label: str) -> Iterator[Progress | None]:
-    """A bar with the time left on standard error, if that is a terminal and the work takes over two seconds."""
-    with progress_of_steps(label) as (progress, _):
-        yield progress
-
-
-@contextmanager
-def progress_of_steps(label: str) -> Iterator[tuple[Progress | None, Callable[[str], None]]]:
-    """The same bar, and what to call with each step; without a terminal each step is a line."""
-    if not sys.stderr.isatty():
-        yield None, note
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    task = bar.add_task(label, total=1.0)
-    began = time.monotonic()
-    shown = False
-
-    def show(share: float) -> None:
-        nonlocal shown
-        elapsed = time.monotonic() - began
-        if not shown and elapsed > 0.3 and elapsed > PATIENCE_S * share:
-            bar.start()
-            shown = True
-        bar.update(task, completed=share)
-
-    def describe(step: str) -> None:
-        bar.update(task, description=step)
-
-    try:
-        yield show, describe
-    finally:
-        if shown:
-            bar.stop()

@@ -12,6 +12,7 @@ import typer
 
 from etalon.cli import common
 from etalon.errors import EtalonError
+from etalon.progress import steps
 
 if TYPE_CHECKING:
     from etalon.kernel import Progress, Status
@@ -144,5 +145,5 @@ def _reports(quiet: bool) -> Iterator[tuple[Progress | None, Status | None]]:
     if quiet:
         yield None, None
     else:
-        with common.progress_of_steps("kernel") as reports:
+        with steps("kernel", common.note) as reports:
             yield reports

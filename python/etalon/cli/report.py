@@ -2,19 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from etalon.cli import common
-from etalon.errors import EtalonError
+from etalon.errors import EtalonError, PlanError
 
 if TYPE_CHECKING:
     from etalon.campaign.sweeps import Sweep
     from etalon.results import Run
+
+
+X = Annotated[
+    str | None,
+    typer.Option("--x", metavar="KEY", help="Sweeps: key along the axis.", show_default=False),
+]
+Hue = Annotated[
+    str | None,
+    typer.Option("--hue", metavar="KEY", help="Sweeps: key of the lines.", show_default=False),
+]
+Facet = Annotated[
+    str | None,
+    typer.Option("--facet", metavar="KEY", help="Sweeps: key of the panels.", show_default=False),
+]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="Sweeps: draw this number too (etalon list metrics); may be repeated.",
+        show_default=False,
+    ),
+]
+
+
+class Axes(NamedTuple):
+    """What goes where in the figures of a sweep, and which numbers are drawn beside the usual ones."""
+
+    x: str | None = None
+    hue: str | None = None
+    facet: str | None = None
+    metrics: tuple[str, ...] = ()
+
+
+def check_axes(
+    keys: Iterable[str],
+    x: str | None,
+    hue: str | None,
+    facet: str | None,
+    metrics: list[str] | None,
+) -> None:
+    """Refuses, before anything runs, keys that the sweep does not vary and numbers that there are not."""
+    from etalon.results.metrics import METRICS
+
+    known = list(keys)
+    for option, key in (("--x", x), ("--hue", hue), ("--facet", facet)):
+        if key is not None and key not in known:
+            there = ", ".join(known) or "the seed alone"
+            raise PlanError(f'{option} "{key}": the sweep does not vary it; it varies {there}')
+    for name in metrics or ():
+        if name not in METRICS:
+            raise PlanError(
+                f'--metric "{name}": there is no such number; `etalon list metrics` has them'
+            )
 
 
 def register(app: typer.Typer) -> None:
@@ -28,6 +82,10 @@ def report(
         typer.Argument(metavar="FOLDER", help="Folders of runs or sweeps.", show_default=False),
     ],
     json: common.Json = False,
+    x: X = None,
+    hue: Hue = None,
+    facet: Facet = None,
+    metrics: Metrics = None,
 ) -> None:
     """Draw figures and reports of finished runs and sweeps again."""
     from etalon.campaign.sweeps import Sweep
@@ -35,7 +93,9 @@ def report(
 
     for folder in folders:
         if (folder / store.SWEEP).is_file():
-            write_sweep(Sweep.load(folder), folder)
+            sweep = Sweep.load(folder)
+            check_axes(sweep.keys, x, hue, facet, metrics)
+            write_sweep(sweep, folder, Axes(x, hue, facet, tuple(metrics or ())))
         else:
             write(Run.load(folder), folder)
     pages = [str(folder / "report.html") for folder in folders]
@@ -53,12 +113,12 @@ def write(run: Run, folder: Path) -> None:
         reports.write_run(run, folder)
 
 
-def write_sweep(sweep: Sweep, folder: Path) -> None:
+def write_sweep(sweep: Sweep, folder: Path, axes: Axes) -> None:
     """Draws the figures that suit the sweep, and the interactive page."""
     from etalon.report import sweeps
 
     with _told(folder):
-        sweeps.write(sweep, folder)
+        sweeps.write(sweep, folder, **axes._asdict())
 
 
 @contextmanager

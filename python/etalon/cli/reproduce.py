@@ -9,6 +9,7 @@ import typer
 
 from etalon.cli import common
 from etalon.errors import PlanError
+from etalon.progress import bar
 
 if TYPE_CHECKING:
     from etalon.reproduce import Reproduction
@@ -66,7 +67,7 @@ def reproduce(
         _check(page, figure)
     chosen = common.prepare(engine, reproduction.plans(paper, figure, engine), patience)
     try:
-        with common.progress_bar(f"reproduce {paper}") as progress:
+        with bar(f"reproduce {paper}") as progress:
             result = reproduction.reproduce(
                 paper,
                 figures=figure,

@@ -11,6 +11,7 @@ import typer
 
 from etalon.cli import common, report
 from etalon.errors import EngineFailed, PlanError
+from etalon.progress import bar
 
 if TYPE_CHECKING:
     from etalon.campaign.store import Store
@@ -56,7 +57,7 @@ def run(
     began = time.monotonic()
     names = ", ".join(plan.name for plan in chosen if plan not in known)
     try:
-        with common.progress_bar(names) as progress:
+        with bar(names) as progress:
             outcome = run_missing(
                 chosen, store, fresh=force, keep_partial=True, jobs=jobs, progress=progress
             )

@@ -11,27 +11,13 @@ import typer
 
 from etalon.cli import common, report
 from etalon.errors import Interrupted, PlanError
+from etalon.progress import bar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import polars as pl
-
     from etalon.campaign import sweeps
     from etalon.plan import Plan
-
-SHOWN = {
-    "circuit_utilization": ("circuit", 100, "{:.1f} %"),
-    "packet_utilization": ("packet", 100, "{:.1f} %"),
-    "latency_p50": ("p50", 1, "{:.0f} us"),
-    "latency_p99": ("p99", 1, "{:.0f} us"),
-    "goodput": ("goodput", 1e-9, "{:.2f} Gb/s"),
-    "retransmits": ("retransmissions", 1, "{:.0f}"),
-    "drops": ("drops", 1, "{:.0f}"),
-    "fct_p50": ("completion p50", 1, "{:.0f} us"),
-    "fct_p99": ("completion p99", 1, "{:.0f} us"),
-}
-"""What the table on the screen shows of each run: heading, factor, format."""
 
 
 def register(app: typer.Typer) -> None:
@@ -65,6 +51,10 @@ def sweep(
     patience: common.Patience = "60s",
     json: common.Json = False,
     figures: common.Figures = True,
+    x: report.X = None,
+    hue: report.Hue = None,
+    facet: report.Facet = None,
+    metrics: report.Metrics = None,
 ) -> int:
     """Run an experiment over a grid of values. A sweep that was interrupted goes on."""
     from etalon.campaign import executors, sweeps
@@ -73,11 +63,12 @@ def sweep(
     executors.named(executor)
     plan = Plan.load(plan_file)
     grid, points = _points(plan_file, plan, settings or (), seeds)
+    report.check_axes(grid, x, hue, facet, metrics)
     folder = out or _default_folder(plan, grid, seeds or 1, engine)
     files = [plan_file] * len(points)
     chosen = common.prepare(engine, [point.plan for point in points], patience, files)
     try:
-        with common.progress_bar(f"{plan.name}, sweep") as progress:
+        with bar(f"{plan.name}, sweep") as progress:
             result = sweeps.sweep(
                 plan, grid, seeds=seeds, jobs=jobs, folder=folder, engine=chosen, executor=executor,
                 fresh=force, progress=progress,
@@ -88,14 +79,12 @@ def sweep(
         )
         return common.INTERRUPTED
     if json:
-        common.print_json(
-            {"name": plan.name, "folder": str(folder), "rows": result.table.to_dicts()}
-        )
+        rows = result.table.to_dicts()
+        common.print_json({"name": plan.name, "folder": str(folder), "rows": rows})
     else:
-        _show(result.table, list(grid), (seeds or 1) > 1)
-        typer.echo("circuit, packet, p50 and p99: the measured pair; the rest: all pairs")
-        typer.echo(f"{len(result.runs)} runs; table and results in {folder}")
-    return _draw(result, folder) if figures else common.OK
+        _show(result, folder)
+    axes = report.Axes(x, hue, facet, tuple(metrics or ()))
+    return _draw(result, folder, axes) if figures else common.OK
 
 
 def _points(
@@ -113,10 +102,10 @@ def _points(
         raise error.in_file(f"{plan_file} with --set") from None
 
 
-def _draw(result: sweeps.Sweep, folder: Path) -> int:
+def _draw(result: sweeps.Sweep, folder: Path, axes: report.Axes) -> int:
     """Figures and report; the exit code."""
     try:
-        report.write_sweep(result, folder)
+        report.write_sweep(result, folder, axes)
     except KeyboardInterrupt:
         common.note(
             f"interrupted: figures of {folder} are incomplete; `etalon report {folder}` draws them"
@@ -131,17 +120,14 @@ def _default_folder(plan: Plan, grid: dict[str, list[Any]], seeds: int, engine: 
     return Path("runs") / f"{plan.name}{mark}-sweep-{hashlib.sha256(what).hexdigest()[:8]}"
 
 
-def _show(rows: pl.DataFrame, keys: list[str], with_seed: bool) -> None:
-    keys = [*keys, "seed"] if with_seed and "seed" not in keys else keys
-    columns = [name for name in SHOWN if rows[name].null_count() < len(rows)]
-    table = common.plain_table(*keys, *(f">{SHOWN[name][0]}" for name in columns))
-    for row in rows.to_dicts():
-        table.add_row(
-            *(str(row[key]) for key in keys), *(_cell(row[name], name) for name in columns)
-        )
+def _show(result: sweeps.Sweep, folder: Path) -> None:
+    from etalon.campaign import sweeps
+
+    columns, rows = sweeps.overview(result)
+    keys = [key for key in columns if key in ("seed", *result.keys)]
+    table = common.plain_table(*keys, *(f">{name}" for name in columns[len(keys) :]))
+    for row in rows:
+        table.add_row(*row)
     common.print_table(table)
-
-
-def _cell(value: float | None, name: str) -> str:
-    _, factor, form = SHOWN[name]
-    return "-" if value is None else form.format(value * factor)
+    typer.echo("circuit, packet and latency: the measured pair; the rest: all pairs")
+    typer.echo(f"{len(result.runs)} runs; table and results in {folder}")

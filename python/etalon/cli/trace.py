@@ -10,6 +10,7 @@ import typer
 from etalon.cli import common
 from etalon.cli.run import default_folder
 from etalon.errors import Interrupted, PlanError
+from etalon.progress import bar
 
 if TYPE_CHECKING:
     from etalon.plan import Plan
@@ -51,7 +52,7 @@ def trace(
     json: common.Json = False,
 ) -> int:
     """Keep every packet and event of a part of a run. The plan is run again up to there."""
-    from etalon import trace as tracing
+    from etalon import tracing
     from etalon.plan import Plan
 
     plan = Plan.load(source / "plan.toml" if source.is_dir() else source)
@@ -62,7 +63,7 @@ def trace(
     chosen = common.prepare(name, [plan], patience, [source])
     folder = out or _default_folder(source, plan, name)
     try:
-        with common.progress_bar(f"{plan.name}, trace") as progress:
+        with bar(f"{plan.name}, trace") as progress:
             paths = tracing.write(
                 plan, folder, start_ns=span[0], end_ns=span[1], pcapng=pcapng, timeline=timeline, engine=chosen,
                 force=force, progress=progress,

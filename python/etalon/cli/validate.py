@@ -9,6 +9,7 @@ import typer
 
 from etalon.cli import common
 from etalon.errors import PlanError
+from etalon.progress import bar
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +48,7 @@ def validate(
             raise PlanError("--out takes the whole set; leave --only out")
         pages.check(out)
         files.check_writable(out)
-    with common.progress_bar("validate") as progress:
+    with bar("validate") as progress:
         rows = validation.compare(chosen, jobs=jobs, progress=progress)
     if json:
         common.print_json([row.as_dict() for row in rows])

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
 from etalon.engine.linux import Linux
-from etalon.engine.protocol import Engine, Options, Progress, Status
+from etalon.engine.protocol import Engine, Options
 from etalon.engine.sim import Simulator
 from etalon.errors import PlanError, gather
 from etalon.plan import Plan
+from etalon.progress import Progress, Status
+from etalon.units import shown
 
 __all__ = ["ENGINES", "Engine", "Options", "Progress", "Status", "check", "descriptions", "named"]
 
@@ -20,11 +22,16 @@ ENGINES: dict[str, Callable[[Options], Engine]] = {Simulator.NAME: Simulator, Li
 def named(engine: str | Engine, options: Options | None = None) -> Engine:
     """The engine of this name; one that is there already is that."""
     if not isinstance(engine, str):
+        if not hasattr(engine, "problems"):
+            raise PlanError(f"{shown(engine)} is no engine; the engine is {_known()}")
         return engine
     if engine not in ENGINES:
-        known = " or ".join(f'"{name}"' for name in ENGINES)
-        raise PlanError(f'there is no engine "{engine}"; the engine is {known}')
+        raise PlanError(f'there is no engine "{engine}"; the engine is {_known()}')
     return ENGINES[engine](options or Options())
+
+
+def _known() -> str:
+    return " or ".join(f'"{name}"' for name in ENGINES)
 
 
 def descriptions() -> dict[str, str]:

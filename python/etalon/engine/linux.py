@@ -15,11 +15,12 @@ from typing import Any
 from etalon import _core
 from etalon.controls import LINUX, controls
 from etalon.engine import build
-from etalon.engine.protocol import Options, Progress, Status
+from etalon.engine.protocol import Options
 from etalon.errors import EngineFailed, EtalonError, PlanError
 from etalon.plan import Plan
 from etalon.plan.transport import Mptcp, Tdtcp
 from etalon.plan.workloads.base import Workload
+from etalon.progress import Progress, Status
 from etalon.results import Run
 from etalon.units import TIME, shown
 

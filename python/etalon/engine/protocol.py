@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,12 +10,8 @@ from typing import Any, Protocol
 from etalon import _core
 from etalon.errors import PlanError
 from etalon.plan import Plan
+from etalon.progress import Progress, Status
 from etalon.results import Run
-
-Progress = Callable[[float], None]
-"""Told the share of the work that is done, 0 to 1, a few times a second."""
-Status = Callable[[str], None]
-"""Told each step of a preparation, in a few words."""
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ from typing import Any
 from etalon import _core
 from etalon.controls import SIM, controls
 from etalon.engine import build
-from etalon.engine.protocol import Options, Progress, Status
+from etalon.engine.protocol import Options
 from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
 from etalon.plan.transport import Mptcp
+from etalon.progress import Progress, Status
 from etalon.results import Run
 from etalon.units import shown
 

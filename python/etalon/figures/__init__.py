@@ -9,18 +9,17 @@ Drawing libraries are imported when the first figure is drawn.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from etalon.figures.plots import Plots
 from etalon.figures.registry import FIGURES, Entry, get
 from etalon.figures.types import Estimate, Tolerance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from etalon.figures.types import RunLike, WebFigure
+    from etalon.figures.types import WebFigure
 
 __all__ = [
     "FIGURES",
@@ -50,19 +49,3 @@ def save(figure: Figure, folder: str | os.PathLike[str], name: str) -> list[Path
     from etalon.figures import style
 
     return style.save(figure, folder, name)
-
-
-class Plots:
-    """The figures of one run as methods: `run.plot.sequence()`, `run.plot.schedule()`."""
-
-    def __init__(self, run: RunLike) -> None:
-        self._run = run
-
-    def __getattr__(self, name: str) -> Callable[..., Figure]:
-        for entry in FIGURES:
-            if entry.of_a_run and entry.name == name:
-                return partial(entry.draw, self._run)
-        raise AttributeError(f"a run has no figure {name!r}: it has {', '.join(self.__dir__())}")
-
-    def __dir__(self) -> list[str]:
-        return [entry.name for entry in FIGURES if entry.of_a_run]

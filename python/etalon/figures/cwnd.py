@@ -112,7 +112,7 @@ def draw(
         span_us: the part shown, in microseconds of the experiment. All by default.
     """
     if ax is None:
-        figure = Figure(figsize=(style.COLUMN, 2.9), layout="constrained")
+        figure: Figure = style.new(style.COLUMN, 2.9)
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
     else:
         figure, top, bottom = style.figure_of(ax), ax, None

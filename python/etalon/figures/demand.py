@@ -98,7 +98,7 @@ def draw(source: RunLike | Week, ax: Axes | None = None) -> Figure:
     """
     shown = _of(source)
     if ax is None:
-        figure = Figure(figsize=(2 * style.COLUMN, 2.7), layout="constrained")
+        figure = style.new(2 * style.COLUMN, 2.7)
         left, right = figure.subplots(1, 2, width_ratios=(1, 1.4))
         _draw_demand(shown.demand, left)
     else:

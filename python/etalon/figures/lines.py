@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from etalon.figures import parameter, style
-from etalon.figures.types import Points, series_by_name
+from etalon.figures.types import Estimate, Points, series_by_name
 
 if TYPE_CHECKING:
     from etalon.figures.types import WebFigure
@@ -27,7 +27,7 @@ def draw(
 
     Args:
         points: numbers by value of the parameter; or several such series by the name for the legend. Of an `Estimate` the
-            interval is drawn as well.
+            interval is drawn as a band, of several numbers at a point (seeds) the spread as a bar.
         ax: axes to draw on; a new figure without.
         xlabel: the parameter, with its unit.
         ylabel: the quantity, with its unit.
@@ -35,15 +35,22 @@ def draw(
     """
     ax = style.axes(ax)
     series = _lines(points)
+    bands = {
+        name
+        for name, part in series_by_name(points).items()
+        if any(isinstance(point, Estimate) for point in part.values())
+    }
     dashes = ((0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)))
     for index, (name, line) in enumerate(series.items()):
-        ax.plot(
-            line.x,
-            line.y,
-            color=style.colour(index),
-            marker=style.marker(index),
-            label=name or None,
-        )
+        seen: dict[str, Any] = {
+            "color": style.colour(index),
+            "marker": style.marker(index),
+            "label": name or None,
+        }
+        if line.spread is not None and name not in bands:
+            ax.errorbar(line.x, line.y, yerr=line.spread, capsize=1.5, elinewidth=0.7, **seen)
+            continue
+        ax.plot(line.x, line.y, **seen)
         if line.spread is not None:
             ax.fill_between(
                 line.x, line.low, line.high, color=style.colour(index), alpha=0.18, linewidth=0

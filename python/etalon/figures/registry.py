@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,8 +20,13 @@ class Entry:
 
     name: str
     summary: str
-    of_a_run: bool = True
-    """Whether it shows one run (or several to compare); otherwise it shows points over a parameter."""
+    shows: Literal["run", "runs", "sweep", "numbers"] = "run"
+    """One run; one or several by name; runs over the values of a parameter; numbers of no particular run."""
+
+    @property
+    def of_a_run(self) -> bool:
+        """Whether a run alone is enough for it."""
+        return self.shows in ("run", "runs")
 
     @property
     def draw(self) -> Callable[..., Figure]:
@@ -47,30 +52,41 @@ class Entry:
 
 
 FIGURES: Final = (
-    Entry("sequence", "expected sequence number and VOQ length over a week, days shaded"),
-    Entry("voq", "length of the VOQ over a week, days shaded"),
-    Entry("utilization", "circuit utilisation over a parameter", of_a_run=False),
-    Entry("latency", "latency percentiles over a parameter", of_a_run=False),
-    Entry("latency_cdf", "distribution of latency through the switch, by network"),
-    Entry("fct_cdf", "distribution of flow completion times, by class"),
-    Entry("throughput_cdf", "distribution of the throughput of finite flows"),
-    Entry("write_cdf", "distribution of the times in which files were written to HDFS"),
-    Entry("network_bytes", "payload that each network carried"),
-    Entry("bars", "one number of each run", of_a_run=False),
-    Entry("lines", "any number of runs over a parameter", of_a_run=False),
+    Entry(
+        "sequence", "expected sequence number and VOQ length over a week, days shaded", shows="runs"
+    ),
+    Entry("voq", "length of the VOQ over a week, days shaded", shows="runs"),
+    Entry("utilization", "circuit utilisation over a parameter", shows="sweep"),
+    Entry("latency", "latency percentiles over a parameter", shows="sweep"),
+    Entry("latency_cdf", "distribution of latency through the switch, by network", shows="runs"),
+    Entry("fct_cdf", "distribution of flow completion times, by class", shows="runs"),
+    Entry("throughput_cdf", "distribution of the throughput of finite flows", shows="runs"),
+    Entry(
+        "write_cdf", "distribution of the times in which files were written to HDFS", shows="runs"
+    ),
+    Entry("network_bytes", "payload that each network carried", shows="runs"),
+    Entry("bars", "one number of each run", shows="numbers"),
+    Entry("lines", "any number of runs over a parameter", shows="sweep"),
     Entry(
         "fct_uptime",
         "completion time of a transfer over the length of a day, by queue size",
-        of_a_run=False,
+        shows="numbers",
     ),
-    Entry("congestion_controls", "circuit utilisation by congestion control", of_a_run=False),
+    Entry(
+        "congestion_controls",
+        "circuit utilisation by congestion control",
+        shows="sweep",
+    ),
     Entry("schedule", "circuits of a week and the packet gate of the measured pair"),
     Entry("demand", "a demand matrix beside the week computed for it, with idle time"),
     Entry("goodput", "goodput of each flow and its fairness"),
     Entry("ports", "utilisation, queue, drops or marks of egress ports, the largest first"),
     Entry("rack_pairs", "one number of every rack pair, as a heat map"),
     Entry("cwnd", "cwnd, ssthresh and smoothed RTT of chosen flows over time"),
-    Entry("reordering", "distribution of reordering over the days of the measured pair"),
+    Entry(
+        "reordering", "distribution of reordering over the days of the measured pair", shows="runs"
+    ),
+    Entry("shares", "who gets how much beside whom, as a heat map", shows="numbers"),
     Entry("repairs", "fast recoveries, tail loss probes and timeouts of each flow"),
 )
 

@@ -118,7 +118,7 @@ def draw(
         with_baselines: whether 'optimal' and 'packet only' are drawn.
     """
     if ax is None:
-        figure = Figure(figsize=(style.COLUMN, 2.9), layout="constrained")
+        figure: Figure = style.new(style.COLUMN, 2.9)
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
         panels = [top, bottom]
     else:

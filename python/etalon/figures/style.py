@@ -27,6 +27,8 @@ PAGE: Final = 6.9
 """Width of a figure in inches: both columns."""
 DPI: Final = 200
 """Resolution of PNG files in dots per inch."""
+SCREEN_DPI: Final = 130
+"""Dots per inch of figures on a screen that is as sharp as most: a column is 429 wide there."""
 
 PALETTE: Final = (
     "#0072B2",
@@ -95,13 +97,30 @@ def context() -> Iterator[None]:
 
 
 def axes(ax: Axes | None = None, *, width: float = COLUMN, height: float = 2.1) -> Axes:
-    """Gives back `ax`, or the axes of a new figure of `width` x `height` inches.
-
-    The figure is no part of pyplot's state: it needs no display and is freed with its last reference.
-    """
+    """Gives back `ax`, or the axes of a new figure of `width` x `height` inches."""
     if ax is not None:
         return ax
-    return Figure(figsize=(width, height), layout="constrained").add_subplot()
+    return new(width, height).add_subplot()
+
+
+class Drawing(Figure):
+    """A figure that a notebook shows by itself, in our style and as sharp as its screen."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        return png(self), {"width": on_screen(self)}
+
+
+def on_screen(figure: Figure) -> int:
+    """How many pixels wide a figure is shown."""
+    return round(SCREEN_DPI * float(figure.get_size_inches()[0]))
+
+
+def new(width: float = COLUMN, height: float = 2.1) -> Drawing:
+    """An empty figure of `width` x `height` inches.
+
+    It is no part of pyplot's state: it needs no display and is freed with its last reference.
+    """
+    return Drawing(figsize=(width, height), layout="constrained")
 
 
 def figure_of(ax: Axes) -> Figure:

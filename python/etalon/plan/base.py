@@ -38,6 +38,14 @@ class Table(BaseModel):
     which: ClassVar[str] = ""
     """Where a table may be of several kinds, which this is: 'of kind "strobe"'."""
 
+    def __repr__(self) -> str:
+        """What was given, as a plan has it."""
+        given = self.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+        return f"{type(self).__name__}({', '.join(f'{key}={shown(value)}' for key, value in given.items())})"
+
+    def __str__(self) -> str:
+        return repr(self)
+
     @model_validator(mode="before")
     @classmethod
     def _from_sequence(cls, value: Any) -> Any:

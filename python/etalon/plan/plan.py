@@ -13,16 +13,18 @@ from pathlib import Path
 from typing import Any, Self
 
 import tomli_w
-from pydantic import model_validator
+from pydantic import BaseModel, model_validator
 
-from etalon.errors import PlanError, gather
+from etalon import files, markup
+from etalon.arguments import checked
+from etalon.errors import EtalonError, Occupied, PlanError, gather
 from etalon.plan import check
 from etalon.plan.experiment import WORKLOADS, Experiment
 from etalon.plan.explain import build
 from etalon.plan.network import NETWORKS, Network
 from etalon.plan.resolve import resolve, week_ns
 from etalon.plan.schedules import with_files
-from etalon.units import shown
+from etalon.units import TIME, rounded, shown
 
 
 class Plan(Experiment):
@@ -37,6 +39,7 @@ class Plan(Experiment):
         return self
 
     @classmethod
+    @checked
     def load(cls, path: str | Path) -> Plan:
         """Reads a plan file. Every error is a `PlanError` that names the file."""
         try:
@@ -76,10 +79,69 @@ class Plan(Experiment):
         _place(complete, folder)
         return build(cls, complete, file=file)
 
+    @checked
+    def save(self, path: str | Path | None = None, force: bool = False) -> Path:
+        """Writes the plan as a file that `etalon run` takes: what was given, without defaults. Returns the path.
+
+        Args:
+            path: the file; without it, the plan's name in the current folder. Traces of the plan are written beside it.
+            force: whether a file that is there is replaced.
+        """
+        path = Path(path if path is not None else f"{self.name}.toml")
+        values, copies = self.to_files(defaults=False)
+        wanted = {path: tomli_w.dumps(values)}
+        wanted |= {path.with_name(name): content for name, content in copies.items()}
+        if path.is_dir():
+            raise PlanError("is a folder; a plan is a TOML file", file=str(path))
+        if not force and path.exists():
+            raise Occupied("a file", file=str(path))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            for place, content in wanted.items():
+                files.put(place, content)
+        except OSError as error:
+            raise EtalonError(f"{path}: could not be written: {error.strerror}") from error
+        return path
+
+    def __repr__(self) -> str:
+        network, flows = self.network, len(self.flows)
+        what = [f"{network.racks} racks of {network.hosts} hosts"]
+        if flows:
+            what.append("1 flow" if flows == 1 else f"{flows} flows")
+        if self.program:
+            what.append(f"{len(self.program)} programs")
+        return (
+            f"<Plan {self.name}: {', '.join(what)}, {TIME.format(self.duration)}, seed {self.seed}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """For a notebook: what it is in a few rows, and the whole plan on demand."""
+        rows = [
+            ("network", f"{self.network.kind}, {self.network.racks} racks of {self.network.hosts} hosts"),
+            ("schedule", self._said_of_the_week()),
+            *((key, one.about) for key, one in self.named_workloads()),
+            ("flows", str(len(self.flows))),
+            ("programs", ", ".join(one.command[0] for one in self.program)),
+            ("duration", f"{TIME.format(self.duration)}, measured from {TIME.format(self.warmup)} on"),
+            ("tdf", f"{self.tdf}: hosts' clocks run so many times as fast as the network's"),
+            ("seed", str(self.seed)),
+        ]  # fmt: skip
+        table = markup.table((), [row for row in rows if row[1]])
+        name = f"<p><b>{markup.inline(self.name)}</b> {markup.inline(self.description)}</p>"
+        text = markup.code(tomli_w.dumps(self.to_dict(defaults=False)))
+        return "\n".join([name, table, markup.folded("as a plan file", text)])
+
+    def _said_of_the_week(self) -> str:
+        """The kind of schedule and the length of its week."""
+        if not isinstance(self.network, Network) or not self.week_ns:
+            return ""
+        return f"{self.schedule.kind}, a week of {rounded(self.week_ns)}"
+
     def to_toml(self) -> str:
         """The plan with every value written out, defaults too. Reading it back gives an equal plan."""
         return tomli_w.dumps(self.to_dict())
 
+    @checked
     def to_dict(self, *, defaults: bool = True) -> dict[str, Any]:
         """The plan as in a plan file: quantities as text. Without `defaults`, only what was given."""
         values = self.model_dump(mode="json", exclude_none=True, exclude_unset=not defaults)
@@ -91,14 +153,15 @@ class Plan(Experiment):
             values.pop("schedule", None)
         return _without_empty(values)
 
-    def to_files(self) -> tuple[dict[str, Any], dict[str, str]]:
+    def to_files(self, *, defaults: bool = True) -> tuple[dict[str, Any], dict[str, str]]:
         """The plan as in a plan file, and files by name: beside these it needs none of those that it was made from."""
-        values, copies = self.to_dict(), {}
+        values, copies = self.to_dict(defaults=defaults), {}
         for table, trace in zip(values.get("trace", ()), self.trace, strict=True):
             name = f"trace-{hashlib.sha256(trace.text.encode()).hexdigest()[:8]}.txt"
             table["file"], copies[name] = name, trace.text
         return values, copies
 
+    @checked
     def replace(self, changes: Mapping[str, Any] | None = None, **more: Any) -> Plan:
         """The plan with other values at some dotted keys, as if they stood in the file: {"network.voq": 32}.
 
@@ -108,7 +171,7 @@ class Plan(Experiment):
         if self.network.kind != NETWORKS.default:
             values.setdefault("network", {})["kind"] = self.network.kind
         for key, value in {**(changes or {}), **more}.items():
-            _assign(values, key.split("."), copy.deepcopy(value), key)
+            _assign(values, str(key).split("."), _plain(value), str(key))
         return Plan.from_dict(values)
 
     def resolve(self) -> dict[str, Any]:
@@ -197,6 +260,13 @@ def _syntax_error(error: tomllib.TOMLDecodeError, file: str) -> PlanError:
     where = f"{file}:{place[1]}" if place[1] else file
     end = "" if place[1] else " at the end of the file"
     return PlanError(f"not valid TOML: {what[:1].lower()}{what[1:]}{end}", file=where)
+
+
+def _plain(value: Any) -> Any:
+    """Tables as plain values; a copy of others."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    return copy.deepcopy(value)
 
 
 def _assign(table: dict[str, Any], path: list[str], value: Any, key: str) -> None:

@@ -2,33 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from etalon import figures
-from etalon.campaign.sweeps import Sweep
+from etalon.campaign.plots import numbers_of
+from etalon.campaign.sweeps import Sweep, overview
+from etalon.errors import PlanError
 from etalon.figures import sweeps
-from etalon.report.page import Code, Picture, Section, Table
+from etalon.report.page import Code, Part, Picture, Prose, Section, Table
 from etalon.report.page import write as write_page
 from etalon.report.runs import MOST_ROWS
+from etalon.results.metrics import METRICS
 
 
-def write(sweep: Sweep, folder: Path) -> Path:
-    """Draws the figures that suit the sweep into `folder`/figures and writes `folder`/report.html."""
-    pictures = []
-    for name, caption in sweeps.suitable(sweep).items():
-        png, _ = figures.save(sweeps.draw(sweep, name), folder / "figures", name)
-        web = sweeps.interactive(sweep, name)
-        pictures.append(Picture(caption, png, web))
-    table = sweep.table
-    empty = [column for column in table.columns if table[column].null_count() == table.height]
-    caption = f"{table.height} runs; table.parquet and table.csv have all columns"
-    shown = table.drop(empty).head(MOST_ROWS)
+def write(
+    sweep: Sweep,
+    folder: Path,
+    x: str | None = None,
+    hue: str | None = None,
+    facet: str | None = None,
+    metrics: Sequence[str] = (),
+) -> Path:
+    """Draws the figures that suit the sweep into `folder`/figures and writes `folder`/report.html.
+
+    Args:
+        sweep: the sweep.
+        folder: its folder.
+        x: the key along the axes of its figures; this, `hue` and `facet` are chosen if they are not given.
+        hue: the key that tells lines apart.
+        facet: the key that tells panels apart.
+        metrics: numbers that have a figure beside the usual ones.
+    """
+    keys: dict[str, Any] = {"x": x, "hue": hue, "facet": facet}
+    pictures: list[Part] = []
+    for file, name, caption, more in _wanted(sweep, metrics):
+        try:
+            png, _ = figures.save(
+                sweeps.draw(sweep, name, **keys, **more), folder / "figures", file
+            )
+        except PlanError as error:
+            if any(keys.values()):
+                raise
+            pictures.append(Prose(f"{error}.", warning=True))
+            continue
+        pictures.append(Picture(caption, png, sweeps.interactive(sweep, name, **keys, **more)))
+    columns, rows = overview(sweep)
+    caption = f"{len(rows)} runs; `table.parquet` and `table.csv` have all columns"
+    if len(rows) > MOST_ROWS:
+        caption = f"The first {MOST_ROWS} of {caption}"
     sections = [Section("Figures", pictures)] if pictures else []
     sections += [
-        Section("Runs", [Table(shown.columns, shown.rows(), caption)]),
+        Section("Runs", [Table(columns, rows[:MOST_ROWS], caption)]),
         Section("Plan", [Code(sweep.plan.to_toml())]),
     ]
-    keys = ", ".join(sweeps.varied(sweep)) or "the seed"
-    return write_page(
-        folder / "report.html", f"{sweep.plan.name}, sweep", sections, subtitle=f"over {keys}"
-    )
+    title, over = f"{sweep.plan.name}, sweep", f"over {', '.join(sweep.keys)}"
+    return write_page(folder / "report.html", title, sections, subtitle=over)
+
+
+def _wanted(sweep: Sweep, metrics: Sequence[str]) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Name of the file, figure, caption and further arguments of each picture."""
+    for name, caption in sweeps.suitable(sweep).items():
+        yield name, name, caption, {}
+    for metric in metrics:
+        description = METRICS[metric].description
+        caption = f"{description[:1].upper()}{description[1:]}."
+        yield metric, "lines", caption, numbers_of(sweep, metric)

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from etalon.errors import EtalonError
-from etalon.results import completion, metrics, store
+from etalon import markup
+from etalon.arguments import checked
+from etalon.errors import PlanError
+from etalon.results import completion, highlights, metrics, store
 from etalon.results.tables import Tables
 
 if TYPE_CHECKING:
@@ -29,10 +31,12 @@ class Run(Tables):
     """One run of a plan."""
 
     @classmethod
+    @checked
     def load(cls, folder: str | Path) -> Run:
         """Reads a run's folder back."""
         return cls(**vars(store.load(Path(folder))))
 
+    @checked
     def save(self, folder: str | Path, force: bool = False) -> Path:
         """Writes plan, tables and metadata to a folder, all or nothing. Returns the folder."""
         return store.save(self, self.summary(), Path(folder), force=force)
@@ -82,6 +86,7 @@ class Run(Tables):
         """The same for the packet network, 0..1; measured pair."""
         return self.utilization("packet")
 
+    @checked
     def utilization(self, *planes: str) -> float | None:
         """The same for any plane, or for several together, 0..1; measured pair. None if the network has no such plane, or
         nothing was measured.
@@ -105,6 +110,7 @@ class Run(Tables):
             else delivered * 8e9 / self.measured_ns
         )
 
+    @checked
     def payload(self, network: str | None = None) -> float | None:
         """Payload that left the plane `network` (or any) for the measured pair, over the measured time, in bit/s. None if
         nothing was measured.
@@ -126,6 +132,7 @@ class Run(Tables):
         columns = (name for name in self.pairs.columns if name.startswith("dropped_"))
         return sum(self.total("pairs", column) for column in columns)
 
+    @checked
     def latency(
         self,
         percentile: float,
@@ -140,7 +147,7 @@ class Run(Tables):
         """
         networks = self._named(network)
         if not 0 <= percentile <= 100:
-            raise EtalonError(f"percentile {percentile} must lie between 0 and 100")
+            raise PlanError(f"percentile {percentile} must lie between 0 and 100")
         src, dst = pair or self.plan.measured_pair
         bins = self.latency_histogram.filter((pl.col("src") == src) & (pl.col("dst") == dst))
         bins = bins.filter(pl.col("network").is_in(networks))
@@ -172,6 +179,7 @@ class Run(Tables):
             "slowdown",
         )
 
+    @checked
     def fct_percentile(
         self, percentile: float, flow_class: str | None = None, *, unfinished: bool = False
     ) -> float | None:
@@ -182,6 +190,7 @@ class Run(Tables):
         column = "lasted_us" if unfinished else "fct_us"
         return completion.percentile(self._completions, percentile, flow_class, column)
 
+    @checked
     def slowdown(self, percentile: float, flow_class: str | None = None) -> float | None:
         """A percentile of completion time over the time on an empty network; None if no flow finished."""
         return completion.percentile(self._completions, percentile, flow_class, "slowdown")
@@ -195,6 +204,7 @@ class Run(Tables):
         """Bytes that finite flows had still to deliver when they were killed or the run ended."""
         return int(self.by_class()["bytes_unfinished"].sum())
 
+    @checked
     def write_time(self, percentile: float) -> float | None:
         """A percentile of the time in which a file was written to HDFS, in milliseconds; None if none was."""
         done = self.writes.filter(pl.col("end_ns") >= 0)
@@ -232,6 +242,7 @@ class Run(Tables):
         values = self.flows["spurious"].drop_nulls()
         return None if values.is_empty() else int(values.sum())
 
+    @checked
     def days_without(self, quantity: str, of: Of = "flow") -> float | None:
         """Share of the measured pair's days in which `quantity` of the table `reordering` was zero, 0..1; of a flow, or of
         all together. None if that was not measured.
@@ -242,6 +253,7 @@ class Run(Tables):
         none = days.filter(pl.col("value") == 0)
         return int(none["count"].sum()) / int(days["count"].sum())
 
+    @checked
     def by_day(self, quantity: str, percentile: float, of: Of = "flow") -> int | None:
         """A percentile of `quantity` of the table `reordering` over the measured pair's days: the least value that this share
         of days does not exceed. None if that was not measured.
@@ -306,10 +318,28 @@ class Run(Tables):
         return Plots(self)
 
     def __repr__(self) -> str:
-        mark = ", partial" if self.partial else ""
-        utilization = self.circuit_utilization
-        circuit = "" if utilization is None else f", circuit {100 * utilization:.1f} %"
-        return f"<Run {self.plan.name}, seed {self.plan.seed}{circuit}{mark}>"
+        first = self.answer.partition(";")[0].rstrip(".")
+        return f"<Run {self.plan.name}, seed {self.plan.seed}: {first}>"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the answer, the main figure, and every number."""
+        from etalon.figures import style
+
+        parts = [f"<p><b>{markup.inline(self.plan.name)}</b>: {markup.inline(self.answer)}</p>"]
+        for name, caption in list(highlights.figures_of(self).items())[:1]:
+            figure = getattr(self.plot, name)()
+            parts.append(markup.image(style.png(figure), caption, style.on_screen(figure)))
+        rows = [
+            (what, value, unit, f"`{name}`")
+            for what, value, unit, name in highlights.summary_rows(self)
+        ]
+        table = markup.table(("quantity", "value", "unit", "name"), rows, right=(1,))
+        return "\n".join([*parts, markup.folded("all numbers", table)])
+
+    @property
+    def answer(self) -> str:
+        """What came out, in one sentence."""
+        return highlights.answer(self)
 
     @cached_property
     def _completions(self) -> pl.DataFrame:
@@ -325,7 +355,7 @@ class Run(Tables):
         for plane in planes:
             if plane not in self.planes:
                 known = " or ".join(f'"{name}"' for name in self.planes)
-                raise EtalonError(f'there is no network "{plane}"; it is {known}, or None for all')
+                raise PlanError(f'there is no network "{plane}"; it is {known}, or None for all')
         return planes
 
     def _row_of_pair(self) -> dict[str, Any] | None:

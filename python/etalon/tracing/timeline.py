@@ -1,178 +1,22 @@
 # mypy: disable-error-code="import-untyped"
-"""What happened, event by event: packets for Wireshark (pcapng) and a timeline for Perfetto (https://ui.perfetto.dev).
+"""The timeline of a trace for Perfetto (https://ui.perfetto.dev).
 
-The timeline has circuits as slices, one track a receiving rack, and when they are announced (ECE); days and nights; the
+It has circuits as slices, one track a receiving rack, and when they are announced (ECE); days and nights; the
 length and the capacity of each VOQ, or of the queue of each egress port by its name (`r0→p0a1`), and the latency of each packet
 as counters; drops and marks as instants. Times are those of the network (virtual), in nanoseconds, as the engine counts them.
 """
 
 from __future__ import annotations
 
-import os
-import struct
-import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any
 
-from etalon import _core, files
-from etalon import engine as engines
-from etalon.errors import EtalonError, Interrupted, Occupied, PlanError
-
-if TYPE_CHECKING:
-    from etalon.engine import Engine
-    from etalon.plan import Plan
-
-PCAPNG: Final = "trace.pcapng"
-TIMELINE: Final = "trace.pftrace"
+from etalon.errors import EtalonError
 
 
-def write(
-    plan: Plan,
-    folder: str | os.PathLike[str],
-    *,
-    start_ns: int = 0,
-    end_ns: int,
-    pcapng: bool = True,
-    timeline: bool = True,
-    engine: str | Engine = "sim",
-    force: bool = False,
-    progress: Callable[[float], None] | None = None,
-) -> list[Path]:
-    """Runs `plan` again up to `end_ns` and writes what happened in [start_ns, end_ns) to `folder`.
-
-    Args:
-        plan: what to run.
-        folder: where to write; it is created if need be.
-        start_ns: start of what is kept, in nanoseconds of the network's time.
-        end_ns: its end. Memory and files grow with the time kept, not with the time before it.
-        pcapng: whether to write the packets.
-        timeline: whether to write the timeline.
-        engine: what runs the plan.
-        force: whether files of an earlier trace may be replaced.
-        progress: told the share of the work that is done, 0 to 1.
-
-    Returns:
-        The paths of the files.
-
-    Raises:
-        PlanError: if the time is empty or the folder holds a trace already.
-        EtalonError: if the engine refuses the plan or a file cannot be written; no file is left half written.
-        Interrupted: on Ctrl-C; the files then end where the run was.
-    """
-    if not 0 <= start_ns < end_ns:
-        raise PlanError(
-            f"a trace must start at 0 or later and before its end, not at {start_ns} ns of {end_ns} ns"
-        )
-    chosen = engines.check([plan], engine)
-    chosen.prepare([plan])
-    if timeline:
-        _builder()  # a missing package should be told before the work, not after it
-    folder = Path(folder)
-    names = [name for name, wanted in ((PCAPNG, pcapng), (TIMELINE, timeline)) if wanted]
-    files.check_writable(folder / TIMELINE)
-    if not force and any((folder / name).exists() for name in names):
-        raise Occupied("a trace", file=str(folder))
-    if _keep(plan, chosen, folder, names, (start_ns, end_ns), progress):
-        raise Interrupted([])
-    return [folder / name for name in names]
-
-
-def _keep(
-    plan: Plan,
-    engine: Engine,
-    folder: Path,
-    names: Sequence[str],
-    span_ns: tuple[int, int],
-    progress: Callable[[float], None] | None,
-) -> bool:
-    """Runs the plan and writes these files, all or none; whether Ctrl-C cut it short."""
-    new = not folder.exists()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with ExitStack() as stack:
-            if new:
-                stack.callback(_remove_if_empty, folder)
-            drafts = {name: stack.enter_context(files.draft(folder / name)) for name in names}
-            answer, stopped = _run(plan, engine, drafts.get(PCAPNG), *span_ns, progress)
-            if TIMELINE in drafts:
-                end_ns = min(span_ns[1], answer["meta"]["simulated_ns"])
-                with drafts[TIMELINE].open("wb") as stream:
-                    write_timeline(stream, answer["events"], end_ns=end_ns)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise EtalonError(
-            f"{folder}: the trace could not be written: {why}; nothing was kept"
-        ) from error
-    return stopped
-
-
-def _remove_if_empty(folder: Path) -> None:
-    with suppress(OSError):
-        folder.rmdir()
-
-
-def count(pcapng: Path) -> dict[str, int]:
-    """Packets seen at each interface of a pcapng file, by the interface's name."""
-    names: list[str] = []
-    counts: list[int] = []
-    with pcapng.open("rb") as stream:
-        while len(head := stream.read(8)) == 8:
-            kind, length = struct.unpack("<II", head)
-            body = stream.read(length - 8)
-            if kind == _INTERFACE:
-                names.append(_interface_name(body))
-                counts.append(0)
-            elif kind == _PACKET:
-                counts[struct.unpack_from("<I", body)[0]] += 1
-    return dict(zip(names, counts, strict=True))
-
-
-_INTERFACE, _PACKET, _IF_NAME = 1, 6, 2
-"""Types of pcapng blocks, and the option with the name of an interface (draft-ietf-opsawg-pcapng)."""
-
-
-def _interface_name(body: bytes) -> str:
-    at = 8  # behind link type, reserved and snapshot length
-    while at + 4 <= len(body) - 4:
-        code, length = struct.unpack_from("<HH", body, at)
-        if code == _IF_NAME:
-            return body[at + 4 : at + 4 + length].decode()
-        at += 4 + length + -length % 4
-    raise EtalonError("the capture has an interface without a name")
-
-
-def _run(
-    plan: Plan,
-    engine: Engine,
-    pcapng: Path | None,
-    start_ns: int,
-    end_ns: int,
-    progress: Callable[[float], None] | None,
-) -> tuple[dict[str, Any], bool]:
-    """What the core says of the run, and whether Ctrl-C cut it short."""
-    control = _core.Control()
-    stopped = False
-    with ThreadPoolExecutor(1, thread_name_prefix="etalon-trace") as pool:
-        future = pool.submit(engine.trace, plan, control, start_ns, end_ns, pcapng)
-        while not future.done():
-            try:
-                if progress is not None:
-                    progress(control.progress)
-                time.sleep(0.02)
-            except KeyboardInterrupt:
-                stopped = True
-                control.stop()
-        answer = future.result()
-    if progress is not None and not stopped:
-        progress(1.0)
-    return answer, stopped
-
-
-def _builder() -> Any:
+def builder() -> Any:
+    """What writes timelines; a missing package should be told before the work, not after it."""
     try:
         from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
     except ImportError:
@@ -190,7 +34,7 @@ def write_timeline(stream: IO[bytes], events: Mapping[str, Any], *, end_ns: int)
         events: columns t_ns, kind, src, dst, value, bytes, network and port, in order of time, as `_core.trace` gives them.
         end_ns: what is open at the end of the trace is closed then.
     """
-    timeline = _Timeline(_builder()(stream))
+    timeline = _Timeline(builder()(stream))
     names = ("t_ns", "kind", "src", "dst", "value", "bytes", "network", "port")
     columns = (events[name] for name in names)
     # Plain Python numbers: protobuf takes no others, and conversion is quicker by column.

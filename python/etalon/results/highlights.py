@@ -1,0 +1,211 @@
+"""What a run says first: its answer in a sentence, its figures with the main one first, its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import polars as pl
+
+from etalon import amounts
+from etalon.results.metrics import METRICS, Measured
+
+if TYPE_CHECKING:
+    from etalon.plan import Plan
+
+
+class Shown(Measured, Protocol):
+    """What is read here of a run; `Run` says what each is."""
+
+    @property
+    def plan(self) -> Plan: ...
+    @property
+    def meta(self) -> dict[str, Any]: ...
+    @property
+    def partial(self) -> bool: ...
+    @property
+    def flows(self) -> pl.DataFrame: ...
+    @property
+    def latency_histogram(self) -> pl.DataFrame: ...
+    @property
+    def sequence(self) -> pl.DataFrame: ...
+    @property
+    def tcp(self) -> pl.DataFrame: ...
+    @property
+    def ports(self) -> pl.DataFrame: ...
+    @property
+    def writes(self) -> pl.DataFrame: ...
+    @property
+    def programs(self) -> pl.DataFrame: ...
+    def summary(self) -> dict[str, float | None]: ...
+
+
+MOST_BARS = 1000
+"""Flows that have a bar each."""
+
+
+def answer(run: Shown) -> str:
+    """What came out, in one sentence."""
+    parts = [
+        *_of_files(run),
+        *(_of_finite_flows(run) or _of_circuits(run) or _of_goodput(run)),
+        *_of_programs(run),
+    ]
+    said = "; ".join(parts[:2]) or "nothing was sent"
+    if run.partial:
+        share = int(run.meta["simulated_ns"]) / run.plan.duration
+        said = f"stopped after {amounts.humane(share, '0..1')} of its time: {said}"
+    return f"{said[0].upper()}{said[1:]}."
+
+
+def _of_files(run: Shown) -> list[str]:
+    if run.writes.is_empty():
+        return []
+    done = int((run.writes["end_ns"] >= 0).sum())
+    took = "" if run.job_time is None else f", the job in {amounts.humane(run.job_time, 'ms')}"
+    half = amounts.humane(run.write_time(50), "ms")
+    return [
+        f"{_of(done, len(run.writes), 'file')} written to HDFS, half of them within {half}{took}"
+    ]
+
+
+def _of_finite_flows(run: Shown) -> list[str]:
+    """If no flow is without end."""
+    finite = run.flows.filter(pl.col("bytes") >= 0)
+    if finite.is_empty() or finite.height < run.flows.height:
+        return []
+    done = int((finite["end_ns"] >= 0).sum())
+    if not done:
+        return [f"none of {finite.height} flows was done"]
+    half, last = (amounts.humane(run.fct_percentile(part), "us") for part in (50, 99))
+    return [f"{_of(done, finite.height, 'flow')} done: half within {half}, 99 % within {last}"]
+
+
+def _of_circuits(run: Shown) -> list[str]:
+    share = run.circuit_utilization
+    if share is None:
+        return []
+    src, dst = run.plan.measured_pair
+    used = f"{amounts.humane(share, '0..1')} of the circuit from rack {src} to rack {dst}"
+    return [f"{_who(run, src, dst)} used {used}", *_of_latency(run)]
+
+
+def _of_goodput(run: Shown) -> list[str]:
+    if not run.goodput:
+        return []
+    src, dst = run.plan.measured_pair
+    rate = amounts.humane(run.goodput, "bit/s")
+    return [f"{_who(run, src, dst)} delivered {rate} of goodput", *_of_latency(run)]
+
+
+def _of_latency(run: Shown) -> list[str]:
+    half, last = (run.latency(part) for part in (50, 99))
+    if half != half:
+        return []
+    times = [amounts.humane(one, "us") for one in (half, last)]
+    return [
+        f"packets spent {times[0]} in the switch at the median, {times[1]} at the 99th percentile"
+    ]
+
+
+def _of_programs(run: Shown) -> list[str]:
+    if run.programs.is_empty():
+        return []
+    well = int((run.programs["status"] == 0).sum())
+    return [f"{well} of {len(run.programs)} programs ended well"]
+
+
+def _of(done: int, number: int, what: str) -> str:
+    """How many of how many."""
+    if done == number:
+        return f"the {what} was" if number == 1 else f"all {number} {what}s were"
+    return f"{done} of {number} {what}s {'was' if done == 1 else 'were'}"
+
+
+def _who(run: Shown, src: int, dst: int) -> str:
+    """The congestion controls of the measured pair's flows."""
+    of_pair = run.flows.filter((pl.col("src_rack") == src) & (pl.col("dst_rack") == dst))
+    names = of_pair["cc"].unique(maintain_order=True).to_list() if "cc" in of_pair.columns else []
+    names = [name for name in names if name]
+    return f"flows with {' and '.join(names)}" if 0 < len(names) <= 3 else "the flows"
+
+
+def figures_of(run: Shown) -> dict[str, str]:
+    """Name and caption of each figure that the run has data for, the main one first."""
+    resolved = run.plan.resolve()
+    src, dst = resolved["measure"]["pair"]
+    of_pair = (pl.col("src") == src) & (pl.col("dst") == dst)
+    finite = run.flows.filter((pl.col("bytes") >= 0) & (pl.col("end_ns") >= 0))
+    has = {
+        "sequence": run.sequence.height and run.flows.height,
+        "cwnd": run.tcp.height,
+        "latency_cdf": run.latency_histogram.filter(of_pair).height,
+        "goodput": run.goodput is not None and 0 < run.flows.height <= MOST_BARS,
+        "fct_cdf": finite.height,
+        "network_bytes": finite.height,
+        "ports": run.ports.height,
+        "write_cdf": run.writes.filter(pl.col("end_ns") >= 0).height,
+        "demand": "demand" in run.meta.get("schedule", {}),
+        "schedule": "demand" not in run.meta.get("schedule", {})
+        and resolved.get("schedule") is not None,
+    }
+    captions = _CAPTIONS | {
+        "latency_cdf": (
+            f"Time in the switch of packets over 1000 B from rack {src} to rack {dst}, "
+            "by the network that carried them."
+        ),
+        "schedule": (
+            f"One week of circuits, coloured by the sending rack, and when the packet network is open to packets "
+            f"from rack {src} to rack {dst}."
+        ),
+    }
+    chosen = [name for name in captions if has[name]]
+    for main in ("fct_cdf", "write_cdf"):  # what a run of finite flows, or of files, is about
+        if main in chosen and (main == "write_cdf" or not _endless(run)):
+            chosen.remove(main)
+            chosen.insert(0, main)
+    return {name: captions[name] for name in chosen}
+
+
+def _endless(run: Shown) -> bool:
+    """Whether some flow has no end."""
+    return bool((run.flows["bytes"] < 0).any())
+
+
+_CAPTIONS = {
+    "sequence": (
+        "Bytes that a flow has sent (mean over flows and weeks) and length of the VOQ, from the end of a circuit on. "
+        "Circuit days are shaded."
+    ),
+    "cwnd": (
+        "Congestion window, threshold (dashed) and smoothed RTT of the flows that `measure.flows` names. "
+        "Circuit days are shaded where they can be told apart."
+    ),
+    "latency_cdf": "",
+    "goodput": "Goodput of each flow over the measured time.",
+    "fct_cdf": "Completion times of finite flows; flows cut off by the end of the run count as not done.",
+    "network_bytes": "Payload that each network carried, all rack pairs.",
+    "ports": "Utilisation of egress ports, the busiest first.",
+    "write_cdf": "Times in which files were written to HDFS.",
+    "demand": (
+        "The largest demand that a week was computed for, and this week: when racks' circuits have something to send."
+    ),
+    "schedule": "",
+}
+"""In the order of a report."""
+
+
+def summary_rows(run: Shown) -> list[tuple[str, str, str, str]]:
+    """Every metric that the run has: what it is, value, unit, name. Metrics of one dimension share a unit."""
+    return rows_of({name: value for name, value in run.summary().items() if value is not None})
+
+
+def rows_of(values: Mapping[str, float]) -> list[tuple[str, str, str, str]]:
+    """These metrics as rows."""
+    units = amounts.units_of((METRICS[name].unit, value) for name, value in values.items())
+    rows = []
+    for name, value in values.items():
+        metric = METRICS[name]
+        scale = units(metric.unit, [value])
+        rows.append((metric.description, scale.text(value), scale.unit, name))
+    return rows
