@@ -7,7 +7,7 @@ use etalon_measure::{FlowFacts, Sender};
 use etalon_net::Edge;
 use etalon_scenario::{Acks, Estimator, Mptcp, Scenario, ScenarioError, Scheduler, Transport};
 use etalon_switch::Departure;
-use etalon_tcp::mptcp::{DataReceiver, DataSender};
+use etalon_tcp::mptcp::{BUFFER, DataReceiver, DataSender, send_buffer};
 use etalon_tcp::{Connection, cc};
 use etalon_units::Time;
 
@@ -15,6 +15,9 @@ use crate::flows::Flows;
 use crate::packet::PacketId;
 use crate::tdns::Follows;
 use crate::world::{Tap, World};
+
+/// What mainline's scheduler gives a subflow before it looks at the others: two buffers.
+const TURN: u64 = 2 * BUFFER;
 
 /// No group: the endpoint is none of MPTCP's.
 pub(crate) const ALONE: u32 = u32::MAX;
@@ -34,6 +37,9 @@ pub(crate) struct Group {
     /// By subflow: how far it is at the edge of the network, and how often its sender has waited in vain for ACKs.
     reached: Vec<u64>,
     waited: Vec<u64>,
+    /// By subflow: the largest window so far. What is left of mainline's turn, and whose it is.
+    largest: Vec<u32>,
+    turn: (u64, usize),
 }
 
 impl Group {
@@ -47,6 +53,8 @@ impl Group {
             tdn: 0,
             reached: vec![0; flows.len()],
             waited: vec![0; flows.len()],
+            largest: vec![0; flows.len()],
+            turn: (0, 0),
             flows,
         }
     }
@@ -198,8 +206,15 @@ impl<T: Tap> World<T> {
     /// A client hears what the other end has of the stream.
     fn heard(&mut self, group: usize, index: u32) {
         let end = self.flows.end(index);
-        let acked = end.connection.data_acked();
-        self.groups[group].sender.acknowledged(acked);
+        let (subflow, cwnd) = (
+            usize::from(end.subflow),
+            end.connection.path().window().cwnd,
+        );
+        let (acked, mss) = (end.connection.data_acked(), end.connection.mapped_mss());
+        let group = &mut self.groups[group];
+        group.sender.acknowledged(acked);
+        group.largest[subflow] = group.largest[subflow].max(cwnd);
+        group.sender.grow(send_buffer(mss, cwnd));
     }
 
     /// A client's subflow has waited in vain for ACKs: the first that is missing of the stream goes once more, by a subflow that has
@@ -302,25 +317,48 @@ impl<T: Tap> World<T> {
             }
         }
         self.follow_network(group);
+        self.give(group);
+        while self.groups[group].sender.refill() {
+            self.transmit_clients(now, group, edge);
+            self.give(group);
+        }
+        if self.groups[group].ends && self.groups[group].sender.is_done() {
+            for flow in flows {
+                if let Some(client) = self.flows.end_if_open(2 * flow) {
+                    client.connection.shutdown();
+                }
+            }
+        }
+        self.transmit_clients(now, group, edge);
+    }
+
+    /// All subflows send what they were given.
+    fn transmit_clients(&mut self, now: Time, group: usize, edge: &mut Edge<PacketId>) {
+        for subflow in 0..self.groups[group].flows.len() {
+            let client = 2 * self.groups[group].flows[subflow];
+            if self.flows.end_if_open(client).is_some() {
+                self.transmit(now, client, edge);
+            }
+        }
+    }
+
+    /// Gives subflows what is in the send buffer, as far as they take it.
+    fn give(&mut self, group: usize) {
         while self.groups[group].sender.has_data() {
-            let Some(subflow) = self.scheduled(group) else {
+            let Some((subflow, room)) = self.scheduled(group) else {
                 break;
             };
-            let client = &mut self.flows.end(2 * flows[subflow]).connection;
-            let Some(piece) = self.groups[group].sender.give(client.room_for_mapped()) else {
+            let client = &mut self
+                .flows
+                .end(2 * self.groups[group].flows[subflow])
+                .connection;
+            let takes = |data_seq| room.min(client.takes_mapped(data_seq).into());
+            let Some(piece) = self.groups[group].sender.give(takes) else {
                 break;
             };
             client.write_mapped(piece.data_seq, piece.len);
-        }
-        let group = &self.groups[group];
-        let closes = group.ends && group.sender.is_done();
-        for flow in flows {
-            if let Some(client) = self.flows.end_if_open(2 * flow) {
-                if closes {
-                    client.connection.shutdown();
-                }
-                self.transmit(now, 2 * flow, edge);
-            }
+            let turn = &mut self.groups[group].turn;
+            turn.0 = turn.0.saturating_sub(piece.len.into());
         }
     }
 
@@ -347,8 +385,8 @@ impl<T: Tap> World<T> {
         self.tdns.of(end.host, end.route.dst.rack()).into()
     }
 
-    /// The subflow that gets data next, if one has room.
-    fn scheduled(&mut self, group: usize) -> Option<usize> {
+    /// The subflow that gets data next, and how much it takes; none if there is no room.
+    fn scheduled(&mut self, group: usize) -> Option<(usize, u64)> {
         match self.groups[group].plan.scheduler {
             Scheduler::Tdm => {
                 let first = 2 * self.groups[group].flows[0];
@@ -356,38 +394,48 @@ impl<T: Tap> World<T> {
                 let open = |world: &mut Self, subflow: usize| {
                     let flow = *world.groups[group].flows.get(subflow)?;
                     let client = &world.flows.end_if_open(2 * flow)?.connection;
-                    client.is_established().then(|| client.room_for_mapped())
+                    let room = (client.room_for_mapped(), client.mapped_mss());
+                    client.is_established().then_some(room)
                 };
-                let (subflow, room) = match open(self, tdn) {
+                let (subflow, (room, mss)) = match open(self, tdn) {
                     Some(room) => (tdn, room),
                     None => (0, open(self, 0)?),
                 };
-                (room > 0).then_some(subflow)
+                (room > 0).then_some((subflow, room.max(mss.into())))
             }
             Scheduler::Mainline => self.soonest(group),
         }
     }
 
-    /// As Linux does it: the subflow that would be done first with what waits on it.
-    fn soonest(&mut self, group: usize) -> Option<usize> {
+    /// As Linux does it: whoever has the turn, then the subflow that would be done first with what waits on it. One that has as much as
+    /// its own send buffer holds is left out.
+    fn soonest(&mut self, group: usize) -> Option<(usize, u64)> {
         let mut best = None;
+        let (left, last) = self.groups[group].turn;
         for subflow in 0..self.groups[group].flows.len() {
             let flow = self.groups[group].flows[subflow];
+            let largest = self.groups[group].largest[subflow];
             let Some(client) = self.flows.end_if_open(2 * flow) else {
                 continue;
             };
             let connection = &client.connection;
-            let (queued, path) = (queued(connection), connection.path());
-            let cwnd = u64::from(path.window().cwnd);
-            if !connection.is_established() || connection.room_for_mapped() == 0 {
+            let most = send_buffer(connection.mapped_mss(), largest);
+            if !connection.is_established() || connection.held_mapped() >= most {
                 continue;
             }
+            if left > 0 && subflow == last {
+                return Some((subflow, left));
+            }
+            let (queued, path) = (queued(connection), connection.path());
+            let cwnd = u64::from(path.window().cwnd);
             let done = u128::from(queued) * u128::from(path.srtt()) / u128::from(cwnd.max(1));
             if best.is_none_or(|(first, _)| done < first) {
                 best = Some((done, subflow));
             }
         }
-        best.map(|(_, subflow)| subflow)
+        let (_, subflow) = best?;
+        self.groups[group].turn = (TURN, subflow);
+        Some((subflow, TURN))
     }
 
     /// Whether an endpoint of MPTCP's waits for its network before it sends: a server whose ACKs are pinned.

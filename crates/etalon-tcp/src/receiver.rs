@@ -340,6 +340,17 @@ impl Receiver {
         }
     }
 
+    /// A segment with PSH comes in order: if it is full, it is acknowledged once it is read, like a small one.
+    #[cold]
+    pub fn pushed(&mut self, seq: u32, len: u32) {
+        if seq == self.nxt && len >= self.mss && self.auto_read {
+            self.acks.small_arrived();
+            if self.acks.answers_small() {
+                self.acks.hasten();
+            }
+        }
+    }
+
     /// ECN: what to echo (RFC 3168, or RFC 8257's state machine). To be asked for connections with ECN only.
     fn note_mark(&mut self, Marks { ce, ect, .. }: Marks) {
         if self.dctcp {

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Fate, MS, SECOND, US};
 use etalon_tcp::cc::Cubic;
-use etalon_tcp::mptcp::{DataReceiver, DataSender, Mptcp, MptcpOption};
+use etalon_tcp::mptcp::{DataReceiver, DataSender, Mptcp, MptcpOption, send_buffer};
 use etalon_tcp::{Config, Connection, Segment};
 use proptest::prelude::*;
 
@@ -40,6 +40,8 @@ impl Net {
     fn new(count: u8, fates: Vec<Vec<Fate>>, turns: Vec<usize>) -> Net {
         let mut fates = fates.into_iter();
         let mut next = || fates.next().unwrap_or_default().into_iter();
+        let mut sender = DataSender::default();
+        sender.grow(send_buffer(8948, 10));
         Net {
             ends: (0..count)
                 .map(|id| {
@@ -47,7 +49,7 @@ impl Net {
                     [client, Connection::server(config(id), Cubic::default())]
                 })
                 .collect(),
-            sender: DataSender::default(),
+            sender,
             receiver: DataReceiver::default(),
             given: vec![Vec::new(); count.into()],
             fates: (0..count).map(|_| [next(), next()]).collect(),
@@ -63,7 +65,7 @@ impl Net {
         for client in self.ends.iter().map(|ends| &ends[0]) {
             self.sender.acknowledged(client.data_acked());
         }
-        while self.sender.has_data() {
+        while self.sender.has_data() || self.sender.refill() {
             let Some(turn) = self.turns.next() else {
                 return;
             };
@@ -74,7 +76,7 @@ impl Net {
             } else {
                 0
             };
-            let Some(piece) = self.sender.give(room) else {
+            let Some(piece) = self.sender.give(|_| room) else {
                 return;
             };
             client.write_mapped(piece.data_seq, piece.len);
@@ -239,12 +241,13 @@ fn a_mapping_has_segments_of_its_own() {
 #[test]
 fn the_window_is_the_streams() {
     let mut sender = DataSender::default();
+    sender.grow(send_buffer(8948, 10));
     sender.write(u64::MAX);
-    assert_eq!(sender.give(1000), None);
+    assert_eq!(sender.give(|_| 1000), None);
     sender.acknowledged((0, 1500));
     let piece = |piece: Option<etalon_tcp::mptcp::Piece>| piece.map(|p| (p.data_seq, p.len));
-    assert_eq!(piece(sender.give(1000)), Some((0, 1000)));
-    assert_eq!(piece(sender.give(1000)), Some((1000, 500)));
+    assert_eq!(piece(sender.give(|_| 1000)), Some((0, 1000)));
+    assert_eq!(piece(sender.give(|_| 1000)), Some((1000, 500)));
     assert!(!sender.has_data());
     sender.acknowledged((1000, 2500));
     assert_eq!(
@@ -252,10 +255,54 @@ fn the_window_is_the_streams() {
         Some((1000, 500))
     );
     sender.send_all_again();
-    assert_eq!(piece(sender.give(300)), Some((1000, 300)));
+    assert_eq!(piece(sender.give(|_| 300)), Some((1000, 300)));
     sender.acknowledged((1400, 2500));
-    assert_eq!(piece(sender.give(300)), Some((1400, 100)));
-    assert_eq!(piece(sender.give(300)), Some((1500, 300)));
+    assert_eq!(piece(sender.give(|_| 300)), Some((1400, 100)));
+    assert_eq!(piece(sender.give(|_| 300)), Some((1500, 300)));
+}
+
+/// As seen on Linux (`ss -Mm`): the send buffer has twice what a window takes in memory, and is filled once a third of it is free.
+#[test]
+fn the_send_buffer_bounds_what_is_not_acknowledged() {
+    assert_eq!(send_buffer(8948, 14), 465_920);
+    assert_eq!(send_buffer(1448, 72), 331_776);
+    assert_eq!(send_buffer(8948, 1), 332_800);
+    assert_eq!(send_buffer(8948, 1000), 6_291_456);
+    let mut sender = DataSender::default();
+    sender.grow(send_buffer(8948, 10));
+    sender.write(u64::MAX);
+    sender.acknowledged((0, u64::MAX));
+    let mut given = 0;
+    while let Some(piece) = sender.give(|_| 8948) {
+        given += u64::from(piece.len);
+    }
+    assert_eq!(given, 11 * 32_728, "the buffer that was begun is filled");
+    let third = given - 2 * 332_800 / 3;
+    sender.acknowledged((third - 1, u64::MAX));
+    assert!(!sender.refill());
+    sender.acknowledged((third, u64::MAX));
+    assert!(sender.refill() && sender.has_data());
+}
+
+/// A mapping has seven full segments at most: what comes after begins another.
+#[test]
+fn a_mapping_ends_where_it_is_full() {
+    let mut net = Net::new(1, vec![], vec![0]);
+    while !net.ends[0][0].is_established() {
+        net.step();
+    }
+    let client = &mut net.ends[0][0];
+    assert_eq!(
+        client.takes_mapped(0),
+        3 * 8924,
+        "half of the window offered"
+    );
+    client.write_mapped(0, 8948);
+    assert_eq!(client.held_mapped(), 8948);
+    assert_eq!(client.takes_mapped(8948), 3 * 8924 - 8948);
+    assert_eq!(client.takes_mapped(9000), 3 * 8924);
+    while client.poll_transmit(3 * MS).expect("data").len == 0 {}
+    assert_eq!(client.takes_mapped(8948), 3 * 8924, "a part has left");
 }
 
 /// RFC 8684, section 3.7: an end that does not answer in kind makes it TCP.

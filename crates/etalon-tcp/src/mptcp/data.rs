@@ -4,7 +4,21 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Bytes that Linux keeps together of what is written (32 KiB with a head of 40 bytes): a subflow is given those of one such buffer
 /// at a time, and all of the first that is not acknowledged is what goes once more.
-const BUFFER: u64 = 32_728;
+pub const BUFFER: u64 = 32_728;
+
+/// Most that Linux's send buffer has (`tcp_wmem`).
+const MOST_BUFFERED: u64 = 6_291_456;
+
+/// What the send buffer counts of a segment beyond its payload's memory, which is a power of two.
+const SEGMENT_OVERHEAD: u64 = 256;
+
+/// Bytes of a send buffer whose connection has segments of `mss` bytes, and had a window of up to `cwnd` of them, at least 10: twice
+/// what the window takes in memory.
+#[must_use]
+pub fn send_buffer(mss: u32, cwnd: u32) -> u64 {
+    let segment = u64::from(mss.next_power_of_two()) + SEGMENT_OVERHEAD;
+    (2 * segment * u64::from(cwnd.max(10))).min(MOST_BUFFERED)
+}
 
 /// Bytes of the stream, from `data_seq` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +32,10 @@ pub struct Piece {
 /// What one end has to send.
 #[derive(Clone, Debug, Default)]
 pub struct DataSender {
-    /// Bytes that were written and not yet given to a subflow.
+    /// Bytes that the application has yet to write into the send buffer, the size of that, and the end of what is in it.
     pending: u64,
+    size: u64,
+    written: u64,
     /// The next byte that is given for the first time.
     next: u64,
     /// What is acknowledged, and up to where the other end has room.
@@ -30,9 +46,29 @@ pub struct DataSender {
 }
 
 impl DataSender {
-    /// The application writes.
+    /// The application writes, as much as the send buffer takes; the rest follows.
     pub fn write(&mut self, bytes: u64) {
         self.pending = self.pending.saturating_add(bytes);
+        self.refill();
+    }
+
+    /// The send buffer has at least `size` bytes.
+    pub fn grow(&mut self, size: u64) {
+        self.size = self.size.max(size);
+    }
+
+    /// The application fills the send buffer if a third of it is free. Returns whether something was written.
+    pub fn refill(&mut self) -> bool {
+        let before = self.written;
+        if 3 * (self.written - self.acked) > 2 * self.size {
+            return false;
+        }
+        while self.pending > 0 && self.written - self.acked < self.size {
+            let block = (BUFFER - self.written % BUFFER).min(self.pending);
+            self.pending -= block;
+            self.written += block;
+        }
+        self.written > before
     }
 
     /// The other end has everything before `acked`, and room for what is before `room_end`, as one of the subflows heard.
@@ -44,21 +80,21 @@ impl DataSender {
     /// Whether all that was written is acknowledged.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.pending == 0 && self.acked == self.next
+        self.pending == 0 && self.acked == self.written
     }
 
     /// Whether there is something to give.
     #[must_use]
     pub fn has_data(&self) -> bool {
-        !self.again.is_empty() || self.pending > 0 && self.next < self.room_end
+        !self.again.is_empty() || self.next < self.room_end.min(self.written)
     }
 
-    /// The next piece for a subflow that takes up to `most` bytes: first what goes once more.
-    pub fn give(&mut self, most: u64) -> Option<Piece> {
-        self.give_again(most).or_else(|| self.give_new(most))
+    /// The next piece for a subflow that `takes` so many bytes from a place in the stream: first what goes once more.
+    pub fn give(&mut self, takes: impl Fn(u64) -> u64) -> Option<Piece> {
+        self.give_again(&takes).or_else(|| self.give_new(&takes))
     }
 
-    fn give_again(&mut self, most: u64) -> Option<Piece> {
+    fn give_again(&mut self, takes: impl Fn(u64) -> u64) -> Option<Piece> {
         loop {
             let first = self.again.front_mut()?;
             let known = self
@@ -67,6 +103,7 @@ impl DataSender {
                 .min(first.len.into());
             first.data_seq += known;
             first.len -= known as u32;
+            let most = takes(first.data_seq);
             let piece = Piece {
                 data_seq: first.data_seq,
                 len: u64::from(first.len).min(most) as u32,
@@ -85,13 +122,12 @@ impl DataSender {
         }
     }
 
-    fn give_new(&mut self, most: u64) -> Option<Piece> {
-        let room = self.room_end.saturating_sub(self.next);
-        let buffer = BUFFER - self.next % BUFFER;
-        let len = most.min(self.pending).min(room).min(buffer);
+    fn give_new(&mut self, takes: impl Fn(u64) -> u64) -> Option<Piece> {
         let data_seq = self.next;
+        let room = self.room_end.min(self.written).saturating_sub(data_seq);
+        let buffer = BUFFER - data_seq % BUFFER;
+        let len = takes(data_seq).min(room).min(buffer);
         self.next += len;
-        self.pending -= len;
         (len > 0).then_some(Piece {
             data_seq,
             len: len as u32,

@@ -12,7 +12,7 @@ use core::fmt;
 mod data;
 mod subflow;
 
-pub use data::{DataReceiver, DataSender, Piece};
+pub use data::{BUFFER, DataReceiver, DataSender, Piece, send_buffer};
 pub(crate) use subflow::Subflow;
 
 /// What makes a connection a subflow.

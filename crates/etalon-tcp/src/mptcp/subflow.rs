@@ -20,6 +20,11 @@ impl Run {
     fn end(&self) -> u64 {
         self.start + u64::from(self.len)
     }
+
+    /// Whether the stream's bytes from `data_seq` on continue it, none of which has left.
+    fn is_continued(&self, first_unsent: u64, data_seq: u64) -> bool {
+        self.start >= first_unsent && self.data_seq + u64::from(self.len) == data_seq
+    }
 }
 
 /// What a connection has beyond TCP if it is a subflow.
@@ -84,11 +89,7 @@ impl<C: CongestionControl> Connection<C> {
         };
         subflow.written += u64::from(len);
         match subflow.sent.back_mut() {
-            Some(last)
-                if last.start >= first_unsent
-                    && last.data_seq + u64::from(last.len) == data_seq
-                    && last.len + len <= most =>
-            {
+            Some(last) if last.is_continued(first_unsent, data_seq) && last.len + len <= most => {
                 last.len += len;
             }
             _ => subflow.sent.push_back(run),
@@ -96,14 +97,44 @@ impl<C: CongestionControl> Connection<C> {
         self.write(u64::from(len));
     }
 
-    /// Bytes of the stream that the subflow may be given now: what its congestion window has room for, in segments without DSS as Linux
-    /// counts them, less what it has and did not send.
+    /// Bytes of the stream for which its congestion window has room, in segments without DSS as Linux counts them, less what it has
+    /// and did not send.
     #[must_use]
     pub fn room_for_mapped(&self) -> u64 {
         let path = self.path();
         let free = path.window().cwnd.saturating_sub(path.in_flight());
-        let room = u64::from(free) * u64::from(self.snd.mss + DSS_BYTES);
+        let room = u64::from(free) * u64::from(self.mapped_mss());
         room.saturating_sub(self.snd.pending)
+    }
+
+    /// Payload of a segment without DSS.
+    #[must_use]
+    pub fn mapped_mss(&self) -> u32 {
+        self.snd.mss + DSS_BYTES
+    }
+
+    /// Bytes that it was given and that are not acknowledged.
+    #[must_use]
+    pub fn held_mapped(&self) -> u64 {
+        let subflow = self.subflow.as_deref();
+        subflow.map_or(0, |subflow| subflow.written - self.snd.bytes_acked)
+    }
+
+    /// How many bytes of the stream from `data_seq` on it takes at once: as many as a mapping may have, less what the one has that they
+    /// continue.
+    #[must_use]
+    pub fn takes_mapped(&self, data_seq: u64) -> u32 {
+        let most = Buffers::size_for(self.current_mss(), self.snd.max_window);
+        let Some(subflow) = self.subflow.as_deref() else {
+            return 0;
+        };
+        let first_unsent = subflow.written - self.snd.pending;
+        match subflow.sent.back() {
+            Some(last) if last.is_continued(first_unsent, data_seq) && last.len < most => {
+                most - last.len
+            }
+            _ => most,
+        }
     }
 
     /// The next bytes that have arrived in the subflow's order: their place in the stream, and how many.
@@ -191,12 +222,15 @@ impl<C: CongestionControl> Connection<C> {
         }
     }
 
-    /// Writes DSS, or what ends the handshake. Not into what resets the connection.
+    /// Writes DSS, or what ends the handshake. Not into what resets the connection. As seen on Linux a small
+    /// segment has PSH, and the last of several that are handed to the NIC at a time.
     #[cold]
     pub(crate) fn write_dss(&mut self, out: &mut Segment) {
         let offered = self.offered_mptcp();
         let acked = self.snd.bytes_acked;
         let unacked = out.seq.wrapping_sub(self.snd.una);
+        let ends = out.seq.wrapping_add(out.len.into());
+        let mss = self.current_mss();
         let Some(subflow) = &mut self.subflow else {
             return;
         };
@@ -205,6 +239,11 @@ impl<C: CongestionControl> Connection<C> {
         }
         while subflow.sent.front().is_some_and(|run| run.end() <= acked) {
             subflow.sent.pop_front();
+        }
+        let is_new = out.len > 0 && ends == self.snd.nxt;
+        let ends_chunk = self.snd.chunk.several && self.snd.chunk.left == 0;
+        if is_new && (ends_chunk || u32::from(out.len) < mss) {
+            out.flags |= Flags::PSH;
         }
         let ends_handshake = self.stats.segments_received == 1 && out.len == 0;
         if ends_handshake && self.state == ConnectionState::Established {
@@ -226,10 +265,13 @@ impl<C: CongestionControl> Connection<C> {
 
     /// A segment that is acceptable says what it acknowledges of the stream, and where its payload belongs.
     #[cold]
-    pub(crate) fn hear_mptcp(&mut self, option: &MptcpOption) {
-        let MptcpOption::Dss(dss) = option else {
+    pub(crate) fn hear_mptcp(&mut self, segment: &Segment) {
+        let Some(MptcpOption::Dss(dss)) = &segment.mptcp else {
             return;
         };
+        if segment.flags.contains(Flags::PSH) {
+            self.rcv.pushed(segment.seq, segment.len.into());
+        }
         let window = u64::from(self.snd.window);
         let arrived = self.rcv.bytes;
         let Some(subflow) = &mut self.subflow else {
