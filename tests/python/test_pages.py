@@ -12,11 +12,16 @@ from etalon import pages
 from etalon.errors import PlanError
 
 STALE = {
+    "README.md",
     "benches/RESULTS.md",
+    "docs/deferral.md",
     "docs/dilation.md",
+    "docs/hosts.md",
+    "docs/otcp-when.md",
     "docs/tdn.md",
     "docs/tdtcp-beyond.md",
     "docs/tdtcp-kernel.md",
+    "docs/validation.md",
     "papers/cnsm16/README.md",
     "papers/cnsm16/linux.md",
     "papers/etalon18/README.md",

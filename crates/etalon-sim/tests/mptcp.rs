@@ -79,7 +79,7 @@ fn without_notifications_it_stays_on_the_packet_networks_subflow() {
     assert!(carried(&results)[0] > 1_000_000);
     let others = paths.iter().filter(|&&path| path > 0).count();
     assert!(
-        others < 20 && paths.len() > 200,
+        others * 50 < paths.len() && paths.len() > 200,
         "{others} of {}",
         paths.len()
     );

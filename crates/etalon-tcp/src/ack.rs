@@ -28,14 +28,36 @@ impl<C: CongestionControl> Connection<C> {
     pub(crate) fn on_ack(&mut self, segment: &Segment) {
         // There is nothing to acknowledge.
         if segment.ack == self.snd.una && segment.sack.is_empty() && self.is_idle() {
-            self.stats.ece_received +=
-                u64::from(self.snd.ecn && segment.flags.contains(Flags::ECE));
+            if self.snd.ecn {
+                self.stats.ece_received += u64::from(segment.flags.contains(Flags::ECE));
+                self.observe_idle();
+            }
             self.frto.retransmit = Retransmit::Lost;
             self.snd.reported.forget();
             self.update_window(segment, false);
             return;
         }
         self.take_ack(segment);
+    }
+
+    /// Nothing is outstanding: for DCTCP, as Linux has it, what arrives ends a window of observation, but for the ACK that completes
+    /// a handshake.
+    #[inline(never)]
+    fn observe_idle(&mut self) {
+        let opens = std::mem::take(&mut self.opens);
+        if self.rcv.dctcp && !opens {
+            let path = &mut self.paths.active;
+            let ack = Ack {
+                now: self.clock.now,
+                jiffies: self.clock.jiffies,
+                prior_una: self.snd.una,
+                una: self.snd.una,
+                nxt: self.snd.nxt,
+                hz: self.clock.hz,
+                ..Ack::default()
+            };
+            path.cc.on_ack(&mut path.window, &ack);
+        }
     }
 
     fn take_ack(&mut self, segment: &Segment) {
@@ -98,6 +120,7 @@ impl<C: CongestionControl> Connection<C> {
     /// Nothing is outstanding.
     #[cold]
     fn on_ack_of_nothing(&mut self, segment: &Segment, facts: &mut Facts) {
+        self.observe_idle();
         self.advance(segment, facts);
         self.take_selective(segment, facts);
         if facts.reported {
@@ -121,7 +144,7 @@ impl<C: CongestionControl> Connection<C> {
             delivered: (path.delivered - before.delivered) as u32,
             rtt: rtt.map(|rtt| rtt.last * 1000),
             srtt: path.srtt(),
-            cwnd_limited: path.cwnd_limited(),
+            cwnd_limited: false,
             ece: ece_flag && (self.snd.ecn || self.reads_ece),
             prior_una: facts.prior_una,
             una: self.snd.una,
@@ -131,9 +154,7 @@ impl<C: CongestionControl> Connection<C> {
         if path.rate.is_some() {
             path.sample_rate(self.clock.now);
         }
-        if facts.acked > 0 || facts.sacked || ack.ece {
-            path.cc.on_ack(&mut path.window, &ack);
-        }
+        path.cc.on_ack(&mut path.window, &ack);
         self.decide(facts);
         if facts.restart_timer {
             self.set_transmit_timer();
@@ -148,6 +169,7 @@ impl<C: CongestionControl> Connection<C> {
         {
             ack.cwnd_limited = path.cwnd_limited();
             path.cc.increase(&mut path.window, &ack);
+            path.validation.used_at = ack.jiffies;
         }
         let path = &mut self.paths.active;
         path.window.cwnd = path.window.cwnd.min(self.config.max_cwnd);

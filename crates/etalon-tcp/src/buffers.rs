@@ -40,6 +40,7 @@ impl Buffers {
     pub fn written(&mut self, before: u64, size: u32) {
         if self.older == 0 {
             self.older = before;
+            self.size = self.newer_size;
         }
         self.newer_size = size;
         if before <= u64::from(self.front) {
@@ -150,6 +151,15 @@ mod tests {
         buffers.written(8_500, 8 * MSS);
         assert_eq!(buffers.front, 3000, "what is being sent stays");
         assert_eq!(fronts(&mut buffers, 20_500 - 8_000), [3000, 4000, 5500]);
+    }
+
+    #[test]
+    fn what_was_written_before_anything_could_leave_is_in_buffers() {
+        let mut buffers = Buffers::default();
+        buffers.written(0, 2 * MSS);
+        buffers.end();
+        buffers.written(5_000, 4 * MSS);
+        assert_eq!(fronts(&mut buffers, 10_000), [2000, 2000, 4000, 2000]);
     }
 
     #[test]

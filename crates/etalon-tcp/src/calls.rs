@@ -88,6 +88,8 @@ impl<C: CongestionControl> Connection<C> {
                 seq: self.snd.nxt,
                 ack: self.rcv.nxt,
                 flags: Flags::RST | Flags::ACK,
+                timestamps: (self.snd.timestamps)
+                    .then(|| (self.clock.timestamp(), self.snd.ts_recent)),
                 ..Segment::default()
             }));
         }

@@ -8,7 +8,7 @@ use crate::paths::Paths;
 use crate::rack::Rack;
 use crate::receiver::{Marks, PriorAck, Receiver};
 use crate::segment::{Flags, Segment};
-use crate::sender::Sender;
+use crate::sender::{Fin, Sender};
 use crate::seq::{after, before};
 use crate::tdtcp::Tdtcp;
 use crate::timers::{Clock, Purpose, Timer};
@@ -89,6 +89,8 @@ pub struct Connection<C> {
     pub(crate) reads_ece: bool,
     pub(crate) min_rto_ticks: u64,
     pub(crate) syn_due: bool,
+    /// The ACK that completes the handshake of a server has just arrived.
+    pub(crate) opens: bool,
     pub(crate) syn_sent_at: u64,
     pub(crate) syns_sent: u32,
     pub(crate) peer_scales: bool,
@@ -123,6 +125,7 @@ impl<C: CongestionControl> Connection<C> {
             timer: Timer::OFF,
             dirty: true,
             syn_due: state == ConnectionState::SynSent,
+            opens: false,
             syn_sent_at: 0,
             syns_sent: 0,
             peer_scales: false,
@@ -248,7 +251,11 @@ impl<C: CongestionControl> Connection<C> {
     #[inline]
     fn acknowledges_what_was_sent(&mut self, segment: &Segment) -> bool {
         if !before(segment.ack, self.snd.una) {
-            return !after(segment.ack, self.snd.nxt);
+            let sent = !after(segment.ack, self.snd.nxt);
+            if !sent {
+                self.answer_unsent();
+            }
+            return sent;
         }
         let age = u64::from(self.snd.una.wrapping_sub(segment.ack));
         let valid = age <= u64::from(self.snd.max_window).min(self.snd.bytes_acked);
@@ -263,6 +270,14 @@ impl<C: CongestionControl> Connection<C> {
     fn answer_invalid(&mut self, segment: &Segment, end: u32) {
         if segment.seq_len() > 0 || self.may_answer_invalid() {
             self.rcv.out_of_window(segment.seq, end);
+        }
+    }
+
+    /// What was never sent is acknowledged: answered only once the program has no more to write, as on Linux.
+    #[cold]
+    fn answer_unsent(&mut self) {
+        if self.snd.fin != Fin::None && self.may_answer_invalid() {
+            self.rcv.force_ack();
         }
     }
 

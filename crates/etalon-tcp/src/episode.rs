@@ -249,7 +249,10 @@ impl<C: CongestionControl> Connection<C> {
                 self.await_more();
             }
             Action::Repair => self.frto.retransmit = Retransmit::Lost,
-            Action::AwaitRetransmissions => self.note_reordering(facts.prior_una),
+            Action::AwaitRetransmissions => {
+                self.note_reordering(facts.prior_una);
+                self.frto.retransmit = Retransmit::Held;
+            }
             Action::UndoAndJudgeAgain => {
                 self.note_reordering(facts.prior_una);
                 self.forget_repaired();

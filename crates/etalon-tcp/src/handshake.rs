@@ -145,6 +145,7 @@ impl<C: CongestionControl> Connection<C> {
             self.snd.echoed = echo;
         }
         self.establish();
+        self.opens = true;
         self.snd.window = u32::from(segment.window) << self.snd.peer_scale;
         self.snd.max_window = self.snd.window;
         self.lay_out(0);

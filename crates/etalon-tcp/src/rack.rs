@@ -52,8 +52,9 @@ pub(crate) struct Rack {
     /// Reordering window in quarters of min_rtt (`RACK.reo_wnd_mult`), and recoveries until it falls back.
     steps: u8,
     persist: u8,
-    /// Bytes acknowledged at the end of the round trip in which a DSACK last widened it.
-    widened_until: u64,
+    /// When a DSACK last widened it, in microseconds; one has come since.
+    widened_at: u64,
+    dsack: bool,
 }
 
 impl Default for Rack {
@@ -70,7 +71,8 @@ impl Default for Rack {
             },
             steps: 1,
             persist: 0,
-            widened_until: 0,
+            widened_at: 0,
+            dsack: false,
         }
     }
 }
@@ -104,12 +106,15 @@ impl Rack {
         self.advanced = true;
     }
 
-    /// Step 4: a DSACK tells that the reordering window was too small. It grows once a round trip at most.
-    ///
-    /// `acked`: bytes acknowledged ever; `flight`: bytes from SND.UNA to SND.NXT.
-    pub fn note_dsack(&mut self, acked: u64, flight: u32) {
-        if self.reordering.seen && acked >= self.widened_until {
-            self.widened_until = acked + u64::from(flight);
+    /// Step 4: a DSACK tells that the reordering window was too small.
+    pub fn note_dsack(&mut self) {
+        self.dsack = self.reordering.seen;
+    }
+
+    /// Step 4: it grows once a round trip at most, that is if what was delivered last was sent after it grew.
+    fn widen(&mut self, now_us: u64) {
+        if core::mem::take(&mut self.dsack) && now_us - u64::from(self.rtt) >= self.widened_at {
+            self.widened_at = now_us;
             self.steps = self.steps.saturating_add(1);
             self.persist = PERSIST;
         }
@@ -197,6 +202,7 @@ impl<C: CongestionControl> Connection<C> {
         if !core::mem::take(&mut self.rack.advanced) {
             return Lost::default();
         }
+        self.rack.widen(self.clock.us);
         let (lost, wait) = self.rack_detect();
         if let Some(us) = wait {
             let us = us + self.config.timer_margin / 1000;
@@ -227,7 +233,12 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Fact: a segment never retransmitted, the one from `low`, was delivered after a later one.
     pub(crate) fn note_reordering(&mut self, low: u32) {
-        let high = self.snd.board.highest_sacked(self.snd.una);
+        // Without SACK nothing tells what lies beyond SND.UNA.
+        let high = if self.snd.sack {
+            self.snd.board.highest_sacked(self.snd.una)
+        } else {
+            self.snd.una
+        };
         if !before(low, high) {
             return;
         }
@@ -246,18 +257,25 @@ mod tests {
 
     #[test]
     fn a_dsack_widens_the_window_once_a_round_trip() {
-        let mut rack = Rack::default();
-        rack.note_dsack(0, 100);
+        let mut rack = Rack {
+            rtt: 100,
+            ..Rack::default()
+        };
+        rack.note_dsack();
+        rack.widen(1_000);
         assert_eq!(rack.steps, 1, "nothing was reordered");
         rack.reordering.seen = true;
-        // Beyond 4 GB as at the start: the round is told by bytes, not by sequence numbers.
-        for acked in [0, 3 << 30, 9 << 30] {
-            let steps = rack.steps;
-            rack.note_dsack(acked, 100);
-            rack.note_dsack(acked + 99, 100);
-            assert_eq!(rack.steps, steps + 1);
-            rack.note_dsack(acked + 100, 100);
-            assert_eq!(rack.steps, steps + 2);
-        }
+        let mut after = |now, dsack| {
+            if dsack {
+                rack.note_dsack();
+            }
+            rack.widen(now);
+            rack.steps
+        };
+        assert_eq!(after(1_000, false), 1);
+        assert_eq!(after(1_001, true), 2);
+        assert_eq!(after(1_100, true), 2, "what arrives was sent before");
+        assert_eq!(after(1_101, false), 2, "and the DSACK is forgotten");
+        assert_eq!(after(1_102, true), 3);
     }
 }

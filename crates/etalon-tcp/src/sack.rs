@@ -74,7 +74,9 @@ impl<C: CongestionControl> Connection<C> {
             count: count as u8,
         };
         let recovery = &self.paths.active.recovery;
-        if facts.sacked && (recovery.state != State::Timeout || recovery.undo.is_open()) {
+        if (facts.sacked || facts.reported)
+            && (recovery.state != State::Timeout || recovery.undo.is_open())
+        {
             self.note_reordering(facts.reordered_from);
         }
     }
@@ -164,8 +166,7 @@ impl<C: CongestionControl> Connection<C> {
         facts.reported = true;
         self.paths.active.delivered += u64::from(len.div_ceil(self.snd.mss));
         if !facts.probe_reported {
-            let flight = self.snd.nxt.wrapping_sub(self.snd.una);
-            self.rack.note_dsack(self.snd.bytes_acked, flight);
+            self.rack.note_dsack();
         }
     }
 

@@ -21,6 +21,8 @@ pub(crate) mod mark {
     pub const EVER_RETRANSMITTED: u8 = 8;
     /// Carries FIN.
     pub const FIN: u8 = 16;
+    /// Its last transmission was deemed lost by time, which is not asked again, also if an undo takes that back.
+    pub const JUDGED: u8 = 32;
 }
 
 /// One outstanding segment.
@@ -330,6 +332,15 @@ impl Scoreboard {
         }
     }
 
+    /// Marks a record lost as time tells.
+    fn judge_lost<C>(&mut self, paths: &mut Paths<C>, index: u64) -> Lost {
+        let lost = self.mark_lost(paths, index);
+        if let Some(place) = self.place(index).filter(|_| lost.segments > 0) {
+            self.records[place].marks |= mark::JUDGED;
+        }
+        lost
+    }
+
     /// The first record that is lost and not yet sent again.
     pub fn next_lost(&mut self) -> Option<u64> {
         let mut index = self.lost_hint.max(self.first);
@@ -371,7 +382,7 @@ impl Scoreboard {
         self.transmissions = self.transmissions.wrapping_add(1);
         record.sent = us;
         record.order = self.transmissions;
-        record.marks |= mark::EVER_RETRANSMITTED;
+        record.marks = record.marks & !mark::JUDGED | mark::EVER_RETRANSMITTED;
         record.path = paths.active.id;
         self.retransmissions.push_back((index, us));
         Some(before)
@@ -444,13 +455,14 @@ impl Scoreboard {
         let mut index = self.unsettled.max(self.first);
         let mut settled = true;
         while let Some(record) = self.get(index) {
-            if record.marks & (mark::SACKED | mark::LOST | mark::EVER_RETRANSMITTED) == 0 {
+            let settled_by = mark::SACKED | mark::LOST | mark::EVER_RETRANSMITTED | mark::JUDGED;
+            if record.marks & settled_by == 0 {
                 match judge(record) {
                     Verdict::Untold => {
                         fresh = Some((record.sent, record.order));
                         break;
                     }
-                    Verdict::Lost => lost.add(self.mark_lost(paths, index)),
+                    Verdict::Lost => lost.add(self.judge_lost(paths, index)),
                     Verdict::Wait => settled = false,
                 }
             }
@@ -487,7 +499,7 @@ impl Scoreboard {
                 Verdict::Wait => stale_front = false,
                 Verdict::Lost => {
                     if self.get(index).is_some_and(|r| r.sent == sent) {
-                        lost.add(self.mark_lost(paths, index));
+                        lost.add(self.judge_lost(paths, index));
                     }
                     if stale_front {
                         self.retransmissions.pop_front();
@@ -542,5 +554,7 @@ impl Scoreboard {
 
 /// Whether the last transmission of a record may still arrive.
 fn may_arrive(record: &Record) -> bool {
-    !record.has(mark::SACKED) && (!record.has(mark::LOST) || record.has(mark::RETRANSMITTED))
+    !record.has(mark::SACKED)
+        && !record.has(mark::JUDGED)
+        && (!record.has(mark::LOST) || record.has(mark::RETRANSMITTED))
 }

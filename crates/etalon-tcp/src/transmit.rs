@@ -381,16 +381,19 @@ impl<C: CongestionControl> Connection<C> {
     /// The same, if a full segment has `mss` bytes now.
     #[inline]
     pub(crate) fn next_len_of(&self, mss: u32) -> Option<u32> {
-        let snd = &self.snd;
-        let len = snd.pending.min(u64::from(mss)) as u32;
+        let len = self.snd.pending.min(u64::from(mss)) as u32;
         let fin = self.ends_with(len);
-        if (len == 0 && !fin)
-            || after(snd.nxt.wrapping_add(len + u32::from(fin)), snd.window_end())
-            || (len < mss && !fin && self.config.nagle && self.small_out())
-        {
+        if !self.fits(len, fin) || (len < mss && !fin && self.config.nagle && self.small_out()) {
             return None;
         }
         Some(len)
+    }
+
+    /// Whether the next new segment is something, and within the peer's window.
+    #[inline(always)] // of `next_len_of`
+    pub(crate) fn fits(&self, len: u32, fin: bool) -> bool {
+        let end = self.snd.nxt.wrapping_add(len + u32::from(fin));
+        !((len == 0 && !fin) || after(end, self.snd.window_end()))
     }
 
     /// A small segment is not acknowledged yet (Minshall).

@@ -51,6 +51,11 @@ impl Offer {
     fn may_leave(&self) -> u32 {
         self.by_congestion.min(self.by_peer)
     }
+
+    /// Whether it is the congestion window, and not the peer's, that lets only a part of the first buffer leave.
+    fn waits_for_congestion_window(&self) -> bool {
+        self.by_congestion < self.by_peer && self.by_congestion <= self.front
+    }
 }
 
 impl<C: CongestionControl> Connection<C> {
@@ -89,17 +94,25 @@ impl<C: CongestionControl> Connection<C> {
         } else if front <= mss {
             Some(first.min(front))
         } else {
-            self.cut(&self.offer(free, mss))
+            let offer = self.offer(free, mss);
+            let chunk = self.cut(&offer);
+            if chunk.is_none() {
+                self.snd.chunk.held_back |= offer.waits_for_congestion_window();
+            }
+            chunk
         };
-        self.snd.chunk.held_back |= chunk.is_none();
         self.snd.chunk.left = chunk?;
         self.snd.chunk.several = self.snd.chunk.left > mss;
         Some(first.min(self.snd.chunk.left))
     }
 
-    /// Payload of the next new segment, whatever the congestion window; the chunk that it begins has no other.
+    /// Payload of the next new segment, whatever the congestion window and Nagle's algorithm; the chunk that it begins has no other.
     pub(crate) fn next_alone(&mut self) -> Option<u32> {
-        let len = self.next_len()?;
+        let len = self.snd.pending.min(u64::from(self.current_mss())) as u32;
+        if !self.fits(len, self.ends_with(len)) {
+            return None;
+        }
+        let len = self.within_mapping(len);
         self.fill_buffer();
         Some(len)
     }

@@ -124,7 +124,9 @@ impl<C: CongestionControl> Connection<C> {
     /// Whether timestamps say that the active path's reduction was needless.
     pub(crate) fn original_answered(&self) -> bool {
         let undo = &self.paths.active.recovery.undo;
-        undo.is_open() && !undo.interrupted && self.eifel.original_answered(self.snd.echoed)
+        undo.is_open()
+            && !undo.interrupted
+            && (undo.unreported.is_none() || self.eifel.original_answered(self.snd.echoed))
     }
 
     /// Undoes the active path's reduction.

@@ -177,11 +177,18 @@ fn both_close_at_once() {
 
 #[test]
 fn reset_ends_both_sides() {
+    let stamped = std::cell::Cell::new(None);
     let mut pair = Pair::new(
         Connection::client(Config::default(), Reno),
         Connection::server(Config::default(), Reno),
         MS,
-        |_, _, _: &Segment| Fate::Deliver,
+        |_, _, segment: &Segment| {
+            if segment.flags.contains(Flags::RST) {
+                let first = stamped.get().unwrap_or(segment.timestamps.is_some());
+                stamped.set(Some(first));
+            }
+            Fate::Deliver
+        },
     );
     pair.client.write_forever();
     pair.run(10 * MS);
@@ -189,6 +196,7 @@ fn reset_ends_both_sides() {
     assert!(pair.run_until(SECOND, |p| p.client.is_closed() && p.server.is_closed()));
     pair.run(2 * SECOND);
     assert_eq!(pair.client.next_timer(), u64::MAX);
+    assert_eq!(stamped.get(), Some(true), "RFC 7323, 3.2: a timestamp");
 }
 
 #[test]

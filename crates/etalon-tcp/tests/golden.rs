@@ -90,10 +90,10 @@ fn exchange(name: &str, seed: u64, options: bool) -> u64 {
 #[test]
 fn every_segment_of_random_exchanges_is_as_before() {
     let golden = [
-        ("reno", 0xdef0_c770_96f4_1a43, 0x33fd_9f0e_b2de_fe45),
-        ("cubic", 0x264a_6e77_f884_76fd, 0x55a7_7565_2212_a9b7),
-        ("dctcp", 0x83e2_b358_19a4_6de0, 0xa2a0_6df7_3911_0bdb),
-        ("scalable", 0x8927_8be6_391a_3431, 0x0147_c828_774a_c9e4),
+        ("reno", 0xb682_a349_62e9_498a, 0x9270_e3f7_2691_0643),
+        ("cubic", 0x8a80_c4d0_09b7_47e8, 0x0497_8657_58fd_20cb),
+        ("dctcp", 0xef97_e5b6_7d53_0906, 0x4309_abaf_cafe_a306),
+        ("scalable", 0xb42a_2f64_5da5_79e2, 0x6411_2868_96f6_0626),
     ];
     let found = golden.map(|(name, ..)| {
         let digest = |options| (0..60).fold(0, |d, seed| mix(d, exchange(name, seed, options)));

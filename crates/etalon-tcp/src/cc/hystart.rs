@@ -7,11 +7,12 @@
 //! timeout.
 //!
 //! Linux allows the train some more for bursts of large segments: the time that four of 64 KiB take at the pacing
-//! rate, which Linux keeps at twice the window per smoothed RTT in slow start whether or not it paces; at most 1 ms.
+//! rate, which Linux keeps for a window per smoothed RTT whether or not it paces, as the last ACK left it; at most 1 ms.
 //! Where Linux knows the MSS, this takes the bytes per segment that the ACK acknowledged. It assumes that pacing is
 //! off: a paced Linux sender waits for the whole smallest RTT, not half.
 
 use super::{Ack, Window};
+use crate::linux::pacing_percent;
 
 /// Smallest window at which HyStart looks, in segments.
 const LOW_WINDOW: u32 = 16;
@@ -38,6 +39,9 @@ pub(super) struct HyStart {
     /// Smallest RTT of the round.
     rtt: u32,
     samples: u8,
+    /// The smoothed RTT after the last ACK, and the segments of a burst.
+    srtt: u64,
+    burst: u64,
 }
 
 impl HyStart {
@@ -48,36 +52,44 @@ impl HyStart {
             return;
         }
         let now = ack.now / 1_000;
+        let allowance = self.burst_time(window, ack);
         let round_over = |end: u32| {
             let beyond = ack.una.wrapping_sub(end);
             beyond != 0 && beyond < 1 << 31
         };
-        if self.round_end.is_none_or(round_over) {
+        // The first round ends with the first byte that is acknowledged: SACKs are of it.
+        if self.round_end.is_none() {
+            self.rtt = u32::MAX;
+        }
+        if round_over(*self.round_end.get_or_insert(ack.prior_una)) {
             *self = Self {
                 round_end: Some(ack.nxt),
                 round_start: now,
                 last_ack: now,
                 rtt: u32::MAX,
+                srtt: self.srtt,
+                burst: self.burst,
                 ..Self::default()
             };
         }
         if window.cwnd < LOW_WINDOW {
             return;
         }
-        if self.train_is_long(window, ack, now, delay_min) | self.delay_has_grown(rtt, delay_min) {
+        if self.train_is_long(now, u64::from(delay_min) + allowance)
+            | self.delay_has_grown(rtt, delay_min)
+        {
             self.found = true;
             window.ssthresh = window.cwnd;
         }
     }
 
     /// The ACK train.
-    fn train_is_long(&mut self, window: &Window, ack: &Ack, now: u64, delay_min: u32) -> bool {
+    fn train_is_long(&mut self, now: u64, twice: u64) -> bool {
         if now.saturating_sub(self.last_ack) > ACK_GAP {
             return false;
         }
         self.last_ack = now;
-        let limit = (u64::from(delay_min) + burst_time(window, ack)) / 2;
-        now.saturating_sub(self.round_start) > limit
+        now.saturating_sub(self.round_start) > twice / 2
     }
 
     /// The increase of the delay.
@@ -89,17 +101,17 @@ impl HyStart {
         }
         self.rtt > delay_min.saturating_add((delay_min / 8).clamp(DELAY_MIN, DELAY_MAX))
     }
-}
 
-/// The time that a burst takes at twice the window per smoothed RTT, in us.
-fn burst_time(window: &Window, ack: &Ack) -> u64 {
-    let bytes = u64::from(ack.una.wrapping_sub(ack.prior_una));
-    if bytes == 0 || ack.acked == 0 {
-        return 0;
+    /// The time that a burst takes at the pacing rate, in us: that which the last ACK left.
+    fn burst_time(&mut self, window: &Window, ack: &Ack) -> u64 {
+        let srtt = core::mem::replace(&mut self.srtt, (ack.srtt / 1_000).min(1 << 32));
+        let bytes = u64::from(ack.una.wrapping_sub(ack.prior_una));
+        if bytes > 0 && ack.acked > 0 {
+            self.burst = BURST_BYTES * u64::from(ack.acked) / bytes;
+        }
+        let paced = u64::from(window.cwnd) * pacing_percent(window) / 100;
+        (self.burst * srtt / paced.max(1)).min(BURST_TIME_MAX)
     }
-    let srtt = (ack.srtt / 1_000).min(1 << 32);
-    let burst = BURST_BYTES * u64::from(ack.acked) / bytes;
-    (burst * srtt / (2 * u64::from(window.cwnd))).min(BURST_TIME_MAX)
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ pub struct Ack {
     /// Smoothed RTT, 0 before the first sample.
     pub srtt: u64,
     /// The sender was limited by its cwnd, so growth is justified (RFC 7661 as Linux has it: in slow start it is
-    /// enough that more than half of the window was used).
+    /// enough that more than half of the window was used). Said to `increase` only.
     pub cwnd_limited: bool,
     /// ECE flag of the ACK.
     pub ece: bool,
@@ -163,8 +163,7 @@ pub enum State {
 /// `on_state`, on every change of state and on every timeout, also the ones after the first. On entering Cwr or
 /// FastRecovery the window is reduced after that, on entering Timeout before it.
 pub trait CongestionControl: core::fmt::Debug {
-    /// Sees every ACK that acknowledges or SACKs something new, or carries ECE, in any state. The place for RTT
-    /// samples (HyStart) and marks (DCTCP).
+    /// Sees every ACK, in any state. The place for RTT samples (HyStart) and marks (DCTCP).
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let _ = (window, ack);
