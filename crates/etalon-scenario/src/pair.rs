@@ -16,6 +16,30 @@ pub struct Pair {
 }
 
 impl Pair {
+    /// The pair's place in a table of all pairs of so many racks. Those at the same distance around the circle of racks lie side by
+    /// side, by source: what a day of the strobe, or a ring of flows, has to do with is in one piece of memory.
+    #[must_use]
+    #[inline]
+    pub fn index(self, racks: usize) -> usize {
+        let (src, dst) = (usize::from(self.src), usize::from(self.dst));
+        let distance = if dst < src {
+            dst + racks - src
+        } else {
+            dst - src
+        };
+        distance * racks + src
+    }
+
+    /// The pair whose [place](Pair::index) this is.
+    #[must_use]
+    pub const fn at(index: usize, racks: usize) -> Pair {
+        let (distance, src) = (index / racks, index % racks);
+        Pair {
+            src: src as u16,
+            dst: ((src + distance) % racks) as u16,
+        }
+    }
+
     /// The pair of the opposite direction.
     #[must_use]
     #[inline]
@@ -36,5 +60,24 @@ impl From<(u16, u16)> for Pair {
 impl From<Pair> for (u16, u16) {
     fn from(pair: Pair) -> (u16, u16) {
         (pair.src, pair.dst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pair_has_a_place_of_its_own() {
+        for racks in [1usize, 2, 3, 8, 25] {
+            for index in 0..racks * racks {
+                let pair = Pair::at(index, racks);
+                assert_eq!(pair.index(racks), index);
+                assert!(usize::from(pair.src.max(pair.dst)) < racks);
+            }
+        }
+        // Neighbours in a ring are neighbours in memory.
+        let index = |src, dst| Pair { src, dst }.index(8);
+        assert_eq!(index(4, 5), index(3, 4) + 1);
     }
 }

@@ -63,12 +63,22 @@ impl CircuitFabric {
     }
 
     /// Sets up the circuit of `src` that ends at a port. It is served as soon as it is free, but after all transitions of the
-    /// schedule at `now`.
-    pub(crate) fn set_up<H>(&mut self, now: Time, port: u16, src: u16, core: &mut Core<H>) {
-        let port = &mut self.ports[usize::from(port)];
+    /// schedule at `now`; one that is free and has nothing to send is not looked at before it has.
+    pub(crate) fn set_up<H>(&mut self, now: Time, number: u16, src: u16, core: &mut Core<H>) {
+        let port = &mut self.ports[usize::from(number)];
         port.source = Some(src);
-        let free_at = port.link.free_at().max(now);
-        port.link.serve_at(&mut core.event_queue, free_at);
+        let pair = Pair {
+            src,
+            dst: port.rack,
+        };
+        let transmitter = self.free_at[usize::from(number - port.rack + src)];
+        let is_free = port.link.free_at().max(transmitter) <= now;
+        let time = if is_free && !core.voqs.get(pair).has_backlog() {
+            Time::MAX
+        } else {
+            port.link.free_at().max(now)
+        };
+        port.link.serve_at(&mut core.event_queue, time);
     }
 
     /// Takes down the circuit that ends at a port. A packet in transmission completes.

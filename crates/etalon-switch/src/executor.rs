@@ -13,7 +13,7 @@
 //! Where the packet network is dark in all nights, all pairs are at once. Beside these, each change of the network that leads to a pair's destination (TDN, SIGCOMM'22 section 4.2) can be told to
 //! hosts, some lead before it happens.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use etalon_units::{Span, Time};
@@ -110,7 +110,7 @@ pub(crate) struct Week {
     length: Span,
     /// By offset from the start of the week, from zero to the week's length inclusive, then by step.
     steps: Vec<(Span, Step)>,
-    /// By pair; of those that are not there, no signal is on, and their TDN is [`Plane::PACKET`].
+    /// By pair; of those that are not there, no circuit is up and no signal on, and their TDN is [`Plane::PACKET`].
     initial: Vec<Initial>,
 }
 
@@ -125,14 +125,99 @@ struct PairDay {
     plane: Plane,
 }
 
-impl Week {
-    pub(crate) fn compile(schedule: &Schedule, rules: &Rules) -> Week {
+/// All pairs' days in a week: a million of them where a thousand racks take turns.
+struct PairDays {
+    week: Span,
+    /// In order of time, then by pair.
+    days: Vec<PairDay>,
+    /// The place of the same pair's next day; of the last, that of its first, a week later.
+    next: Vec<u32>,
+}
+
+/// A day of a pair, the day before, and the time between them.
+struct Gap<'a> {
+    before: &'a PairDay,
+    day: &'a PairDay,
+    time: Span,
+    /// The day is the pair's first of the week, and the one before of the week before.
+    is_first: bool,
+}
+
+impl PairDays {
+    fn new(schedule: &Schedule) -> PairDays {
         let configurations = schedule.configurations();
-        let mut steps = Vec::new();
-        let mut days = Vec::new();
+        let mut days: Vec<PairDay> = Vec::new();
         let mut start = Span::ZERO;
         let mut night = configurations.last().map_or(Span::ZERO, |c| c.night);
-        for (index, c) in configurations.iter().enumerate() {
+        for c in configurations {
+            let (end, plane) = (start + c.day, c.plane);
+            let first = days.len();
+            days.extend(c.matching.pairs().map(|pair| PairDay {
+                pair,
+                start,
+                end,
+                night,
+                plane,
+            }));
+            days[first..].sort_unstable_by_key(|day| day.pair);
+            start = end + c.night;
+            night = c.night;
+        }
+        let next = next_of_pairs(&days, usize::from(schedule.racks()));
+        let week = schedule.week();
+        PairDays { week, days, next }
+    }
+
+    /// Every day with the one before, in the order of the latter.
+    fn gaps(&self) -> impl Iterator<Item = Gap<'_>> {
+        self.next.iter().enumerate().map(|(index, &next)| {
+            let (before, day) = (&self.days[index], &self.days[next as usize]);
+            let is_first = next as usize <= index;
+            let start = day.start + if is_first { self.week } else { Span::ZERO };
+            Gap {
+                before,
+                day,
+                time: start - before.end,
+                is_first,
+            }
+        })
+    }
+
+    /// The days of each pair, in order of time.
+    fn by_pair(&self) -> impl Iterator<Item = Vec<PairDay>> {
+        let lasts = self.gaps().enumerate().filter(|(_, gap)| gap.is_first);
+        lasts.map(|(last, gap)| {
+            let mut days = alloc::vec![*gap.day];
+            let mut at = self.next[last] as usize;
+            while at != last {
+                at = self.next[at] as usize;
+                days.push(self.days[at]);
+            }
+            days
+        })
+    }
+}
+
+/// Of each of these days, which are in order of time, the place of the same pair's next one.
+fn next_of_pairs(days: &[PairDay], racks: usize) -> Vec<u32> {
+    const NONE: u32 = u32::MAX;
+    let mut next_of = alloc::vec![NONE; racks * racks];
+    let mut next = alloc::vec![NONE; days.len()];
+    // From the end twice around: the first time leaves the first days behind, which follow the last ones.
+    for _ in 0..2 {
+        for (index, day) in days.iter().enumerate().rev() {
+            let after = &mut next_of[day.pair.index(racks)];
+            next[index] = core::mem::replace(after, index as u32);
+        }
+    }
+    next
+}
+
+impl Week {
+    pub(crate) fn compile(schedule: &Schedule, rules: &Rules) -> Week {
+        let mut steps = Vec::new();
+        let mut start = Span::ZERO;
+        for (index, c) in schedule.configurations().iter().enumerate() {
             let end = start + c.day;
             steps.push((start, Step::Day(index as u32)));
             steps.push((end, Step::Night(index as u32)));
@@ -140,86 +225,72 @@ impl Week {
                 steps.push((end, Step::Dark));
                 steps.push((end + c.night, Step::Light));
             }
-            let plane = c.plane;
-            for pair in c.matching.pairs() {
-                days.push(PairDay {
-                    pair,
-                    start,
-                    end,
-                    night,
-                    plane,
-                });
-            }
             start = end + c.night;
-            night = c.night;
         }
-        days.sort_by_key(|day| (day.pair, day.start));
-
         let mut week = Week {
             length: schedule.week(),
             steps,
             initial: Vec::new(),
         };
-        for days in days.chunk_by(|a, b| a.pair == b.pair) {
-            let mut initial = Initial {
-                pair: days[0].pair,
-                circuit: week.add_circuits(days),
-                signals: week.add_windows(days, Signal::GateClosed, |day| day.night),
-                told: Plane::PACKET,
-            };
-            if let Some(lead) = rules.enlarged {
-                initial.signals |= week.add_windows(days, Signal::Enlarged, |_| lead);
-            }
-            if let Some(lead) = rules.announced {
-                initial.signals |= week.add_windows(days, Signal::Announced, |_| lead);
-            }
-            if let Some(lead) = rules.told {
-                initial.told = week.add_tells(days, lead, rules.has_packet);
-            }
-            week.initial.push(initial);
+        let days = PairDays::new(schedule);
+        let mut initial = BTreeMap::new();
+        week.add_circuits(&days, &mut initial);
+        week.add_windows(&days, &mut initial, Signal::GateClosed, |day| day.night);
+        if let Some(lead) = rules.enlarged {
+            week.add_windows(&days, &mut initial, Signal::Enlarged, |_| lead);
         }
-        week.steps.sort_unstable();
+        if let Some(lead) = rules.announced {
+            week.add_windows(&days, &mut initial, Signal::Announced, |_| lead);
+        }
+        if let Some(lead) = rules.told {
+            for days in days.by_pair() {
+                let told = week.add_tells(&days, lead, rules.has_packet);
+                of_pair(&mut initial, days[0].pair).told = told;
+            }
+        }
+        week.initial = initial.into_values().collect();
+        week.steps.sort(); // a few runs that are in order already, which this sort makes use of
         week
     }
 
-    /// Adds the circuits of one pair, which has these days, in order of time. One that goes on through the next day stays up.
-    /// Returns the one that is up when the week starts.
-    fn add_circuits(&mut self, days: &[PairDay]) -> Option<Plane> {
-        let mut initial = None;
-        for (before, day, gap) in gaps(days, self.length) {
-            if gap == Span::ZERO && before.plane == day.plane {
-                if day.start == Span::ZERO {
-                    initial = Some(day.plane);
-                }
-                continue;
+    /// Adds the circuits. One that goes on through the pair's next day stays up.
+    fn add_circuits(&mut self, days: &PairDays, initial: &mut Initials) {
+        let stays = |gap: &Gap<'_>| gap.time == Span::ZERO && gap.before.plane == gap.day.plane;
+        let changes = || days.gaps().filter(|gap| !stays(gap));
+        let down = |gap: Gap<'_>| (gap.before.end, Step::Down(gap.day.pair));
+        let up = |Gap { day, .. }: Gap<'_>| (day.start, Step::Up(day.pair, day.plane));
+        self.steps.extend(changes().map(down));
+        self.steps.extend(changes().map(up));
+        for Gap { day, .. } in days.gaps().filter(stays) {
+            if day.start == Span::ZERO {
+                of_pair(initial, day.pair).circuit = Some(day.plane);
             }
-            self.steps.push((before.end, Step::Down(day.pair)));
-            self.steps.push((day.start, Step::Up(day.pair, day.plane)));
         }
-        initial
     }
 
-    /// Adds the windows of one signal around all days of one pair, in order of time. Its bit, if it is on when the week starts.
+    /// Adds the windows of one signal around all days.
     fn add_windows(
         &mut self,
-        days: &[PairDay],
+        days: &PairDays,
+        initial: &mut Initials,
         signal: Signal,
         lead: impl Fn(&PairDay) -> Span,
-    ) -> u8 {
-        let mut initial = 0;
-        for (before, day, gap) in gaps(days, self.length) {
+    ) {
+        let week = self.length;
+        let apart = || days.gaps().filter(|gap| gap.time > lead(gap.day));
+        let off = |gap: Gap<'_>| (gap.before.end, Step::Off(signal, gap.day.pair));
+        let on = |Gap { day, .. }: Gap<'_>| {
+            let at = (day.start + week - lead(day)).0 % week.0;
+            (Span(at), Step::On(signal, day.pair))
+        };
+        self.steps.extend(apart().map(off));
+        self.steps.extend(apart().map(on));
+        for Gap { day, time, .. } in days.gaps().filter(|gap| gap.is_first) {
             let lead = lead(day);
-            let from_before = lead > day.start || (lead == day.start && gap <= lead);
-            if day.start == days[0].start && from_before {
-                initial = signal.bit();
-            }
-            if gap > lead {
-                let on = (day.start + self.length - lead).0 % self.length.0;
-                self.steps.push((before.end, Step::Off(signal, day.pair)));
-                self.steps.push((Span(on), Step::On(signal, day.pair)));
+            if lead > day.start || (lead == day.start && time <= lead) {
+                of_pair(initial, day.pair).signals |= signal.bit();
             }
         }
-        initial
     }
 
     /// Adds when hosts are told of the TDN of one pair, which has these days, in order of time: `lead` before it changes.
@@ -246,7 +317,10 @@ impl Week {
     /// closed, so that no packet is carried before the second: the TDN remains that of the first.
     fn tdn_changes(&self, days: &[PairDay], has_packet: bool) -> Vec<(Span, Plane)> {
         let mut changes = Vec::new();
-        for (before, day, gap) in gaps(days, self.length) {
+        let befores = days.iter().cycle().skip(days.len() - 1);
+        for (before, day) in befores.zip(days) {
+            let this_week = before.end <= day.start;
+            let gap = day.start + if this_week { Span::ZERO } else { self.length } - before.end;
             if gap > day.night && has_packet {
                 changes.push((before.end, Plane::PACKET));
             }
@@ -259,14 +333,15 @@ impl Week {
     }
 }
 
-/// The days of a pair, in order of time, each with the day before, and the time between them; before the first comes the last
-/// of the week before.
-fn gaps(days: &[PairDay], week: Span) -> impl Iterator<Item = (&PairDay, &PairDay, Span)> {
-    let before = days.iter().cycle().skip(days.len() - 1);
-    before.zip(days).map(move |(before, day)| {
-        let this_week = before.end <= day.start;
-        let gap = day.start + if this_week { Span::ZERO } else { week } - before.end;
-        (before, day, gap)
+/// How a week finds those pairs that it does not find as all others.
+type Initials = BTreeMap<Pair, Initial>;
+
+fn of_pair(initials: &mut Initials, pair: Pair) -> &mut Initial {
+    initials.entry(pair).or_insert(Initial {
+        pair,
+        circuit: None,
+        signals: 0,
+        told: Plane::PACKET,
     })
 }
 

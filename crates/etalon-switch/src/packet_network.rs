@@ -19,7 +19,7 @@ pub(crate) struct PacketFabric {
     uplinks: Vec<Link>,
     /// By source rack: the destinations whose VOQ has backlog and an open gate.
     open: Vec<RoundRobin>,
-    /// By (source, destination).
+    /// By [`Pair::index`].
     internal: Vec<Queue>,
     internal_capacity: u32,
     /// By destination rack: the sources whose internal queue is not empty.
@@ -132,7 +132,7 @@ impl PacketFabric {
     ) -> Option<PacketId> {
         let id = self.uplinks[usize::from(src)].receive(&core.pool, &mut core.event_queue)?;
         let pair = core.pool.get(id).packet.pair();
-        let queue = &mut self.internal[usize::from(src) * self.racks + usize::from(pair.dst)];
+        let queue = &mut self.internal[pair.index(self.racks)];
         if queue.len() >= self.internal_capacity {
             return Some(id);
         }
@@ -152,7 +152,7 @@ impl PacketFabric {
         let waiting = &mut self.waiting[usize::from(dst)];
         let mut next = Time::MAX;
         if let Some(src) = waiting.serve() {
-            let queue = &mut self.internal[usize::from(src) * self.racks + usize::from(dst)];
+            let queue = &mut self.internal[Pair { src, dst }.index(self.racks)];
             if let Some(id) = queue.pop(&core.pool) {
                 if queue.is_empty() {
                     waiting.remove(src);

@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 #[derive(Debug)]
 pub(crate) struct RoundRobin {
     words: Vec<u64>,
+    /// Number of queues in the set.
+    len: usize,
     /// The queue that was served last.
     last: usize,
 }
@@ -15,23 +17,30 @@ impl RoundRobin {
     pub(crate) fn new(n: u16) -> RoundRobin {
         RoundRobin {
             words: alloc::vec![0; usize::from(n).div_ceil(64)],
+            len: 0,
             last: usize::from(n) - 1,
         }
     }
 
     #[inline]
     pub(crate) fn insert(&mut self, queue: u16) {
-        self.words[usize::from(queue) / 64] |= 1 << (queue % 64);
+        let word = &mut self.words[usize::from(queue) / 64];
+        let with = *word | 1 << (queue % 64);
+        self.len += usize::from(*word != with);
+        *word = with;
     }
 
     #[inline]
     pub(crate) fn remove(&mut self, queue: u16) {
-        self.words[usize::from(queue) / 64] &= !(1 << (queue % 64));
+        let word = &mut self.words[usize::from(queue) / 64];
+        let without = *word & !(1 << (queue % 64));
+        self.len -= usize::from(*word != without);
+        *word = without;
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.words.iter().all(|&word| word == 0)
+        self.len == 0
     }
 
     /// The first queue in the set after the one served last; it counts as served.

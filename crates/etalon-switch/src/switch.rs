@@ -365,7 +365,9 @@ impl<H: Copy> Switch<H> {
         let entry = self.core.pool.remove(id);
         let Packet { bytes, .. } = entry.packet;
         let pair = entry.packet.pair();
-        let voqs = &self.core.voqs;
+        // Without signals the other direction's VOQ, which is elsewhere in memory, is not looked at.
+        let ece = self.config.ece_in_advance.is_some()
+            && self.core.voqs.get(pair.opposite()).is_on(Signal::Announced);
         let (queue, latency) = (QueueId::voq(pair), now - entry.entered);
         let departed = Event::Departed {
             pair,
@@ -382,7 +384,7 @@ impl<H: Copy> Switch<H> {
             queue,
             plane,
             ce: entry.ce,
-            ece: voqs.get(pair.opposite()).is_on(Signal::Announced),
+            ece,
         });
     }
 
@@ -422,15 +424,17 @@ impl<H: Copy> Switch<H> {
         sink.discard(now, packet.handle, pair, reason);
     }
 
-    /// The next transition of the schedule.
+    /// All transitions of the schedule at this instant: nothing comes between them.
     fn act<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
-        match self.executor.advance() {
-            Action::Step(step) => self.step(now, step, sink, probe),
-            Action::RollOver(week) => probe.on(now, Event::Week { week }),
-            Action::Adopt(week) => {
-                probe.on(now, Event::Week { week });
-                for step in self.steps_to_initial() {
-                    self.step(now, step, sink, probe);
+        while self.executor.next_time() <= now {
+            match self.executor.advance() {
+                Action::Step(step) => self.step(now, step, sink, probe),
+                Action::RollOver(week) => probe.on(now, Event::Week { week }),
+                Action::Adopt(week) => {
+                    probe.on(now, Event::Week { week });
+                    for step in self.steps_to_initial() {
+                        self.step(now, step, sink, probe);
+                    }
                 }
             }
         }

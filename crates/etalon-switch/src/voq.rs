@@ -135,6 +135,7 @@ impl Voq {
 /// The VOQs of all rack pairs.
 #[derive(Debug)]
 pub(crate) struct Voqs {
+    /// By [`Pair::index`].
     voqs: Vec<Voq>,
     racks: usize,
     big: Option<u32>,
@@ -173,28 +174,19 @@ impl Voqs {
 
     #[inline]
     pub(crate) fn get(&self, pair: Pair) -> &Voq {
-        &self.voqs[usize::from(pair.src) * self.racks + usize::from(pair.dst)]
+        &self.voqs[pair.index(self.racks)]
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, pair: Pair) -> &mut Voq {
-        &mut self.voqs[usize::from(pair.src) * self.racks + usize::from(pair.dst)]
+        &mut self.voqs[pair.index(self.racks)]
     }
 
     /// Every pair with its VOQ, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Pair, &Voq)> {
-        self.voqs
-            .chunks(self.racks)
-            .enumerate()
-            .flat_map(|(src, row)| {
-                row.iter().enumerate().map(move |(dst, voq)| {
-                    let pair = Pair {
-                        src: src as u16,
-                        dst: dst as u16,
-                    };
-                    (pair, voq)
-                })
-            })
+        let racks = self.racks as u16;
+        let pairs = (0..racks).flat_map(move |src| (0..racks).map(move |dst| Pair { src, dst }));
+        pairs.map(|pair| (pair, self.get(pair)))
     }
 
     /// Whether an ECN-capable packet that makes the pair's VOQ `len` packets long is to be marked.
