@@ -3,6 +3,7 @@
 use crate::Ecn;
 use crate::cc::CongestionControl;
 use crate::connection::{CloseReason, Connection, ConnectionState};
+use crate::linux;
 use crate::segment::{Flags, Segment};
 use crate::sender::Fin;
 use crate::timers::Purpose;
@@ -86,6 +87,7 @@ impl<C: CongestionControl> Connection<C> {
         self.agree_on_mptcp(syn);
         self.snd.window = u32::from(syn.window);
         self.snd.max_window = self.snd.window;
+        self.snd.mss = linux::within_half_of(self.snd.window, self.snd.mss);
         self.snd.window_seq = syn.seq;
     }
 

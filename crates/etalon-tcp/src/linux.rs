@@ -67,6 +67,18 @@ pub(crate) const INVALID_INTERVAL: u64 = 500_000_000;
 /// Longest RTT that an echoed timestamp is believed to show, in milliseconds: half an hour.
 pub(crate) const LONGEST_RTT_MS: u32 = 1 << 21;
 
+/// Payload of a full segment if the window that the peer first offers is not twice as large: half of it.
+pub(crate) fn within_half_of(window: u32, mss: u32) -> u32 {
+    if window > LEAST_MSS {
+        mss.min(window / 2)
+    } else {
+        mss
+    }
+}
+
+/// Payload that every host takes (RFC 9293, section 3.7.1).
+const LEAST_MSS: u32 = 536;
+
 /// Whether the last segment, with FIN, goes out although the congestion window is full.
 #[inline]
 pub(crate) const fn last_ignores_the_window(fin: bool) -> bool {

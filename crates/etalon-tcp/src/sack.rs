@@ -145,7 +145,7 @@ impl<C: CongestionControl> Connection<C> {
             let undo = &mut self.paths.active.recovery.undo;
             undo.reported(end, segments);
         }
-        if after(end, self.snd.una) && !after(end, self.snd.nxt) {
+        if after(end, facts.prior_una) && !after(end, self.snd.nxt) {
             self.take_dsack_in_flight(block, facts);
         }
     }

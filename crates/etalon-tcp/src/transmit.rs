@@ -284,6 +284,7 @@ impl<C: CongestionControl> Connection<C> {
                 self.stats.window_probes += 1;
                 let room = self.snd.window_end().wrapping_sub(self.snd.nxt);
                 if self.snd.window > 0 && (room as i32) > 0 {
+                    self.restart_after_idle();
                     self.fill_buffer();
                     let len = u64::from(room.min(self.snd.mss)).min(self.snd.pending);
                     self.send_new(self.within_mapping(len as u32), out);
@@ -433,9 +434,6 @@ impl<C: CongestionControl> Connection<C> {
     pub(crate) fn send_new(&mut self, len: u32, out: &mut Segment) {
         let start = self.snd.nxt;
         let first = self.snd.board.is_empty();
-        if first && self.config.slow_start_after_idle {
-            self.restart_after_idle();
-        }
         let path = &mut self.paths.active;
         let now = self.clock.now;
         if path.pipe.in_flight() == 0 {
@@ -546,7 +544,10 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// Data flows after a pause: the window may be out of date (RFC 2861).
-    fn restart_after_idle(&mut self) {
+    pub(crate) fn restart_after_idle(&mut self) {
+        if !self.config.slow_start_after_idle {
+            return;
+        }
         let path = &mut self.paths.active;
         let idle = self.clock.jiffies.saturating_sub(path.last_sent);
         if idle > path.rtt.rto_ticks {

@@ -83,6 +83,12 @@ impl<C: CongestionControl> Connection<C> {
     /// Begins a chunk where `free` segments fit into the congestion window. Returns the payload of its first segment.
     fn begin_chunk(&mut self, free: u32, mss: u32) -> Option<u32> {
         let first = self.next_len_of(mss)?;
+        let mut free = free;
+        if self.snd.board.is_empty() {
+            self.restart_after_idle();
+            let path = &self.paths.active;
+            free = path.window.cwnd.saturating_sub(path.pipe.in_flight());
+        }
         let in_window = free > 0;
         if !in_window && !linux::last_ignores_the_window(self.ends_with(first)) {
             return None;

@@ -90,10 +90,10 @@ fn exchange(name: &str, seed: u64, options: bool) -> u64 {
 #[test]
 fn every_segment_of_random_exchanges_is_as_before() {
     let golden = [
-        ("reno", 0xb682_a349_62e9_498a, 0x9270_e3f7_2691_0643),
-        ("cubic", 0x8a80_c4d0_09b7_47e8, 0x0497_8657_58fd_20cb),
-        ("dctcp", 0xef97_e5b6_7d53_0906, 0x4309_abaf_cafe_a306),
-        ("scalable", 0xb42a_2f64_5da5_79e2, 0x6411_2868_96f6_0626),
+        ("reno", 0x81ad_b290_f8aa_8949, 0x3594_1fd2_51bc_1e97),
+        ("cubic", 0xb221_ae80_738b_1aa5, 0x374f_6b11_4500_db54),
+        ("dctcp", 0x0b89_bdd8_dc9f_bc0c, 0x4309_abaf_cafe_a306),
+        ("scalable", 0xd5c1_3897_968a_24f5, 0x6411_2868_96f6_0626),
     ];
     let found = golden.map(|(name, ..)| {
         let digest = |options| (0..60).fold(0, |d, seed| mix(d, exchange(name, seed, options)));
