@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -17,6 +18,7 @@ def main() -> int:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+    gc.set_threshold(100_000)  # a fifth of a short command's time would go into looking for garbage
     try:
         _reopen()
         from etalon.cli import main as command_line

@@ -97,8 +97,9 @@ def humane(amount: float | None, unit: str) -> str:
 
 
 def number(amount: float | None) -> str:
-    """A number without a unit."""
-    return scale([amount], "1").text(amount)
+    """A number without a unit, and without zeros at its end."""
+    text = scale([amount], "1").text(amount)
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def column(values: Sequence[Any], unit: str = "1") -> tuple[list[str], str]:

@@ -276,7 +276,7 @@ def test_sweep_prints_a_table(etalon: Command, small_file: Path) -> None:
     assert "4 runs; table and results in runs/small-sweep-" in answer.out
     (folder,) = (small_file.parent / "runs").iterdir()
     drawn = {path.name for path in (folder / "figures").iterdir()}
-    assert drawn == {"utilization.png", "utilization.pdf", "latency.png", "latency.pdf"}
+    assert drawn == {"utilization.png", "latency.png"}
     (folder / "report.html").unlink()
     assert etalon("report", folder).out == f"{folder}/report.html\n"
     assert "over network.voq" in (folder / "report.html").read_text()
@@ -363,12 +363,15 @@ def test_a_run_has_figures_and_a_report(etalon: Command, small_file: Path) -> No
     assert etalon("run", small_file, "--out", "out").code == 0
     folder = small_file.parent / "out"
     names = {path.name for path in (folder / "figures").iterdir()}
-    assert {"sequence.png", "sequence.pdf", "latency_cdf.png", "schedule.pdf"} <= names
+    assert {"sequence.png", "latency_cdf.png", "schedule.png"} <= names
+    assert not any(name.endswith(".pdf") for name in names)
     page = folder / "report.html"
     page.unlink()
     answer = etalon("report", "out")
     assert (answer.code, answer.out) == (0, "out/report.html\n")
     assert page.stat().st_size > 10_000
+    assert etalon("report", "out", "--pdf").code == 0
+    assert (folder / "figures" / "schedule.pdf").read_bytes().startswith(b"%PDF")
 
 
 @pytest.mark.parametrize(("duration", "shown"), [("30ms", False), ("200s", True)])

@@ -66,11 +66,7 @@ def test_no_function_is_long(ending: str) -> None:
         for name, lines in LANGUAGES[ending](path.read_text(encoding="utf-8"))
     ]
     assert len(functions) > 100
-    long = [
-        f"{name} has {lines} lines"
-        for name, lines in functions
-        if lines > FUNCTION
-    ]
+    long = [f"{name} has {lines} lines" for name, lines in functions if lines > FUNCTION]
     assert not long, f"over {FUNCTION} lines: {'; '.join(long)}"
 
 

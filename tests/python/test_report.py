@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import html
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
@@ -115,11 +114,26 @@ def test_a_run_is_reported_in_full(run: et.Run, folder: Path) -> None:
         assert heading in page.text
 
 
+def test_a_report_opens_with_the_answer_and_the_main_figure(run: et.Run, folder: Path) -> None:
+    text = (folder / "report.html").read_text()
+    places = [text.index(part) for part in (html.escape(run.answer), "<figure", ">Summary</h2>")]
+    assert places == sorted(places)
+    assert text.index("<figcaption>Bytes that a flow has sent") < places[-1]
+
+
+def test_amounts_are_for_people(folder: Path) -> None:
+    page = Page((folder / "report.html").read_text())
+    tables = page.text[page.text.index("Days as they came out") : page.text.index("duration =")]
+    assert not re.search(r"\de[+-]?\d|_ns\b|_bytes\b|\*", tables)
+    assert re.search(r"day 0\.1800 0\.0000 ms \d+ week 4\.800 0\.000 ms", tables)
+    assert "packet payload (MB)" in tables
+
+
 def test_every_figure_is_printed_and_interactive(folder: Path) -> None:
     page = Page((folder / "report.html").read_text())
     names = ["fct_cdf", "goodput", "latency_cdf", "network_bytes", "schedule", "sequence"]
     assert sorted(path.name for path in (folder / "figures").iterdir()) == sorted(
-        f"{name}.{suffix}" for name in names for suffix in ("png", "pdf")
+        f"{name}.png" for name in names
     )
     assert page.tags.count("figure") == page.tags.count("img") == len(names)
 
@@ -197,8 +211,8 @@ def test_claims_are_worded_and_counted() -> None:
         (3, "3"),
         (1234567, "1\u202f234\u202f567"),
         (47.5349, "47.53"),
-        (1e-7, "1e-07"),
-        (12345.6, "1.235e+04"),
+        (1e-7, "0.0000001"),
+        (12345.6, "12\u202f346"),
     ],
 )
 def test_numbers(value: float, text: str) -> None:
@@ -219,18 +233,3 @@ def test_nothing_is_left_behind_on_a_full_disk(
     with pytest.raises(OSError, match="No space"):
         report.write(tmp_path / "x.html", "x", [])
     assert list(tmp_path.iterdir()) == []
-
-
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here")
-def test_a_browser_draws_it(folder: Path, tmp_path: Path) -> None:
-    assert CHROMIUM is not None
-    command = [
-        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000",
-        f"--user-data-dir={tmp_path}", "--dump-dom", (folder / "report.html").as_uri(),
-    ]  # fmt: skip
-    dom = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
-    assert 'data-figures="drawn"' in dom
-    assert dom.count('class="main-svg"') >= 5

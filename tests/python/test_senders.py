@@ -114,7 +114,7 @@ def test_the_table_is_kept_and_drawn(run: Run, tmp_path: Path) -> None:
     again = Run.load(folder)
     assert again.tcp.equals(run.tcp)
     assert "SRTT" in report.write_run(again, folder).read_text()
-    assert (folder / "figures" / "cwnd.pdf").is_file()
+    assert (folder / "figures" / "cwnd.png").is_file()
 
 
 @pytest.mark.parametrize(

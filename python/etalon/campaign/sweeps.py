@@ -113,6 +113,22 @@ class Sweep:
         """What it varies; the seed if that is all."""
         return figures_of.varied(self) or ["seed"]
 
+    @property
+    def answer(self) -> str:
+        """Where the first number of `SHOWN` that its runs have is the least and where the most, in one sentence."""
+        found = [name for name in SHOWN if self.table[name].null_count() < self.table.height]
+        if not found or self.keys == ["seed"]:
+            return f"{len(self.runs)} runs of {self.plan.name}."
+        name, metric = found[0], METRICS[found[0]]
+        means = self.table.group_by(self.keys, maintain_order=True).agg(pl.col(name).mean())
+        means = means.drop_nulls().sort(name, maintain_order=True)
+        ends = []
+        for row in (means.row(0, named=True), means.row(-1, named=True)):
+            at = ", ".join(f"{key} {_said(row[key])}" for key in self.keys)
+            ends.append(f"{amounts.humane(row[name], metric.unit)} ({at})")
+        what = name.replace("_", " ").replace("utilization", "utilisation")
+        return f"{what[:1].upper()}{what[1:]} goes from {ends[0]} to {ends[1]}."
+
     def __repr__(self) -> str:
         said = [f"{key} ({_listed(figures_of.values_of(self, key))})" for key in self.keys]
         seeds = len({point.plan.seed for point in self.points})
@@ -121,7 +137,7 @@ class Sweep:
 
     def _repr_html_(self) -> str:
         """For a notebook: what was varied, the main figure, and the numbers that are looked at first."""
-        parts = [f"<p>{markup.inline(repr(self)[1:-1])}</p>"]
+        parts = [f"<p><b>{markup.inline(self.plan.name)}</b>: {markup.inline(self.answer)}</p>"]
         for name, caption in list(figures_of.suitable(self).items())[:1]:
             with suppress(PlanError):  # of more panels than can be looked at
                 from etalon.figures import style

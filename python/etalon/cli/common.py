@@ -63,6 +63,10 @@ Figures = Annotated[
     bool, typer.Option("--figures/--no-figures", help="Draw figures and write report.html.")
 ]
 
+Pdf = Annotated[
+    bool, typer.Option("--pdf", help="Write the figures as PDF, too, for papers (slower).")
+]
+
 OK, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes; 130 is what shells expect after Ctrl-C."""
 

@@ -86,18 +86,20 @@ def report(
     hue: Hue = None,
     facet: Facet = None,
     metrics: Metrics = None,
+    pdf: common.Pdf = False,
 ) -> None:
     """Draw figures and reports of finished runs and sweeps again."""
-    from etalon.campaign.sweeps import Sweep
     from etalon.results import Run, store
 
     for folder in folders:
         if (folder / store.SWEEP).is_file():
+            from etalon.campaign.sweeps import Sweep
+
             sweep = Sweep.load(folder)
             check_axes(sweep.keys, x, hue, facet, metrics)
-            write_sweep(sweep, folder, Axes(x, hue, facet, tuple(metrics or ())))
+            write_sweep(sweep, folder, Axes(x, hue, facet, tuple(metrics or ())), pdf)
         else:
-            write(Run.load(folder), folder)
+            write(Run.load(folder), folder, pdf)
     pages = [str(folder / "report.html") for folder in folders]
     if json:
         common.print_json(pages)
@@ -105,20 +107,20 @@ def report(
         typer.echo("\n".join(pages))
 
 
-def write(run: Run, folder: Path) -> None:
-    """Draws what the run has data for, as PNG and PDF, and the interactive page."""
+def write(run: Run, folder: Path, pdf: bool = False) -> None:
+    """Draws what the run has data for, and the interactive page."""
     from etalon import report as reports
 
     with _told(folder):
-        reports.write_run(run, folder)
+        reports.write_run(run, folder, pdf=pdf)
 
 
-def write_sweep(sweep: Sweep, folder: Path, axes: Axes) -> None:
+def write_sweep(sweep: Sweep, folder: Path, axes: Axes, pdf: bool = False) -> None:
     """Draws the figures that suit the sweep, and the interactive page."""
     from etalon.report import sweeps
 
     with _told(folder):
-        sweeps.write(sweep, folder, **axes._asdict())
+        sweeps.write(sweep, folder, **axes._asdict(), pdf=pdf)
 
 
 @contextmanager

@@ -41,6 +41,7 @@ def run(
     jobs: common.Jobs = None,
     json: common.Json = False,
     figures: common.Figures = True,
+    pdf: common.Pdf = False,
 ) -> int:
     """Run an experiment and show its results."""
     from etalon.campaign.runs import run_missing
@@ -74,12 +75,8 @@ def run(
         made = store.load(plan) if plan in known else outcome.runs.get(plan.digest)
         if made is not None and _kept(store, made):
             kept.append((made, places[plan.digest]))
-    for result, folder in kept:
-        for sentence in (*result.warnings, *result.failed_programs):
-            common.note(f"warning: {sentence}")
-        if not json:
-            show(result, folder, None if result.plan in known else took)
-    if figures and not outcome.interrupted and not _draw(kept):
+            _tell(*kept[-1], json, None if plan in known else took)
+    if figures and not outcome.interrupted and not _draw(kept, pdf):
         return common.INTERRUPTED
     if json:
         documents = [document(result, folder) for result, folder in kept]
@@ -88,6 +85,14 @@ def run(
         return common.INTERRUPTED
     failed = any(result.failed_programs for result, _ in kept)
     return common.FAILURE if failed else common.OK
+
+
+def _tell(run: Run, folder: Path, json: bool, took_s: float | None) -> None:
+    """Warnings, and the summary for people unless JSON is asked for."""
+    for sentence in (*run.warnings, *run.failed_programs):
+        common.note(f"warning: {sentence}")
+    if not json:
+        show(run, folder, took_s)
 
 
 def _places(plans: Sequence[Plan], out: Path | None, engine: str) -> dict[str, Path]:
@@ -129,13 +134,13 @@ def _kept(store: Store, run: Run) -> bool:
     return True
 
 
-def _draw(kept: Sequence[tuple[Run, Path]]) -> bool:
+def _draw(kept: Sequence[tuple[Run, Path]], pdf: bool) -> bool:
     """Draws the figures that are missing; says whether Ctrl-C let it."""
     for run, folder in kept:  # all tables are safe by now, whatever happens here
         if (folder / "report.html").exists():
             continue
         try:
-            report.write(run, folder)
+            report.write(run, folder, pdf)
         except KeyboardInterrupt:
             common.note(
                 f"interrupted: figures of {folder} are incomplete; `etalon report {folder}` draws them"

@@ -55,6 +55,7 @@ def sweep(
     hue: report.Hue = None,
     facet: report.Facet = None,
     metrics: report.Metrics = None,
+    pdf: common.Pdf = False,
 ) -> int:
     """Run an experiment over a grid of values. A sweep that was interrupted goes on."""
     from etalon.campaign import executors, sweeps
@@ -84,7 +85,7 @@ def sweep(
     else:
         _show(result, folder)
     axes = report.Axes(x, hue, facet, tuple(metrics or ()))
-    return _draw(result, folder, axes) if figures else common.OK
+    return _draw(result, folder, axes, pdf) if figures else common.OK
 
 
 def _points(
@@ -102,10 +103,10 @@ def _points(
         raise error.in_file(f"{plan_file} with --set") from None
 
 
-def _draw(result: sweeps.Sweep, folder: Path, axes: report.Axes) -> int:
+def _draw(result: sweeps.Sweep, folder: Path, axes: report.Axes, pdf: bool) -> int:
     """Figures and report; the exit code."""
     try:
-        report.write_sweep(result, folder, axes)
+        report.write_sweep(result, folder, axes, pdf)
     except KeyboardInterrupt:
         common.note(
             f"interrupted: figures of {folder} are incomplete; `etalon report {folder}` draws them"

@@ -44,8 +44,10 @@ def interactive(name: str, *args: Any, **kwargs: Any) -> WebFigure:
     return get(name).interactive(*args, **kwargs)
 
 
-def save(figure: Figure, folder: str | os.PathLike[str], name: str) -> list[Path]:
-    """Writes `name`.png and `name`.pdf into `folder`, each whole or not at all, and returns their paths."""
+def save(
+    figure: Figure, folder: str | os.PathLike[str], name: str, *, pdf: bool = True
+) -> list[Path]:
+    """Writes `name`.png, and with `pdf` `name`.pdf, into `folder`, each whole or not at all, and returns their paths."""
     from etalon.figures import style
 
-    return style.save(figure, folder, name)
+    return style.save(figure, folder, name, pdf=pdf)

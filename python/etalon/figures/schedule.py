@@ -152,6 +152,14 @@ def interactive(run: RunLike | PlanLike) -> WebFigure:
         hovertemplate="%{base:.6g} µs, for %{x:.6g} µs",
     )
     web.label(figure, x="time in the week (µs)")
+    if racks > len(style.PALETTE):  # a scale says which colour is which rack
+        figure.add_scatter(
+            x=[None], y=[None], mode="markers", hoverinfo="skip", showlegend=False,
+            marker={
+                "colorscale": "Viridis", "cmin": 0, "cmax": racks - 1, "color": [0], "showscale": True,
+                "colorbar": {"title": {"text": "from rack"}, "thickness": 12, "outlinewidth": 0},
+            },
+        )  # fmt: skip
     order = [*(f"to rack {dst}" for dst in range(racks)), f"packet {pair[0]}→{pair[1]}"]
     figure.update_yaxes(categoryorder="array", categoryarray=order[::-1], showgrid=False)
     figure.update_xaxes(range=[0, week.length_ns / 1e3])

@@ -182,15 +182,17 @@ def png(figure: Figure) -> bytes:
     return _render(figure, "png")
 
 
-def save(figure: Figure, folder: str | os.PathLike[str], name: str) -> list[Path]:
-    """Writes `name`.png and `name`.pdf into `folder`, which is created if need be, and returns their paths.
+def save(
+    figure: Figure, folder: str | os.PathLike[str], name: str, *, pdf: bool = True
+) -> list[Path]:
+    """Writes `name`.png, and with `pdf` `name`.pdf, into `folder`, which is created if need be, and returns their paths.
 
     Each file appears whole or not at all. The same figure gives the same bytes.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for suffix in _METADATA:
+    for suffix in ("png", "pdf") if pdf else ("png",):
         path = folder / f"{name}.{suffix}"
         files.put(path, _render(figure, suffix))
         written.append(path)

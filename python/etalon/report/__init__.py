@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from etalon.report.page import Claims, Code, Part, Picture, Prose, Section, Table, write
+from etalon.report.page import Answer, Claims, Code, Part, Picture, Prose, Section, Table, write
 from etalon.report.runs import MOST_LINES, MOST_ROWS, drawn, provenance, sections_of_run, write_run
 
 __all__ = [
     "MOST_LINES",
     "MOST_ROWS",
+    "Answer",
     "Claims",
     "Code",
     "Part",

@@ -16,7 +16,11 @@
     const get = (name) => style.getPropertyValue(name).trim();
     return { "font.color": get("--ink"), "hoverlabel.bgcolor": get("--panel"), "hoverlabel.font.color": get("--ink") };
   };
-  const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] };
+  const narrow = matchMedia("(max-width: 36rem)").matches; // on a phone the buttons would lie on the legend
+  const config = {
+    responsive: true, displaylogo: false, displayModeBar: narrow ? false : "hover",
+    modeBarButtonsToRemove: ["lasso2d", "select2d"],
+  };
   const draw = async (figure) => {
     const place = figure.querySelector(".interactive");
     const { data, layout } = JSON.parse(figure.querySelector("script").textContent);

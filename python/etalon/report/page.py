@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from etalon import files
+from etalon.amounts import is_number, number
+from etalon.markup import inline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,9 +43,10 @@ class Part(Protocol):
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page with a heading of its own."""
+    """A part of the page."""
 
     title: str
+    """Its heading; empty for what opens the page."""
     parts: Sequence[Part]
 
 
@@ -57,7 +60,17 @@ class Prose:
     def html(self) -> str:
         style = ' class="warning"' if self.warning else ""
         paragraphs = re.split(r"\n\s*\n", self.text.strip())
-        return "\n".join(f"<p{style}>{_inline(paragraph)}</p>" for paragraph in paragraphs)
+        return "\n".join(f"<p{style}>{inline(paragraph)}</p>" for paragraph in paragraphs)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came out, in one sentence: it opens the page."""
+
+    text: str
+
+    def html(self) -> str:
+        return f'<p class="answer">{inline(self.text)}</p>'
 
 
 @dataclass(frozen=True)
@@ -72,29 +85,36 @@ class Code:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells. Numbers are shown with four significant digits and flush right, None as a hyphen."""
+    """Rows of cells. Numbers have four significant digits and are flush right, None is a hyphen."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
     caption: str = ""
+    right: Sequence[int] = ()
+    """Columns of text that are flush right: numbers that were written already."""
+    spare: Sequence[int] = ()
+    """Columns that a phone has no room for."""
 
     def html(self) -> str:
-        numeric = [any(_is_number(row[i]) for row in self.rows) for i in range(len(self.columns))]
-        head = "".join(
-            f"<th{_class('number', flag)}>{html.escape(str(name))}</th>"
-            for name, flag in zip(self.columns, numeric, strict=True)
-        )
+        classes = [self._class(at) for at in range(len(self.columns))]
+        heads = zip(self.columns, classes, strict=True)
+        head = "".join(f"<th{kind}>{html.escape(str(name))}</th>" for name, kind in heads)
         body = "\n".join(
             "<tr>"
             + "".join(
-                f"<td{_class('number', flag)}>{_cell(value)}</td>"
-                for value, flag in zip(row, numeric, strict=True)
+                f"<td{kind}>{_cell(value)}</td>" for value, kind in zip(row, classes, strict=True)
             )
             + "</tr>"
             for row in self.rows
         )
-        caption = f"<caption>{_inline(self.caption)}</caption>" if self.caption else ""
-        return f'<div class="table"><table>{caption}<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>'
+        head = f"<thead><tr>{head}</tr></thead>\n" if any(self.columns) else ""
+        caption = f'<p class="caption">{inline(self.caption)}</p>' if self.caption else ""
+        return f'{caption}<div class="table"><table>{head}<tbody>{body}</tbody></table></div>'
+
+    def _class(self, column: int) -> str:
+        numeric = column in self.right or any(is_number(row[column]) for row in self.rows)
+        kinds = ["number"] * numeric + ["spare"] * (column in self.spare)
+        return f' class="{" ".join(kinds)}"' if kinds else ""
 
 
 @dataclass(frozen=True)
@@ -135,9 +155,7 @@ class Claims:
         kind = _verdict_class(verdict)
         sign = {"good": "✓ ", "bad": "✗ ", "": ""}[kind]
         reason = (
-            f'<span class="reason">{_inline(str(row["reason"]))}</span>'
-            if row.get("reason")
-            else ""
+            f'<span class="reason">{inline(str(row["reason"]))}</span>' if row.get("reason") else ""
         )
         cells = [
             f"<td>{_cell(row['figure'])}</td>",
@@ -193,15 +211,19 @@ class Picture:
             parts.append(f'<img alt="{alternative}" width="{width}" src="{source}">')
         live = " data-figure" if self.interactive is not None else ""
         only = ' class="only"' if self.printed is None else ""
-        return f"<figure{only}{live}>{''.join(parts)}<figcaption>{_inline(self.caption)}</figcaption></figure>"
+        return f"<figure{only}{live}>{''.join(parts)}<figcaption>{inline(self.caption)}</figcaption></figure>"
 
 
 def render(title: str, sections: Sequence[Section], *, subtitle: str = "") -> str:
     """The whole page as text. The same content gives the same text."""
     named = [(f"s{number}", section) for number, section in enumerate(sections, 1)]
-    links = "".join(f'<a href="#{key}">{html.escape(section.title)}</a>' for key, section in named)
+    links = "".join(
+        f'<a href="#{key}">{html.escape(section.title)}</a>'
+        for key, section in named
+        if section.title
+    )
     body = "\n".join(
-        f'<section id="{key}"><h2>{html.escape(section.title)}</h2>\n'
+        f'<section id="{key}">{_heading(section.title)}\n'
         + "\n".join(part.html() for part in section.parts)
         + "</section>"
         for key, section in named
@@ -221,7 +243,7 @@ def render(title: str, sections: Sequence[Section], *, subtitle: str = "") -> st
 </head>
 <body>
 <header><h1>{html.escape(title)}</h1>
-<p class="subtitle">{_inline(subtitle)}</p>
+<p class="subtitle">{inline(subtitle)}</p>
 <nav>{links}</nav></header>
 <main>
 {body}
@@ -230,6 +252,10 @@ def render(title: str, sections: Sequence[Section], *, subtitle: str = "") -> st
 </body>
 </html>
 """
+
+
+def _heading(title: str) -> str:
+    return f"<h2>{html.escape(title)}</h2>" if title else ""
 
 
 def write(
@@ -247,29 +273,10 @@ def write(
     return path
 
 
-def number(value: float) -> str:
-    """A number for people: whole numbers as they are, others with four significant digits."""
-    if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}".replace(",", "\u202f")
-    return f"{value:.4g}"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _cell(value: Any) -> str:
     if value is None or value != value:
         return "-"
-    return number(value) if _is_number(value) else _inline(str(value))
-
-
-def _class(name: str, flag: bool) -> str:
-    return f' class="{name}"' if flag else ""
-
-
-def _inline(text: str) -> str:
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+    return number(value) if is_number(value) else inline(str(value))
 
 
 def _verdict_class(verdict: str) -> str:
@@ -300,6 +307,6 @@ def _plotly() -> str:
     from plotly.offline import get_plotlyjs
 
     packed = io.BytesIO()
-    with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=9, mtime=0) as stream:
+    with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=4, mtime=0) as stream:
         stream.write(get_plotlyjs().encode("utf-8"))
     return base64.b64encode(packed.getvalue()).decode("ascii")

@@ -11,7 +11,7 @@ from etalon.campaign.plots import numbers_of
 from etalon.campaign.sweeps import Sweep, overview
 from etalon.errors import PlanError
 from etalon.figures import sweeps
-from etalon.report.page import Code, Part, Picture, Prose, Section, Table
+from etalon.report.page import Answer, Code, Part, Picture, Prose, Section, Table
 from etalon.report.page import write as write_page
 from etalon.report.runs import MOST_ROWS
 from etalon.results.metrics import METRICS
@@ -24,6 +24,7 @@ def write(
     hue: str | None = None,
     facet: str | None = None,
     metrics: Sequence[str] = (),
+    pdf: bool = False,
 ) -> Path:
     """Draws the figures that suit the sweep into `folder`/figures and writes `folder`/report.html.
 
@@ -34,14 +35,14 @@ def write(
         hue: the key that tells lines apart.
         facet: the key that tells panels apart.
         metrics: numbers that have a figure beside the usual ones.
+        pdf: whether the figures are written as PDF, too.
     """
     keys: dict[str, Any] = {"x": x, "hue": hue, "facet": facet}
     pictures: list[Part] = []
     for file, name, caption, more in _wanted(sweep, metrics):
         try:
-            png, _ = figures.save(
-                sweeps.draw(sweep, name, **keys, **more), folder / "figures", file
-            )
+            figure = sweeps.draw(sweep, name, **keys, **more)
+            png, *_ = figures.save(figure, folder / "figures", file, pdf=pdf)
         except PlanError as error:
             if any(keys.values()):
                 raise
@@ -52,9 +53,12 @@ def write(
     caption = f"{len(rows)} runs; `table.parquet` and `table.csv` have all columns"
     if len(rows) > MOST_ROWS:
         caption = f"The first {MOST_ROWS} of {caption}"
-    sections = [Section("Figures", pictures)] if pictures else []
+    right = [at for at, name in enumerate(columns) if name not in ("seed", *sweep.keys)]
+    sections = [Section("", [Answer(sweep.answer), *pictures[:1]])]
+    if len(pictures) > 1:
+        sections.append(Section("Figures", pictures[1:]))
     sections += [
-        Section("Runs", [Table(columns, rows[:MOST_ROWS], caption)]),
+        Section("Runs", [Table(columns, rows[:MOST_ROWS], caption, right)]),
         Section("Plan", [Code(sweep.plan.to_toml())]),
     ]
     title, over = f"{sweep.plan.name}, sweep", f"over {', '.join(sweep.keys)}"
