@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup kernel wheel otcp-agent demo test test-rust test-kernel test-python test-hdfs lint format bench clean
+.PHONY: setup kernel wheel docs otcp-agent demo test test-rust test-kernel test-python test-hdfs lint format bench clean
 
 setup: $(VENV)/.stamp-extension
 
@@ -31,6 +31,15 @@ kernel: setup
 # What is published: wheels and sources of etalon-rdcn and of etalon-rdcn-kernel, which has kernels of HZ 250 and 1000.
 wheel: setup
 	$(BIN)/python tools/wheels.py
+
+# The site, which needs no network to be read: site/index.html. Its pages run commands on the simulator.
+$(VENV)/.stamp-docs: $(VENV)/.stamp-packages requirements-docs.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-docs.txt
+	@touch $@
+
+docs: setup $(VENV)/.stamp-docs
+	DISABLE_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
+	@echo "the site: site/index.html"
 
 # OTCP's agent as one static program: with musl where rustup has it, else with glibc.
 LINUX := $(shell uname -m)-unknown-linux
@@ -79,4 +88,4 @@ bench: setup
 	$(BIN)/etalon bench --out benches/RESULTS.md
 
 clean:
-	rm -rf $(VENV) runs dist hdfs/target
+	rm -rf $(VENV) runs dist site hdfs/target

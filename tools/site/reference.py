@@ -1,0 +1,146 @@
+"""Pages that are written from the program itself: the command line, the Python API, the examples, the papers, the decisions."""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+import etalon as et
+from etalon.cli import app
+
+ROOT = Path(__file__).resolve().parents[2]
+WIDTH = 96
+"""Columns of a help text."""
+
+
+def command_line() -> str:
+    """Every command with its help, as the terminal prints it."""
+    parts = [
+        "# The command line\n",
+        "Written from the program: this is what `etalon COMMAND --help` prints.\n",
+    ]
+    for path, command in _commands(typer.main.get_command(app), "etalon"):
+        context = command.context_class(
+            command, info_name=path, max_content_width=WIDTH, terminal_width=WIDTH
+        )
+        parts.append(f"## {path}\n\n```text\n{command.get_help(context).rstrip()}\n```\n")
+    return "\n".join(parts)
+
+
+def _commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
+    yield path, command
+    for name, inner in sorted(getattr(command, "commands", {}).items()):
+        yield from _commands(inner, f"{path} {name}")
+
+
+def python() -> str:
+    """What `import etalon as et` offers, for mkdocstrings to fill in."""
+    described = [name for name in et.__all__ if not name.startswith("_")]
+    functions = [name for name in described if inspect.isfunction(getattr(et, name))]
+    errors = [name for name in described if _is_exception(getattr(et, name))]
+    classes = [name for name in described if name not in {*functions, *errors}]
+    modules = {
+        "etalon.figures": ["draw", "interactive", "save", "Plots"],
+        "etalon.schedulers": _public("etalon.schedulers"),
+        "etalon.trace": _public("etalon.trace"),
+    }
+    parts = ["# Python\n", "Written from the docstrings. All of it is typed (`py.typed`).\n"]
+    for title, names in (("Functions", functions), ("Classes", classes), ("Errors", errors)):
+        parts.append(f"## {title}\n")
+        parts += [f"::: {_home(name)}\n    options:\n      heading_level: 3\n" for name in names]
+    for module, names in modules.items():
+        parts.append(f"## {module}\n")
+        parts += [f"::: {module}.{name}\n    options:\n      heading_level: 3\n" for name in names]
+    return "\n".join(parts)
+
+
+def _is_exception(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseException)
+
+
+def _home(name: str) -> str:
+    """Where a public name is defined."""
+    value = getattr(et, name)
+    return f"{value.__module__}.{value.__qualname__}"
+
+
+def _public(module: str) -> list[str]:
+    """The functions and classes that a module defines for others."""
+    import importlib
+
+    found = importlib.import_module(module)
+    return [
+        name
+        for name, value in vars(found).items()
+        if not name.startswith("_")
+        and (inspect.isfunction(value) or inspect.isclass(value))
+        and value.__module__ == module
+    ]
+
+
+def examples() -> str:
+    """Every example, whole."""
+    from etalon.cli.examples import files
+
+    parts = [
+        "# Examples\n",
+        "`etalon examples --copy plans` copies these to a folder. Plans run with `etalon run`, scripts with `python`.\n",
+    ]
+    for path in files():
+        language = {"toml": "toml", "py": "python"}[path.suffix[1:]]
+        text = path.read_text(encoding="utf-8").rstrip()
+        parts.append(f"## {path.name}\n\n```{language}\n{text}\n```\n")
+    return "\n".join(parts)
+
+
+def papers() -> str:
+    """The papers that are reproduced, with their pages."""
+    parts = [
+        "# Papers\n",
+        "Each paper is a folder with its plans, the values that it published and the tolerances. `etalon reproduce NAME` runs "
+        "it and says, claim by claim, how far Etalon is from the paper; these tables are on the pages below.\n",
+    ]
+    for folder in sorted((ROOT / "papers").iterdir(), reverse=True):
+        if not (folder / "paper.toml").is_file():
+            continue
+        paper = tomllib.loads((folder / "paper.toml").read_text(encoding="utf-8"))
+        summary = " ".join(paper["summary"].split())
+        pages = [
+            f"[on the simulator, `etalon reproduce {folder.name}`](papers/{folder.name}/README.md)"
+        ]
+        if (folder / "linux.md").is_file():
+            pages.append(f"[on Linux, with `--engine linux`](papers/{folder.name}/linux.md)")
+        parts.append(
+            f"## {paper['title']}\n\n{paper['authors']}. {paper['venue']}. [The paper]({paper['link']}).\n\n"
+            f"{summary}\n\nClaims: {'; '.join(pages)}.\n"
+        )
+    return "\n".join(parts)
+
+
+def decisions() -> str:
+    """The list of decision records, the newest first."""
+    parts = [
+        "# Decisions\n",
+        "Why Etalon is built as it is: one record a decision, with its date. A record says what was decided, and why. A later "
+        "decision that replaces it gets a record of its own.\n",
+    ]
+    for path in sorted((ROOT / "docs" / "decisions").glob("*.md"), reverse=True):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        date = next(line for line in lines if line.startswith("*"))
+        parts.append(f"- [{lines[0].removeprefix('# ')}]({path.name}) {date}")
+    return "\n".join(parts) + "\n"
+
+
+GENERATED = {
+    "cli.md": command_line,
+    "python.md": python,
+    "examples.md": examples,
+    "papers.md": papers,
+    "decisions/index.md": decisions,
+}
+"""Pages by their place on the site."""
