@@ -32,6 +32,7 @@ RUNS = {
     "hdfs": (
         '{p: load("dfsio", {"dfsio.size": "2MB", "dfsio.writers": 8, "dfsio.placement": p}) for p in ("hdfs", "rehdfs")}'
     ),
+    "match": 'et.tournament(plan("strobe"), ["cubic", "reno", "scalable"], duration="72ms")',
     "tree": 'load("tree", {"measure.ports": True})',
     "solstice": 'load("solstice", {"duration": "40ms"})',
 }
@@ -74,6 +75,7 @@ FIGURES = {
     ),
     "cwnd": ("strobe.plot.cwnd(span_us=(0, 10_000))", "Needs `measure.flows`."),
     "reordering": ("tdtcp.plot.reordering()", "Needs `measure.reordering`."),
+    "shares": ("match.plot.shares()", "For what `et.tournament` returns."),
     "repairs": ("strobe.plot.repairs()", ""),
 }
 """By figure: the line that draws it, and a remark."""
@@ -90,8 +92,13 @@ a browser.
 This page was drawn from these runs, on the simulator, when the site was built:
 
 """
-LOAD = """def load(name, changes):  # an example, changed: etalon examples --copy plans
-    return et.run(et.Plan.load(f"plans/{name}.toml").replace(changes))
+LOAD = """# etalon examples --copy plans
+def plan(name):
+    return et.load(f"plans/{name}.toml")
+
+
+def load(name, changes):
+    return et.run(plan(name).replace(changes))
 """
 
 
@@ -130,10 +137,13 @@ def make() -> Gallery:
 def _runs() -> dict[str, Any]:
     """Makes the runs."""
 
-    def load(name: str, changes: dict[str, Any]) -> et.Run:
-        return et.run(et.Plan.load(EXAMPLES / f"{name}.toml").replace(changes))
+    def plan(name: str) -> et.Plan:
+        return et.Plan.load(EXAMPLES / f"{name}.toml")
 
-    names: dict[str, Any] = {"et": et, "figures": figures, "load": load}
+    def load(name: str, changes: dict[str, Any]) -> et.Run:
+        return et.run(plan(name).replace(changes))
+
+    names: dict[str, Any] = {"et": et, "figures": figures, "plan": plan, "load": load}
     for name, line in RUNS.items():
         names[name] = eval(line, names)
     return names

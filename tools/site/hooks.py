@@ -19,6 +19,7 @@ from mkdocs.structure.pages import Page
 
 sys.path.insert(0, str(Path(__file__).parent))
 import gallery
+import notebooks
 import reference
 import shell
 
@@ -35,7 +36,12 @@ OUTSIDE = (
     "papers/*/*.md",
 )
 """Pages outside docs/ that are on the site."""
-SAME = {"README.md": "index.md", "examples": "examples.md", "papers": "papers.md"}
+SAME = {
+    "README.md": "index.md",
+    "docs/notebooks": "notebooks/first-minute.md",
+    "examples": "examples.md",
+    "papers": "papers.md",
+}
 """Places of the repository that another page of the site stands for."""
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 PICTURE = re.compile(r"!\[[^\]]*\]\(run/([^)\s]+)\)")
@@ -60,10 +66,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             files.append(File.generated(config, name, content=path.read_text(encoding="utf-8")))
     for name, write in reference.GENERATED.items():
         files.append(File.generated(config, name, content=write()))
+    for name, content in notebooks.pages().items():
+        files.append(File.generated(config, name, content=content))
     drawn = gallery.make()
     files.append(File.generated(config, "gallery.md", content=drawn.markdown))
-    for name, content in drawn.pictures.items():
-        files.append(File.generated(config, f"gallery/{name}", content=content))
+    for name, picture in drawn.pictures.items():
+        files.append(File.generated(config, f"gallery/{name}", content=picture))
     return files
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import tomllib
 from collections.abc import Iterator
@@ -45,9 +46,8 @@ def python() -> str:
     errors = [name for name in described if _is_exception(getattr(et, name))]
     classes = [name for name in described if name not in {*functions, *errors}]
     modules = {
-        "etalon.figures": ["draw", "interactive", "save", "Plots"],
-        "etalon.schedulers": _public("etalon.schedulers"),
-        "etalon.trace": _public("etalon.trace"),
+        module: _public(module)
+        for module in ("etalon.figures", "etalon.schedulers", "etalon.tracing", "etalon.reproduce")
     }
     parts = ["# Python\n", "Written from the docstrings. All of it is typed (`py.typed`).\n"]
     for title, names in (("Functions", functions), ("Classes", classes), ("Errors", errors)):
@@ -55,7 +55,7 @@ def python() -> str:
         parts += [f"::: {_home(name)}\n    options:\n      heading_level: 3\n" for name in names]
     for module, names in modules.items():
         parts.append(f"## {module}\n")
-        parts += [f"::: {module}.{name}\n    options:\n      heading_level: 3\n" for name in names]
+        parts += [f"::: {name}\n    options:\n      heading_level: 3\n" for name in names]
     return "\n".join(parts)
 
 
@@ -70,16 +70,15 @@ def _home(name: str) -> str:
 
 
 def _public(module: str) -> list[str]:
-    """The functions and classes that a module defines for others."""
-    import importlib
-
+    """Where the functions and classes are defined that a module has for others."""
     found = importlib.import_module(module)
+    named = getattr(found, "__all__", [name for name in vars(found) if not name.startswith("_")])
+    values = [getattr(found, name) for name in named]
     return [
-        name
-        for name, value in vars(found).items()
-        if not name.startswith("_")
-        and (inspect.isfunction(value) or inspect.isclass(value))
-        and value.__module__ == module
+        f"{value.__module__}.{value.__qualname__}"
+        for value in values
+        if (inspect.isfunction(value) or inspect.isclass(value))
+        and value.__module__.startswith(module)
     ]
 
 
