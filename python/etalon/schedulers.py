@@ -125,7 +125,7 @@ def heaviest_matching(matrix: ArrayLike) -> NDArray[np.int32]:
 
 
 def checked(demand: ArrayLike) -> Matrix:
-    """A demand matrix as the core takes it; `PlanError` if it is none."""
+    """A demand matrix as the core takes it; `PlanError` if it is not one."""
     matrix = _whole(demand)
     racks = len(matrix)
     if not 2 <= racks <= MOST_RACKS:

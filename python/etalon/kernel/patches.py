@@ -68,7 +68,7 @@ def content(path: Path) -> bytes | None:
 
 
 def _files(folder: Path) -> set[Path]:
-    """The files in a folder; those that an interrupted build was writing are none."""
+    """The files in a folder; without those that an interrupted build was writing."""
     found = (path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder) for path in found if not path.match(".*.tmp")}
 

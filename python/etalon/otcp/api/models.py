@@ -1,4 +1,4 @@
-"""The API's documents, for OpenAPI and for who answers."""
+"""The API's documents, for OpenAPI and for the code that answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serves the API in a thread, over TLS if there is a certificate; who does not read or does not ask is dropped."""
+"""Serves the API in a thread, over TLS if there is a certificate; a client that does not read or ask is dropped."""
 
 from __future__ import annotations
 
