@@ -16,7 +16,7 @@ from etalon.engine import build
 from etalon.errors import EtalonError, Interrupted, PlanError
 from etalon.plan import Plan
 from etalon.reproduce.claims import Tolerance
-from etalon.reproduce.paper import Paper
+from etalon.reproduce.paper import Paper, papers
 from etalon.results import Run
 from fake_kernel import FakeKernel, fake
 
@@ -189,6 +189,28 @@ def test_everything_is_in_the_folder(etalon: Command, paper: Path) -> None:
     document = json.loads((out / "results.json").read_text())
     assert [claim["id"] for claim in document["claims"]][-1] == "1b/circuit_utilization/nosuch"
     assert "| 1a | gain |" in (out / "claims.md").read_text()
+    assert "not claimed" not in (out / "claims.md").read_text() + page
+
+
+def test_what_is_not_claimed_is_said_with_its_reason(paper: Path, tmp_path: Path) -> None:
+    with (paper / "published.toml").open("a") as file:
+        file.write(
+            '[[unclaimed]]\nwhere = "figure 2"\nvalues = 3\nquantity = "bars"\nwhy = "no number"\n'
+            '[[unclaimed]]\nwhere = "text"\nvalues = 1\nquantity = "a sum"\nwhy = "a guess"\n'
+        )
+    result = reproduce.reproduce(str(paper), out=tmp_path / "out")
+    written = (tmp_path / "out" / "claims.md").read_text()
+    assert result.markdown == written
+    assert "\n\n4 values of the paper are not claimed (" in written
+    assert written.endswith("| figure 2 | 3 | bars | no number |\n| text | 1 | a sum | a guess |\n")
+    assert "4 values of the paper are not claimed." in (tmp_path / "out/report.html").read_text()
+
+
+@pytest.mark.parametrize("name", papers())
+def test_every_paper_says_what_of_it_is_not_claimed(name: str) -> None:
+    unclaimed = Paper.load(name).unclaimed
+    assert unclaimed
+    assert len({(one.where, one.quantity) for one in unclaimed}) == len(unclaimed)
 
 
 def test_no_point_is_run_twice(paper: Path, tmp_path: Path) -> None:
@@ -305,6 +327,12 @@ def test_what_does_not_exist_gets_a_sentence(
         ("paper.toml", '["queues"]', '["cues"]', "figure 1a: there is no series cues"),
         ("published.toml", "x = [4, 16]", "x = [4, 5]", "series queues has no point at 5"),
         ("published.toml", "x = [4, 16]", "x = [4]", "1 values of x, but 2 published values"),
+        (
+            "published.toml",
+            "[[claims]]",
+            '[[unclaimed]]\nwhere = "2"\nvalues = 0\nquantity = "q"\nwhy = "w"\n[[claims]]',
+            "unclaimed 1.values: Input should be greater than or equal to 1",
+        ),
         ("published.toml", 'figure = "1b"', 'figure = "7"', "there is no figure 7"),
         ("series.toml", "title", "tilte", "queues.title: Field required"),
         ("series.toml", "network.voq.packets", "network.vok", "unknown key"),

@@ -77,7 +77,7 @@ def write(
     }
     try:
         files.put(folder / RESULTS, json.dumps(document, indent=2) + "\n")
-        files.put(folder / "claims.md", table.markdown(judged))
+        files.put(folder / "claims.md", table.markdown(judged, paper.unclaimed))
         pictures = _pictures(folder, paper, results, covered, progress)
         report.write(
             folder / "report.html",
@@ -154,12 +154,24 @@ def _sections(
         if claims:
             parts.append(report.Claims(claims))
         sections.append(report.Section(heading, parts))
+    if paper.unclaimed:
+        sections.append(_unclaimed(paper))
     facts = [
         ("version of Etalon", _core.__version__),
         ("engine", paper.engine),
         ("command", f"`{paper.command}`"),
     ]
     return [*sections, report.Section("Where this comes from", [report.Table(("", ""), facts)])]
+
+
+def _unclaimed(paper: Paper) -> report.Section:
+    """What of the paper no claim holds, and why."""
+    rows = [(one.where, one.values, one.quantity, one.why) for one in paper.unclaimed]
+    parts: list[report.Part] = [
+        report.Prose(f"{table.not_claimed(paper.unclaimed)}."),
+        report.Table(("where", "values", "what", "why not"), rows),
+    ]
+    return report.Section("What is not claimed", parts)
 
 
 def _heading(figure: FigureEntry) -> str:

@@ -5,7 +5,7 @@
 | `paper.toml`     | title, venue, link; the figures, each with the series that it shows                          |
 | `series.toml`    | the points that are run: a plan, and the keys of it that vary                                |
 | `plans/*.toml`   | plans, as `etalon run` takes them                                                           |
-| `published.toml` | what the paper claims, where it stands, and the tolerance                                    |
+| `published.toml` | what the paper claims, where it stands, and the tolerance; what of it no claim holds, and why |
 | `claims.py`      | functions for claims on more than one number: `f(results) -> float`                          |
 | `figures.py`     | `DRAWINGS`: for each figure a function `f(results) -> Drawing`, or a list of them            |
 """
@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from etalon import engine as engines
 from etalon.controls import controls
@@ -119,6 +119,17 @@ class ClaimGroup(_Entry):
         return self
 
 
+class Unclaimed(_Entry):
+    """Values that the paper prints, or that its curves and bars show, and no claim holds."""
+
+    where: str
+    """Figure, table or section."""
+    quantity: str
+    values: int = Field(ge=1)
+    """How many: numbers that are printed, points of curves, bars."""
+    why: str
+
+
 @dataclass(frozen=True)
 class Claim:
     """One claim of a paper."""
@@ -165,6 +176,8 @@ class Paper:
     head: _Head
     series: Mapping[str, Series]
     claims: Sequence[Claim]
+    unclaimed: Sequence[Unclaimed] = ()
+    """What of the paper no claim holds, on no engine."""
     engine: str = "sim"
     """What runs its points, which some tolerances depend on."""
 
@@ -180,13 +193,12 @@ class Paper:
         tables = _toml(path)
         series = {key: _read(Series, path, _whole(tables, key, path), key) for key in tables}
         path = folder / "published.toml"
-        groups = [
-            _read(ClaimGroup, path, value, f"claims {n + 1}")
-            for n, value in enumerate(_toml(path)["claims"])
-        ]
+        published = _toml(path)
+        groups = _entries(ClaimGroup, path, published, "claims")
+        unclaimed = _entries(Unclaimed, path, published, "unclaimed")
         groups = [group for group in groups if group.figure not in apart]
         claims = [claim for group in groups for claim in _claims(group.on(engine))]
-        paper = cls(folder, head, series, claims, engine)
+        paper = cls(folder, head, series, claims, unclaimed, engine)
         paper._check()
         return paper
 
@@ -373,6 +385,12 @@ def _read(model: type[_Model], path: Path, values: Any, where: str = "") -> _Mod
         first = error.errors()[0]
         key = ".".join(filter(None, (where, *map(str, first["loc"]))))
         raise EtalonError(f"{path}: {key}: {first['msg']}") from None
+
+
+def _entries(model: type[_Model], path: Path, tables: Mapping[str, Any], name: str) -> list[_Model]:
+    """The entries of a list of tables."""
+    values = tables.get(name, ())
+    return [_read(model, path, value, f"{name} {n + 1}") for n, value in enumerate(values)]
 
 
 def _module(path: Path, name: str) -> ModuleType:

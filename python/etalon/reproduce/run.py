@@ -46,8 +46,8 @@ class Reproduction:
 
     @property
     def markdown(self) -> str:
-        """The table of claims in Markdown, and what it comes to."""
-        return table.markdown(self.judged)
+        """The table of claims in Markdown, what it comes to, and what of the paper no claim holds."""
+        return table.markdown(self.judged, self.paper.unclaimed)
 
     def print(self) -> None:
         """Prints the table of claims to standard output, what it comes to, and where everything lies."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from etalon.reproduce.claims import NOT_MEASURED, NOT_YET, REPRODUCED, Judged
+from etalon.reproduce.paper import Unclaimed
 
 COLUMNS = ("figure", "claim", "published", "measured", "tolerance", "verdict")
 
@@ -72,9 +73,26 @@ def total(claims: Sequence[Judged]) -> str:
     return f"{len(claims)} claims: {', '.join(parts)}"
 
 
-def markdown(claims: Sequence[Judged]) -> str:
-    """The table in Markdown."""
-    return "\n".join(_markdown(claims)) + "\n"
+def markdown(claims: Sequence[Judged], unclaimed: Sequence[Unclaimed]) -> str:
+    """The table in Markdown, and what of the paper no claim holds."""
+    return "\n".join([*_markdown(claims), *_unclaimed(unclaimed)]) + "\n"
+
+
+def not_claimed(unclaimed: Sequence[Unclaimed]) -> str:
+    """How many values of the paper no claim holds."""
+    count = sum(one.values for one in unclaimed)
+    return f"{count} values of the paper are not claimed"
+
+
+def _unclaimed(unclaimed: Sequence[Unclaimed]) -> Iterator[str]:
+    if unclaimed:
+        yield ""
+        yield f"{not_claimed(unclaimed)} (a number in print, a mark, a bar, a curve or picture without a number):"
+        yield ""
+        yield "| where | values | what | why not |"
+        yield "|---|---:|---|---|"
+        for one in unclaimed:
+            yield f"| {one.where} | {one.values} | {one.quantity} | {one.why} |"
 
 
 def _markdown(claims: Sequence[Judged]) -> Iterator[str]:
