@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import etalon as et
-from conftest import need
 from etalon import report
 from etalon.report import sweeps
 
@@ -50,8 +49,8 @@ page.onload = () => setInterval(measure, 500);
 
 @pytest.fixture(scope="module")
 def browser() -> str:
-    need(CHROMIUM, "a browser (apt-get install chromium)")
-    assert CHROMIUM is not None
+    if CHROMIUM is None:
+        pytest.skip("no browser is installed (apt-get install chromium)")
     return CHROMIUM
 
 

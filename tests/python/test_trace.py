@@ -13,6 +13,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 import etalon as et
 from etalon import tracing as trace
+from etalon.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -226,6 +227,54 @@ def test_ctrl_c_keeps_what_was_seen(plan: et.Plan, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         (trace.PCAPNG, trace.TIMELINE)
     )
+
+
+def test_a_capture_at_one_point_has_each_packet_once(plan: et.Plan, tmp_path: Path) -> None:
+    (whole,) = et.trace(plan, tmp_path / "all", end="6ms", timeline=False)
+    (clean,) = et.trace(plan, tmp_path / "one", at="tor1", end="6ms", timeline=False)
+    seen = trace.count(whole)
+    assert trace.count(clean) == {name: seen[name] for name in ("tor1-in", "tor1-out")}
+    assert sum(trace.count(clean).values()) < sum(seen.values()) / 2
+    assert [path.name for path in clean.parent.iterdir()] == [clean.name]
+    for at in ("tor3", "tor", "drops", "tor1-in"):
+        with pytest.raises(et.PlanError, match=f'no point "{at}"; packets are captured at tor0 to'):
+            et.trace(plan, tmp_path / "two", at=at)
+    assert not (tmp_path / "two").exists()
+
+
+def test_a_run_is_traced_from_python(plan: et.Plan, tmp_path: Path) -> None:
+    run = et.run(plan)
+    paths = et.trace(run, tmp_path, start="1ms", end="2ms")
+    same = trace.write(plan, tmp_path / "same", start_ns=1_000_000, end_ns=2_000_000)
+    assert [path.read_bytes() for path in paths] == [path.read_bytes() for path in same]
+    with pytest.raises(et.PlanError, match='start: "soon" does not start with a number'):
+        et.trace(run, tmp_path, start="soon")
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark here")
+def test_what_the_hint_says_is_what_one_point_has(
+    plan: et.Plan,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan.save("p.toml")
+    assert main(["trace", "p.toml", "--end", "6ms", "--out", "a b", "--no-timeline"]) == 0
+    (hint,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("tshark")]
+    subprocess.run(hint, shell=True, check=True, capture_output=True)
+    assert main(["trace", "p.toml", "--end", "6ms", "--out", "c", "--at", "tor1"]) == 0
+    assert "tshark" not in capsys.readouterr().err
+
+    def fields(path: str, *filters: str) -> list[str]:
+        command = ["tshark", "-r", path, "-T", "fields", "-e", "frame.time_epoch", "-e", "tcp.seq_raw", *filters]  # fmt: skip
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split(
+            "\n"
+        )
+
+    assert fields("tor1.pcapng") == fields("c/trace.pcapng")
+    odd = ("-Y", "tcp.analysis.out_of_order")
+    assert len(fields("c/trace.pcapng", *odd)) < len(fields("a b/trace.pcapng", *odd)) / 4
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark here")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command(epilog="Example:  etalon trace strobe.toml --start 48ms --end 58ms")(trace)
+    app.command(epilog="Example:  etalon trace strobe.toml --start 48ms --end 58ms --at tor1")(
+        trace
+    )
 
 
 def trace(
@@ -33,6 +36,15 @@ def trace(
         str, typer.Option("--start", help="Beginning of the trace, in network time.")
     ] = "0us",
     end: Annotated[str, typer.Option("--end", help="End of the trace.")] = "10ms",
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="POINT",
+            help="Packets of one point, like tor1: each packet of rack 1 once, both directions.",
+            show_default=False,
+        ),
+    ] = None,
     pcapng: Annotated[
         bool, typer.Option("--pcapng/--no-pcapng", help="Packets, for Wireshark.")
     ] = True,
@@ -65,7 +77,7 @@ def trace(
     try:
         with bar(f"{plan.name}, trace") as progress:
             paths = tracing.write(
-                plan, folder, start_ns=span[0], end_ns=span[1], pcapng=pcapng, timeline=timeline, engine=chosen,
+                plan, folder, start_ns=span[0], end_ns=span[1], at=at, pcapng=pcapng, timeline=timeline, engine=chosen,
                 force=force, progress=progress,
             )  # fmt: skip
     except Interrupted:
@@ -78,7 +90,7 @@ def trace(
     else:
         typer.echo("\n".join(str(path) for path in paths))
         if pcapng:
-            _tell(tracing.count(paths[0]))
+            _tell(paths[0], tracing.count(paths[0]), None if at else f"tor{plan.measured_pair[1]}")
     return 0
 
 
@@ -96,16 +108,18 @@ def _span(plan: Plan, start: str, end: str) -> tuple[int, int]:
     return first, min(last, plan.duration)
 
 
-def _tell(counts: dict[str, int]) -> None:
-    """How many packets were seen where, and how to see each once."""
+def _tell(path: Path, counts: dict[str, int], point: str | None) -> None:
+    """How many packets were seen where; of a capture of all points also how to get those of a `point` alone."""
     seen = {name: number for name, number in counts.items() if number}
     common.note(
         f"{sum(seen.values())} packets: {', '.join(f'{n} at {name}' for name, n in seen.items())}"
     )
-    common.note(
-        "a packet is seen at up to three interfaces; for TCP analysis choose one: "
-        """tshark -r trace.pcapng -Y 'frame.interface_name == "tor0-in"'"""
-    )
+    if point is not None:
+        wanted = f'frame.interface_name in {{"{point}-in", "{point}-out"}}'
+        common.note(
+            f"a packet is in the file where it enters, where it leaves and where it is dropped; --at {point} keeps each once, "
+            f"and so does\ntshark -r {shlex.quote(str(path))} -Y '{wanted}' -w {point}.pcapng"
+        )
 
 
 def _engine_of(source: Path) -> str:
