@@ -462,6 +462,14 @@ bool etalon_core_send(struct etalon_core *core,
 void etalon_core_flow_started(struct etalon_core *core, uint64_t kernel, uint32_t flow);
 
 /**
+ * The socket of a flow has taken so many bytes.
+ */
+void etalon_core_flow_accepted(struct etalon_core *core,
+                               uint64_t kernel,
+                               uint32_t flow,
+                               uint64_t bytes);
+
+/**
  * A flow is killed.
  */
 void etalon_core_flow_killed(struct etalon_core *core, uint64_t kernel, uint32_t flow);

@@ -61,6 +61,7 @@ u64 etalon_clock(u64 virtual_ns);
  */
 /* A flow starts: its bytes are its stack's to send. */
 void etalon_flow_started(u32 flow);
+void etalon_flow_accepted(u32 flow, u64 bytes);
 void etalon_flow_killed(u32 flow);
 /* The estimator receives a datagram. */
 void etalon_report(const void *datagram, size_t len);

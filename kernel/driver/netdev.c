@@ -406,6 +406,16 @@ void etalon_flow_started(u32 flow)
 	local_irq_restore(flags);
 }
 
+void etalon_flow_accepted(u32 flow, u64 bytes)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	etalon_core_flow_accepted(core, ktime_get_ns(), flow, bytes);
+	arm();
+	local_irq_restore(flags);
+}
+
 void etalon_flow_killed(u32 flow)
 {
 	unsigned long flags;

@@ -375,17 +375,29 @@ static void client_downgrade(struct flow *flow)
 	release_sock(sk);
 }
 
-/* Writes until the send buffer is full. */
-static void client_send(struct flow *flow)
+/* Writes until the send buffer is full. Returns whether all is written. */
+static bool client_write(struct flow *flow)
 {
 	while (flow->written < flow->plan.bytes) {
 		size_t size = min_t(u64, BLOCK_BYTES, flow->plan.bytes - flow->written);
 		int sent = kernel_sendpage(flow->client, block, 0, size, MSG_DONTWAIT);
 
 		if (sent <= 0)
-			return;
+			return false;
 		flow->written += sent;
 	}
+	return true;
+}
+
+/* What was written is announced, as libadu announces what programs write. */
+static void client_send(struct flow *flow)
+{
+	u64 before = flow->written;
+	bool whole = client_write(flow);
+	if (flow->written > before)
+		etalon_flow_accepted(flow->index, flow->written - before);
+	if (!whole)
+		return;
 	flow->state = CLOSING;
 	kernel_sock_shutdown(flow->client, SHUT_WR);
 }

@@ -61,6 +61,10 @@ def week(*circuits: list[int]) -> dict[str, Any]:
             'tcp.receive_buffer: "2GB" is too large: a buffer is at most 1GiB (RFC 7323)',
         ),
         (
+            {"tcp.max_send_buffer": "1kB"},
+            'tcp.max_send_buffer: "1kB" is too small: a send buffer has at least 16KiB (tcp_wmem)',
+        ),
+        (
             {"network.packet.rate": "900Tbps"},
             'network.packet.rate: "900Tbps" is too large: a rate is at most "100Tbps"',
         ),

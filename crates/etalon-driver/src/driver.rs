@@ -239,15 +239,24 @@ impl Driver {
         }
     }
 
-    /// One of the plan's flows starts: all its bytes are its stack's to send.
+    /// One of the plan's flows starts: its application has all its bytes to send.
     pub fn flow_started<E: Kernel>(&mut self, kernel: u64, flow: u32, env: &E) {
         let Some(planned) = self.scenario.flows.get(flow as usize) else {
             return;
         };
         let bytes = planned.bytes.unwrap_or(u64::MAX);
         self.announce(kernel, env, |now, accounts| {
-            accounts.written(now, 2 * flow, bytes);
+            accounts.wanted(now, 2 * flow, bytes);
         });
+    }
+
+    /// The socket of one of the plan's flows has taken `bytes` of what its application writes.
+    pub fn flow_accepted<E: Kernel>(&mut self, kernel: u64, flow: u32, bytes: u64, env: &E) {
+        if (flow as usize) < self.scenario.flows.len() {
+            self.announce(kernel, env, |now, accounts| {
+                accounts.accepted(now, 2 * flow, bytes);
+            });
+        }
     }
 
     /// One of the plan's flows is killed.

@@ -19,8 +19,6 @@ use crate::{parameters, routes};
 const DELAYED_ACK: [Span; 2] = [Span::from_millis(40), Span::from_millis(200)];
 /// TDNs for which the kernel's TDTCP has room in its segments' control blocks.
 const MOST_TDNS: usize = 4;
-/// What Linux lets a send buffer grow to.
-const SEND_BUFFER: u64 = 4 << 20;
 /// Beside the kernel's image: what tells the estimator of demand what programs write.
 const LIBRARY: &str = "libadu.so";
 /// Network namespaces beside the hosts', for programs that make some.
@@ -294,10 +292,9 @@ fn sysctls(tcp: &Tcp) -> [(&'static str, String); 8] {
             format!("4096 {receive} {}", receive.max(most)),
         ),
         ("net.ipv4.tcp_moderate_rcvbuf", switch(most > receive)),
-        // A sender is not to be held back by its own buffer before its receiver's.
         (
             "net.ipv4.tcp_wmem",
-            format!("4096 16384 {}", SEND_BUFFER.max(most)),
+            format!("4096 16384 {}", tcp.max_send_buffer_bytes),
         ),
         (
             "net.ipv4.tcp_tso_win_divisor",

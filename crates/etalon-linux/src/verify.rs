@@ -297,7 +297,7 @@ mod tests {
             "network": network, "schedule": schedule,
             "tcp": {"hz": 250, "min_rto_ns": 200_000_000, "initial_cwnd": 10,
                 "min_delayed_ack_ns": 40_000_000, "max_delayed_ack_ns": 200_000_000,
-                "receive_buffer_bytes": 65_536, "max_receive_buffer_bytes": 3 << 20,
+                "receive_buffer_bytes": 65_536, "max_receive_buffer_bytes": 3 << 20, "max_send_buffer_bytes": 4 << 20,
                 "sack": true, "timestamps": true, "ecn": false, "pacing": false, "tso_win_divisor": 3},
             "flows": [], "measure": {"pair": [0, 1], "weeks_per_run": 3}});
         let scenario = Scenario::from_json(&scenario.to_string()).expect("a good plan");

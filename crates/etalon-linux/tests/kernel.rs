@@ -32,7 +32,7 @@ fn image() -> Image {
 
 fn tcp() -> Value {
     json!({"hz": 250, "min_rto_ns": 200_000_000u64, "initial_cwnd": 10, "min_delayed_ack_ns": 40_000_000,
-        "max_delayed_ack_ns": 200_000_000, "receive_buffer_bytes": 65_536, "max_receive_buffer_bytes": 3 << 20,
+        "max_delayed_ack_ns": 200_000_000, "receive_buffer_bytes": 65_536, "max_receive_buffer_bytes": 3 << 20, "max_send_buffer_bytes": 4 << 20,
         "sack": true, "timestamps": true, "ecn": false, "pacing": false, "tso_win_divisor": 3})
 }
 

@@ -1,7 +1,7 @@
 //! What hosts say of their demand, and what the network does with it: application data units on real hosts (Etalon'18,
 //! section 5.2).
 //!
-//! The plan's flows are announced when they start. Other connections are followed from their SYN on, and announced by
+//! The plan's flows are announced as their sockets take what they write. Other connections are followed from their SYN on, and announced by
 //! the reports of their programs; the same 4-tuple names both.
 
 use alloc::collections::BTreeMap;
@@ -137,9 +137,14 @@ impl Accounts {
         self.streams.extend([stream.clone(), stream]);
     }
 
-    /// An application hands `bytes` of a flow's stream to its stack, [`u64::MAX`] for as much as the network takes.
-    pub fn written(&mut self, now: Time, stream: u32, bytes: u64) {
-        self.demand.written(now, stream, bytes);
+    /// The application of a flow's stream has `bytes` to send, [`u64::MAX`] for as much as the network takes.
+    pub fn wanted(&mut self, now: Time, stream: u32, bytes: u64) {
+        self.demand.wanted(now, stream, bytes);
+    }
+
+    /// The socket of a flow's stream has taken `bytes` of that.
+    pub fn accepted(&mut self, now: Time, stream: u32, bytes: u64) {
+        self.demand.accepted(now, stream, bytes);
     }
 
     /// What is left of a flow's stream will not be sent.

@@ -37,6 +37,8 @@ pub struct Tcp {
     pub receive_buffer_bytes: u32,
     /// What autotuning lets the receive buffer grow to, in bytes of data.
     pub max_receive_buffer_bytes: u32,
+    /// What the memory of a socket's send buffer may become.
+    pub max_send_buffer_bytes: u32,
     /// Selective acknowledgements (RFC 2018).
     pub sack: bool,
     /// Timestamps (RFC 7323).

@@ -14,7 +14,7 @@ fn scenario(network: &Value, schedule: &Value, transport: &Value, racks: u16) ->
         "network": network, "schedule": schedule,
         "tcp": {"hz": 250, "min_rto_ns": 200_000_000, "initial_cwnd": 10,
             "min_delayed_ack_ns": 40_000_000, "max_delayed_ack_ns": 200_000_000,
-            "receive_buffer_bytes": 65_536, "max_receive_buffer_bytes": 3 << 20,
+            "receive_buffer_bytes": 65_536, "max_receive_buffer_bytes": 3 << 20, "max_send_buffer_bytes": 4 << 20,
             "sack": true, "timestamps": true, "ecn": false, "pacing": false, "tso_win_divisor": 3},
         "flows": [{"src_rack": 0, "src_host": 1, "dst_rack": 1, "dst_host": 0, "cc": "cubic",
             "cc_params": {"beta": 0.7}, "transport": transport, "connect_ns": 5, "start_ns": 10, "stop_ns": 20, "bytes": 1000, "class": "small"}],

@@ -66,8 +66,27 @@ impl HostDemand {
         });
     }
 
-    /// An application hands `bytes` to its stack, [`u64::MAX`] for as much as the network takes. Times must not go back.
+    /// An application has `bytes` to send, [`u64::MAX`] for as much as the network takes: demand as it is, of which its host knows what the
+    /// socket has [accepted](HostDemand::accepted). Times must not go back.
+    pub fn wanted(&mut self, now: Time, stream: u32, bytes: u64) {
+        if self.when_delivered {
+            self.announce(now, stream, bytes);
+        }
+    }
+
+    /// A socket has taken `bytes` of what its application [has to send](HostDemand::wanted).
+    pub fn accepted(&mut self, now: Time, stream: u32, bytes: u64) {
+        if !self.when_delivered {
+            self.announce(now, stream, bytes);
+        }
+    }
+
+    /// A program reports that it has handed `bytes` to its stack.
     pub fn written(&mut self, now: Time, stream: u32, bytes: u64) {
+        self.announce(now, stream, bytes);
+    }
+
+    fn announce(&mut self, now: Time, stream: u32, bytes: u64) {
         let endless = bytes == u64::MAX;
         self.endless[stream as usize] = endless;
         let bytes = if endless { SEND_BUFFER } else { bytes };

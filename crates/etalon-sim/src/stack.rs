@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use etalon_scenario::{InFlight, Pair, RttSamples, Scenario, Transport, Update};
+use etalon_scenario::{Estimator, InFlight, Pair, RttSamples, Scenario, Transport, Update};
 use etalon_tcp::{Config, Ecn, Tdtcp, cc};
 
 use crate::tdns::Follows;
@@ -30,8 +30,15 @@ pub(crate) fn config(plan: &Scenario, pair: Pair, initial_seq: u32) -> Config {
         pacing: tcp.pacing,
         tso_win_divisor: tcp.tso_win_divisor,
         initial_seq,
+        send_buffer: announces(plan).then_some(tcp.max_send_buffer_bytes),
         ..default
     }
+}
+
+/// Whether hosts announce what their sockets take of what programs write.
+pub(crate) fn announces(plan: &Scenario) -> bool {
+    let estimator = plan.control().map(|control| control.estimator);
+    matches!(estimator, Some(Estimator::Adu { .. }))
 }
 
 /// TDTCP's switches, if that carries a flow.

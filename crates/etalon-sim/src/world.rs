@@ -12,6 +12,7 @@ use crate::flows::{Flows, Starts};
 use crate::jobs::Jobs;
 use crate::packet::{ETHERNET_AND_IP, Packet, PacketId, Pool};
 use crate::queue::{Queue, Wake};
+use crate::stack;
 use crate::subflows::{self, ALONE, Group};
 use crate::tdns::{Follows, Tdns};
 
@@ -53,6 +54,8 @@ impl Tap for () {}
 /// Flows, applications and packets: what is on hosts.
 pub(crate) struct World<T> {
     pub(crate) tdf: u64,
+    /// Hosts announce what their sockets take.
+    announces: bool,
     pub(crate) queue: Queue,
     pub(crate) pool: Pool,
     pub(crate) flows: Flows,
@@ -81,6 +84,7 @@ impl<T: Tap> World<T> {
         let groups = flows.groups();
         let mut world = World {
             tdf: plan.tdf,
+            announces: stack::announces(plan),
             queue: Queue::new(),
             pool: Pool::default(),
             flows,
@@ -240,7 +244,7 @@ impl<T: Tap> World<T> {
         }
         let bytes = planned.bytes;
         if let Some(accounts) = edge.accounts() {
-            accounts.written(now, 2 * flow, bytes.unwrap_or(u64::MAX));
+            accounts.wanted(now, 2 * flow, bytes.unwrap_or(u64::MAX));
         }
         let client = self.flows.end(2 * flow);
         if client.group != ALONE {
@@ -360,6 +364,19 @@ impl<T: Tap> World<T> {
             self.arm(index);
         }
         self.flows.sent(index >> 1, sent);
+        if self.announces {
+            self.announce(now, index, edge);
+        }
+    }
+
+    /// What the endpoint's socket has room for by now is its program's to hand over.
+    #[cold]
+    #[inline(never)]
+    fn announce(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
+        let bytes = self.flows.end(index).connection.take_writes();
+        if let (Some(accounts), true) = (edge.accounts(), bytes > 0) {
+            accounts.accepted(now, index, bytes);
+        }
     }
 
     /// A client may be in another state than before, which somebody may want to know.
@@ -558,7 +575,7 @@ impl<T: Tap> Sockets for Stacks<'_, T> {
 
     fn write(&mut self, now: Time, stream: u32, bytes: u64) {
         if let Some(accounts) = self.edge.accounts() {
-            accounts.written(now, stream, bytes);
+            accounts.wanted(now, stream, bytes);
         }
         self.world.flows.end(stream).connection.write(bytes);
         self.world.look_and_transmit(now, stream, self.edge);

@@ -58,6 +58,9 @@ impl<C: CongestionControl> Connection<C> {
                 self.lay_out(self.snd.pending);
             }
             self.snd.pending = self.snd.pending.saturating_add(bytes);
+            if let Some(buffer) = &mut self.send_buffer {
+                buffer.write(bytes);
+            }
             self.dirty = true;
         }
     }
@@ -72,6 +75,9 @@ impl<C: CongestionControl> Connection<C> {
         if self.snd.fin == Fin::None {
             if self.snd.pending > FOREVER / 2 {
                 self.snd.pending = 0;
+                if let Some(buffer) = &mut self.send_buffer {
+                    buffer.shutdown();
+                }
             }
             self.snd.fin = Fin::Asked;
             self.dirty = true;

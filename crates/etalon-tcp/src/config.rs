@@ -44,6 +44,9 @@ pub struct Config {
     /// Largest receive buffer that autotuning goes to, in bytes of payload (Linux: half of 6 MiB); no autotuning if it is
     /// not larger than `receive_buffer`.
     pub max_receive_buffer: u32,
+    /// Largest send buffer in bytes of memory (Linux: `tcp_wmem`), if how much of its writes a program could hand over is to be known
+    /// ([`take_writes`](crate::Connection::take_writes)).
+    pub send_buffer: Option<u32>,
     /// Memory that segments take by their length, for windows: half of the buffer's memory is offered.
     pub memory: fn(u32) -> Memory,
     /// Explicit congestion notification.
@@ -92,6 +95,7 @@ impl Default for Config {
             max_delayed_ack: 200_000_000,
             receive_buffer: 64 << 10,
             max_receive_buffer: 3 << 20,
+            send_buffer: None,
             memory: Memory::shared,
             ecn: Ecn::Off,
             sack: true,

@@ -8,6 +8,7 @@ use crate::paths::Paths;
 use crate::rack::Rack;
 use crate::receiver::{Marks, PriorAck, Receiver};
 use crate::segment::{Flags, Segment};
+use crate::send_buffer::SendBuffer;
 use crate::sender::{Fin, Sender};
 use crate::seq::{after, before};
 use crate::tdtcp::Tdtcp;
@@ -95,6 +96,8 @@ pub struct Connection<C> {
     pub(crate) syns_sent: u32,
     pub(crate) peer_scales: bool,
     pub(crate) ack_before_data: bool,
+    /// What the program could hand over of its writes, if that is followed.
+    pub(crate) send_buffer: Option<Box<SendBuffer>>,
     /// RST that is to go out: apart, since few connections send one.
     pub(crate) rst_due: Option<Box<Segment>>,
     pub(crate) fin_acked: bool,
@@ -130,6 +133,7 @@ impl<C: CongestionControl> Connection<C> {
             syns_sent: 0,
             peer_scales: false,
             ack_before_data: false,
+            send_buffer: config.send_buffer.map(|max| Box::new(SendBuffer::new(max))),
             rst_due: None,
             fin_acked: false,
             fin_received: false,

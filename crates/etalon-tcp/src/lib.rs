@@ -32,6 +32,7 @@ mod sack;
 mod sack_compression;
 mod scoreboard;
 mod segment;
+mod send_buffer;
 mod sender;
 mod seq;
 mod stats;

@@ -120,6 +120,12 @@ pub extern "C" fn etalon_core_flow_started(core: &mut Core, kernel: u64, flow: u
     core.driver.flow_started(kernel, flow, &Uml);
 }
 
+/// The socket of a flow has taken so many bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn etalon_core_flow_accepted(core: &mut Core, kernel: u64, flow: u32, bytes: u64) {
+    core.driver.flow_accepted(kernel, flow, bytes, &Uml);
+}
+
 /// A flow is killed.
 #[unsafe(no_mangle)]
 pub extern "C" fn etalon_core_flow_killed(core: &mut Core, kernel: u64, flow: u32) {

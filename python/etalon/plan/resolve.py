@@ -9,7 +9,7 @@ from etalon.otcp.equations import compute
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Network, Switched
 from etalon.plan.network.rdcn import Notify
-from etalon.plan.tcp import Tcp, TcpPath
+from etalon.plan.tcp import MAX_SEND_BUFFER, Tcp, TcpPath
 from etalon.plan.transport import PlainTcp
 
 IP_AND_TCP = 40
@@ -100,6 +100,8 @@ def _tcp(plan: Experiment) -> dict[str, Any]:
         "max_delayed_ack_ns": tcp.max_delayed_ack,
         "receive_buffer_bytes": tcp.receive_buffer,
         "max_receive_buffer_bytes": tcp.max_receive_buffer,
+        "max_send_buffer_bytes": tcp.max_send_buffer
+        or max(MAX_SEND_BUFFER, 2 * tcp.max_receive_buffer),
         "sack": tcp.sack,
         "timestamps": tcp.timestamps,
         "ecn": tcp.ecn,

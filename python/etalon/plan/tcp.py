@@ -10,6 +10,9 @@ from etalon.plan.base import Table
 from etalon.units import MS, SIZE, Duration, Size, Time, problem, shown
 
 LARGEST_BUFFER = 1 << 30
+FIRST_SEND_BUFFER = 16 << 10
+MAX_SEND_BUFFER = 4 << 20
+"""What Linux sets `tcp_wmem` to."""
 
 Window = Annotated[int, Field(strict=True, ge=1, le=65535)]
 """A congestion window in segments."""
@@ -25,6 +28,18 @@ def _buffer(size: int) -> int:
 
 Buffer = Annotated[Size, AfterValidator(_buffer)]
 """Bytes of a socket's buffer."""
+
+
+def _send_buffer(size: int) -> int:
+    if size < FIRST_SEND_BUFFER:
+        raise problem(
+            f"{shown(SIZE.format(size))} is too small: a send buffer has at least 16KiB (tcp_wmem)"
+        )
+    return size
+
+
+SendBuffer = Annotated[Buffer, AfterValidator(_send_buffer)]
+"""Bytes of a socket's send buffer."""
 
 
 class TcpPath(Table):
@@ -71,6 +86,10 @@ class Tcp(Table):
     """Receive buffer at first, in bytes of payload (Linux offers half of `tcp_rmem`, which starts at 128 KiB)."""
     max_receive_buffer: Buffer = 3 << 20
     """Largest receive buffer that autotuning goes to; none if it is not larger than `receive_buffer`."""
+    max_send_buffer: SendBuffer | None = None
+    """Memory that a socket's send buffer grows to at most (`tcp_wmem`), for what a program has written and is not acknowledged;
+    without it, twice `max_receive_buffer` and at least 4 MiB, Linux's own bound, so that it does not hold a sender back
+    before its receiver does. On the simulator it bounds what hosts announce of demand, and not what they have in flight."""
     sack: bool = Field(default=True, strict=True)
     """Selective acknowledgements (RFC 2018), and with them RACK-TLP (RFC 8985)."""
     timestamps: bool = Field(default=True, strict=True)

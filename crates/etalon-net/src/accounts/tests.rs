@@ -133,10 +133,12 @@ fn fin(seq: u32, payload: u16) -> Segment {
 }
 
 #[test]
-fn a_flow_hands_over_all_its_bytes_when_it_is_opened() {
+fn a_flow_demands_what_its_socket_took() {
     let mut world = World::adu(2);
     assert_eq!(world.demand(), 0);
-    world.accounts.written(Time(1), 0, 1000);
+    world.accounts.wanted(Time(1), 0, 2000);
+    assert_eq!(world.demand(), 0, "as hosts know it");
+    world.accounts.accepted(Time(1), 0, 1000);
     assert_eq!(world.demand(), 1000);
     let flow = Some(0);
     let syn = world.send_of(SYN, flow);
@@ -150,15 +152,9 @@ fn a_flow_hands_over_all_its_bytes_when_it_is_opened() {
     let again = world.send_of(data(100, 600), flow);
     world.dequeue(again);
     assert_eq!(world.demand(), 400);
-    // One without end keeps 4 MiB outstanding.
     let now = world.now();
-    world.accounts.written(now, 2, u64::MAX);
-    assert_eq!(world.demand(), 400 + (4 << 20));
-    let flow = Some(2);
-    world.send_of(SYN, flow);
-    let slot = world.send_of(data(100, 8948), flow);
-    world.dequeue(slot);
-    assert_eq!(world.demand(), 400 + (4 << 20));
+    world.accounts.accepted(now, 2, 5000);
+    assert_eq!(world.demand(), 5400);
     let now = world.now();
     world.accounts.killed(now, 2);
     assert_eq!(world.demand(), 400);
@@ -328,7 +324,9 @@ fn traffic_within_a_rack_is_nobodys_demand() {
 #[test]
 fn an_oracle_knows_what_is_still_in_the_network() {
     let mut world = World::new(Estimator::Oracle, 1);
-    world.accounts.written(Time(1), 0, 1000);
+    world.accounts.wanted(Time(1), 0, 1000);
+    world.accounts.accepted(Time(1), 0, 500);
+    assert_eq!(world.demand(), 1000);
     let flow = Some(0);
     let syn = world.send_of(SYN, flow);
     world.deliver(syn);
@@ -337,6 +335,21 @@ fn an_oracle_knows_what_is_still_in_the_network() {
     assert_eq!(world.demand(), 1000);
     world.deliver(slot);
     assert_eq!(world.demand(), 400);
+}
+
+#[test]
+fn an_oracle_takes_a_flow_without_end_for_four_mebibytes() {
+    let mut world = World::new(Estimator::Oracle, 1);
+    world.accounts.wanted(Time(1), 0, u64::MAX);
+    assert_eq!(world.demand(), 4 << 20);
+    let flow = Some(0);
+    world.send_of(SYN, flow);
+    let slot = world.send_of(data(100, 8948), flow);
+    world.deliver(slot);
+    assert_eq!(world.demand(), 4 << 20);
+    let now = world.now();
+    world.accounts.killed(now, 0);
+    assert_eq!(world.demand(), 0);
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn plan(racks: u16, hosts: u16, writers: u32, placement: Value) -> Scenario {
             "circuits": [{"rate_bps": 80_000_000_000u64, "delay_ns": 30_000}],
             "voq": {"packets": 16}}},
         "tcp": {"hz": 250, "min_rto_ns": 200_000_000u64, "initial_cwnd": 10, "min_delayed_ack_ns": 40_000_000,
-            "max_delayed_ack_ns": 200_000_000, "receive_buffer_bytes": 65_536, "max_receive_buffer_bytes": 3 << 20,
+            "max_delayed_ack_ns": 200_000_000, "receive_buffer_bytes": 65_536, "max_receive_buffer_bytes": 3 << 20, "max_send_buffer_bytes": 4 << 20,
             "sack": true, "timestamps": true, "ecn": false, "pacing": false, "tso_win_divisor": 3},
         "flows": [], "measure": {"pair": [0, 1], "weeks_per_run": 3},
         "dfsio": [{"start_ns": 0, "writers": writers, "file_bytes": 5 * MB, "block_bytes": 3 * MB, "packet_bytes": MB,

@@ -26,7 +26,8 @@ class Computed(Windowed):
     """The scheduler that computes weeks: see `etalon list schedulers`."""
     estimator: Literal["voq", "adu", "oracle"] = "voq"
     """Demand is what stands in the VOQs, what hosts announce less what left the VOQs (Etalon'18, section 5.2), or what
-    truly has not been delivered."""
+    truly has not been delivered. Hosts announce what sockets have taken of what programs write: of a flow no more than its send
+    buffer holds, which grows with the congestion window (`tcp.max_send_buffer`)."""
     compute: Time = 0
     """The time that a computation takes. It looks at demand when it starts."""
     interval: Time = 0

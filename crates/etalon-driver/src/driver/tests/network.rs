@@ -116,6 +116,7 @@ fn tcp() -> Tcp {
         max_delayed_ack: Span::from_millis(200),
         receive_buffer_bytes: 65_536,
         max_receive_buffer_bytes: 3 << 20,
+        max_send_buffer_bytes: 4 << 20,
         sack: true,
         timestamps: true,
         ecn: false,
