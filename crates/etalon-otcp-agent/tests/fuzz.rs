@@ -1,9 +1,10 @@
 //! Whole conversations, damaged: from the controller's bytes to the plan for the host.
 //!
-//! `PROPTEST_CASES=1000000 cargo test -p etalon-otcp-agent --test fuzz` for longer.
+//! As many as proptest takes; `python tools/fuzz_otcp.py --minutes 10 agent` (ETALON_FUZZ_S) for long.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use etalon_otcp_agent::core::Core;
 use etalon_otcp_agent::plan::{Changes, Kernel, plan};
@@ -11,6 +12,7 @@ use etalon_otcp_agent::prefix::Prefix;
 use etalon_otcp_agent::syn::Spacing;
 use etalon_otcp_agent::{events, http};
 use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
 
 const KERNEL: Kernel = Kernel {
     tick: Duration::from_millis(4),
@@ -129,23 +131,86 @@ fn check(core: &Core) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-proptest! {
-    #[test]
-    fn conversations_however_damaged(
-        bytes in conversation(),
-        damage in prop::collection::vec((any::<u16>(), any::<u8>()), 0..4),
-        cut in any::<u16>(),
-    ) {
-        let mut bytes = bytes;
-        for (at, byte) in damage {
-            let at = usize::from(at) % bytes.len();
-            bytes[at] = byte;
-        }
-        let (one, two) = bytes.split_at(usize::from(cut) % bytes.len());
-        let mut core = Core::new("h1".into(), allowed());
-        follow(&[one, two], &mut core)?;
-    }
+/// What happens to bytes on the way: places and lengths are taken modulo what there is.
+#[derive(Clone, Debug)]
+enum Damage {
+    Set(u16, u8),
+    Insert(u16, Vec<u8>),
+    Cut(u16, u8),
+    Repeat(u16, u8),
+}
 
+fn damage() -> impl Strategy<Value = Damage> {
+    prop_oneof![
+        4 => (any::<u16>(), any::<u8>()).prop_map(|(at, byte)| Damage::Set(at, byte)),
+        1 => (any::<u16>(), prop::collection::vec(any::<u8>(), 1..9)).prop_map(|(at, bytes)| Damage::Insert(at, bytes)),
+        1 => (any::<u16>(), any::<u8>()).prop_map(|(at, length)| Damage::Cut(at, length)),
+        1 => (any::<u16>(), any::<u8>()).prop_map(|(at, length)| Damage::Repeat(at, length)),
+    ]
+}
+
+impl Damage {
+    fn hit(self, bytes: &mut Vec<u8>) {
+        let (Self::Set(at, _) | Self::Insert(at, _) | Self::Cut(at, _) | Self::Repeat(at, _)) =
+            self;
+        let at = usize::from(at) % bytes.len().max(1);
+        let part = |length: u8| at..(at + usize::from(length)).min(bytes.len());
+        match self {
+            Self::Set(_, byte) => bytes.iter_mut().skip(at).take(1).for_each(|b| *b = byte),
+            Self::Insert(_, new) => drop(bytes.splice(at..at, new)),
+            Self::Cut(_, length) => drop(bytes.drain(part(length))),
+            Self::Repeat(_, length) => bytes.extend_from_within(part(length)),
+        }
+    }
+}
+
+/// Whole conversations with damage, in pieces; until the time that is asked for is over.
+#[test]
+fn conversations_however_damaged() {
+    let seconds = std::env::var("ETALON_FUZZ_S").map_or(0.0, |text| text.parse().unwrap());
+    let end = Instant::now() + Duration::from_secs_f64(seconds);
+    let input = (
+        conversation(),
+        prop::collection::vec(damage(), 0..5),
+        prop::collection::vec(any::<u16>(), 0..4),
+    );
+    let (count, taken) = (Cell::new(0_u64), Cell::new(0_u64));
+    let settings = Config {
+        failure_persistence: None,
+        ..Config::default()
+    };
+    loop {
+        let tested = TestRunner::new(settings.clone()).run(&input, |(mut bytes, damages, cuts)| {
+            damages.into_iter().for_each(|each| each.hit(&mut bytes));
+            let mut places: Vec<_> = cuts
+                .iter()
+                .map(|cut| usize::from(*cut) % (bytes.len() + 1))
+                .chain([0, bytes.len()])
+                .collect();
+            places.sort_unstable();
+            let pieces: Vec<_> = places.windows(2).map(|p| &bytes[p[0]..p[1]]).collect();
+            let mut core = Core::new("h1".into(), allowed());
+            count.set(count.get() + 1);
+            follow(&pieces, &mut core)?;
+            taken.set(taken.get() + u64::from(core.document().is_some()));
+            Ok(())
+        });
+        if let Err(failure) = tested {
+            panic!("{failure}");
+        }
+        if Instant::now() >= end {
+            break;
+        }
+    }
+    println!(
+        "agent: {} conversations, {} of which left a document",
+        count.get(),
+        taken.get()
+    );
+    assert!(taken.get() > 0, "all refused: nothing was tested");
+}
+
+proptest! {
     /// Most of what is not damaged comes through, so that the test above means something.
     #[test]
     fn a_good_conversation_is_understood(version in 1_u64..1000) {
