@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import pytest
 pytest.importorskip("os_ken", reason="the extra otcp is not installed")
 pytest.importorskip("fastapi", reason="the extra otcp is not installed")
 
+from conftest import ROOT
 from etalon.errors import EtalonError
 from etalon.otcp.demo import outside
 
@@ -41,7 +44,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Demo:
     """A demonstration in a process of its own, whose descendants can be told by a mark."""
 
-    def __init__(self, programs: Path, *arguments: str) -> None:
+    def __init__(self, programs: Path, *arguments: str, by: Sequence[str] = ()) -> None:
         self.mark = f"{MARK}={secrets.token_hex(8)}"
         name, _, value = self.mark.partition("=")
         package = Path(outside.__file__).parents[3]
@@ -50,7 +53,7 @@ class Demo:
             outside.FOLDER: str(programs),
             "PYTHONPATH": str(package),
         }
-        command = [sys.executable, "-u", "-m", "etalon", "otcp", "demo", *arguments]
+        command = [*by, sys.executable, "-u", "-m", "etalon", "otcp", "demo", *arguments]
         self.process = subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -127,13 +130,39 @@ def test_measured_served_applied_moved_and_heard_again(programs: Path, left: lis
     assert not {"lldp_forged", "lldp_malformed", "lldp_misplaced"} & counters.keys()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs the tests above as one")
+def test_an_ordinary_user_has_all_but_bpf(programs: Path, left: list[Demo]) -> None:
+    """In namespaces of its own, as `unshare -Urn` makes them; root only gives it /dev/net/tun."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        for program in programs.iterdir():
+            shutil.copy(program, folder / program.name)
+        readable = " ".join({sys.base_prefix, sys.prefix, str(ROOT)})
+        by = ["unshare", "--mount", "--propagation", "private", "sh"]
+        by += [str(Path(__file__).with_name("ordinary_user.sh")), name, readable]
+        demo = Demo(folder, "--json", "--samples", "5", by=by)
+        left.append(demo)
+        out, err = demo.process.communicate(timeout=300)
+    assert demo.process.returncode == 0, err
+    told: dict[str, Any] = json.loads(out)
+    for name, looks in told["with"].items():
+        assert int(looks[0]["cwnd"]) <= 2, name  # a route's initcwnd
+        assert float(looks[1]["rto"]) < 200, name  # a route's rto_min
+        assert "ssthresh" not in looks[0], name  # BPF's clamp would set it
+    assert len(told["failures"][0]["down"]["applied_ms"]) == 4
+    assert told["restart"]["same"]
+
+
 @pytest.mark.parametrize(
     "part",
     [
         "otcp demo",
         "demo.inside",
         "unshare",
+        "ovsdb-server",
         "ovs-vswitchd",
+        "otcp controller",
         "etalon-otcp-links",
         "etalon-otcp-agent",
     ],

@@ -15,7 +15,7 @@ from etalon.otcp.demo.parts import Part, ip, run, within
 CONTROL = "192.168.255.1"
 """The controller's address on the control network, which the hosts' second device leads to."""
 OPENFLOW_PORT, API_PORT = 6653, 8443
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 
 

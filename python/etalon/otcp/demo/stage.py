@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from etalon.otcp.demo import credentials, network
 from etalon.otcp.demo.cabling import Cabling, Netem, UserSpace
 from etalon.otcp.demo.layout import Layout
+from etalon.otcp.demo.outside import ETALON
 from etalon.otcp.demo.parts import Agents, Part, run
 
 FOLDER = Path("/run/etalon-otcp")
@@ -43,7 +43,8 @@ class Stage:
         self.agents = Agents()
         self._ending = threading.Event()
         self.agent_parts: dict[str, Part] = {}
-        self.controller = self.start_controller()
+        self.controller: Part | None = None
+        self.start_controller()
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _cabling(self) -> Cabling:
@@ -51,11 +52,16 @@ class Stage:
             return Netem()
         return UserSpace(self.settings["programs"]["etalon-otcp-links"], self.logs / "links.log")
 
-    def start_controller(self) -> Part:
+    def start_controller(self) -> None:
         """Starts it, as an operator would."""
-        words = [sys.executable, "-m", "etalon", "otcp", "controller", str(self.file), "-v"]
+        words = [*ETALON, "otcp", "controller", str(self.file), "-v"]
         self.controller = Part("controller", words, self.logs / "controller.log", fifo=True)
-        return self.controller
+
+    def kill_controller(self) -> None:
+        """As an accident would, but expected."""
+        part, self.controller = self.controller, None
+        if part:
+            part.kill()
 
     def start_agents(self) -> None:
         """One for each host, in its namespace and for its cgroup."""
@@ -83,17 +89,23 @@ class Stage:
     def parts(self) -> list[Part]:
         """All that has to run."""
         switches = [part for switch in self.switches for part in switch.parts]
-        return [*self.cabling.parts, *switches, *self.agent_parts.values()]
+        controller = [self.controller] if self.controller else []
+        return [*self.cabling.parts, *switches, *controller, *self.agent_parts.values()]
 
     def end(self) -> None:
         """Agents first, so that they put back what they set."""
         self._ending.set()
-        for part in (*self.agent_parts.values(), self.controller):
+        for part in self.agent_parts.values():
             part.end()
+        if self.controller:
+            self.controller.end()
 
     def _watch(self) -> None:
         """If a part dies, so does everything: we are the first process."""
         while not self._ending.wait(0.2):
             for part in self.parts():
-                if not part.alive() and not self._ending.is_set():
+                gone = (
+                    not part.alive() and part in self.parts()
+                )  # it may have been killed on purpose meanwhile
+                if gone and not self._ending.is_set():
                     self._died(part.name)

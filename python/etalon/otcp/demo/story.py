@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import ssl
 import statistics
@@ -17,12 +18,12 @@ from typing import Any
 from etalon.errors import EtalonError
 from etalon.otcp.client import Client
 from etalon.otcp.delays import Statistic
-from etalon.otcp.demo import credentials, network
+from etalon.otcp.demo import credentials, network, summary
 from etalon.otcp.demo.layout import Host, Layout
 from etalon.otcp.demo.parts import Part, prepare, run
 from etalon.otcp.demo.stage import FOLDER, Stage
 
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 PORT = 7000
 SERVER = """
 import socket, threading
@@ -72,7 +73,12 @@ def tell(stage: Stage) -> dict[str, Any]:
     for server in servers:
         server.kill()
     told["counters"] = _counters(client)
-    _say("7. The end: agents put back what they set; all the rest goes with the namespaces")
+    told["summary"] = summary.of(told)
+    _say("7. In short")
+    load = None if stage.settings["emulated"] else os.getloadavg()[0]
+    for line in summary.lines(told["summary"], len(layout.hosts), load):
+        _say(f"   {line}")
+    _say("8. The end: agents put back what they set; all the rest goes with the namespaces")
     return told
 
 
@@ -207,7 +213,7 @@ def _failure(stage: Stage) -> dict[str, Any]:
             f"after {link} changed not all hosts have applied it",
         )
         times = sorted((at - began) / 1e6 for at in applied.values())
-        p95 = times[max(0, -(-95 * len(times) // 100) - 1)]
+        p95 = summary.nearest_rank(times, 95)
         result["up" if up else "down"] = {"served_ms": (served - began) / 1e6, "applied_ms": times}
         _say(
             f"{'   ' if up else '5. '}{link} {'up' if up else 'down'}: served after {(served - began) / 1e6:.1f} ms, "
@@ -220,7 +226,7 @@ def _failure(stage: Stage) -> dict[str, Any]:
 def _restart(stage: Stage, client: Client) -> dict[str, Any]:
     """The controller is killed and started again: hosts keep what they have, then hear from the new one."""
     before = client.get("/v1/hosts/h1/routes")
-    stage.controller.kill()
+    stage.kill_controller()
     kept = run("ip", "-n", "h1", "route").count("rto_min")
     _need(kept > 0, "h1 has lost its routes with the controller")
     _say(f"6. The controller is killed; h1 keeps its {kept} routes")

@@ -114,7 +114,7 @@ def _command(options: Options) -> list[str]:
     words = ["etalon"]
     if not options.delays:
         (folder,) = {str(Path(path).parent) for path in programs().values()}
-        words = ["env", f"{FOLDER}={folder}", sys.executable, "-m", "etalon"]
+        words = ["env", f"{FOLDER}={folder}", *outside.ETALON]
     words += ["otcp", "demo", "--here", "--json"]
     words += ["--racks", str(options.racks), "--hosts", str(options.hosts_per_rack)]
     words += ["--layers", str(options.layers), "--samples", str(options.samples)]
