@@ -85,17 +85,24 @@ def _state(good: bool, otherwise: State = State.MISSING) -> State:
 
 
 def _otcp() -> Check:
-    """What `etalon otcp demo` needs; the controller alone needs the extra only."""
+    """What OTCP needs; who only simulates needs none of it."""
     from etalon.otcp.demo import outside
     from etalon.otcp.process import check_extra
 
-    lacking = outside.missing()
+    extra: list[str] = []
     try:
         check_extra()
     except EtalonError as error:
-        lacking.insert(0, str(error))
-    found = "all there" if not lacking else "incomplete"
-    return Check("OTCP", _state(not lacking, State.OPTIONAL), found, "; ".join(lacking))
+        extra.append(str(error))
+    lacking = {
+        "controller": extra,
+        "demo": extra + outside.missing(),
+        "demo --virtual": extra + outside.missing(emulated=True),
+    }
+    works = [name for name, those in lacking.items() if not those]
+    remedies = dict.fromkeys(remedy for those in lacking.values() for remedy in those)
+    state = _state(len(works) == len(lacking), State.OPTIONAL)
+    return Check("OTCP", state, ", ".join(works) or "nothing of it", "; ".join(remedies))
 
 
 def _python() -> Check:

@@ -482,6 +482,24 @@ def test_doctor_says_what_is_missing(
     assert "sudo apt-get install bison" in etalon("doctor").out
 
 
+def test_doctor_says_which_parts_of_otcp_work(
+    checkout: Path, etalon: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from etalon.otcp import process
+    from etalon.otcp.demo import outside
+
+    tun = "/dev/net/tun cannot be opened"
+    monkeypatch.setattr(process, "NEEDED", ())
+    monkeypatch.setattr(outside, "missing", lambda emulated=False: [] if emulated else [tun])
+    check = {c["name"]: c for c in etalon("doctor", "--json").json["checks"]}["OTCP"]
+    assert check == {
+        "name": "OTCP",
+        "state": "optional",
+        "found": "controller, demo --virtual",
+        "remedy": tun,
+    }
+
+
 def test_doctor_sees_a_cache_that_cannot_be_written(
     checkout: Path, etalon: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -1,0 +1,35 @@
+"""The units of controller and agent, as systemd reads them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+
+UNITS = [
+    "python/etalon/otcp/etalon-otcp-controller.service",
+    "crates/etalon-otcp-agent/etalon-otcp-agent.service",
+]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd")
+def test_systemd_understands_every_line(unit: str) -> None:
+    done = subprocess.run(
+        ["systemd-analyze", "verify", str(ROOT / unit)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = [line for line in done.stderr.splitlines() if ROOT.name in line or ".service:" in line]
+    assert [line for line in said if "is not executable" not in line] == []
+
+
+def test_the_agent_has_two_capabilities_and_the_controller_none() -> None:
+    controller, agent = ((ROOT / unit).read_text() for unit in UNITS)
+    assert "\nCapabilityBoundingSet=\n" in controller
+    assert "\nCapabilityBoundingSet=CAP_NET_ADMIN CAP_BPF\n" in agent
+    assert "User=root" not in controller + agent
