@@ -7,7 +7,7 @@
 //! `PROPTEST_CASES=100000 cargo test -p etalon-tcp --test tdn_fuzz` for longer.
 mod common;
 
-use common::{Fate, MS, Pair, SECOND, US};
+use common::{Fate, MS, Pair, SECOND, US, end_of};
 use etalon_tcp::cc::Any;
 use etalon_tcp::{Config, Connection, Segment, TdDataAck, TdnOption, Tdtcp};
 use proptest::prelude::*;
@@ -75,15 +75,7 @@ fn end(server: bool, bytes: &mut Bytes<'_>) -> Connection<Any> {
         }),
         ..Config::default()
     };
-    let mut end = if server {
-        Connection::server(config, control())
-    } else {
-        Connection::client(config, control())
-    };
-    for _ in 1..tdns {
-        end.add_path(control());
-    }
-    end
+    end_of(server, config, control)
 }
 
 /// Hosts hear of a TDN, or one end becomes plain TCP.

@@ -1,7 +1,7 @@
 //! TDTCP between two ends: what they agree on, what is in headers, and becoming plain TCP again.
 mod common;
 
-use common::{Fate, Logged, MS, Pair, SECOND, US};
+use common::{Fate, Logged, MS, Pair, SECOND, US, end_of};
 use etalon_tcp::cc::Any;
 use etalon_tcp::{Config, Connection, Flags, Segment, TdDataAck, TdnOption, Tdtcp};
 use proptest::prelude::*;
@@ -22,15 +22,7 @@ fn end(server: bool, tdns: u8, change: impl Fn(&mut Config)) -> Connection<Any> 
         ..Config::default()
     };
     change(&mut config);
-    let mut end = if server {
-        Connection::server(config, control())
-    } else {
-        Connection::client(config, control())
-    };
-    for _ in 1..tdns {
-        end.add_path(control());
-    }
-    end
+    end_of(server, config, control)
 }
 
 fn pair_of<F: FnMut(u64, bool, &Segment) -> Fate>(

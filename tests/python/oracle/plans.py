@@ -18,11 +18,7 @@ def random_plan(seed: int) -> Plan:
     schedule = week(random, racks)
     duration = random.choice((1, 3, 10, 25)) * 1000 + random.randrange(1000)
     values: dict[str, Any] = {
-        "name": f"oracle-{seed}",
-        "seed": seed,
-        "tdf": random.choice((1, 20)),
-        "duration": f"{duration}us",
-        "warmup": f"{random.choice((0, random.randrange(duration // 2)))}us",
+        **head(random, f"oracle-{seed}", seed, duration),
         "network": network(random, racks, hosts, "kind" in schedule),
         "schedule": schedule,
         "flow": flows(random, racks, hosts, duration),
@@ -34,6 +30,17 @@ def random_plan(seed: int) -> Plan:
     return Plan.from_dict(values)
 
 
+def head(random: Random, name: str, seed: int, duration: int) -> dict[str, Any]:
+    """What is no table of a plan that lasts so many us."""
+    return {
+        "name": name,
+        "seed": seed,
+        "tdf": random.choice((1, 20)),
+        "duration": f"{duration}us",
+        "warmup": f"{random.choice((0, random.randrange(duration // 2)))}us",
+    }
+
+
 def changing_plan(seed: int) -> Plan:
     """A random plan whose week is another from one, two or three instants on, of other lengths and kinds of circuits, too."""
     random = Random(f"changing {seed}")
@@ -43,11 +50,7 @@ def changing_plan(seed: int) -> Plan:
         random.randrange(2000, 9000),
     )
     values: dict[str, Any] = {
-        "name": f"changing-{seed}",
-        "seed": seed,
-        "tdf": random.choice((1, 20)),
-        "duration": f"{duration}us",
-        "warmup": f"{random.choice((0, random.randrange(duration // 2)))}us",
+        **head(random, f"changing-{seed}", seed, duration),
         "network": network(random, racks, hosts, fixed=True),
         "schedule": fixed_week(random, racks),
         "flow": flows(random, racks, hosts, duration),

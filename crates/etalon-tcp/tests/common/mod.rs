@@ -2,12 +2,26 @@
 //! endpoint by hand, the way packetdrill does.
 #![allow(dead_code)]
 
-use etalon_tcp::cc::{CongestionControl, State};
-use etalon_tcp::{Connection, Flags, Segment};
+use etalon_tcp::cc::{Any, CongestionControl, State};
+use etalon_tcp::{Config, Connection, Flags, Segment};
 
 pub const US: u64 = 1_000;
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
+
+/// An end with a path for each TDN that its configuration has, each with a congestion control of its own.
+pub fn end_of(server: bool, config: Config, control: impl Fn() -> Any) -> Connection<Any> {
+    let tdns = config.tdtcp.map_or(1, |tdtcp| tdtcp.tdns);
+    let mut end = if server {
+        Connection::server(config, control())
+    } else {
+        Connection::client(config, control())
+    };
+    for _ in 1..tdns {
+        end.add_path(control());
+    }
+    end
+}
 
 /// What the link does with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
