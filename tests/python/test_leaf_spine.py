@@ -79,7 +79,7 @@ def test_tcp_differs_by_layer() -> None:
         (
             {},
             {"path": [{"layer": "core"}]},
-            'tcp.path.0.layer: "core" is no layer of this network: it has "rack" and "spine"',
+            'tcp.path.0.layer: "core" is not a layer of this network, which has "rack" and "spine"',
         ),
         (
             {"pods": 2},

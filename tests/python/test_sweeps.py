@@ -244,7 +244,7 @@ def test_a_damaged_description_gets_a_sentence(
     else:
         said[key] = None
     path.write_text(json.dumps(said))
-    sentence = f"sweep.json: does not describe a sweep: {key} is missing or no"
+    sentence = f"sweep.json: does not describe a sweep: {key} is missing or not of type"
     with pytest.raises(EtalonError, match=sentence):
         sweeps.Sweep.load(folder)
     with pytest.raises(EtalonError, match=sentence):

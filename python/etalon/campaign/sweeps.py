@@ -380,7 +380,7 @@ def read_description(folder: Path) -> dict[str, Any]:
     for key, kind in DESCRIPTION.items():
         if not isinstance(description.get(key), kind):
             raise EtalonError(
-                f"{path}: does not describe a sweep: {key} is missing or no {kind.__name__}"
+                f"{path}: does not describe a sweep: {key} is missing or not of type {kind.__name__}"
             )
     return description
 

@@ -45,7 +45,7 @@ class State:
             )
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise PlanError(
-                f"is no state of a controller ({error!r}); remove it to start without measurements",
+                f"is not a controller's state ({error!r}); remove it to start without measurements",
                 file=str(path),
             ) from None
 

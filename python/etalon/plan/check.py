@@ -157,7 +157,7 @@ def _paths(plan: Experiment) -> Iterator[PlanError]:
         if layer not in network.layers:
             there = " and ".join(shown(name) for name in network.layers)
             yield PlanError(
-                f"{shown(layer)} is no layer of this network: it has {there}",
+                f"{shown(layer)} is not a layer of this network, which has {there}",
                 key=f"tcp.path.{index}.layer",
             )
         if layer in layers[:index]:

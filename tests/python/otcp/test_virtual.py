@@ -95,7 +95,7 @@ def test_the_same_to_the_byte(
 def test_only_an_emulated_host_is_taken_as_it_is(etalon: Callable[..., Answer]) -> None:
     answer = etalon("otcp", "demo", "--here")
     assert answer.code == 1
-    assert "this is no emulated host" in answer.err
+    assert "this is not an emulated host" in answer.err
 
 
 def test_a_tree_of_three_layers_is_the_papers() -> None:

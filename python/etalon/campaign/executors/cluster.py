@@ -145,5 +145,5 @@ class _Work:
         if self.deaths[index] >= ATTEMPTS:
             raise EtalonError(
                 f"{self.tasks[index].plan.name}: {ATTEMPTS} workers that ran this plan died, the last with: {loss}; "
-                "what is complete is kept. Has a worker the memory that it takes?"
+                "complete runs are kept. Do the workers have enough memory?"
             ) from loss

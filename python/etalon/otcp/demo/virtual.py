@@ -131,7 +131,7 @@ def here(options: Options, to: TextIO) -> dict[str, Any]:
     """
     if not DEVICE.exists():
         raise EtalonError(
-            "--here is for programs of plans (--engine linux): this is no emulated host"
+            "--here is for programs of plans (--engine linux): this is not an emulated host"
         )
     from etalon.otcp.demo import story
     from etalon.otcp.demo.stage import Stage
