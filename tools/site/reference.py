@@ -109,16 +109,18 @@ def papers() -> str:
             continue
         paper = tomllib.loads((folder / "paper.toml").read_text(encoding="utf-8"))
         summary = " ".join(paper["summary"].split())
-        pages = [
-            f"[on the simulator, `etalon reproduce {folder.name}`](papers/{folder.name}/README.md)"
-        ]
-        if (folder / "linux.md").is_file():
-            pages.append(f"[on Linux, with `--engine linux`](papers/{folder.name}/linux.md)")
+        pages = sorted(folder.glob("*.md"), key=lambda path: (path.name != "README.md", path.name))
+        links = "".join(f"- [{_title(path)}](papers/{folder.name}/{path.name})\n" for path in pages)
         parts.append(
             f"## {paper['title']}\n\n{paper['authors']}. {paper['venue']}. [The paper]({paper['link']}).\n\n"
-            f"{summary}\n\nClaims: {'; '.join(pages)}.\n"
+            f"{summary}\n\n{links}"
         )
     return "\n".join(parts)
+
+
+def _title(path: Path) -> str:
+    """What a page is called."""
+    return path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
 
 
 def decisions() -> str:
