@@ -10,7 +10,8 @@ import pytest
 
 import etalon as et
 from conftest import SIGCOMM22, need
-from etalon import kernel, trace
+from etalon import kernel
+from etalon import tracing as trace
 from etalon.plan import Plan
 from etalon.results import Run
 from test_tdtcp_dissector import tshark_file

@@ -17,7 +17,8 @@ import pytest
 
 import tdtcp_hosts as hosts
 from conftest import SIGCOMM22, Answer, need
-from etalon import kernel, trace
+from etalon import kernel
+from etalon import tracing as trace
 from etalon.plan import Plan
 from test_tdtcp_dissector import tshark_file
 

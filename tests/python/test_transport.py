@@ -12,7 +12,8 @@ import pytest
 
 import etalon as et
 from conftest import ROOT
-from etalon import engine, trace
+from etalon import engine
+from etalon import tracing as trace
 from etalon.plan import Plan
 
 PAPER = {
