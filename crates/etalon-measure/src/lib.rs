@@ -20,6 +20,7 @@ mod example;
 mod histogram;
 mod meter;
 mod observer;
+mod pairs;
 mod paths;
 mod pcapng;
 mod ports;
