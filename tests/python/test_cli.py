@@ -466,7 +466,7 @@ def test_trace_counts_packets_and_says_what_was_cut(etalon: Command, small_file:
     assert counts["tor0-in"] > 100
     assert f"{sum(counts.values())} packets: " in answer.err
     assert f"{counts['tor0-in']} at tor0-in" in answer.err
-    assert "seen at up to three interfaces" in answer.err
+    assert "--at tor1 keeps each once" in answer.err
 
 
 def test_a_run_is_traced_by_its_folder(etalon: Command, small_file: Path) -> None:

@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     from etalon.plan import Plan
 
 
+EngineOfRun = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        help="What runs the plan: sim or linux; by default what made the run, or sim.",
+        show_default=False,
+    ),
+]
+
+
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command(epilog="Example:  etalon trace strobe.toml --start 48ms --end 58ms --at tor1")(
@@ -42,7 +52,6 @@ def trace(
             "--at",
             metavar="POINT",
             help="Packets of one point, like tor1: each packet of rack 1 once, both directions.",
-            show_default=False,
         ),
     ] = None,
     pcapng: Annotated[
@@ -51,14 +60,7 @@ def trace(
     timeline: Annotated[
         bool, typer.Option("--timeline/--no-timeline", help="Circuits and VOQs, for Perfetto.")
     ] = True,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            "--engine",
-            help="What runs the plan: sim or linux; by default what made the run, or sim.",
-            show_default=False,
-        ),
-    ] = None,
+    engine: EngineOfRun = None,
     patience: common.Patience = "60s",
     force: common.Force = False,
     json: common.Json = False,
@@ -67,30 +69,29 @@ def trace(
     from etalon import tracing
     from etalon.plan import Plan
 
-    plan = Plan.load(source / "plan.toml" if source.is_dir() else source)
-    span = _span(plan, start, end)
     if not pcapng and not timeline:
         raise PlanError("--no-pcapng and --no-timeline together leave nothing to write")
+    plan = Plan.load(source / "plan.toml" if source.is_dir() else source)
+    first, last = _span(plan, start, end)
     name = engine or _engine_of(source)
     chosen = common.prepare(name, [plan], patience, [source])
     folder = out or _default_folder(source, plan, name)
     try:
         with bar(f"{plan.name}, trace") as progress:
             paths = tracing.write(
-                plan, folder, start_ns=span[0], end_ns=span[1], at=at, pcapng=pcapng, timeline=timeline, engine=chosen,
+                plan, folder, start_ns=first, end_ns=last, at=at, pcapng=pcapng, timeline=timeline, engine=chosen,
                 force=force, progress=progress,
             )  # fmt: skip
     except Interrupted:
-        common.note(
-            f"interrupted: the trace in {folder} is partial, it ends where the run was; --force writes it anew"
-        )
+        partial = f"the trace in {folder} is partial, it ends where the run was"
+        common.note(f"interrupted: {partial}; --force writes it anew")
         return common.INTERRUPTED
     if json:
         common.print_json([str(path) for path in paths])
-    else:
-        typer.echo("\n".join(str(path) for path in paths))
-        if pcapng:
-            _tell(paths[0], tracing.count(paths[0]), None if at else f"tor{plan.measured_pair[1]}")
+        return 0
+    typer.echo("\n".join(str(path) for path in paths))
+    if pcapng:
+        _tell(paths[0], tracing.count(paths[0]), None if at else f"tor{plan.measured_pair[1]}")
     return 0
 
 
