@@ -270,7 +270,7 @@ impl<T: Tap> World<T> {
         let (group, subflow) = (end.group as usize, usize::from(end.subflow));
         if index & 1 == 0 {
             let stats = end.connection.stats();
-            let waited = stats.rtos + stats.tlps;
+            let waited = u64::from(stats.rtos) + u64::from(stats.tlps);
             if waited > std::mem::replace(&mut self.groups[group].waited[subflow], waited) {
                 self.repair(group);
             }

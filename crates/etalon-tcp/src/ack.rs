@@ -66,7 +66,7 @@ impl<C: CongestionControl> Connection<C> {
         if ece_flag && self.snd.ecn {
             self.stats.ece_received += 1;
         }
-        if self.tdtcp.is_some() {
+        if self.config.tdtcp.is_some() {
             self.hear_tdns(segment);
         }
         let mut facts = Facts::of(segment, prior_una, self.snd.nxt, self.snd.ecn);

@@ -11,7 +11,6 @@ use crate::segment::{Flags, Segment};
 use crate::send_buffer::SendBuffer;
 use crate::sender::{Fin, Sender};
 use crate::seq::{after, before};
-use crate::tdtcp::Tdtcp;
 use crate::timers::{Clock, Purpose, Timer};
 use crate::tlp::LossProbe;
 use crate::undo::Eifel;
@@ -65,9 +64,8 @@ pub enum CloseReason {
 /// nanoseconds of host time and must not go back.
 #[derive(Clone, Debug)]
 pub struct Connection<C> {
+    /// As it was asked for, but that `tdtcp` is none once the peer has declined it.
     pub(crate) config: Config,
-    /// TDTCP, while it is on.
-    pub(crate) tdtcp: Option<Tdtcp>,
     /// What it has as a subflow of MPTCP, if it is one.
     pub(crate) subflow: Option<Box<Subflow>>,
     pub(crate) clock: Clock,
@@ -88,7 +86,7 @@ pub struct Connection<C> {
     /// Segments are paced.
     pub(crate) paced: bool,
     pub(crate) reads_ece: bool,
-    pub(crate) min_rto_ticks: u64,
+    pub(crate) min_rto_ticks: u32,
     pub(crate) syn_due: bool,
     /// The ACK that completes the handshake of a server has just arrived.
     pub(crate) opens: bool,
@@ -103,7 +101,7 @@ pub struct Connection<C> {
     pub(crate) fin_acked: bool,
     pub(crate) fin_received: bool,
     /// When a segment without payload that was not acceptable was answered last, in ticks.
-    answered_invalid: u64,
+    answered_invalid: u32,
 }
 
 impl<C: CongestionControl> Connection<C> {
@@ -115,7 +113,7 @@ impl<C: CongestionControl> Connection<C> {
             snd: Sender::new(&config),
             paced: config.pacing || cc.wants_pacing(),
             reads_ece: cc.reads_ece_without_ecn(),
-            min_rto_ticks: clock.ticks_for_ns(config.min_rto),
+            min_rto_ticks: clock.ticks_for_ns(config.min_rto).min(u32::MAX.into()) as u32,
             paths: Paths::new(&config, &clock, cc),
             rack: Rack::default(),
             frto: Frto::default(),
@@ -137,9 +135,8 @@ impl<C: CongestionControl> Connection<C> {
             rst_due: None,
             fin_acked: false,
             fin_received: false,
-            answered_invalid: u64::MAX / 2,
+            answered_invalid: u32::MAX / 2,
             clock,
-            tdtcp: config.tdtcp,
             subflow: config.mptcp.map(|mptcp| Box::new(Subflow::new(mptcp))),
             config,
         }
@@ -287,10 +284,10 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Without payload not again within half a second.
     fn may_answer_invalid(&mut self) -> bool {
-        let since = self.clock.jiffies.wrapping_sub(self.answered_invalid);
-        let may = since >= self.clock.ticks_for_ns(linux::INVALID_INTERVAL);
+        let since = (self.clock.jiffies as u32).wrapping_sub(self.answered_invalid);
+        let may = u64::from(since) >= self.clock.ticks_for_ns(linux::INVALID_INTERVAL);
         if may {
-            self.answered_invalid = self.clock.jiffies;
+            self.answered_invalid = self.clock.jiffies as u32;
         }
         may
     }

@@ -20,13 +20,18 @@ pub(crate) struct DelayedAck {
     /// Small segments since the last ACK, counted up to two.
     small: u8,
     /// How long an ACK is delayed, 0 before the first data.
-    delay: u64,
-    min_delay: u64,
-    max_delay: u64,
-    half_second: u64,
+    delay: u32,
+    min_delay: u32,
+    max_delay: u32,
+    half_second: u32,
     /// When data arrived last.
     last_data: u64,
     pub timer: Timer,
+}
+
+/// Ticks of a delay, which is nowhere near 2^32 of them.
+fn ticks(number: u64) -> u32 {
+    number.min(u32::MAX.into()) as u32
 }
 
 impl DelayedAck {
@@ -38,9 +43,9 @@ impl DelayedAck {
             interactive: false,
             small: 0,
             delay: 0,
-            min_delay: clock.ticks_for_ns(config.min_delayed_ack).max(1),
-            max_delay: clock.ticks_for_ns(config.max_delayed_ack).max(1),
-            half_second: u64::from(clock.hz / 2).max(1),
+            min_delay: ticks(clock.ticks_for_ns(config.min_delayed_ack)).max(1),
+            max_delay: ticks(clock.ticks_for_ns(config.max_delayed_ack)).max(1),
+            half_second: (clock.hz / 2).max(1),
             last_data: 0,
             timer: Timer::OFF,
         }
@@ -89,7 +94,7 @@ impl DelayedAck {
     /// Data went out: a reply soon after data makes the session interactive.
     #[inline]
     pub fn data_sent(&mut self, clock: &Clock) {
-        self.interactive |= clock.jiffies.saturating_sub(self.last_data) < self.delay;
+        self.interactive |= clock.jiffies.saturating_sub(self.last_data) < self.delay.into();
     }
 
     /// The peer's FIN arrived. As long as our side is open its ACK waits for data or a FIN to ride on.
@@ -149,15 +154,15 @@ impl DelayedAck {
             self.delay = self.min_delay;
             return true;
         }
-        let least = self.min_delay / 2;
-        if gap > least && gap >= self.delay {
+        let (least, delay) = (u64::from(self.min_delay / 2), u64::from(self.delay));
+        if gap > least && gap >= delay {
             return gap > rto_ticks;
         }
-        let mean = self.delay / 2 + gap.max(least);
+        let mean = delay / 2 + gap.max(least);
         self.delay = if gap > least {
-            mean.min(rto_ticks)
+            mean.min(rto_ticks) as u32
         } else {
-            mean
+            mean as u32
         };
         false
     }
@@ -194,11 +199,11 @@ impl DelayedAck {
             };
             if srtt_us > 0 {
                 let rtt = clock.ticks_for_us(u64::from(srtt_us));
-                most = most.min(rtt.max(self.min_delay));
+                most = most.min(ticks(rtt).max(self.min_delay));
             }
             delay = delay.min(most);
         }
-        delay.min(self.max_delay)
+        delay.min(self.max_delay).into()
     }
 
     /// The timer fired. Returns whether an ACK is due.
@@ -208,7 +213,7 @@ impl DelayedAck {
             return false;
         }
         if !self.interactive {
-            self.delay = (self.delay * 2).min(rto_ticks);
+            self.delay = self.delay.saturating_mul(2).min(ticks(rto_ticks));
         } else {
             self.interactive = false;
             self.delay = self.min_delay;

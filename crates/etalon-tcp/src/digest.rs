@@ -248,7 +248,7 @@ impl<C: CongestionControl> Connection<C> {
         let rtt = &mut self.paths.active.rtt;
         rtt.sample_min(&self.clock, sample.last as u32);
         rtt.sample(&self.clock, sample.first as u32, self.snd.una, self.snd.nxt);
-        if self.tdtcp.is_some() {
+        if self.config.tdtcp.is_some() {
             self.mix_rtts();
         }
         Some(sample)

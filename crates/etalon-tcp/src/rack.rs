@@ -188,7 +188,7 @@ impl<C: CongestionControl> Connection<C> {
 
     pub(crate) fn count_lost(&mut self, lost: Lost) {
         self.stats.lost += u64::from(lost.segments);
-        self.stats.lost_retransmits += u64::from(lost.retransmissions);
+        self.stats.lost_retransmits += lost.retransmissions;
     }
 
     /// Marks what the ACK shows to be lost, and returns it.

@@ -51,7 +51,7 @@ impl Rtt {
             rto_ticks: clock.ticks_for_ns(config.initial_rto),
             probe_ticks: 0,
             margin: (config.timer_margin / 1000) as u32,
-            min: WindowedMin::new(u64::from(clock.hz) * 300),
+            min: WindowedMin::new(clock.hz * 300),
         }
     }
 
@@ -157,17 +157,17 @@ const SLOTS: usize = 8;
 #[derive(Clone, Debug)]
 struct WindowedMin {
     /// Length of a part.
-    part: u64,
+    part: u32,
     /// Number of the current part, and the minima of it and of those before, by number modulo the length.
-    current: u64,
+    current: u32,
     minima: [u32; SLOTS + 1],
     best: u32,
 }
 
 impl WindowedMin {
-    fn new(window: u64) -> WindowedMin {
+    fn new(window: u32) -> WindowedMin {
         WindowedMin {
-            part: window.div_ceil(SLOTS as u64).max(1),
+            part: window.div_ceil(SLOTS as u32).max(1),
             current: 0,
             minima: [UNKNOWN; SLOTS + 1],
             best: UNKNOWN,
@@ -181,8 +181,9 @@ impl WindowedMin {
 
     #[inline]
     fn update(&mut self, now: u64, value: u32) {
-        if now - self.current * self.part >= self.part {
-            self.advance(now / self.part);
+        let part = u64::from(self.part);
+        if now - u64::from(self.current) * part >= part {
+            self.advance((now / part) as u32);
         }
         let slot = &mut self.minima[self.current as usize % (SLOTS + 1)];
         *slot = (*slot).min(value);
@@ -190,8 +191,8 @@ impl WindowedMin {
     }
 
     #[cold]
-    fn advance(&mut self, to: u64) {
-        let forgotten = (to - self.current).min(SLOTS as u64 + 1);
+    fn advance(&mut self, to: u32) {
+        let forgotten = (to - self.current).min(SLOTS as u32 + 1);
         for part in to + 1 - forgotten..=to {
             self.minima[part as usize % (SLOTS + 1)] = UNKNOWN;
         }
@@ -248,7 +249,7 @@ mod tests {
             seen.push((now, value));
             min.update(now, value);
             let lowest = |age: u64| seen.iter().filter(|s| s.0 + age >= now).map(|s| s.1).min();
-            assert!(Some(min.best()) <= lowest(window));
+            assert!(Some(min.best()) <= lowest(window.into()));
             assert!(Some(min.best()) >= lowest(most));
         }
         min.update(now + 100_000, 5000);

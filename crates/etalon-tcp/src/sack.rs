@@ -157,9 +157,9 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         self.stats.dsacks += 1;
-        self.snd.dsacked += u64::from(len.div_ceil(self.snd.mss));
+        self.snd.dsacked = self.snd.dsacked.saturating_add(len.div_ceil(self.snd.mss));
         facts.probe_reported = len <= self.snd.mss && self.probe.ends_at(end);
-        if self.snd.dsacked > self.stats.retransmits {
+        if u64::from(self.snd.dsacked) > self.stats.retransmits {
             // More than was ever retransmitted: the network duplicates.
             return;
         }

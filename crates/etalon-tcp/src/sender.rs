@@ -64,7 +64,6 @@ pub(crate) struct Sender {
     pub throttled: bool,
     /// Earliest next departure with pacing, in nanoseconds.
     pub paced_until: u64,
-    pub data_segments: u64,
     /// New segments of the burst that is being taken out.
     pub burst: u32,
     /// The burst calls for the retransmission timer to be set.
@@ -80,7 +79,7 @@ pub(crate) struct Sender {
     pub ts_recent_at: u64,
     pub echoed: u32,
     /// Segments that DSACKs reported, to tell them from duplicates made by the network.
-    pub dsacked: u64,
+    pub dsacked: u32,
 }
 
 impl Sender {
@@ -107,7 +106,6 @@ impl Sender {
             queued: 0,
             throttled: false,
             paced_until: 0,
-            data_segments: 0,
             burst: 0,
             rearm: false,
             ecn: false,

@@ -1,6 +1,6 @@
 //! What a connection counts.
 
-/// Counters of one connection.
+/// Counters of one connection: 64 bits wide where packets are counted, 32 for what happens to a connection now and then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Segments sent, of any kind.
@@ -16,39 +16,39 @@ pub struct Stats {
     /// Retransmissions, probes included.
     pub retransmits: u64,
     /// Times that fast recovery was entered.
-    pub recoveries: u64,
+    pub recoveries: u32,
     /// Retransmission timeouts.
-    pub rtos: u64,
+    pub rtos: u32,
     /// Tail loss probes.
-    pub tlps: u64,
+    pub tlps: u32,
     /// Window reductions that were undone, for whatever reason.
-    pub undos: u64,
+    pub undos: u32,
     /// Of these, retransmission timeouts that F-RTO found spurious.
-    pub frto_undos: u64,
+    pub frto_undos: u32,
     /// DSACK blocks received.
-    pub dsacks: u64,
+    pub dsacks: u32,
     /// DSACK blocks sent.
-    pub dsacks_sent: u64,
+    pub dsacks_sent: u32,
     /// Segments that arrived with CE.
     pub ce_received: u64,
     /// ACKs that arrived with ECE and counted as congestion.
     pub ece_received: u64,
     /// Window reductions for ECE.
-    pub cwrs: u64,
+    pub cwrs: u32,
     /// ACKs sent because the delayed-ACK timer fired.
-    pub delayed_acks: u64,
+    pub delayed_acks: u32,
     /// Segments that arrived out of order.
     pub out_of_order: u64,
     /// Segments marked lost.
     pub lost: u64,
     /// Retransmissions that were themselves lost.
-    pub lost_retransmits: u64,
+    pub lost_retransmits: u32,
     /// Zero-window probes.
-    pub window_probes: u64,
+    pub window_probes: u32,
     /// Times that the receiver took back what it had SACKed.
-    pub reneged: u64,
+    pub reneged: u32,
     /// Segments dropped because of their timestamp (PAWS).
-    pub paws_drops: u64,
+    pub paws_drops: u32,
     /// Times that the reordering degree was found larger than assumed.
-    pub reorderings: u64,
+    pub reorderings: u32,
 }

@@ -37,7 +37,7 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         self.dirty = true;
-        if self.tdtcp.is_some() {
+        if self.config.tdtcp.is_some() {
             self.come_back();
         }
     }
@@ -50,7 +50,7 @@ impl<C: CongestionControl> Connection<C> {
         path.cc.on_restart(&mut path.window, self.clock.now, away);
         path.last_sent_ns = (path.last_sent_ns + away).min(self.clock.now);
         self.mix_rtts();
-        if self.tdtcp.is_some_and(|tdtcp| tdtcp.pace_burst) {
+        if self.config.tdtcp.is_some_and(|tdtcp| tdtcp.pace_burst) {
             self.paths.pace_burst(self.clock.now);
             self.paced = true;
         }
@@ -83,13 +83,13 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Whether echoed timestamps show the active path's RTT: they do not say by which path the ACK came.
     pub(crate) fn echoes_tell_the_rtt(&self) -> bool {
-        self.tdtcp.is_none() || !self.paths.are_several()
+        self.config.tdtcp.is_none() || !self.paths.are_several()
     }
 
     /// Whether losses of other paths than the ACK's wait longer.
     #[inline]
     pub(crate) fn is_relaxed(&self) -> bool {
-        self.tdtcp.is_some_and(|tdtcp| tdtcp.relaxed)
+        self.config.tdtcp.is_some_and(|tdtcp| tdtcp.relaxed)
     }
 
     /// How long after it was sent a segment of each path may still arrive, in microseconds: an RTT, but where the ACK came by

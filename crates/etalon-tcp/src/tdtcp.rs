@@ -73,13 +73,13 @@ impl<C: CongestionControl> Connection<C> {
     /// TDTCP's switches, while it is on: not where both ends did not agree.
     #[must_use]
     pub fn tdtcp(&self) -> Option<&Tdtcp> {
-        self.tdtcp.as_ref()
+        self.config.tdtcp.as_ref()
     }
 
     /// Plain TCP from now on, at this end only: the active path stays, and what is in flight on others counts for it. The other
     /// end may go on to write options, and gets plain ACKs (section 4.3).
     pub fn downgrade(&mut self) {
-        self.tdtcp = None;
+        self.config.tdtcp = None;
         self.end_burst_pacing();
         let others = self.paths.take_parked();
         self.snd.board.merge(&mut self.paths, &others);
@@ -88,21 +88,23 @@ impl<C: CongestionControl> Connection<C> {
     /// Whether options are on the wire, once both ends have agreed.
     #[inline]
     pub(crate) fn writes_tdns(&self) -> bool {
-        self.tdtcp.is_some_and(|tdtcp| tdtcp.options)
+        self.config.tdtcp.is_some_and(|tdtcp| tdtcp.options)
     }
 
     /// What a SYN says of TDNs.
     pub(crate) fn offered_tdns(&self) -> Option<TdnOption> {
-        let offered = self.tdtcp.filter(|tdtcp| tdtcp.options);
+        let offered = self.config.tdtcp.filter(|tdtcp| tdtcp.options);
         offered.map(|tdtcp| TdnOption::Capable(tdtcp.tdns))
     }
 
     /// The other end's SYN is here: both have to name the same number of TDNs, and TDTCP needs SACK. If not, this is plain TCP.
     #[cold]
     pub(crate) fn agree_on_tdns(&mut self, syn: &Segment) {
-        let Some(tdtcp) = self.tdtcp else { return };
+        let Some(tdtcp) = self.config.tdtcp else {
+            return;
+        };
         if !self.snd.sack || tdtcp.options && syn.tdn != self.offered_tdns() {
-            self.tdtcp = None;
+            self.config.tdtcp = None;
             self.paths.take_parked();
         } else if tdtcp.options {
             self.snd.mss -= DATA_ACK_BYTES;

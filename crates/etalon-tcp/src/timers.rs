@@ -21,9 +21,8 @@ pub(crate) struct Clock {
     tick_start: u64,
     /// Length of a tick in nanoseconds, at least 1000.
     tick: u64,
-    /// 2^64 / `tick`, rounded up, and the largest number for which its error does not show.
+    /// 2^64 / `tick`, rounded up: its error does not show for numbers below it.
     inverse: u64,
-    exact: u64,
     /// Ticks a second.
     pub hz: u32,
 }
@@ -39,7 +38,6 @@ impl Clock {
             tick_start: 0,
             tick,
             inverse: u64::MAX / tick + 1,
-            exact: u64::MAX / tick,
             hz,
         }
     }
@@ -75,7 +73,7 @@ impl Clock {
     pub fn ticks_for_us(&self, us: u64) -> u64 {
         // Nearly always the product below is exact, and several times faster than the division.
         let ns = us * 1000 + self.tick - 1;
-        if ns <= self.exact {
+        if ns < self.inverse {
             ((u128::from(ns) * u128::from(self.inverse)) >> 64) as u64
         } else {
             ns / self.tick

@@ -32,7 +32,7 @@ impl<C: CongestionControl> Connection<C> {
         }
         self.clock.advance(now);
         let sends = self.next_segment(out);
-        if sends && (self.tdtcp.is_some() || self.subflow.is_some()) {
+        if sends && (self.config.tdtcp.is_some() || self.subflow.is_some()) {
             self.write_tdns(out);
             self.write_dss(out);
         }
@@ -142,7 +142,7 @@ impl<C: CongestionControl> Connection<C> {
         };
         out.sack.clear();
         if self.snd.sack && self.rcv.held.has_blocks() {
-            self.stats.dsacks_sent += u64::from(self.rcv.held.has_dsack());
+            self.stats.dsacks_sent += u32::from(self.rcv.held.has_dsack());
             let most = self.most_sack_blocks();
             self.rcv.held.blocks(most, &mut out.sack);
         }
@@ -212,11 +212,10 @@ impl<C: CongestionControl> Connection<C> {
     /// Bookkeeping of what goes below TCP.
     #[inline]
     fn account(&mut self, len: u16) {
-        self.snd.data_segments += 1;
         if self.config.small_queues {
             self.snd.queued += u64::from(len);
         }
-        if self.paced && self.snd.data_segments > UNPACED && self.still_paced() {
+        if self.paced && self.stats.data_segments_sent > UNPACED && self.still_paced() {
             if let Some(rate) = self.pacing_rate() {
                 let gap = u64::from(len) * 1_000_000_000 / rate.max(1);
                 self.snd.paced_until = self.snd.paced_until.max(self.clock.now) + gap;
@@ -526,7 +525,7 @@ impl<C: CongestionControl> Connection<C> {
         let blocked = self.next_len().is_none();
         if blocked && self.timer.purpose == Purpose::None {
             let rtt = &self.paths.active.rtt;
-            let base = rtt.rto_ticks.max(self.min_rto_ticks);
+            let base = rtt.rto_ticks.max(self.min_rto_ticks.into());
             let ticks = (base << self.snd.persist_backoff.min(16)).min(rtt.max_rto_ticks());
             self.timer.set(&self.clock, Purpose::Persist, ticks);
         } else if !blocked && self.timer.purpose == Purpose::Persist {

@@ -183,3 +183,10 @@ fn a_congestion_control_may_change_unless_its_feedback_would() {
     let refused = b.end.set_congestion_control(any("dctcp"));
     assert_eq!(refused.map_err(|cc| cc.name()), Err("dctcp"));
 }
+
+/// Memory for each of a thousand flows, beside what their scoreboards and buffers hold. 1,448 bytes before there were paths.
+#[test]
+fn a_connection_takes_few_bytes() {
+    let size = size_of::<Connection<Any>>();
+    assert!(size <= 1_448 + 64, "{size} bytes");
+}

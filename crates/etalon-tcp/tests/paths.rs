@@ -101,7 +101,7 @@ proptest! {
         let mut pair = pair(2, cc, fates);
         transfer(&mut pair, segments, &notices);
         let stats = pair.client.stats();
-        prop_assert!(pair.beyond[0] <= stats.tlps + stats.rtos, "{:?} {stats:?}", pair.beyond);
+        prop_assert!(pair.beyond[0] <= u64::from(stats.tlps + stats.rtos), "{:?} {stats:?}", pair.beyond);
         for path in pair.client.paths() {
             prop_assert_eq!((path.in_flight(), path.pipe().outstanding, path.pipe().lost), (0, 0, 0));
         }

@@ -35,7 +35,7 @@ fn check<C: CongestionControl>(end: &Connection<C>, beyond: u64) {
     assert!(sums.retransmitted <= out, "{sums:?} of {out}");
     // Only loss probes, timeouts, window probes and what carries FIN may exceed the window, by a segment each.
     let stats = end.stats();
-    let excused = stats.tlps + stats.rtos + stats.window_probes + 1;
+    let excused = u64::from(stats.tlps + stats.rtos + stats.window_probes + 1);
     assert!(
         beyond <= excused,
         "{beyond} segments beyond the window, {excused} excused"

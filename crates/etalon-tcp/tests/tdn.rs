@@ -82,7 +82,7 @@ fn timestamps_do_not_undo_what_was_reduced_before_another_tdn() {
         let sent = b.now - 2 * MS - RTT - u64::from(away) * MS;
         b.echo = Some((sent / MS) as u32 + 1);
         b.ack(4, &[]);
-        assert_eq!(b.end.stats().undos, u64::from(!away), "away {away}");
+        assert_eq!(b.end.stats().undos, u32::from(!away), "away {away}");
         assert_eq!(b.ssthresh() == u32::MAX, !away, "away {away}");
     }
 }

@@ -107,10 +107,10 @@ impl Patience {
         if end.bytes_acked() > self.acked {
             *self = Patience {
                 acked: end.bytes_acked(),
-                timeouts: end.stats().rtos,
+                timeouts: end.stats().rtos.into(),
             };
         }
-        let doubled = (end.stats().rtos - self.timeouts).min(7);
+        let doubled = (u64::from(end.stats().rtos) - self.timeouts).min(7);
         let known = end.paths().map(|path| path.rto_ticks()).max();
         (known.unwrap_or(0) * TICK).max(SECOND << doubled)
     }

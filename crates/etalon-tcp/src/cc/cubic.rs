@@ -35,7 +35,8 @@ const CURVE_SHIFT: u32 = 10 + 3 * TIME_SHIFT;
 pub struct Cubic {
     settings: Settings,
     epoch: Epoch,
-    clock: Clock,
+    /// Ticks a second, as the last ACK had it.
+    hz: u32,
     hystart: HyStart,
 }
 
@@ -73,21 +74,6 @@ struct Epoch {
     acked: u32,
     /// The Reno-friendly window.
     w_est: u32,
-}
-
-/// Jiffies, host time and ticks a second as the last ACK had them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Clock {
-    jiffies: u64,
-    now: u64,
-    hz: u32,
-}
-
-impl Clock {
-    /// Nanoseconds of a tick.
-    fn tick(self) -> u64 {
-        (1_000_000_000 / u64::from(self.hz.max(1))).max(1)
-    }
 }
 
 impl Settings {
@@ -232,7 +218,7 @@ impl Configured for Cubic {
                 ..Settings::new(fixed(values[0]), fixed(values[1]))
             },
             epoch: Epoch::default(),
-            clock: Clock::default(),
+            hz: 0,
             hystart: HyStart::default(),
         }
     }
@@ -245,7 +231,7 @@ impl Default for Cubic {
         Self {
             settings,
             epoch: Epoch::default(),
-            clock: Clock::default(),
+            hz: 0,
             hystart: HyStart::default(),
         }
     }
@@ -255,11 +241,7 @@ impl CongestionControl for Cubic {
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let epoch = &mut self.epoch;
-        self.clock = Clock {
-            jiffies: ack.jiffies,
-            now: ack.now,
-            hz: ack.hz,
-        };
+        self.hz = ack.hz;
         let Some(rtt) = ack.rtt else { return };
         // Samples of the first second of an epoch do not count: the path is still draining.
         if epoch
@@ -319,13 +301,9 @@ impl CongestionControl for Cubic {
         let Some(start) = &mut self.epoch.start else {
             return;
         };
-        let Clock {
-            jiffies, now: then, ..
-        } = self.clock;
-        let tick = self.clock.tick();
-        let ticks = |from: u64, to: u64| (to / tick).saturating_sub(from / tick);
-        let present = jiffies.saturating_add(ticks(then, now));
-        let idle = ticks(now.saturating_sub(idle), now);
+        let tick = (1_000_000_000 / u64::from(self.hz.max(1))).max(1);
+        let present = now / tick;
+        let idle = present - now.saturating_sub(idle) / tick;
         if idle > 0 {
             *start = start.saturating_add(idle).min(present);
         }

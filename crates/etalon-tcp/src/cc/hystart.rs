@@ -40,8 +40,8 @@ pub(super) struct HyStart {
     rtt: u32,
     samples: u8,
     /// The smoothed RTT after the last ACK, and the segments of a burst.
-    srtt: u64,
-    burst: u64,
+    srtt: u32,
+    burst: u32,
 }
 
 impl HyStart {
@@ -104,13 +104,14 @@ impl HyStart {
 
     /// The time that a burst takes at the pacing rate, in us: that which the last ACK left.
     fn burst_time(&mut self, window: &Window, ack: &Ack) -> u64 {
-        let srtt = core::mem::replace(&mut self.srtt, (ack.srtt / 1_000).min(1 << 32));
+        let clipped = |number: u64| number.min(u32::MAX.into()) as u32;
+        let srtt = core::mem::replace(&mut self.srtt, clipped(ack.srtt / 1_000));
         let bytes = u64::from(ack.una.wrapping_sub(ack.prior_una));
         if bytes > 0 && ack.acked > 0 {
-            self.burst = BURST_BYTES * u64::from(ack.acked) / bytes;
+            self.burst = clipped(BURST_BYTES * u64::from(ack.acked) / bytes);
         }
         let paced = u64::from(window.cwnd) * pacing_percent(window) / 100;
-        (self.burst * srtt / paced.max(1)).min(BURST_TIME_MAX)
+        (u64::from(self.burst) * u64::from(srtt) / paced.max(1)).min(BURST_TIME_MAX)
     }
 }
 
