@@ -11,7 +11,7 @@ from pathlib import Path
 
 import etalon as et
 from etalon import files, pages
-from etalon.cli.common import progress_bar
+from etalon.progress import bar
 from etalon.reproduce.paper import Paper, X
 
 PAGE = Path(__file__).with_suffix(".md")
@@ -53,7 +53,7 @@ def main() -> None:
     measured: dict[Case, float] = {}
     for engine in ENGINES:
         todo = dict(plans(weeks, engine))
-        with progress_bar(f"deferral ({engine})") as progress:
+        with bar(f"deferral ({engine})") as progress:
             runs = et.run_many(list(todo.values()), engine=engine, progress=progress)
         for case, run in zip(todo, runs, strict=True):
             measured[case] = 100 * (run.circuit_utilization_nsdi20 or 0)

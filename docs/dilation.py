@@ -10,10 +10,11 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import etalon as et
 from etalon import files, pages
-from etalon.cli.common import progress_bar
+from etalon.progress import bar
 from etalon.reproduce.paper import Paper, X
 
 PAGE = Path(__file__).with_suffix(".md")
@@ -61,7 +62,7 @@ def main() -> None:
     parser.add_argument("--engine", default="linux", choices=("linux", "sim"))
     engine = parser.parse_args().engine
     todo = list(points(engine))
-    with progress_bar("dilation") as progress:
+    with bar("dilation") as progress:
         runs = et.run_many([point.plan for point in todo], engine=engine, progress=progress)
     measured = {
         (point.series, point.x, point.hosts): (
@@ -102,7 +103,8 @@ def picture(measured: Measured) -> bytes:
 
     with style.context():
         figure = Figure(figsize=(style.PAGE, 4.6), layout="constrained")
-        top, bottom = figure.subfigures(2, 1, height_ratios=(1, 1.15))
+        halves: Any = figure.subfigures(2, 1, height_ratios=(1, 1.15))
+        top, bottom = halves
         axes = [*top.subplots(1, 3, sharey=True), *bottom.subplots(1, 2, sharey=True)]
         for (series, (title, label)), ax in zip(PANELS.items(), axes, strict=True):
             xs = list(dict.fromkeys(x for name, x, _ in measured if name == series))
