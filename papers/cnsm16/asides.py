@@ -201,7 +201,7 @@ def last() -> None:
         variants: dict[str, Changes] = {
             "25 segments": {},
             "20 segments": size(20),
-            "HZ 1000": {"tcp.hz": 1000},
+            "HZ 250": {"tcp.hz": 250},
             "delay behind the queue": {"network.delay_in_queue": False},
             "starts within 1 ms": {"incast.spread": "1ms"},
             "starts at once": {"incast.spread": "0s"},

@@ -108,7 +108,9 @@ def _check(page: Path, figures: list[str] | None) -> None:
 def _write(result: Reproduction, page: Path) -> None:
     from etalon import pages
 
-    others = pages.put(page, result.markdown, by=f"{result.paper.command} --page {page}")
+    here = page.resolve()
+    name = here.relative_to(pages.ROOT) if here.is_relative_to(pages.ROOT) else page
+    others = pages.put(page, result.markdown, by=f"{result.paper.command} --page {name}")
     common.note(f"wrote {page}")
     if others:
         common.note(f"the rest of it comes from: {'; '.join(others)}")
