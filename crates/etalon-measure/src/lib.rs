@@ -20,7 +20,6 @@ mod example;
 mod histogram;
 mod meter;
 mod observer;
-mod pairs;
 mod paths;
 mod pcapng;
 mod ports;

@@ -8,9 +8,8 @@ use etalon_units::{Span, Time};
 
 use crate::computed::Computed;
 use crate::meter::{Counters, FlowFacts, FlowMeter, Meter};
-use crate::pairs::PairMetrics;
 use crate::paths::QUANTITIES;
-use crate::probe::{Metrics, Moments};
+use crate::probe::{Metrics, Moments, PairMetrics};
 use crate::reordering;
 use crate::senders::Sender;
 
