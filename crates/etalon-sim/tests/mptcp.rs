@@ -77,9 +77,10 @@ fn without_notifications_it_stays_on_the_packet_networks_subflow() {
     let results = run(&value);
     let paths = integers(&results.tcp, "path");
     assert!(carried(&results)[0] > 1_000_000);
+    // Where it hears of changes about half of these are the circuit's subflow's; here what is sent again there after a timeout is.
     let others = paths.iter().filter(|&&path| path > 0).count();
     assert!(
-        others * 50 < paths.len() && paths.len() > 200,
+        others * 20 < paths.len() && paths.len() > 200,
         "{others} of {}",
         paths.len()
     );
