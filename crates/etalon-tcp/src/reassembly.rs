@@ -182,8 +182,12 @@ impl Reassembly {
     /// Bytes of the option that the next segment reports in, of at most `most` blocks, padded.
     #[inline]
     pub fn option_len(&self, most: usize) -> u32 {
-        let blocks = self.reported.len() + usize::from(self.dsack.is_some());
-        4 + 8 * blocks.min(most) as u32
+        let blocks = (self.reported.len() + usize::from(self.dsack.is_some())).min(most);
+        if blocks == 0 {
+            0
+        } else {
+            4 + 8 * blocks as u32
+        }
     }
 
     /// A DSACK waits to be sent.

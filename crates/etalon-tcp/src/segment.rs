@@ -93,6 +93,11 @@ impl SackBlocks {
         }
     }
 
+    /// Keeps the first blocks, at most so many.
+    pub(crate) fn truncate(&mut self, most: usize) {
+        self.len = self.len.min(most as u8);
+    }
+
     /// Removes all blocks.
     #[inline]
     pub fn clear(&mut self) {

@@ -231,6 +231,7 @@ impl<C: CongestionControl> Connection<C> {
         let unacked = out.seq.wrapping_sub(self.snd.una);
         let ends = out.seq.wrapping_add(out.len.into());
         let mss = self.current_mss();
+        let most_blocks = self.most_sack_blocks_beside_data();
         let Some(subflow) = &mut self.subflow else {
             return;
         };
@@ -253,6 +254,9 @@ impl<C: CongestionControl> Connection<C> {
         let run = (out.len > 0)
             .then(|| subflow.mapping_at(acked + u64::from(unacked)))
             .flatten();
+        if run.is_some() {
+            out.sack.truncate(most_blocks);
+        }
         out.mptcp = Some(MptcpOption::Dss(Dss {
             data_ack: subflow.data_ack,
             mapping: run.map(|run| Mapping {
