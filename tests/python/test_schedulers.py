@@ -111,7 +111,7 @@ def test_what_has_no_week_is_said() -> None:
 
 def test_a_plan_computes_its_weeks() -> None:
     net = et.network(racks=4, hosts=2)
-    week = et.computed(net, "solstice", estimator="adu", compute="100us")
+    week = et.computed(net, "solstice", estimator="oracle", compute="100us")
     plan = et.experiment(
         net, week, *(et.bulk(src, (src + 1) % 4, cc="reno") for src in range(4)), duration="20ms"
     )
