@@ -21,6 +21,12 @@ const BLOCK: u64 = 256;
 const WINDOWS: u64 = 2;
 const LEAST_SEGMENTS: u32 = 10;
 
+/// Memory that a socket has room for whose connection has segments of `mss` bytes of payload, and had a window of up to `cwnd` of them.
+pub(crate) fn room(mss: u32, cwnd: u32) -> u64 {
+    let segment = (u64::from(mss) + HEADERS).next_power_of_two() + BLOCK;
+    WINDOWS * u64::from(cwnd.max(LEAST_SEGMENTS)) * segment
+}
+
 /// What a socket has taken of what its program writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SendBuffer {
@@ -100,9 +106,7 @@ impl SendBuffer {
     /// the buffer that holds the sender back.
     fn grow(&mut self, sending: &Sending) {
         if self.size == 0 || self.waits && sending.in_flight < sending.cwnd {
-            let segment = (u64::from(sending.mss) + HEADERS).next_power_of_two() + BLOCK;
-            let segments = sending.cwnd.max(LEAST_SEGMENTS);
-            let room = WINDOWS * u64::from(segments) * segment;
+            let room = room(sending.mss, sending.cwnd);
             self.size = self.size.max(room.min(self.max));
         }
     }

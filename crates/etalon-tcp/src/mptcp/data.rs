@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::send_buffer::room;
+
 /// Bytes that Linux keeps together of what is written (32 KiB with a head of 40 bytes): a subflow is given those of one such buffer
 /// at a time, and all of the first that is not acknowledged is what goes once more.
 pub const BUFFER: u64 = 32_728;
@@ -9,15 +11,10 @@ pub const BUFFER: u64 = 32_728;
 /// Most that Linux's send buffer has (`tcp_wmem`).
 const MOST_BUFFERED: u64 = 6_291_456;
 
-/// What the send buffer counts of a segment beyond its payload's memory, which is a power of two.
-const SEGMENT_OVERHEAD: u64 = 256;
-
-/// Bytes of a send buffer whose connection has segments of `mss` bytes, and had a window of up to `cwnd` of them, at least 10: twice
-/// what the window takes in memory.
+/// Bytes of a send buffer whose connection has segments of `mss` bytes, and had a window of up to `cwnd` of them: as a socket's of TCP.
 #[must_use]
 pub fn send_buffer(mss: u32, cwnd: u32) -> u64 {
-    let segment = u64::from(mss.next_power_of_two()) + SEGMENT_OVERHEAD;
-    (2 * segment * u64::from(cwnd.max(10))).min(MOST_BUFFERED)
+    room(mss, cwnd).min(MOST_BUFFERED)
 }
 
 /// Bytes of the stream, from `data_seq` on.
