@@ -35,6 +35,8 @@ def named(path: Path) -> str:
     return path.relative_to(ROOT).with_suffix("").as_posix()
 
 
+# Benches of many racks are shorter than their week.
+@pytest.mark.filterwarnings("ignore:the plan measures:etalon.errors.PlanWarning")
 @pytest.mark.parametrize("path", SIMULATED, ids=named)
 def test_simulator(path: Path, snapshot: SnapshotAssertion) -> None:
     assert pages.record(et.run(et.Plan.load(path))) == snapshot

@@ -40,26 +40,40 @@ def bench(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Also write a Markdown file.", show_default=False),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Also write a Markdown file; with --instructions, the table (JSON).",
+            show_default=False,
+        ),
     ] = None,
+    instructions: Annotated[
+        bool,
+        typer.Option(
+            "--instructions",
+            help="Count instructions a packet (with valgrind) and memory instead, and compare with the committed table.",
+        ),
+    ] = False,
     json: common.Json = False,
 ) -> None:
     """Measure the speed of engines and schedulers. Data packets delivered per CPU-second on one core."""
     from etalon import bench as benches
     from etalon.bench import schedulers
 
+    if instructions:
+        from etalon.bench.instructions import NAMES
+        from etalon.cli import bench_instructions
+
+        if out is not None:
+            _check(out)
+        bench_instructions.run(_known(names or NAMES, NAMES), out, json)
+        return
     there = [*benches.names(), schedulers.NAME]
     chosen = _known(names or there, there)
     weeks: list[dict[str, Any]] = []
     if out is not None:
         _check(out)
-    for engine in ("sim", "linux"):
-        plans = [
-            benches.load(name)
-            for name in chosen
-            if name in benches.names() and benches.engine_of(name) == engine
-        ]
-        common.prepare(engine, plans)
+    _prepare(chosen)
     results = []
     with bar("bench") as progress:
         for done, name in enumerate(chosen):
@@ -74,6 +88,22 @@ def bench(
     if json:
         common.print_json([*results, *({"name": schedulers.NAME, **week} for week in weeks)])
         return
+    _print(results, weeks)
+
+
+def _prepare(chosen: Sequence[str]) -> None:
+    from etalon import bench as benches
+
+    for engine in ("sim", "linux"):
+        plans = [
+            benches.load(name)
+            for name in chosen
+            if name in benches.names() and benches.engine_of(name) == engine
+        ]
+        common.prepare(engine, plans)
+
+
+def _print(results: Sequence[dict[str, Any]], weeks: Sequence[dict[str, Any]]) -> None:
     if results:
         table = common.plain_table(COLUMNS[0], *(f">{column}" for column in COLUMNS[1:]))
         for result in results:
