@@ -236,7 +236,7 @@ impl<C: CongestionControl> Connection<C> {
         let segments = if self.snd.bytes_acked == 0 {
             linux::FIRST_PACED
         } else {
-            u64::from(path.window.cwnd.max(path.pipe.outstanding))
+            u64::from(path.window.cwnd.max(self.snd.board.len()))
         };
         let percent = linux::pacing_percent(&path.window);
         Some(segments * u64::from(self.snd.mss) * percent * 10_000 / srtt)
