@@ -354,6 +354,33 @@ fn the_first_round_trip_after_a_change_may_be_paced() {
 }
 
 #[test]
+fn the_pacing_rate_counts_what_is_outstanding_on_all_tdns() {
+    let config = config(|tdtcp| tdtcp.pace_burst = true);
+    let mut client = Connection::client(config, Reno);
+    client.add_path(Reno);
+    let mut b = Bench::client(client, RTT, |_| {});
+    let mut acked = 0;
+    // TDN 0 learns its RTT, TDN 1 its own, and TDN 0 has a window of 40 in flight when TDN 1 comes back.
+    for (tdn, segments, rtt) in [(0, 10, RTT), (1, 10, 2 * MS), (0, 20, RTT)] {
+        change(&mut b, tdn);
+        b.wait(RTT);
+        b.end.write(segments * MSS);
+        assert_eq!(b.sent().len() as u64, segments);
+        b.wait(rtt);
+        acked += segments as u32;
+        b.ack(acked, &[]);
+    }
+    b.end.write(70 * MSS);
+    assert_eq!(b.sent().len(), 40);
+    change(&mut b, 1);
+    assert_eq!((b.cwnd(), b.end.path().srtt()), (20, 2 * MS));
+    assert_eq!(b.sent().len(), 1);
+    // Twice the rate, as always in slow start, of 40 segments and that which has just left.
+    let gap = 2 * MS / (2 * 41);
+    assert!((b.end.next_timer() - b.now).abs_diff(gap) < US);
+}
+
+#[test]
 fn notices_do_not_hold_up_what_is_paced() {
     for told in [None, Some(0), Some(9)] {
         let config = Config {
