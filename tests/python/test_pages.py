@@ -11,7 +11,7 @@ from conftest import ROOT, SMALL, Answer
 from etalon import pages
 from etalon.errors import PlanError
 
-STALE: set[str] = set()
+STALE: set[str] = {"docs/tdn.md"}
 """Known to be old, until they are measured again: nothing is added here without a reason in the commit."""
 
 WITHOUT = {
