@@ -70,10 +70,18 @@ impl PairMetrics {
 
     #[inline(always)] // with every data packet delivered
     fn data_departed(&mut self, now: Time, latency: Span, plane: Plane) {
-        self.latency.record(plane.index(), latency.0);
-        self.first.get_or_insert(now);
+        if !self.latency.record(plane.index(), latency.0) {
+            self.rare_latency(now, latency, plane);
+        }
         self.last = now;
         self.voq_sum += u64::from(self.voq);
+    }
+
+    /// One that has no bin yet, as the first.
+    #[cold]
+    fn rare_latency(&mut self, now: Time, latency: Span, plane: Plane) {
+        self.first.get_or_insert(now);
+        self.latency.record_elsewhere(plane.index(), latency.0);
     }
 
     /// Measurement begins: what was is kept as far as it goes on.
