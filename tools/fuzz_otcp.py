@@ -3,8 +3,9 @@
     python tools/fuzz_otcp.py --minutes 10 [LLDP] [ARP] [packet-in] [agent]
 
 The targets are tests that otherwise take a second (tests/python/otcp/test_fuzz.py, crates/etalon-otcp-agent/tests/fuzz.rs).
-Here they run side by side at the lowest priority, frames with a seed that is printed. Exit status 1 if one fails:
-its output, with the input that did it, is shown.
+Here they run side by side at the lowest priority, frames with a seed that is printed, each for so many minutes of a processor:
+on two idle processors 10 minutes of four targets take 20. Exit status 1 if one fails: its output, with the input
+that did it, is shown.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def finish(run: Run) -> bool:
 def main(arguments: Sequence[str]) -> int:
     """Runs the targets; the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--minutes", type=float, default=10, help="of each target (10)")
+    parser.add_argument("--minutes", type=float, default=10, help="of a processor, for each target (10)")
     parser.add_argument("--seed", type=int, default=secrets.randbits(32))
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
     options = parser.parse_args(arguments)
