@@ -188,7 +188,7 @@ class Measuring:
                     samples.forget(switch)
             places = {name: seat[0] for name, seat in seats.items()}
             for _ in range(times):
-                for probe in self._round(sorted(switches), links, places):
+                for probe in _shuffled(self._round(sorted(switches), links, places)):
                     if controller.stopped.is_set():
                         return
                     self._send(probe)
@@ -252,6 +252,13 @@ class Measuring:
         if changed:
             controller.changed()
         controller.save()
+
+
+def _shuffled(probes: Iterable[Probe]) -> list[Probe]:
+    """In another order each time: what comes first after a pause takes longer, since who handles it has slept meanwhile."""
+    found = list(probes)
+    _VARIED.shuffle(found)
+    return found
 
 
 def watch_ovsdb(controller: Controller) -> None:

@@ -38,8 +38,10 @@ FOLDER = "ETALON_OTCP_BIN"
 CGROUP = "etalon-otcp-demo-"
 """Before the number of the process that a folder of cgroups is for: one that is left behind can be told."""
 PR_SET_PDEATHSIG = 1
-ETALON = [sys.executable, "-P", "-m", "etalon"]
-"""The command line. -P: it does not look at the current folder, whose changes would cost system calls, and so virtual time."""
+PYTHON = [sys.executable, "-P"]
+"""Python. -P: it does not look for modules in the current folder, whose changes would cost system calls, and so virtual time."""
+ETALON = [*PYTHON, "-m", "etalon"]
+"""The command line."""
 
 
 @dataclass(frozen=True)

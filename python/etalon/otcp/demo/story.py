@@ -9,7 +9,6 @@ import re
 import ssl
 import statistics
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from etalon.otcp.client import Client
 from etalon.otcp.delays import Statistic
 from etalon.otcp.demo import credentials, network, summary
 from etalon.otcp.demo.layout import Host, Layout
+from etalon.otcp.demo.outside import PYTHON
 from etalon.otcp.demo.parts import Part, prepare, run
 from etalon.otcp.demo.stage import FOLDER, Stage
 
@@ -166,7 +166,7 @@ def _served(client: Client, layout: Layout) -> None:
 
 
 def _server(stage: Stage, host: str) -> Part:
-    words = ["nsenter", f"--net=/run/netns/{host}", sys.executable, "-c", SERVER]
+    words = ["nsenter", f"--net=/run/netns/{host}", *PYTHON, "-c", SERVER]
     return Part(f"server on {host}", words, stage.logs / "servers.log", cgroup=stage.cgroup(host))
 
 
@@ -176,7 +176,7 @@ def _connections(stage: Stage, near: str, far: str, title: str) -> dict[str, lis
     addresses = {host.name: host.address for host in stage.layout.hosts}
     cgroup, found = stage.cgroup("h1"), {}
     for name in (near, far):
-        words = ["nsenter", "--net=/run/netns/h1", sys.executable, "-c", CLIENT, addresses[name]]
+        words = ["nsenter", "--net=/run/netns/h1", *PYTHON, "-c", CLIENT, addresses[name]]
         done = subprocess.run(
             words,
             capture_output=True,
