@@ -86,7 +86,9 @@ def finish(run: Run) -> bool:
 def main(arguments: Sequence[str]) -> int:
     """Runs the targets; the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--minutes", type=float, default=10, help="of a processor, for each target (10)")
+    parser.add_argument(
+        "--minutes", type=float, default=10, help="of a processor, for each target (10)"
+    )
     parser.add_argument("--seed", type=int, default=secrets.randbits(32))
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
     options = parser.parse_args(arguments)

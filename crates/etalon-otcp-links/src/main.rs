@@ -20,6 +20,11 @@ use line::{Line, Shape};
 /// Frames that are read from a device before others have their turn.
 const BATCH: usize = 32;
 const LARGEST_FRAME: usize = 2048;
+/// How long to stay awake after a frame: waking up takes tens of microseconds, by which the next one would be late. More than
+/// the pause between a controller's probes.
+const AWAKE_NS: u64 = 2_000_000;
+/// How long before a frame is due to wake up for it.
+const EARLY_NS: u64 = 100_000;
 
 /// One end of a link: the device, and what is on its way to the other end.
 struct End {
@@ -100,8 +105,8 @@ fn obey(links: &mut Vec<Link>, command: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Moves frames of one direction: from a device onto its line, and from the line to the other device.
-fn carry(up: bool, from: &mut End, to: &End, buffer: &mut [u8]) {
+/// Takes frames from a device onto its line.
+fn take(up: bool, from: &mut End, buffer: &mut [u8]) {
     for _ in 0..BATCH {
         let Some(length) = sys::read(from.device.as_raw_fd(), buffer) else {
             break;
@@ -110,17 +115,41 @@ fn carry(up: bool, from: &mut End, to: &End, buffer: &mut [u8]) {
             from.away.send(sys::now(), buffer[..length].to_vec());
         }
     }
+}
+
+/// Gives frames that have arrived to the device at the other end.
+fn give(from: &mut End, to: &End) {
     while let Some(frame) = from.away.arrived(sys::now()) {
         sys::write(&to.device, &frame);
     }
 }
 
-fn pump(links: &mut [Link], buffer: &mut [u8]) {
-    for link in links {
+/// Moves frames; whether devices had any. `ready` says which devices do, in the order of the links' ends.
+fn pump(links: &mut [Link], ready: &[libc::pollfd], buffer: &mut [u8]) -> bool {
+    let mut any = false;
+    for (link, ready) in links.iter_mut().zip(ready.chunks(2)) {
+        for (end, ready) in link.ends.iter_mut().zip(ready) {
+            if ready.revents != 0 {
+                any = true;
+                take(link.up, end, buffer);
+            }
+        }
         let [a, b] = &mut link.ends;
-        carry(link.up, a, b, buffer);
-        carry(link.up, b, a, buffer);
+        give(a, b);
+        give(b, a);
     }
+    any
+}
+
+/// How long to sleep at most, in ns; None: until there is something to read.
+fn patience(links: &[Link], awake_until: u64) -> Option<u64> {
+    let now = sys::now();
+    if now < awake_until {
+        return Some(0);
+    }
+    let ends = links.iter().flat_map(|link| &link.ends);
+    let due = ends.filter_map(|end| end.away.due()).min();
+    due.map(|due| due.saturating_sub(now + EARLY_NS))
 }
 
 fn polled(links: &[Link]) -> Vec<libc::pollfd> {
@@ -160,24 +189,21 @@ fn commands(links: &mut Vec<Link>, pending: &mut Vec<u8>, buffer: &mut [u8]) -> 
 }
 
 fn main() -> io::Result<()> {
-    sys::be_exact();
+    let _awake = sys::be_exact();
     let (mut links, mut pending) = (Vec::new(), Vec::new());
     let mut buffer = vec![0; LARGEST_FRAME];
     let mut fds = polled(&links);
+    let mut awake_until = 0;
     loop {
-        let now = sys::now();
-        let due = links
-            .iter()
-            .flat_map(|link: &Link| &link.ends)
-            .filter_map(|end| end.away.due())
-            .min();
-        sys::wait(&mut fds, due.map(|due| due.saturating_sub(now)));
+        sys::wait(&mut fds, patience(&links, awake_until));
         if fds[0].revents != 0 {
             if !commands(&mut links, &mut pending, &mut buffer)? {
                 return Ok(());
             }
             fds = polled(&links);
         }
-        pump(&mut links, &mut buffer);
+        if pump(&mut links, &fds[1..], &mut buffer) {
+            awake_until = sys::now() + AWAKE_NS;
+        }
     }
 }

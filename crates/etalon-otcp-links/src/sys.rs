@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 const TUNSETIFF: libc::c_ulong = 0x4004_54CA;
@@ -132,11 +132,20 @@ pub fn wait(fds: &mut [libc::pollfd], ns: Option<u64>) {
 }
 
 /// Asks for exact waking, and for precedence over ordinary programs if we may have it.
-pub fn be_exact() {
+///
+/// Processors do not sleep as long as what is returned is held (Documentation/power/pm_qos_interface.rst): waking one costs
+/// some microseconds, of a virtual machine some tens, at each end of a link. None if we may not ask for that.
+pub fn be_exact() -> Option<File> {
     let parameters = libc::sched_param { sched_priority: 10 };
     // SAFETY: no memory but the structure is touched; a refusal leaves things as they are.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
         libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters);
     }
+    let mut latency = File::options()
+        .write(true)
+        .open("/dev/cpu_dma_latency")
+        .ok()?;
+    latency.write_all(&0_i32.to_ne_bytes()).ok()?;
+    Some(latency)
 }

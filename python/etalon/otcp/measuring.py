@@ -141,17 +141,16 @@ class Measuring:
         """What has no delay yet: roughly, so that it is published, then well."""
         with self._controller.lock:
             ports, hosts = self._controller.topology.unmeasured()
-            links = [(port, self._controller.topology.neighbour(port)) for port in ports]
-        new = [(source, target) for source, target in links if target]
+            found = [(port, self._controller.topology.neighbour(port)) for port in ports]
+        new = [(source, target) for source, target in found if target]
         if new or hosts:
             self._measure(new, hosts, min(FIRST_SAMPLES, self._config.measure.samples))
             if self._config.measure.samples > FIRST_SAMPLES:
                 self._rough[0].update(new)
                 self._rough[1].update(hosts)
         elif any(self._rough):
-            self._measure(
-                sorted(self._rough[0]), sorted(self._rough[1]), self._config.measure.samples
-            )
+            links, hosts = sorted(self._rough[0]), sorted(self._rough[1])
+            self._measure(links, hosts, self._config.measure.samples, better=True)
             self._rough = (set(), set())
 
     def _measure_all(self) -> None:
@@ -170,8 +169,17 @@ class Measuring:
             ]
         self._measure(links, hosts, self._config.measure.samples)
 
-    def _measure(self, links: list[tuple[PortId, PortId]], hosts: list[str], times: int) -> None:
-        """Measures links and hosts, with the control paths of their switches, and tells the topology."""
+    def _measure(
+        self,
+        links: list[tuple[PortId, PortId]],
+        hosts: list[str],
+        times: int,
+        better: bool = False,
+    ) -> None:
+        """Measures links and hosts, with the control paths of their switches, and tells the topology.
+
+        `better`: than before, by more samples.
+        """
         controller, prober = self._controller, self._controller.prober
         self._running = True
         try:
@@ -194,7 +202,7 @@ class Measuring:
                     self._send(probe)
                     time.sleep(self._config.measure.gap / 1e9 * _VARIED.uniform(0.5, 1.5))
             self._wait(links, times)
-            self._learn(links, places)
+            self._learn(links, places, better)
             LOG.info("measured %d links and %d hosts %d times", len(links), len(places), times)
         finally:
             self._running = False
@@ -232,7 +240,9 @@ class Measuring:
             time.sleep(0.005)
         time.sleep(0.02)
 
-    def _learn(self, links: list[tuple[PortId, PortId]], hosts: dict[str, PortId]) -> None:
+    def _learn(
+        self, links: list[tuple[PortId, PortId]], hosts: dict[str, PortId], better: bool
+    ) -> None:
         controller, prober = self._controller, self._controller.prober
         how = self._config.measure.calibrate, self._config.measure.statistic
         now, changed = time.time(), False
@@ -241,12 +251,13 @@ class Measuring:
                 delay = prober.link_delay_ns(source, target, *how)
                 if delay is not None:
                     known = Known(delay, Source.LLDP, now)
-                    changed |= controller.topology.link_delay(source, target, known)
+                    changed |= controller.topology.link_delay(source, target, known, better)
             for name, place in hosts.items():
                 delay = prober.host_delay_ns(name, place, *how)
                 seat = controller.topology.seat(name)
                 if delay is not None and seat and seat[0] == place:
-                    changed |= controller.topology.host_delay(name, Known(delay, Source.ARP, now))
+                    known = Known(delay, Source.ARP, now)
+                    changed |= controller.topology.host_delay(name, known, better)
             controller.events.measurements += 1
             controller.events.last_measured = now
         if changed:

@@ -170,16 +170,18 @@ class Topology:
         """Where a host was before a restart; whether it still is there shows when it answers."""
         self._seats[name] = _Seat(place, mac, delay)
 
-    def link_delay(self, source: PortId, target: PortId, delay: Known) -> bool:
-        """A link's one-way delay was measured, or is known from before."""
-        steady, changed = _steady(self._delays.get((source, target)), delay)
+    def link_delay(
+        self, source: PortId, target: PortId, delay: Known, better: bool = False
+    ) -> bool:
+        """A link's one-way delay was measured, or is known from before; if measured better than that, it counts as it is."""
+        steady, changed = _steady(self._delays.get((source, target)), delay, better)
         self._delays[source, target] = steady
         return changed
 
-    def host_delay(self, name: str, delay: Known) -> bool:
-        """A host's one-way delay was measured, or is known from before."""
+    def host_delay(self, name: str, delay: Known, better: bool = False) -> bool:
+        """A host's one-way delay was measured, or is known from before; `better` as of links."""
         seat = self._seats[name]
-        seat.delay_ns, changed = _steady(seat.delay_ns, delay)
+        seat.delay_ns, changed = _steady(seat.delay_ns, delay, better)
         return changed
 
     # What there is
@@ -280,8 +282,8 @@ class Topology:
         return Known(size, Source.FILE, self._described[place]) if size else None
 
 
-def _steady(before: Known | None, now: Known) -> tuple[Known, bool]:
+def _steady(before: Known | None, now: Known, better: bool) -> tuple[Known, bool]:
     """The delay that counts, and whether it is another than before."""
-    if before and abs(now.value - before.value) <= STEADY_NS:
+    if before and not better and abs(now.value - before.value) <= STEADY_NS:
         return Known(before.value, now.source, now.at), False
     return now, True

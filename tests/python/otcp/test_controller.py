@@ -151,6 +151,21 @@ def test_a_host_is_not_where_a_link_is() -> None:
     assert topology.network().links.keys() == {a, b} and not topology.network().hosts
 
 
+def test_noise_leaves_a_delay_as_it_was_but_a_better_measurement_counts() -> None:
+    topology, ends = Topology({}), (PortId("t1", 1), PortId("a1", 1))
+
+    def learn(delay_ns: int, better: bool = False) -> tuple[bool, int]:
+        changed = topology.link_delay(*ends, Known(delay_ns, Source.LLDP), better)
+        known = topology.delay(*ends)
+        assert known
+        return changed, known.value
+
+    assert learn(215_000) == (True, 215_000)
+    assert learn(200_000) == (False, 215_000)
+    assert learn(200_000, better=True) == (True, 200_000)
+    assert learn(221_000) == (True, 221_000)
+
+
 def test_a_switch_that_does_not_come_back_holds_up_nobody_for_longer_than_settle(
     tmp_path: Path,
 ) -> None:

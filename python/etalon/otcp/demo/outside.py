@@ -39,7 +39,7 @@ CGROUP = "etalon-otcp-demo-"
 """Before the number of the process that a folder of cgroups is for: one that is left behind can be told."""
 PR_SET_PDEATHSIG = 1
 PYTHON = [sys.executable, "-P"]
-"""Python. -P: it does not look for modules in the current folder, whose changes would cost system calls, and so virtual time."""
+"""-P: no modules from the current folder, whose changes would cost system calls, and so virtual time."""
 ETALON = [*PYTHON, "-m", "etalon"]
 """The command line."""
 
