@@ -311,6 +311,9 @@ impl Receiver {
         if len >= self.mss {
             self.mss = len.min(self.advertised_mss);
             self.last_small = 0;
+            if flags.contains(Flags::PSH) {
+                self.answer_alone();
+            }
         } else {
             self.note_small(len, flags);
         }
@@ -334,20 +337,14 @@ impl Receiver {
                 return;
             }
         }
+        self.answer_alone();
+    }
+
+    /// A segment is small, or full and has PSH: it is acknowledged once it is read.
+    fn answer_alone(&mut self) {
         self.acks.small_arrived();
         if self.auto_read && self.acks.answers_small() {
             self.acks.hasten();
-        }
-    }
-
-    /// A segment with PSH comes in order: if it is full, it is acknowledged once it is read, like a small one.
-    #[cold]
-    pub fn pushed(&mut self, seq: u32, len: u32) {
-        if seq == self.nxt && len >= self.mss && self.auto_read {
-            self.acks.small_arrived();
-            if self.acks.answers_small() {
-                self.acks.hasten();
-            }
         }
     }
 

@@ -195,9 +195,6 @@ impl<C: CongestionControl> Connection<C> {
         if out.len > 0 {
             self.rcv.acks.data_sent(&self.clock);
             self.stats.data_segments_sent += 1;
-            if self.snd.pending == 0 {
-                out.flags |= Flags::PSH;
-            }
             if self.snd.ecn && new {
                 out.ect = true;
                 if self.snd.cwr_queued {
@@ -320,6 +317,9 @@ impl<C: CongestionControl> Connection<C> {
         // A window probe or an odd peer may have acknowledged part of it.
         let start = later(record.start, self.snd.una);
         self.data(start, record.end, record.has(mark::FIN), false, out);
+        if record.end == self.snd.nxt && self.snd.pending == 0 && out.len > 0 {
+            out.flags |= Flags::PSH;
+        }
     }
 
     /// The next lost segment, if the window lets it out.
@@ -478,6 +478,9 @@ impl<C: CongestionControl> Connection<C> {
         self.snd.burst += 1;
         self.snd.rearm |= first || self.timer.purpose == Purpose::LossProbe;
         self.data(start, end, fin, true, out);
+        if len > 0 && self.snd.pending == 0 || self.snd.chunk.several && self.snd.chunk.left == 0 {
+            out.flags |= Flags::PSH;
+        }
     }
 
     /// Nothing more goes out for now: was it the window that stopped it?

@@ -90,10 +90,10 @@ fn exchange(name: &str, seed: u64, options: bool) -> u64 {
 #[test]
 fn every_segment_of_random_exchanges_is_as_before() {
     let golden = [
-        ("reno", 0x81ad_b290_f8aa_8949, 0x3594_1fd2_51bc_1e97),
-        ("cubic", 0xb221_ae80_738b_1aa5, 0x374f_6b11_4500_db54),
-        ("dctcp", 0x0b89_bdd8_dc9f_bc0c, 0x4309_abaf_cafe_a306),
-        ("scalable", 0xd5c1_3897_968a_24f5, 0x6411_2868_96f6_0626),
+        ("reno", 0x742f_d552_7b8e_dbb8, 0x32cc_0e3c_9f1f_fc19),
+        ("cubic", 0xc50f_7546_d17e_1a6f, 0x11b9_cf4e_d1e9_be91),
+        ("dctcp", 0xcaa1_0536_cf49_cb8c, 0x4831_216b_1b15_bae8),
+        ("scalable", 0xb6d9_019d_b72f_85c2, 0x63c5_9f01_c74a_7c13),
     ];
     let found = golden.map(|(name, ..)| {
         let digest = |options| (0..60).fold(0, |d, seed| mix(d, exchange(name, seed, options)));

@@ -291,7 +291,7 @@ fn a_large_initial_window_and_a_small_timeout() {
         queue: 2,
         flows,
         min_rto: 5 * MS,
-        same: &[70, 82],
+        same: &[131, 174],
         ..CASE
     });
 }
@@ -315,7 +315,7 @@ fn two_flows_over_a_queue_of_one_packet() {
     });
 }
 
-/// Why the third flow's timeout comes two ticks later than on Linux, and what parts the others, is not known.
+/// What parts the flows of Scalable TCP is not known.
 #[test]
 fn three_flows_over_a_short_queue() {
     let flows = &[(24, 90_000), (27, 90_000), (30, 90_000)];
@@ -323,7 +323,7 @@ fn three_flows_over_a_short_queue() {
         name: "three",
         queue: 2,
         flows,
-        same: &[39, 44, 36],
+        same: &[84, 85, 84],
         ..CASE
     });
     check(&Case {
@@ -335,14 +335,13 @@ fn three_flows_over_a_short_queue() {
     });
 }
 
-/// The first recovery of a flow, to the ACKs by which Linux tells every segment while its receive window grows: ours tell every
-/// second.
+/// The first recovery of a flow: sixty segments.
 #[test]
 fn the_first_recovery() {
     check(&Case {
         name: "burst",
         queue: 4,
-        same: &[37],
+        same: &[47],
         ..CASE
     });
     check(&Case {
@@ -355,7 +354,7 @@ fn the_first_recovery() {
     check(&Case {
         name: "queue2",
         queue: 2,
-        same: &[52],
+        same: &[60],
         ..CASE
     });
     check(&Case {
@@ -369,7 +368,7 @@ fn the_first_recovery() {
         name: "nots",
         queue: 4,
         timestamps: false,
-        same: &[43],
+        same: &[60],
         ..CASE
     });
 }

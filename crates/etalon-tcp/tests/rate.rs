@@ -83,7 +83,7 @@ fn samples_show_the_rate_of_the_bottleneck() {
         let rate = sample.segments_per_second();
         assert!((9_500.0..=10_500.0).contains(&rate), "{rate} {sample:?}");
         assert!(
-            !sample.sent.app_limited && sample.sent.in_flight == 60 && sample.lost == 0,
+            !sample.sent.app_limited && sample.sent.in_flight >= 59 && sample.lost == 0,
             "{sample:?}"
         );
     }

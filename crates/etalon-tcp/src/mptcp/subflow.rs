@@ -223,7 +223,7 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// Writes DSS, or what ends the handshake. Not into what resets the connection. As seen on Linux a small
-    /// segment has PSH, and the last of several that are handed to the NIC at a time.
+    /// segment has PSH.
     #[cold]
     pub(crate) fn write_dss(&mut self, out: &mut Segment) {
         let offered = self.offered_mptcp();
@@ -242,8 +242,7 @@ impl<C: CongestionControl> Connection<C> {
             subflow.sent.pop_front();
         }
         let is_new = out.len > 0 && ends == self.snd.nxt;
-        let ends_chunk = self.snd.chunk.several && self.snd.chunk.left == 0;
-        if is_new && (ends_chunk || u32::from(out.len) < mss) {
+        if is_new && u32::from(out.len) < mss {
             out.flags |= Flags::PSH;
         }
         let ends_handshake = self.stats.segments_received == 1 && out.len == 0;
@@ -273,9 +272,6 @@ impl<C: CongestionControl> Connection<C> {
         let Some(MptcpOption::Dss(dss)) = &segment.mptcp else {
             return;
         };
-        if segment.flags.contains(Flags::PSH) {
-            self.rcv.pushed(segment.seq, segment.len.into());
-        }
         let window = u64::from(self.snd.window);
         let arrived = self.rcv.bytes;
         let Some(subflow) = &mut self.subflow else {

@@ -1,6 +1,6 @@
 """Records what the Linux engine's kernel sends, for `../linux.rs`: `python record.py [NAME...]`. Needs the kernel and tshark.
 
-Flows over a bottleneck of 20 Mb/s with a short queue. TSO deferral, which this TCP lacks, is switched off on every
+Flows over a bottleneck of 20 Mb/s with a short queue. TSO deferral is switched off on every
 host (`tcp_tso_win_divisor` = 100). A line is one data segment as it leaves its host: flow, time in us, offset of its
 first byte, length.
 """
@@ -13,7 +13,6 @@ import tempfile
 from pathlib import Path
 
 import etalon as et
-from etalon import trace
 
 HERE = Path(__file__).parent
 KEPT = {"burst": 60, "cubic": 60, "nosack": 60, "nots": 60, "queue2": 60}  # lines; all of others
@@ -80,8 +79,8 @@ def plan(name: str) -> et.Plan:
 def record(name: str) -> list[str]:
     """The lines of a case."""
     with tempfile.TemporaryDirectory() as folder:
-        trace.write(plan(name), folder, end_ns=1_900_000_000, timeline=False, engine="linux")
-        capture = Path(folder) / trace.PCAPNG
+        kept = Path(folder) / "kept"
+        (capture,) = et.trace(plan(name), kept, end="1900ms", timeline=False, engine="linux")
         fields = ("frame.interface_id", "tcp.srcport", "frame.time_epoch", "tcp.seq", "tcp.len")
         command = ["tshark", "-r", str(capture), "-T", "fields"]
         command += [word for field in fields for word in ("-e", field)]

@@ -214,7 +214,7 @@ class Exchange:
     def text(self, mark: str, seg: Segment, ours: int, theirs: int) -> str:
         """A line; `ours` and `theirs` are where the sender's and the other's sequence numbers begin."""
         ack = (seg.ack - theirs) % 2**32 if seg.flags & ACK else 0
-        words = [mark, seg.flags & ~wire.PSH, (seg.seq - ours) % 2**32, seg.len, ack, seg.win]
+        words = [mark, seg.flags, (seg.seq - ours) % 2**32, seg.len, ack, seg.win]
         if seg.ts:
             base = self.begin // 10**6
             value, echo = seg.ts
