@@ -12,14 +12,14 @@ use etalon_scenario::{
 };
 use etalon_tcp::cc::State;
 use etalon_tcp::mptcp::Mptcp;
-use etalon_tcp::{Config, Connection, ConnectionState, cc};
+use etalon_tcp::{Config, Connection, ConnectionState};
 use etalon_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
 use crate::endpoint::Endpoint;
 use crate::packet::Route;
-use crate::stack;
+use crate::stack::{self, Controls};
 use crate::subflows::Group;
 
 /// Random streams beyond those of the hosts (which are numbered from 0).
@@ -43,7 +43,7 @@ pub(crate) struct Flows {
     /// Which of MPTCP's subflows those are that come first among these.
     joins: Vec<u8>,
     /// Congestion controls in their first state, and which of them each flow has.
-    controls: Vec<cc::Any>,
+    controls: Vec<Controls>,
     control_of: Vec<u32>,
     control_of_job: Vec<u32>,
     places: Vec<Place>,
@@ -99,7 +99,7 @@ impl Flows {
         Ok(flows)
     }
 
-    /// The number of the first congestion control of those that `who` has, one for each path or one for all.
+    /// The number of the congestion controls that `who` has.
     fn add_controls(
         &mut self,
         who: fmt::Arguments<'_>,
@@ -107,11 +107,10 @@ impl Flows {
         params: &BTreeMap<String, f64>,
         transport: &Transport,
     ) -> Result<u32, ScenarioError> {
-        let first = self.controls.len() as u32;
-        let controls = stack::congestion_controls(name, params, transport);
+        let controls = Controls::new(&self.plan, name, params, transport);
         self.controls
-            .extend(controls.map_err(|e| ScenarioError(format!("{who}: {e}")))?);
-        Ok(first)
+            .push(controls.map_err(|e| ScenarioError(format!("{who}: {e}")))?);
+        Ok((self.controls.len() - 1) as u32)
     }
 
     fn add(&mut self, control: u32) -> u32 {
@@ -188,7 +187,7 @@ impl Flows {
     pub(crate) fn open(&mut self, flow: u32) -> u32 {
         self.rng.set_word_pos(2 * u128::from(flow));
         let initial = [self.rng.next_u32(), self.rng.next_u32()];
-        let first = self.control_of[flow as usize] as usize;
+        let controls = &self.controls[self.control_of[flow as usize] as usize];
         let wanted = self.plan(flow);
         let (src, dst) = (wanted.src(), wanted.dst());
         let hosts = [src, dst].map(|host| self.plan.hosts.index(host));
@@ -201,9 +200,8 @@ impl Flows {
             mptcp: subflow.map(|subflow| Mptcp { subflow }),
             ..stack::config(&self.plan, wanted.pair(), seq)
         };
-        let control = self.controls[first].clone();
-        let client = Connection::client(config(initial[0]), control.clone());
-        let server = Connection::server(config(initial[1]), control);
+        let client = Connection::client(config(initial[0]), controls.first.clone());
+        let server = Connection::server(config(initial[1]), controls.first.clone());
         let route = |src, dst, to_server| Route {
             src,
             dst,
@@ -216,11 +214,8 @@ impl Flows {
         ];
         for end in &mut ends {
             end.follows = stack::follows(&wanted.transport);
-            let tdns = end.connection.tdtcp().map_or(1, |tdtcp| tdtcp.tdns);
-            for tdn in 1..usize::from(tdns) {
-                let several = stack::has_several(&wanted.transport);
-                let control = &self.controls[first + if several { tdn } else { 0 }];
-                end.connection.add_path(control.clone());
+            if !controls.others.is_empty() {
+                end.connection.add_paths(controls.others.clone());
             }
         }
         let slot = match self.vacant.pop() {

@@ -1,6 +1,7 @@
 //! The plan's TCP as the simulator's.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use etalon_scenario::{Estimator, InFlight, Pair, RttSamples, Scenario, Transport, Update};
 use etalon_tcp::{Config, Ecn, Tdtcp, cc};
@@ -65,26 +66,40 @@ pub(crate) fn follows(transport: &Transport) -> Follows {
     }
 }
 
-/// Whether a flow has a congestion control for each path.
-pub(crate) fn has_several(transport: &Transport) -> bool {
-    matches!(transport, Transport::Tdtcp(tdtcp) if !tdtcp.cc.is_empty())
+/// The congestion controls of a connection in their first state: of its first path, and of the others, which connections share.
+#[derive(Clone, Debug)]
+pub(crate) struct Controls {
+    pub(crate) first: cc::Any,
+    pub(crate) others: Arc<[cc::Any]>,
 }
 
-/// The congestion controls of a flow, one for each path or one for all.
-pub(crate) fn congestion_controls(
-    name: &str,
-    params: &BTreeMap<String, f64>,
-    transport: &Transport,
-) -> Result<Vec<cc::Any>, String> {
-    let names = match transport {
-        Transport::Tdtcp(tdtcp) if !tdtcp.cc.is_empty() => &tdtcp.cc[..],
-        _ => &[name.to_owned()],
-    };
-    let params: Vec<(&str, f64)> = params
-        .iter()
-        .map(|(name, value)| (name.as_str(), *value))
-        .collect();
-    let made = names.iter().map(|name| cc::Any::by_name(name, &params));
-    made.map(|control| control.map_err(|e| e.to_string()))
-        .collect()
+impl Controls {
+    /// Those of a flow: by name or, of TDTCP, by that of each TDN.
+    pub(crate) fn new(
+        plan: &Scenario,
+        name: &str,
+        params: &BTreeMap<String, f64>,
+        transport: &Transport,
+    ) -> Result<Controls, String> {
+        let params: Vec<(&str, f64)> = params
+            .iter()
+            .map(|(name, value)| (name.as_str(), *value))
+            .collect();
+        let made = |name: &str| cc::Any::by_name(name, &params).map_err(|e| e.to_string());
+        let names: Vec<&str> = match transport {
+            Transport::Tdtcp(tdtcp) if !tdtcp.cc.is_empty() => {
+                tdtcp.cc.iter().map(String::as_str).collect()
+            }
+            Transport::Tdtcp(_) => vec![name; plan.tdns()],
+            _ => vec![name],
+        };
+        let (first, others) = names.split_first().ok_or("no congestion control")?;
+        Ok(Controls {
+            first: made(first)?,
+            others: others
+                .iter()
+                .map(|name| made(name))
+                .collect::<Result<_, _>>()?,
+        })
+    }
 }

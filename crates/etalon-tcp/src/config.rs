@@ -74,7 +74,7 @@ pub struct Config {
     pub small_queues: bool,
     /// Length of TIME-WAIT (Linux: 60 s).
     pub time_wait: u64,
-    /// TDTCP, if it is wanted: for a connection that is [given](crate::Connection::add_path) a path for each TDN but the first.
+    /// TDTCP, if it is wanted: for a connection that is [given](crate::Connection::add_paths) a path for each TDN but the first.
     pub tdtcp: Option<Tdtcp>,
     /// What it is in a connection of MPTCP.
     pub mptcp: Option<Mptcp>,

@@ -107,6 +107,19 @@ impl<C: CongestionControl> Path<C> {
         }
     }
 
+    /// Whether it is as it was made, and not the first, which had the handshake: so it is if nothing that was sent on it was delivered
+    /// or is outstanding, unless that was sent again on it.
+    pub(crate) fn is_new(&self) -> bool {
+        self.id > 0
+            && self.rate.is_none()
+            && self.pipe == Pipe::default()
+            && self.delivered + self.lost == 0
+            && (self.rtt.srtt(), self.rtt.min()) == (0, UNKNOWN)
+            && self.recovery.state == State::Open
+            && (self.window.ssthresh, self.window.cwnd_count) == (u32::MAX, 0)
+            && self.window.cwnd == self.validation.initial_cwnd
+    }
+
     /// Data may be sent from now on; `nxt` is SND.NXT.
     pub(crate) fn establish(&mut self, clock: &Clock, nxt: u32) {
         self.recovery.point = nxt;

@@ -1,12 +1,14 @@
 //! The paths of a connection in a time-division network, one for each network that it has been on
-//! ([`Connection::add_path`](crate::Connection::add_path)): one is active, the others are parked. Plain TCP has one and pays a test for
-//! the others where it asks for them.
+//! ([`Connection::add_paths`](crate::Connection::add_paths)): one is active, the others are parked. Plain TCP has one and pays a test for
+//! the others where it asks for them. A path on which nothing was sent has nothing to park: the end of a connection that only receives
+//! has no more than its handshake's.
 
 use crate::Config;
 use crate::cc::CongestionControl;
 use crate::path::{Path, PathId};
 use crate::tdtcp::Tdtcp;
 use crate::timers::Clock;
+use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Paths<C> {
@@ -17,8 +19,10 @@ pub(crate) struct Paths<C> {
 #[derive(Clone, Debug)]
 struct Parked<C> {
     paths: Vec<Path<C>>,
-    /// The congestion controls of paths that have not been heard of.
-    waiting: Vec<(PathId, C)>,
+    /// The congestion controls of path 1 and of those after it in their first state, which connections share.
+    controls: Arc<[C]>,
+    /// Another path than the first has been heard of.
+    are_several: bool,
     /// When the active path became so, in microseconds.
     since: u64,
     tdtcp: Option<Tdtcp>,
@@ -54,7 +58,7 @@ impl<C> Paths<C> {
         path.unwrap_or(&mut self.active)
     }
 
-    /// All that have been heard of, the active one first.
+    /// The active path, and all on which something was sent.
     pub fn iter(&self) -> impl Iterator<Item = &Path<C>> {
         let parked = self.parked.iter().flat_map(|p| &p.paths);
         core::iter::once(&self.active).chain(parked)
@@ -68,10 +72,10 @@ impl<C> Paths<C> {
         }
     }
 
-    /// Whether another path than the active one has been heard of.
+    /// Whether another path than the first has been heard of.
     #[inline]
     pub fn are_several(&self) -> bool {
-        self.parked.as_ref().is_some_and(|p| !p.paths.is_empty())
+        self.parked.as_ref().is_some_and(|p| p.are_several)
     }
 
     /// Whether an RTT sample of a segment sent at `sent` on path `id` and acknowledged now is one of the active path's.
@@ -200,56 +204,68 @@ impl<C: CongestionControl> Paths<C> {
 
     /// The congestion controls of all paths, also of those that have not been heard of.
     pub fn controls(&self) -> impl Iterator<Item = &C> {
-        let waiting = self.parked.iter().flat_map(|parked| &parked.waiting);
-        self.iter()
-            .map(|path| &path.cc)
-            .chain(waiting.map(|w| &w.1))
+        let first = self.parked.iter().flat_map(|parked| parked.controls.iter());
+        self.iter().map(|path| &path.cc).chain(first)
     }
 
-    /// One more path, of which nothing is heard yet. Returns its number.
+    /// More paths with these congestion controls, of which nothing is heard yet. They are numbered from 1.
     ///
     /// # Panics
     ///
-    /// If there are 256 already.
-    pub fn add(&mut self, config: &Config, cc: C) -> PathId {
-        let parked = self.parked.get_or_insert_with(|| {
-            Box::new(Parked {
-                paths: Vec::new(),
-                waiting: Vec::new(),
-                since: 0,
-                tdtcp: config.tdtcp,
-                ack_path: None,
-                burst_until: 0,
-                patience: Vec::new(),
-            })
-        });
-        let count = parked.paths.len() + parked.waiting.len() + 1;
-        let id = PathId::try_from(count).expect("at most 256 paths");
-        parked.waiting.reserve_exact(1);
-        parked.waiting.push((id, cc));
-        id
+    /// If they are more than 255.
+    pub fn add(&mut self, config: &Config, controls: Arc<[C]>) {
+        assert!(controls.len() < 256, "at most 256 paths");
+        self.parked = Some(Box::new(Parked {
+            paths: Vec::new(),
+            controls,
+            are_several: false,
+            since: 0,
+            tdtcp: config.tdtcp,
+            ack_path: None,
+            burst_until: 0,
+            patience: Vec::new(),
+        }));
     }
 
     /// Path `id` is the active one from now on; it is made when it is first heard of, with the initial window, no threshold and
-    /// no RTT. Returns whether it was added and not active already.
-    pub fn activate(&mut self, config: &Config, clock: &Clock, nxt: u32, id: PathId) -> bool {
+    /// no RTT. The one that was active is parked, if it is to be kept. Returns whether path `id` was added and not active already.
+    pub fn activate(
+        &mut self,
+        config: &Config,
+        clock: &Clock,
+        nxt: u32,
+        id: PathId,
+        keep: bool,
+    ) -> bool
+    where
+        C: Clone,
+    {
         let Some(parked) = &mut self.parked else {
             return false;
         };
-        if let Some(place) = parked.waiting.iter().position(|w| w.0 == id) {
-            let mut path = Path::new(id, config, clock, parked.waiting.remove(place).1);
-            path.validation.round_end = nxt;
-            path.establish(clock, nxt);
-            parked.waiting.shrink_to_fit();
-            parked.paths.reserve_exact(1);
-            parked.paths.push(path);
-        }
-        let Some(path) = parked.paths.iter_mut().find(|p| p.id == id) else {
+        let place = parked.paths.iter().position(|p| p.id == id);
+        if place.is_none() && usize::from(id).wrapping_sub(1) >= parked.controls.len() {
             return false;
-        };
-        core::mem::swap(&mut self.active, path);
-        path.left = clock.now;
-        path.recovery.undo.interrupt();
+        }
+        let active = &mut self.active;
+        active.left = clock.now;
+        active.recovery.undo.interrupt();
+        match place {
+            Some(place) if !keep => *active = parked.paths.swap_remove(place),
+            Some(place) => core::mem::swap(active, &mut parked.paths[place]),
+            None => {
+                let control = parked.controls[usize::from(id) - 1].clone();
+                let mut path = Path::new(id, config, clock, control);
+                path.validation.round_end = nxt;
+                path.establish(clock, nxt);
+                let left = core::mem::replace(active, path);
+                if keep {
+                    parked.paths.reserve_exact(1);
+                    parked.paths.push(left);
+                }
+            }
+        }
+        parked.are_several = true;
         parked.since = clock.us;
         true
     }

@@ -136,6 +136,11 @@ impl Scoreboard {
         (self.records.len() - self.head) as u32
     }
 
+    /// Whether a record's last transmission was on this path.
+    pub fn names(&self, path: PathId) -> bool {
+        self.records[self.head..].iter().any(|r| r.path == path)
+    }
+
     #[inline]
     pub fn sums(&self) -> &Sums {
         &self.sums

@@ -1,6 +1,8 @@
 //! Connections that change between paths, and what TDTCP asks of a sender beyond a state for each of them (SIGCOMM'22, sections 3
 //! and 4): which RTT timers take, which losses wait, what a change does.
 
+use std::sync::Arc;
+
 use crate::cc::CongestionControl;
 use crate::connection::Connection;
 use crate::path::{Path, PathId};
@@ -8,22 +10,27 @@ use crate::segment::Segment;
 use crate::tdtcp::TdnOption;
 
 impl<C: CongestionControl> Connection<C> {
-    /// One more path, with a congestion control of its own. Returns its number: the first path is 0. What is sent goes over path 0
-    /// until [`on_tdn`](Connection::on_tdn) names another. Its state is made when it is first named.
+    /// More paths, with congestion controls of their own that begin as these are. They are numbered from 1: the first path is 0.
+    /// What is sent goes over path 0 until [`on_tdn`](Connection::on_tdn) names another. Their state is made when they are first named.
     ///
     /// # Panics
     ///
-    /// If there are 256 paths already.
-    pub fn add_path(&mut self, cc: C) -> PathId {
-        self.paced |= cc.wants_pacing();
-        self.rcv.dctcp |= cc.wants_dctcp_feedback();
-        self.reads_ece |= cc.reads_ece_without_ecn();
-        self.paths.add(&self.config, cc)
+    /// If they are more than 255.
+    pub fn add_paths(&mut self, controls: Arc<[C]>) {
+        for cc in controls.iter() {
+            self.paced |= cc.wants_pacing();
+            self.rcv.dctcp |= cc.wants_dctcp_feedback();
+            self.reads_ece |= cc.reads_ece_without_ecn();
+        }
+        self.paths.add(&self.config, controls);
     }
 
     /// The network has changed: what is sent from `now` on goes over path `id`, with its window, congestion control, RTT and
     /// state of recovery. A path that was not added changes nothing.
-    pub fn on_tdn(&mut self, now: u64, id: PathId) {
+    pub fn on_tdn(&mut self, now: u64, id: PathId)
+    where
+        C: Clone,
+    {
         if id == self.paths.active.id {
             return;
         }
@@ -32,8 +39,9 @@ impl<C: CongestionControl> Connection<C> {
         self.dirty |= self.paced;
         // An episode that has ended meanwhile is over.
         self.recover_parked();
-        let nxt = self.snd.nxt;
-        if !self.paths.activate(&self.config, &self.clock, nxt, id) {
+        let (nxt, active) = (self.snd.nxt, &self.paths.active);
+        let keep = !active.is_new() || self.snd.board.names(active.id);
+        if !(self.paths).activate(&self.config, &self.clock, nxt, id, keep) {
             return;
         }
         self.dirty = true;

@@ -19,7 +19,7 @@ enum Use {
 /// How much of the window was used.
 #[derive(Clone, Debug)]
 pub(crate) struct Validation {
-    initial_cwnd: u32,
+    pub initial_cwnd: u32,
     /// The most of the round that ends at `round_end`.
     most: Use,
     pub round_end: u32,

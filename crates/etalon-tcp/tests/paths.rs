@@ -36,9 +36,7 @@ fn script(fates: Vec<Fate>) -> impl FnMut(u64, bool, &Segment) -> Fate {
 /// A client with `paths` paths, a server, and a link that does what the script says.
 fn pair(paths: u8, cc: u8, fates: Vec<Fate>) -> Pair<Any, impl FnMut(u64, bool, &Segment) -> Fate> {
     let mut client = Connection::client(Config::default(), control(cc));
-    for _ in 1..paths {
-        client.add_path(control(cc));
-    }
+    client.add_paths((1..paths).map(|_| control(cc)).collect());
     let server = Connection::server(Config::default(), control(cc));
     let mut pair = Pair::new(client, server, MS, script(fates));
     pair.transmission = 20 * US;
@@ -136,7 +134,7 @@ proptest! {
         let config = || Config { slow_start_after_idle: decays, ..Config::default() };
         let mut plain = Sender::new(Connection::client(config(), control(cc)));
         let mut both = Connection::client(config(), control(cc));
-        both.add_path(control(cc));
+        both.add_paths([control(cc)].into());
         let mut both = Sender::new(both);
         for (index, (on_first, segments, drops)) in bursts.iter().enumerate() {
             let start = (index as u64 + 1) * 1_000 * SECOND;
@@ -288,7 +286,7 @@ impl Sender {
 #[test]
 fn a_loss_is_charged_to_the_path_that_sent_and_repaired_on_the_other() {
     let mut client = Connection::client(Config::default(), Reno);
-    assert_eq!(client.add_path(Reno), 1);
+    client.add_paths([Reno].into());
     let mut b = common::Bench::client(client, 10 * MS, |_| {});
     b.end.write_forever();
     assert_eq!(b.sent().len(), 10);

@@ -26,13 +26,13 @@ fn config(change: impl Fn(&mut Tdtcp)) -> Config {
 fn sender<C: CongestionControl>(config: Config, controls: [C; 2]) -> Bench<C> {
     let [first, second] = controls;
     let mut client = Connection::client(config, first);
-    assert_eq!(client.add_path(second), 1);
+    client.add_paths([second].into());
     let mut bench = Bench::client(client, RTT, |_| {});
     bench.end.write_forever();
     bench
 }
 
-fn change<C: CongestionControl>(bench: &mut Bench<C>, tdn: u8) {
+fn change<C: CongestionControl + Clone>(bench: &mut Bench<C>, tdn: u8) {
     bench.end.on_tdn(bench.now, tdn);
     bench.end.check_counters();
 }
@@ -161,7 +161,7 @@ fn losses_of_the_same_tdn_do_not_wait() {
 fn sampled(ack: Option<u8>, all: bool) -> u64 {
     let config = config(|tdtcp| (tdtcp.options, tdtcp.all_rtts) = (true, all));
     let mut client = Connection::client(config, Reno);
-    client.add_path(Reno);
+    client.add_paths([Reno].into());
     let mut b = Bench::client(client, RTT, |syn| syn.tdn = Some(TdnOption::Capable(2)));
     b.end.write_forever();
     b.end.on_tdn(b.now, 1);
@@ -322,7 +322,7 @@ fn the_first_round_trip_after_a_change_may_be_paced() {
     for paced in [false, true] {
         let config = config(|tdtcp| tdtcp.pace_burst = paced);
         let mut client = Connection::client(config, Reno);
-        client.add_path(Reno);
+        client.add_paths([Reno].into());
         let mut b = Bench::client(client, RTT, |_| {});
         change(&mut b, 1);
         b.end.write(10 * MSS);
@@ -357,7 +357,7 @@ fn the_first_round_trip_after_a_change_may_be_paced() {
 fn the_pacing_rate_counts_what_is_outstanding_on_all_tdns() {
     let config = config(|tdtcp| tdtcp.pace_burst = true);
     let mut client = Connection::client(config, Reno);
-    client.add_path(Reno);
+    client.add_paths([Reno].into());
     let mut b = Bench::client(client, RTT, |_| {});
     let mut acked = 0;
     // TDN 0 learns its RTT, TDN 1 its own, and TDN 0 has a window of 40 in flight when TDN 1 comes back.
@@ -388,7 +388,7 @@ fn notices_do_not_hold_up_what_is_paced() {
             ..config(|_| {})
         };
         let mut client = Connection::client(config, Reno);
-        client.add_path(Reno);
+        client.add_paths([Reno].into());
         let mut b = Bench::client(client, RTT, |_| {});
         b.end.write(30 * MSS);
         // Ten go at once, unpaced.
@@ -472,13 +472,8 @@ fn end(server: bool, config: &Config, tdns: u8, cc: u8) -> Connection<Any> {
     } else {
         Connection::client(config.clone(), control(cc))
     };
-    for tdn in 1..tdns {
-        end.add_path(control(cc.wrapping_add(if cc % 4 == 2 {
-            0
-        } else {
-            tdn * 3
-        })));
-    }
+    let other = |tdn| cc.wrapping_add(if cc % 4 == 2 { 0 } else { tdn * 3 });
+    end.add_paths((1..tdns).map(|tdn| control(other(tdn))).collect());
     end
 }
 

@@ -73,6 +73,27 @@ fn exchange<F: FnMut(u64, bool, &Segment) -> Fate>(
 }
 
 #[test]
+fn an_end_that_only_receives_parks_no_more_than_the_path_of_its_handshake() {
+    let mut pair = pair_of(end(false, 4, |_| ()), end(true, 4, |_| ()), deliver);
+    pair.client.write(10_000_000);
+    for step in 0.. {
+        if !pair.step(SECOND) {
+            break;
+        }
+        let tdn = (step / 20 % 4) as u8;
+        pair.client.on_tdn(pair.now, tdn);
+        pair.server.on_tdn(pair.now, tdn);
+        assert_eq!(
+            pair.server.path().id(),
+            if pair.server.is_established() { tdn } else { 0 }
+        );
+    }
+    assert_eq!(pair.server.bytes_received(), 10_000_000);
+    assert_eq!(pair.client.paths().count(), 4);
+    assert!(pair.server.paths().count() <= 2);
+}
+
+#[test]
 fn two_ends_that_agree_tag_all_segments_but_the_first() {
     let mut pair = pair_of(end(false, 3, |_| ()), end(true, 3, |_| ()), deliver);
     exchange(&mut pair, 1_000_000, |pair, step| {

@@ -17,9 +17,7 @@ pub fn end_of(server: bool, config: Config, control: impl Fn() -> Any) -> Connec
     } else {
         Connection::client(config, control())
     };
-    for _ in 1..tdns {
-        end.add_path(control());
-    }
+    end.add_paths((1..tdns).map(|_| control()).collect());
     end
 }
 
