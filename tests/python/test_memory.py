@@ -26,19 +26,21 @@ def test_twenty_times_the_length_takes_the_same_memory(small: Plan) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc for the peak")
-def test_what_four_tdns_take_of_a_flow() -> None:
-    """Both ends have been on all TDNs: three paths of 0.4 kB each that are parked. What plain TCP takes comes to that."""
+def test_what_a_flow_with_four_tdns_takes() -> None:
+    """Its sender parks three paths of 0.4 kB, its receiver one. All else, packets in flight included, plain TCP has, too."""
     net = et.network(racks=2, hosts=16, voq=30_000, host={"rate": "100Gbps"})
     kinds = [{"circuits": [[0, 1], [1, 0]], "rate": f"{rate}Gbps"} for rate in (40, 80, 100)]
     week = et.fixed(net, [{"circuits": []}, *kinds])
-    peaks = []
-    for transport in ("tcp", "tdtcp"):
-        flows = et.bulk(0, 1, flows=10_000, transport=transport)
-        peaks.append(
-            _peak_kb(et.experiment(net, week, flows, duration="120ms", warmup="0s", tdf=20))
+
+    def peak(flows: int, transport: str) -> int:
+        bulk = et.bulk(0, 1, flows=flows, transport=transport)
+        return 1024 * _peak_kb(
+            et.experiment(net, week, bulk, duration="120ms", warmup="0s", tdf=20)
         )
-    tcp, tdtcp = peaks
-    assert (tdtcp - tcp) * 1024 / 10_000 < 3_200
+
+    few, tcp, tdtcp = peak(16, "tdtcp"), peak(10_000, "tcp"), peak(10_000, "tdtcp")
+    assert (tdtcp - tcp) / 10_000 < 1_900
+    assert (tdtcp - few) / 10_000 < 7_200
 
 
 def _peak_kb(plan: Plan) -> int:
