@@ -2,7 +2,11 @@
 
 python tools/wheels.py                   # into dist/
 python tools/wheels.py --hz 250          # with this kernel only
+python tools/wheels.py --unguided        # a core that no profile guides: sooner built, slower
+python tools/wheels.py --core            # nothing but the core, guided by its profile, into this tree: `make release`
 
+A core is guided by the profile of what tools/train.py runs (PGO), if llvm-profdata is there in the version of rustc's LLVM:
+from `rustup component add llvm-tools`, or Debian's package llvm-22 for LLVM 22. Results are the same bytes either way.
 The kernels' wheel is built from the kernels' source distribution, so that this is shown to be complete.
 """
 
@@ -17,6 +21,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 from pathlib import Path
 
 import tomli_w
@@ -30,6 +35,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "kernel" / "package"
 RECIPE = ("__init__.py", "cache.py", "errors.py", "files.py", "kernel")
 """Of python/etalon: what builds kernels."""
+CORE = "etalon/_core.abi3.so"
 LEFT_OUT = {"tests", "benches", "package"}
 """Folders that no kernel is built from."""
 
@@ -39,24 +45,73 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     parser.add_argument("--hz", type=int, nargs="+", default=list(packaged.HZ))
+    parser.add_argument("--unguided", action="store_true")
+    parser.add_argument("--core", action="store_true")
     arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
     try:
-        etalon(arguments.out)
+        if arguments.core:
+            core()
+            return
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        etalon(arguments.out, None if arguments.unguided else profiler())
         kernels(arguments.out, arguments.hz)
     except (EtalonError, OSError, subprocess.CalledProcessError) as error:
         sys.exit(f"error: {error}")
 
 
-def etalon(out: Path) -> None:
+def profiler() -> Path | None:
+    """The folder of the llvm-profdata that reads what this rustc's programs count; None, with a word why, if there is none."""
+    said = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
+    about = dict(line.split(": ", 1) for line in said.splitlines() if ": " in line)
+    major = about["LLVM version"].partition(".")[0]
+    rustc = subprocess.run(
+        ["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True
+    )
+    for folder in (
+        Path(rustc.stdout.strip(), "lib", "rustlib", about["host"], "bin"),
+        Path(f"/usr/lib/llvm-{major}/bin"),
+    ):
+        if (folder / "llvm-profdata").exists():
+            return folder
+    print(
+        f"no llvm-profdata of LLVM {major} (rustup component add llvm-tools, or apt-get install llvm-{major}): "
+        "the core is built without its profile",
+        file=sys.stderr,
+    )
+    return None
+
+
+def wheel(out: Path, profdata: Path | None) -> None:
+    """The wheel of etalon-rdcn. A profile is at another place each time, which leaves nothing that a later build could use."""
+    build: list[str | Path] = [sys.executable, "-m", "maturin", "build", "--release", "--locked"]
+    build += ["--interpreter", sys.executable, "--out", out.resolve()]
+    if profdata is None:
+        _run(build, ROOT)
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        path = f"{profdata}{os.pathsep}{os.environ['PATH']}"
+        _run([*build, "--pgo"], ROOT, {"CARGO_TARGET_DIR": scratch, "PATH": path})
+
+
+def core() -> None:
+    """The core of this tree, guided by its profile, where Python finds it."""
+    profdata = profiler()
+    if profdata is None:
+        sys.exit(1)
+    with tempfile.TemporaryDirectory() as scratch:
+        wheel(Path(scratch), profdata)
+        (built,) = Path(scratch).glob("*.whl")
+        with zipfile.ZipFile(built) as packed:
+            packed.extract(CORE, ROOT / "python")
+
+
+def etalon(out: Path, profdata: Path | None) -> None:
     """The wheel and the sources of etalon-rdcn, which know the kernels that belong to them."""
     wanted = {str(hz): recipe(hz).image for hz in packaged.HZ}
     packaged.WANTED.write_text(json.dumps(wanted, indent=2) + "\n", encoding="utf-8")
     try:
-        maturin = [sys.executable, "-m", "maturin"]
-        build = ["build", "--release", "--locked", "--interpreter", sys.executable]
-        _run([*maturin, *build, "--out", out], ROOT)
-        _run([*maturin, "sdist", "--out", out], ROOT)
+        wheel(out, profdata)
+        _run([sys.executable, "-m", "maturin", "sdist", "--out", out], ROOT)
     finally:
         packaged.WANTED.unlink()
 

@@ -32,7 +32,8 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `make wheel` builds, with one kernel: the one that the other tests have built already."""
     need(kernel.find(), "the Linux engine's kernel")
     folder = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, ROOT / "tools" / "wheels.py", "--hz", "250", "--out", folder]
+    command = [sys.executable, ROOT / "tools" / "wheels.py", "--hz", "250", "--unguided"]
+    command += ["--out", folder]
     target = os.environ.get("CARGO_TARGET_DIR", str(user_cache.folder("target")))
     environment = {**os.environ, "CARGO_TARGET_DIR": target}
     made = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
