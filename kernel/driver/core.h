@@ -78,6 +78,11 @@
 #define ETALON_LOG_FD 4
 
 /**
+ * The descriptor that the kernel reads the standard input of a program from.
+ */
+#define ETALON_INPUT_FD 5
+
+/**
  * The IP header allows CE.
  */
 #define ETALON_PACKET_ECT 1
@@ -568,6 +573,7 @@ enum etalon_kind {
   ETALON_RECORD_COUNTER = 25,
   ETALON_RECORD_EXITED = 26,
   ETALON_RECORD_OUTPUT = 27,
+  ETALON_RECORD_WAITING = 37,
   ETALON_RECORD_FAILURE = 28,
 };
 

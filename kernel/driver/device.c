@@ -14,9 +14,10 @@
 
 #include "device.h"
 #include "etalon.h"
+#include "input.h"
 
-/* Bytes of a program's output in one record. */
-#define OUTPUT_MAX	4096
+/* Bytes of a program's stream that are taken at once. */
+#define STREAM_MAX	4096
 /* The longest sentence of a failure, its end included. */
 #define SENTENCE_MAX	1024
 
@@ -30,12 +31,38 @@ void etalon_device_end(void)
 	wake_up(&end_wait);
 }
 
+/*
+ * Reads what the host machine has for a program. While there is nothing, the
+ * machine stands still, and virtual time with it.
+ */
+static ssize_t input_read(u32 program, char __user *to, size_t count)
+{
+	size_t part = min_t(size_t, count, STREAM_MAX);
+	char *data = kmalloc(part, GFP_KERNEL);
+	ssize_t got;
+
+	if (!data)
+		return -ENOMEM;
+	if (!host_input_ready(ETALON_INPUT_FD))
+		etalon_log_waiting(program);
+	got = host_input_read(ETALON_INPUT_FD, data, part);
+	if (got > 0 && copy_to_user(to, data, got))
+		got = -EFAULT;
+	kfree(data);
+	return got;
+}
+
 static ssize_t device_read(struct file *file, char __user *to, size_t count,
 			   loff_t *position)
 {
+	const struct etalon_stream *stream = file->private_data;
+	const void *part;
 	size_t length;
-	const void *part = etalon_init_part(&length);
 
+	if (stream)
+		return stream->stream ? -EINVAL :
+		       input_read(stream->program, to, count);
+	part = etalon_init_part(&length);
 	return simple_read_from_buffer(to, count, position, part, length);
 }
 
@@ -45,10 +72,10 @@ static ssize_t device_write(struct file *file, const char __user *from,
 	const struct etalon_stream *stream = file->private_data;
 	size_t done = 0;
 
-	if (!stream)
+	if (!stream || !stream->stream)
 		return -EINVAL;
 	while (done < count) {
-		size_t part = min_t(size_t, count - done, OUTPUT_MAX);
+		size_t part = min_t(size_t, count - done, STREAM_MAX);
 		char *data = memdup_user(from + done, part);
 
 		if (IS_ERR(data))
@@ -60,7 +87,7 @@ static ssize_t device_write(struct file *file, const char __user *from,
 	return done;
 }
 
-static long set_output(struct file *file, const void __user *argument)
+static long set_stream(struct file *file, const void __user *argument)
 {
 	struct etalon_stream *stream;
 
@@ -126,8 +153,8 @@ static long device_ioctl(struct file *file, unsigned int command,
 		return etalon_start();
 	case ETALON_CLOCK:
 		return clock_of(pointer);
-	case ETALON_OUTPUT:
-		return set_output(file, pointer);
+	case ETALON_STREAM:
+		return set_stream(file, pointer);
 	case ETALON_EXITED:
 		return log_exit(pointer);
 	case ETALON_FAIL:

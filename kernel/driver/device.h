@@ -3,8 +3,8 @@
  * What the init program says to the kernel through /dev/etalon.
  *
  * read() gives struct etalon_init of core.h and what follows it; poll() reports POLLHUP once the
- * experiment has ended; write() is for open files made a program's output by
- * ETALON_OUTPUT.
+ * experiment has ended. An open file that ETALON_STREAM made a program's stream
+ * is read or written as such.
  */
 #ifndef ETALON_DEVICE_H
 #define ETALON_DEVICE_H
@@ -12,7 +12,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/* One of a program's streams: 1 standard output, 2 standard error. */
+/* One of a program's streams: 0 standard input, 1 output, 2 error. */
 struct etalon_stream {
 	__u32 program;
 	__u32 stream;
@@ -30,8 +30,8 @@ struct etalon_exit {
 #define ETALON_START	_IO('E', 2)
 /* Turns virtual time into CLOCK_MONOTONIC, both in ns; after the start. */
 #define ETALON_CLOCK	_IOWR('E', 3, __u64)
-/* Makes what is written to this open file a stream of a program. */
-#define ETALON_OUTPUT	_IOW('E', 4, struct etalon_stream)
+/* Makes this open file a stream of a program. */
+#define ETALON_STREAM	_IOW('E', 4, struct etalon_stream)
 /* Reports the end of a program. */
 #define ETALON_EXITED	_IOW('E', 5, struct etalon_exit)
 /* Says, as a sentence (a string), why the run cannot go on. */

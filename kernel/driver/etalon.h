@@ -26,6 +26,8 @@ void etalon_log_data(const struct etalon_record *record, const void *data);
 void etalon_log_flush(void);
 void etalon_log_output(u32 program, u32 stream, const void *data, size_t len);
 void etalon_log_exited(u32 program, u32 status);
+/* A program waits for input, which is written out at once. */
+void etalon_log_waiting(u32 program);
 /* The run cannot go on: a sentence for people, written out at once. */
 __printf(1, 2) void etalon_log_failure(const char *format, ...);
 

@@ -146,6 +146,18 @@ void etalon_log_exited(u32 program, u32 status)
 	etalon_log(&record);
 }
 
+void etalon_log_waiting(u32 program)
+{
+	struct etalon_record record = {
+		.time = etalon_now(),
+		.kind = ETALON_RECORD_WAITING,
+		.c = program,
+	};
+
+	etalon_log(&record);
+	etalon_log_flush();
+}
+
 void etalon_log_failure(const char *format, ...)
 {
 	struct etalon_record record = { .kind = ETALON_RECORD_FAILURE };

@@ -50,15 +50,15 @@ give_up(int status, const char *format, ...)
 	_exit(status);
 }
 
-static void connect_output(const struct program *program, int stream)
+static void connect_stream(const struct program *program, int stream)
 {
 	struct etalon_stream which = { program->id, stream };
-	int fd = open("/dev/etalon", O_WRONLY | O_CLOEXEC);
+	int fd = open("/dev/etalon", O_RDWR | O_CLOEXEC);
 
-	if (fd < 0 || ioctl(fd, ETALON_OUTPUT, &which) < 0 ||
+	if (fd < 0 || ioctl(fd, ETALON_STREAM, &which) < 0 ||
 	    dup2(fd, stream) < 0)
-		give_up(126, "etalon: program %u has no output: %s\n",
-			program->id, strerror(errno));
+		give_up(126, "etalon: program %u has no stream %d: %s\n",
+			program->id, stream, strerror(errno));
 }
 
 static void connect_terminal(void)
@@ -81,10 +81,15 @@ static void connect_streams(const struct plan *plan,
 		connect_terminal();
 		return;
 	}
+	connect_stream(program, STDERR_FILENO);
+	connect_stream(program, STDOUT_FILENO);
+	/* The command of `etalon exec` has the standard input of who gave it. */
+	if (plan->mode == ETALON_MODE_EXEC && program->id == 0) {
+		connect_stream(program, STDIN_FILENO);
+		return;
+	}
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	dup2(null, STDIN_FILENO);
-	connect_output(program, STDERR_FILENO);
-	connect_output(program, STDOUT_FILENO);
 }
 
 static void __attribute__((noreturn))
@@ -186,7 +191,7 @@ static void reap(struct plan *plan, int device, int stopped)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (!stopped && WIFSIGNALED(status) &&
 		    WTERMSIG(status) == SIGKILL && memory_ran_out())
-			fail("the emulated machine ran out of memory, and a program was killed: give the machine more memory");
+			fail("The emulated machine ran out of memory, and a program was killed.");
 		for (size_t i = 0; i < plan->program_count; i++)
 			if (plan->programs[i].pid == pid)
 				report(device, &plan->programs[i],

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -72,6 +73,33 @@ static void write_names(const struct plan *plan)
 	close(open("/etc/resolv.conf", O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
 }
 
+/*
+ * Where the C library looks names up. The host machine may ask services first
+ * that do not run here, and take their silence for an answer.
+ */
+static void write_name_service(void)
+{
+	static const char path[] = "/etc/nsswitch.conf";
+	FILE *from = fopen(path, "re"), *to;
+	char *kept = NULL, *line = NULL;
+	size_t size = 0, room = 0;
+
+	to = open_memstream(&kept, &size);
+	while (to && from && getline(&line, &room, from) >= 0)
+		if (strncmp(line, "hosts:", 6))
+			fputs(line, to);
+	if (!to || fprintf(to, "\nhosts: files\n") < 0 || fclose(to))
+		fail("init has no memory for %s", path);
+	if (from)
+		fclose(from);
+	unlink(path);
+	to = fopen(path, "we");
+	if (!to || fwrite(kept, 1, size, to) != size || fclose(to))
+		fail("init cannot write %s: %s", path, strerror(errno));
+	free(line);
+	free(kept);
+}
+
 /* Replaces the initial file system by the host machine's. */
 void root_mount(const struct plan *plan)
 {
@@ -109,6 +137,7 @@ void root_mount(const struct plan *plan)
 	if (symlink("/proc/1/exe", COMMAND_FOLDER "/on") < 0)
 		fail("init cannot make the command 'on': %s", strerror(errno));
 	write_names(plan);
+	write_name_service();
 }
 
 /*

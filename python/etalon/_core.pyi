@@ -55,6 +55,13 @@ class Control:
     def progress(self) -> float:
         """Share of the simulated time that is done, 0 to 1."""
 
+    def live(self) -> dict[str, Any] | None:
+        """What was measured so far, as the engine told it last, which it is asked to do again; None before it did.
+
+        now_ns; utilization of the measured pair by network, (name, 0 to 1); voq of that pair and all drops, in packets;
+        retransmits of all flows, in segments.
+        """
+
 def run(plan_json: str, control: Control | None = None) -> dict[str, dict[str, Any]]:
     """Runs a resolved plan. Releases the GIL. ValueError for a bad plan."""
 

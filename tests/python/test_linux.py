@@ -369,6 +369,33 @@ def test_exec_passes_output_and_exit_status_on(
     assert not (small_file.parent / "runs").exists()
 
 
+def test_a_shell_without_a_terminal_reads_its_commands_from_standard_input(
+    etalon: Command, fake: FakeKernel, small_file: Path
+) -> None:
+    assert etalon("shell", small_file, "--host", "r0h1").code == 0
+    (call,) = fake.calls
+    assert call["mode"] == "exec"
+    (rack, host, (shell, *_), start), *others = call["programs"]
+    assert (rack, host, start, others) == (0, 1, 0, [])
+    assert shell.endswith("sh")
+
+
+def test_memory_of_the_emulated_machine_is_a_key(
+    etalon: Command, fake: FakeKernel, small_file: Path
+) -> None:
+    assert etalon("run", small_file, "--engine", "linux", "--out", "one").code == 0
+    memory = ("--set", "linux.memory=2GiB")
+    assert etalon("run", small_file, "--engine", "linux", "--out", "two", *memory).code == 0
+    assert [call["memory_mib"] for call in fake.calls] == [None, 2048]
+    assert "linux" not in fake.calls[1]["plan"]
+    plan = Plan.load(small_file)
+    assert plan.replace({"linux.memory": "2GiB"}).digest != plan.digest
+    for size in ("1MiB", "300GiB", "200000001"):
+        answer = etalon("run", small_file, "--set", f"linux.memory={size}")
+        assert answer.code == 2
+        assert "linux.memory" in answer.err
+
+
 def test_output_that_nobody_reads_does_not_hold_up_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     reader, writer = os.pipe()
     with os.fdopen(reader, "rb"), os.fdopen(writer, "w", encoding="utf-8") as out:
@@ -413,9 +440,10 @@ def test_exec_tells_of_a_command_that_was_cut_off(
         ),
         (
             ["exec", "small.toml", "--start", "2s", "--duration", "1s", "--", "true"],
-            "is not before the end",
+            '--start: "2s" is not before the end',
         ),
-        (["shell", "small.toml"], "a shell needs a terminal"),
+        (["exec", "small.toml", "--start", "2h", "--", "true"], '--start: "2h"'),
+        (["exec", "small.toml", "--", "ping", "{r7h0}"], "there is no host r7h0"),
     ],
 )
 def test_bad_input_of_exec_and_shell(

@@ -200,6 +200,28 @@ def test_exec_gives_output_and_exit_status(small_file: Path, etalon: Command) ->
     assert "2 packets transmitted, 2 received" in answer.out
 
 
+def test_standard_input_reaches_exec_and_shell(small_file: Path, tmp_path: Path) -> None:
+    lines = "".join(f"{n}\n" for n in range(20_000))
+    counting = started("exec", small_file, "--", "wc", "-l", cwd=tmp_path, stdin=subprocess.PIPE)
+    assert counting.communicate(lines, timeout=120) == ("20000\n", "")
+    script = "hostname\non r1h1 hostname\ngetent hosts r1h0\necho {r1h0}\nexit 7\n"
+    shell = started("shell", small_file, "--host", "r0h1", cwd=tmp_path, stdin=subprocess.PIPE)
+    out, _ = shell.communicate(script, timeout=120)
+    first, second, resolved, _ = out.splitlines()
+    assert (shell.returncode, first, second) == (7, "r0h1", "r1h1")
+    given = started("exec", small_file, "--", "echo", "{r1h0}", cwd=tmp_path).communicate()[0]
+    assert resolved.split()[0] == given.strip()
+
+
+def test_a_program_may_wait_for_its_input_longer_than_patience(
+    small_file: Path, tmp_path: Path
+) -> None:
+    command = ("exec", small_file, "--patience", "1s", "--", "cat")
+    waiting = started(*command, cwd=tmp_path, stdin=subprocess.PIPE)
+    time.sleep(8)
+    assert waiting.communicate("late\n", timeout=120) == ("late\n", "")
+
+
 def test_programs_cannot_write_to_the_host_machine(
     small_file: Path, tmp_path: Path, etalon: Command
 ) -> None:

@@ -136,6 +136,8 @@ events! {
             Exited = 26 "exit", { program: u32 = c, status: u32 = d };
             /// `len` bytes of a program's output follow.
             Output = 27 "output", { program: u32 = c, stream: u8 = a, len: u16 = data };
+            /// A program waits for its standard input, and virtual time with it.
+            Waiting = 37 "wait", { program: u32 = c };
             /// The run cannot go on; a sentence in UTF-8 that says why follows.
             Failure = 28 "failure", { len: u16 = data };
         }

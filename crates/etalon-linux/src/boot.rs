@@ -1,13 +1,13 @@
 //! Starts the kernel: one process, fixed arguments, two descriptors. Nothing is written to a file system.
 
 use std::fs::File;
-use std::io::{PipeReader, Seek, Write, pipe};
-use std::os::fd::OwnedFd;
+use std::io::{PipeReader, Seek, Write, pipe, stdin};
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use command_fds::{CommandFdExt, FdMapping};
-use etalon_scenario::{LOG_FD, SETUP_FD};
+use etalon_scenario::{INPUT_FD, LOG_FD, SETUP_FD};
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, killpg};
@@ -39,6 +39,8 @@ pub(crate) struct Start {
     pub(crate) memory_mib: u32,
     /// Its console is this process's terminal.
     pub(crate) terminal: bool,
+    /// A program in it reads this process's standard input.
+    pub(crate) input: bool,
 }
 
 impl Machine {
@@ -79,6 +81,7 @@ impl Machine {
             .fd_mappings(vec![
                 map(setup.into(), SETUP_FD),
                 map(log_in.into(), LOG_FD),
+                map(input(start.input)?, INPUT_FD),
             ])
             .map_err(|e| LinuxError::boot(format!("No descriptors for the kernel: {e}.")))?;
         let child = command.spawn().map_err(|e| {
@@ -127,6 +130,19 @@ impl Drop for Machine {
         if self.ended().is_none() {
             self.kill();
         }
+    }
+}
+
+/// This process's standard input if it is `wanted` and open, or one that is empty.
+fn input(wanted: bool) -> Result<OwnedFd, LinuxError> {
+    match stdin().as_fd().try_clone_to_owned() {
+        Ok(fd) if wanted => Ok(fd),
+        _ => match File::open("/dev/null") {
+            Ok(file) => Ok(file.into()),
+            Err(e) => Err(LinuxError::boot(format!(
+                "No standard input for the kernel: {e}."
+            ))),
+        },
     }
 }
 

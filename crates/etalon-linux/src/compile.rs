@@ -6,12 +6,13 @@ use std::path::PathBuf;
 
 use etalon_scenario::address::{self, MOST_HOSTS};
 use etalon_scenario::{
-    CC_NAME_MAX, Capture, Estimator, Flow, Init, MOST_MPTCP, MOST_PORTS, MOST_SUBFLOWS,
+    CC_NAME_MAX, Capture, Estimator, Flow, Init, MOST_MPTCP, MOST_PORTS, MOST_SUBFLOWS, Program,
     SERVER_PORT, SUBFLOW_PORT, Scenario, Setup, Tcp, Transport, client_port,
 };
 use etalon_schedule::Controller;
 use etalon_units::{Span, Time};
 
+use crate::names::with_addresses;
 use crate::{Image, LinuxError, Mode, Options};
 use crate::{parameters, routes};
 
@@ -37,6 +38,10 @@ pub(crate) fn compile(
     scenario
         .programs
         .splice(..0, options.programs.iter().cloned());
+    let (racks, per_rack) = (scenario.hosts.racks, scenario.hosts.per_rack);
+    for argument in scenario.programs.iter_mut().flat_map(|p| &mut p.command) {
+        *argument = with_addresses(argument, racks, per_rack);
+    }
     scenario.check().map_err(|e| LinuxError::plan(e.0))?;
     let init = init(&scenario, image, options)?;
     let init = init.encode(&scenario).map_err(|e| LinuxError::plan(e.0))?;
@@ -63,15 +68,16 @@ pub(crate) fn compile(
 /// For what programs may be, such as a network of switches with their controller; MiB.
 const FOR_PROGRAMS: u32 = 1792;
 
-/// The kernel's memory in MiB: for so many hosts and flows several times what was seen to be used.
-pub(crate) fn memory_mib(plan: &Scenario) -> u32 {
+/// The kernel's memory in MiB: for so many hosts and flows several times what was seen to be used. `beside` are programs that are not
+/// the plan's.
+pub(crate) fn memory_mib(plan: &Scenario, beside: &[Program]) -> u32 {
     let hosts = plan.hosts.count();
     let flows = plan.flows.len() as u32;
     // The decomposition of dense demand takes a KiB for each pair of racks.
     let computing = plan
         .control()
         .map_or(0, |_| u32::from(plan.hosts.racks).pow(2) / 1024);
-    let programs = if plan.programs.is_empty() {
+    let programs = if plan.programs.is_empty() && beside.is_empty() {
         0
     } else {
         FOR_PROGRAMS

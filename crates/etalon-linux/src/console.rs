@@ -24,22 +24,24 @@ impl Console {
     }
 }
 
+/// Part of what is said of a kernel that had too little memory; `kernel/init` says it too.
+pub(crate) const NO_MEMORY: &str = "ran out of memory";
+
 /// What the console says about a kernel's death, if it does: one sentence.
 pub(crate) fn last_words(console: &str) -> Option<String> {
     if let Some((_, reason)) = console.split_once("Kernel panic - not syncing: ") {
         let reason = reason.lines().next().unwrap_or_default().trim();
         return Some(match reason.contains("memory") {
             true => format!(
-                "The kernel ran out of memory ({reason}); emulate fewer hosts or flows, or let programs use less."
+                "The kernel {NO_MEMORY} ({reason}); emulate fewer hosts or flows, or let programs use less."
             ),
             false => format!("The kernel panicked: {reason}."),
         });
     }
     if console.contains("Out of memory: Killed process") || console.contains("oom-kill") {
-        return Some(
-            "The kernel ran out of memory; emulate fewer hosts or flows, or let programs use less."
-                .to_owned(),
-        );
+        return Some(format!(
+            "The kernel {NO_MEMORY}; emulate fewer hosts or flows, or let programs use less."
+        ));
     }
     None
 }

@@ -11,6 +11,7 @@ mod console;
 mod error;
 mod flows;
 mod log;
+mod names;
 mod parameters;
 mod programs;
 mod replay;
@@ -30,7 +31,7 @@ use etalon_scenario::{Program, Scenario};
 
 use boot::{Machine, Start};
 use replay::Replay;
-use watch::{Ending, watch};
+use watch::{Ending, Patience, watch};
 
 pub use error::{Cause, LinuxError};
 pub use etalon_scenario::Mode;
@@ -60,7 +61,8 @@ pub struct Options {
     /// The kernel's memory in MiB, of which it takes what it uses; none for as much as the plan's size calls for. It is
     /// part of the experiment: sizes of tables and random numbers in the kernel depend on it.
     pub memory_mib: Option<u32>,
-    /// The run is given up when the kernel has written nothing for so long (wall-clock time).
+    /// The run is given up when the kernel has written nothing for so long (wall-clock time), and a little longer for each host
+    /// that it makes first. A kernel that waits for standard input is given all the time there is.
     pub patience: Duration,
     /// Told what programs write, as soon as it is known here. A listener that is behind stops the kernel's time.
     pub output: Option<SyncSender<Output>>,
@@ -80,6 +82,9 @@ impl Default for Options {
         }
     }
 }
+
+/// What the silence of a kernel that makes a host may take longer.
+const A_HOST: Duration = Duration::from_millis(100);
 
 /// A piece of what a program wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,6 +146,16 @@ pub fn run(
     }
 }
 
+/// What a failure says, with the machine's memory if that was too small.
+fn with_memory(why: String, memory_mib: u32) -> String {
+    if !why.contains(console::NO_MEMORY) {
+        return why;
+    }
+    format!(
+        "{why} The emulated machine has {memory_mib} MiB of memory: another amount is given by [linux] memory."
+    )
+}
+
 fn observed<O: Observer>(
     plan: &Scenario,
     image: &Image,
@@ -150,17 +165,24 @@ fn observed<O: Observer>(
 ) -> Result<Run, LinuxError> {
     let (setup, init) = compile::compile(plan, image, options)?;
     let mut replay = Replay::new(plan, control, options, &setup, observer)?;
+    let memory_mib = options
+        .memory_mib
+        .unwrap_or_else(|| compile::memory_mib(plan, &options.programs));
     let start = Start {
-        memory_mib: options
-            .memory_mib
-            .unwrap_or_else(|| compile::memory_mib(plan)),
+        memory_mib,
         terminal: options.mode == Mode::Shell,
+        input: options.mode == Mode::Exec,
     };
     let bytes = setup.encode(&init).map_err(|e| LinuxError::plan(e.0))?;
     let machine = Machine::boot(image, &bytes, start)?;
     let patience = match options.mode {
         Mode::Shell => Duration::MAX, // who thinks is silent
         Mode::Run | Mode::Exec => options.patience,
+    };
+    let patience = Patience {
+        silence: patience,
+        boot: patience.saturating_add(A_HOST * plan.hosts.count()),
+        hosts: plan.hosts.count(),
     };
     let (ending, console) = watch(machine, &mut replay, patience);
     let console = console.text();
@@ -174,7 +196,7 @@ fn observed<O: Observer>(
     });
     let (cause, message) = match ending {
         Ending::Complete | Ending::Stopped => return measured,
-        Ending::Failed(why) => (Cause::Kernel, why),
+        Ending::Failed(why) => (Cause::Kernel, with_memory(why, memory_mib)),
         Ending::Garbled(why) => (Cause::Log, why),
     };
     Err(LinuxError {

@@ -5,7 +5,7 @@ use std::path::Path;
 use etalon_driver::WeekReader;
 use etalon_events::{Event, Plane, Record, Source};
 use etalon_measure::results::{Outcome, Table};
-use etalon_measure::{Control, Observer, Results, results};
+use etalon_measure::{Control, Live, Observer, Results, results};
 use etalon_scenario::{Scenario, Setup};
 use etalon_units::{Span, Time};
 
@@ -36,6 +36,7 @@ pub(crate) struct Replay<'a, O> {
     begun: bool,
     farewell: Option<Farewell>,
     complete: bool,
+    waits: bool,
     records: u64,
     in_network: usize,
     peak_in_network: usize,
@@ -85,6 +86,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             begun: false,
             farewell: None,
             complete: false,
+            waits: false,
             records: 0,
             in_network: 0,
             peak_in_network: 0,
@@ -96,6 +98,7 @@ impl<'a, O: Observer> Replay<'a, O> {
     fn tell(&mut self, record: &Record, data: &[u8]) -> Result<(), String> {
         let event = Event::of(record).map_err(|e| e.to_string())?;
         self.records += 1;
+        self.waits = false;
         // What sockets and programs say comes from threads, perhaps a little late: it does not move the clock.
         let mut now = record.time.min(self.end);
         if event.source() != Source::Host {
@@ -169,6 +172,10 @@ impl<'a, O: Observer> Replay<'a, O> {
             Event::Output {
                 program, stream, ..
             } => self.programs.output(program, stream, data),
+            Event::Waiting { .. } => {
+                self.waits = true;
+                Ok(())
+            }
             Event::Failure { .. } => {
                 let why = String::from_utf8_lossy(data).into_owned();
                 self.farewell = Some(Farewell::Failure(why));
@@ -274,6 +281,11 @@ impl<O: Observer> Listener for Replay<'_, O> {
                 ));
             }
         }
+        if self.control.asked() {
+            let (flows, metrics) = (&self.flows, self.observer.metrics());
+            let live = Live::of(self.plan, self.now, metrics, &flows.meter, &flows.facts());
+            self.control.tell(live);
+        }
         Ok(())
     }
 
@@ -283,6 +295,14 @@ impl<O: Observer> Listener for Replay<'_, O> {
 
     fn farewell(&self) -> Option<Farewell> {
         self.farewell.clone()
+    }
+
+    fn begun(&self) -> bool {
+        self.records > 0
+    }
+
+    fn waits(&self) -> bool {
+        self.waits
     }
 
     fn reached(&self) -> String {

@@ -32,8 +32,24 @@ pub(crate) trait Listener {
     /// What the kernel has said of its end, if it has.
     fn farewell(&self) -> Option<Farewell>;
 
+    /// Whether the experiment has begun.
+    fn begun(&self) -> bool;
+
+    /// Whether the kernel stands still until there is standard input for it.
+    fn waits(&self) -> bool;
+
     /// Virtual time reached, for people.
     fn reached(&self) -> String;
+}
+
+/// How long a kernel may be silent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// While the experiment runs.
+    pub(crate) silence: Duration,
+    /// While it makes so many `hosts`.
+    pub(crate) boot: Duration,
+    pub(crate) hosts: u32,
 }
 
 /// What the kernel's log says last.
@@ -62,7 +78,7 @@ pub(crate) enum Ending {
 pub(crate) fn watch(
     mut machine: Machine,
     listener: &mut impl Listener,
-    patience: Duration,
+    patience: Patience,
 ) -> (Ending, Console) {
     let mut console = Console::default();
     let ending = attend(&mut machine, listener, patience, &mut console);
@@ -77,7 +93,7 @@ pub(crate) fn watch(
 fn attend(
     machine: &mut Machine,
     listener: &mut impl Listener,
-    patience: Duration,
+    patience: Patience,
     console: &mut Console,
 ) -> Ending {
     let mut log = Log::default();
@@ -125,8 +141,8 @@ fn attend(
         if !listener.report() {
             return Ending::Stopped;
         }
-        if heard.elapsed() > patience {
-            return Ending::Failed(silent(patience, listener));
+        if let Some(why) = silent(heard.elapsed(), patience, listener) {
+            return Ending::Failed(why);
         }
     }
 }
@@ -138,14 +154,26 @@ fn ended_unheard(machine: &mut Machine) -> Option<ExitStatus> {
     (!ready(&machine.log, Duration::ZERO)).then_some(status)
 }
 
-/// Why a kernel is given up that says nothing.
-fn silent(patience: Duration, listener: &impl Listener) -> String {
-    format!(
-        "The kernel has written nothing for {} s of wall-clock time and was killed; it had reached {}. \
-         A program that computes without ever waiting stops virtual time; a longer patience may help.",
-        patience.as_secs_f64(),
-        listener.reached()
-    )
+/// Why a kernel is given up that has said nothing for so long, if it is.
+fn silent(silence: Duration, patience: Patience, listener: &impl Listener) -> Option<String> {
+    if !listener.begun() {
+        return (silence > patience.boot).then(|| {
+            format!(
+                "The kernel has written nothing for {} s of wall-clock time and was killed while it made the hosts, of which \
+                 the plan has {}: the experiment had not begun. A machine that is less busy or a longer patience may help.",
+                patience.boot.as_secs_f64(),
+                patience.hosts
+            )
+        });
+    }
+    (silence > patience.silence && !listener.waits()).then(|| {
+        format!(
+            "The kernel has written nothing for {} s of wall-clock time and was killed; it had reached {}. \
+             A program that computes without ever waiting stops virtual time; a longer patience may help.",
+            patience.silence.as_secs_f64(),
+            listener.reached()
+        )
+    })
 }
 
 /// Lets a kernel that has nothing more to say power off, and says how it ended; kills it if it does not end.

@@ -131,7 +131,7 @@ fn what_a_dying_kernel_says_ends_its_run() {
         (
             "memory",
             "echo 'Out of memory: Killed process 7'; exit 1",
-            "The kernel ran out of memory",
+            "The emulated machine has 512 MiB of memory",
         ),
         (
             "half",
@@ -212,6 +212,45 @@ fn nonsense_in_the_log_is_a_defect_and_not_a_panic() {
         let error = start(&fake).expect_err("garbage");
         assert_eq!(error.cause, Cause::Log, "{name}: {}", error.message);
         assert!(error.message.contains(message), "{name}: {}", error.message);
+    }
+}
+
+#[test]
+fn a_kernel_that_waits_for_input_is_not_given_up() {
+    let waits = half().say(4_000_000, Event::Waiting { program: 0 });
+    let after = &whole().0[half().0.len()..];
+    let log = [&waits.0[..], after].concat();
+    let script = format!(
+        "head -c {0} $LOG >&4; sleep 1; tail -c +$(({0} + 1)) $LOG >&4",
+        waits.0.len()
+    );
+    let fake = Fake::new("waits", &log, &script);
+    let options = Options {
+        patience: Duration::from_millis(200),
+        ..Options::default()
+    };
+    let told = run(&plan(), &fake.image, &Control::default(), &options).expect("a run");
+    assert!(!told.results.meta.partial);
+}
+
+#[test]
+fn a_kernel_that_makes_many_hosts_is_given_time_for_them() {
+    let mut plan = plan();
+    plan.hosts.per_rack = 8;
+    let each = Duration::from_millis(100) * plan.hosts.count();
+    let fake = Fake::new("boots", &whole().0, "sleep 1000");
+    let options = Options {
+        patience: Duration::from_millis(100),
+        ..Options::default()
+    };
+    let begun = Instant::now();
+    let error = run(&plan, &fake.image, &Control::default(), &options).expect_err("hung");
+    assert!(begun.elapsed() > each);
+    for part in [
+        "while it made the hosts",
+        &format!("the plan has {}", plan.hosts.count()),
+    ] {
+        assert!(error.message.contains(part), "{}", error.message);
     }
 }
 

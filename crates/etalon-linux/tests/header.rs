@@ -23,7 +23,7 @@ const SOURCES: [&str; 7] = [
 ];
 
 /// Names in Rust and in C.
-const NAMES: [(&str, &str); 30] = [
+const NAMES: [(&str, &str); 31] = [
     ("Core", "etalon_core"),
     ("CInfo", "etalon_info"),
     ("CFlow", "etalon_flow"),
@@ -47,6 +47,7 @@ const NAMES: [(&str, &str); 30] = [
     ("MPTCP_REINJECT", "ETALON_MPTCP_REINJECT"),
     ("SETUP_FD", "ETALON_SETUP_FD"),
     ("LOG_FD", "ETALON_LOG_FD"),
+    ("INPUT_FD", "ETALON_INPUT_FD"),
     ("DATA_MAX", "ETALON_DATA_MAX"),
     ("PACKET_ECT", "ETALON_PACKET_ECT"),
     ("PACKET_TCP", "ETALON_PACKET_TCP"),

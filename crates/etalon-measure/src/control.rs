@@ -1,13 +1,18 @@
 //! Shared between the thread that runs an experiment and the one that watches it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-/// Progress out, a request to stop in.
+use crate::Live;
+
+/// Progress and what was measured so far out, requests to stop and to tell in.
 #[derive(Debug, Default)]
 pub struct Control {
     stop: AtomicBool,
     done: AtomicU64,
     total: AtomicU64,
+    asked: AtomicBool,
+    live: Mutex<Option<Live>>,
 }
 
 impl Control {
@@ -30,6 +35,29 @@ impl Control {
             return 0.0;
         }
         self.done.load(Ordering::Relaxed) as f64 / total as f64
+    }
+
+    /// What an engine told last; asks it to tell again, which it does soon.
+    #[must_use]
+    pub fn live(&self) -> Option<Live> {
+        self.asked.store(true, Ordering::Relaxed);
+        self.live
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Whether somebody asked what was measured so far.
+    #[must_use]
+    pub fn asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// An engine tells what it has measured so far.
+    #[cold]
+    pub fn tell(&self, live: Live) {
+        self.asked.store(false, Ordering::Relaxed);
+        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
     }
 
     /// An engine reports how much of the total is done; returns whether to go on.

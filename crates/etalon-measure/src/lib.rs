@@ -18,6 +18,7 @@ mod control;
 #[cfg(test)]
 mod example;
 mod histogram;
+mod live;
 mod meter;
 mod observer;
 mod paths;
@@ -38,6 +39,7 @@ pub use capture::{Capture, HEADERS};
 pub use computed::{Computed, Example};
 pub use control::Control;
 pub use etalon_scenario::PlaneFacts;
+pub use live::Live;
 pub use meter::{Counters, FlowFacts, Meter};
 pub use observer::Observer;
 pub use pcapng::{Interface, IpPacket, PcapNg};

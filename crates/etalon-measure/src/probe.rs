@@ -61,6 +61,11 @@ impl PairMetrics {
         }
     }
 
+    /// Packets in the VOQ now.
+    pub(crate) fn voq(&self) -> u32 {
+        self.voq
+    }
+
     /// The VOQ has `len` packets from now on.
     #[inline]
     fn set_voq(&mut self, now: Time, len: u32) {
@@ -314,6 +319,12 @@ impl Metrics {
         if let Some(computed) = &mut self.computed {
             computed.note(time, demand, week);
         }
+    }
+
+    /// Packets dropped in the measured time, all pairs.
+    pub(crate) fn drops(&self) -> u64 {
+        let pairs = self.pairs.iter().flatten();
+        pairs.flat_map(|pair| pair.dropped.iter()).sum()
     }
 
     pub(crate) fn pair(&self, pair: Pair) -> Option<&PairMetrics> {

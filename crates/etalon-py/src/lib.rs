@@ -33,6 +33,20 @@ impl Control {
         self.0.stop();
     }
 
+    /// What was measured so far, as the engine told it last; asks it to tell again. None before it did.
+    fn live<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(live) = self.0.live() else {
+            return Ok(None);
+        };
+        let out = PyDict::new(py);
+        out.set_item("now_ns", live.now.0)?;
+        out.set_item("utilization", live.utilization)?;
+        out.set_item("voq", live.voq)?;
+        out.set_item("drops", live.drops)?;
+        out.set_item("retransmits", live.retransmits)?;
+        Ok(Some(out))
+    }
+
     /// The share of simulated time that is done, 0 to 1.
     #[getter]
     fn progress(&self) -> f64 {

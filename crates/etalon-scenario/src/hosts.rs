@@ -58,6 +58,9 @@ pub struct Hosts {
     pub downlink_queue: Option<u32>,
 }
 
+/// What every host takes (RFC 791).
+const LEAST_MTU: u16 = 576;
+
 impl Hosts {
     /// Number of hosts in all racks.
     #[must_use]
@@ -89,6 +92,17 @@ impl Hosts {
     pub(crate) fn check(&self) -> Result<(), ScenarioError> {
         ensure!(self.count() > 0, "there must be at least one host");
         ensure!(self.rate > Rate(0), "the hosts' link rate must be positive");
+        ensure!(
+            self.mtu >= LEAST_MTU,
+            "the hosts' MTU must be at least {LEAST_MTU} bytes, not {}",
+            self.mtu
+        );
+        let most = Span(u32::MAX.into());
+        ensure!(
+            self.jitter <= most,
+            "the hosts' jitter must be at most {most}, not {}",
+            self.jitter
+        );
         Ok(())
     }
 

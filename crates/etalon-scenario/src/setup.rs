@@ -18,6 +18,9 @@ pub const SETUP_FD: i32 = 3;
 /// The descriptor that the kernel writes its log to.
 pub const LOG_FD: i32 = 4;
 
+/// The descriptor that the kernel reads the standard input of a program from.
+pub const INPUT_FD: i32 = 5;
+
 /// The first bytes of a setup.
 pub const MAGIC: &[u8; 8] = b"ETALON1\n";
 

@@ -1,7 +1,7 @@
 //! The main loop: the earliest of the network's and the hosts' events, until the end.
 
 use etalon_measure::results::{self, Outcome};
-use etalon_measure::{Control, Meter, Metrics, Observer, Results};
+use etalon_measure::{Control, Live, Meter, Metrics, Observer, Results};
 use etalon_net::{Advanced, Milestone, Net, Network, Visitor, visit};
 use etalon_scenario::{Scenario, ScenarioError};
 use etalon_schedule::ComputedWeek;
@@ -90,6 +90,10 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, T, O> {
                 if !control.report(now.0, plan.end().0) {
                     partial = true;
                     net.edge_mut().end(now);
+                }
+                if control.asked() {
+                    let (meter, flows) = (&world.meter, world.facts());
+                    control.tell(Live::of(plan, now, observer.metrics(), meter, &flows));
                 }
             }
         };

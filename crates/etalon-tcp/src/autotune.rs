@@ -102,7 +102,7 @@ impl Autotune {
         if self.rtt8 == 0 || (clock.us - self.since) << 3 < self.rtt8 {
             return None;
         }
-        let brought = total - self.read;
+        let brought = total.saturating_sub(self.read);
         (self.since, self.read) = (clock.us, total);
         if brought <= self.best {
             return None;

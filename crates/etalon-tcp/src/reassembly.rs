@@ -58,6 +58,11 @@ impl Reassembly {
         self.buffers.is_empty()
     }
 
+    /// Where what is held ends.
+    pub fn end(&self) -> Option<u32> {
+        self.buffers.iter().map(|buffer| buffer.end).reduce(later)
+    }
+
     /// Memory of what is held.
     #[inline]
     pub fn memory(&self) -> u32 {

@@ -204,7 +204,7 @@ impl Receiver {
         self.held.forget_duplicate();
         let fin = flags.contains(Flags::FIN);
         let end = seq.wrapping_add(len + u32::from(fin));
-        if fin {
+        if fin && self.fin_end.is_none() && self.may_end_at(end) {
             self.fin_end = Some(end);
         }
         if marks.cwr && self.ecn {
@@ -227,10 +227,19 @@ impl Receiver {
         true
     }
 
+    /// Whether a FIN before `end` may be true: not if there is more behind it already.
+    #[cold]
+    fn may_end_at(&self, end: u32) -> bool {
+        let more = self.held.end().is_some_and(|held| after(held, end));
+        after(end, self.nxt) && !more
+    }
+
     /// A duplicate, a segment beyond the window, or one beyond a hole.
     #[cold]
     fn receive_elsewhere(&mut self, seq: u32, end: u32, marks: Marks) {
-        let beyond_hole = after(end, self.nxt) && before(seq, self.nxt.wrapping_add(self.window()));
+        let in_window = before(seq, self.nxt.wrapping_add(self.window()));
+        let in_stream = self.fin_end.is_none_or(|fin| !after(end, fin));
+        let beyond_hole = after(end, self.nxt) && in_window && in_stream;
         if beyond_hole && self.ecn {
             self.note_mark(marks);
         }

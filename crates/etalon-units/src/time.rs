@@ -6,20 +6,40 @@ use core::str::FromStr;
 
 use crate::parse::{ParseError, parse_scaled, write_scaled};
 
+/// The longest time that text may give, in nanoseconds: 9.8 hours. Sums and products of times within it do not overflow.
+#[cfg(feature = "serde")]
+const LONGEST: u64 = 1 << 45;
+
+/// Reads a time; one of a text (JSON) is not longer than [`LONGEST`].
+#[cfg(feature = "serde")]
+fn within_reason<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    use serde::Deserialize;
+    use serde::de::Error;
+
+    let text = from.is_human_readable();
+    let time = u64::deserialize(from)?;
+    if text && time > LONGEST {
+        return Err(Error::custom(format_args!(
+            "{time} ns is longer than any time may be, which is {LONGEST} ns"
+        )));
+    }
+    Ok(time)
+}
+
 /// An instant: nanoseconds since the start of the experiment.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(transparent))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Time(pub u64);
+pub struct Time(#[cfg_attr(feature = "serde", serde(deserialize_with = "within_reason"))] pub u64);
 
 /// A length of time, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(transparent))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Span(pub u64);
+pub struct Span(#[cfg_attr(feature = "serde", serde(deserialize_with = "within_reason"))] pub u64);
 
 impl Time {
     /// The start of the experiment.

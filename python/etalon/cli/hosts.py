@@ -77,12 +77,16 @@ def execute(
 ) -> int:
     """Run a command on an emulated host, on real Linux TCP. The plan's flows run beside it.
 
-    Its output appears as it comes, that of servers with the host's name before it. Exits as the command does.
+    It reads the standard input; while it waits for that, virtual time stands still. Its output appears as it comes, that of
+    servers with the host's name before it. Exits as the command does.
     """
     plan = _endless(common.changed_plan(plan_file, settings, seed), duration)
     programs = [_program(plan, "--host", host, command, start), *_servers(plan, servers)]
-    engine = _linux(plan, patience)
+    return _execute(_linux(plan, patience), plan, programs)
 
+
+def _execute(engine: Linux, plan: Plan, programs: list[Program]) -> int:
+    """Runs the first program with our input and output, the others beside it; the exit code of the first."""
     stop = threading.Event()
     output = _Output(programs[1:], stop)
     status = _run(engine, plan, programs, output.control, stop, mode="exec", output=output)
@@ -91,7 +95,7 @@ def execute(
         return common.INTERRUPTED
     if status is None:
         common.note(
-            f"{command[0]} was cut off by the end of the experiment; --duration sets another"
+            f"{programs[0].command[0]} was cut off by the end of the experiment; --duration sets another"
         )
         return CUT_OFF
     return status
@@ -104,14 +108,18 @@ def shell(
     settings: common.Settings = None,
     seed: common.Seed = None,
 ) -> int:
-    """Open a shell on an emulated host. The plan's flows run beside it. `on HOST COMMAND` reaches other hosts."""
+    """Open a shell on an emulated host. The plan's flows run beside it. `on HOST COMMAND` reaches other hosts.
+
+    Without a terminal it reads its commands from the standard input: `etalon shell strobe.toml < commands.sh`.
+    """
     from etalon import _core
 
     plan = _endless(common.changed_plan(plan_file, settings, seed), None)
-    if not sys.stdin.isatty() or not sys.stdout.isatty():
-        raise PlanError("a shell needs a terminal; `etalon exec` runs a command without one")
-    found = shutil.which("bash")
+    found = shutil.which("bash", path=HOSTS_PATH)
     words = [found, "--norc", "--noprofile"] if found else ["/bin/sh"]
+    if not sys.stdin.isatty() or not sys.stdout.isatty():
+        programs = [_program(plan, "--host", host, words, "0s"), *_servers(plan, servers)]
+        return _execute(_linux(plan), plan, programs)
     terminal = os.environ.get("TERM", "linux")
     command = ["/usr/bin/env", f"TERM={terminal}", rf"PS1={host}:\w# ", *words]
     programs = [_program(plan, "--host", host, command, "0s"), *_servers(plan, servers)]
@@ -154,6 +162,7 @@ def _program(plan: Plan, option: str, host: str, command: Any, start: str) -> Pr
     from etalon.plan.program import Program
 
     try:
+        common.span("--start", start)  # which names the option if it is no time
         program = build(Program, {"host": host, "command": command, "start": start})
         network = plan.network
         found = list(program.problems("", network.racks, network.hosts))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from etalon.cli import common, report
+from etalon.cli.watch import Watching
 from etalon.errors import EngineFailed, PlanError
 from etalon.progress import bar
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from etalon.results import Run
 
 RUNS = Path("runs")
+Watch = Annotated[
+    bool, typer.Option("--watch", help="Show what the run has measured so far while it lasts.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -42,6 +46,7 @@ def run(
     json: common.Json = False,
     figures: common.Figures = True,
     pdf: common.Pdf = False,
+    watch: Watch = False,
 ) -> int:
     """Run an experiment and show its results."""
     from etalon.campaign.runs import run_missing
@@ -50,7 +55,8 @@ def run(
     chosen = [common.changed_plan(path, settings, seed) for path in plans]
     places = _places(chosen, out, engine)
     ready = common.prepare(engine, chosen, patience, plans)
-    store = Store(ready, lambda plan: places[plan.digest], replace=force)
+    watching = Watching(ready, chosen)
+    store = Store(watching if watch else ready, lambda plan: places[plan.digest], replace=force)
     known = [] if force else [plan for plan in chosen if store.has(plan)]
     for plan in chosen:
         _claim(store, plan, known=plan in known)
@@ -58,7 +64,7 @@ def run(
     began = time.monotonic()
     names = ", ".join(plan.name for plan in chosen if plan not in known)
     try:
-        with bar(names) as progress:
+        with watching.screen() if watch else bar(names) as progress:
             outcome = run_missing(
                 chosen, store, fresh=force, keep_partial=True, jobs=jobs, progress=progress
             )

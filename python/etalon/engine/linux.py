@@ -18,6 +18,7 @@ from etalon.engine import build
 from etalon.engine.protocol import Options
 from etalon.errors import EngineFailed, EtalonError, PlanError
 from etalon.plan import Plan
+from etalon.plan.linux import MIB
 from etalon.plan.transport import Mptcp, Tdtcp
 from etalon.plan.workloads.base import Workload
 from etalon.progress import Progress, Status
@@ -117,7 +118,13 @@ class Linux:
         for program in resolved.get("programs", ()):
             if program["command"][0] == ETALON:
                 program["command"][:1] = [sys.executable, "-m", ETALON]
-        options = {"folder": str(Path.cwd()), "patience_s": self.options.patience_s, **options}
+        memory = plan.linux.memory
+        options = {
+            "folder": str(Path.cwd()),
+            "patience_s": self.options.patience_s,
+            "memory_mib": None if memory is None else memory // MIB,
+            **options,
+        }
         try:
             return _core.run_linux(
                 json.dumps(resolved), str(image.path), image.hz, control, **options

@@ -17,6 +17,7 @@ from typing import Any, Final
 import matplotlib as mpl
 from cycler import cycler
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from etalon import files
@@ -173,7 +174,14 @@ _METADATA: Final[dict[str, dict[str, Any]]] = {
 def _render(figure: Figure, suffix: str) -> bytes:
     buffer = io.BytesIO()
     with context():
-        figure.savefig(buffer, format=suffix, dpi=DPI, metadata=_METADATA[suffix])
+        if suffix == "png":
+            # As savefig() does it, which draws twice: the first time for a layout that the drawing itself finds.
+            before = figure.dpi
+            figure.dpi = DPI
+            FigureCanvasAgg(figure).print_png(buffer, metadata=_METADATA[suffix])  # type: ignore[no-untyped-call]
+            figure.dpi = before
+        else:
+            figure.savefig(buffer, format=suffix, dpi=DPI, metadata=_METADATA[suffix])
     return buffer.getvalue()
 
 

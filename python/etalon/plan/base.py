@@ -29,7 +29,6 @@ class Table(BaseModel):
         validate_by_alias=True,
         validate_by_name=True,
         serialize_by_alias=True,
-        use_attribute_docstrings=True,
         defer_build=True,
     )
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, get_args
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from etalon.plan.base import Rack, Table
+from etalon.plan.linux import Linux
 from etalon.plan.network import AnyNetwork, CircuitNetwork, Network
 from etalon.plan.program import Program
 from etalon.plan.schedules import AnySchedule, Strobe
@@ -80,6 +81,7 @@ class Experiment(Table):
     schedule: AnySchedule = Strobe()
     tcp: Tcp = Tcp()
     measure: Measure = Measure()
+    linux: Linux = Linux()
     bulk: tuple[Bulk, ...] = ()
     flow: tuple[Flow, ...] = ()
     rings: tuple[Rings, ...] = ()

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -34,7 +39,8 @@ def all_keys() -> list[Key]:
     """All keys, table by table."""
     at_top = "Outside all tables"
     top = [name for name in Plan.model_fields if not _tables(Plan.model_fields[name].annotation)]
-    listed = [_key(at_top, name, Plan.model_fields[name]) for name in top]
+    said = _docstrings(Plan)
+    listed = [_key(at_top, name, Plan.model_fields[name], said.get(name)) for name in top]
     choices: dict[str, Kinds] = {}
     for name, field in Plan.model_fields.items():
         for model in _tables(field.annotation):
@@ -77,9 +83,10 @@ def _below(
 ) -> Iterator[Key]:
     """The keys of a table. What may be one of several tables is listed once: `choices` has where
     it was met first."""
+    said = _docstrings(model)
     for name, field in model.model_fields.items():
         path = f"{prefix}.{field.alias or name}"
-        yield _key(title, path, field)
+        yield _key(title, path, field, said.get(name))
         kinds = _kinds(field)
         if kinds is not None:
             if kinds not in choices.values():
@@ -89,9 +96,29 @@ def _below(
             yield from _below(title, path, table, choices)
 
 
-def _key(title: str, name: str, field: FieldInfo) -> Key:
+@cache
+def _docstrings(model: type[BaseModel]) -> dict[str, str]:
+    """What stands below each field in the source. Pydantic would read it whenever a plan is loaded, which takes as long as all
+    the rest."""
+    found: dict[str, str] = {}
+    for table in reversed(model.__mro__):
+        if table in (BaseModel, object) or not issubclass(table, BaseModel):
+            continue
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(table))).body
+        assert isinstance(definition, ast.ClassDef)
+        for entry, below in pairwise(definition.body):
+            match entry, below:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ):
+                    found[name] = text
+    return found
+
+
+def _key(title: str, name: str, field: FieldInfo, said: str | None) -> Key:
     tables, kinds = _tables(field.annotation), _kinds(field)
-    meaning = field.description or " ".join((table.__doc__ or "") for table in tables)
+    meaning = said or " ".join((table.__doc__ or "") for table in tables)
     return Key(
         title,
         name,

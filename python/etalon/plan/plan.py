@@ -181,7 +181,10 @@ class Plan(Experiment):
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the resolved plan, in hex: two plans with the same digest are the same experiment."""
-        canonical = json.dumps(self.resolve(), sort_keys=True, separators=(",", ":"))
+        whole = self.resolve()
+        if self.linux.memory is not None:  # which no network knows
+            whole["linux"] = {"memory": self.linux.memory}
+        canonical = json.dumps(whole, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     @cached_property

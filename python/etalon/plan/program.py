@@ -51,7 +51,8 @@ class Program(Table):
     """Where it runs: rack and number."""
     command: Command
     """The program and its arguments, as a text that is split like a shell does it (`sh -c "..."` for more), or a list.
-    `etalon` is the one that runs the plan."""
+    `etalon` is the one that runs the plan. Hosts have their names (`r1h0`); `{r1h0}` is the address, for programs that
+    resolve none."""
     start: Time = 0
     """When it starts, in the network's time; a client should start later than its server, 1 ms is enough. At the
     experiment's end it is killed."""
@@ -86,6 +87,14 @@ class Program(Table):
                 key=f"{key}.host",
                 value=write_host(self.host),
             )
+        for rack, host in re.findall(r"\{r(\d+)h(\d+)\}", " ".join(self.command)):
+            if int(rack) >= racks or int(host) >= hosts:
+                yield PlanError(
+                    f"there is no host r{rack}h{host} whose address could be put there "
+                    f"(racks 0..{racks - 1}, hosts 0..{hosts - 1})",
+                    key=f"{key}.command",
+                    value=f"{{r{rack}h{host}}}",
+                )
 
     def late(self, key: str, duration: int) -> Iterator[PlanError]:
         """That it starts after the end, if so."""

@@ -304,9 +304,8 @@ def _resource(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _plotly() -> str:
-    from plotly.offline import get_plotlyjs
-
+    library = resources.files("plotly").joinpath("package_data", "plotly.min.js")
     packed = io.BytesIO()
     with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=4, mtime=0) as stream:
-        stream.write(get_plotlyjs().encode("utf-8"))
+        stream.write(library.read_bytes())
     return base64.b64encode(packed.getvalue()).decode("ascii")

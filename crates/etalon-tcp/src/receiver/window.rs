@@ -145,7 +145,8 @@ impl Receiver {
     #[cold]
     pub(super) fn take(&mut self, clock: &Clock, max: u64) -> u64 {
         let unread: u32 = self.unread.iter().map(Buffer::len).sum();
-        let before = self.bytes - u64::from(unread);
+        // A liar's data may lie where a FIN does, or behind it, which are no bytes of the stream.
+        let before = self.bytes.saturating_sub(unread.into());
         let mut taken = 0;
         while taken < max {
             let Some(first) = self.unread.front_mut() else {

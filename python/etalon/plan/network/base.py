@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from etalon.errors import PlanError
 from etalon.plan.base import Table
-from etalon.units import US, Rate, Time
+from etalon.units import TIME, US, Rate, Time, problem, shown
 
 GBPS = 1_000_000_000
+
+
+LONGEST_JITTER = 1_000_000_000
+
+
+def _jitter(jitter: int) -> int:
+    if jitter > LONGEST_JITTER:
+        raise problem(f"{shown(TIME.format(jitter))} is too large: jitter is at most 1s")
+    return jitter
+
+
+Jitter = Annotated[Time, AfterValidator(_jitter)]
+"""A uniform random addition to a delay."""
 
 
 class Hosts(Table):
@@ -23,7 +36,7 @@ class Hosts(Table):
     """Rate of the link between a host and its rack."""
     delay: Time = 2 * US
     """Delay between TCP and the wire."""
-    jitter: Time = 1 * US
+    jitter: Jitter = 1 * US
     """Uniform random addition to the delay, without reordering. Exact timing would lock flows out."""
     downlink_queue: int | None = Field(default=None, strict=True, ge=1, le=1_000_000)
     """Packets that fit into the queue of the link from a ToR switch to a host, which is as fast as the host's own, the one in

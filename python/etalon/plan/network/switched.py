@@ -10,7 +10,7 @@ from pydantic import Field
 from etalon.errors import PlanError
 from etalon.otcp.equations import PathInputs
 from etalon.plan.base import Queue, Table
-from etalon.plan.network.base import GBPS, Circuits, Passage, Racks
+from etalon.plan.network.base import GBPS, Circuits, Jitter, Passage, Racks
 from etalon.units import TIME, US, Rate, Time, shown
 
 HANDED_OVER = 1000 * GBPS
@@ -67,7 +67,7 @@ class SwitchedHosts(Table):
     in_order: ClassVar = ("delay", "jitter")
     delay: Time = 0
     """Delay between TCP and the wire."""
-    jitter: Time = 1 * US
+    jitter: Jitter = 1 * US
     """Uniform random addition to the delay, without reordering. Exact timing would lock flows out."""
 
 
