@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from etalon.errors import PlanError
+from etalon.errors import EtalonError, PlanError
 
 
 @contextmanager
@@ -36,6 +37,26 @@ def put(path: Path, content: bytes | str) -> None:
     """
     with draft(path) as beside:
         beside.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Holds a folder against other processes that would work in it. Nothing of that is left on the disk, also after a kill.
+
+    Raises:
+        EtalonError: if another process holds it.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise EtalonError(
+                f"{folder}: another process is at work in this folder; wait for it, or give another one with --out"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def check_writable(path: Path) -> None:

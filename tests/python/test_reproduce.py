@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -289,6 +291,36 @@ def test_a_page_without_marks_is_refused_before_anything_runs(etalon: Command, p
         assert answer.code == 2
         assert ("--page takes all figures" if more else "has no line") in answer.err
     assert page.read_text() == "mine\n" and not Path("out").exists()
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from etalon import files
+with files.alone_in(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_folder_in_which_another_process_is_at_work_is_refused(
+    etalon: Command, paper: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert etalon("reproduce", paper, "--figure", "1a", "--out", out).code == 0
+    before = {file: file.stat().st_mtime_ns for file in out.rglob("*")}
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, out], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        answer = etalon("reproduce", paper, "--figure", "1a", "--out", out, "--force")
+        assert answer.code != 0
+        assert "another process is at work in this folder" in answer.err
+        assert len(answer.err.strip().splitlines()) == 1
+        assert {file: file.stat().st_mtime_ns for file in out.rglob("*")} == before
+        other.kill()
+    assert etalon("reproduce", paper, "--figure", "1a", "--out", out).code == 0
 
 
 def test_a_folder_of_something_else_is_never_touched(etalon: Command, paper: Path) -> None:

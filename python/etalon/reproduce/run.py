@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from etalon import engine as engines
+from etalon import files
 from etalon.campaign.runs import prepare, run_missing
 from etalon.campaign.store import Store
 from etalon.engine import Engine, Progress
@@ -94,6 +95,21 @@ def reproduce(
     chosen = paper.choose(figures)
     sides = _sides(paper, chosen, engine, folder)
     output.claim(folder, paper)
+    with files.alone_in(folder):
+        return _reproduce(paper, chosen, sides, folder, jobs=jobs, force=force, progress=progress)
+
+
+def _reproduce(
+    paper: Paper,
+    chosen: Sequence[FigureEntry],
+    sides: Sequence[_Side],
+    folder: Path,
+    *,
+    jobs: int | None,
+    force: bool,
+    progress: Progress | None,
+) -> Reproduction:
+    """The same in a folder that nobody else is at work in."""
     began = time.monotonic()
     work = _Work(sum(len(side.needed) for side in sides), progress)
     try:
