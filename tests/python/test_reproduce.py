@@ -215,6 +215,23 @@ def test_every_paper_says_what_of_it_is_not_claimed(name: str) -> None:
     assert len({(one.where, one.quantity) for one in unclaimed}) == len(unclaimed)
 
 
+def test_a_claim_may_have_a_value_for_each_seed(paper: Path, tmp_path: Path) -> None:
+    series, published = paper / "series.toml", paper / "published.toml"
+    series.write_text(series.read_text().replace("[queues]", "[queues]\nseeds = 3", 1))
+    mean = reproduce.reproduce(str(paper), ["1a"], out=tmp_path / "out").claims()[0]
+    assert "interval" not in mean
+    published.write_text(
+        published.read_text().replace("[[claims]]", "[[claims]]\neach_seed = true", 1)
+    )
+    each = reproduce.reproduce(str(paper), ["1a"], out=tmp_path / "out")
+    claim, gain = each.claims()[0], each.claims()[-1]
+    low, high = claim["interval"]
+    assert low < claim["measured"] < high
+    assert claim["measured"] == mean["measured"], "the same mean"
+    assert f"({low:.1f}..{high:.1f}) %" in each.markdown
+    assert "interval" not in gain
+
+
 def test_no_point_is_run_twice(paper: Path, tmp_path: Path) -> None:
     name, out = str(paper), tmp_path / "out"
     first = reproduce.reproduce(name, ["1a"], out=out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from etalon.errors import EtalonError
@@ -65,14 +66,14 @@ class Judged:
 
     claim: Claim
     measured: float | None
-    """An `Estimate` has a confidence interval."""
+    """An `Estimate` has an interval: that of its confidence, or what seeds spread over."""
     verdict: str
     reason: str = ""
     """Why nothing was measured."""
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The ends of the measured value's confidence interval, if that is known."""
+        """The ends of the measured value's interval, if it has one."""
         measured = self.measured
         return (measured.low, measured.high) if isinstance(measured, Estimate) else None
 
@@ -105,10 +106,18 @@ def _judge(paper: Paper, claim: Claim, results: Results) -> Judged:
     group = claim.group
     tolerance = Tolerance.parse(group.tolerance, group.unit)
     try:
-        measured = _measure(paper, claim, results)
+        measured = _measure_each(paper, claim, results)
     except Missing as missing:
         return Judged(claim, None, NOT_YET if missing.yet else NOT_MEASURED, str(missing))
     return Judged(claim, measured, tolerance.verdict(claim.published, measured, group.unit))
+
+
+def _measure_each(paper: Paper, claim: Claim, results: Results) -> float:
+    """As the claim wants it: one value, or the mean over seeds with the smallest and the largest."""
+    if not claim.group.each_seed:
+        return _measure(paper, claim, results)
+    values = [_measure(paper, claim, seed) for seed in results.by_seed()]
+    return Estimate(fmean(values), min(values), max(values))
 
 
 def _measure(paper: Paper, claim: Claim, results: Results) -> float:

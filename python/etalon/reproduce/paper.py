@@ -96,6 +96,8 @@ class ClaimGroup(_Entry):
     """A function of `claims.py`."""
     name: str | None = None
     """The claim's name if two share a measure."""
+    each_seed: bool = False
+    """Every seed of its points has a value: their mean is judged, and the smallest and the largest are shown."""
 
     def on(self, engine: str) -> ClaimGroup:
         """The claims with the tolerance that holds on an engine."""

@@ -74,6 +74,19 @@ class Results:
             if (series, x) not in self._lacking
         }
 
+    def by_seed(self) -> list[Results]:
+        """The same, a seed at a time; a point of one seed has that each time."""
+        count = max(map(len, self._runs.values()), default=1)
+        return [
+            Results(
+                self.paper,
+                {at: [runs[min(n, len(runs) - 1)]] for at, runs in self._runs.items()},
+                self._lacking,
+                self.beside,
+            )
+            for n in range(count)
+        ]
+
     def metric(self, series: str, x: X, name: str) -> float:
         """A metric of `etalon list metrics` at one point, the mean over seeds; shares in percent.
 

@@ -26,7 +26,7 @@ def cells(judged: Judged) -> tuple[str, ...]:
 
 
 def measured(judged: Judged) -> str:
-    """The measured value, with its confidence interval if it has one."""
+    """The measured value, with its interval if it has one."""
     value = "-" if judged.measured is None else number(judged.measured)
     if judged.interval is None:
         return value
