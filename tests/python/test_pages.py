@@ -14,12 +14,10 @@ from etalon.errors import PlanError
 STALE: set[str] = {
     "README.md",
     "benches/RESULTS.md",
-    "docs/deferral.md",
     "docs/hosts.md",
     "docs/otcp-when.md",
     "docs/tdn.md",
     "docs/tdtcp-beyond.md",
-    "docs/validation.md",
     "papers/cnsm16/README.md",
     "papers/cnsm16/linux.md",
     "papers/etalon18/README.md",
