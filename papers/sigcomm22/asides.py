@@ -50,7 +50,7 @@ def readings() -> None:
     compared("hosts 7 us each way, links the rest", {"network.host.delay": "7us", **links})
     links = {"network.packet.delay": "23750ns", "network.circuit.delay": "17500ns"}
     compared("100 and 40 us of propagation and hosts", links)
-    for rtt, packet, circuit in ((40, 8750, 17500), (100, 23750, 47500)):
+    for rtt, packet, circuit in ((12, 1750, 3500), (40, 8750, 17500), (100, 23750, 47500)):
         links = {"network.packet.delay": f"{packet}ns", "network.circuit.delay": f"{circuit}ns"}
         compared(f"bandwidth differs, RTT {rtt} us", links, "bw-only")
 
@@ -75,6 +75,7 @@ def others() -> None:
         {"acks": "any"},
         {"acks": "pinned"},
         {"acks": "any", "reinject": True},
+        {"acks": "pinned", "reinject": True},
         {"scheduler": "mainline"},
     ):
         changes = {"bulk.transport": {"kind": "mptcp", **switches}}
@@ -119,10 +120,11 @@ def reordering() -> None:
         "as in all figures": {},
         "1500 B, 96 packets": {"network.mtu": 1500, "network.voq.packets": 96},
         "64 packets": {"network.voq.packets": 64},
+        "heard 50 us late": {"network.notify": {"before": "0us", "delay": "50us"}},
         "one flow": {"bulk.flows": 1},
     }
     for name, changes in variations.items():
-        for x in ("cubic", "tdtcp"):
+        for x in ("cubic", "tdtcp", "mptcp"):
             run = measured("bw-lat", x, changes)
             if run is None:
                 continue

@@ -213,6 +213,30 @@ def bad_options(args: argparse.Namespace) -> dict[str, Any]:
     return {"sent": sent}
 
 
+def bad_syns(args: argparse.Namespace) -> dict[str, Any]:
+    """SYNs of nobody with options of kind 35 that are not as they should be, or name other numbers of TDNs."""
+    raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    source, to = (socket.inet_aton(socket.gethostbyname(name)) for name in (args.host, args.server))
+    options = (
+        "2300",
+        "2302",
+        "23031002",
+        "2328100200000000",
+        "0101010123",
+        *("23041000", "23041001", "23041005", "230410ff", "23047002"),  # numbers, and a subtype
+        "2308100200000000",
+        "2308200301000100",
+        "2304100223041003",
+    )
+    for sent in range(args.count):
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 0, sent, 0, 64, 6, 0, source, to)
+        header = struct.pack(">HHIIBBHHH", 50_000 + sent, PORT, 1000 * sent, 0, 0, 2, 65_535, 0, 0)
+        packet = with_options(ip + header, bytes.fromhex(options[sent % len(options)]))
+        raw.sendto(packet, (args.server, 0))
+        time.sleep(0.0001)
+    return {"sent": sent + 1}
+
+
 def with_options(headers: bytes, options: bytes) -> bytes:
     """A packet of 20 bytes of IPv4, 20 bytes of TCP and these options, without data."""
     options += bytes(-len(options) % 4)
@@ -246,7 +270,7 @@ def main() -> None:
     print(json.dumps(program(args)))
 
 
-PROGRAMS = (server, client, tor, bad_notifications, bad_options, push, refusals)
+PROGRAMS = (server, client, tor, bad_notifications, bad_options, bad_syns, push, refusals)
 
 if __name__ == "__main__":
     main()

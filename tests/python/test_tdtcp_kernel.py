@@ -254,6 +254,14 @@ def test_options_that_make_no_sense_are_ignored(ran: Callable[..., Any]) -> None
     assert server["received"] == client["sent"] > 1e6
 
 
+def test_syns_with_options_that_make_no_sense_do_no_harm(ran: Callable[..., Any]) -> None:
+    bad = ("r0h1", "bad_syns --host r0h1 --count 130", "0.1ms")
+    (server, client, *_, sent), _ = ran(*pair(2), *TORS, bad)
+    assert sent == {"sent": 130}
+    assert client["used"] == [0, 1]
+    assert server["value"] == 2 and server["received"] == client["sent"] > 1e6
+
+
 def test_a_connection_that_is_told_knows_when_it_sends(ran: Callable[..., Any]) -> None:
     for flags in (0, hosts.PUSH):
         value = 2 | flags
