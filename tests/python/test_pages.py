@@ -16,13 +16,11 @@ STALE: set[str] = {
     "benches/RESULTS.md",
     "docs/hosts.md",
     "docs/otcp-when.md",
-    "docs/tdn.md",
     "docs/tdtcp-beyond.md",
     "papers/cnsm16/README.md",
     "papers/cnsm16/linux.md",
     "papers/etalon18/README.md",
     "papers/nsdi20/README.md",
-    "papers/sigcomm22/README.md",
 }
 """Known to be old, until they are measured again: nothing is added here without a reason in the commit."""
 
