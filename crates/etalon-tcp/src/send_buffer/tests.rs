@@ -160,6 +160,32 @@ fn what_is_taken_when_there_is_room_is_what_linux_took() {
     assert!(equal >= 16, "{equal} of 33");
 }
 
+/// From the first write on, the model is told only what was acknowledged, the window and what was in flight at each look, so that errors
+/// would add up: they stay within one refill, which is a third of the memory, and two buffers. Half of them are within two buffers.
+#[test]
+fn what_is_taken_over_time_is_what_linux_took() {
+    let (mut close, mut all) = (0, 0);
+    for (mss, rows) in [MTU_1500, MTU_4000, MTU_9000] {
+        let mut buffer = SendBuffer::new(6 << 20);
+        buffer.write(20_000_000);
+        let mut first = sending((mss, rows[0]));
+        first.acked = 0;
+        first.buffer = Buffers::size_for(mss, 65_535);
+        buffer.take(&first);
+        for pair in rows[1..].chunks_exact(2) {
+            let now = sending((mss, pair[0]));
+            buffer.take(&now);
+            let off = buffer.accepted.abs_diff(pair[1].0);
+            let memory = buffer.size.max(pair[1].2);
+            let two = 2 * u64::from(now.buffer);
+            assert!(off <= memory / 3 + two, "{mss}: {pair:?}, {off} off");
+            close += u32::from(off <= two);
+            all += 1;
+        }
+    }
+    assert!(2 * close >= all, "{close} of {all}");
+}
+
 #[test]
 fn a_write_waits_until_a_third_is_free_as_on_linux() {
     for (mss, rows) in [MTU_1500, MTU_4000, MTU_9000] {
