@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import etalon as et
+from etalon.progress import bar
 from etalon.reproduce.claims import REPRODUCED, Judged, Tolerance, judge
 from etalon.reproduce.paper import Claim, Paper, Point
 from etalon.reproduce.results import Results
@@ -29,7 +30,9 @@ def judged(paper: Paper, figures: Sequence[str], number: int) -> list[Judged]:
     points = paper.points([figure for figure in paper.head.figure if figure.id in figures])
     shifted = [of_round(point, number) for point in points]
     plans = list({plan.digest: plan for point in shifted for plan in point.plans}.values())
-    runs = dict(zip((plan.digest for plan in plans), et.run_many(plans), strict=True))
+    with bar(f"{paper.name}, round {number + 1} of {ROUNDS}") as progress:
+        done = et.run_many(plans, progress=progress)
+    runs = dict(zip((plan.digest for plan in plans), done, strict=True))
     measured = {
         (point.series, point.x): [runs[plan.digest] for plan in point.plans]
         for point in shifted
