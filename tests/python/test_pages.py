@@ -14,7 +14,6 @@ from etalon.errors import PlanError
 STALE: set[str] = {
     "README.md",
     "benches/RESULTS.md",
-    "docs/hosts.md",
     "docs/otcp-when.md",
     "docs/tdtcp-beyond.md",
     "papers/cnsm16/README.md",
