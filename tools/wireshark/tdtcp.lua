@@ -1,7 +1,7 @@
 -- Time-division TCP (TDTCP, SIGCOMM 2022) in Wireshark and tshark: the TCP option of kind 35 (figures 5b and 5c of the paper)
 -- and the notification of a ToR, ICMP type 7 code 0 (figure 5a, with a destination rack in its last two bytes).
 --
---   tshark -X lua_script:tdtcp.lua -r capture.pcapng -Y 'tdtcp.data_tdn != tdtcp.ack_tdn'
+--   tshark -X lua_script:tdtcp.lua -r capture.pcapng -Y 'tdtcp.data_tdn == 1 || tdtcp.active_tdn'
 --
 -- In Wireshark it belongs into the folder 'Personal Lua Plugins' (Help > About > Folders).
 
