@@ -5,120 +5,12 @@ use etalon_scenario::{PlaneFacts, Scenario, Schedule};
 use etalon_units::{Span, Time};
 
 use crate::computed::Computed;
-use crate::histogram::Histogram;
+use crate::pairs::{PairMetrics, Pairs};
 use crate::ports::Ports;
 use crate::sequence::{Curve, Follower, Runs};
-use crate::service::Service;
 
 /// Packets up to this length (in bytes), or half of a smaller MTU, do not count for latency: the papers look at data only.
 const DATA_BYTES: u32 = 1000;
-
-/// What is measured of one rack pair.
-#[derive(Debug)]
-pub(crate) struct PairMetrics {
-    /// Of data packets, by plane.
-    pub(crate) latency: Histogram,
-    pub(crate) dropped: [u64; DropReason::ALL.len()],
-    pub(crate) marked: u64,
-    pub(crate) first: Option<Time>,
-    pub(crate) last: Time,
-    /// Sum of the VOQ's length over departures of data.
-    pub(crate) voq_sum: u64,
-    pub(crate) days: u64,
-    pub(crate) voq_at_day_start: u64,
-    /// By plane: measured time in which there was a circuit.
-    pub(crate) up: Box<[Span]>,
-    up_since: Option<(Plane, Time)>,
-    /// By plane.
-    pub(crate) services: Box<[Service]>,
-    voq: u32,
-    /// Since when the VOQ has this length.
-    voq_since: Time,
-    /// Integral of the VOQ's length over measured time, in packets x ns.
-    pub(crate) voq_time: u64,
-}
-
-impl PairMetrics {
-    /// Of a pair that nothing has been heard of: a plane that serves pairs outside of their days does so since `now`.
-    fn new(planes: &[PlaneFacts], now: Time) -> PairMetrics {
-        let service =
-            |plane: &PlaneFacts| Service::new(plane.serves_outside_of_days().then_some(now));
-        PairMetrics {
-            latency: Histogram::new(planes.len()),
-            dropped: [0; DropReason::ALL.len()],
-            marked: 0,
-            first: None,
-            last: Time::ZERO,
-            voq_sum: 0,
-            days: 0,
-            voq_at_day_start: 0,
-            up: planes.iter().map(|_| Span::ZERO).collect(),
-            up_since: None,
-            services: planes.iter().map(service).collect(),
-            voq: 0,
-            voq_since: now,
-            voq_time: 0,
-        }
-    }
-
-    /// Packets in the VOQ now.
-    pub(crate) fn voq(&self) -> u32 {
-        self.voq
-    }
-
-    /// The VOQ has `len` packets from now on.
-    #[inline]
-    fn set_voq(&mut self, now: Time, len: u32) {
-        self.voq_time += u64::from(self.voq) * now.saturating_since(self.voq_since).0;
-        (self.voq, self.voq_since) = (len, now);
-    }
-
-    #[inline(always)] // with every data packet delivered
-    fn data_departed(&mut self, now: Time, latency: Span, plane: Plane) {
-        if !self.latency.record(plane.index(), latency.0) {
-            self.rare_latency(now, latency, plane);
-        }
-        self.last = now;
-        self.voq_sum += u64::from(self.voq);
-    }
-
-    /// One that has no bin yet, as the first.
-    #[cold]
-    fn rare_latency(&mut self, now: Time, latency: Span, plane: Plane) {
-        self.first.get_or_insert(now);
-        self.latency.record_elsewhere(plane.index(), latency.0);
-    }
-
-    /// Measurement begins: what was is kept as far as it goes on.
-    fn begin(&mut self, now: Time, pair: Pair, planes: &[PlaneFacts]) {
-        let mut services = std::mem::take(&mut self.services);
-        for (service, plane) in services.iter_mut().zip(planes) {
-            service.begin(now, plane.rate(pair));
-        }
-        *self = PairMetrics {
-            voq: self.voq,
-            up_since: self.up_since,
-            services,
-            ..PairMetrics::new(planes, now)
-        };
-    }
-
-    /// The experiment ends.
-    fn finish(&mut self, now: Time, measured_from: Time) {
-        self.circuit_down(now, measured_from);
-        self.set_voq(now, self.voq);
-        for service in &mut self.services {
-            service.finish(now);
-        }
-    }
-
-    /// The circuit goes down, or is no longer looked at.
-    fn circuit_down(&mut self, now: Time, measured_from: Time) {
-        if let Some((plane, since)) = self.up_since.take() {
-            self.up[plane.index()] += now.saturating_since(since.max(measured_from));
-        }
-    }
-}
 
 /// Mean and standard deviation of a stream of numbers (Welford).
 #[derive(Clone, Copy, Debug, Default)]
@@ -215,13 +107,10 @@ impl DayMetrics {
 /// Measures what the network does: the probe of a run.
 #[derive(Debug)]
 pub struct Metrics {
-    racks: usize,
     planes: Vec<PlaneFacts>,
-    pairs: Vec<Option<Box<PairMetrics>>>,
+    pairs: Pairs,
     pub(crate) measured: Pair,
     measuring: bool,
-    /// Since when capacity and VOQs' lengths are summed.
-    counting_from: Time,
     /// The end of the warm-up.
     measured_from: Time,
     /// Weeks computed from demand; none if they are not.
@@ -229,8 +118,8 @@ pub struct Metrics {
     data_bytes: u32,
     /// Whether packets are seen to leave their queues.
     watched: bool,
-    /// Whether queues in front of hosts are behind the planes.
-    downlinks: bool,
+    /// Whether a packet that departs has left the planes, on which it was watched: no queue in front of a host is behind them.
+    departs: bool,
     /// Packets that passed an egress port, those of the warm-up too.
     pub(crate) hops: u64,
     /// Egress ports, if they are asked for.
@@ -248,22 +137,19 @@ impl Metrics {
     pub fn new(plan: &Scenario) -> Metrics {
         let week = plan.first_week().week();
         let run_length = Span(week.0 * u64::from(plan.measure.weeks_per_run));
-        let racks = usize::from(plan.hosts.racks);
         let network = plan.network.kind();
         let planes = network.planes(&plan.hosts);
         let runs = Runs::new(run_length, plan.end());
         let voq_curve = Curve::new(&runs);
         Metrics {
-            racks,
-            pairs: (0..racks * racks).map(|_| None).collect(),
+            pairs: Pairs::new(plan.hosts.racks, &planes, plan.begin()),
             measured: plan.measure.pair,
             measuring: false,
-            counting_from: Time::ZERO,
             measured_from: plan.begin(),
             computed: plan.control().map(|_| Computed::default()),
             data_bytes: DATA_BYTES.min(u32::from(plan.hosts.mtu) / 2),
             watched: network.has_voqs(),
-            downlinks: plan.hosts.downlink_queue.is_some(),
+            departs: network.has_voqs() && plan.hosts.downlink_queue.is_none(),
             hops: 0,
             ports: Ports::new(plan),
             days: DayMetrics::new(planes.len()),
@@ -278,7 +164,6 @@ impl Metrics {
     /// The warm-up is over.
     pub fn begin(&mut self) {
         self.measuring = true;
-        self.counting_from = self.measured_from;
         self.days = DayMetrics::new(self.planes.len());
         if let Some(computed) = &mut self.computed {
             computed.begin();
@@ -286,13 +171,7 @@ impl Metrics {
         if let Some(ports) = &mut self.ports {
             ports.begin(self.measured_from);
         }
-        for (index, metrics) in self.pairs.iter_mut().enumerate() {
-            let (src, dst) = (index / self.racks, index % self.racks);
-            if let Some(metrics) = metrics {
-                let (src, dst) = (src as u16, dst as u16);
-                metrics.begin(self.measured_from, Pair { src, dst }, &self.planes);
-            }
-        }
+        self.pairs.begin();
     }
 
     /// The network's planes, by number.
@@ -303,12 +182,9 @@ impl Metrics {
 
     /// The experiment ends at `now`.
     pub fn finish(&mut self, now: Time) {
-        let len = self.pair_mut(self.measured).voq;
+        let len = self.pair_mut(self.measured).voq();
         self.follow_voq(now, len);
-        let from = self.measured_from;
-        for pair in self.pairs.iter_mut().flatten() {
-            pair.finish(now, from);
-        }
+        self.pairs.finish(now);
         if let Some(ports) = &mut self.ports {
             ports.finish(now);
         }
@@ -323,18 +199,19 @@ impl Metrics {
 
     /// Packets dropped in the measured time, all pairs.
     pub(crate) fn drops(&self) -> u64 {
-        let pairs = self.pairs.iter().flatten();
-        pairs.flat_map(|pair| pair.dropped.iter()).sum()
+        self.pairs
+            .heard()
+            .flat_map(|pair| pair.dropped.iter())
+            .sum()
     }
 
     pub(crate) fn pair(&self, pair: Pair) -> Option<&PairMetrics> {
-        self.pairs[usize::from(pair.src) * self.racks + usize::from(pair.dst)].as_deref()
+        self.pairs.get(pair)
     }
 
     #[inline]
     fn pair_mut(&mut self, pair: Pair) -> &mut PairMetrics {
-        let index = usize::from(pair.src) * self.racks + usize::from(pair.dst);
-        self.pairs[index].get_or_insert_with(|| new_pair(&self.planes, self.counting_from))
+        self.pairs.get_mut(pair)
     }
 
     #[inline(always)] // with every packet, twice
@@ -405,7 +282,7 @@ impl Probe for Metrics {
                 bytes,
                 reason,
             } => self.dropped(time, pair, (queue, len), bytes, reason),
-            Event::Gate { pair, plane, open } => self.gate(time, pair, plane, open),
+            Event::Gate { pair, plane, open } => self.pairs.turn(time, pair, plane, open),
             Event::Marked { pair, queue, .. } => self.marked(pair, queue),
             Event::Circuit { pair, plane, up } => self.circuit(time, pair, plane, up),
             Event::Day { .. } => self.runs.turn(false),
@@ -437,11 +314,10 @@ impl Metrics {
 
     #[inline(always)] // with every packet delivered
     fn departed(&mut self, now: Time, pair: Pair, bytes: u32, latency: Span, plane: Plane) {
-        let leaves_plane = self.watched && !self.downlinks;
-        let is_data = bytes > self.data_bytes;
+        let (departs, is_data) = (self.departs, bytes > self.data_bytes);
         // Of a pair that sends small packets only there is a row, too.
         let p = self.pair_mut(pair);
-        if leaves_plane {
+        if departs {
             p.services[plane.index()].left(bytes);
         }
         if is_data {
@@ -468,16 +344,6 @@ impl Metrics {
     #[cold]
     fn left_uplink(&mut self, pair: Pair, bytes: u32) {
         self.pair_mut(pair).services[Plane::PACKET.index()].left(bytes);
-    }
-
-    fn gate(&mut self, now: Time, pair: Pair, plane: Plane, open: bool) {
-        let rate = self.planes[plane.index()].rate(pair);
-        let service = &mut self.pair_mut(pair).services[plane.index()];
-        if open {
-            service.open(now);
-        } else {
-            service.close(now, rate);
-        }
     }
 
     #[inline(never)] // seldom, and in the way where it is not heard
@@ -509,19 +375,13 @@ impl Metrics {
     }
 
     fn circuit(&mut self, now: Time, pair: Pair, plane: Plane, up: bool) {
-        self.gate(now, pair, plane, up);
-        let from = self.measured_from;
-        let p = self.pair_mut(pair);
-        if up {
-            p.days += 1;
-            p.voq_at_day_start += u64::from(p.voq);
-            p.up_since = Some((plane, now));
-        } else {
-            p.circuit_down(now, from);
+        self.pairs.turn(now, pair, plane, up);
+        if pair == self.measured {
+            self.measured_circuit(now, plane, up);
         }
-        if pair != self.measured {
-            return;
-        }
+    }
+
+    fn measured_circuit(&mut self, now: Time, plane: Plane, up: bool) {
         // While the pair has its circuit the other planes do not serve it.
         let days = &mut self.days;
         for (index, feed) in days.feeds.iter_mut().enumerate() {
@@ -543,11 +403,6 @@ impl Metrics {
             }
         }
     }
-}
-
-#[cold]
-fn new_pair(planes: &[PlaneFacts], since: Time) -> Box<PairMetrics> {
-    Box::new(PairMetrics::new(planes, since))
 }
 
 #[cfg(test)]

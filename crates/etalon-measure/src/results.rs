@@ -2,14 +2,16 @@
 
 use std::borrow::Cow;
 
-use etalon_events::{DropReason, Pair, Plane};
+use etalon_events::{DropReason, Pair};
 use etalon_scenario::{Flow, PlaneFacts, Scenario};
 use etalon_units::{Span, Time};
 
 use crate::computed::Computed;
 use crate::meter::{Counters, FlowFacts, FlowMeter, Meter};
+use crate::nsdi20::{Days, Span20};
+use crate::pairs::PairMetrics;
 use crate::paths::QUANTITIES;
-use crate::probe::{Metrics, Moments, PairMetrics};
+use crate::probe::{Metrics, Moments};
 use crate::reordering;
 use crate::senders::Sender;
 
@@ -301,45 +303,6 @@ struct PairRow<'a> {
     warmed_up: bool,
 }
 
-/// What utilisation is measured over by NSDI'20: the time between packets, and the share of it that the pair's days have, by plane.
-struct Span20 {
-    seconds: f64,
-    day_shares: Vec<f64>,
-}
-
-impl Span20 {
-    fn new(plan: &Scenario, metrics: &PairMetrics, pair: Pair, end: Time) -> Span20 {
-        if plan.control().is_some() || !plan.changes().is_empty() {
-            // Weeks differ: what counts is when there were circuits, in all of the measured time.
-            let seconds = end.saturating_since(plan.begin()).as_secs_f64();
-            let up = metrics.up.iter();
-            let day_shares = up.map(|up| up.as_secs_f64() / seconds).collect();
-            return Span20 {
-                seconds,
-                day_shares,
-            };
-        }
-        let schedule = plan.first_week();
-        let planes = (0..metrics.up.len()).map(|plane| Plane(plane as u8));
-        let share = |plane| schedule.day_time(pair, plane).0 as f64 / schedule.week().0 as f64;
-        let first = metrics.first.unwrap_or(metrics.last);
-        Span20 {
-            seconds: metrics.last.saturating_since(first).as_secs_f64(),
-            day_shares: planes.map(share).collect(),
-        }
-    }
-
-    /// The time in which a plane serves the pair, in seconds.
-    fn of_plane(&self, plane: usize, facts: &PlaneFacts) -> f64 {
-        let share = if facts.in_days {
-            self.day_shares[plane]
-        } else {
-            1.0 - self.day_shares.iter().sum::<f64>()
-        };
-        self.seconds * share
-    }
-}
-
 impl PairRow<'_> {
     /// What the pair could have sent over a plane, in bytes. Within a rack nothing is between hosts.
     fn capacity(&self, plane: usize, facts: &PlaneFacts) -> u64 {
@@ -383,7 +346,9 @@ fn pair_rows<'a>(
     metrics: &'a Metrics,
     end: Time,
 ) -> Vec<PairRow<'a>> {
-    let by_pair = payload.chunks(metrics.planes().len());
+    let planes = metrics.planes().len();
+    let by_pair = payload.chunks(planes);
+    let days = Days::new(plan, planes);
     let row = |(pair, payload): (Pair, &'a [u64])| {
         let metrics = metrics.pair(pair)?;
         if payload.iter().chain(&metrics.dropped).all(|&n| n == 0) {
@@ -393,7 +358,7 @@ fn pair_rows<'a>(
             pair,
             metrics,
             payload,
-            nsdi20: Span20::new(plan, metrics, pair, end),
+            nsdi20: Span20::new(plan, days.as_ref(), metrics, pair, end),
             warmed_up: plan.begin() > Time::ZERO,
         })
     };

@@ -20,10 +20,12 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// A gate that is open since `since`, or closed.
-    pub(crate) fn new(open_since: Option<Time>) -> Service {
+    /// That of a pair which has sent nothing: open since `open_since`, if it is, and `time` in all before that.
+    pub(crate) fn new(open_since: Option<Time>, time: Span, counted_from: Time) -> Service {
         Service {
             open_since,
+            time,
+            counted_until: counted_from,
             ..Service::default()
         }
     }
@@ -107,7 +109,7 @@ mod tests {
     const RATE: Rate = Rate(8_000_000_000); // a byte a nanosecond
 
     fn at(open: bool) -> Service {
-        Service::new(open.then_some(Time::ZERO))
+        Service::new(open.then_some(Time::ZERO), Span::ZERO, Time::ZERO)
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A whole experiment.
 
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use etalon_units::{Span, Time};
@@ -189,10 +190,10 @@ impl Scenario {
 
     /// The week that repeats, or the first of those that are computed: one idle day a millisecond without circuits.
     #[must_use]
-    pub fn first_week(&self) -> Schedule {
+    pub fn first_week(&self) -> Cow<'_, Schedule> {
         match &self.schedule {
-            Some(weeks) => weeks.first.clone(),
-            None => Schedule::idle(self.hosts.racks),
+            Some(weeks) => Cow::Borrowed(&weeks.first),
+            None => Cow::Owned(Schedule::idle(self.hosts.racks)),
         }
     }
 }
