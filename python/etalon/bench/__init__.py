@@ -44,19 +44,22 @@ def measure(name: str, repeats: int = 3) -> dict[str, Any]:
     whole process, Python included; or of the kernel) and digest; in networks of switches hops_per_cpu_second, of packets
     over ports.
     """
-    plan = load(name)
+    runs = [run_once(load(name), engine_of(name)) for _ in range(repeats)]
+    return {"name": name, **max(runs, key=lambda run: float(run["packets_per_cpu_second"]))}
+
+
+def run_once(plan: Plan, engine: str = "sim") -> dict[str, Any]:
+    """Runs a plan in a process of its own. Returns what [`measure`][etalon.bench.measure] does, but the name."""
     given: dict[str, Any] = {"plan": json.dumps(plan.resolve())}
-    if engine_of(name) == "linux":
+    if engine == "linux":
         image = Linux().image(plan)
         given["kernel"] = [str(image.path), image.hz]
     command = [sys.executable, "-c", _CHILD]
-    runs = []
-    for _ in range(repeats):
-        child = subprocess.run(
-            command, input=json.dumps(given), capture_output=True, text=True, check=True
-        )
-        runs.append(json.loads(child.stdout))
-    return {"name": name, **max(runs, key=lambda run: float(run["packets_per_cpu_second"]))}
+    child = subprocess.run(
+        command, input=json.dumps(given), capture_output=True, text=True, check=True
+    )
+    result: dict[str, Any] = json.loads(child.stdout)
+    return result
 
 
 def machine() -> str:

@@ -14,7 +14,7 @@ from etalon.errors import EtalonError, PlanError
 from etalon.progress import bar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 COLUMNS = (
     "bench",
@@ -24,6 +24,8 @@ COLUMNS = (
     "packets",
     "CPU time",
     "peak memory",
+    "instructions a packet",
+    "digest",
 )
 SCHEDULERS = ("scheduler", "demand", "racks", "window", "median", "best", "days", "served")
 
@@ -104,10 +106,11 @@ def _prepare(chosen: Sequence[str]) -> None:
 
 
 def _print(results: Sequence[dict[str, Any]], weeks: Sequence[dict[str, Any]]) -> None:
+    counted = _counted()
     if results:
         table = common.plain_table(COLUMNS[0], *(f">{column}" for column in COLUMNS[1:]))
         for result in results:
-            table.add_row(*_row(result))
+            table.add_row(*_row(result, counted))
         common.print_table(table)
     if weeks:
         table = common.plain_table(*SCHEDULERS[:2], *(f">{column}" for column in SCHEDULERS[2:]))
@@ -154,8 +157,9 @@ def _measure(name: str) -> dict[str, Any]:
         raise EtalonError(f"bench {name} failed: {last}") from None
 
 
-def _row(result: dict[str, Any]) -> tuple[str, ...]:
+def _row(result: dict[str, Any], counted: Mapping[str, float]) -> tuple[str, ...]:
     hops = result.get("hops_per_cpu_second")
+    instructions = counted.get(result["name"])
     return (
         result["name"],
         f"{result['packets_per_cpu_second'] / 1e6:.2f} M",
@@ -164,7 +168,19 @@ def _row(result: dict[str, Any]) -> tuple[str, ...]:
         f"{result['packets'] / 1e6:.1f} M",
         f"{result['cpu_seconds']:.2f} s",
         f"{result['peak_rss_bytes'] / 1e6:.0f} MB",
+        "" if instructions is None else f"{instructions:,.0f}",
+        result["digest"],
     )
+
+
+def _counted() -> Mapping[str, float]:
+    """Instructions a packet of benches, as the committed table has them."""
+    from etalon.bench import instructions
+
+    if not instructions.TABLE.exists():
+        return {}
+    _, counts = instructions.read()
+    return {name: count.per_packet for name, count in counts.items() if count.per_packet}
 
 
 def _week(week: dict[str, Any]) -> tuple[str, ...]:
@@ -189,11 +205,12 @@ def _markdown(
         f"Machine: {machine}. Commit: {_commit()}.",
     ]
     if results:
+        counted = _counted()
         lines += [
             "",
             f"| {' | '.join(COLUMNS)} |",
             f"|---|{'---:|' * (len(COLUMNS) - 1)}",
-            *(f"| {' | '.join(_row(result))} |" for result in results),
+            *(f"| {' | '.join(_row(result, counted))} |" for result in results),
         ]
     if weeks:
         lines += [
