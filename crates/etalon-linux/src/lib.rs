@@ -11,6 +11,8 @@ mod console;
 mod error;
 mod flows;
 mod log;
+#[cfg(test)]
+mod log_fuzz;
 mod names;
 mod parameters;
 mod programs;
@@ -20,6 +22,9 @@ mod stream;
 mod unknown;
 mod verify;
 mod watch;
+
+#[cfg(test)]
+extern crate self as etalon_linux; // what tests share says its name
 
 use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;

@@ -1,4 +1,4 @@
-//! The simulator: a [`Scenario`] in, [`Results`] out.
+//! The simulator: a [`Scenario`](etalon_scenario::Scenario) in, [`Results`] out.
 //!
 //! Everything is deterministic: one seed, one ChaCha stream for each named component, a total order of events. The same
 //! plan and seed give the same [digest](results::Meta::digest) on any machine and any number of workers.

@@ -1,6 +1,6 @@
 //! Multipath TCP (RFC 8684): one stream over several connections, its subflows.
 //!
-//! A subflow is a [`Connection`](crate::Connection) whose payload is [mapped](Mapping) into the stream ([`subflow`]). What the stream
+//! A subflow is a [`Connection`](crate::Connection) whose payload is [mapped](Mapping) into the stream (`subflow`). What the stream
 //! has yet to send, by which subflow, is a [`DataSender`]'s; its order at the other end a [`DataReceiver`]'s. Which subflow gets data
 //! is up to the owner of all three, as are their opening and closing.
 //!
