@@ -1,6 +1,6 @@
 //! A chain of drop-tail queues and delays for each direction: the plain network that simulators are compared on.
 
-use alloc::vec;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
@@ -10,103 +10,24 @@ use etalon_switch::{
 };
 use etalon_units::{Serializer, Span, Time};
 
+use crate::drop_tail::DropTail;
 use crate::fifo::Fifo;
 use crate::network::{Described, Network};
 
-/// A packet, or whatever else, on its way through a stage.
-#[derive(Clone, Copy, Debug)]
-struct Entry<T> {
-    /// When its last bit leaves the queue.
-    departure: Time,
-    entered: Time,
-    item: T,
-}
-
-/// A queue with a link, then a delay. The departure is computed at enqueue, so a packet costs one event a stage.
+/// A queue with a link, then a delay.
 #[derive(Debug)]
-pub struct Stage<T> {
-    link: Option<Serializer>,
-    capacity: u32,
+pub struct Stage {
+    queue: Option<DropTail>,
     delay: Span,
-    /// Queued and propagating packets, in order.
-    entries: Fifo<Entry<T>>,
-    /// How many of `entries`, from the front, have left the queue.
-    propagating: usize,
 }
 
-impl<T: Copy> Stage<T> {
+impl Stage {
     /// A queue for `capacity` packets, waiting or in transmission, in front of `link`, and a constant `delay` behind it.
     /// Without a link there is no queue either.
     #[must_use]
-    pub fn new(link: Option<Serializer>, capacity: u32, delay: Span) -> Stage<T> {
-        Stage {
-            link,
-            capacity,
-            delay,
-            entries: Fifo::default(),
-            propagating: 0,
-        }
-    }
-
-    /// Queues a packet and returns when it leaves the queue; none if that is full.
-    #[inline(always)] // with every packet, as is `enter`
-    fn push(&mut self, now: Time, mut entry: Entry<T>, bytes: u32) -> Option<Time> {
-        match &mut self.link {
-            None => entry.departure = now,
-            Some(link) => {
-                while let Some(e) = self.entries.get(self.propagating) {
-                    if e.departure > now {
-                        break;
-                    }
-                    self.propagating += 1;
-                }
-                if self.entries.len() - self.propagating >= self.capacity as usize {
-                    return None;
-                }
-                entry.departure = link.transmit(now, bytes);
-            }
-        }
-        self.entries.push_back(entry);
-        Some(entry.departure)
-    }
-
-    /// When the first packet reaches the far end of the delay.
-    #[inline]
-    pub(crate) fn next(&self) -> Time {
-        self.entries
-            .front()
-            .map_or(Time::MAX, |e| e.departure + self.delay)
-    }
-
-    #[inline]
-    fn pop(&mut self) -> Option<Entry<T>> {
-        self.propagating = self.propagating.saturating_sub(1);
-        self.entries.pop_front()
-    }
-
-    /// As [`Stage::push`], for whoever has no chain.
-    pub(crate) fn queue(&mut self, now: Time, item: T, bytes: u32) -> bool {
-        let entry = Entry {
-            departure: now,
-            entered: now,
-            item,
-        };
-        self.push(now, entry, bytes).is_some()
-    }
-
-    /// Takes the first packet from the far end.
-    pub(crate) fn take(&mut self) -> Option<T> {
-        self.pop().map(|entry| entry.item)
-    }
-
-    /// Whether no packet is queued or on its way.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// Packets in the queue, the one in transmission included.
-    pub(crate) fn queued(&self) -> u32 {
-        (self.entries.len() - self.propagating) as u32
+    pub fn new(link: Option<Serializer>, capacity: u32, delay: Span) -> Stage {
+        let queue = link.map(|link| DropTail::new(link, capacity));
+        Stage { queue, delay }
     }
 }
 
@@ -126,172 +47,201 @@ impl Described for Dumbbell {
     }
 }
 
-/// All queues are in one switch.
-fn queue_of(stage: usize) -> QueueId {
-    QueueId {
-        at: 0,
-        number: stage as u16,
+/// A packet on its way through a direction, and when it comes out.
+#[derive(Clone, Copy, Debug)]
+struct Passing<H> {
+    leaves: Time,
+    entered: Time,
+    packet: Packet<H>,
+}
+
+/// One direction.
+#[derive(Debug)]
+struct Way<H> {
+    pair: Pair,
+    stages: Vec<Stage>,
+    /// Number of its first queue: those of both directions are in one switch.
+    first: u16,
+    passing: Fifo<Passing<H>>,
+}
+
+impl<H: Copy> Way<H> {
+    fn new(pair: Pair, stages: Vec<Stage>, first: usize) -> Way<H> {
+        Way {
+            pair,
+            stages,
+            first: first as u16,
+            passing: Fifo::default(),
+        }
+    }
+
+    fn queue(&self, stage: usize) -> QueueId {
+        QueueId {
+            at: 0,
+            number: self.first + stage as u16,
+        }
+    }
+
+    fn last_queue(&self) -> QueueId {
+        self.queue(self.stages.len() - 1)
+    }
+
+    /// When the first packet comes out.
+    #[inline]
+    fn next(&self) -> Time {
+        self.passing
+            .front()
+            .map_or(Time::MAX, |passing| passing.leaves)
     }
 }
 
-/// Two directions of stages: from rack 0 to rack 1, and back.
+/// What happens to a packet at a queue behind the first: of that the probe hears when it happens.
+#[derive(Debug)]
+enum Story<H> {
+    /// It joins the queue, and leaves it at `until`.
+    Joins { bytes: u32, until: Time },
+    /// The queue is full.
+    Lost(Packet<H>),
+}
+
+/// When a story happens, behind which queue, and its number among all.
+type Moment = (Time, QueueId, u64);
+
+/// Two directions of stages: from rack 0 to rack 1, and back. A stage has one that feeds it, in order, so that all of a packet's way is
+/// known when it enters: one event a packet, however many queues it passes.
 #[derive(Debug)]
 pub struct Chain<H> {
-    stages: Vec<Stage<Packet<H>>>,
-    /// Where the stages back begin.
-    back: usize,
+    ways: [Way<H>; 2],
     /// Whether a probe hears of packets that join queues.
     tells: bool,
-    /// When the first packet of each stage reaches its end, and the earliest of these.
-    due: Vec<Time>,
+    /// Hardly ever any: packets that queues will not have room for, and all that join queues for who wants to hear of them.
+    stories: BTreeMap<Moment, Story<H>>,
+    told: u64,
+    /// When the next packet comes out, or the next story happens.
     next: Time,
-    next_stage: usize,
 }
 
 impl<H: Copy> Chain<H> {
     /// The stages from rack 0 to rack 1, and those back: at least one each.
     #[must_use]
-    pub fn new(forward: Vec<Stage<Packet<H>>>, back: Vec<Stage<Packet<H>>>) -> Chain<H> {
+    pub fn new(forward: Vec<Stage>, back: Vec<Stage>) -> Chain<H> {
+        let (there, again) = (Pair { src: 0, dst: 1 }, Pair { src: 1, dst: 0 });
         let split = forward.len();
         Chain {
-            due: vec![Time::MAX; split + back.len()],
-            stages: forward.into_iter().chain(back).collect(),
-            back: split,
+            ways: [Way::new(there, forward, 0), Way::new(again, back, split)],
             tells: false,
+            stories: BTreeMap::new(),
+            told: 0,
             next: Time::MAX,
-            next_stage: 0,
         }
     }
 
-    /// Whether a probe hears of every packet that joins a queue.
+    /// Whether a probe hears of every packet that joins a queue. Else it hears of drops and of departures from the last stage
+    /// only: a queue gets shorter without an event, so that its length has no story to tell.
     #[must_use]
     pub fn telling(self, tells: bool) -> Chain<H> {
         Chain { tells, ..self }
     }
 
     #[inline]
-    fn find_next(&mut self) {
-        // The usual dumbbell has one stage each way: no loop.
-        if let [forward, back] = self.due[..] {
-            self.next_stage = usize::from(back < forward);
-            self.next = forward.min(back);
-            return;
-        }
-        self.next = Time::MAX;
-        for (index, &time) in self.due.iter().enumerate() {
-            if time < self.next {
-                self.next = time;
-                self.next_stage = index;
-            }
+    fn look(&mut self) {
+        self.next = self.ways[0].next().min(self.ways[1].next());
+        if !self.stories.is_empty() {
+            self.look_at_stories();
         }
     }
 
-    /// The delays between the end of `stage` and the end of its direction.
-    fn delays_after(&self, stage: usize) -> Span {
-        let end = if stage < self.back {
-            self.back
+    #[cold]
+    fn look_at_stories(&mut self) {
+        if let Some((moment, _)) = self.stories.first_key_value() {
+            self.next = self.next.min(moment.0);
+        }
+    }
+
+    /// Tells a story of `stage` that happens at `time`: at once at the first, whose packets come now.
+    #[cold]
+    #[inline(never)]
+    fn story<S: Sink<H>, P: Probe>(
+        &mut self,
+        time: Time,
+        (way, stage): (usize, usize),
+        story: Story<H>,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        if stage == 0 {
+            self.tell(time, way, stage, &story, sink, probe);
         } else {
-            self.stages.len()
-        };
-        let later = &self.stages[stage + 1..end];
-        later.iter().fold(Span::ZERO, |sum, s| sum + s.delay)
+            let before = self.ways[way].queue(stage - 1);
+            self.stories.insert((time, before, self.told), story);
+            self.told += 1;
+            self.next = self.next.min(time);
+        }
     }
 
-    fn pair(&self, stage: usize) -> Pair {
-        let src = u16::from(stage >= self.back);
-        Pair { src, dst: 1 - src }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn tell<P: Probe>(&self, now: Time, stage: usize, bytes: u32, until: Time, probe: &mut P) {
-        let scheduled = Event::Scheduled {
-            pair: self.pair(stage),
-            queue: queue_of(stage),
-            bytes,
-            until,
-        };
-        probe.on(now, scheduled);
-    }
-
-    /// The queue of `stage` is full.
-    #[cold]
-    #[inline(never)]
-    fn lose<S: Sink<H>, P: Probe>(
+    fn tell<S: Sink<H>, P: Probe>(
         &self,
         now: Time,
+        way: usize,
         stage: usize,
-        packet: &Packet<H>,
+        story: &Story<H>,
         sink: &mut S,
         probe: &mut P,
     ) {
-        let (pair, reason) = (self.pair(stage), DropReason::Full);
-        let dropped = Event::Dropped {
-            pair,
-            queue: queue_of(stage),
-            len: self.stages[stage].queued(),
-            bytes: packet.bytes,
-            reason,
+        let way = &self.ways[way];
+        let (pair, queue, reason) = (way.pair, way.queue(stage), DropReason::Full);
+        let event = match *story {
+            Story::Joins { bytes, until } => Event::Scheduled {
+                pair,
+                queue,
+                bytes,
+                until,
+            },
+            Story::Lost(packet) => Event::Dropped {
+                pair,
+                queue,
+                len: way.stages[stage]
+                    .queue
+                    .as_ref()
+                    .map_or(0, DropTail::capacity),
+                bytes: packet.bytes,
+                reason,
+            },
         };
-        probe.on(now, dropped);
-        sink.discard(now, packet.handle, pair, reason);
+        probe.on(now, event);
+        if let Story::Lost(packet) = *story {
+            sink.discard(now, packet.handle, pair, reason);
+        }
     }
 
-    /// Puts a packet into `stage`. Unless it is [to tell more](Chain::telling), a probe hears of drops and of departures from the last stage
-    /// only: a queue gets shorter without an event, so that its length has no story to tell.
-    #[inline(always)]
-    fn enter<S: Sink<H>, P: Probe>(
-        &mut self,
-        now: Time,
-        stage: usize,
-        entry: Entry<Packet<H>>,
-        sink: &mut S,
-        probe: &mut P,
-    ) {
-        let queue = &mut self.stages[stage];
-        let bytes = entry.item.bytes;
-        let Some(until) = queue.push(now, entry, bytes) else {
-            self.lose(now, stage, &entry.item, sink, probe);
+    /// Does what comes first, a story or a packet that comes out: at one instant in the order of queues.
+    #[inline(always)] // in two places, of which one is rare
+    fn step<S: Sink<H>, P: Probe>(&mut self, sink: &mut S, probe: &mut P) {
+        let time = self.next;
+        let number = usize::from(self.ways[0].next() != time);
+        if !self.stories.is_empty() && self.tell_first(number, sink, probe) {
+            return;
+        }
+        let way = &mut self.ways[number];
+        let Some(Passing {
+            entered, packet, ..
+        }) = way.passing.pop_front()
+        else {
             return;
         };
-        if self.tells && queue.link.is_some() {
-            self.tell(now, stage, bytes, until, probe);
-        }
-        if self.due[stage] == Time::MAX {
-            let time = self.stages[stage].next();
-            self.due[stage] = time;
-            if time < self.next || (time == self.next && stage < self.next_stage) {
-                self.next = time;
-                self.next_stage = stage;
-            }
-        }
-    }
-
-    /// Takes the first packet from the end of its stage. Returns whether there was one.
-    #[inline(always)] // in two places, of which one is rare
-    fn step<S: Sink<H>, P: Probe>(&mut self, sink: &mut S, probe: &mut P) -> bool {
-        let (time, stage) = (self.next, self.next_stage);
-        let Some(entry) = self.stages[stage].pop() else {
-            return false;
-        };
-        self.due[stage] = self.stages[stage].next();
-        self.find_next();
-        if stage + 1 != self.back && stage + 1 != self.stages.len() {
-            self.enter(time, stage + 1, entry, sink, probe);
-            return true;
-        }
-        let latency = time - entry.entered;
-        let (queue, plane) = (queue_of(stage), Plane::PACKET);
+        let (pair, queue, plane) = (way.pair, way.last_queue(), Plane::PACKET);
+        self.look();
+        let latency = time - entered;
         let departed = Event::Departed {
-            pair: self.pair(stage),
+            pair,
             queue,
-            bytes: entry.item.bytes,
+            bytes: packet.bytes,
             latency,
             plane,
         };
         probe.on(time, departed);
         sink.deliver(Departure {
-            packet: entry.item,
+            packet,
             time,
             latency,
             queue,
@@ -299,6 +249,30 @@ impl<H: Copy> Chain<H> {
             ce: false,
             ece: false,
         });
+    }
+
+    /// Tells the first story, if it comes before the packet that comes out of `way`.
+    #[cold]
+    #[inline(never)]
+    fn tell_first<S: Sink<H>, P: Probe>(
+        &mut self,
+        way: usize,
+        sink: &mut S,
+        probe: &mut P,
+    ) -> bool {
+        let leaves = (self.ways[way].next(), self.ways[way].last_queue());
+        let Some(entry) = self.stories.first_entry() else {
+            return false;
+        };
+        let (time, before, _) = *entry.key();
+        if (time, before) > leaves {
+            return false;
+        }
+        let story = entry.remove();
+        self.look();
+        let way = usize::from(before.number >= self.ways[1].first);
+        let stage = usize::from(before.number - self.ways[way].first) + 1;
+        self.tell(time, way, stage, &story, sink, probe);
         true
     }
 
@@ -306,7 +280,9 @@ impl<H: Copy> Chain<H> {
     #[cold]
     #[inline(never)]
     fn advance_more<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
-        while self.next <= now && self.step(sink, probe) {}
+        while self.next <= now {
+            self.step(sink, probe);
+        }
     }
 }
 
@@ -315,21 +291,37 @@ impl<H: Copy> Network<H> for Chain<H> {
     fn enqueue<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
-        arrival: Arrival<H>,
+        Arrival { packet, .. }: Arrival<H>,
         sink: &mut S,
         probe: &mut P,
     ) {
-        let entry = Entry {
-            departure: now,
+        let number = usize::from(packet.src.rack() != 0);
+        let mut time = now;
+        for stage in 0..self.ways[number].stages.len() {
+            let Stage { queue, delay } = &mut self.ways[number].stages[stage];
+            let delay = *delay;
+            if let Some(queue) = queue {
+                let Some(leaves) = queue.take(time, packet.bytes) else {
+                    self.story(time, (number, stage), Story::Lost(packet), sink, probe);
+                    return;
+                };
+                if self.tells {
+                    let joins = Story::Joins {
+                        bytes: packet.bytes,
+                        until: leaves,
+                    };
+                    self.story(time, (number, stage), joins, sink, probe);
+                }
+                time = leaves;
+            }
+            time += delay;
+        }
+        self.ways[number].passing.push_back(Passing {
+            leaves: time,
             entered: now,
-            item: arrival.packet,
-        };
-        let stage = if arrival.packet.src.rack() == 0 {
-            0
-        } else {
-            self.back
-        };
-        self.enter(now, stage, entry, sink, probe);
+            packet,
+        });
+        self.next = self.next.min(time);
     }
 
     #[inline]
@@ -339,17 +331,12 @@ impl<H: Copy> Network<H> for Chain<H> {
 
     #[inline]
     fn next_departure(&self) -> Time {
-        // Of stages that follow, only the delays are certain. The usual dumbbell has none that follow.
-        let mut first = Time::MAX;
-        for (stage, &due) in self.due.iter().enumerate() {
-            first = first.min(due.saturating_add(self.delays_after(stage)));
-        }
-        first
+        self.ways[0].next().min(self.ways[1].next())
     }
 
     fn shortest_passage(&self) -> Span {
-        let passage = |first: usize| self.stages[first].delay + self.delays_after(first);
-        passage(0).min(passage(self.back))
+        let passage = |way: &Way<H>| way.stages.iter().fold(Span::ZERO, |sum, s| sum + s.delay);
+        passage(&self.ways[0]).min(passage(&self.ways[1]))
     }
 
     #[inline]

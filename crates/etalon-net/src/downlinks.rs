@@ -4,18 +4,25 @@ use alloc::vec::Vec;
 
 use etalon_scenario::{HostId, Hosts};
 use etalon_switch::{Departure, DropReason, Event, Packet, Probe, QueueId};
-use etalon_units::{Serializer, Span, Time};
+use etalon_units::{Serializer, Time};
 
-use crate::chain::Stage;
+use crate::drop_tail::DropTail;
 use crate::fifo::Fifo;
 use crate::pending::Pending;
+
+/// A host's queue, with what is in it or in transmission, and when that will have passed the link.
+#[derive(Debug)]
+struct Downlink<H> {
+    queue: DropTail,
+    inside: Fifo<(Time, Departure<H>)>,
+}
 
 /// A drop-tail queue and a link for each host. What leaves the network between racks, or stays in a rack, goes through that
 /// of its host: a network that is faster than a NIC fills it.
 #[derive(Debug)]
 pub(crate) struct Downlinks<H> {
     hosts: Hosts,
-    links: Vec<Stage<Departure<H>>>,
+    links: Vec<Downlink<H>>,
     pending: Pending,
     /// What has come, but is not queued yet: the network between racks is at work.
     incoming: Fifo<Departure<H>>,
@@ -24,7 +31,10 @@ pub(crate) struct Downlinks<H> {
 impl<H: Copy> Downlinks<H> {
     /// For these hosts: links of their NICs' rate, queues for so many `packets`, the one in transmission included.
     pub(crate) fn new(hosts: Hosts, packets: u32) -> Downlinks<H> {
-        let link = |_| Stage::new(Some(Serializer::new(hosts.rate)), packets, Span::ZERO);
+        let link = |_| Downlink {
+            queue: DropTail::new(Serializer::new(hosts.rate), packets),
+            inside: Fifo::default(),
+        };
         Downlinks {
             hosts,
             links: (0..hosts.count()).map(link).collect(),
@@ -44,22 +54,23 @@ impl<H: Copy> Downlinks<H> {
             let Packet { dst, bytes, .. } = departure.packet;
             let index = self.hosts.index(dst);
             let link = &mut self.links[index as usize];
-            let idle = link.is_empty();
-            if !link.queue(departure.time, departure, bytes) {
+            let idle = link.inside.is_empty();
+            let Some(passes) = link.queue.take(departure.time, bytes) else {
                 let (time, pair) = (departure.time, departure.packet.pair());
                 probe.on(time, passed(&departure));
                 let dropped = Event::Dropped {
                     pair,
                     queue: downlink_of(&self.hosts, dst),
-                    len: link.queued(),
+                    len: link.queue.capacity(),
                     bytes,
                     reason: DropReason::DownlinkFull,
                 };
                 probe.on(time, dropped);
                 return Some(departure);
-            }
+            };
+            link.inside.push_back((passes, departure));
             if idle {
-                self.pending.push(link.next(), index);
+                self.pending.push(passes, index);
             }
         }
         None
@@ -81,8 +92,8 @@ impl<H: Copy> Downlinks<H> {
         }
         let host = self.pending.first()?;
         let link = &mut self.links[host as usize];
-        let departure = link.take()?;
-        let next = (!link.is_empty()).then(|| link.next());
+        let (_, departure) = link.inside.pop_front()?;
+        let next = link.inside.front().map(|first| first.0);
         self.pending.move_first(host, next);
         probe.on(time, passed(&departure));
         Some(Departure { time, ..departure })

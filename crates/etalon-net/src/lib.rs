@@ -19,6 +19,7 @@ extern crate alloc;
 mod accounts;
 mod chain;
 mod downlinks;
+mod drop_tail;
 mod due;
 mod edge;
 mod environment;

@@ -1,11 +1,16 @@
 //! Both kinds of network between racks, with times that can be computed by hand.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
 use etalon_net::{Arrival, Chain, HostId, Hybrid, Network, Packet, Stage};
 use etalon_switch::{
     CircuitNetwork, Configuration, Departure, DropReason, Event, Matching, Night, PacketNetwork,
-    Pair, Plane, Probe, Rdcn, Schedule, Sink, Switch, VoqConfig,
+    Pair, Plane, Probe, QueueId, Rdcn, Schedule, Sink, Switch, VoqConfig,
 };
 use etalon_units::{Rate, Serializer, Span, Time};
+use proptest::prelude::*;
 
 const FORTH: Pair = Pair { src: 0, dst: 1 };
 const BACK: Pair = Pair { src: 1, dst: 0 };
@@ -96,12 +101,12 @@ impl Probe for Heard {
 }
 
 /// A stage whose link takes 1 ns for a byte.
-fn stage(packets: u32, delay: u64) -> Stage<Packet<u32>> {
+fn stage(packets: u32, delay: u64) -> Stage {
     let link = Serializer::new(Rate(8_000_000_000));
     Stage::new(Some(link), packets, Span(delay))
 }
 
-fn wire(delay: u64) -> Stage<Packet<u32>> {
+fn wire(delay: u64) -> Stage {
     Stage::new(None, u32::MAX, Span(delay))
 }
 
@@ -177,6 +182,154 @@ fn what_happens_at_once_in_a_chain_happens_by_stage() {
     assert_eq!(out.times(), [(0, 150), (1, 150), (2, 155)]);
 }
 
+/// What happens in a chain, as it is told.
+type Told = Vec<(u64, String)>;
+
+/// Everything that is said of a chain: to a probe, and to who takes its packets.
+#[derive(Clone, Default)]
+struct Log(Rc<RefCell<Told>>);
+
+impl Log {
+    fn note(&self, time: Time, what: impl core::fmt::Debug) {
+        self.0.borrow_mut().push((time.0, format!("{what:?}")));
+    }
+}
+
+impl Probe for Log {
+    fn on(&mut self, time: Time, event: Event) {
+        self.note(time, event);
+    }
+}
+
+impl Sink<u32> for Log {
+    fn deliver(&mut self, departure: Departure<u32>) {
+        self.note(departure.time, departure.packet.handle);
+    }
+
+    fn discard(&mut self, now: Time, handle: u32, _pair: Pair, _reason: DropReason) {
+        self.note(now, ("lost", handle));
+    }
+}
+
+/// A chain that moves packets from queue to queue, one event each.
+struct Stepwise {
+    /// Those of both directions: its rate in ns a byte, places and delay; and when those that were queued leave.
+    stages: Vec<(u64, usize, u64)>,
+    leaves: Vec<Vec<u64>>,
+    back: usize,
+    log: Told,
+    /// At the end of which stage which packet is when, and when it entered.
+    due: BTreeMap<(u64, usize, usize), (u32, u64)>,
+    turns: usize,
+}
+
+impl Stepwise {
+    const BYTES: u32 = 100;
+
+    fn enter(&mut self, now: u64, stage: usize, handle: u32, entered: u64) {
+        let (rate, places, delay) = self.stages[stage];
+        let pair = if stage < self.back { FORTH } else { BACK };
+        let (number, bytes) = (stage as u16, Stepwise::BYTES);
+        let queue = QueueId { at: 0, number };
+        let mut until = now;
+        if rate > 0 {
+            let leaves = &mut self.leaves[stage];
+            let waiting = leaves.iter().filter(|&&left| left > now).count();
+            if waiting >= places {
+                let (len, reason) = (places as u32, DropReason::Full);
+                let dropped = Event::Dropped {
+                    pair,
+                    queue,
+                    len,
+                    bytes,
+                    reason,
+                };
+                self.log.push((now, format!("{dropped:?}")));
+                self.log.push((now, format!("{:?}", ("lost", handle))));
+                return;
+            }
+            until = leaves.last().map_or(now, |&last| last.max(now)) + rate * u64::from(bytes);
+            leaves.push(until);
+            let joins = Event::Scheduled {
+                pair,
+                queue,
+                bytes,
+                until: Time(until),
+            };
+            self.log.push((now, format!("{joins:?}")));
+        }
+        self.turns += 1;
+        self.due
+            .insert((until + delay, stage, self.turns), (handle, entered));
+    }
+
+    fn run(&mut self, until: u64) {
+        while let Some(entry) = self
+            .due
+            .first_entry()
+            .filter(|entry| entry.key().0 <= until)
+        {
+            let (&(now, stage, _), &(handle, entered)) = (entry.key(), entry.get());
+            entry.remove();
+            if stage + 1 != self.back && stage + 1 != self.stages.len() {
+                self.enter(now, stage + 1, handle, entered);
+                continue;
+            }
+            let departed = Event::Departed {
+                pair: if stage < self.back { FORTH } else { BACK },
+                queue: QueueId {
+                    at: 0,
+                    number: stage as u16,
+                },
+                bytes: Stepwise::BYTES,
+                latency: Span(now - entered),
+                plane: Plane::PACKET,
+            };
+            self.log.push((now, format!("{departed:?}")));
+            self.log.push((now, format!("{handle:?}")));
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_chain_does_what_moving_packets_from_queue_to_queue_does(
+        stages in prop::collection::vec((0u64..3, 0usize..4, 0u64..4), 2..7),
+        split in 1usize..6,
+        packets in prop::collection::vec((0u64..5, any::<bool>()), 1..200),
+    ) {
+        let back = split.min(stages.len() - 1);
+        // Times are in units that make many fall together.
+        let stages: Vec<_> = stages.into_iter().map(|(rate, places, delay)| (rate, places, 50 * delay)).collect();
+        let made = |&(rate, places, delay): &(u64, usize, u64)| {
+            let link = (rate > 0).then(|| Serializer::new(Rate(8_000_000_000 / rate)));
+            Stage::new(link, places as u32, Span(delay))
+        };
+        let made = |some: &[_]| some.iter().map(made).collect();
+        let mut chain = Chain::new(made(&stages[..back]), made(&stages[back..])).telling(true);
+        let leaves = vec![Vec::new(); stages.len()];
+        let mut expected = Stepwise { stages, leaves, back, log: Vec::new(), due: BTreeMap::new(), turns: 0 };
+        let log = Log::default();
+        let (mut sink, mut probe, mut now) = (log.clone(), log.clone(), 0);
+        for (handle, (pause, forth)) in packets.into_iter().enumerate() {
+            now += 50 * pause.saturating_sub(2);
+            expected.run(now);
+            while chain.next_event() <= Time(now) {
+                chain.advance(chain.next_event(), &mut sink, &mut probe);
+            }
+            let pair = if forth { FORTH } else { BACK };
+            expected.enter(now, if forth { 0 } else { back }, handle as u32, now);
+            let packet = packet(handle as u32, pair, Stepwise::BYTES);
+            chain.enqueue(Time(now), packet, &mut sink, &mut probe);
+        }
+        expected.run(u64::MAX);
+        while chain.next_event() < Time::MAX {
+            chain.advance(chain.next_event(), &mut sink, &mut probe);
+        }
+        prop_assert_eq!(&*log.0.borrow(), &expected.log);
+    }
+}
+
 #[test]
 fn a_chain_knows_before_when_nothing_leaves_it() {
     let mut chain = Chain::new(
@@ -187,9 +340,7 @@ fn a_chain_knows_before_when_nothing_leaves_it() {
     assert_eq!(chain.next_departure(), Time::MAX);
     let mut out = Out::default();
     chain.enqueue(Time(0), packet(0, FORTH, 1000), &mut out, &mut ());
-    assert_eq!(chain.next_event(), Time(100));
-    assert_eq!(chain.next_departure(), Time(123));
-    chain.advance(Time(100), &mut out, &mut ());
+    assert_eq!(chain.next_event(), Time(123));
     assert_eq!(chain.next_departure(), Time(123));
     drain(&mut chain, &mut out, Time(123));
     chain.enqueue(Time(200), packet(1, BACK, 1000), &mut out, &mut ());
