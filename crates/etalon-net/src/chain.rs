@@ -63,6 +63,8 @@ struct Way<H> {
     /// Number of its first queue: those of both directions are in one switch.
     first: u16,
     passing: Fifo<Passing<H>>,
+    /// When the first packet comes out.
+    next: Time,
 }
 
 impl<H: Copy> Way<H> {
@@ -72,6 +74,7 @@ impl<H: Copy> Way<H> {
             stages,
             first: first as u16,
             passing: Fifo::default(),
+            next: Time::MAX,
         }
     }
 
@@ -85,14 +88,6 @@ impl<H: Copy> Way<H> {
     fn last_queue(&self) -> QueueId {
         self.queue(self.stages.len() - 1)
     }
-
-    /// When the first packet comes out.
-    #[inline]
-    fn next(&self) -> Time {
-        self.passing
-            .front()
-            .map_or(Time::MAX, |passing| passing.leaves)
-    }
 }
 
 /// What happens to a packet at a queue behind the first: of that the probe hears when it happens.
@@ -102,6 +97,12 @@ enum Story<H> {
     Joins { bytes: u32, until: Time },
     /// The queue is full.
     Lost(Packet<H>),
+}
+
+#[cold]
+#[inline(never)]
+fn note<H>(noted: &mut Vec<(usize, Time, Story<H>)>, story: (usize, Time, Story<H>)) {
+    noted.push(story);
 }
 
 /// When a story happens, behind which queue, and its number among all.
@@ -116,6 +117,8 @@ pub struct Chain<H> {
     tells: bool,
     /// Hardly ever any: packets that queues will not have room for, and all that join queues for who wants to hear of them.
     stories: BTreeMap<Moment, Story<H>>,
+    /// Those of the packet that enters, by stage.
+    noted: Vec<(usize, Time, Story<H>)>,
     told: u64,
     /// When the next packet comes out, or the next story happens.
     next: Time,
@@ -131,6 +134,7 @@ impl<H: Copy> Chain<H> {
             ways: [Way::new(there, forward, 0), Way::new(again, back, split)],
             tells: false,
             stories: BTreeMap::new(),
+            noted: Vec::new(),
             told: 0,
             next: Time::MAX,
         }
@@ -145,7 +149,7 @@ impl<H: Copy> Chain<H> {
 
     #[inline]
     fn look(&mut self) {
-        self.next = self.ways[0].next().min(self.ways[1].next());
+        self.next = self.ways[0].next.min(self.ways[1].next);
         if !self.stories.is_empty() {
             self.look_at_stories();
         }
@@ -158,25 +162,22 @@ impl<H: Copy> Chain<H> {
         }
     }
 
-    /// Tells a story of `stage` that happens at `time`: at once at the first, whose packets come now.
+    /// Tells what was noted of a packet that enters `way`: at once what happens at the first stage, the rest when it happens.
     #[cold]
     #[inline(never)]
-    fn story<S: Sink<H>, P: Probe>(
-        &mut self,
-        time: Time,
-        (way, stage): (usize, usize),
-        story: Story<H>,
-        sink: &mut S,
-        probe: &mut P,
-    ) {
-        if stage == 0 {
-            self.tell(time, way, stage, &story, sink, probe);
-        } else {
-            let before = self.ways[way].queue(stage - 1);
-            self.stories.insert((time, before, self.told), story);
-            self.told += 1;
-            self.next = self.next.min(time);
+    fn tell_noted<S: Sink<H>, P: Probe>(&mut self, way: usize, sink: &mut S, probe: &mut P) {
+        let mut noted = core::mem::take(&mut self.noted);
+        for (stage, time, story) in noted.drain(..) {
+            if stage == 0 {
+                self.tell(time, way, stage, &story, sink, probe);
+            } else {
+                let before = self.ways[way].queue(stage - 1);
+                self.stories.insert((time, before, self.told), story);
+                self.told += 1;
+                self.next = self.next.min(time);
+            }
         }
+        self.noted = noted;
     }
 
     fn tell<S: Sink<H>, P: Probe>(
@@ -218,7 +219,7 @@ impl<H: Copy> Chain<H> {
     #[inline(always)] // in two places, of which one is rare
     fn step<S: Sink<H>, P: Probe>(&mut self, sink: &mut S, probe: &mut P) {
         let time = self.next;
-        let number = usize::from(self.ways[0].next() != time);
+        let number = usize::from(self.ways[0].next != time);
         if !self.stories.is_empty() && self.tell_first(number, sink, probe) {
             return;
         }
@@ -229,6 +230,7 @@ impl<H: Copy> Chain<H> {
         else {
             return;
         };
+        way.next = way.passing.front().map_or(Time::MAX, |first| first.leaves);
         let (pair, queue, plane) = (way.pair, way.last_queue(), Plane::PACKET);
         self.look();
         let latency = time - entered;
@@ -260,7 +262,7 @@ impl<H: Copy> Chain<H> {
         sink: &mut S,
         probe: &mut P,
     ) -> bool {
-        let leaves = (self.ways[way].next(), self.ways[way].last_queue());
+        let leaves = (self.ways[way].next, self.ways[way].last_queue());
         let Some(entry) = self.stories.first_entry() else {
             return false;
         };
@@ -296,32 +298,38 @@ impl<H: Copy> Network<H> for Chain<H> {
         probe: &mut P,
     ) {
         let number = usize::from(packet.src.rack() != 0);
-        let mut time = now;
-        for stage in 0..self.ways[number].stages.len() {
-            let Stage { queue, delay } = &mut self.ways[number].stages[stage];
-            let delay = *delay;
+        let way = &mut self.ways[number];
+        let (mut time, mut passes) = (now, true);
+        for (index, Stage { queue, delay }) in way.stages.iter_mut().enumerate() {
             if let Some(queue) = queue {
-                let Some(leaves) = queue.take(time, packet.bytes) else {
-                    self.story(time, (number, stage), Story::Lost(packet), sink, probe);
-                    return;
+                let Some(until) = queue.take(time, packet.bytes) else {
+                    note(&mut self.noted, (index, time, Story::Lost(packet)));
+                    passes = false;
+                    break;
                 };
                 if self.tells {
-                    let joins = Story::Joins {
-                        bytes: packet.bytes,
-                        until: leaves,
-                    };
-                    self.story(time, (number, stage), joins, sink, probe);
+                    let bytes = packet.bytes;
+                    note(
+                        &mut self.noted,
+                        (index, time, Story::Joins { bytes, until }),
+                    );
                 }
-                time = leaves;
+                time = until;
             }
-            time += delay;
+            time += *delay;
         }
-        self.ways[number].passing.push_back(Passing {
-            leaves: time,
-            entered: now,
-            packet,
-        });
-        self.next = self.next.min(time);
+        if passes {
+            way.passing.push_back(Passing {
+                leaves: time,
+                entered: now,
+                packet,
+            });
+            way.next = way.next.min(time);
+            self.next = self.next.min(time);
+        }
+        if !self.noted.is_empty() {
+            self.tell_noted(number, sink, probe);
+        }
     }
 
     #[inline]
@@ -331,7 +339,7 @@ impl<H: Copy> Network<H> for Chain<H> {
 
     #[inline]
     fn next_departure(&self) -> Time {
-        self.ways[0].next().min(self.ways[1].next())
+        self.ways[0].next.min(self.ways[1].next)
     }
 
     fn shortest_passage(&self) -> Span {

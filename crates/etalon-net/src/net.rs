@@ -177,26 +177,25 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
         env: &mut E,
         probe: &mut P,
     ) -> Advanced {
-        let engine = (until, Due::Engine);
-        let network = (self.network.next_event(), Due::Network);
-        let arrival = (self.edge.next_arrival(), Due::Arrival);
+        let (network, arrival) = (self.network.next_event(), self.edge.next_arrival());
         let other = self.edge.first;
-        if network < arrival {
-            if network < engine && network < other {
+        // Whatever is neither between racks, nor an arrival, nor the engine's, comes before these: times are all that is compared.
+        debug_assert!(other.1 < Due::Network);
+        if network <= arrival {
+            if network <= until && network < other.0 {
                 // Nothing else is due before or at this.
-                let last = until.min(arrival.0).0.min(other.0.0 - 1);
-                self.advance_network(network.0, Time(last), env, probe);
+                let last = until.0.min(arrival.0).min(other.0.0 - 1);
+                self.advance_network(network, Time(last), env, probe);
                 return Advanced::Network;
             }
-        } else if arrival < engine && arrival < other {
+        } else if arrival <= until && arrival < other.0 {
             if let Some(handle) = self.edge.arrive() {
-                let now = arrival.0;
-                let arrival = env.enter(now, handle);
-                self.enter(now, arrival, env, probe);
+                let entering = env.enter(arrival, handle);
+                self.enter(arrival, entering, env, probe);
             }
             return Advanced::Edge;
         }
-        if other < engine {
+        if other.0 <= until {
             self.advance_other(other, env, probe)
         } else {
             Advanced::Not

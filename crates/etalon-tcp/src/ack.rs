@@ -164,15 +164,30 @@ impl<C: CongestionControl> Connection<C> {
         if path.recovery.reduces() {
             let newly_lost = path.lost - before.lost;
             self.follow_prr(ack.delivered, newly_lost, facts.progress);
+            self.bound_window();
         } else if facts.acked > 0
             || (facts.sacked && linux::sacks_grow_the_window(self.rack.reordering.degree))
         {
-            ack.cwnd_limited = path.cwnd_limited();
-            path.cc.increase(&mut path.window, &ack);
-            path.validation.used_at = ack.jiffies;
+            self.grow(&mut ack);
+        } else {
+            self.bound_window();
         }
+    }
+
+    /// The window may grow by what an ACK delivers.
+    #[inline(always)] // in two places, of which one is rare
+    pub(crate) fn grow(&mut self, ack: &mut Ack) {
         let path = &mut self.paths.active;
-        path.window.cwnd = path.window.cwnd.min(self.config.max_cwnd);
+        ack.cwnd_limited = path.cwnd_limited();
+        path.cc.increase(&mut path.window, ack);
+        path.validation.used_at = ack.jiffies;
+        self.bound_window();
+    }
+
+    #[inline]
+    fn bound_window(&mut self) {
+        let window = &mut self.paths.active.window;
+        window.cwnd = window.cwnd.min(self.config.max_cwnd);
     }
 
     /// The loss probe and recovery hear the facts. Data that arrives in order while nothing is amiss leaves nothing to decide.
@@ -206,7 +221,7 @@ impl<C: CongestionControl> Connection<C> {
     /// Takes the peer's window. Returns whether the segment was the latest to tell it: "(SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and
     /// SND.WL2 =< SEG.ACK))".
     #[inline(always)] // for every packet; its calls cost as much as its work
-    fn update_window(&mut self, segment: &Segment, progress: bool) -> bool {
+    pub(crate) fn update_window(&mut self, segment: &Segment, progress: bool) -> bool {
         let window = u32::from(segment.window) << self.snd.peer_scale;
         let newer = progress
             || after(segment.seq, self.snd.window_seq)
@@ -221,7 +236,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Sets the loss probe's timer, or else the retransmission timer.
     #[inline]
-    fn set_transmit_timer(&mut self) {
+    pub(crate) fn set_transmit_timer(&mut self) {
         if !self.schedule_loss_probe(true) {
             self.rearm_rto();
         }

@@ -4,6 +4,7 @@
 use crate::cc::CongestionControl;
 use crate::connection::{CloseReason, Connection, ConnectionState};
 use crate::path::Path;
+use crate::prediction::Outlook;
 use crate::segment::{Flags, Segment};
 use crate::sender::{FOREVER, Fin};
 use crate::timers::Purpose;
@@ -61,7 +62,7 @@ impl<C: CongestionControl> Connection<C> {
             if let Some(buffer) = &mut self.send_buffer {
                 buffer.write(bytes);
             }
-            self.dirty = true;
+            self.outlook = Outlook::Open;
         }
     }
 
@@ -80,7 +81,7 @@ impl<C: CongestionControl> Connection<C> {
                 }
             }
             self.snd.fin = Fin::Asked;
-            self.dirty = true;
+            self.outlook = Outlook::Open;
         }
     }
 
@@ -100,14 +101,17 @@ impl<C: CongestionControl> Connection<C> {
             }));
         }
         self.close(CloseReason::Aborted);
-        self.dirty = true;
+        self.outlook = Outlook::Open;
     }
 
     /// The application reads up to `max` bytes of what arrived in order; returns how many. Needed only without
     /// [`Config::auto_read`].
     pub fn read(&mut self, max: u64) -> u64 {
         let taken = self.rcv.read(&self.clock, max);
-        self.dirty |= self.rcv.ack_due();
+        self.outlook.surprise();
+        if self.rcv.ack_due() {
+            self.outlook = Outlook::Open;
+        }
         taken
     }
 
@@ -117,7 +121,7 @@ impl<C: CongestionControl> Connection<C> {
         self.snd.queued = self.snd.queued.saturating_sub(u64::from(wire_payload));
         if self.snd.throttled {
             self.snd.throttled = false;
-            self.dirty = true;
+            self.outlook = Outlook::Open;
         }
     }
 
@@ -192,14 +196,14 @@ impl<C: CongestionControl> Connection<C> {
     /// Turns Nagle's algorithm on or off.
     pub fn set_nagle(&mut self, on: bool) {
         self.config.nagle = on;
-        self.dirty = true;
+        self.outlook = Outlook::Open;
     }
 
     /// Turns pacing on, or off unless the congestion control wants it.
     pub fn set_pacing(&mut self, on: bool) {
         self.config.pacing = on;
         self.paced = on || self.paths.controls().any(CongestionControl::wants_pacing);
-        self.dirty = true;
+        self.outlook = Outlook::Open;
     }
 
     /// Turns the decay of windows after an idle time on or off.

@@ -5,6 +5,7 @@ use crate::frto::Frto;
 use crate::linux;
 use crate::mptcp::Subflow;
 use crate::paths::Paths;
+use crate::prediction::Outlook;
 use crate::rack::Rack;
 use crate::receiver::{Marks, PriorAck, Receiver};
 use crate::segment::{Flags, Segment};
@@ -81,8 +82,8 @@ pub struct Connection<C> {
     pub(crate) stats: Stats,
     /// The retransmission timer.
     pub(crate) timer: Timer,
-    /// There may be something to transmit.
-    pub(crate) dirty: bool,
+    /// What may be due, and what is expected next.
+    pub(crate) outlook: Outlook,
     /// Segments are paced.
     pub(crate) paced: bool,
     pub(crate) reads_ece: bool,
@@ -124,7 +125,7 @@ impl<C: CongestionControl> Connection<C> {
             close_reason: None,
             stats: Stats::default(),
             timer: Timer::OFF,
-            dirty: true,
+            outlook: Outlook::Open,
             syn_due: state == ConnectionState::SynSent,
             opens: false,
             syn_sent_at: 0,
@@ -161,7 +162,10 @@ impl<C: CongestionControl> Connection<C> {
         if ce {
             self.stats.ce_received += 1;
         }
-        self.dirty = true;
+        if self.foretells(segment) && self.take_foretold(segment) {
+            return;
+        }
+        self.outlook = Outlook::Open;
         if self.exchanges_data() || self.handshake(segment) {
             self.on_segment_synchronised(segment, ce);
         }
@@ -219,14 +223,8 @@ impl<C: CongestionControl> Connection<C> {
         if !self.acknowledges_what_was_sent(segment) {
             return;
         }
-        if let Some((value, _)) = segment.timestamps {
-            if self.snd.timestamps
-                && !after(segment.seq, self.rcv.acked_up_to)
-                && !before(value, self.snd.ts_recent)
-            {
-                self.snd.ts_recent = value;
-                self.snd.ts_recent_at = self.clock.us;
-            }
+        if self.snd.timestamps {
+            self.note_timestamp(segment);
         }
         if self.state == ConnectionState::TimeWait && segment.flags.contains(Flags::FIN) {
             self.enter_time_wait();
@@ -332,6 +330,25 @@ impl<C: CongestionControl> Connection<C> {
         old <= 1 || idle > 24 * 86_400 * 1_000_000 || reordered_ack
     }
 
+    /// RFC 7323, section 4.3: the timestamp that is echoed, of a segment that is not newer than what was acknowledged last.
+    #[inline]
+    fn note_timestamp(&mut self, segment: &Segment) {
+        let Some((value, _)) = segment.timestamps else {
+            return;
+        };
+        if !after(segment.seq, self.rcv.acked_up_to) && !before(value, self.snd.ts_recent) {
+            self.snd.ts_recent = value;
+            self.snd.ts_recent_at = self.clock.us;
+        }
+    }
+
+    /// The timestamps of a segment that has them if they are in use, and whose timestamp is not old.
+    #[inline]
+    pub(crate) fn note_timestamps(&mut self, segment: &Segment) {
+        self.snd.echoed = segment.timestamps.map_or(0, |(_, echo)| echo);
+        self.note_timestamp(segment);
+    }
+
     fn on_payload(&mut self, segment: &Segment, ce: bool) {
         let len = u32::from(segment.len);
         let rto = self.paths.active.rtt.rto_ticks;
@@ -360,7 +377,7 @@ impl<C: CongestionControl> Connection<C> {
         if now < due {
             return;
         }
-        self.dirty = true;
+        self.outlook = Outlook::Open;
         if self.rcv.acks.timer.deadline <= now
             && self.rcv.acks.timer_fired(self.paths.active.rtt.rto_ticks)
         {

@@ -57,6 +57,11 @@ impl DelayedAck {
         self.now
     }
 
+    /// Nothing came since the last ACK.
+    pub fn are_idle(&self) -> bool {
+        !self.scheduled && !self.now && self.small == 0 && self.timer.purpose == Purpose::None
+    }
+
     /// An ACK is owed, but not before the timer says so.
     #[inline]
     pub fn is_scheduled(&self) -> bool {

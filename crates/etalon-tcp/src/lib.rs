@@ -22,6 +22,7 @@ pub mod mptcp;
 mod newreno;
 mod path;
 mod paths;
+mod prediction;
 mod prr;
 mod rack;
 mod reassembly;

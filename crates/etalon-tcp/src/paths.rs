@@ -78,6 +78,11 @@ impl<C> Paths<C> {
         self.parked.as_ref().is_some_and(|p| p.are_several)
     }
 
+    /// Whether there are none but the active path, heard of or not.
+    pub fn is_only_one(&self) -> bool {
+        self.parked.is_none()
+    }
+
     /// Whether an RTT sample of a segment sent at `sent` on path `id` and acknowledged now is one of the active path's.
     #[inline]
     pub fn times(&self, sent: u64, id: PathId) -> bool {

@@ -45,8 +45,9 @@ pub(crate) struct Receiver {
     pub nxt: u32,
     /// RCV.NXT when the last ACK was sent.
     pub acked_up_to: u32,
-    /// Right edge of the window advertised last.
+    /// Right edge of the window advertised last, and the window field that said so.
     edge: u32,
+    field: u16,
     /// Scale of our window field.
     pub scale: u8,
     /// Window that may be advertised so far, and the most.
@@ -101,6 +102,7 @@ impl Receiver {
             nxt: 0,
             acked_up_to: 0,
             edge: 0,
+            field: 0,
             scale,
             window_limit: config.initial_receive_window.min(config.receive_buffer),
             window_bound: config.receive_buffer,
@@ -189,6 +191,40 @@ impl Receiver {
             self.held.duplicate(seq, earlier(end, self.nxt));
         }
         self.force_ack();
+    }
+
+    /// Nothing waits beyond a hole or to be read, or is to be reported: what comes next in order is taken at once.
+    pub fn expects_nothing_but_data(&self) -> bool {
+        self.auto_read
+            && self.unread.is_empty()
+            && self.held.is_empty()
+            && !self.held.has_blocks()
+            && self.prior_ack.is_none()
+            && self.fin_end.is_none()
+            && !self.ecn
+            && !self.echo
+    }
+
+    /// All that came is acknowledged.
+    pub fn owes_nothing(&self) -> bool {
+        self.acked_up_to == self.nxt && self.acks.are_idle() && !self.compression.holds_any()
+    }
+
+    /// Whether a segment of `len` bytes is a full one and there is a window for it.
+    #[inline]
+    pub fn takes_whole(&self, len: u32) -> bool {
+        len >= self.mss && after(self.edge, self.nxt)
+    }
+
+    /// Takes the next bytes, of an end that [expects](Receiver::expects_nothing_but_data) nothing else.
+    #[inline]
+    pub fn receive_whole(&mut self, clock: &Clock, len: u32, flags: Flags, rto_ticks: u64) {
+        let start = self.nxt;
+        self.nxt = start.wrapping_add(len);
+        self.note_data(clock, len, flags, rto_ticks);
+        self.keep_and_grow(start, len);
+        self.bytes += u64::from(len);
+        self.tune(clock, self.bytes);
     }
 
     /// Takes the sequence range of a segment with payload or FIN. Returns whether it was in order.
@@ -288,15 +324,9 @@ impl Receiver {
         self.nxt = end;
         if len > 0 {
             self.note_data(clock, len, flags, rto_ticks);
-            if let Some(tune) = &mut self.autotune {
-                let offered = self.edge.wrapping_sub(self.acked_up_to);
-                tune.arrived(clock, end, offered);
-            }
             if self.ecn {
                 self.note_mark(marks);
             }
-        }
-        if len > 0 {
             self.keep_and_grow(before_nxt, len);
         }
         if !self.held.is_empty() {
@@ -314,7 +344,7 @@ impl Receiver {
         }
     }
 
-    /// Segment size and gaps between segments.
+    /// Payload came up to what is expected next by now: segment size, gaps between segments, and what a round trip brings.
     #[inline]
     fn note_data(&mut self, clock: &Clock, len: u32, flags: Flags, rto_ticks: u64) {
         if len >= self.mss {
@@ -329,6 +359,10 @@ impl Receiver {
         if self.acks.data_arrived(clock, rto_ticks) {
             let count = self.quick_acks(MAX_QUICK_ACKS);
             self.acks.more_quick(count);
+        }
+        if let Some(tune) = &mut self.autotune {
+            let offered = self.edge.wrapping_sub(self.acked_up_to);
+            tune.arrived(clock, self.nxt, offered);
         }
     }
 

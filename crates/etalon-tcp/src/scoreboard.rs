@@ -199,6 +199,40 @@ impl Scoreboard {
         Some((first, last, count as u32))
     }
 
+    /// Nothing is SACKed, lost, or retransmitted and in flight.
+    pub fn is_intact(&self) -> bool {
+        self.sums == Sums::default()
+    }
+
+    /// The number of records that `una` acknowledges beyond `prior`, if they have no marks and end there; there is one path.
+    #[inline]
+    pub fn unmarked_up_to(&self, prior: u32, una: u32) -> Option<u32> {
+        let records = &self.records[self.head..];
+        if records.first()?.start != prior {
+            return None;
+        }
+        let mut count = 0;
+        for record in records {
+            count += 1;
+            if record.marks != 0 {
+                return None;
+            }
+            if !before(record.end, una) {
+                return (record.end == una).then_some(count);
+            }
+        }
+        None
+    }
+
+    /// Takes the first `count` records, which are at least one. Returns the first and the last of them.
+    #[inline]
+    pub fn pop_unmarked_up_to(&mut self, count: u32) -> (Record, Record) {
+        let count = count as usize;
+        let (first, last) = (self.records[self.head], self.records[self.head + count - 1]);
+        self.pop(count);
+        (first, last)
+    }
+
     /// Takes the front off if `una` acknowledges it.
     #[inline]
     pub fn pop_acked<C>(&mut self, paths: &mut Paths<C>, una: u32) -> Option<Record> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::cc::CongestionControl;
 use crate::connection::Connection;
 use crate::path::{Path, PathId};
+use crate::prediction::Outlook;
 use crate::segment::Segment;
 use crate::tdtcp::TdnOption;
 
@@ -17,6 +18,7 @@ impl<C: CongestionControl> Connection<C> {
     ///
     /// If they are more than 255.
     pub fn add_paths(&mut self, controls: Arc<[C]>) {
+        self.outlook.surprise();
         for cc in controls.iter() {
             self.paced |= cc.wants_pacing();
             self.rcv.dctcp |= cc.wants_dctcp_feedback();
@@ -36,7 +38,10 @@ impl<C: CongestionControl> Connection<C> {
         }
         // What waits for its pacing time is asked for again: that may be now.
         self.clock.advance(now);
-        self.dirty |= self.paced;
+        self.outlook.surprise();
+        if self.paced {
+            self.outlook = Outlook::Open;
+        }
         // An episode that has ended meanwhile is over.
         self.recover_parked();
         let (nxt, active) = (self.snd.nxt, &self.paths.active);
@@ -44,7 +49,7 @@ impl<C: CongestionControl> Connection<C> {
         if !(self.paths).activate(&self.config, &self.clock, nxt, id, keep) {
             return;
         }
-        self.dirty = true;
+        self.outlook = Outlook::Open;
         if self.config.tdtcp.is_some() {
             self.come_back();
         }

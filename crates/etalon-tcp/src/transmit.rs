@@ -4,6 +4,7 @@ use crate::cc::CongestionControl;
 use crate::connection::{Connection, ConnectionState};
 use crate::frto::Retransmit;
 use crate::linux;
+use crate::prediction::Outlook;
 use crate::receiver::PriorAck;
 use crate::scoreboard::{Record, mark};
 use crate::segment::{Flags, SackBlocks, Segment};
@@ -27,7 +28,13 @@ impl<C: CongestionControl> Connection<C> {
     /// whether there was one; if not, `out` may have changed all the same.
     #[inline(always)] // asked twice for every packet
     pub fn poll_transmit_into(&mut self, now: u64, out: &mut Segment) -> bool {
-        if !(self.dirty || self.paced && now >= self.next_timer()) {
+        if self.outlook.is_foretold() {
+            self.clock.advance(now);
+            let sends = self.next_foretold(out);
+            self.stats.segments_sent += u64::from(sends);
+            return sends;
+        }
+        if self.outlook.is_silent() && !(self.paced && now >= self.next_timer()) {
             return false;
         }
         self.clock.advance(now);
@@ -51,7 +58,7 @@ impl<C: CongestionControl> Connection<C> {
             && !self.ack_before_data
             && self.snd.forced.is_none()
         {
-            self.dirty = false;
+            self.outlook = self.outlook();
             let due = self.rcv.ack_due();
             if due {
                 self.pure_ack(out);
@@ -116,7 +123,7 @@ impl<C: CongestionControl> Connection<C> {
         };
         match segment {
             Some(segment) => *out = segment,
-            None => self.dirty = false,
+            None => self.outlook = Outlook::Silent,
         }
         segment.is_some()
     }
@@ -124,15 +131,28 @@ impl<C: CongestionControl> Connection<C> {
     /// A segment without payload, as the receiver's state has it.
     #[inline(always)] // for new data and for ACKs; its calls cost as much as its work
     fn bare(&mut self, out: &mut Segment) {
-        out.seq = self.snd.nxt;
-        out.ack = self.rcv.nxt;
-        out.window = self.rcv.select_window();
-        out.len = 0;
-        out.flags = Flags::ACK;
+        let window = self.rcv.select_window();
+        self.plain(window, out);
         if self.rcv.echoes() {
             out.flags |= Flags::ECE;
         }
         out.ect = self.rcv.dctcp && self.snd.ecn;
+        if self.snd.sack && self.rcv.held.has_blocks() {
+            self.stats.dsacks_sent += u32::from(self.rcv.held.has_dsack());
+            let most = self.most_sack_blocks();
+            self.rcv.held.blocks(most, &mut out.sack);
+        }
+    }
+
+    /// The same, of a receiver that has nothing to report. `window`: its window field.
+    #[inline(always)] // as above
+    pub(crate) fn plain(&self, window: u16, out: &mut Segment) {
+        out.seq = self.snd.nxt;
+        out.ack = self.rcv.nxt;
+        out.window = window;
+        out.len = 0;
+        out.flags = Flags::ACK;
+        out.ect = false;
         (out.mss, out.window_scale, out.sack_permitted) = (0, None, false);
         (out.tdn, out.mptcp) = (None, None);
         out.timestamps = if self.snd.timestamps {
@@ -141,11 +161,6 @@ impl<C: CongestionControl> Connection<C> {
             None
         };
         out.sack.clear();
-        if self.snd.sack && self.rcv.held.has_blocks() {
-            self.stats.dsacks_sent += u32::from(self.rcv.held.has_dsack());
-            let most = self.most_sack_blocks();
-            self.rcv.held.blocks(most, &mut out.sack);
-        }
     }
 
     /// An ACK that should have gone out before what arrived last.
@@ -176,7 +191,7 @@ impl<C: CongestionControl> Connection<C> {
         self.stats.acks_sent += 1;
     }
 
-    fn pure_ack(&mut self, out: &mut Segment) {
+    pub(crate) fn pure_ack(&mut self, out: &mut Segment) {
         self.bare(out);
         self.rcv.ack_sent();
         self.stats.acks_sent += 1;
@@ -187,6 +202,19 @@ impl<C: CongestionControl> Connection<C> {
     fn data(&mut self, start: u32, end: u32, fin: bool, new: bool, out: &mut Segment) {
         self.bare(out);
         self.rcv.ack_sent();
+        self.payload(start, end, fin, out);
+        if out.len > 0 && self.snd.ecn && new {
+            out.ect = true;
+            if self.snd.cwr_queued {
+                self.snd.cwr_queued = false;
+                out.flags |= Flags::CWR;
+            }
+        }
+    }
+
+    /// Gives a segment its payload.
+    #[inline(always)] // as above
+    pub(crate) fn payload(&mut self, start: u32, end: u32, fin: bool, out: &mut Segment) {
         out.seq = start;
         out.len = (end.wrapping_sub(start) - u32::from(fin)) as u16;
         if fin {
@@ -195,13 +223,6 @@ impl<C: CongestionControl> Connection<C> {
         if out.len > 0 {
             self.rcv.acks.data_sent(&self.clock);
             self.stats.data_segments_sent += 1;
-            if self.snd.ecn && new {
-                out.ect = true;
-                if self.snd.cwr_queued {
-                    self.snd.cwr_queued = false;
-                    out.flags |= Flags::CWR;
-                }
-            }
             self.account(out.len);
         }
     }
@@ -247,7 +268,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Whether enough is queued below TCP: two segments or a millisecond at the pacing rate, twice that for retransmissions.
     #[inline]
-    fn queue_full(&mut self, retransmission: bool) -> bool {
+    pub(crate) fn queue_full(&mut self, retransmission: bool) -> bool {
         let twice = u32::from(retransmission);
         if self.snd.queued <= u64::from(2 * self.snd.mss) << twice
             || !self.config.small_queues
@@ -440,6 +461,23 @@ impl<C: CongestionControl> Connection<C> {
 
     #[inline]
     pub(crate) fn send_new(&mut self, len: u32, out: &mut Segment) {
+        let (start, end, fin) = self.record_new(len);
+        self.data(start, end, fin, true, out);
+        if self.pushes(len) {
+            out.flags |= Flags::PSH;
+        }
+    }
+
+    /// Whether the new segment of `len` bytes that was booked last has PSH: it ends what was written, or a chunk of several.
+    #[inline]
+    pub(crate) fn pushes(&self, len: u32) -> bool {
+        let chunk = &self.snd.chunk;
+        len > 0 && self.snd.pending == 0 || chunk.several && chunk.left == 0
+    }
+
+    /// Books a new segment of `len` bytes. Returns where it starts and ends, and whether FIN is with it.
+    #[inline(always)] // as above
+    pub(crate) fn record_new(&mut self, len: u32) -> (u32, u32, bool) {
         let start = self.snd.nxt;
         let first = self.snd.board.is_empty();
         let path = &mut self.paths.active;
@@ -477,19 +515,27 @@ impl<C: CongestionControl> Connection<C> {
         self.paths.active.note_sent(&self.clock, index);
         self.snd.burst += 1;
         self.snd.rearm |= first || self.timer.purpose == Purpose::LossProbe;
-        self.data(start, end, fin, true, out);
-        if len > 0 && self.snd.pending == 0 || self.snd.chunk.several && self.snd.chunk.left == 0 {
-            out.flags |= Flags::PSH;
-        }
+        (start, end, fin)
     }
 
     /// Nothing more goes out for now: was it the window that stopped it?
     #[inline(always)]
     fn end_burst(&mut self) {
-        self.dirty = false;
+        self.outlook = Outlook::Silent;
         if self.state == ConnectionState::TimeWait {
             return;
         }
+        self.note_burst();
+        if self.paths.active.rate.is_some() {
+            self.note_app_limit();
+        }
+        self.check_persist();
+        self.outlook = self.outlook();
+    }
+
+    /// What was sent now was a burst: was it the window that ended it? The timer is set for what is outstanding.
+    #[inline(always)]
+    pub(crate) fn note_burst(&mut self) {
         self.snd.buffers.end();
         let held_back = std::mem::take(&mut self.snd.chunk).held_back;
         let sent = std::mem::take(&mut self.snd.burst);
@@ -499,15 +545,11 @@ impl<C: CongestionControl> Connection<C> {
             let decays = self.config.slow_start_after_idle;
             path.validate(&self.clock, self.snd.una, self.snd.nxt, full, decays);
         }
-        if path.rate.is_some() {
-            self.note_app_limit();
-        }
         let rearm = std::mem::take(&mut self.snd.rearm);
         let probing = sent > 0 && self.schedule_loss_probe(false);
         if rearm && !probing {
             self.rearm_rto();
         }
-        self.check_persist();
         if cfg!(debug_assertions) {
             self.snd.board.check(&self.paths, self.snd.sack);
         }

@@ -36,7 +36,14 @@ impl Receiver {
         let window = self.offer().max(self.window());
         let field = ((window + unit) >> self.scale).min(65_535);
         self.edge = self.nxt.wrapping_add(field << self.scale);
-        field as u16
+        self.field = field as u16;
+        self.field
+    }
+
+    /// The same, if nothing came since it was last asked for.
+    #[inline]
+    pub fn field(&self) -> u16 {
+        self.field
     }
 
     /// The window that the buffer has room for.
