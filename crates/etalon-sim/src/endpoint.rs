@@ -19,6 +19,8 @@ pub(crate) struct Endpoint {
     /// When its pending timer event is due, [`Time::MAX`] if it has none. The event may be earlier than needed: it is
     /// moved when it comes up, which costs less than moving it with every packet.
     pub(crate) armed: Time,
+    /// The same in host time.
+    armed_host: u64,
     /// Data handed to the NIC: when it has left, and its payload (TCP small queues).
     pub(crate) below: Fifo<(Time, u32)>,
     /// An event for the first of `below` is pending.
@@ -38,6 +40,7 @@ impl Endpoint {
             host,
             route,
             armed: Time::MAX,
+            armed_host: u64::MAX,
             below: Fifo::default(),
             waits: false,
             group: ALONE,
@@ -46,9 +49,21 @@ impl Endpoint {
         }
     }
 
+    /// Its timer event is due at `time`.
+    pub(crate) fn arm(&mut self, time: Time, tdf: u64) {
+        self.armed = time;
+        self.armed_host = time.0.saturating_mul(tdf);
+    }
+
+    /// Its timer event has come.
+    pub(crate) fn disarm(&mut self) {
+        self.armed = Time::MAX;
+        self.armed_host = u64::MAX;
+    }
+
     /// Its earliest timer may be due before its pending event. Divides nothing: it is asked with every packet.
     #[inline]
-    pub(crate) fn lacks_timer(&self, tdf: u64) -> bool {
-        self.connection.next_timer() < self.armed.0.saturating_mul(tdf)
+    pub(crate) fn lacks_timer(&self) -> bool {
+        self.connection.next_timer() < self.armed_host
     }
 }

@@ -244,11 +244,22 @@ impl Flows {
         self.facts[flow as usize].is_some()
     }
 
+    /// Where an endpoint of a flow is that is open; its peer is at this place with the lowest bit flipped.
+    #[inline]
+    pub(crate) fn place(&self, index: u32) -> u32 {
+        2 * self.places[(index >> 1) as usize].slot + (index & 1)
+    }
+
+    /// The endpoint at a place.
+    #[inline]
+    pub(crate) fn at(&mut self, place: u32) -> &mut Endpoint {
+        &mut self.endpoints[place as usize]
+    }
+
     /// An endpoint of a flow that is open.
     #[inline]
     pub(crate) fn end(&mut self, index: u32) -> &mut Endpoint {
-        let slot = self.places[(index >> 1) as usize].slot;
-        &mut self.endpoints[(2 * slot + (index & 1)) as usize]
+        self.at(self.place(index))
     }
 
     /// An endpoint, if its flow is open.

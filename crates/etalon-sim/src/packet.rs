@@ -20,6 +20,8 @@ pub(crate) struct Packet {
     pub(crate) segment: Segment,
     /// The receiving endpoint: twice the flow's number, plus one for the flow's server.
     pub(crate) to: u32,
+    /// Where that is among those of open flows.
+    pub(crate) place: u32,
     /// The sending and the receiving host.
     pub(crate) route: Route,
     /// Length on the wire in bytes, Ethernet header included.

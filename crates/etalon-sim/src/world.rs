@@ -185,7 +185,7 @@ impl<T: Tap> World<T> {
                 if end.armed != now {
                     return;
                 }
-                end.armed = Time::MAX;
+                end.disarm();
                 let host_now = now.0 * tdf;
                 if end.connection.next_timer() <= host_now {
                     if end.follows.looks() {
@@ -206,7 +206,7 @@ impl<T: Tap> World<T> {
                         self.follow_sender(now, index);
                     }
                     self.flows.settle(index >> 1);
-                } else if end.lacks_timer(tdf) {
+                } else if end.lacks_timer() {
                     self.arm(index);
                 }
             }
@@ -319,10 +319,16 @@ impl<T: Tap> World<T> {
     }
 
     /// Sends what an endpoint has to send, and arms its timer.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn transmit(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
+        self.transmit_from(now, index, self.flows.place(index), edge);
+    }
+
+    /// As [`World::transmit`], for who knows the endpoint's place.
+    #[inline(always)] // with every packet
+    fn transmit_from(&mut self, now: Time, index: u32, place: u32, edge: &mut Edge<PacketId>) {
         let host_now = now.0 * self.tdf;
-        let end = self.flows.end(index);
+        let end = self.flows.at(place);
         let mut sent = 0;
         while let Some(&(time, payload)) = end.below.front() {
             if time > now {
@@ -331,7 +337,7 @@ impl<T: Tap> World<T> {
             end.below.pop_front();
             end.connection.departed(payload);
         }
-        loop {
+        while !end.connection.is_silent() {
             let packet = self.pool.vacant();
             let sends = end
                 .connection
@@ -342,6 +348,7 @@ impl<T: Tap> World<T> {
             let payload = u32::from(packet.segment.len);
             let bytes = ETHERNET_AND_IP + packet.segment.header_len() + payload;
             packet.to = index ^ 1;
+            packet.place = place ^ 1;
             packet.route = end.route;
             packet.bytes = bytes;
             packet.ce = false;
@@ -360,10 +367,12 @@ impl<T: Tap> World<T> {
                 self.queue.push(time.max(now), Wake::Departed(index));
             }
         }
-        if end.lacks_timer(self.tdf) {
+        if end.lacks_timer() {
             self.arm(index);
         }
-        self.flows.sent(index >> 1, sent);
+        if sent > 0 {
+            self.flows.sent(index >> 1, sent);
+        }
         if self.announces {
             self.announce(now, index, edge);
         }
@@ -403,7 +412,7 @@ impl<T: Tap> World<T> {
         let end = self.flows.end(index);
         let time = Time(end.connection.next_timer().div_ceil(tdf));
         if time < end.armed {
-            end.armed = time;
+            end.arm(time, tdf);
             self.queue.push(time, Wake::Timer(index));
         }
     }
@@ -427,7 +436,7 @@ impl<T: Tap> Environment<PacketId> for World<T> {
             packet.segment.flags |= Flags::ECE;
         }
         self.tap.left(now, packet);
-        let index = packet.to;
+        let (index, place) = (packet.to, packet.place);
         let flow = (index >> 1) as usize;
         let to_client = index & 1 == 0;
         let payload = u32::from(packet.segment.len);
@@ -445,7 +454,7 @@ impl<T: Tap> Environment<PacketId> for World<T> {
                 }
             }
         }
-        let end = self.flows.end(index);
+        let end = self.flows.at(place);
         if end.follows.looks() {
             self.tdns.look(now.0 * self.tdf, index, end);
         }
@@ -467,7 +476,7 @@ impl<T: Tap> Environment<PacketId> for World<T> {
         } else if self.meter.received(now, flow, received) && flow < self.flows.planned() as usize {
             self.finish_flow(now, edge);
         }
-        self.transmit(now, index, edge);
+        self.transmit_from(now, index, place, edge);
         if payload > 0 && flow >= self.flows.planned() as usize {
             self.with_jobs(now, edge, |jobs, hosts| {
                 jobs.received(now, index, received, hosts);

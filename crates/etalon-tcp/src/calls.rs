@@ -125,6 +125,12 @@ impl<C: CongestionControl> Connection<C> {
         }
     }
 
+    /// Whether [`poll_transmit`](Connection::poll_transmit) has nothing to yield, whenever it is asked.
+    #[inline]
+    pub fn is_silent(&self) -> bool {
+        self.outlook.is_silent() && !self.paced
+    }
+
     /// Whether data waits only for [`departed`](Connection::departed).
     pub fn is_throttled(&self) -> bool {
         self.snd.throttled

@@ -45,9 +45,8 @@ pub(crate) struct Receiver {
     pub nxt: u32,
     /// RCV.NXT when the last ACK was sent.
     pub acked_up_to: u32,
-    /// Right edge of the window advertised last, and the window field that said so.
+    /// Right edge of the window advertised last.
     edge: u32,
-    field: u16,
     /// Scale of our window field.
     pub scale: u8,
     /// Window that may be advertised so far, and the most.
@@ -102,7 +101,6 @@ impl Receiver {
             nxt: 0,
             acked_up_to: 0,
             edge: 0,
-            field: 0,
             scale,
             window_limit: config.initial_receive_window.min(config.receive_buffer),
             window_bound: config.receive_buffer,

@@ -156,6 +156,18 @@ impl Segment {
     #[must_use]
     pub fn header_len(&self) -> u32 {
         let mut options = if self.timestamps.is_some() { 12 } else { 0 };
+        // One question for nearly all segments.
+        let others = self.tdn.is_some() | self.mptcp.is_some() | !self.sack.is_empty();
+        if others | self.flags.contains(Flags::SYN) {
+            options += self.len_of_others();
+        }
+        20 + options
+    }
+
+    /// Length of options beside timestamps.
+    #[inline(never)]
+    fn len_of_others(&self) -> u32 {
+        let mut options = 0;
         if self.flags.contains(Flags::SYN) {
             options += self.len_of_syn_options();
         }
@@ -169,7 +181,7 @@ impl Segment {
         if !self.sack.is_empty() {
             options += 4 + 8 * self.sack.as_slice().len() as u32;
         }
-        20 + options
+        options
     }
 
     /// Length of options that only a SYN has: beside timestamps, 'SACK permitted' needs no padding.

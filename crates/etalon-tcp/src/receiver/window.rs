@@ -36,14 +36,13 @@ impl Receiver {
         let window = self.offer().max(self.window());
         let field = ((window + unit) >> self.scale).min(65_535);
         self.edge = self.nxt.wrapping_add(field << self.scale);
-        self.field = field as u16;
-        self.field
+        field as u16
     }
 
     /// The same, if nothing came since it was last asked for.
     #[inline]
     pub fn field(&self) -> u16 {
-        self.field
+        (self.edge.wrapping_sub(self.nxt) >> self.scale) as u16
     }
 
     /// The window that the buffer has room for.
