@@ -1,7 +1,7 @@
 //! The expected sequence graph (NSDI'20 section 4.2): runs of a few weeks, cut where the measured pair's day ends, sampled
 //! each microsecond, averaged over runs and flows. Streams: memory depends on the length of a run only.
 
-use etalon_units::{Span, Time};
+use etalon_units::{Divisor, Span, Time};
 
 /// Nanoseconds between samples, unless a run is so long that this gives more than `MOST_SAMPLES`.
 const STEP: u64 = 1_000;
@@ -106,7 +106,7 @@ impl Runs {
 /// A sum of piecewise linear functions on the samples of a run, each added in constant time.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
-    step: u64,
+    step: Divisor,
     /// What constant and slope of the sum change by at each sample.
     changes: Vec<[i64; 2]>,
 }
@@ -115,18 +115,22 @@ impl Curve {
     /// A curve on the samples of `runs`.
     pub(crate) fn new(runs: &Runs) -> Curve {
         Curve {
-            step: runs.step,
+            step: Divisor::new(runs.step),
             changes: vec![[0; 2]; runs.samples() + 1],
         }
     }
 
     /// Adds, on the samples in (from, to] of the run (nanoseconds from its start), the line that has `value` at `from` and
-    /// rises by `slope` (scaled) a step.
+    /// rises by `slope()` (scaled) a step.
     #[inline]
-    fn add(&mut self, from: u64, to: u64, value: i64, slope: i64) {
-        let (first, last) = (from / self.step + 1, to / self.step + 1);
-        let at_zero = value * SCALE - slope * from as i64 / self.step as i64;
-        self.add_to(first, last, at_zero, slope);
+    fn add(&mut self, from: u64, to: u64, value: i64, slope: impl FnOnce() -> i64) {
+        let (first, last) = (self.step.divide(from) + 1, self.step.divide(to) + 1);
+        // Often no sample is between.
+        if first < last {
+            let slope = slope();
+            let at_zero = value * SCALE - slope * from as i64 / self.step.value() as i64;
+            self.add_to(first, last, at_zero, slope);
+        }
     }
 
     /// Adds `value` on the samples in [from, to): what changes at the instant of a sample has the new value there.
@@ -135,8 +139,11 @@ impl Curve {
         if value == 0 {
             return; // a queue is often empty
         }
-        let (first, last) = (from.div_ceil(self.step), to.div_ceil(self.step));
-        self.add_to(first, last, value * SCALE, 0);
+        let up = self.step.value() - 1;
+        let (first, last) = (self.step.divide(from + up), self.step.divide(to + up));
+        if first < last {
+            self.add_to(first, last, value * SCALE, 0);
+        }
     }
 
     #[inline]
@@ -167,6 +174,17 @@ impl Curve {
     }
 }
 
+/// How much of a `change` over the time `whole` is in `some` of it. 64 bits nearly always hold the product, and divide faster.
+#[inline]
+fn part(change: i64, some: i64, whole: Span) -> i64 {
+    let whole = whole.0.max(1) as i64;
+    match change.checked_mul(some) {
+        Some(0) => 0,
+        Some(product) => product / whole,
+        None => (i128::from(change) * i128::from(some) / i128::from(whole)) as i64,
+    }
+}
+
 /// One quantity that is followed over time: a flow's sequence number or a queue's length.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Follower {
@@ -186,7 +204,7 @@ impl Follower {
 
     /// The quantity has `value` now. Between two calls it moves on a straight line, or, with `step`, keeps its old value.
     /// With `relative`, each run starts at zero.
-    #[inline]
+    #[inline(always)] // who calls knows which it is
     pub(crate) fn update(
         &mut self,
         now: Time,
@@ -201,16 +219,24 @@ impl Follower {
         let Some(&start) = runs.starts.get(self.run) else {
             return;
         };
-        // Nearly all that keeps its value does so within a run.
-        if step && self.base.is_some() && start <= t0 && now < start + runs.length {
-            curve.hold((t0 - start).0, (now - start).0, v0);
-        } else {
+        // Nearly all that happens does so within a run.
+        let (Some(base), true) = (self.base, start <= t0 && now < start + runs.length) else {
             self.draw((t0, v0), now, value, runs, curve, step, relative);
+            return;
+        };
+        let (from, to) = ((t0 - start).0, (now - start).0);
+        if step {
+            curve.hold(from, to, v0);
+        } else {
+            let slope = || part(value - v0, SCALE * runs.step as i64, now - t0);
+            curve.add(from, to, v0 - base, slope);
         }
     }
 
     /// Adds what happened since `(t0, v0)` to the curve.
     #[expect(clippy::too_many_arguments)]
+    #[cold]
+    #[inline(never)]
     fn draw(
         &mut self,
         (t0, v0): (Time, i64),
@@ -222,13 +248,7 @@ impl Follower {
         relative: bool,
     ) {
         let change = if step { 0 } else { value - v0 };
-        let whole = (now - t0).0.max(1) as i64;
-        // The change over a part of the time; 64 bits nearly always hold the product, and divide faster.
-        let part_of = |part: i64| match change.checked_mul(part) {
-            Some(0) => 0,
-            Some(product) => product / whole,
-            None => (i128::from(change) * i128::from(part) / i128::from(whole)) as i64,
-        };
+        let part_of = |some: i64| part(change, some, now - t0);
         while let Some(&start) = runs.starts.get(self.run) {
             if start >= now {
                 return;
@@ -243,7 +263,7 @@ impl Follower {
             if from < to && step {
                 curve.hold((from - start).0, (to - start).0, v0);
             } else if from < to {
-                let slope = part_of(SCALE * runs.step as i64);
+                let slope = || part_of(SCALE * runs.step as i64);
                 curve.add((from - start).0, (to - start).0, line(from) - base, slope);
             }
             if now < end {

@@ -36,14 +36,16 @@ pub(crate) struct Due {
     pub(crate) port: u16,
 }
 
-/// A tournament tree over all (kind, port), in order; each has at most one pending event, and the root is the first.
+/// A tournament tree over all (kind, port), in order; each has at most one pending event.
 ///
-/// Unlike a heap it needs no search to reschedule a source, holds no stale entries, and breaks ties by place.
+/// Unlike a heap it needs no search to reschedule a source, holds no stale entries, and breaks ties by place: of two that are equal the
+/// left one is first, so that times are all that is kept.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    /// Node 1 is the root, 2i and 2i + 1 are the children of i, the upper half are the leaves.
-    /// A node is one number, for one comparison: the time above the 32 bits of the leaf that it comes from.
-    nodes: Vec<u128>,
+    /// The times of node i's children, 2i and 2i + 1; node 1 is the root, what has no children is a leaf.
+    children: Vec<[Time; 2]>,
+    /// The time of the root.
+    next: Time,
     /// Leaf = kind << shift | port.
     shift: u32,
 }
@@ -52,53 +54,56 @@ impl EventQueue {
     /// For so many ports of a kind.
     pub(crate) fn new(ports: usize) -> EventQueue {
         let shift = ports.next_power_of_two().trailing_zeros();
-        let leaves = 8 << shift;
-        let mut nodes = alloc::vec![0; 2 * leaves];
-        for (leaf, node) in nodes[leaves..].iter_mut().enumerate() {
-            *node = node_of(Time::MAX, leaf as u32);
+        EventQueue {
+            children: alloc::vec![[Time::MAX; 2]; 8 << shift],
+            next: Time::MAX,
+            shift,
         }
-        for i in (1..leaves).rev() {
-            nodes[i] = nodes[2 * i];
-        }
-        EventQueue { nodes, shift }
     }
 
     /// Sets the time of the source's event, [`Time::MAX`] for none.
     #[inline]
     pub(crate) fn set(&mut self, kind: Kind, port: u16, time: Time) {
-        let leaf = ((kind as u32) << self.shift) | u32::from(port);
-        let mut i = self.nodes.len() / 2 + leaf as usize;
-        let mut winner = node_of(time, leaf);
-        while self.nodes[i] != winner {
-            self.nodes[i] = winner;
-            if i == 1 {
+        let mut node = self.children.len() + ((kind as usize) << self.shift) + usize::from(port);
+        let mut first = time;
+        while node > 1 {
+            let siblings = &mut self.children[node / 2];
+            if siblings[node & 1] == first {
                 return;
             }
-            winner = winner.min(self.nodes[i ^ 1]);
-            i /= 2;
+            siblings[node & 1] = first;
+            first = siblings[0].min(siblings[1]);
+            node /= 2;
         }
+        self.next = first;
     }
 
     /// The time of the first event, [`Time::MAX`] if there is none.
     #[inline]
     pub(crate) fn next_time(&self) -> Time {
-        time_of(self.nodes[1])
+        self.next
     }
 
     /// The time of the first event of `kind`, [`Time::MAX`] if there is none.
     #[inline]
     pub(crate) fn next_of(&self, kind: Kind) -> Time {
         // Eight kinds have room, so a kind is a node of the fourth level with all below it.
-        time_of(self.nodes[8 + kind as usize])
+        let node = 8 + kind as usize;
+        self.children[node / 2][node & 1]
     }
 
     /// The first event if it is due at or before `now`. It stays until its source sets another time.
     #[inline]
     pub(crate) fn first(&self, now: Time) -> Option<Due> {
-        let (time, leaf) = (time_of(self.nodes[1]), self.nodes[1] as u32);
+        let time = self.next;
         if time > now || time == Time::MAX {
             return None;
         }
+        let mut node = 1;
+        while let Some([left, right]) = self.children.get(node) {
+            node = 2 * node + usize::from(right < left);
+        }
+        let leaf = node - self.children.len();
         let kind = match leaf >> self.shift {
             0 => Kind::Schedule,
             1 => Kind::CircuitArrival,
@@ -111,16 +116,6 @@ impl EventQueue {
         let port = (leaf & ((1 << self.shift) - 1)) as u16;
         Some(Due { time, kind, port })
     }
-}
-
-#[inline]
-fn node_of(time: Time, leaf: u32) -> u128 {
-    u128::from(time.0) << 32 | u128::from(leaf)
-}
-
-#[inline]
-fn time_of(node: u128) -> Time {
-    Time((node >> 32) as u64)
 }
 
 #[cfg(test)]

@@ -6,11 +6,13 @@
 #![no_std]
 
 mod bytes;
+mod divisor;
 mod parse;
 mod rate;
 mod time;
 
 pub use bytes::Bytes;
+pub use divisor::Divisor;
 pub use parse::ParseError;
 pub use rate::{Rate, Serializer};
 pub use time::{Span, Time};

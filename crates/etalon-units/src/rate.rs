@@ -4,7 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::parse::{ParseError, parse_scaled, write_scaled};
-use crate::{Span, Time};
+use crate::{Divisor, Span, Time};
 
 /// A rate in bits per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -93,46 +93,9 @@ impl Serializer {
         }
         let parts = u64::from(bytes) * self.ns + self.remainder;
         let whole = self.per.divide(parts);
-        self.remainder = parts - whole * self.per.value;
+        self.remainder = parts - whole * self.per.value();
         self.free_at.0 += whole;
         self.free_at
-    }
-}
-
-/// Divides by a number known beforehand: a multiplication is several times faster than a division.
-#[derive(Clone, Debug)]
-struct Divisor {
-    value: u64,
-    /// 2^64 / `value`, rounded up.
-    inverse: u64,
-    /// The largest dividend for which the error of `inverse` does not show.
-    limit: u64,
-}
-
-impl Divisor {
-    fn new(value: u64) -> Divisor {
-        match value {
-            // 2^64 does not fit.
-            1 => Divisor {
-                value,
-                inverse: 0,
-                limit: 0,
-            },
-            _ => Divisor {
-                value,
-                inverse: u64::MAX / value + 1,
-                limit: u64::MAX / value,
-            },
-        }
-    }
-
-    #[inline]
-    fn divide(&self, n: u64) -> u64 {
-        if n <= self.limit {
-            ((u128::from(n) * u128::from(self.inverse)) >> 64) as u64
-        } else {
-            n / self.value
-        }
     }
 }
 
@@ -196,22 +159,6 @@ mod tests {
             last = link.transmit(Time::ZERO, 1500);
         }
         assert_eq!(last.saturating_since(Time::ZERO), rate.span_of(1_500_000));
-    }
-
-    #[test]
-    fn the_inverse_divides_exactly() {
-        for value in [1, 2, 3, 5, 10, 1 << 20, 9_999_999_967, u64::MAX - 1] {
-            let divisor = Divisor::new(value);
-            for n in [0, 1, 7, 71_999, value - 1, value, value + 1, divisor.limit] {
-                for n in [
-                    n,
-                    n.saturating_mul(value),
-                    n.saturating_mul(value) - u64::from(n > 0),
-                ] {
-                    assert_eq!(divisor.divide(n), n / value, "{n} / {value}");
-                }
-            }
-        }
     }
 
     #[test]
