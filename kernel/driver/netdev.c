@@ -7,7 +7,7 @@
  * the NIC, so that what waits does so in the host's queueing discipline.
  */
 #include <linux/etherdevice.h>
-#include <linux/hrtimer.h>
+#include <linux/hrtimer_other.h>
 #include <linux/init.h>
 #include <linux/ip.h>
 #include <linux/mm.h>
@@ -15,8 +15,10 @@
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
+#include <linux/time-internal.h>
 #include <net/checksum.h>
 #include <net/inet_ecn.h>
+#include <net/sch_generic.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 #include <os.h>
@@ -33,7 +35,8 @@ static u8 *setup;
 static size_t setup_len;
 static struct net_device **devices;
 static u32 host_count;
-static struct hrtimer timer;
+/* When the core is called next. */
+static struct time_travel_event timer;
 /* What the timer is set to, or U64_MAX. */
 static u64 armed = U64_MAX;
 static bool started, finished;
@@ -108,12 +111,26 @@ void etalon_discard(u64 handle)
 	dev_kfree_skb_any((void *)handle);
 }
 
+/* Whether a device's queueing discipline certainly has nothing to send. */
+static bool nothing_waits(struct net_device *dev)
+{
+	const struct Qdisc *qdisc = rcu_dereference(netdev_get_tx_queue(dev, 0)->qdisc);
+
+	return qdisc->flags & TCQ_F_NOLOCK && nolock_qdisc_is_empty(qdisc);
+}
+
 void etalon_nic_free(u64 handle, u32 host)
 {
+	struct net_device *dev = devices[host];
+
 	/* As a driver does when its ring says that a packet is out. */
 	skb_orphan((void *)handle);
-	if (devices[host])
-		netif_wake_queue(devices[host]);
+	if (!dev)
+		return;
+	if (nothing_waits(dev))
+		netif_start_queue(dev);
+	else
+		netif_wake_queue(dev);
 }
 
 void etalon_milestone(u64 time, u32 which)
@@ -134,27 +151,32 @@ void etalon_fail(u64 time, const u8 *sentence, size_t len)
 
 /* The timer. */
 
-static enum hrtimer_restart timer_expired(struct hrtimer *unused)
+static void set_timer(u64 now, u64 next)
 {
+	time_travel_del_event(&timer);
+	armed = next;
+	hrtimer_next_other = min_t(u64, next, KTIME_MAX);
+	if (next <= KTIME_MAX)
+		time_travel_add_event_rel(&timer, next > now ? next - now : 1);
+}
+
+static void timer_expired(struct time_travel_event *unused)
+{
+	u64 now = ktime_get_ns();
+
 	busy = true;
-	etalon_core_advance(core, ktime_get_ns());
+	etalon_core_advance(core, now);
 	busy = false;
-	armed = etalon_core_next(core);
-	if (armed > KTIME_MAX)
-		return HRTIMER_NORESTART;
-	hrtimer_set_expires(&timer, ns_to_ktime(armed));
-	return HRTIMER_RESTART;
+	set_timer(now, etalon_core_next(core));
 }
 
 /* Something earlier than what the timer waits for may have come up. */
-static void arm(void)
+static void arm(u64 now)
 {
 	u64 next = etalon_core_next(core);
 
-	if (next >= armed || next > KTIME_MAX)
-		return;
-	armed = next;
-	hrtimer_start(&timer, ns_to_ktime(next), HRTIMER_MODE_ABS);
+	if (next < armed)
+		set_timer(now, next);
 }
 
 /* The devices. */
@@ -236,15 +258,16 @@ static netdev_tx_t host_xmit(struct sk_buff *skb, struct net_device *dev)
 	struct etalon_packet packet;
 	unsigned long flags;
 	bool taken;
+	u64 now;
 
 	local_irq_save(flags);
-	taken = describe(skb, &packet) &&
-		etalon_core_send(core, ktime_get_ns(), host->index, &packet);
+	now = ktime_get_ns();
+	taken = describe(skb, &packet) && etalon_core_send(core, now, host->index, &packet);
 	if (taken) {
 		netif_stop_queue(dev);
 		dev->stats.tx_packets++;
 		dev->stats.tx_bytes += skb->len;
-		arm();
+		arm(now);
 	} else {
 		dev->stats.tx_dropped++;
 		dev_kfree_skb_any(skb);
@@ -339,7 +362,7 @@ const void *etalon_init_part(size_t *len)
 int etalon_start(void)
 {
 	unsigned long flags;
-	u64 epoch;
+	u64 now, epoch;
 
 	if (!core)
 		return -ENODEV;
@@ -347,9 +370,10 @@ int etalon_start(void)
 		return -EALREADY;
 	started = true;
 	local_irq_save(flags);
-	epoch = (div_u64(ktime_get_ns(), NSEC_PER_SEC) + 1) * NSEC_PER_SEC;
+	now = ktime_get_ns();
+	epoch = (div_u64(now, NSEC_PER_SEC) + 1) * NSEC_PER_SEC;
 	etalon_core_start(core, epoch);
-	arm();
+	arm(now);
 	local_irq_restore(flags);
 	return etalon_traffic_start();
 }
@@ -399,50 +423,60 @@ u64 etalon_clock(u64 virtual_ns)
 void etalon_flow_started(u32 flow)
 {
 	unsigned long flags;
+	u64 now;
 
 	local_irq_save(flags);
-	etalon_core_flow_started(core, ktime_get_ns(), flow);
-	arm();
+	now = ktime_get_ns();
+	etalon_core_flow_started(core, now, flow);
+	arm(now);
 	local_irq_restore(flags);
 }
 
 void etalon_flow_accepted(u32 flow, u64 bytes)
 {
 	unsigned long flags;
+	u64 now;
 
 	local_irq_save(flags);
-	etalon_core_flow_accepted(core, ktime_get_ns(), flow, bytes);
-	arm();
+	now = ktime_get_ns();
+	etalon_core_flow_accepted(core, now, flow, bytes);
+	arm(now);
 	local_irq_restore(flags);
 }
 
 void etalon_flow_killed(u32 flow)
 {
 	unsigned long flags;
+	u64 now;
 
 	local_irq_save(flags);
-	etalon_core_flow_killed(core, ktime_get_ns(), flow);
-	arm();
+	now = ktime_get_ns();
+	etalon_core_flow_killed(core, now, flow);
+	arm(now);
 	local_irq_restore(flags);
 }
 
 void etalon_report(const void *datagram, size_t len)
 {
 	unsigned long flags;
+	u64 now;
 
 	local_irq_save(flags);
-	etalon_core_report(core, ktime_get_ns(), datagram, len);
-	arm();
+	now = ktime_get_ns();
+	etalon_core_report(core, now, datagram, len);
+	arm(now);
 	local_irq_restore(flags);
 }
 
 void etalon_flows_over(void)
 {
 	unsigned long flags;
+	u64 now;
 
 	local_irq_save(flags);
-	etalon_core_flows_over(core, ktime_get_ns());
-	arm();
+	now = ktime_get_ns();
+	etalon_core_flows_over(core, now);
+	arm(now);
 	local_irq_restore(flags);
 }
 
@@ -505,8 +539,7 @@ static int __init etalon_init(void)
 	devices = kvcalloc(host_count, sizeof(*devices), GFP_KERNEL);
 	if (!devices)
 		panic("etalon: no memory for %u hosts", host_count);
-	hrtimer_init(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
-	timer.function = timer_expired;
+	time_travel_set_event_fn(&timer, timer_expired);
 	return 0;
 }
 device_initcall(etalon_init);
