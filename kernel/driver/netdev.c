@@ -153,11 +153,13 @@ void etalon_fail(u64 time, const u8 *sentence, size_t len)
 
 static void set_timer(u64 now, u64 next)
 {
-	time_travel_del_event(&timer);
+	u64 at = max(next, now + 1);
+
 	armed = next;
-	hrtimer_next_other = min_t(u64, next, KTIME_MAX);
-	if (next <= KTIME_MAX)
-		time_travel_add_event_rel(&timer, next > now ? next - now : 1);
+	hrtimer_next_other = min_t(u64, at, KTIME_MAX);
+	time_travel_del_event(&timer);
+	if (at <= KTIME_MAX)
+		time_travel_add_event_rel(&timer, at - now);
 }
 
 static void timer_expired(struct time_travel_event *unused)
