@@ -184,7 +184,7 @@ fn apply(bytes: &mut Vec<u8>, change: Change) {
             bytes.splice(place(at)..place(at), again);
         }
         Change::Swap(a, b) => {
-            (0..RECORD_BYTES).for_each(|i| bytes.swap(place(a) + i, place(b) + i))
+            (0..RECORD_BYTES).for_each(|i| bytes.swap(place(a) + i, place(b) + i));
         }
         Change::Remove(at) => drop(bytes.drain(range(at))),
         Change::Insert(at, record) => drop(bytes.splice(place(at)..place(at), record)),
