@@ -1,6 +1,6 @@
 """Plan files and traces, changed at random: what is refused gets one sentence, and nothing else is raised.
 
-`ETALON_FUZZ_EXAMPLES=100000 pytest tests/python/test_fuzz.py` for longer.
+`ETALON_FUZZ_EXAMPLES=100000 pytest tests/python/test_random_files.py` for longer.
 """
 
 from __future__ import annotations
