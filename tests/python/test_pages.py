@@ -14,7 +14,6 @@ from etalon.errors import PlanError
 STALE: set[str] = {
     "README.md",
     "benches/RESULTS.md",
-    "docs/tdtcp-beyond.md",
     "papers/cnsm16/linux.md",
     "papers/etalon18/README.md",
 }
