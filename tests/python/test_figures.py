@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -168,7 +169,7 @@ def test_save_leaves_nothing_behind_when_it_fails(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(figure, "savefig", full)
+    monkeypatch.setattr(FigureCanvasAgg, "print_png", full)
     with pytest.raises(OSError, match="No space"):
         figures.save(figure, tmp_path, "goodput")
     assert list(tmp_path.iterdir()) == []

@@ -172,6 +172,9 @@ def hold_senders(run: Run, within: recompute.Interval) -> None:
     for flow in run.plan.followed_flows:
         rows = run.tcp.filter(pl.col("flow") == flow).rows(named=True)
         row = run.flows.row(flow, named=True)
+        if not rows:  # its SYN is lost, and is not sent again within the run
+            assert row["bytes_delivered"] == row["mean_cwnd"] == 0, flow
+            continue
         for key in ("cwnd", "ssthresh", "srtt_ns"):
             assert row[key] == rows[-1][key], (flow, key)
         assert row["recoveries"] >= graphs.entered(rows, "recovery", within), flow

@@ -20,6 +20,7 @@ mod linux;
 mod memory;
 pub mod mptcp;
 mod newreno;
+mod pacing;
 mod path;
 mod paths;
 mod prediction;

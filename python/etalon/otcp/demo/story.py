@@ -36,7 +36,13 @@ while True:
 CLIENT = """
 import socket, subprocess, sys, time
 began = time.monotonic()
-connection = socket.create_connection((sys.argv[1], 7000), 30)
+while True:
+    try:
+        connection = socket.create_connection((sys.argv[1], 7000), 30)
+        break
+    except ConnectionRefusedError:  # the server is still starting
+        if time.monotonic() > began + 30: raise
+        time.sleep(0.05)
 def look():
     print(subprocess.run(["ss", "-tinH", "dport = :7000"], capture_output=True, text=True).stdout.replace("\\n", " "))
 look()

@@ -1,0 +1,49 @@
+//! How fast segments may leave: the pacing rate, and how much may be queued below TCP.
+
+use crate::cc::CongestionControl;
+use crate::connection::Connection;
+use crate::linux;
+
+impl<C: CongestionControl> Connection<C> {
+    /// Pacing rate in bytes a second.
+    pub(crate) fn pacing_rate(&self) -> Option<u64> {
+        let path = &self.paths.active;
+        let srtt = u64::from(path.rtt.srtt());
+        if srtt == 0 {
+            return None;
+        }
+        if let Some(rate) = path.cc.pacing_rate(&path.window, self.snd.mss) {
+            return Some(rate);
+        }
+        let segments = if self.snd.bytes_acked == 0 {
+            linux::FIRST_PACED
+        } else {
+            u64::from(path.window.cwnd.max(self.snd.board.len()))
+        };
+        let percent = linux::pacing_percent(&path.window);
+        Some(segments * u64::from(self.snd.mss) * percent * 10_000 / srtt)
+    }
+
+    /// Data waits only for its pacing time.
+    #[inline]
+    pub(crate) fn pacing_blocks(&self) -> bool {
+        self.snd.paced_until > self.clock.now
+    }
+
+    /// Whether enough is queued below TCP: two segments or a millisecond at the pacing rate, twice that for retransmissions.
+    #[inline]
+    pub(crate) fn queue_full(&mut self, retransmission: bool) -> bool {
+        let twice = u32::from(retransmission);
+        if self.snd.queued <= u64::from(2 * self.snd.mss) << twice
+            || !self.config.small_queues
+            || self.snd.board.is_empty()
+        {
+            return false;
+        }
+        let millisecond = self.pacing_rate().unwrap_or(u64::MAX) / 1024;
+        let limit = millisecond.min(1 << 20).max(u64::from(2 * self.snd.mss)) << twice;
+        let full = self.snd.queued > limit;
+        self.snd.throttled |= full;
+        full
+    }
+}
