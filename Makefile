@@ -28,7 +28,7 @@ $(VENV)/.stamp-extension: $(VENV)/.stamp-packages $(RUST)
 kernel: setup
 	$(BIN)/etalon kernel build
 
-# The core of this tree, guided by its own profile (tools/train.py): a fifth to a third less time for a run, some minutes more to build.
+# The core of this tree, guided by its own profile (tools/train.py): faster by up to a quarter (it depends on the plan), some minutes more to build.
 # `make setup` builds the plain one again after the next change.
 release: setup
 	$(BIN)/python tools/wheels.py --core

@@ -6,7 +6,7 @@
 //! `PROPTEST_CASES=100000 cargo test -p etalon-tcp --test segment_fuzz` for longer.
 mod common;
 
-use common::{Fate, MS, Pair, SECOND, US, end_of};
+use common::{Fate, MS, Pair, SECOND, US, end_of, mutated};
 use etalon_tcp::cc::Any;
 use etalon_tcp::{Config, Connection, Flags, SackBlocks, Segment};
 use proptest::prelude::*;
@@ -203,27 +203,11 @@ fn the_corpus_is_harmless() {
     }
 }
 
-/// One of the corpus, some bytes changed, some behind it.
-fn mutated() -> impl Strategy<Value = Vec<u8>> {
-    let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6);
-    let more = prop::collection::vec(any::<u8>(), 0..600);
-    (prop::sample::select(CORPUS.to_vec()), changes, more).prop_map(|(start, changes, more)| {
-        let mut bytes = [start, &more].concat();
-        for (at, byte) in changes {
-            if !bytes.is_empty() {
-                let at = at.index(bytes.len());
-                bytes[at] = byte;
-            }
-        }
-        bytes
-    })
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_told(bytes in mutated()) {
+    fn whatever_is_told(bytes in mutated(&CORPUS)) {
         conversation(&bytes);
     }
 }

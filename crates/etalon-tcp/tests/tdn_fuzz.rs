@@ -7,7 +7,7 @@
 //! `PROPTEST_CASES=100000 cargo test -p etalon-tcp --test tdn_fuzz` for longer.
 mod common;
 
-use common::{Fate, MS, Pair, SECOND, US, end_of};
+use common::{Fate, MS, Pair, SECOND, US, end_of, mutated};
 use etalon_tcp::cc::Any;
 use etalon_tcp::{Config, Connection, Segment, TdDataAck, TdnOption, Tdtcp};
 use proptest::prelude::*;
@@ -228,27 +228,11 @@ fn the_corpus_is_harmless() {
     }
 }
 
-/// One of the corpus, some bytes changed, some behind it.
-fn mutated() -> impl Strategy<Value = Vec<u8>> {
-    let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6);
-    let more = prop::collection::vec(any::<u8>(), 0..600);
-    (prop::sample::select(CORPUS.to_vec()), changes, more).prop_map(|(start, changes, more)| {
-        let mut bytes = [start, &more].concat();
-        for (at, byte) in changes {
-            if !bytes.is_empty() {
-                let at = at.index(bytes.len());
-                bytes[at] = byte;
-            }
-        }
-        bytes
-    })
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens(bytes in mutated()) {
+    fn whatever_happens(bytes in mutated(&CORPUS)) {
         conversation(&bytes);
     }
 }

@@ -4,6 +4,7 @@
 
 use etalon_tcp::cc::{Any, CongestionControl, State};
 use etalon_tcp::{Config, Connection, Flags, Segment};
+use proptest::prelude::*;
 
 pub const US: u64 = 1_000;
 pub const MS: u64 = 1_000_000;
@@ -355,4 +356,20 @@ impl<C: CongestionControl> Bench<C> {
     pub fn state(&self) -> State {
         self.end.path().recovery_state()
     }
+}
+
+/// One of the corpus, some bytes changed, some behind it.
+pub fn mutated(corpus: &'static [&'static [u8]]) -> impl Strategy<Value = Vec<u8>> {
+    let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6);
+    let more = prop::collection::vec(any::<u8>(), 0..600);
+    (prop::sample::select(corpus.to_vec()), changes, more).prop_map(|(start, changes, more)| {
+        let mut bytes = [start, &more].concat();
+        for (at, byte) in changes {
+            if !bytes.is_empty() {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+        }
+        bytes
+    })
 }
