@@ -1,6 +1,6 @@
 """What TSO deferral costs: writes the table of docs/deferral.md and the figure of docs/dilation.md.
 
-python docs/deferral.py [--weeks 200]    # both engines; about five minutes on two cores
+python docs/deferral.py [--weeks 100] [--seeds 5]    # both engines; two minutes of processor time
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean, stdev
 
 import etalon as et
 from etalon import files, pages
@@ -30,10 +31,12 @@ SERIES: dict[str, tuple[str, X, int]] = {
 
 Case = tuple[str, int, int, str]
 """A series, the divisor, `tdf`, the engine."""
+Measured = dict[Case, list[float]]
+"""Circuit utilisation in percent, seed by seed."""
 
 
 def plans(weeks: int, engine: str) -> Iterator[tuple[Case, et.Plan]]:
-    """Every point that an engine runs."""
+    """Every point that an engine runs, with its first seed."""
     paper = Paper.load("nsdi20", engine)
     length = {"duration": f"{(weeks + 10) * WEEK_US}us", "warmup": f"{10 * WEEK_US}us"}
     for name, (series, x, tau) in SERIES.items():
@@ -48,37 +51,69 @@ def plans(weeks: int, engine: str) -> Iterator[tuple[Case, et.Plan]]:
 def main() -> None:
     """Runs all, prints the tables, and writes page and picture."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--weeks", type=int, default=200)
-    weeks = parser.parse_args().weeks
-    measured: dict[Case, float] = {}
+    parser.add_argument("--weeks", type=int, default=100)
+    parser.add_argument("--seeds", type=int, default=5)
+    asked = parser.parse_args()
+    measured: Measured = {}
     for engine in ENGINES:
-        todo = dict(plans(weeks, engine))
+        todo = [
+            (case, plan.replace(seed=seed))
+            for case, plan in plans(asked.weeks, engine)
+            for seed in range(1, asked.seeds + 1)
+        ]
         with bar(f"deferral ({engine})") as progress:
-            runs = et.run_many(list(todo.values()), engine=engine, progress=progress)
-        for case, run in zip(todo, runs, strict=True):
-            measured[case] = 100 * (run.circuit_utilization_nsdi20 or 0)
-    text = "\n".join(table(measured, weeks))
+            runs = et.run_many([plan for _, plan in todo], engine=engine, progress=progress)
+        for (case, _), run in zip(todo, runs, strict=True):
+            measured.setdefault(case, []).append(100 * (run.circuit_utilization_nsdi20 or 0))
+    text = "\n".join(table(measured, asked.weeks))
     print(text)
     PICTURE.parent.mkdir(exist_ok=True)
     files.put(PICTURE, picture(measured))
     pages.put(PAGE, text)
 
 
-def table(measured: dict[Case, float], weeks: int) -> Iterator[str]:
+def table(measured: Measured, weeks: int) -> Iterator[str]:
     """Circuit utilisation by divisor: Linux, and the simulator behind it."""
-    yield f"{weeks} weeks each, one seed. Circuit utilisation in percent: Linux / simulator.\n"
+    seeds = len(next(iter(measured.values())))
+    yield f"{weeks} weeks each, means of {seeds} seeds. Circuit utilisation in percent: Linux / simulator.\n"
     yield f"| `tso_win_divisor` | {' | '.join(map(str, DIVISORS))} |"
     yield f"|---|{'---:|' * len(DIVISORS)}"
     for name in SERIES:
         for tdf in TDFS:
             cells = (
-                " / ".join(f"{measured[name, divisor, tdf, engine]:.1f}" for engine in ENGINES)
+                " / ".join(
+                    f"{fmean(measured[name, divisor, tdf, engine]):.1f}" for engine in ENGINES
+                )
                 for divisor in DIVISORS
             )
             yield f"| {name}, `tdf = {tdf}` | {' | '.join(cells)} |"
+    yield ""
+    yield from sums(measured)
 
 
-def picture(measured: dict[Case, float]) -> bytes:
+def sums(measured: Measured) -> Iterator[str]:
+    """How far the engines are from each other, and how far one seed is from the next, in points."""
+    for tdf in TDFS:
+        points = [(name, divisor, tdf) for name in SERIES for divisor in DIVISORS]
+        gaps = [
+            fmean(measured[*point, "sim"]) - fmean(measured[*point, "linux"]) for point in points
+        ]
+        farthest = max(zip(map(abs, gaps), points, strict=True))
+        seeds = [
+            fmean(stdev(measured[*point, engine]) for point in points)
+            if len(measured[*points[0], engine]) > 1
+            else 0
+            for engine in ENGINES
+        ]
+        name, divisor, _ = farthest[1]
+        yield (
+            f"- `tdf = {tdf}`: the simulator is {fmean(gaps):+.1f} points from Linux, {fmean(map(abs, gaps)):.1f} "
+            f"without sign, {farthest[0]:.1f} at most ({name}, divisor {divisor}). Standard deviation of a seed, "
+            f"mean of the points: {seeds[0]:.1f} on Linux, {seeds[1]:.1f} in the simulator."
+        )
+
+
+def picture(measured: Measured) -> bytes:
     """Utilisation over the divisor, a panel a series, a line an engine and a `tdf`."""
     from matplotlib.figure import Figure
 
@@ -91,7 +126,8 @@ def picture(measured: dict[Case, float]) -> bytes:
             for index, tdf in enumerate(TDFS):
                 for engine, line in zip(ENGINES, ("-", ":"), strict=True):
                     ax.plot(
-                        DIVISORS, [measured[name, divisor, tdf, engine] for divisor in DIVISORS],
+                        DIVISORS,
+                        [fmean(measured[name, divisor, tdf, engine]) for divisor in DIVISORS],
                         color=style.colour(index), marker=style.marker(index), linestyle=line,
                         label=f"{'Linux' if engine == 'linux' else 'simulator'}, tdf {tdf}",
                     )  # fmt: skip
