@@ -5,9 +5,11 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from etalon.errors import EtalonError, PlanError
 
@@ -57,6 +59,31 @@ def alone_in(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+LARGEST = 64 << 20
+
+
+def text_of(path: Path, what: str) -> str:
+    """What a file that people write holds; it may come through a pipe. Raises `OSError` and `UnicodeDecodeError`, and
+    `PlanError` if it is larger than any such file (`what`)."""
+    with path.open("rb") as stream:
+        content = stream.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise PlanError(f"is larger than {LARGEST >> 20} MiB, which no {what} is", file=str(path))
+    return content.decode("utf-8")
+
+
+def toml_of(path: Path, what: str) -> dict[str, Any]:
+    """The tables of a TOML file. Raises `PlanError`, whatever is wrong with it."""
+    try:
+        return tomllib.loads(text_of(path, what))
+    except OSError as error:
+        raise PlanError(f"cannot be read: {error.strerror}", file=str(path)) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PlanError(f"is no TOML: {error}", file=str(path)) from None
+    except RecursionError:
+        raise PlanError("its tables are nested too deep", file=str(path)) from None
 
 
 def check_writable(path: Path) -> None:

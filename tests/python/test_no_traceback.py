@@ -7,7 +7,9 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -139,6 +141,57 @@ def test_a_plan_without_end_is_refused(etalon: Command) -> None:
         2,
         "error: /dev/zero: is larger than 64 MiB, which no plan is\n",
     )
+
+
+@pytest.mark.parametrize("key", ["schedule.file", "schedule.demand"])
+def test_what_is_no_file_is_no_schedule(etalon: Command, tmp_path: Path, key: str) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f'schedule.kind = "fixed"\n{key} = "/dev/zero"\n{BULK}')
+    answer = etalon("run", plan)
+    assert (answer.code, answer.err) == (2, f'error: {plan}: {key}: "/dev/zero" is not a file\n')
+
+
+OTCP = {
+    "a file without end": (("controller", "/dev/zero"), "/dev/zero: is larger than 64 MiB, which"),
+    "no address": (("show", "--url", "nonsense"), '--url: "nonsense" is no address like "http://'),
+    "half an address": (("show", "--url", "http://[::1"), '--url: "http://[::1" is no address'),
+    "a port of letters": (
+        ("show", "--url", "http://127.0.0.1:x"),
+        '--url: "http://127.0.0.1:x" is',
+    ),
+    "another protocol": (("show", "--url", "file:///etc/motd"), '--url: "file:///etc/motd" is no'),
+    "a token without end": (("measure", "--token-file", "/dev/zero"), "/dev/zero: is expected to"),
+    "no token": (("measure", "--token-file", "/dev/null"), "/dev/null: is expected to hold one"),
+    "no file": (("measure", "--token-file", "none"), "none: cannot be read: No such file"),
+    "no CA": (
+        ("show", "--url", "https://127.0.0.1:1", "--ca", "/dev/null"),
+        "/dev/null: is no CA's certificate in PEM",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "sentence"), OTCP.values(), ids=OTCP.keys())
+def test_operators_commands(etalon: Command, given: tuple[str, ...], sentence: str) -> None:
+    answer = etalon("otcp", *given)
+    assert answer.code == 2
+    assert answer.err.startswith(f"error: {sentence}")
+
+
+def test_what_answers_is_no_controller(etalon: Command) -> None:
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<html>")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Other) as server:
+        threading.Thread(target=server.handle_request).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        answer = etalon("otcp", "show", "--url", url)
+    assert (answer.code, answer.err) == (1, f"error: {url}: what answers is no controller\n")
 
 
 @pytest.mark.parametrize("command", ["run", "sweep", "trace"])

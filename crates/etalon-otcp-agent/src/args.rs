@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use lexopt::prelude::*;
@@ -171,12 +172,24 @@ impl Given {
         if self.document.is_some() && self.task != Task::DryRun {
             return Err("--document is for --dry-run".into());
         }
-        if self
-            .controller
-            .as_ref()
-            .is_some_and(|controller| controller.tls)
-        {
+        self.check_transport()
+    }
+
+    /// That what is said to the controller cannot be read by others. What a name stands for is only known later (`link`).
+    fn check_transport(&self) -> Result<(), String> {
+        let Some(controller) = &self.controller else {
+            return Ok(());
+        };
+        if controller.tls {
             self.tls.config()?;
+        }
+        let beyond = |ip: IpAddr| !ip.is_loopback();
+        if !controller.tls && !self.plain_http && controller.name.parse().is_ok_and(beyond) {
+            return Err(format!(
+                "--controller http://{}: expected https://, or an address of this host; \
+                 --plain-http is for closed networks",
+                controller.name
+            ));
         }
         Ok(())
     }
@@ -272,6 +285,10 @@ mod tests {
                 "is for --dry-run",
             ),
             ("--controller http://localhost --host h1 --frob", "--frob"),
+            (
+                "--controller http://10.0.0.1 --host h1",
+                "expected https://, or an address of this host",
+            ),
             ("--check --host h1 x", "x"),
         ] {
             let error = options(text).unwrap_err();

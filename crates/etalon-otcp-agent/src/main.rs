@@ -1,26 +1,42 @@
 //! The program: reads the command line and does what it says.
 
-use std::fs;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use etalon_otcp_agent::args::{HELP, Options, Task};
-use etalon_otcp_agent::document::Document;
+use etalon_otcp_agent::document::{Document, MAX_BYTES};
 use etalon_otcp_agent::{check, client, dry_run, run};
 
 /// How long `--dry-run` waits for the controller.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// A file's, as far as a document can go and a byte beyond.
+fn contents(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(MAX_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 fn document(options: &Options) -> io::Result<Document> {
-    let bytes = match (&options.document, &options.controller) {
-        (Some(path), _) => fs::read(path)
-            .map_err(|e| io::Error::new(e.kind(), format!("--document {}: {e}", path.display())))?,
-        (None, Some(settings)) => client::fetch(settings, PATIENCE)?,
+    let (bytes, what) = match (&options.document, &options.controller) {
+        (Some(path), _) => {
+            let what = format!("--document {}", path.display());
+            let read = contents(path);
+            (
+                read.map_err(|e| io::Error::new(e.kind(), format!("{what}: {e}")))?,
+                what,
+            )
+        }
+        (None, Some(settings)) => (client::fetch(settings, PATIENCE)?, "the document".into()),
         (None, None) => return Err(io::Error::other("--controller is missing")),
     };
     Document::parse(&bytes, &options.host, &options.allowed)
-        .map_err(|refusal| io::Error::other(format!("the document would be refused: {refusal}")))
+        .map_err(|refusal| io::Error::other(format!("{what} would be refused: {refusal}")))
 }
 
 fn work(options: &Options) -> io::Result<ExitCode> {

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import tomllib
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from etalon.errors import PlanError
+from etalon import files
 from etalon.otcp import equations, groups, routes
 from etalon.otcp.bounds import Bounds
 from etalon.otcp.delays import Calibrate, Statistic
@@ -263,12 +262,7 @@ class Config(Table):
         Raises:
             PlanError: a sentence with file, key, value and what was expected.
         """
-        try:
-            values = tomllib.loads(path.read_text())
-        except OSError as error:
-            raise PlanError(f"cannot be read: {error.strerror}", file=str(path)) from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise PlanError(f"is no TOML: {error}", file=str(path)) from None
+        values = files.toml_of(path, "controller's file")
         return build(cls, _absolute(values, path.absolute().parent), file=str(path))
 
     @property

@@ -31,7 +31,7 @@ class State:
         if path is None or not path.exists():
             return cls()
         try:
-            found = json.loads(path.read_text())
+            found = json.loads(files.text_of(path, "state"))
             return cls(
                 int(found["epoch"]),
                 [

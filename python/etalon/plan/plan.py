@@ -43,7 +43,7 @@ class Plan(Experiment):
     def load(cls, path: str | Path) -> Plan:
         """Reads a plan file. Every error is a `PlanError` that names the file."""
         try:
-            text = text_of(Path(path))
+            text = files.text_of(Path(path), "plan")
         except FileNotFoundError:
             raise PlanError("there is no such file", file=str(path)) from None
         except IsADirectoryError:
@@ -200,17 +200,6 @@ class Plan(Experiment):
 
 DEEP = "its tables are nested deeper than those of any plan"
 DEEPEST = 32
-LARGEST = 64 << 20
-
-
-def text_of(path: Path) -> str:
-    """What a plan file holds; it may come through a pipe. Raises `OSError` and `UnicodeDecodeError`, and `PlanError` if it is
-    larger than any plan."""
-    with path.open("rb") as file:
-        content = file.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise PlanError(f"is larger than {LARGEST >> 20} MiB, which no plan is", file=str(path))
-    return content.decode("utf-8")
 
 
 def _check_depth(value: Any) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import re
 import secrets
 import stat
 import time
-import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from etalon import files
 from etalon.errors import PlanError
 from etalon.otcp.config import NAME
 
@@ -90,15 +90,10 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 def _read(path: Path) -> list[tuple[bytes, Identity]]:
-    try:
-        with path.open("rb") as stream:
-            if os.fstat(stream.fileno()).st_mode & (stat.S_IROTH | stat.S_IWOTH):
-                raise PlanError("is open to everybody on this machine: chmod o-rw", file=str(path))
-            tables = tomllib.load(stream)
-    except OSError as error:
-        raise PlanError(f"cannot be read: {error.strerror}", file=str(path)) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PlanError(f"is no TOML: {error}", file=str(path)) from None
+    with suppress(OSError):  # which reading it says
+        if path.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH):
+            raise PlanError("is open to everybody on this machine: chmod o-rw", file=str(path))
+    tables = files.toml_of(path, "file of tokens")
     known: list[tuple[bytes, Identity]] = []
     for table, entries in tables.items():
         if table not in ("hosts", "operators") or not isinstance(entries, dict):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+from etalon import files
 from etalon.errors import PlanError
 from etalon.plan.base import Table
 from etalon.plan.network import CircuitNetwork, Network
@@ -144,8 +145,10 @@ class Windowed(Schedule):
 
 def text_of(path: Path, key: str) -> str:
     """What a file holds that the plan names at `key`."""
+    if path.exists() and not path.is_file():
+        raise PlanError(f"{shown(str(path))} is not a file", key=key)
     try:
-        return path.read_text(encoding="utf-8")
+        return files.text_of(path, "schedule or demand")
     except FileNotFoundError:
         raise PlanError(f"there is no file {shown(str(path))}", key=key) from None
     except UnicodeDecodeError:
