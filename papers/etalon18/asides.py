@@ -142,11 +142,30 @@ def linux() -> None:
             )
 
 
-def tails() -> None:
-    """Two rings, ADUs with resizing: other seeds."""
-    for seed in range(2, 6):
-        run = et.run(plan("two-rings", "adu-resize", {"seed": seed}))
-        print(f"two-rings, adu-resize, seed {seed}: {_four(run)}")
+def scheduler() -> None:
+    """Two rings, ADUs with resizing and with reTCP: what the scheduler wants of a day, and what it takes for demand."""
+    for changes in (
+        {},
+        {"schedule.day": "40us"},
+        {"schedule.day": "90us"},
+        {"schedule.day": "180us"},
+        {"schedule.threshold": "1B"},
+        {"schedule.threshold": "3MB"},
+        {"schedule.compute": "0us"},
+        {"schedule.compute": "1ms"},
+        {"schedule.estimator": "oracle"},
+        {"schedule.estimator": "oracle", "schedule.day": "180us"},
+    ):
+        what = ", ".join(f"{key} {value}" for key, value in changes.items()) or "as planned"
+        for x in ("adu-resize", "adu-retcp"):
+            run = et.run(plan("two-rings", x, changes))
+            timeouts = run.flows.filter(pl.col("class") == "big")["rtos"].sum()
+            shrunk = run.pairs["dropped_shrink"].sum()
+            print(
+                f"two-rings, {x}, {what}: {_four(run)}, {timeouts} timeouts of big flows, "
+                f"{shrunk} packets dropped where a VOQ shrank",
+                flush=True,
+            )
 
 
 def marks() -> None:
@@ -230,7 +249,7 @@ if __name__ == "__main__":
         linux()
     else:
         for print_numbers in (
-            age_of_demand, killed, late_connections, small_flows, acks_around_the_switch, tails, marks,
+            age_of_demand, killed, scheduler, late_connections, small_flows, acks_around_the_switch, marks,
             delays, hdfs,
         ):  # fmt: skip
             print_numbers()
