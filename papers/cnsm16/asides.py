@@ -1,7 +1,8 @@
-"""Prints the numbers of this folder's README that no claim holds: what each reading and each parameter decides.
+"""Prints the numbers of this folder's pages that no claim holds: what each reading and each parameter decides.
 
-python papers/cnsm16/asides.py             # everything: some minutes of processor time
+python papers/cnsm16/asides.py             # everything in the simulator: some minutes of processor time
 python papers/cnsm16/asides.py hz wrong    # some of it
+python papers/cnsm16/asides.py engines     # Linux beside the simulator, by the runs of `etalon reproduce cnsm16 --engine linux`
 """
 
 from __future__ import annotations
@@ -9,15 +10,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import etalon as et
+from etalon.campaign.runs import run_missing
+from etalon.engine import named
 from etalon.otcp.equations import compute
 from etalon.plan.network import Tree
+from etalon.reproduce import Results
 from etalon.reproduce.paper import Paper
+from etalon.reproduce.points import store_in
+from etalon.reproduce.run import default_folder
 
 PAPER = Paper.load(str(Path(__file__).parent))
 CLAIMS = PAPER.measures
@@ -267,14 +274,50 @@ def harm() -> None:
             print(f"  {name}, delay {kind} the queue: " + " ".join(f"{rate:.0f}" for rate in rates))
 
 
-ASIDES = {
+LONG = (150, 900)
+"""ms: flows that wait for TCP's least timeout (200 ms) take longer than the one, those that lose a SYN (1 s) than the other."""
+
+
+def kept(engine: str) -> dict[tuple[str, Any], Any]:
+    """By point of figure `engines`: the runs in the folder of the reproduction on Linux; those that are not there are made."""
+    on_linux = Paper.load(str(PAPER.folder), "linux")
+    points = Paper.load(str(PAPER.folder), engine).points(on_linux.choose(["engines"]))
+    store = store_in(default_folder(on_linux), named(engine))
+    run_missing([plan for point in points for plan in point.plans], store)
+    return {(p.series, p.x): [store.load(plan) for plan in p.plans] for p in points}
+
+
+def engines() -> None:
+    """Means on Linux and in the simulator, point by point, and how much of their difference is of long waits."""
+    beside = Results(Paper.load(str(PAPER.folder)), kept("sim"), {})
+    linux = Results(Paper.load(str(PAPER.folder), "linux"), kept("linux"), {}, beside)
+    print(
+        "\nLinux and simulator: mean in ms and ratio; % of it that flows with a timeout have, on Linux;"
+    )
+    print("of 10,000 flows those that took 150 to 900 ms, and longer; mean of the others and ratio")
+    for (series, x), (mean, other, share) in CLAIMS.means(linux).items():
+        both = [CLAIMS.rounds(one, series, x) for one in (linux, beside)]
+        a, b = (float(found[found < LONG[0]].mean()) for found in both)
+        waits = [
+            f"{1e4 * float(((found >= low) & (found < high)).mean()):.0f}"
+            for low, high in pairwise((*LONG, np.inf))
+            for found in both
+        ]
+        print(
+            f"  {series}, {x} segments: {mean:.3f} {other:.3f} {mean / other:.3f}; {share:.1f} %; "
+            f"{' '.join(waits)}; {a:.3f} {b:.3f} {a / b:.3f}"
+        )
+
+
+IN_SIMULATOR = {
     aside.__name__: aside
     for aside in (alone, spread, gains, hz, alpha, links, wrong, today, last, flows, order, harm)
 }
+ASIDES = {**IN_SIMULATOR, engines.__name__: engines}
 
 if __name__ == "__main__":
     unknown = set(sys.argv[1:]) - ASIDES.keys()
     if unknown:
         sys.exit(f"there is no aside {sorted(unknown)[0]}; there are {', '.join(ASIDES)}")
-    for chosen in sys.argv[1:] or ASIDES:
+    for chosen in sys.argv[1:] or IN_SIMULATOR:
         ASIDES[chosen]()
