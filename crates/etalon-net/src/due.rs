@@ -1,7 +1,7 @@
 //! The total order of what happens.
 
 /// What is due. Of all that is due at one instant, what stands first here happens first; of one kind, what concerns the host of
-/// the smaller number ([`Pending`](crate::pending::Pending)). Both engines take their order from this type's, so that there is
+/// the smaller number (`pending.rs`). Both engines take their order from this type's, so that there is
 /// no other place to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Due {

@@ -1,7 +1,7 @@
 //! A network of switches: queues in front of links, next hops, links that fail.
 //!
 //! Every egress port is a queue, those of ToR switches to their hosts too. A packet costs two events a hop, when its
-//! transmission ends and when it arrives; what is due next is found by a [`Calendar`] and a FIFO for each delay, so that a hop
+//! transmission ends and when it arrives; what is due next is found by a calendar and a FIFO for each delay, so that a hop
 //! costs the same whatever the number of ports.
 
 mod calendar;

@@ -57,12 +57,20 @@ pub enum Placement {
     },
 }
 
+/// Tasks of a job that write at once.
+pub const MOST_WRITERS: u32 = 100_000;
+
 impl Dfsio {
     pub(crate) fn check(&self, index: usize, tdns: usize) -> Result<(), ScenarioError> {
         let lengths = [self.file_bytes, self.block_bytes, self.packet_bytes];
         ensure!(
             !lengths.contains(&0) && self.writers > 0 && self.window_packets > 0,
             "job {index} writes nothing"
+        );
+        ensure!(
+            self.writers <= MOST_WRITERS,
+            "job {index} has at most {MOST_WRITERS} writers, not {}",
+            self.writers
         );
         let never = Placement::Rehdfs {
             rotate: Some(Span::ZERO),

@@ -1,8 +1,8 @@
 //! What an experiment *is*: a [`Scenario`], in integers with units, checked once.
 //!
 //! What people write is resolved to this in Python; what every engine runs is this. One set of types is read from
-//! [JSON](Scenario::from_json), goes as [bytes](Scenario::to_bytes) into the kernel of the Linux engine, and says in its
-//! [schema](schema) what Python has to resolve to. The network's types are also those that the switch is built from.
+//! JSON (`Scenario::from_json`), goes as bytes (`Scenario::to_bytes`) into the kernel of the Linux engine, and says in its
+//! schema what Python has to resolve to. The network's types are also those that the switch is built from.
 //!
 //! Quantities are [`Time`](etalon_units::Time), [`Span`](etalon_units::Span), [`Rate`](etalon_units::Rate) and
 //! [`Bytes`](etalon_units::Bytes), or have their unit in their name; in JSON all have it in the key.

@@ -69,6 +69,9 @@ pub struct TcpPath {
     pub max_cwnd: Option<u32>,
 }
 
+/// Segments of a congestion window that a plan can ask for.
+const LARGEST_WINDOW: u32 = 65_535;
+
 impl Tcp {
     /// What it takes for the way to a peer at this distance.
     #[must_use]
@@ -88,6 +91,18 @@ impl Tcp {
             (1..=1_000_000).contains(&self.hz),
             "tcp.hz must lie between 1 and 1000000"
         );
+        for distance in [Distance::Rack, Distance::Pod, Distance::Core] {
+            let path = self.path(distance);
+            for window in [Some(path.initial_cwnd), path.max_cwnd]
+                .into_iter()
+                .flatten()
+            {
+                ensure!(
+                    (1..=LARGEST_WINDOW).contains(&window),
+                    "a window that tcp sets has 1 to {LARGEST_WINDOW} segments, not {window}"
+                );
+            }
+        }
         Ok(())
     }
 }

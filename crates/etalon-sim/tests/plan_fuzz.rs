@@ -1,13 +1,19 @@
 //! Resolved plans that nobody would write: values at the edge, of another type, missing, too many, and text that is no JSON.
 //!
-//! What is refused gets a sentence; what is accepted reaches the kernel's setup and comes back the same. Nothing panics.
+//! What is refused gets a sentence; what is accepted reaches the kernel's setup and comes back the same, and runs: it ends, or stops
+//! when it is asked to. Nothing panics.
 //!
-//! `PROPTEST_CASES=100000 cargo test -p etalon-sim --test plan_fuzz` for longer.
+//! `PROPTEST_CASES=100000 cargo test -p etalon-sim --test plan_fuzz` for longer; `PLAN_FUZZ_LAST` names a file for the
+//! plan that runs, which is left there if it takes the process with it.
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use etalon_scenario::{Init, Scenario, Setup};
+use etalon_sim::Control;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
@@ -110,6 +116,35 @@ fn apply(plan: &mut Value, place: Index, change: Change) {
     }
 }
 
+/// What is accepted runs for so long, then is asked to stop.
+const A_MOMENT: Duration = Duration::from_millis(100);
+/// Set-up and a computed week are not asked whether they stop.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Runs what was accepted: it ends, or stops when it is asked to.
+fn run(text: &str, scenario: Scenario) {
+    if let Ok(path) = std::env::var("PLAN_FUZZ_LAST") {
+        fs::write(path, text).expect("the last plan");
+    }
+    let control = Arc::new(Control::default());
+    let (done, ended) = channel();
+    let theirs = Arc::clone(&control);
+    let runner = std::thread::spawn(move || {
+        let _ = etalon_sim::run(&scenario, &theirs);
+        let _ = done.send(());
+    });
+    if ended.recv_timeout(A_MOMENT) == Err(RecvTimeoutError::Timeout) {
+        control.stop();
+        let late = ended.recv_timeout(PATIENCE);
+        assert_ne!(
+            late,
+            Err(RecvTimeoutError::Timeout),
+            "does not stop: {text}"
+        );
+    }
+    assert!(runner.join().is_ok(), "does not run: {text}");
+}
+
 /// Reads a plan; what is accepted is written as the kernel's setup, and read again.
 fn follow(text: &str) -> Result<(), String> {
     let scenario = Scenario::from_json(text).map_err(|e| e.to_string())?;
@@ -127,6 +162,7 @@ fn follow(text: &str) -> Result<(), String> {
             assert_eq!((&read, rest), (&setup, &init[..]));
         }
     }
+    run(text, setup.scenario);
     Ok(())
 }
 

@@ -306,7 +306,7 @@ impl<H: Copy> Switch<H> {
         }
     }
 
-    /// Whether a circuit for `pair` is up, or starts within [`Config::ece_in_advance`]: what ECE tells the hosts of
+    /// Whether a circuit for `pair` is up, or starts within `ece_in_advance` of its configuration: what ECE tells the hosts of
     /// `pair.src`. Never, if that is not set.
     #[must_use]
     pub fn announces(&self, pair: Pair) -> bool {

@@ -60,7 +60,7 @@ impl NetworkKind for Dumbbell {
     }
 
     fn planes(&self, hosts: &Hosts) -> Vec<PlaneFacts> {
-        let all_hosts = Rate(hosts.rate.0 * u64::from(hosts.per_rack));
+        let all_hosts = Rate(hosts.rate.0.saturating_mul(hosts.per_rack.into()));
         let rate = |stages: &[Stage]| slowest(stages).map_or(all_hosts, |(_, rate)| rate);
         let way = |stages: &[Stage]| (rate(stages), behind(stages, hosts));
         vec![PlaneFacts {
