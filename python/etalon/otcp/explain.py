@@ -129,7 +129,7 @@ def text(explanation: Json) -> Iterator[str]:
         yield f"\n{name}:"
         for hop in explanation[key]:
             yield f"  {hop['link']:<24}{_shown(hop['delay'], 'us')}"
-            yield f"  {'':<24}rate {_shown(hop['rate'], 'b/s')}"
+            yield f"  {'':<24}rate {_shown(hop['rate'], 'Mb/s', 1e6)}"
             if hop["queue"]:
                 yield f"  {'':<24}queue {_shown(hop['queue'], 'B')}"
             if hop["equal_ways"] > 1:
@@ -148,7 +148,7 @@ def text(explanation: Json) -> Iterator[str]:
         yield f"\n{group}"
 
 
-def _shown(known: Json | None, unit: str) -> str:
+def _shown(known: Json | None, unit: str, of: float = 1.0) -> str:
     if known is None:
         return "not known"
-    return f"{known['value']:g} {unit} ({known['source']}, {known['age_s']:g} s ago)"
+    return f"{known['value'] / of:g} {unit} ({known['source']}, {known['age_s']:g} s ago)"

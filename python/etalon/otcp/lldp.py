@@ -1,7 +1,7 @@
 """LLDP frames that measure (IEEE 802.1AB), signed, so that nobody else can make links or delays.
 
 A frame carries where it left and when, a nonce, and an HMAC over all of it with a key that only this life of the controller
-knows. What it says is believed if the HMAC is right; that it arrives once only is for who keeps the nonces (`discovery`).
+knows. What it says is believed if the HMAC is right; that it arrives only once is checked by `probing`, which keeps the nonces.
 """
 
 from __future__ import annotations

@@ -147,7 +147,8 @@ def test_an_ordinary_user_has_all_but_bpf(programs: Path, left: list[Demo]) -> N
     assert demo.process.returncode == 0, err
     told: dict[str, Any] = json.loads(out)
     for name, looks in told["with"].items():
-        assert int(looks[0]["cwnd"]) <= 2, name  # a route's initcwnd
+        # A route's initcwnd, whatever a busy machine has measured; Linux's own is 10.
+        assert int(looks[0]["cwnd"]) < int(told["without"][name][0]["cwnd"]), name
         assert float(looks[1]["rto"]) < 200, name  # a route's rto_min
         assert "ssthresh" not in looks[0], name  # BPF's clamp would set it
     assert len(told["failures"][0]["down"]["applied_ms"]) == 4
@@ -176,3 +177,4 @@ def test_nothing_is_left_after_kill_9(programs: Path, left: list[Demo], part: st
     os.kill(min(pids), signal.SIGKILL)
     demo.process.wait(60)
     assert demo.process.returncode != 0
+    assert demo.process.stderr and "Traceback" not in demo.process.stderr.read()

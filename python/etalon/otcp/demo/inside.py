@@ -9,11 +9,13 @@ import json
 import os
 import signal
 import sys
+import time
+from http.client import HTTPException
 from typing import Any
 
 from etalon.errors import EtalonError
 from etalon.otcp.demo import story
-from etalon.otcp.demo.stage import Stage
+from etalon.otcp.demo.stage import WATCH_S, Stage
 
 
 def finish(answer: dict[str, Any]) -> None:
@@ -35,7 +37,8 @@ def main() -> None:
         stage = Stage(json.loads(sys.argv[2]), died)
         answer = story.tell(stage)
         stage.end()
-    except EtalonError as error:
+    except (EtalonError, OSError, HTTPException) as error:
+        time.sleep(2 * WATCH_S)  # if a part has died, that is the reason, and ends us
         finish({"error": str(error)})
     finish(answer)
 

@@ -14,6 +14,8 @@ from etalon.otcp.demo.outside import ETALON
 from etalon.otcp.demo.parts import Agents, Part, run
 
 FOLDER = Path("/run/etalon-otcp")
+WATCH_S = 0.2
+"""Between two looks at whether all parts run."""
 
 
 class Stage:
@@ -102,7 +104,7 @@ class Stage:
 
     def _watch(self) -> None:
         """If a part dies, so does everything: we are the first process."""
-        while not self._ending.wait(0.2):
+        while not self._ending.wait(WATCH_S):
             for part in self.parts():
                 gone = (
                     not part.alive() and part in self.parts()

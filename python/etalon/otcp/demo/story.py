@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from etalon.errors import EtalonError
+from etalon.otcp import explain
 from etalon.otcp.client import Client
 from etalon.otcp.delays import Statistic
 from etalon.otcp.demo import credentials, network, summary
@@ -72,7 +73,7 @@ def tell(stage: Stage) -> dict[str, Any]:
     stage.start_agents()
     applied = stage.agents.wait(0, PATIENCE_S)
     _need(len(applied) == len(layout.hosts), "not all agents have applied their routes")
-    _served(client, layout)
+    _served(client, far)
     told["with"] = _connections(stage, near, far, "4. Connections of h1 with OTCP")
     told["failures"] = [_failure(stage) for _ in range(stage.settings["failures"])]
     told["restart"] = _restart(stage, client)
@@ -159,7 +160,7 @@ def _ping(host: Host, count: int, statistic: str) -> float:
     return Statistic(statistic).of(found)
 
 
-def _served(client: Client, layout: Layout) -> None:
+def _served(client: Client, far: str) -> None:
     document = client.get("/v1/hosts/h1/routes")
     _say(f"   served to h1: version {document['version']}")
     for route in document["routes"]:
@@ -169,6 +170,10 @@ def _served(client: Client, layout: Layout) -> None:
     for line in run("ip", "-n", "h1", "route").splitlines():
         if "rto_min" in line:
             _say(f"     {line.strip()}")
+    _say(f"   and why h1 is told so of {far}, as `etalon otcp explain h1 {far}` has it:")
+    explained = "\n".join(explain.text(client.get(f"/v1/pairs/h1/{far}")))
+    for line in filter(None, explained.splitlines()):
+        _say(f"     {line}")
 
 
 def _server(stage: Stage, host: str) -> Part:
