@@ -119,7 +119,7 @@ fn apply(plan: &mut Value, place: Index, change: Change) {
 /// What is accepted runs for so long, then is asked to stop.
 const A_MOMENT: Duration = Duration::from_millis(100);
 /// Set-up and a computed week are not asked whether they stop.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs what was accepted: it ends, or stops when it is asked to.
 fn run(text: &str, scenario: Scenario) {
