@@ -421,6 +421,19 @@ def test_exec_tells_of_a_command_that_was_cut_off(
     assert fake.calls[0]["plan"]["duration_ns"] == 2_000_000
 
 
+def test_programs_by_hand_may_have_a_network_to_themselves(
+    etalon: Command, fake: FakeKernel, small_file: Path
+) -> None:
+    small_file.write_text(small_file.read_text().partition("[[bulk]]")[0])
+    for command, *more in (["run"], ["sweep", "--seeds", "2"], ["trace"]):
+        answer = etalon(command, small_file, *more, "--engine", "linux", "--out", "out")
+        assert answer.code == 2
+        assert "bulk: the plan sends nothing: give at least one workload" in answer.err
+    assert not fake.calls
+    assert etalon("exec", small_file, "--", "ping", "r1h1").code == 0
+    assert fake.calls[0]["plan"]["flows"] == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -246,11 +246,6 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         ({"flow": [{"from": "r0h1", "to": "r1h1"}]}, "flow.0.size: must be given"),
         ({"bulk.to": 0}, "bulk.to: rack 0 would send to itself"),
         ({"bulk.to": 9}, "bulk.to: there is no rack 9 (racks 0..2)"),
-        (
-            {"bulk": []},
-            "bulk: the plan sends nothing: give at least one workload, like [[bulk]] or [[flow]] "
-            "(`etalon list workloads`)",
-        ),
         ({"bulk.flows": 200_000}, "bulk: the plan has 200000 flows; at most 100000 are run"),
         # Congestion controls
         (

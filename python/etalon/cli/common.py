@@ -75,18 +75,24 @@ LONGEST_LINE = 4000
 
 
 def prepare(
-    engine: str, plans: Sequence[Plan], patience: str | None = None, files: Sequence[Path] = ()
+    engine: str,
+    plans: Sequence[Plan],
+    patience: str | None = None,
+    files: Sequence[Path] = (),
+    *,
+    idle: bool = False,
 ) -> engines.Engine:
     """The engine, ready for these plans: refuses what it cannot run; makes what it needs, with a bar or each step.
 
-    `files` are those that the plans come from, if each has one.
+    `files` are those that the plans come from, if each has one. With `idle` a plan may send nothing.
     """
     from etalon import engine as engines
 
     options = engines.Options()
     if patience is not None:
         options = engines.Options(patience_s=span("--patience", patience) / 1e9)
-    chosen = engines.check(plans, engines.named(engine, options), [str(file) for file in files])
+    names = [str(file) for file in files]
+    chosen = engines.check(plans, engines.named(engine, options), names, idle=idle)
     missing = chosen.missing(plans)
     if missing:
         note(missing)

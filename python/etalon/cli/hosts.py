@@ -185,7 +185,7 @@ def _linux(plan: Plan, patience: str | None = None) -> Linux:
     """The engine that has real hosts, ready for the plan."""
     from etalon.engine.linux import Linux
 
-    engine = common.prepare(Linux.NAME, [plan], patience)
+    engine = common.prepare(Linux.NAME, [plan], patience, idle=True)
     assert isinstance(engine, Linux)
     return engine
 

@@ -39,11 +39,14 @@ def descriptions() -> dict[str, str]:
     return {name: named(name).DESCRIPTION for name in ENGINES}
 
 
-def check(plans: Sequence[Plan], engine: str | Engine, files: Sequence[str] = ()) -> Engine:
-    """Refuses plans that the engine cannot run, by the name of their file if that is given; gives the engine."""
+def check(
+    plans: Sequence[Plan], engine: str | Engine, files: Sequence[str] = (), *, idle: bool = False
+) -> Engine:
+    """Refuses plans that the engine cannot run, by the name of their file if that is given; gives the engine. With `idle` a
+    plan may send nothing."""
     chosen = named(engine)
     for plan, file in zip_longest(plans, files):
-        found = chosen.problems(plan)
+        found = [*(() if idle else plan.idle), *chosen.problems(plan)]
         if found:
             raise gather(found, file or plan.name)
     return chosen

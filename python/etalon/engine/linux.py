@@ -29,8 +29,10 @@ ETALON = "etalon"
 """As a program's command: the etalon that runs the plan, wherever it is installed."""
 
 
-MOST_NETWORKS = 4
-"""Of a connection."""
+MOST_TDNS = 4
+"""Of a connection by TDTCP."""
+MOST_SUBFLOWS = 4
+"""Of a connection by MPTCP."""
 
 
 @dataclass(frozen=True)
@@ -238,15 +240,15 @@ def _networks(plan: Plan) -> Iterator[PlanError]:
     tdns = 1 + len(plan.circuits)
     for key, workload in plan.named_workloads():
         transport = workload.transport
-        if isinstance(transport, Tdtcp) and tdns > MOST_NETWORKS:
+        if isinstance(transport, Tdtcp) and tdns > MOST_TDNS:
             yield PlanError(
-                f"on Linux TDTCP has at most {MOST_NETWORKS} TDNs; the plan's network has {tdns}",
+                f"on Linux TDTCP has at most {MOST_TDNS} TDNs; the plan's network has {tdns}",
                 key=f"{key}.transport",
                 value=transport.kind,
             )
-        elif isinstance(transport, Mptcp) and transport.subflows > MOST_NETWORKS:
+        elif isinstance(transport, Mptcp) and transport.subflows > MOST_SUBFLOWS:
             yield PlanError(
-                f"on Linux MPTCP has at most {MOST_NETWORKS} subflows, not {transport.subflows}",
+                f"on Linux MPTCP has at most {MOST_SUBFLOWS} subflows, not {transport.subflows}",
                 key=f"{key}.transport.subflows",
                 value=transport.subflows,
             )

@@ -37,11 +37,6 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
             f'a network of kind "{network.kind}" has no circuits and so no schedule; leave the table out',
             key="schedule",
         )
-    if not plan.workloads and not plan.program:
-        yield PlanError(
-            "the plan sends nothing: give at least one workload, like [[bulk]] or [[flow]] (`etalon list workloads`)",
-            key="bulk",
-        )
     yield from _traffic(plan)
     yield from _transports(plan)
     yield from _too_many(plan)
@@ -55,6 +50,15 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
     yield from _paths(plan)
     yield from _measured_pair(plan)
     yield from _ports(plan)
+
+
+def idle(plan: Experiment) -> Iterator[PlanError]:
+    """That nothing happens in a run of it. `etalon exec` may have a network to itself."""
+    if not plan.workloads and not plan.program:
+        yield PlanError(
+            "the plan sends nothing: give at least one workload, like [[bulk]] or [[flow]] (`etalon list workloads`)",
+            key="bulk",
+        )
 
 
 def _clocks(plan: Experiment) -> Iterator[PlanError]:

@@ -193,6 +193,11 @@ class Plan(Experiment):
         return week_ns(self)
 
     @property
+    def idle(self) -> list[PlanError]:
+        """What is wrong with a run of a plan that sends nothing; empty if it sends something."""
+        return list(check.idle(self))
+
+    @property
     def warnings(self) -> list[str]:
         """Sentences about what the plan probably does not mean."""
         return list(check.warnings(self))
