@@ -60,58 +60,60 @@ pub struct FlowFacts {
 #[derive(Debug)]
 pub(crate) struct FlowMeter {
     pub(crate) pair: Pair,
-    measured: bool,
     /// Bytes to deliver; `u64::MAX` for bulk.
     bytes: u64,
     /// Sequence number of the stream's first byte.
     first_byte: u32,
     pub(crate) end: Option<Time>,
-    /// Payload that left the network, by plane.
-    pub(crate) payload: Box<[u64]>,
-    /// Highest byte of the stream that left the network.
-    highest: u64,
-    sequence: Follower,
-    pub(crate) baseline: Counters,
     /// Integral of cwnd over time, and where it stands.
     pub(crate) cwnd_time: u128,
     cwnd: u32,
     cwnd_since: Time,
-    cwnd_curve: Follower,
     /// Its sender's state over time, path by path, if that was asked for.
     pub(crate) samples: Box<[Samples]>,
-    /// The same over a run of the sequence graph, if it is of the measured pair.
+    /// What is followed of those of the measured pair.
+    measured: Option<Box<Measured>>,
+}
+
+/// What is followed of a flow of the measured pair.
+#[derive(Debug, Default)]
+struct Measured {
+    /// Highest byte of the stream that left the network.
+    highest: u64,
+    sequence: Follower,
+    cwnd: Follower,
+    /// Its sender's state over a run of the sequence graph.
     paths: PathFollowers,
-    /// The order in which it leaves the network, if that was asked for and it is of the measured pair.
-    pub(crate) order: Option<Box<Order>>,
+    /// The order in which it leaves the network, if that was asked for.
+    order: Option<Box<Order>>,
 }
 
 impl FlowMeter {
-    fn new(flow: &Flow, measured: Pair, planes: usize) -> FlowMeter {
+    fn new(flow: &Flow, measured: Pair) -> FlowMeter {
         FlowMeter {
             pair: flow.pair(),
-            measured: flow.pair() == measured,
             bytes: flow.bytes.unwrap_or(u64::MAX),
             first_byte: 0,
             end: None,
-            payload: vec![0; planes].into(),
-            highest: 0,
-            sequence: Follower::default(),
-            baseline: Counters::default(),
             cwnd_time: 0,
             cwnd: 0,
             cwnd_since: Time::ZERO,
-            cwnd_curve: Follower::default(),
             samples: Box::default(),
-            paths: PathFollowers::default(),
-            order: None,
+            measured: (flow.pair() == measured).then(Box::default),
         }
     }
 
-    /// A segment of the stream that ends at `end` left the network. Returns the highest byte that did.
+    /// The order in which it leaves the network, if that was asked for and it is of the measured pair.
+    pub(crate) fn order(&self) -> Option<&Order> {
+        self.measured.as_deref()?.order.as_deref()
+    }
+}
+
+impl Measured {
+    /// A segment that ends `end` bytes (modulo 2^32) after the stream's start left the network. Returns the highest byte that did.
     #[inline]
     fn reach(&mut self, end: u32) -> u64 {
         // Unwraps the 32-bit sequence number: it is within 2^31 of the highest one seen.
-        let end = end.wrapping_sub(self.first_byte);
         let ahead = end.wrapping_sub(self.highest as u32) as i32;
         if ahead > 0 {
             self.highest += ahead as u64;
@@ -124,6 +126,10 @@ impl FlowMeter {
 #[derive(Debug)]
 pub struct Meter {
     pub(crate) flows: Vec<FlowMeter>,
+    /// Payload of flows that left the network, by flow and then by plane.
+    carried: Vec<u64>,
+    /// Where each flow's counters stood when measurement began; none if nothing had happened by then.
+    baselines: Vec<Counters>,
     follows_senders: bool,
     follows_order: bool,
     /// Payload of packets that belong to no flow, by rack pair and then by plane.
@@ -152,8 +158,10 @@ impl Meter {
         let planes = metrics.planes().len();
         let measured = plan.measure.pair;
         let flow = |flow: &Flow| {
-            let mut meter = FlowMeter::new(flow, measured, planes);
-            meter.order = (plan.measure.reordering && meter.measured).then(Box::default);
+            let mut meter = FlowMeter::new(flow, measured);
+            if let Some(measured) = &mut meter.measured {
+                measured.order = plan.measure.reordering.then(Box::default);
+            }
             meter
         };
         let mut flows: Vec<FlowMeter> = plan.flows.iter().map(flow).collect();
@@ -164,12 +172,14 @@ impl Meter {
         for &flow in chosen {
             let meter = &mut flows[flow as usize];
             meter.samples = vec![Samples::new(all); paths(flow)].into();
-            if meter.measured {
-                meter.paths = curves.add_flow(paths(flow), &metrics.runs);
+            if let Some(measured) = &mut meter.measured {
+                measured.paths = curves.add_flow(paths(flow), &metrics.runs);
             }
         }
         Meter {
+            carried: vec![0; flows.len() * planes],
             flows,
+            baselines: Vec::new(),
             follows_senders: !chosen.is_empty(),
             follows_order: plan.measure.reordering,
             others: vec![0; racks * racks * planes],
@@ -188,8 +198,8 @@ impl Meter {
 
     /// Follows one more flow, which begins now. Flows are numbered in the order of these calls, after the plan's.
     pub fn add_flow(&mut self, flow: &Flow) {
-        self.flows
-            .push(FlowMeter::new(flow, self.measured, self.planes));
+        self.flows.push(FlowMeter::new(flow, self.measured));
+        self.carried.resize(self.flows.len() * self.planes, 0);
     }
 
     /// Follows one more flow, like [`add_flow`](Meter::add_flow), that was opened without a plan: its length is not known
@@ -197,7 +207,7 @@ impl Meter {
     pub fn add_connection(&mut self, flow: &Flow) {
         self.add_flow(flow);
         if let Some(last) = self.flows.last_mut() {
-            last.measured = false;
+            last.measured = None;
         }
     }
 
@@ -223,14 +233,16 @@ impl Meter {
 
     /// Data of `flow` left the network towards its server: `payload` bytes up to sequence number `end_seq` (excluded),
     /// carried by `plane`.
-    #[inline]
+    #[inline(always)] // with every data packet, in one place
     pub fn data_left(&mut self, now: Time, flow: usize, payload: u32, end_seq: u32, plane: Plane) {
-        let flow = &mut self.flows[flow];
-        flow.payload[plane.index()] += u64::from(payload);
+        self.carried[flow * self.planes + plane.index()] += u64::from(payload);
         self.delivered += 1;
-        if flow.measured {
-            let (value, curve) = (flow.reach(end_seq) as i64, &mut self.sequence);
-            flow.sequence
+        let flow = &mut self.flows[flow];
+        if let Some(measured) = &mut flow.measured {
+            let value = measured.reach(end_seq.wrapping_sub(flow.first_byte)) as i64;
+            let curve = &mut self.sequence;
+            measured
+                .sequence
                 .update(now, value, &self.runs, curve, false, true);
         }
     }
@@ -245,7 +257,8 @@ impl Meter {
     /// Data of `flow` left the network towards its server: `payload` bytes, of which the first is number `offset` (modulo
     /// 2^32) of the stream of its `subflow`. Of flows that are not of the measured pair it is forgotten.
     pub fn data_left_in_order(&mut self, flow: usize, subflow: usize, offset: u32, payload: u32) {
-        if let Some(order) = &mut self.flows[flow].order {
+        let measured = self.flows[flow].measured.as_mut();
+        if let Some(order) = measured.and_then(|measured| measured.order.as_mut()) {
             let phase = self.runs.phase();
             order.left(subflow, offset, payload, phase, &mut self.reordering);
         }
@@ -285,9 +298,10 @@ impl Meter {
         if cwnd != flow.cwnd {
             flow.cwnd_time += u128::from(flow.cwnd) * u128::from((now - flow.cwnd_since).0);
             (flow.cwnd, flow.cwnd_since) = (cwnd, now);
-            if flow.measured {
+            if let Some(measured) = &mut flow.measured {
                 let (curve, value) = (&mut self.cwnd, i64::from(cwnd));
-                flow.cwnd_curve
+                measured
+                    .cwnd
                     .update(now, value, &self.runs, curve, true, false);
             }
         }
@@ -305,7 +319,10 @@ impl Meter {
         let flow = &mut self.flows[flow];
         if let Some(samples) = flow.samples.get_mut(usize::from(sender.path)) {
             samples.add(now, sender);
-            self.paths.follow(now, &mut flow.paths, &sender, &self.runs);
+            if let Some(measured) = &mut flow.measured {
+                let followers = &mut measured.paths;
+                self.paths.follow(now, followers, &sender, &self.runs);
+            }
         }
     }
 
@@ -320,12 +337,20 @@ impl Meter {
     pub fn begin(&mut self, now: Time, counters: impl Fn(usize) -> Counters) {
         self.delivered = 0;
         self.others.fill(0);
-        for (index, flow) in self.flows.iter_mut().enumerate() {
-            flow.baseline = counters(index);
-            flow.payload.fill(0);
+        self.carried.fill(0);
+        let mut nothing = true;
+        let seen = (0..self.flows.len()).map(counters);
+        self.baselines = seen
+            .inspect(|counters| nothing &= *counters == Counters::default())
+            .collect();
+        if nothing {
+            self.baselines = Vec::new();
+        }
+        for flow in &mut self.flows {
             flow.cwnd_time = 0;
             flow.cwnd_since = now;
-            if let Some(order) = &mut flow.order {
+            let measured = flow.measured.as_mut();
+            if let Some(order) = measured.and_then(|measured| measured.order.as_mut()) {
                 order.begin();
             }
         }
@@ -336,16 +361,19 @@ impl Meter {
         for flow in &mut self.flows {
             flow.cwnd_time += u128::from(flow.cwnd) * u128::from((now - flow.cwnd_since).0);
             flow.cwnd_since = now;
-            if flow.measured {
-                let (value, curve) = (flow.highest as i64, &mut self.sequence);
-                flow.sequence
-                    .update(now, value, &self.runs, curve, false, true);
-                let (value, curve) = (flow.cwnd.into(), &mut self.cwnd);
-                flow.cwnd_curve
-                    .update(now, value, &self.runs, curve, true, false);
-            }
-            self.paths.finish(now, &mut flow.paths, &self.runs);
-            if let Some(order) = &mut flow.order {
+            let Some(measured) = &mut flow.measured else {
+                continue;
+            };
+            let (value, curve) = (measured.highest as i64, &mut self.sequence);
+            measured
+                .sequence
+                .update(now, value, &self.runs, curve, false, true);
+            let (value, curve) = (flow.cwnd.into(), &mut self.cwnd);
+            measured
+                .cwnd
+                .update(now, value, &self.runs, curve, true, false);
+            self.paths.finish(now, &mut measured.paths, &self.runs);
+            if let Some(order) = &mut measured.order {
                 order.days.turn(self.runs.phase());
             }
         }
@@ -354,16 +382,30 @@ impl Meter {
 
     /// Flows whose sequence numbers are followed.
     pub(crate) fn measured_flows(&self) -> usize {
-        self.flows.iter().filter(|flow| flow.measured).count()
+        self.flows
+            .iter()
+            .filter(|flow| flow.measured.is_some())
+            .count()
+    }
+
+    /// Payload of a flow that left the network over a plane.
+    pub(crate) fn carried(&self, flow: usize, plane: usize) -> u64 {
+        self.carried[flow * self.planes + plane]
+    }
+
+    /// Where the counters of a flow stood when measurement began; zero if it was opened since.
+    pub(crate) fn baseline(&self, flow: usize) -> Counters {
+        self.baselines.get(flow).copied().unwrap_or_default()
     }
 
     /// Payload that left the network, by rack pair (source first) and then by plane, whoever sent it.
     pub(crate) fn payload(&self) -> Vec<u64> {
         let mut sums = self.others.clone();
-        for flow in &self.flows {
+        let carried = self.carried.chunks(self.planes.max(1));
+        for (flow, carried) in self.flows.iter().zip(carried) {
             let pair = usize::from(flow.pair.src) * self.racks + usize::from(flow.pair.dst);
             let sums = &mut sums[pair * self.planes..][..self.planes];
-            for (sum, bytes) in sums.iter_mut().zip(&flow.payload) {
+            for (sum, bytes) in sums.iter_mut().zip(carried) {
                 *sum += bytes;
             }
         }

@@ -192,7 +192,7 @@ pub fn collect(outcome: &Outcome<'_>) -> Results {
         days: days(metrics),
         tcp: tcp(meter),
         reordering: reordering::table(
-            meter.flows.iter().filter_map(|flow| flow.order.as_deref()),
+            meter.flows.iter().filter_map(FlowMeter::order),
             plan.measure.reordering.then_some(&meter.reordering),
             metrics.runs.days(),
         ),
@@ -229,13 +229,13 @@ fn flows(outcome: &Outcome<'_>) -> Table {
             plan,
             facts,
             meter,
-            counters: facts.counters.since(&meter.baseline),
+            counters: facts.counters.since(&outcome.meter.baseline(index)),
         })
         .collect();
     let all = |f: fn(&FlowRow<'_>) -> i64| integers(&rows, f);
     let measured = outcome.end.0.saturating_sub(outcome.plan.warmup.0).max(1);
     let mean_cwnd = |r: &FlowRow<'_>| r.meter.cwnd_time as f64 / measured as f64;
-    let carried = |plane: usize| integers(&rows, |r| r.meter.payload[plane] as i64);
+    let carried = |plane: usize| integers(&rows, |r| outcome.meter.carried(r.index, plane) as i64);
     let mut table = who(&rows);
     table.extend(by_plane(outcome.metrics.planes(), "bytes", carried));
     table.extend(named([
@@ -246,7 +246,7 @@ fn flows(outcome: &Outcome<'_>) -> Table {
         ("undos", all(|r| r.counters.undos as i64)),
         (
             "spurious",
-            all(|r| r.meter.order.as_ref().map_or(-1, |o| o.spurious as i64)),
+            all(|r| r.meter.order().map_or(-1, |o| o.spurious as i64)),
         ),
         ("cwnd", all(|r| r.facts.cwnd.into())),
         ("ssthresh", all(|r| r.facts.ssthresh.map_or(-1, i64::from))),

@@ -16,11 +16,9 @@ pub(crate) struct Endpoint {
     pub(crate) host: u32,
     /// From this endpoint's host to its peer's.
     pub(crate) route: Route,
-    /// When its pending timer event is due, [`Time::MAX`] if it has none. The event may be earlier than needed: it is
+    /// When its pending timer event is due, in host time, `u64::MAX` if it has none. The event may be earlier than needed: it is
     /// moved when it comes up, which costs less than moving it with every packet.
-    pub(crate) armed: Time,
-    /// The same in host time.
-    armed_host: u64,
+    armed: u64,
     /// Data handed to the NIC: when it has left, and its payload (TCP small queues).
     pub(crate) below: Fifo<(Time, u32)>,
     /// An event for the first of `below` is pending.
@@ -30,6 +28,8 @@ pub(crate) struct Endpoint {
     pub(crate) subflow: u8,
     /// How it comes to know which network leads to its peer.
     pub(crate) follows: Follows,
+    /// Packets that it has sent less those that are under way to it no more, modulo 2^32: of both ends together, those under way.
+    pub(crate) balance: u32,
 }
 
 impl Endpoint {
@@ -39,31 +39,39 @@ impl Endpoint {
             connection,
             host,
             route,
-            armed: Time::MAX,
-            armed_host: u64::MAX,
+            armed: u64::MAX,
             below: Fifo::default(),
             waits: false,
             group: ALONE,
             subflow: 0,
             follows: Follows::Nothing,
+            balance: 0,
         }
     }
 
-    /// Its timer event is due at `time`.
-    pub(crate) fn arm(&mut self, time: Time, tdf: u64) {
-        self.armed = time;
-        self.armed_host = time.0.saturating_mul(tdf);
+    /// Sets its timer event for its earliest timer, if it has none that comes as early. Returns when that event is due.
+    pub(crate) fn arm(&mut self, tdf: u64) -> Option<Time> {
+        let time = Time(self.connection.next_timer().div_ceil(tdf));
+        let armed = time.0.saturating_mul(tdf);
+        (armed < self.armed).then(|| {
+            self.armed = armed;
+            time
+        })
+    }
+
+    /// Whether its timer event is due at `host_now`.
+    pub(crate) fn is_armed_at(&self, host_now: u64) -> bool {
+        self.armed == host_now
     }
 
     /// Its timer event has come.
     pub(crate) fn disarm(&mut self) {
-        self.armed = Time::MAX;
-        self.armed_host = u64::MAX;
+        self.armed = u64::MAX;
     }
 
     /// Its earliest timer may be due before its pending event. Divides nothing: it is asked with every packet.
     #[inline]
     pub(crate) fn lacks_timer(&self) -> bool {
-        self.connection.next_timer() < self.armed_host
+        self.connection.has_timer_before(self.armed)
     }
 }

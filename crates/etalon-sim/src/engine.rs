@@ -7,7 +7,8 @@ use etalon_scenario::{Scenario, ScenarioError};
 use etalon_schedule::ComputedWeek;
 
 use crate::packet::PacketId;
-use crate::world::{Tap, World};
+use crate::tap::Tap;
+use crate::world::World;
 
 /// Events between looks at the [`Control`], a power of two.
 const REPORT_EVERY: u64 = 1 << 14;
@@ -100,19 +101,23 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, T, O> {
         control.report(end.0, plan.end().0);
         observer.metrics().finish(end);
         world.meter.finish(end);
+        let (facts, writes) = (world.facts(), world.writes());
+        let peak_in_network = world.pool.peak();
+        let (meter, opened, tap) = world.into_what_is_left();
+        drop(net);
         let results = results::collect(&Outcome {
             plan,
             metrics: observer.metrics(),
-            meter: &world.meter,
-            flows: &world.facts(),
-            opened: world.flows.opened(),
-            writes: &world.writes(),
+            meter: &meter,
+            flows: &facts,
+            opened: &opened,
+            writes: &writes,
             end,
             partial,
             events,
-            peak_in_network: world.pool.peak(),
+            peak_in_network,
         });
-        Ok((results, (world.tap, observer)))
+        Ok((results, (tap, observer)))
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use etalon_measure::{Counters, FlowFacts, RecoveryState, Sender};
 use etalon_scenario::{
@@ -28,17 +29,11 @@ const STREAM_INITIAL_SEQ: u64 = 1 << 32;
 /// No place: the flow has no endpoints.
 const NOWHERE: u32 = u32::MAX;
 
-/// A flow's place among the open ones, and its packets that are under way.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    slot: u32,
-    in_flight: u32,
-}
-
 /// All flows by number: those of the plan, then those that applications opened.
 #[derive(Debug)]
-pub(crate) struct Flows {
-    plan: Scenario,
+pub(crate) struct Flows<'a> {
+    plan: &'a Scenario,
+    planned: u32,
     opened: Vec<Flow>,
     /// Which of MPTCP's subflows those are that come first among these.
     joins: Vec<u8>,
@@ -46,7 +41,10 @@ pub(crate) struct Flows {
     controls: Vec<Controls>,
     control_of: Vec<u32>,
     control_of_job: Vec<u32>,
-    places: Vec<Place>,
+    /// What connections of a kind have in common: by distance, controls, Nagle's algorithm, and which subflow they are.
+    configs: BTreeMap<(u8, u32, bool, Option<u8>), Arc<Config>>,
+    /// A flow's place among the open ones.
+    places: Vec<u32>,
     /// Endpoints of open flows: two for each slot.
     endpoints: Vec<Endpoint>,
     vacant: Vec<u32>,
@@ -55,18 +53,20 @@ pub(crate) struct Flows {
     rng: ChaCha8Rng,
 }
 
-impl Flows {
+impl<'a> Flows<'a> {
     /// The flows of `plan`, none of them open.
-    pub(crate) fn new(plan: &Scenario) -> Result<Flows, ScenarioError> {
+    pub(crate) fn new(plan: &'a Scenario) -> Result<Flows<'a>, ScenarioError> {
         let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
         rng.set_stream(STREAM_INITIAL_SEQ);
         let mut flows = Flows {
-            plan: plan.clone(),
+            plan,
+            planned: plan.flows.len() as u32,
             opened: Vec::new(),
             joins: Vec::new(),
             controls: Vec::new(),
             control_of: Vec::new(),
             control_of_job: Vec::new(),
+            configs: BTreeMap::new(),
             places: Vec::new(),
             endpoints: Vec::new(),
             vacant: Vec::new(),
@@ -107,7 +107,7 @@ impl Flows {
         params: &BTreeMap<String, f64>,
         transport: &Transport,
     ) -> Result<u32, ScenarioError> {
-        let controls = Controls::new(&self.plan, name, params, transport);
+        let controls = Controls::new(self.plan, name, params, transport);
         self.controls
             .push(controls.map_err(|e| ScenarioError(format!("{who}: {e}")))?);
         Ok((self.controls.len() - 1) as u32)
@@ -115,10 +115,7 @@ impl Flows {
 
     fn add(&mut self, control: u32) -> u32 {
         self.control_of.push(control);
-        self.places.push(Place {
-            slot: NOWHERE,
-            in_flight: 0,
-        });
+        self.places.push(NOWHERE);
         self.facts.push(None);
         (self.places.len() - 1) as u32
     }
@@ -139,9 +136,9 @@ impl Flows {
         }
     }
 
-    /// Flows beyond those of the plan that are not subflows.
-    pub(crate) fn opened(&self) -> &[Flow] {
-        &self.opened[self.joins.len()..]
+    /// Flows beyond those of the plan that are not subflows: all that is left.
+    pub(crate) fn into_opened(mut self) -> Vec<Flow> {
+        self.opened.split_off(self.joins.len())
     }
 
     /// What MPTCP carries of the plan's flows. Makes a flow of each further subflow, before any job opens flows.
@@ -180,28 +177,23 @@ impl Flows {
 
     /// Number of the plan's flows.
     pub(crate) fn planned(&self) -> u32 {
-        self.plan.flows.len() as u32
+        self.planned
     }
 
     /// Makes the endpoints of a flow that never had any. Returns the sequence number of the client's first byte.
     pub(crate) fn open(&mut self, flow: u32) -> u32 {
         self.rng.set_word_pos(2 * u128::from(flow));
         let initial = [self.rng.next_u32(), self.rng.next_u32()];
+        // HDFS turns Nagle's algorithm off at both ends (dfs.data.transfer.client.tcpnodelay, .server.tcpnodelay).
+        let nagle = flow < self.planned() + self.joins.len() as u32;
+        let subflow = self.subflow(flow);
+        let config = self.config(flow, nagle, subflow);
         let controls = &self.controls[self.control_of[flow as usize] as usize];
         let wanted = self.plan(flow);
         let (src, dst) = (wanted.src(), wanted.dst());
         let hosts = [src, dst].map(|host| self.plan.hosts.index(host));
-        // HDFS turns Nagle's algorithm off at both ends (dfs.data.transfer.client.tcpnodelay, .server.tcpnodelay).
-        let nagle = flow < self.planned() + self.joins.len() as u32;
-        let subflow = self.subflow(flow);
-        let config = |seq| Config {
-            nagle,
-            tdtcp: stack::tdtcp(&self.plan, &wanted.transport),
-            mptcp: subflow.map(|subflow| Mptcp { subflow }),
-            ..stack::config(&self.plan, wanted.pair(), seq)
-        };
-        let client = Connection::client(config(initial[0]), controls.first.clone());
-        let server = Connection::server(config(initial[1]), controls.first.clone());
+        let client = Connection::client(config.clone(), controls.first.clone());
+        let server = Connection::server(config, controls.first.clone());
         let route = |src, dst, to_server| Route {
             src,
             dst,
@@ -209,8 +201,8 @@ impl Flows {
         };
         let (there, back) = (route(src, dst, true), route(dst, src, false));
         let mut ends = [
-            Endpoint::new(client, hosts[0], there),
-            Endpoint::new(server, hosts[1], back),
+            Endpoint::new(client.starting_at(initial[0]), hosts[0], there),
+            Endpoint::new(server.starting_at(initial[1]), hosts[1], back),
         ];
         for end in &mut ends {
             end.follows = stack::follows(&wanted.transport);
@@ -230,13 +222,32 @@ impl Flows {
                 (self.endpoints.len() / 2 - 1) as u32
             }
         };
-        self.places[flow as usize].slot = slot;
+        self.places[flow as usize] = slot;
         initial[0].wrapping_add(1)
+    }
+
+    /// The configuration of a flow's connection, which it has in common with others of its kind.
+    fn config(&mut self, flow: u32, nagle: bool, subflow: Option<u8>) -> Arc<Config> {
+        let (plan, pair) = (self.plan, self.plan(flow).pair());
+        let distance = plan.network.kind().distance(&plan.hosts, pair);
+        let control = self.control_of[flow as usize];
+        let kind = (distance as u8, control, nagle, subflow);
+        if let Some(config) = self.configs.get(&kind) {
+            return config.clone();
+        }
+        let config = Arc::new(Config {
+            nagle,
+            tdtcp: stack::tdtcp(plan, &self.plan(flow).transport),
+            mptcp: subflow.map(|subflow| Mptcp { subflow }),
+            ..stack::config(plan, distance)
+        });
+        self.configs.insert(kind, config.clone());
+        config
     }
 
     /// Whether the flow has endpoints now.
     pub(crate) fn is_open(&self, flow: u32) -> bool {
-        self.places[flow as usize].slot != NOWHERE
+        self.places[flow as usize] != NOWHERE
     }
 
     /// Whether the flow had endpoints before.
@@ -247,7 +258,7 @@ impl Flows {
     /// Where an endpoint of a flow is that is open; its peer is at this place with the lowest bit flipped.
     #[inline]
     pub(crate) fn place(&self, index: u32) -> u32 {
-        2 * self.places[(index >> 1) as usize].slot + (index & 1)
+        2 * self.places[(index >> 1) as usize] + (index & 1)
     }
 
     /// The endpoint at a place.
@@ -291,41 +302,39 @@ impl Flows {
 
     /// Sequence number of the first byte of a stream, that is of what an endpoint of an open flow sends.
     pub(crate) fn first_byte(&mut self, stream: u32) -> u32 {
-        let config = self.end(stream).connection.config();
-        config.initial_seq.wrapping_add(1)
+        let connection = &self.end(stream).connection;
+        connection.initial_seq().wrapping_add(1)
     }
 
-    /// An endpoint of the flow has sent so many packets.
+    /// A packet to the endpoint at a place is no longer under way. Returns whether it was the last of the flow.
     #[inline]
-    pub(crate) fn sent(&mut self, flow: u32, packets: u32) {
-        self.places[flow as usize].in_flight += packets;
-    }
-
-    /// A packet of the flow is no longer under way. Returns whether it was the last.
-    #[inline]
-    pub(crate) fn landed(&mut self, flow: u32) -> bool {
-        let place = &mut self.places[flow as usize];
-        place.in_flight -= 1;
-        place.in_flight == 0
+    pub(crate) fn landed(&mut self, place: u32) -> bool {
+        let peer = self.endpoints[(place ^ 1) as usize].balance;
+        let end = &mut self.endpoints[place as usize];
+        end.balance = end.balance.wrapping_sub(1);
+        end.balance == peer.wrapping_neg()
     }
 
     /// Gives up the endpoints of an open flow if nothing can happen in it any more: its client is done, no packet is under
     /// way and no timer runs.
     pub(crate) fn settle(&mut self, flow: u32) {
-        let place = self.places[flow as usize];
-        if place.in_flight > 0 || place.slot == NOWHERE {
+        let slot = self.places[flow as usize];
+        if slot == NOWHERE {
             return;
         }
-        let first = 2 * place.slot as usize;
+        let first = 2 * slot as usize;
         let ends = &self.endpoints[first..first + 2];
+        if ends[0].balance.wrapping_add(ends[1].balance) > 0 {
+            return;
+        }
         let done = matches!(
             ends[0].connection.state(),
             ConnectionState::Closed | ConnectionState::FinWait2
         );
         if done && ends.iter().all(|e| e.connection.next_timer() == u64::MAX) {
             self.facts[flow as usize] = Some(Box::new(self.facts_at(first)));
-            self.places[flow as usize].slot = NOWHERE;
-            self.vacant.push(place.slot);
+            self.places[flow as usize] = NOWHERE;
+            self.vacant.push(slot);
         }
     }
 
@@ -336,7 +345,7 @@ impl Flows {
 
     /// What is known of a flow.
     pub(crate) fn facts(&self, flow: usize) -> FlowFacts {
-        let facts = match (&self.facts[flow], self.places[flow].slot) {
+        let facts = match (&self.facts[flow], self.places[flow]) {
             (Some(facts), _) => **facts,
             (None, NOWHERE) => FlowFacts {
                 cwnd: self.initial_cwnd(flow),
@@ -350,7 +359,7 @@ impl Flows {
 
     /// That of a flow which has not begun.
     fn initial_cwnd(&self, flow: usize) -> u32 {
-        let (plan, pair) = (&self.plan, self.plan(flow as u32).pair());
+        let (plan, pair) = (self.plan, self.plan(flow as u32).pair());
         let distance = plan.network.kind().distance(&plan.hosts, pair);
         plan.tcp.path(distance).initial_cwnd
     }

@@ -14,6 +14,7 @@ mod packet;
 mod queue;
 mod stack;
 mod subflows;
+mod tap;
 mod tdns;
 mod trace;
 mod world;

@@ -1,6 +1,7 @@
 //! Packets in flight, recycled.
 
 use etalon_net::{Arrival, HostId};
+use etalon_scenario::Pair;
 use etalon_tcp::Segment;
 
 /// Ethernet header (14 bytes) and IPv4 header (20 bytes) around a TCP segment.
@@ -12,6 +13,17 @@ pub(crate) struct Route {
     pub(crate) src: HostId,
     pub(crate) dst: HostId,
     pub(crate) label: u16,
+}
+
+impl Route {
+    /// From which rack to which.
+    #[inline]
+    pub(crate) fn pair(&self) -> Pair {
+        Pair {
+            src: self.src.rack(),
+            dst: self.dst.rack(),
+        }
+    }
 }
 
 /// A packet between two hosts.

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use etalon_scenario::{Estimator, InFlight, Pair, RttSamples, Scenario, Transport, Update};
+use etalon_scenario::{Distance, Estimator, InFlight, RttSamples, Scenario, Transport, Update};
 use etalon_tcp::{Config, Ecn, Tdtcp, cc};
 
 use crate::tdns::Follows;
 
-/// The configuration of a connection between hosts of these racks.
-pub(crate) fn config(plan: &Scenario, pair: Pair, initial_seq: u32) -> Config {
+/// The configuration of connections between hosts that are so far apart.
+pub(crate) fn config(plan: &Scenario, distance: Distance) -> Config {
     let tcp = &plan.tcp;
-    let path = tcp.path(plan.network.kind().distance(&plan.hosts, pair));
+    let path = tcp.path(distance);
     let default = Config::default();
     let options = if tcp.timestamps { 12 } else { 0 };
     Config {
@@ -30,7 +30,6 @@ pub(crate) fn config(plan: &Scenario, pair: Pair, initial_seq: u32) -> Config {
         timestamps: tcp.timestamps,
         pacing: tcp.pacing,
         tso_win_divisor: tcp.tso_win_divisor,
-        initial_seq,
         send_buffer: announces(plan).then_some(tcp.max_send_buffer_bytes),
         ..default
     }

@@ -6,15 +6,16 @@
 use etalon_measure::{FlowFacts, Sender};
 use etalon_net::Edge;
 use etalon_scenario::{Acks, Estimator, Mptcp, Scenario, ScenarioError, Scheduler, Transport};
-use etalon_switch::Departure;
+use etalon_switch::Plane;
 use etalon_tcp::mptcp::{BUFFER, DataReceiver, DataSender, send_buffer};
 use etalon_tcp::{Connection, cc};
 use etalon_units::Time;
 
 use crate::flows::Flows;
 use crate::packet::PacketId;
+use crate::tap::Tap;
 use crate::tdns::Follows;
-use crate::world::{Tap, World};
+use crate::world::World;
 
 /// What mainline's scheduler gives a subflow before it looks at the others: two buffers.
 const TURN: u64 = 2 * BUFFER;
@@ -60,7 +61,7 @@ impl Group {
     }
 
     /// What is known of all subflows together; the window and the RTT are those of the first.
-    pub(crate) fn facts(&self, flows: &Flows) -> FlowFacts {
+    pub(crate) fn facts(&self, flows: &Flows<'_>) -> FlowFacts {
         let mut facts = flows.facts(self.flows[0] as usize);
         let all = &mut facts.counters;
         for &flow in &self.flows[1..] {
@@ -111,7 +112,7 @@ fn queued(connection: &Connection<cc::Any>) -> u64 {
     u64::from(connection.path().in_flight()) + waiting
 }
 
-impl<T: Tap> World<T> {
+impl<T: Tap> World<'_, T> {
     /// The endpoints of a flow that was just opened are MPTCP's, if they are. Returns whether they are.
     #[cold]
     pub(crate) fn join_group(&mut self, flow: u32) -> bool {
@@ -133,15 +134,14 @@ impl<T: Tap> World<T> {
     /// A packet has left the network. If it is for an endpoint of MPTCP's, that is counted for its flow; returns whether it is.
     #[cold]
     #[inline(never)]
-    pub(crate) fn meter_subflow(&mut self, departure: &Departure<PacketId>) -> bool {
-        let packet = self.pool.get_mut(departure.packet.handle);
-        let (index, segment) = (packet.to, packet.segment);
+    pub(crate) fn meter_subflow(&mut self, now: Time, handle: PacketId, plane: Plane) -> bool {
+        let packet = self.pool.get_mut(handle);
+        let (index, segment, pair) = (packet.to, packet.segment, packet.route.pair());
         let end = self.flows.end(index);
         if end.group == ALONE {
             return false;
         }
         let (group, subflow) = (end.group as usize, usize::from(end.subflow));
-        let (pair, plane) = (departure.packet.pair(), departure.plane);
         let payload = u32::from(segment.len);
         if payload == 0 || !self.meter.is_carried(pair) {
             return true;
@@ -155,7 +155,7 @@ impl<T: Tap> World<T> {
         let row = group.flows[0] as usize;
         let reached = group.reach(subflow, offset.wrapping_add(payload));
         self.meter
-            .data_left(departure.time, row, payload, reached as u32, plane);
+            .data_left(now, row, payload, reached as u32, plane);
         self.meter.data_left_in_order(row, subflow, offset, payload);
         true
     }
@@ -178,7 +178,7 @@ impl<T: Tap> World<T> {
         self.transmit_subflow(now, index, edge);
         self.follow_subflow(now, index);
         let flow = index >> 1;
-        if self.flows.landed(flow) {
+        if self.flows.landed(self.flows.place(index)) {
             self.flows.settle(flow);
         }
     }

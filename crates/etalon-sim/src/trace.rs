@@ -12,7 +12,7 @@ use crate::engine::run_tapped;
 use crate::frame::{Frame, TOR, encode_notification};
 use crate::mptcp_options::Secrets;
 use crate::packet::Packet;
-use crate::world::Tap;
+use crate::tap::Tap;
 
 /// Runs `plan` up to the trace's end; returns its results up to there, and the events of the traced part.
 ///

@@ -3,62 +3,28 @@
 use etalon_measure::results::Write;
 use etalon_measure::{FlowFacts, Meter};
 use etalon_net::{Arrival, Edge, Environment, Part};
-use etalon_scenario::{Flow, HostId, Scenario, ScenarioError, Transport};
+use etalon_scenario::{Flow, Scenario, ScenarioError, Transport};
 use etalon_switch::{Departure, DropReason, Plane};
 use etalon_tcp::{Flags, PathId};
 use etalon_units::Time;
 
 use crate::flows::{Flows, Starts};
 use crate::jobs::Jobs;
-use crate::packet::{ETHERNET_AND_IP, Packet, PacketId, Pool};
+use crate::packet::{ETHERNET_AND_IP, PacketId, Pool};
 use crate::queue::{Queue, Wake};
 use crate::stack;
 use crate::subflows::{self, ALONE, Group};
+use crate::tap::Tap;
 use crate::tdns::{Follows, Tdns};
 
-/// Sees packets at the network's edges. Does nothing unless overridden.
-pub(crate) trait Tap {
-    /// A packet enters the network.
-    #[inline]
-    fn entered(&mut self, now: Time, packet: &mut Packet) {
-        let _ = (now, packet);
-    }
-
-    /// A packet leaves the network towards its host.
-    #[inline]
-    fn left(&mut self, now: Time, packet: &Packet) {
-        let _ = (now, packet);
-    }
-
-    /// A host hears that network `tdn` leads to the rack `about`.
-    #[inline]
-    fn notified(&mut self, now: Time, host: HostId, about: u16, tdn: u8) {
-        let _ = (now, host, about, tdn);
-    }
-
-    /// An application opens a flow beyond those of the plan.
-    #[inline]
-    fn opened(&mut self, flow: &Flow) {
-        let _ = flow;
-    }
-
-    /// The network drops a packet.
-    #[inline]
-    fn lost(&mut self, now: Time, packet: &Packet, reason: DropReason) {
-        let _ = (now, packet, reason);
-    }
-}
-
-impl Tap for () {}
-
 /// Flows, applications and packets: what is on hosts.
-pub(crate) struct World<T> {
+pub(crate) struct World<'a, T> {
     pub(crate) tdf: u64,
     /// Hosts announce what their sockets take.
     announces: bool,
     pub(crate) queue: Queue,
     pub(crate) pool: Pool,
-    pub(crate) flows: Flows,
+    pub(crate) flows: Flows<'a>,
     starts: Starts,
     /// Flows that have not ended and were not killed.
     unfinished: usize,
@@ -72,13 +38,13 @@ pub(crate) struct World<T> {
     pub(crate) tap: T,
 }
 
-impl<T: Tap> World<T> {
+impl<'a, T: Tap> World<'a, T> {
     pub(crate) fn new(
-        plan: &Scenario,
+        plan: &'a Scenario,
         meter: Meter,
         tap: T,
         edge: &mut Edge<PacketId>,
-    ) -> Result<World<T>, ScenarioError> {
+    ) -> Result<World<'a, T>, ScenarioError> {
         subflows::check(plan)?;
         let mut flows = Flows::new(plan)?;
         let groups = flows.groups();
@@ -153,6 +119,11 @@ impl<T: Tap> World<T> {
             .map_or_else(Vec::new, |jobs| jobs.writes())
     }
 
+    /// What tables are made of, which take memory by flow, as do the hosts' ends: these are no more.
+    pub(crate) fn into_what_is_left(self) -> (Meter, Vec<Flow>, T) {
+        (self.meter, self.flows.into_opened(), self.tap)
+    }
+
     /// The experiment may be one that ends when every flow is over, killed ones included, and every job.
     fn end_if_done(&self, now: Time, edge: &mut Edge<PacketId>) {
         let is_done =
@@ -182,11 +153,11 @@ impl<T: Tap> World<T> {
                 let Some(end) = self.flows.end_if_open(index) else {
                     return;
                 };
-                if end.armed != now {
+                let host_now = now.0 * tdf;
+                if !end.is_armed_at(host_now) {
                     return;
                 }
                 end.disarm();
-                let host_now = now.0 * tdf;
                 if end.connection.next_timer() <= host_now {
                     if end.follows.looks() {
                         self.tdns.look(host_now, index, end);
@@ -297,7 +268,7 @@ impl<T: Tap> World<T> {
         &mut self,
         now: Time,
         edge: &mut Edge<PacketId>,
-        work: impl FnOnce(&mut Jobs, &mut Stacks<'_, T>),
+        work: impl FnOnce(&mut Jobs, &mut Stacks<'_, 'a, T>),
     ) {
         if let Some(mut jobs) = self.jobs.take() {
             work(&mut jobs, &mut Stacks { world: self, edge });
@@ -329,7 +300,6 @@ impl<T: Tap> World<T> {
     fn transmit_from(&mut self, now: Time, index: u32, place: u32, edge: &mut Edge<PacketId>) {
         let host_now = now.0 * self.tdf;
         let end = self.flows.at(place);
-        let mut sent = 0;
         while let Some(&(time, payload)) = end.below.front() {
             if time > now {
                 break;
@@ -355,7 +325,7 @@ impl<T: Tap> World<T> {
             let Some(id) = self.pool.take() else {
                 break;
             };
-            sent += 1;
+            end.balance = end.balance.wrapping_add(1);
             let done = edge.send(now, end.host, bytes, id);
             if payload > 0 {
                 end.below.push_back((done, payload));
@@ -370,11 +340,66 @@ impl<T: Tap> World<T> {
         if end.lacks_timer() {
             self.arm(index);
         }
-        if sent > 0 {
-            self.flows.sent(index >> 1, sent);
-        }
         if self.announces {
             self.announce(now, index, edge);
+        }
+    }
+
+    /// A packet that `plane` carried is at its host.
+    #[inline(never)]
+    fn receive(&mut self, now: Time, handle: PacketId, plane: Plane, edge: &mut Edge<PacketId>) {
+        let of_subflow = !self.groups.is_empty() && self.meter_subflow(now, handle, plane);
+        let packet = self.pool.get_mut(handle);
+        self.tap.left(now, packet);
+        let (index, place) = (packet.to, packet.place);
+        let flow = (index >> 1) as usize;
+        let to_client = index & 1 == 0;
+        let payload = u32::from(packet.segment.len);
+        let pair = packet.route.pair();
+        if payload > 0 && !of_subflow && self.meter.is_carried(pair) {
+            if to_client {
+                self.meter.other_left(pair, payload, plane);
+            } else {
+                let end = packet.segment.seq.wrapping_add(payload);
+                self.meter.data_left(now, flow, payload, end, plane);
+                if self.meter.follows_order() {
+                    let first = self.flows.first_byte(index ^ 1);
+                    let offset = packet.segment.seq.wrapping_sub(first);
+                    self.meter.data_left_in_order(flow, 0, offset, payload);
+                }
+            }
+        }
+        let end = self.flows.at(place);
+        let follows = end.follows;
+        if follows != Follows::Nothing && follows.looks() {
+            self.tdns.look(now.0 * self.tdf, index, end);
+        }
+        let connection = &mut end.connection;
+        connection.on_segment(now.0 * self.tdf, &packet.segment, packet.ce);
+        let received = connection.bytes_received();
+        self.pool.free(handle);
+        if follows == Follows::AsSubflow {
+            return self.after_segment(now, index, edge);
+        }
+        if to_client {
+            let cwnd = connection.path().window().cwnd;
+            self.meter.follow_cwnd(now, flow, cwnd);
+            if self.meter.follows_senders() {
+                // Early, so that who does not look pays nothing: below, it finds nothing left to send.
+                self.transmit(now, index, edge);
+                self.follow_sender(now, index);
+            }
+        } else if self.meter.received(now, flow, received) && flow < self.flows.planned() as usize {
+            self.finish_flow(now, edge);
+        }
+        self.transmit_from(now, index, place, edge);
+        if payload > 0 && flow >= self.flows.planned() as usize {
+            self.with_jobs(now, edge, |jobs, hosts| {
+                jobs.received(now, index, received, hosts);
+            });
+        }
+        if self.flows.landed(place) {
+            self.flows.settle(flow as u32);
         }
     }
 
@@ -408,17 +433,14 @@ impl<T: Tap> World<T> {
 
     /// Sets the event for an endpoint's earliest timer, if it has none that comes as early.
     fn arm(&mut self, index: u32) {
-        let tdf = self.tdf;
         let end = self.flows.end(index);
-        let time = Time(end.connection.next_timer().div_ceil(tdf));
-        if time < end.armed {
-            end.arm(time, tdf);
+        if let Some(time) = end.arm(self.tdf) {
             self.queue.push(time, Wake::Timer(index));
         }
     }
 }
 
-impl<T: Tap> Environment<PacketId> for World<T> {
+impl<T: Tap> Environment<PacketId> for World<'_, T> {
     #[inline]
     fn enter(&mut self, now: Time, handle: PacketId) -> Arrival<PacketId> {
         let packet = self.pool.get_mut(handle);
@@ -426,65 +448,16 @@ impl<T: Tap> Environment<PacketId> for World<T> {
         packet.entering(handle)
     }
 
-    #[inline]
+    #[inline(always)] // the rest is told by the packet itself: it need not be handed on
     fn deliver(&mut self, departure: Departure<PacketId>, edge: &mut Edge<PacketId>) {
-        let (now, handle) = (departure.time, departure.packet.handle);
-        let of_subflow = !self.groups.is_empty() && self.meter_subflow(&departure);
-        let packet = self.pool.get_mut(handle);
-        packet.ce |= departure.ce;
+        let handle = departure.packet.handle;
+        if departure.ce {
+            self.pool.get_mut(handle).ce = true;
+        }
         if departure.ece {
-            packet.segment.flags |= Flags::ECE;
+            self.pool.get_mut(handle).segment.flags |= Flags::ECE;
         }
-        self.tap.left(now, packet);
-        let (index, place) = (packet.to, packet.place);
-        let flow = (index >> 1) as usize;
-        let to_client = index & 1 == 0;
-        let payload = u32::from(packet.segment.len);
-        let (pair, plane) = (departure.packet.pair(), departure.plane);
-        if payload > 0 && !of_subflow && self.meter.is_carried(pair) {
-            if to_client {
-                self.meter.other_left(pair, payload, plane);
-            } else {
-                let end = packet.segment.seq.wrapping_add(payload);
-                self.meter.data_left(now, flow, payload, end, plane);
-                if self.meter.follows_order() {
-                    let first = self.flows.first_byte(index ^ 1);
-                    let offset = packet.segment.seq.wrapping_sub(first);
-                    self.meter.data_left_in_order(flow, 0, offset, payload);
-                }
-            }
-        }
-        let end = self.flows.at(place);
-        if end.follows.looks() {
-            self.tdns.look(now.0 * self.tdf, index, end);
-        }
-        let connection = &mut end.connection;
-        connection.on_segment(now.0 * self.tdf, &packet.segment, packet.ce);
-        let received = connection.bytes_received();
-        self.pool.free(handle);
-        if end.follows == Follows::AsSubflow {
-            return self.after_segment(now, index, edge);
-        }
-        if to_client {
-            let cwnd = connection.path().window().cwnd;
-            self.meter.follow_cwnd(now, flow, cwnd);
-            if self.meter.follows_senders() {
-                // Early, so that who does not look pays nothing: below, it finds nothing left to send.
-                self.transmit(now, index, edge);
-                self.follow_sender(now, index);
-            }
-        } else if self.meter.received(now, flow, received) && flow < self.flows.planned() as usize {
-            self.finish_flow(now, edge);
-        }
-        self.transmit_from(now, index, place, edge);
-        if payload > 0 && flow >= self.flows.planned() as usize {
-            self.with_jobs(now, edge, |jobs, hosts| {
-                jobs.received(now, index, received, hosts);
-            });
-        }
-        if self.flows.landed(flow as u32) {
-            self.flows.settle(flow as u32);
-        }
+        self.receive(departure.time, handle, departure.plane, edge);
     }
 
     fn discard(
@@ -495,10 +468,10 @@ impl<T: Tap> Environment<PacketId> for World<T> {
         _edge: &mut Edge<PacketId>,
     ) {
         let packet = self.pool.get_mut(handle);
-        let flow = packet.to >> 1;
+        let (flow, place) = (packet.to >> 1, packet.place);
         self.tap.lost(now, packet, reason);
         self.pool.free(handle);
-        if self.flows.landed(flow) {
+        if self.flows.landed(place) {
             self.flows.settle(flow);
         }
     }
@@ -559,12 +532,12 @@ pub(crate) trait Sockets {
 }
 
 /// The hosts' stacks, and their way to the network.
-struct Stacks<'a, T> {
-    world: &'a mut World<T>,
-    edge: &'a mut Edge<PacketId>,
+struct Stacks<'s, 'a, T> {
+    world: &'s mut World<'a, T>,
+    edge: &'s mut Edge<PacketId>,
 }
 
-impl<T: Tap> Sockets for Stacks<'_, T> {
+impl<T: Tap> Sockets for Stacks<'_, '_, T> {
     fn connect(&mut self, now: Time, job: u32, flow: Flow) -> u32 {
         let Stacks { world, edge } = self;
         world.meter.add_flow(&flow);

@@ -29,11 +29,11 @@ impl<C: CongestionControl> Connection<C> {
         // There is nothing to acknowledge.
         if segment.ack == self.snd.una && segment.sack.is_empty() && self.is_idle() {
             if self.snd.ecn {
-                self.stats.ece_received += u64::from(segment.flags.contains(Flags::ECE));
+                self.stats.sender.ece_received += u64::from(segment.flags.contains(Flags::ECE));
                 self.observe_idle();
             }
             self.frto.retransmit = Retransmit::Lost;
-            self.snd.reported.forget();
+            self.snd.board.forget_reported();
             self.update_window(segment, false);
             return;
         }
@@ -64,7 +64,7 @@ impl<C: CongestionControl> Connection<C> {
         let (ack, prior_una) = (segment.ack, self.snd.una);
         let ece_flag = segment.flags.contains(Flags::ECE);
         if ece_flag && self.snd.ecn {
-            self.stats.ece_received += 1;
+            self.stats.sender.ece_received += 1;
         }
         if self.config.tdtcp.is_some() {
             self.hear_tdns(segment);
@@ -113,7 +113,7 @@ impl<C: CongestionControl> Connection<C> {
         if self.snd.sack && !segment.sack.is_empty() {
             self.take_sacks(segment, facts);
         } else {
-            self.snd.reported.forget();
+            self.snd.board.forget_reported();
         }
     }
 

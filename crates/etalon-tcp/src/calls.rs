@@ -1,6 +1,8 @@
 //! User calls (RFC 9293, section 3.9.1): what the application asks of a connection, what its owner may know of it, and settings that may
 //! change later.
 
+use std::sync::Arc;
+
 use crate::cc::CongestionControl;
 use crate::connection::{CloseReason, Connection, ConnectionState};
 use crate::path::Path;
@@ -36,7 +38,7 @@ impl<C: CongestionControl> Connection<C> {
         if due == u64::MAX {
             return None;
         }
-        if self.rcv.acks.timer.deadline == due || self.rcv.compression.deadline == due {
+        if self.rcv.acks.timer.deadline == due || self.rcv.held_back_until() == due {
             return Some(PendingTimer::DelayedAck);
         }
         if self.timer.deadline != due {
@@ -201,20 +203,22 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Turns Nagle's algorithm on or off.
     pub fn set_nagle(&mut self, on: bool) {
-        self.config.nagle = on;
+        Arc::make_mut(&mut self.config).nagle = on;
         self.outlook = Outlook::Open;
     }
 
     /// Turns pacing on, or off unless the congestion control wants it.
     pub fn set_pacing(&mut self, on: bool) {
-        self.config.pacing = on;
+        if self.config.pacing != on {
+            Arc::make_mut(&mut self.config).pacing = on;
+        }
         self.paced = on || self.paths.controls().any(CongestionControl::wants_pacing);
         self.outlook = Outlook::Open;
     }
 
     /// Turns the decay of windows after an idle time on or off.
     pub fn set_slow_start_after_idle(&mut self, on: bool) {
-        self.config.slow_start_after_idle = on;
+        Arc::make_mut(&mut self.config).slow_start_after_idle = on;
     }
 
     /// Gives the active path another congestion control, which starts with the window as it is.
@@ -235,8 +239,8 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// Counters.
-    pub fn stats(&self) -> &Stats {
-        &self.stats
+    pub fn stats(&self) -> Stats {
+        self.stats.stats()
     }
 
     /// The path that is active.
@@ -254,7 +258,12 @@ impl<C: CongestionControl> Connection<C> {
         self.snd.board.sums()
     }
 
-    /// The configuration.
+    /// The initial sequence number.
+    pub fn initial_seq(&self) -> u32 {
+        self.snd.first
+    }
+
+    /// The configuration, but for [`initial_seq`](Connection::initial_seq).
     pub fn config(&self) -> &Config {
         &self.config
     }

@@ -1,5 +1,6 @@
 //! The connection: what it does with a segment or a timer. What its owner asks of it: `calls.rs`, `transmit.rs`.
 
+use crate::Config;
 use crate::cc::CongestionControl;
 use crate::frto::Frto;
 use crate::linux;
@@ -12,10 +13,11 @@ use crate::segment::{Flags, Segment};
 use crate::send_buffer::SendBuffer;
 use crate::sender::{Fin, Sender};
 use crate::seq::{after, before};
+use crate::stats::Tally;
 use crate::timers::{Clock, Purpose, Timer};
 use crate::tlp::LossProbe;
 use crate::undo::Eifel;
-use crate::{Config, Stats};
+use std::sync::Arc;
 
 /// States of a connection (RFC 9293, 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +67,8 @@ pub enum CloseReason {
 /// nanoseconds of host time and must not go back.
 #[derive(Clone, Debug)]
 pub struct Connection<C> {
-    /// As it was asked for, but that `tdtcp` is none once the peer has declined it.
-    pub(crate) config: Config,
+    /// As it was asked for, but that `tdtcp` is none once the peer has declined it. Connections share it until one changes its own.
+    pub(crate) config: Arc<Config>,
     /// What it has as a subflow of MPTCP, if it is one.
     pub(crate) subflow: Option<Box<Subflow>>,
     pub(crate) clock: Clock,
@@ -79,7 +81,7 @@ pub struct Connection<C> {
     pub(crate) frto: Frto,
     pub(crate) probe: LossProbe,
     pub(crate) eifel: Eifel,
-    pub(crate) stats: Stats,
+    pub(crate) stats: Tally,
     /// The retransmission timer.
     pub(crate) timer: Timer,
     /// What may be due, and what is expected next.
@@ -106,7 +108,7 @@ pub struct Connection<C> {
 }
 
 impl<C: CongestionControl> Connection<C> {
-    fn new(config: Config, cc: C, state: ConnectionState) -> Connection<C> {
+    fn new(config: Arc<Config>, cc: C, state: ConnectionState) -> Connection<C> {
         let clock = Clock::new(config.hz);
         let mut rcv = Receiver::new(&config, &clock);
         rcv.dctcp = cc.wants_dctcp_feedback();
@@ -123,7 +125,7 @@ impl<C: CongestionControl> Connection<C> {
             rcv,
             state,
             close_reason: None,
-            stats: Stats::default(),
+            stats: Tally::default(),
             timer: Timer::OFF,
             outlook: Outlook::Open,
             syn_due: state == ConnectionState::SynSent,
@@ -144,13 +146,21 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// An endpoint that opens the connection: the first [`poll_transmit`](Connection::poll_transmit) yields the SYN.
-    pub fn client(config: Config, cc: C) -> Connection<C> {
-        Connection::new(config, cc, ConnectionState::SynSent)
+    pub fn client(config: impl Into<Arc<Config>>, cc: C) -> Connection<C> {
+        Connection::new(config.into(), cc, ConnectionState::SynSent)
     }
 
     /// An endpoint that answers the first SYN.
-    pub fn server(config: Config, cc: C) -> Connection<C> {
-        Connection::new(config, cc, ConnectionState::Listen)
+    pub fn server(config: impl Into<Arc<Config>>, cc: C) -> Connection<C> {
+        Connection::new(config.into(), cc, ConnectionState::Listen)
+    }
+
+    /// The same with `seq` as its initial sequence number, which connections that share a configuration do not have in common.
+    #[must_use]
+    pub fn starting_at(mut self, seq: u32) -> Connection<C> {
+        self.snd.start_at(seq);
+        self.paths.active.validation.round_end = seq;
+        self
     }
 
     /// A segment arrived at `now`; `ce`: its IP header carried CE.
@@ -160,7 +170,7 @@ impl<C: CongestionControl> Connection<C> {
         self.stats.segments_received += 1;
         self.stats.data_segments_received += u64::from(segment.len > 0);
         if ce {
-            self.stats.ce_received += 1;
+            self.stats.receiver.ce_received += 1;
         }
         if self.foretells(segment) && self.take_foretold(segment) {
             return;
@@ -206,7 +216,7 @@ impl<C: CongestionControl> Connection<C> {
         let end = segment.seq.wrapping_add(segment.seq_len());
         let echoed_before = self.snd.echoed;
         if !self.take_timestamps(segment) {
-            self.stats.paws_drops += 1;
+            self.stats.receiver.paws_drops += 1;
             self.answer_invalid(segment, end);
             return;
         }
@@ -326,7 +336,7 @@ impl<C: CongestionControl> Connection<C> {
         let reordered_ack = segment.seq_len() == 0
             && segment.seq == self.rcv.nxt
             && segment.ack == self.snd.una
-            && u64::from(old) <= self.clock.us_of_ticks(self.paths.active.rtt.rto_ticks) / 1000;
+            && u64::from(old) <= self.clock.us_of_ticks(self.paths.active.rtt.rto_ticks()) / 1000;
         old <= 1 || idle > 24 * 86_400 * 1_000_000 || reordered_ack
     }
 
@@ -351,7 +361,7 @@ impl<C: CongestionControl> Connection<C> {
 
     fn on_payload(&mut self, segment: &Segment, ce: bool) {
         let len = u32::from(segment.len);
-        let rto = self.paths.active.rtt.rto_ticks;
+        let rto = self.paths.active.rtt.rto_ticks();
         let cwr = segment.flags.contains(Flags::CWR);
         let marks = Marks {
             ce,
@@ -362,7 +372,7 @@ impl<C: CongestionControl> Connection<C> {
             .rcv
             .receive(&self.clock, segment.seq, len, segment.flags, marks, rto)
         {
-            self.stats.out_of_order += u64::from(after(segment.seq, self.rcv.nxt));
+            self.stats.receiver.out_of_order += u64::from(after(segment.seq, self.rcv.nxt));
         }
         if self.rcv.fin_reached() && !self.fin_received {
             self.on_fin();
@@ -379,12 +389,12 @@ impl<C: CongestionControl> Connection<C> {
         }
         self.outlook = Outlook::Open;
         if self.rcv.acks.timer.deadline <= now
-            && self.rcv.acks.timer_fired(self.paths.active.rtt.rto_ticks)
+            && self.rcv.acks.timer_fired(self.paths.active.rtt.rto_ticks())
         {
-            self.stats.delayed_acks += 1;
+            self.stats.receiver.delayed_acks += 1;
         }
-        if self.rcv.compression.deadline <= now {
-            self.rcv.prior_ack = Some(PriorAck::HeldBack);
+        if self.rcv.held_back_until() <= now {
+            self.rcv.waiting.prior_ack = Some(PriorAck::HeldBack);
         }
         if self.timer.deadline <= now {
             let purpose = self.timer.purpose;
@@ -403,6 +413,15 @@ impl<C: CongestionControl> Connection<C> {
         }
     }
 
+    /// Whether [`next_timer`](Connection::next_timer) comes before `time`.
+    #[inline]
+    pub fn has_timer_before(&self, time: u64) -> bool {
+        self.timer.deadline < time
+            || self.rcv.acks.timer.deadline < time
+            || self.rcv.held_back_until() < time
+            || (self.paced && self.pacing_blocks() && self.snd.paced_until < time)
+    }
+
     /// When [`on_timer`](Connection::on_timer) must be called next; `u64::MAX` if never. Valid once
     /// [`poll_transmit`](Connection::poll_transmit) has yielded `None`.
     #[inline]
@@ -415,7 +434,7 @@ impl<C: CongestionControl> Connection<C> {
         self.timer
             .deadline
             .min(self.rcv.acks.timer.deadline)
-            .min(self.rcv.compression.deadline)
+            .min(self.rcv.held_back_until())
             .min(paced)
     }
 }

@@ -8,6 +8,7 @@ use crate::frto::{Progress, Retransmit, Verdict};
 use crate::linux;
 use crate::path::Path;
 use crate::prr::Prr;
+use crate::rare::{Fresh, Rare};
 use crate::recovery::{Action, Evidence, Fact, Reach, Rest, transition};
 use crate::seq::{after, before};
 use crate::timers::{Clock, Purpose};
@@ -19,8 +20,25 @@ pub(crate) struct Recovery {
     pub state: State,
     /// SND.NXT when the state began.
     pub point: u32,
+    /// The latest reduction; most paths have none yet.
+    pub reduction: Rare<Reduction>,
+}
+
+/// What is remembered of a reduction.
+#[derive(Clone, Debug)]
+pub(crate) struct Reduction {
     pub prr: Prr,
     pub undo: Undo,
+}
+
+impl Fresh for Reduction {
+    fn fresh() -> &'static Reduction {
+        static NONE: Reduction = Reduction {
+            prr: Prr::NONE,
+            undo: Undo::NONE,
+        };
+        &NONE
+    }
 }
 
 impl Recovery {
@@ -28,6 +46,13 @@ impl Recovery {
     #[inline]
     pub fn reduces(&self) -> bool {
         matches!(self.state, State::Cwr | State::FastRecovery)
+    }
+
+    /// No reduction is to be undone, if there was one: see [`Undo::forbid`].
+    pub fn forbid_undo(&mut self) {
+        if let Some(reduction) = self.reduction.changed_mut() {
+            reduction.undo.forbid();
+        }
     }
 
     /// How far an ACK has come that left SND.UNA at `una`. `advanced`: from where it stood before.
@@ -67,7 +92,7 @@ impl<C: CongestionControl> Path<C> {
     /// (FlightSize / 2, 2*SMSS)"), and PRR from zero.
     pub(crate) fn begin_reduction(&mut self, clock: &Clock, nxt: u32) {
         self.recovery.point = nxt;
-        self.recovery.prr.begin(self.window.cwnd);
+        self.recovery.reduction.prr.begin(self.window.cwnd);
         self.window.cwnd_count = 0;
         self.window.ssthresh = self.cc.ssthresh(&self.window, clock.now).max(2);
     }
@@ -75,7 +100,7 @@ impl<C: CongestionControl> Path<C> {
     /// The reduction is over: the window is the threshold (RFC 6582, section 3.2, step 3, option 2; RFC 6937, section 3,
     /// has it so at the end of recovery), unless fast recovery was undone while more was awaited.
     pub(crate) fn complete_reduction(&mut self, clock: &Clock) {
-        let stands = self.recovery.state == State::Cwr || self.recovery.undo.is_open();
+        let stands = self.recovery.state == State::Cwr || self.recovery.reduction.undo.is_open();
         if stands && self.window.ssthresh != u32::MAX {
             self.window.cwnd = self.window.ssthresh;
             self.validation.used_at = clock.jiffies;
@@ -87,11 +112,15 @@ impl<C: CongestionControl> Path<C> {
     /// carried ECE, which forbids an undo.
     pub(crate) fn begin_fast_recovery(&mut self, clock: &Clock, flight: Flight, ece: bool) -> bool {
         let fresh = !self.recovery.reduces();
-        self.recovery.undo.forbid();
-        self.recovery.undo.begin(flight.una, flight.retransmitted);
+        self.recovery.reduction.undo.forbid();
+        self.recovery
+            .reduction
+            .undo
+            .begin(flight.una, flight.retransmitted);
         if fresh {
             if !ece {
-                self.recovery.undo.remember(self.remembered_ssthresh());
+                let ssthresh = self.remembered_ssthresh();
+                self.recovery.reduction.undo.remember(ssthresh);
             }
             self.begin_reduction(clock, flight.nxt);
         }
@@ -123,7 +152,7 @@ impl<C: CongestionControl> Connection<C> {
             self.count_duplicates(0);
         }
         if facts.ece {
-            self.paths.active.recovery.undo.forbid();
+            self.paths.active.recovery.forbid_undo();
         }
         let said = self.said_of_earlier_decisions(facts);
         let rest = self.hear(said, facts);
@@ -188,7 +217,13 @@ impl<C: CongestionControl> Connection<C> {
             let in_flight = self.snd.board.sums().retransmitted > 0;
             Some(Evidence::Eifel { in_flight })
         };
-        let dsack = || recovery.undo.all_reported().then_some(Evidence::Dsack);
+        let dsack = || {
+            recovery
+                .reduction
+                .undo
+                .all_reported()
+                .then_some(Evidence::Dsack)
+        };
         let by = match recovery.state {
             State::Open | State::LimitedTransmit => dsack(),
             State::Cwr => None,
@@ -209,7 +244,7 @@ impl<C: CongestionControl> Connection<C> {
         };
         match self.frto.verdict(facts, progress) {
             Verdict::Spurious => {
-                self.stats.frto_undos += 1;
+                self.stats.sender.frto_undos += 1;
                 Fact::SpuriousReduction(Evidence::Frto, reach)
             }
             Verdict::SendNew => Fact::NewDataFirst,
@@ -293,7 +328,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// The active path enters fast recovery.
     fn enter_fast_recovery(&mut self, ece: bool) {
-        self.stats.recoveries += 1;
+        self.stats.sender.recoveries += 1;
         let flight = self.flight();
         let path = &mut self.paths.active;
         if path.begin_fast_recovery(&self.clock, flight, ece) {
@@ -303,9 +338,9 @@ impl<C: CongestionControl> Connection<C> {
 
     /// The window is reduced for ECE.
     fn enter_cwr(&mut self) {
-        self.stats.cwrs += 1;
+        self.stats.sender.cwrs += 1;
         let path = &mut self.paths.active;
-        path.recovery.undo.forget();
+        path.recovery.reduction.undo.forget();
         path.begin_reduction(&self.clock, self.snd.nxt);
         path.set_state(&self.clock, State::Cwr);
         self.reduction_begun();
@@ -346,7 +381,7 @@ impl<C: CongestionControl> Connection<C> {
                 }
             }
             if path.pipe.lost > 0 && path.recovery.state < State::FastRecovery {
-                self.stats.recoveries += 1;
+                self.stats.sender.recoveries += 1;
                 path.begin_fast_recovery(&self.clock, flight, false);
             }
         }
@@ -358,7 +393,12 @@ impl<C: CongestionControl> Connection<C> {
         let path = &mut self.paths.active;
         let ssthresh = path.window.ssthresh;
         let safe = progress && newly_lost == 0;
-        if let Some(cwnd) = path.recovery.prr.window(ssthresh, pipe, delivered, safe) {
+        if let Some(cwnd) = path
+            .recovery
+            .reduction
+            .prr
+            .window(ssthresh, pipe, delivered, safe)
+        {
             path.window.cwnd = cwnd;
         }
     }

@@ -32,15 +32,15 @@ impl<C: CongestionControl> Connection<C> {
         }
         self.syn_sent_at = self.clock.us;
         self.syns_sent += 1;
-        self.snd.nxt = self.config.initial_seq.wrapping_add(1);
+        self.snd.nxt = self.snd.first.wrapping_add(1);
         if self.timer.purpose == Purpose::None {
-            let ticks = self.paths.active.rtt.rto_ticks;
+            let ticks = self.paths.active.rtt.rto_ticks();
             self.timer.set(&self.clock, Purpose::Rto, ticks);
         }
         let mss = self.config.mss + timestamp_option(self.config.timestamps);
         let full = mss - timestamp_option(reply && self.snd.timestamps);
         Segment {
-            seq: self.config.initial_seq,
+            seq: self.snd.first,
             ack: if reply { self.rcv.nxt } else { 0 },
             window: self.rcv.first_window(full),
             flags,
@@ -190,7 +190,7 @@ impl<C: CongestionControl> Connection<C> {
     pub(crate) fn on_syn_timeout(&mut self) {
         self.paths.active.rtt.back_off();
         self.syn_due = true;
-        let ticks = self.paths.active.rtt.rto_ticks;
+        let ticks = self.paths.active.rtt.rto_ticks();
         self.timer.set(&self.clock, Purpose::Rto, ticks);
     }
 
@@ -269,7 +269,7 @@ impl<C: CongestionControl> Connection<C> {
         self.close_reason = self.close_reason.or(Some(reason));
         self.timer.clear();
         self.rcv.acks.timer.clear();
-        self.rcv.compression.ack_sent();
+        self.rcv.release_held_back();
         self.snd.pending = 0;
     }
 }

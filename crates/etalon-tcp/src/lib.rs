@@ -26,6 +26,7 @@ mod paths;
 mod prediction;
 mod prr;
 mod rack;
+mod rare;
 mod reassembly;
 mod receiver;
 mod recovery;

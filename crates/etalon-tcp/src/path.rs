@@ -190,7 +190,7 @@ impl<C: CongestionControl> Path<C> {
 
     /// Retransmission timeout in ticks, backoff included.
     pub fn rto_ticks(&self) -> u64 {
-        self.rtt.rto_ticks
+        self.rtt.rto_ticks()
     }
 
     /// Segment `index` of the scoreboard was sent, again if it was before.

@@ -254,7 +254,9 @@ impl<C: CongestionControl> Paths<C> {
         }
         let active = &mut self.active;
         active.left = clock.now;
-        active.recovery.undo.interrupt();
+        if let Some(reduction) = active.recovery.reduction.changed_mut() {
+            reduction.undo.interrupt();
+        }
         match place {
             Some(place) if !keep => *active = parked.paths.swap_remove(place),
             Some(place) => core::mem::swap(active, &mut parked.paths[place]),

@@ -14,17 +14,18 @@ use crate::seq::{after, before};
 /// What may be due, and what is expected next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outlook {
-    /// Anything may be due.
-    Open,
+    // Those in which nothing is due come first: they are asked for with every packet.
     /// Nothing is due, and anything may come.
     Silent,
     /// Nothing is due: the next bytes are expected.
     AwaitsData,
-    /// They came: an ACK may be due, and nothing else.
-    DataCame,
     /// Nothing is due: an ACK of the oldest segments is expected.
     AwaitsAck,
-    /// It came: new data may go out, and nothing else.
+    /// Anything may be due.
+    Open,
+    /// The bytes came that were expected: an ACK may be due, and nothing else.
+    DataCame,
+    /// The ACK came: new data may go out, and nothing else.
     AckCame,
 }
 
@@ -138,19 +139,19 @@ impl<C: CongestionControl> Connection<C> {
         true
     }
 
-    #[inline]
+    #[inline(always)] // its only call
     fn take_foretold_data(&mut self, segment: &Segment) {
         let len = u32::from(segment.len);
         let echoed_before = self.snd.echoed;
         self.note_timestamps(segment);
         self.frto.retransmit = Retransmit::Lost;
-        self.snd.reported.forget();
+        self.snd.board.forget_reported();
         self.update_window(segment, false);
         self.rcv
             .note_echo(&self.clock, len, self.snd.echoed, echoed_before);
         let rtt = &self.paths.active.rtt;
         self.rcv
-            .receive_whole(&self.clock, len, segment.flags, rtt.rto_ticks);
+            .receive_whole(&self.clock, len, segment.flags, rtt.rto_ticks());
         self.rcv.schedule(&self.clock, rtt.srtt());
         self.outlook = if self.rcv.ack_due() {
             Outlook::DataCame
@@ -160,12 +161,12 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// `count`: so many segments are acknowledged.
-    #[inline]
+    #[inline(always)] // its only call
     fn take_foretold_ack(&mut self, segment: &Segment, count: u32) {
         self.note_timestamps(segment);
         let prior_una = std::mem::replace(&mut self.snd.una, segment.ack);
         self.update_window(segment, true);
-        self.snd.reported.forget();
+        self.snd.board.forget_reported();
         let (first, last) = self.snd.board.pop_unmarked_up_to(count);
         let path = &mut self.paths.active;
         path.pipe.acked(count);

@@ -2,7 +2,7 @@
 //! window may grow by what was delivered, and by one more only on ACKs that advance SND.UNA and bring no new loss.
 
 /// State of one reduction, in segments.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Prr {
     /// Window when the reduction began (RFC 6937's RecoverFS).
     pub prior_cwnd: u32,
@@ -13,6 +13,12 @@ pub(crate) struct Prr {
 }
 
 impl Prr {
+    pub const NONE: Prr = Prr {
+        prior_cwnd: 0,
+        delivered: 0,
+        out: 0,
+    };
+
     pub fn begin(&mut self, cwnd: u32) {
         *self = Prr {
             prior_cwnd: cwnd,
@@ -55,7 +61,7 @@ mod tests {
     #[test]
     fn halves_over_a_round_trip() {
         // 20 in flight, one lost, ssthresh 10: 19 ACKs let about 10 segments out.
-        let (mut prr, mut flight, mut sent) = (Prr::default(), 19_u32, 0);
+        let (mut prr, mut flight, mut sent) = (Prr::NONE, 19_u32, 0);
         prr.begin(20);
         for _ in 0..19 {
             flight -= 1;
@@ -71,7 +77,7 @@ mod tests {
 
     #[test]
     fn below_the_threshold_grows_back_by_what_is_delivered() {
-        let mut prr = Prr::default();
+        let mut prr = Prr::NONE;
         prr.begin(20);
         prr.out = 1;
         assert_eq!(prr.window(10, 4, 2, false), Some(6));
@@ -80,7 +86,7 @@ mod tests {
 
     #[test]
     fn without_delivery_nothing_changes() {
-        let mut prr = Prr::default();
+        let mut prr = Prr::NONE;
         prr.begin(20);
         assert_eq!(prr.window(10, 4, 0, true), None);
     }

@@ -187,8 +187,8 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     pub(crate) fn count_lost(&mut self, lost: Lost) {
-        self.stats.lost += u64::from(lost.segments);
-        self.stats.lost_retransmits += lost.retransmissions;
+        self.stats.sender.lost += u64::from(lost.segments);
+        self.stats.sender.lost_retransmits += lost.retransmissions;
     }
 
     /// Marks what the ACK shows to be lost, and returns it.
@@ -247,7 +247,7 @@ impl<C: CongestionControl> Connection<C> {
             self.rack.reordering.widen(distance);
         }
         self.rack.reordering.seen = true;
-        self.stats.reorderings += 1;
+        self.stats.sender.reorderings += 1;
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) enum Kept {
 }
 
 /// Ranges with holes between them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reassembly {
     /// What arrived, by where it starts. Some may overlap.
     buffers: Vec<Buffer>,
@@ -52,6 +52,14 @@ pub(crate) struct Reassembly {
 }
 
 impl Reassembly {
+    /// Nothing arrived.
+    pub const NOTHING: Reassembly = Reassembly {
+        buffers: Vec::new(),
+        reported: Vec::new(),
+        earlier: Vec::new(),
+        dsack: None,
+    };
+
     /// Whether nothing waits beyond a hole.
     #[inline]
     pub fn is_empty(&self) -> bool {

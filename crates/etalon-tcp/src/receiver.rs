@@ -6,6 +6,7 @@ mod window;
 use crate::autotune::Autotune;
 use crate::delayed_ack::{DelayedAck, MAX_QUICK_ACKS};
 use crate::memory::Buffer;
+use crate::rare::{Fresh, Rare};
 use crate::reassembly::{Kept, Reassembly};
 use crate::sack_compression::SackCompression;
 use crate::segment::Flags;
@@ -39,6 +40,30 @@ pub(crate) struct Marks {
     pub cwr: bool,
 }
 
+/// What waits: beyond a hole, to be read, or to be acknowledged. At most ends nothing ever does.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    pub held: Reassembly,
+    /// In order and not yet read, with its memory.
+    unread: VecDeque<Buffer>,
+    unread_memory: u32,
+    pub compression: SackCompression,
+    pub prior_ack: Option<PriorAck>,
+}
+
+impl Fresh for Waiting {
+    fn fresh() -> &'static Waiting {
+        static NOTHING: Waiting = Waiting {
+            held: Reassembly::NOTHING,
+            unread: VecDeque::new(),
+            unread_memory: 0,
+            compression: SackCompression::NONE,
+            prior_ack: None,
+        };
+        &NOTHING
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     /// Next expected (RCV.NXT).
@@ -60,9 +85,6 @@ pub(crate) struct Receiver {
     buffer: u32,
     max_buffer: u32,
     memory: fn(u32) -> Memory,
-    /// In order and not yet read, with its memory.
-    unread: VecDeque<Buffer>,
-    unread_memory: u32,
     auto_read: bool,
     pub advertised_mss: u32,
     /// Bytes of options on each segment.
@@ -70,11 +92,10 @@ pub(crate) struct Receiver {
     /// Estimate of the peer's full segment, and the length of the last small one.
     mss: u32,
     last_small: u32,
-    pub held: Reassembly,
+    pub waiting: Rare<Waiting>,
     /// Bytes delivered in order.
     pub bytes: u64,
     pub acks: DelayedAck,
-    pub compression: SackCompression,
     /// SACK was negotiated.
     pub sack: bool,
     /// ECN was negotiated; DCTCP's rule for echoes.
@@ -86,7 +107,6 @@ pub(crate) struct Receiver {
     prior_nxt: u32,
     /// Where the sequence space ends, once the peer's FIN was seen.
     fin_end: Option<u32>,
-    pub prior_ack: Option<PriorAck>,
 }
 
 impl Receiver {
@@ -110,17 +130,14 @@ impl Receiver {
             memory: config.memory,
             autotune: (config.max_receive_buffer > config.receive_buffer)
                 .then(|| Autotune::new(config.max_receive_buffer.saturating_mul(2))),
-            unread: VecDeque::new(),
-            unread_memory: 0,
             auto_read: config.auto_read,
             advertised_mss: u32::from(config.mss),
             options: 0,
             mss: DEFAULT_MSS.min(u32::from(config.mss)),
             last_small: 0,
-            held: Reassembly::default(),
+            waiting: Rare::default(),
             bytes: 0,
             acks: DelayedAck::new(config, clock),
-            compression: SackCompression::NONE,
             sack: false,
             ecn: false,
             dctcp: false,
@@ -129,7 +146,6 @@ impl Receiver {
             ecn_seen: false,
             prior_nxt: 0,
             fin_end: None,
-            prior_ack: None,
         }
     }
 
@@ -167,8 +183,44 @@ impl Receiver {
     #[inline]
     pub fn ack_sent(&mut self) {
         self.acks.sent();
-        self.compression.ack_sent();
+        self.release_held_back();
         self.acked_up_to = self.nxt;
+    }
+
+    /// Something waits beyond a hole.
+    #[inline]
+    fn has_hole(&self) -> bool {
+        let waiting = self.waiting.changed();
+        waiting.is_some_and(|waiting| !waiting.held.is_empty())
+    }
+
+    /// The next segment has SACK blocks.
+    #[inline]
+    pub fn has_blocks(&self) -> bool {
+        let waiting = self.waiting.changed();
+        waiting.is_some_and(|waiting| waiting.held.has_blocks())
+    }
+
+    /// An ACK must go out with an earlier state.
+    #[inline]
+    pub fn owes_prior_ack(&self) -> bool {
+        let waiting = self.waiting.changed();
+        waiting.is_some_and(|waiting| waiting.prior_ack.is_some())
+    }
+
+    /// No ACK is held back any more.
+    #[inline]
+    pub fn release_held_back(&mut self) {
+        if let Some(waiting) = self.waiting.changed_mut() {
+            waiting.compression.ack_sent();
+        }
+    }
+
+    /// When an ACK that is held back goes out, in nanoseconds; `u64::MAX` if none is.
+    #[inline]
+    pub fn held_back_until(&self) -> u64 {
+        let waiting = self.waiting.changed();
+        waiting.map_or(u64::MAX, |waiting| waiting.compression.deadline)
     }
 
     /// Quick ACKs for half of the window that the peer has, in full segments: at least 2, at most `most`.
@@ -186,18 +238,22 @@ impl Receiver {
     pub fn out_of_window(&mut self, seq: u32, end: u32) {
         if end != seq && before(seq, self.nxt) {
             self.enter_quick_ack(MAX_QUICK_ACKS);
-            self.held.duplicate(seq, earlier(end, self.nxt));
+            let end = earlier(end, self.nxt);
+            self.waiting.held.duplicate(seq, end);
         }
         self.force_ack();
     }
 
     /// Nothing waits beyond a hole or to be read, or is to be reported: what comes next in order is taken at once.
     pub fn expects_nothing_but_data(&self) -> bool {
+        let waits = |waiting: &Waiting| {
+            !waiting.unread.is_empty()
+                || !waiting.held.is_empty()
+                || waiting.held.has_blocks()
+                || waiting.prior_ack.is_some()
+        };
         self.auto_read
-            && self.unread.is_empty()
-            && self.held.is_empty()
-            && !self.held.has_blocks()
-            && self.prior_ack.is_none()
+            && !self.waiting.changed().is_some_and(waits)
             && self.fin_end.is_none()
             && !self.ecn
             && !self.echo
@@ -205,7 +261,10 @@ impl Receiver {
 
     /// All that came is acknowledged.
     pub fn owes_nothing(&self) -> bool {
-        self.acked_up_to == self.nxt && self.acks.are_idle() && !self.compression.holds_any()
+        let holds_any = |waiting: &Waiting| waiting.compression.holds_any();
+        self.acked_up_to == self.nxt
+            && self.acks.are_idle()
+            && !self.waiting.changed().is_some_and(holds_any)
     }
 
     /// Whether a segment of `len` bytes is a full one and there is a window for it.
@@ -235,7 +294,9 @@ impl Receiver {
         marks: Marks,
         rto_ticks: u64,
     ) -> bool {
-        self.held.forget_duplicate();
+        if let Some(waiting) = self.waiting.changed_mut() {
+            waiting.held.forget_duplicate();
+        }
         let fin = flags.contains(Flags::FIN);
         let end = seq.wrapping_add(len + u32::from(fin));
         if fin && self.fin_end.is_none() && self.may_end_at(end) {
@@ -250,7 +311,7 @@ impl Receiver {
                 self.receive_elsewhere(seq, end, marks);
                 return false;
             }
-            self.held.duplicate(seq, self.nxt);
+            self.waiting.held.duplicate(seq, self.nxt);
         }
         if self.window() == 0 {
             self.enter_quick_ack(MAX_QUICK_ACKS);
@@ -264,7 +325,7 @@ impl Receiver {
     /// Whether a FIN before `end` may be true: not if there is more behind it already.
     #[cold]
     fn may_end_at(&self, end: u32) -> bool {
-        let more = self.held.end().is_some_and(|held| after(held, end));
+        let more = self.waiting.held.end().is_some_and(|held| after(held, end));
         after(end, self.nxt) && !more
     }
 
@@ -280,7 +341,7 @@ impl Receiver {
         self.acks.owe();
         if !after(end, self.nxt) {
             self.enter_quick_ack(MAX_QUICK_ACKS);
-            self.held.duplicate(seq, end);
+            self.waiting.held.duplicate(seq, end);
         } else if beyond_hole {
             self.receive_beyond_hole(seq, end);
         } else {
@@ -292,14 +353,16 @@ impl Receiver {
         let len = end.wrapping_sub(seq);
         let segment = Buffer::new(seq, end, (self.memory)(len));
         let free = self.free();
-        let (kept, flushes) = self.held.insert(segment, self.compression.holds_any());
+        let waiting = &mut *self.waiting;
+        let held_back = waiting.compression.holds_any();
+        let (kept, flushes) = waiting.held.insert(segment, held_back);
         // Without SACK the window stays, so that the ACK is a duplicate.
         if kept == Kept::Joined && self.sack {
             self.grow_window(len, self.free());
         }
         if flushes {
             // It serves for this segment too.
-            self.prior_ack = self.prior_ack.or(Some(PriorAck::Range));
+            self.waiting.prior_ack = self.waiting.prior_ack.or(Some(PriorAck::Range));
             self.ack_sent();
         }
         if kept == Kept::Alone && self.sack && len > 0 {
@@ -327,9 +390,9 @@ impl Receiver {
             }
             self.keep_and_grow(before_nxt, len);
         }
-        if !self.held.is_empty() {
+        if self.has_hole() {
             self.release(before_nxt, len);
-            if self.held.is_empty() {
+            if !self.has_hole() {
                 // The last hole is filled (RFC 5681, section 4.2).
                 self.acks.hasten();
             }
@@ -398,7 +461,7 @@ impl Receiver {
                     if self.prior_nxt == self.nxt {
                         self.ack_sent();
                     }
-                    self.prior_ack = Some(PriorAck::Marks {
+                    self.waiting.prior_ack = Some(PriorAck::Marks {
                         ack: self.prior_nxt,
                         ece: self.marked,
                     });
@@ -438,7 +501,7 @@ impl Receiver {
         let full = unacked > self.mss && (self.auto_read || self.window_would_open());
         if full || self.acks.is_quick() {
             self.acks.hasten();
-        } else if self.held.is_empty() {
+        } else if !self.has_hole() {
             self.acks.delay(clock, srtt_us);
         } else if !(self.sack && self.holds_back(clock, srtt_us)) {
             self.acks.hasten();
@@ -453,6 +516,6 @@ impl Receiver {
         if 0 < srtt8 && srtt8 < rtt8 {
             rtt8 = srtt8;
         }
-        self.compression.holds_back(clock, self.nxt, rtt8)
+        self.waiting.compression.holds_back(clock, self.nxt, rtt8)
     }
 }

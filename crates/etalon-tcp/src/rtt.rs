@@ -27,11 +27,11 @@ pub(crate) struct Rtt {
     round_end: u32,
     /// Smallest variance term.
     min_var: u32,
-    max_rto_ticks: u64,
+    max_rto_ticks: u32,
     /// Retransmission timeout in ticks, including backoff.
-    pub rto_ticks: u64,
+    rto_ticks: u32,
     /// Timeout of the loss probe in ticks: twice the smoothed RTT and the margin.
-    pub probe_ticks: u64,
+    probe_ticks: u32,
     /// The margin in microseconds.
     margin: u32,
     min: WindowedMin,
@@ -47,8 +47,8 @@ impl Rtt {
             round_end: 0,
             // Whole ticks, as Linux keeps it.
             min_var: clock.us_of_ticks(clock.ticks_for_ns(config.min_rto)) as u32,
-            max_rto_ticks: clock.ticks_for_ns(config.max_rto),
-            rto_ticks: clock.ticks_for_ns(config.initial_rto),
+            max_rto_ticks: clipped(clock.ticks_for_ns(config.max_rto)),
+            rto_ticks: clipped(clock.ticks_for_ns(config.initial_rto)),
             probe_ticks: 0,
             margin: (config.timer_margin / 1000) as u32,
             min: WindowedMin::new(clock.hz * 300),
@@ -90,10 +90,21 @@ impl Rtt {
             }
         }
         let srtt = u64::from(self.srtt());
-        self.rto_ticks = clock
-            .ticks_for_us(srtt + u64::from(self.rttvar))
-            .min(self.max_rto_ticks);
-        self.probe_ticks = clock.ticks_for_us(2 * srtt + u64::from(self.margin));
+        let ticks = clock.ticks_for_us(srtt + u64::from(self.rttvar));
+        self.rto_ticks = ticks.min(self.max_rto_ticks.into()) as u32;
+        self.probe_ticks = clipped(clock.ticks_for_us(2 * srtt + u64::from(self.margin)));
+    }
+
+    /// Retransmission timeout in ticks, including backoff.
+    #[inline]
+    pub fn rto_ticks(&self) -> u64 {
+        self.rto_ticks.into()
+    }
+
+    /// Timeout of the loss probe in ticks.
+    #[inline]
+    pub fn probe_ticks(&self) -> u64 {
+        self.probe_ticks.into()
     }
 
     /// "(2.3) RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|, SRTT <- (1 - alpha) * SRTT + alpha * R'", alpha = 1/8, beta = 1/4.
@@ -128,25 +139,31 @@ impl Rtt {
     pub fn time_by(&mut self, clock: &Clock, srtt: u32, rttvar: u32, backoffs: u32) {
         let srtt = u64::from(srtt);
         let ticks = clock.ticks_for_us(srtt + u64::from(rttvar)) << backoffs.min(16);
-        self.rto_ticks = ticks.min(self.max_rto_ticks);
-        self.probe_ticks = clock.ticks_for_us(2 * srtt + u64::from(self.margin));
+        self.rto_ticks = ticks.min(self.max_rto_ticks.into()) as u32;
+        self.probe_ticks = clipped(clock.ticks_for_us(2 * srtt + u64::from(self.margin)));
     }
 
     /// Doubles the timeout (RFC 6298, 5.5).
     pub fn back_off(&mut self) {
-        self.rto_ticks = (self.rto_ticks * 2).min(self.max_rto_ticks);
+        self.rto_ticks = self.rto_ticks.saturating_mul(2).min(self.max_rto_ticks);
     }
 
     pub fn max_rto_ticks(&self) -> u64 {
-        self.max_rto_ticks
+        self.max_rto_ticks.into()
     }
 
     /// The handshake gave no sample: three seconds until there is one (RFC 6298, 5.7).
     pub fn fall_back(&mut self, clock: &Clock) {
         if self.srtt8 == 0 {
-            self.rto_ticks = clock.ticks_for_ns(3_000_000_000).min(self.max_rto_ticks);
+            let ticks = clock.ticks_for_ns(3_000_000_000);
+            self.rto_ticks = clipped(ticks).min(self.max_rto_ticks);
         }
     }
+}
+
+/// Ticks of a time, which is nowhere near 2^32 of them.
+fn clipped(ticks: u64) -> u32 {
+    ticks.min(u32::MAX.into()) as u32
 }
 
 /// Parts of the window whose minima are kept.
@@ -158,9 +175,11 @@ const SLOTS: usize = 8;
 struct WindowedMin {
     /// Length of a part.
     part: u32,
-    /// Number of the current part, and the minima of it and of those before, by number modulo the length.
+    /// Number of the current part, and its minimum.
     current: u32,
-    minima: [u32; SLOTS + 1],
+    lowest: u32,
+    /// The minima of those before, the latest first; none in the first part.
+    before: Option<Box<[u32; SLOTS]>>,
     best: u32,
 }
 
@@ -169,7 +188,8 @@ impl WindowedMin {
         WindowedMin {
             part: window.div_ceil(SLOTS as u32).max(1),
             current: 0,
-            minima: [UNKNOWN; SLOTS + 1],
+            lowest: UNKNOWN,
+            before: None,
             best: UNKNOWN,
         }
     }
@@ -185,19 +205,26 @@ impl WindowedMin {
         if now - u64::from(self.current) * part >= part {
             self.advance((now / part) as u32);
         }
-        let slot = &mut self.minima[self.current as usize % (SLOTS + 1)];
-        *slot = (*slot).min(value);
+        self.lowest = self.lowest.min(value);
         self.best = self.best.min(value);
     }
 
     #[cold]
     fn advance(&mut self, to: u32) {
-        let forgotten = (to - self.current).min(SLOTS as u32 + 1);
-        for part in to + 1 - forgotten..=to {
-            self.minima[part as usize % (SLOTS + 1)] = UNKNOWN;
+        let parts = (to - self.current).min(SLOTS as u32 + 1) as usize;
+        let before = self
+            .before
+            .get_or_insert_with(|| Box::new([UNKNOWN; SLOTS]));
+        for lowest in core::iter::once(self.lowest)
+            .chain([UNKNOWN; SLOTS])
+            .take(parts)
+        {
+            before.rotate_right(1);
+            before[0] = lowest;
         }
         self.current = to;
-        self.best = self.minima.into_iter().min().unwrap_or(UNKNOWN);
+        self.lowest = UNKNOWN;
+        self.best = before.iter().copied().min().unwrap_or(UNKNOWN);
     }
 }
 
@@ -214,13 +241,13 @@ mod tests {
     #[test]
     fn minimum_applies_to_the_variance() {
         let (clock, mut rtt) = rtt();
-        assert_eq!(rtt.rto_ticks, 250);
+        assert_eq!(rtt.rto_ticks(), 250);
         rtt.sample(&clock, 10_000, 0, 0);
-        assert_eq!(rtt.rto_ticks, clock.ticks_for_us(210_000));
+        assert_eq!(rtt.rto_ticks(), clock.ticks_for_us(210_000));
         rtt.back_off();
-        assert_eq!(rtt.rto_ticks, 2 * clock.ticks_for_us(210_000));
+        assert_eq!(rtt.rto_ticks(), 2 * clock.ticks_for_us(210_000));
         rtt.sample(&clock, 10_000, 0, 0);
-        assert_eq!(rtt.rto_ticks, clock.ticks_for_us(210_000));
+        assert_eq!(rtt.rto_ticks(), clock.ticks_for_us(210_000));
     }
 
     #[test]

@@ -10,13 +10,18 @@ use crate::segment::Segment;
 use crate::seq::{after, before, earlier, later};
 
 /// Blocks of the previous ACK.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Reported {
     blocks: [(u32, u32); 4],
     count: u8,
 }
 
 impl Reported {
+    pub const NOTHING: Reported = Reported {
+        blocks: [(0, 0); 4],
+        count: 0,
+    };
+
     fn blocks(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
     }
@@ -53,7 +58,7 @@ impl<C: CongestionControl> Connection<C> {
             blocks = &blocks[1..];
         }
         if self.snd.board.is_empty() {
-            self.snd.reported.forget();
+            self.snd.board.forget_reported();
             return;
         }
         let mut valid = [(0, 0); 4];
@@ -69,13 +74,13 @@ impl<C: CongestionControl> Connection<C> {
         for &(start, end) in &valid[..count] {
             self.take_block(start, end, facts);
         }
-        self.snd.reported = Reported {
+        self.snd.board.repair.reported = Reported {
             blocks: valid,
             count: count as u8,
         };
         let recovery = &self.paths.active.recovery;
         if (facts.sacked || facts.reported)
-            && (recovery.state != State::Timeout || recovery.undo.is_open())
+            && (recovery.state != State::Timeout || recovery.reduction.undo.is_open())
         {
             self.note_reordering(facts.reordered_from);
         }
@@ -83,7 +88,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Walks the parts of a block that the previous ACK did not report.
     fn take_block(&mut self, start: u32, end: u32, facts: &mut Facts) {
-        let reported = self.snd.reported;
+        let reported = self.snd.board.repair.reported;
         let seen = reported.blocks();
         let mut at = start;
         while before(at, end) {
@@ -142,7 +147,7 @@ impl<C: CongestionControl> Connection<C> {
         self.count_dsack(block, facts);
         if !after(end, facts.prior_una) && facts.reported {
             let segments = end.wrapping_sub(start).div_ceil(self.snd.mss);
-            let undo = &mut self.paths.active.recovery.undo;
+            let undo = &mut self.paths.active.recovery.reduction.undo;
             undo.reported(end, segments);
         }
         if after(end, facts.prior_una) && !after(end, self.snd.nxt) {
@@ -156,10 +161,10 @@ impl<C: CongestionControl> Connection<C> {
         if !before(start, end) || len > self.snd.max_window.max(self.snd.mss) {
             return;
         }
-        self.stats.dsacks += 1;
+        self.stats.sender.dsacks += 1;
         self.snd.dsacked = self.snd.dsacked.saturating_add(len.div_ceil(self.snd.mss));
         facts.probe_reported = len <= self.snd.mss && self.probe.ends_at(end);
-        if u64::from(self.snd.dsacked) > self.stats.retransmits {
+        if u64::from(self.snd.dsacked) > self.stats.sender.retransmits {
             // More than was ever retransmitted: the network duplicates.
             return;
         }
@@ -180,7 +185,7 @@ impl<C: CongestionControl> Connection<C> {
             let inside = !before(record.start, start) && !after(record.end, end);
             if inside && record.has(mark::EVER_RETRANSMITTED) {
                 let path = self.paths.of(record.path);
-                path.recovery.undo.reported(record.end, 1);
+                path.recovery.reduction.undo.reported(record.end, 1);
                 if record.has(mark::SACKED) {
                     facts.reordered_from = earlier(facts.reordered_from, record.start);
                     if record.has(mark::RETRANSMITTED) {

@@ -4,8 +4,14 @@
 //! what was sent on it, the scoreboard the sums. The records are searched only where a SACK block is new, and walked only
 //! where time may have told a loss, from hints that never move backwards except when marks are taken back.
 
+mod judging;
+
+pub(crate) use judging::Verdict;
+
 use crate::path::{Path, PathId, Pipe};
 use crate::paths::Paths;
+use crate::rare::{Fresh, Rare};
+use crate::sack::Reported;
 use crate::seq::{after, before};
 use std::collections::VecDeque;
 
@@ -84,16 +90,6 @@ impl Lost {
     }
 }
 
-/// What a loss detector says of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It was sent later than anything that could tell: so were all that follow.
-    Untold,
-    /// It may yet arrive.
-    Wait,
-    Lost,
-}
-
 /// Places before the front that are worth reclaiming.
 const SLACK: usize = 16;
 
@@ -106,6 +102,17 @@ pub(crate) struct Scoreboard {
     head: usize,
     /// Index of the front.
     first: u64,
+    sums: Sums,
+    /// Transmissions so far, of which records remember their last.
+    transmissions: u32,
+    pub repair: Rare<Repair>,
+}
+
+/// What is known beside the records once something was SACKed, lost or sent again.
+#[derive(Clone, Debug)]
+pub(crate) struct Repair {
+    /// SACK blocks of the previous ACK: only what is new needs work.
+    pub reported: Reported,
     /// All records below are SACKed, lost, or were retransmitted: nothing for a walk in sequence order.
     unsettled: u64,
     /// No record below is lost and not retransmitted.
@@ -114,9 +121,19 @@ pub(crate) struct Scoreboard {
     retransmissions: VecDeque<(u64, u64)>,
     /// End of the highest SACKed record.
     highest_sacked: u32,
-    sums: Sums,
-    /// Transmissions so far, of which records remember their last.
-    transmissions: u32,
+}
+
+impl Fresh for Repair {
+    fn fresh() -> &'static Repair {
+        static NOTHING: Repair = Repair {
+            reported: Reported::NOTHING,
+            unsettled: 0,
+            lost_hint: 0,
+            retransmissions: VecDeque::new(),
+            highest_sacked: 0,
+        };
+        &NOTHING
+    }
 }
 
 impl Scoreboard {
@@ -286,10 +303,10 @@ impl Scoreboard {
     /// End of the highest SACKed record, or `una` if there is none.
     #[inline]
     pub fn highest_sacked(&self, una: u32) -> u32 {
-        if self.sums.sacked == 0 || before(self.highest_sacked, una) {
+        if self.sums.sacked == 0 || before(self.repair.highest_sacked, una) {
             una
         } else {
-            self.highest_sacked
+            self.repair.highest_sacked
         }
     }
 
@@ -321,8 +338,8 @@ impl Scoreboard {
         }
         record.marks |= mark::SACKED;
         self.sums.sacked += 1;
-        if self.sums.sacked == 1 || after(record.end, self.highest_sacked) {
-            self.highest_sacked = record.end;
+        if self.sums.sacked == 1 || after(record.end, self.repair.highest_sacked) {
+            self.repair.highest_sacked = record.end;
         }
     }
 
@@ -346,7 +363,7 @@ impl Scoreboard {
         if record.has(mark::SACKED) || told {
             return Lost::default();
         }
-        self.lost_hint = self.lost_hint.min(index);
+        self.repair.lost_hint = self.repair.lost_hint.min(index);
         let again = record.has(mark::LOST);
         if again {
             record.marks &= !mark::RETRANSMITTED;
@@ -382,15 +399,15 @@ impl Scoreboard {
 
     /// The first record that is lost and not yet sent again.
     pub fn next_lost(&mut self) -> Option<u64> {
-        let mut index = self.lost_hint.max(self.first);
+        let mut index = self.repair.lost_hint.max(self.first);
         while let Some(record) = self.get(index) {
             if record.marks & (mark::LOST | mark::RETRANSMITTED | mark::SACKED) == mark::LOST {
-                self.lost_hint = index;
+                self.repair.lost_hint = index;
                 return Some(index);
             }
             index += 1;
         }
-        self.lost_hint = index;
+        self.repair.lost_hint = index;
         None
     }
 
@@ -423,7 +440,7 @@ impl Scoreboard {
         record.order = self.transmissions;
         record.marks = record.marks & !mark::JUDGED | mark::EVER_RETRANSMITTED;
         record.path = paths.active.id;
-        self.retransmissions.push_back((index, us));
+        self.repair.retransmissions.push_back((index, us));
         Some(before)
     }
 
@@ -441,8 +458,7 @@ impl Scoreboard {
             }
         }
         self.sums.lost = 0;
-        self.unsettled = self.first;
-        self.lost_hint = self.first;
+        self.walk_anew();
     }
 
     /// Takes back all SACK marks (a receiver that reneges).
@@ -454,8 +470,21 @@ impl Scoreboard {
             }
         }
         self.sums.sacked = 0;
-        self.unsettled = self.first;
-        self.lost_hint = self.first;
+        self.walk_anew();
+    }
+
+    /// Marks were taken back: every record is looked at again.
+    fn walk_anew(&mut self) {
+        self.repair.unsettled = self.first;
+        self.repair.lost_hint = self.first;
+    }
+
+    /// The next SACK blocks are all new.
+    #[inline]
+    pub fn forget_reported(&mut self) {
+        if let Some(repair) = self.repair.changed_mut() {
+            repair.reported.forget();
+        }
     }
 
     /// All is in the active path's pipe, and charged to it; `others`: the paths that are no more.
@@ -472,90 +501,11 @@ impl Scoreboard {
         }
     }
 
-    /// Asks `judge` about each record that may be in flight, in the order in which they were last sent, and marks those lost
-    /// that it says are.
-    pub fn judge_by_time<C>(
-        &mut self,
-        paths: &mut Paths<C>,
-        mut judge: impl FnMut(&Record) -> Verdict,
-    ) -> Lost {
-        let (mut lost, fresh) = self.judge_originals(paths, &mut judge);
-        lost.add(self.judge_retransmissions(paths, fresh, &mut judge));
-        lost
-    }
-
-    /// Records sent once were sent in sequence order. Returns also when the first was sent of which nothing is told, and its order.
-    fn judge_originals<C>(
-        &mut self,
-        paths: &mut Paths<C>,
-        judge: &mut impl FnMut(&Record) -> Verdict,
-    ) -> (Lost, Option<(u64, u32)>) {
-        let (mut lost, mut fresh) = (Lost::default(), None);
-        let mut index = self.unsettled.max(self.first);
-        let mut settled = true;
-        while let Some(record) = self.get(index) {
-            let settled_by = mark::SACKED | mark::LOST | mark::EVER_RETRANSMITTED | mark::JUDGED;
-            if record.marks & settled_by == 0 {
-                match judge(record) {
-                    Verdict::Untold => {
-                        fresh = Some((record.sent, record.order));
-                        break;
-                    }
-                    Verdict::Lost => lost.add(self.judge_lost(paths, index)),
-                    Verdict::Wait => settled = false,
-                }
-            }
-            index += 1;
-            if settled {
-                self.unsettled = index;
-            }
-        }
-        (lost, fresh)
-    }
-
-    /// What was sent at the same instant as a record that is `fresh`, but after it, is as fresh.
-    fn judge_retransmissions<C>(
-        &mut self,
-        paths: &mut Paths<C>,
-        fresh: Option<(u64, u32)>,
-        judge: &mut impl FnMut(&Record) -> Verdict,
-    ) -> Lost {
-        let mut lost = Lost::default();
-        let (mut position, mut stale_front) = (0, true);
-        while let Some(&(index, sent)) = self.retransmissions.get(position) {
-            let verdict = match self.get(index) {
-                Some(record) if record.sent == sent && may_arrive(record) => {
-                    if fresh.is_some_and(|(at, order)| at == sent && after(record.order, order)) {
-                        Verdict::Untold
-                    } else {
-                        judge(record)
-                    }
-                }
-                _ => Verdict::Lost, // or delivered: not to be asked about again
-            };
-            match verdict {
-                Verdict::Untold => break,
-                Verdict::Wait => stale_front = false,
-                Verdict::Lost => {
-                    if self.get(index).is_some_and(|r| r.sent == sent) {
-                        lost.add(self.judge_lost(paths, index));
-                    }
-                    if stale_front {
-                        self.retransmissions.pop_front();
-                        continue;
-                    }
-                }
-            }
-            position += 1;
-        }
-        lost
-    }
-
     /// Forgets what only matters while something is outstanding.
     #[inline]
     pub fn clear_if_empty(&mut self) {
-        if self.is_empty() && !self.retransmissions.is_empty() {
-            self.retransmissions.clear();
+        if self.is_empty() && !self.repair.retransmissions.is_empty() {
+            self.repair.retransmissions.clear();
         }
     }
 
@@ -589,11 +539,4 @@ impl Scoreboard {
             assert_eq!(path.pipe, pipe, "pipe of path {}", path.id);
         }
     }
-}
-
-/// Whether the last transmission of a record may still arrive.
-fn may_arrive(record: &Record) -> bool {
-    !record.has(mark::SACKED)
-        && !record.has(mark::JUDGED)
-        && (!record.has(mark::LOST) || record.has(mark::RETRANSMITTED))
 }

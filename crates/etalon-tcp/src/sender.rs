@@ -2,7 +2,6 @@
 
 use crate::Config;
 use crate::buffers::Buffers;
-use crate::sack::Reported;
 use crate::scoreboard::Scoreboard;
 use crate::tso::Chunk;
 
@@ -35,6 +34,8 @@ pub(crate) const FOREVER: u64 = u64::MAX;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
+    /// Initial sequence number.
+    pub first: u32,
     /// SND.UNA, SND.NXT.
     pub una: u32,
     pub nxt: u32,
@@ -51,8 +52,6 @@ pub(crate) struct Sender {
     pub buffers: Buffers,
     pub chunk: Chunk,
     pub board: Scoreboard,
-    /// SACK blocks of the previous ACK: only what is new needs work.
-    pub reported: Reported,
     pub forced: Option<Forced>,
     /// Consecutive timeouts without progress, and doublings of the persist timer.
     pub timeouts: u32,
@@ -86,6 +85,7 @@ impl Sender {
     pub fn new(config: &Config) -> Sender {
         let first = config.initial_seq;
         Sender {
+            first,
             una: first,
             nxt: first,
             window: 0,
@@ -98,7 +98,6 @@ impl Sender {
             buffers: Buffers::default(),
             chunk: Chunk::default(),
             board: Scoreboard::default(),
-            reported: Reported::default(),
             forced: None,
             timeouts: 0,
             persist_backoff: 0,
@@ -118,6 +117,11 @@ impl Sender {
             echoed: 0,
             dsacked: 0,
         }
+    }
+
+    /// Nothing was sent yet: another initial sequence number.
+    pub fn start_at(&mut self, seq: u32) {
+        (self.first, self.una, self.nxt, self.small_end) = (seq, seq, seq, seq);
     }
 
     /// Right edge of the peer's window.

@@ -2,6 +2,8 @@
 //!
 //! The state of each TDN is a [`Path`](crate::Path).
 
+use std::sync::Arc;
+
 use crate::cc::CongestionControl;
 use crate::connection::Connection;
 use crate::path::PathId;
@@ -79,7 +81,7 @@ impl<C: CongestionControl> Connection<C> {
     /// Plain TCP from now on, at this end only: the active path stays, and what is in flight on others counts for it. The other
     /// end may go on to write options, and gets plain ACKs (section 4.3).
     pub fn downgrade(&mut self) {
-        self.config.tdtcp = None;
+        Arc::make_mut(&mut self.config).tdtcp = None;
         self.end_burst_pacing();
         let others = self.paths.take_parked();
         self.snd.board.merge(&mut self.paths, &others);
@@ -104,7 +106,7 @@ impl<C: CongestionControl> Connection<C> {
             return;
         };
         if !self.snd.sack || tdtcp.options && syn.tdn != self.offered_tdns() {
-            self.config.tdtcp = None;
+            Arc::make_mut(&mut self.config).tdtcp = None;
             self.paths.take_parked();
         } else if tdtcp.options {
             self.snd.mss -= DATA_ACK_BYTES;

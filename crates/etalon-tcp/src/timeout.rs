@@ -15,9 +15,13 @@ impl<C: CongestionControl> Path<C> {
     /// The retransmission timer expired while this path was active. `reduces`: the threshold falls.
     fn begin_timeout(&mut self, clock: &Clock, flight: Flight, reduces: bool) {
         if reduces {
-            self.recovery.undo.remember(self.remembered_ssthresh());
-            self.recovery.undo.begin(flight.una, flight.retransmitted);
-            self.recovery.prr.prior_cwnd = self.window.cwnd;
+            let ssthresh = self.remembered_ssthresh();
+            self.recovery.reduction.undo.remember(ssthresh);
+            self.recovery
+                .reduction
+                .undo
+                .begin(flight.una, flight.retransmitted);
+            self.recovery.reduction.prr.prior_cwnd = self.window.cwnd;
             // RFC 5681, section 3.1: "the value of ssthresh MUST be set to no more than the value given in equation (4)".
             self.window.ssthresh = self.cc.ssthresh(&self.window, clock.now).max(2);
         }
@@ -34,7 +38,7 @@ impl<C: CongestionControl> Connection<C> {
     /// Microseconds until the front of the scoreboard times out; `None` if that is past.
     pub(crate) fn us_until_rto(&self) -> Option<u64> {
         let front = self.snd.board.front()?;
-        let rto = self.clock.us_of_ticks(self.paths.active.rtt.rto_ticks);
+        let rto = self.clock.us_of_ticks(self.paths.active.rtt.rto_ticks());
         (front.sent + rto)
             .checked_sub(self.clock.us)
             .filter(|&us| us > 0)
@@ -53,7 +57,7 @@ impl<C: CongestionControl> Connection<C> {
         if matches!(self.timer.purpose, Purpose::Reordering | Purpose::LossProbe) {
             self.resume_rto();
         } else {
-            let ticks = self.paths.active.rtt.rto_ticks;
+            let ticks = self.paths.active.rtt.rto_ticks();
             self.timer.set(&self.clock, Purpose::Rto, ticks);
         }
     }
@@ -73,7 +77,7 @@ impl<C: CongestionControl> Connection<C> {
         if self.snd.board.is_empty() {
             return;
         }
-        self.stats.rtos += 1;
+        self.stats.sender.rtos += 1;
         self.probe.forget();
         let recovery = &self.paths.active.recovery;
         let expired = Fact::RtoExpired {
@@ -91,7 +95,7 @@ impl<C: CongestionControl> Connection<C> {
         let rtt = &mut self.paths.active.rtt;
         rtt.back_off();
         // "(5.6) Start the retransmission timer, such that it expires after RTO seconds."
-        self.timer.set(&self.clock, Purpose::Rto, rtt.rto_ticks);
+        self.timer.set(&self.clock, Purpose::Rto, rtt.rto_ticks());
     }
 
     pub(crate) fn enter_timeout(&mut self, reduces: bool) {
@@ -117,9 +121,9 @@ impl<C: CongestionControl> Connection<C> {
         let reneged = self.snd.board.front().is_some_and(|r| r.has(mark::SACKED));
         if reneged {
             // RFC 2018, section 5: after a timeout "the data sender SHOULD turn off all of the SACKed bits".
-            self.stats.reneged += 1;
+            self.stats.sender.reneged += 1;
             self.snd.board.unmark_sacked(&mut self.paths);
-            self.snd.reported.forget();
+            self.snd.board.forget_reported();
         } else if !self.snd.sack {
             self.count_duplicates(0);
         }

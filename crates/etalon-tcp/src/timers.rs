@@ -17,10 +17,8 @@ pub(crate) struct Clock {
     pub us: u64,
     /// Ticks.
     pub jiffies: u64,
-    /// When the current tick began, in nanoseconds.
-    tick_start: u64,
     /// Length of a tick in nanoseconds, at least 1000.
-    tick: u64,
+    tick: u32,
     /// 2^64 / `tick`, rounded up: its error does not show for numbers below it.
     inverse: u64,
     /// Ticks a second.
@@ -35,8 +33,7 @@ impl Clock {
             now: 0,
             us: 0,
             jiffies: 0,
-            tick_start: 0,
-            tick,
+            tick: tick as u32,
             inverse: u64::MAX / tick + 1,
             hz,
         }
@@ -50,9 +47,9 @@ impl Clock {
         }
         self.now = now;
         self.us = now / 1000;
-        if now - self.tick_start >= self.tick {
-            self.jiffies = now / self.tick;
-            self.tick_start = self.jiffies * self.tick;
+        let tick = u64::from(self.tick);
+        if now - self.jiffies * tick >= tick {
+            self.jiffies = now / tick;
         }
     }
 
@@ -72,23 +69,24 @@ impl Clock {
     #[inline]
     pub fn ticks_for_us(&self, us: u64) -> u64 {
         // Nearly always the product below is exact, and several times faster than the division.
-        let ns = us * 1000 + self.tick - 1;
+        let tick = u64::from(self.tick);
+        let ns = us * 1000 + tick - 1;
         if ns < self.inverse {
             ((u128::from(ns) * u128::from(self.inverse)) >> 64) as u64
         } else {
-            ns / self.tick
+            ns / tick
         }
     }
 
     /// Ticks that cover `ns` nanoseconds.
     pub fn ticks_for_ns(&self, ns: u64) -> u64 {
-        ns.div_ceil(self.tick)
+        ns.div_ceil(self.tick.into())
     }
 
     /// Microseconds of `ticks`.
     #[inline]
     pub fn us_of_ticks(&self, ticks: u64) -> u64 {
-        ticks.saturating_mul(self.tick) / 1000
+        ticks.saturating_mul(self.tick.into()) / 1000
     }
 
     /// When a timer set now for tick `expires` fires, in nanoseconds.
@@ -100,7 +98,7 @@ impl Clock {
             shift += 3;
             reach <<= 3;
         }
-        (((expires >> shift) + 1) << shift).saturating_mul(self.tick)
+        (((expires >> shift) + 1) << shift).saturating_mul(self.tick.into())
     }
 }
 
@@ -192,7 +190,10 @@ mod tests {
         for hz in [1, 100, 300, 999, 1024, 1_000_000] {
             let clock = Clock::new(hz);
             for us in [0, 1, 3333, 3334, 10_000_000, 1 << 32, 1 << 50] {
-                assert_eq!(clock.ticks_for_us(us), (us * 1000).div_ceil(clock.tick));
+                assert_eq!(
+                    clock.ticks_for_us(us),
+                    (us * 1000).div_ceil(clock.tick.into())
+                );
             }
         }
     }

@@ -72,10 +72,10 @@ impl<C: CongestionControl> Connection<C> {
         } else if self.snd.board.len() == 1 {
             path.rtt.lone_probe_ticks(&self.clock)
         } else {
-            path.rtt.probe_ticks
+            path.rtt.probe_ticks()
         };
         if progress {
-            ticks = ticks.min(path.rtt.rto_ticks);
+            ticks = ticks.min(path.rtt.rto_ticks());
         } else if let Some(us) = self.us_until_rto() {
             // A comparison instead of a division: the timeout is nearly always further away.
             if us < self.clock.us_of_ticks(ticks) {
@@ -109,7 +109,7 @@ impl<C: CongestionControl> Connection<C> {
             self.retransmit(last, false, out);
             true
         };
-        self.stats.tlps += 1;
+        self.stats.sender.tlps += 1;
         self.probe = LossProbe {
             end: Some(self.snd.nxt),
             retransmitted,

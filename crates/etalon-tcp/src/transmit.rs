@@ -53,7 +53,7 @@ impl<C: CongestionControl> Connection<C> {
             return self.next_of_handshake(out);
         }
         if self.is_idle()
-            && self.rcv.prior_ack.is_none()
+            && !self.rcv.owes_prior_ack()
             && !self.ack_before_data
             && self.snd.forced.is_none()
         {
@@ -64,7 +64,8 @@ impl<C: CongestionControl> Connection<C> {
             }
             return due;
         }
-        if let Some(prior) = self.rcv.prior_ack.take() {
+        let waiting = self.rcv.waiting.changed_mut();
+        if let Some(prior) = waiting.and_then(|waiting| waiting.prior_ack.take()) {
             self.prior_ack(prior, out);
             return true;
         }
@@ -136,10 +137,10 @@ impl<C: CongestionControl> Connection<C> {
             out.flags |= Flags::ECE;
         }
         out.ect = self.rcv.dctcp && self.snd.ecn;
-        if self.snd.sack && self.rcv.held.has_blocks() {
-            self.stats.dsacks_sent += u32::from(self.rcv.held.has_dsack());
+        if self.snd.sack && self.rcv.has_blocks() {
+            self.stats.receiver.dsacks_sent += u32::from(self.rcv.waiting.held.has_dsack());
             let most = self.most_sack_blocks();
-            self.rcv.held.blocks(most, &mut out.sack);
+            self.rcv.waiting.held.blocks(most, &mut out.sack);
         }
     }
 
@@ -168,12 +169,12 @@ impl<C: CongestionControl> Connection<C> {
         let mut earlier = SackBlocks::default();
         if matches!(prior, PriorAck::Range) {
             let most = self.most_sack_blocks();
-            self.rcv.held.earlier_blocks(most, &mut earlier);
+            self.rcv.waiting.held.earlier_blocks(most, &mut earlier);
         }
         self.bare(out);
         match prior {
             PriorAck::HeldBack => {
-                let timestamp = self.rcv.compression.timestamp;
+                let timestamp = self.rcv.waiting.compression.timestamp;
                 out.timestamps = out.timestamps.map(|(_, echo)| (timestamp, echo));
                 self.rcv.ack_sent();
             }
@@ -255,7 +256,7 @@ impl<C: CongestionControl> Connection<C> {
             }
             Forced::Probe => self.send_loss_probe(out),
             Forced::WindowProbe => {
-                self.stats.window_probes += 1;
+                self.stats.sender.window_probes += 1;
                 let room = self.snd.window_end().wrapping_sub(self.snd.nxt);
                 if self.snd.window > 0 && (room as i32) > 0 {
                     self.restart_after_idle();
@@ -285,13 +286,13 @@ impl<C: CongestionControl> Connection<C> {
         let path = &mut self.paths.active;
         if counts {
             self.eifel.retransmitted(self.clock.timestamp());
-            path.recovery.undo.retransmitted();
+            path.recovery.reduction.undo.retransmitted();
             if path.recovery.reduces() {
-                path.recovery.prr.out += 1;
+                path.recovery.reduction.prr.out += 1;
             }
         }
         path.note_sent(&self.clock, index);
-        self.stats.retransmits += 1;
+        self.stats.sender.retransmits += 1;
         // A window probe or an odd peer may have acknowledged part of it.
         let start = later(record.start, self.snd.una);
         self.data(start, record.end, record.has(mark::FIN), false, out);
@@ -320,7 +321,7 @@ impl<C: CongestionControl> Connection<C> {
         }
         self.retransmit(index, true, out);
         if front && self.timer.purpose != Purpose::Reordering {
-            let ticks = self.paths.active.rtt.rto_ticks;
+            let ticks = self.paths.active.rtt.rto_ticks();
             self.timer.set(&self.clock, Purpose::Rto, ticks);
         }
         true
@@ -345,9 +346,9 @@ impl<C: CongestionControl> Connection<C> {
     /// Payload of a full segment now: SACK blocks take theirs of it.
     #[inline]
     pub(crate) fn current_mss(&self) -> u32 {
-        if self.snd.sack && self.rcv.held.has_blocks() {
+        if self.snd.sack && self.rcv.has_blocks() {
             let most = self.most_sack_blocks_beside_data();
-            return self.snd.mss - self.rcv.held.option_len(most);
+            return self.snd.mss - self.rcv.waiting.held.option_len(most);
         }
         self.snd.mss
     }
@@ -444,7 +445,7 @@ impl<C: CongestionControl> Connection<C> {
             path.cc.on_restart(&mut path.window, now, idle);
         }
         if path.recovery.reduces() {
-            path.recovery.prr.out += 1;
+            path.recovery.reduction.prr.out += 1;
         }
         let id = path.id;
         self.snd.pending -= u64::from(len);
@@ -536,7 +537,7 @@ impl<C: CongestionControl> Connection<C> {
         let blocked = self.next_len().is_none();
         if blocked && self.timer.purpose == Purpose::None {
             let rtt = &self.paths.active.rtt;
-            let base = rtt.rto_ticks.max(self.min_rto_ticks.into());
+            let base = rtt.rto_ticks().max(self.min_rto_ticks.into());
             let ticks = (base << self.snd.persist_backoff.min(16)).min(rtt.max_rto_ticks());
             self.timer.set(&self.clock, Purpose::Persist, ticks);
         } else if !blocked && self.timer.purpose == Purpose::Persist {
@@ -560,7 +561,7 @@ impl<C: CongestionControl> Connection<C> {
         }
         let path = &mut self.paths.active;
         let idle = self.clock.jiffies.saturating_sub(path.last_sent);
-        if idle > path.rtt.rto_ticks {
+        if idle > path.rtt.rto_ticks() {
             path.restart_after_idle(&self.clock, idle);
         }
     }

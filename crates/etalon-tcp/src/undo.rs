@@ -3,11 +3,12 @@
 
 use crate::cc::CongestionControl;
 use crate::connection::Connection;
+use crate::episode::Reduction;
 use crate::path::Path;
 use crate::seq::{after, before};
 
 /// What a path remembers of its latest reduction.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Undo {
     /// Threshold to return to; 0 if it must not be.
     ssthresh: u32,
@@ -20,6 +21,13 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
+    pub const NONE: Undo = Undo {
+        ssthresh: 0,
+        since: None,
+        unreported: None,
+        interrupted: false,
+    };
+
     /// A reduction begins, with so many retransmissions in flight.
     pub fn begin(&mut self, una: u32, retransmitted: u32) {
         self.since = Some(una);
@@ -107,10 +115,10 @@ impl<C: CongestionControl> Path<C> {
     /// RFC 4015, section 3.2, steps 9 and 10: the window and the threshold as before the reduction. Returns whether the
     /// threshold rose.
     fn restore(&mut self, jiffies: u64) -> bool {
-        let undo = &mut self.recovery.undo;
+        let Reduction { prr, undo } = &mut *self.recovery.reduction;
         let mut rose = false;
         if undo.ssthresh != 0 {
-            self.window.cwnd = self.cc.undo(&self.window, self.recovery.prr.prior_cwnd);
+            self.window.cwnd = self.cc.undo(&self.window, prr.prior_cwnd);
             rose = undo.ssthresh > self.window.ssthresh;
             self.window.ssthresh = self.window.ssthresh.max(undo.ssthresh);
         }
@@ -123,7 +131,7 @@ impl<C: CongestionControl> Path<C> {
 impl<C: CongestionControl> Connection<C> {
     /// Whether timestamps say that the active path's reduction was needless.
     pub(crate) fn original_answered(&self) -> bool {
-        let undo = &self.paths.active.recovery.undo;
+        let undo = &self.paths.active.recovery.reduction.undo;
         undo.is_open()
             && !undo.interrupted
             && (undo.unreported.is_none() || self.eifel.original_answered(self.snd.echoed))
@@ -135,7 +143,7 @@ impl<C: CongestionControl> Connection<C> {
             self.snd.cwr_queued = false;
         }
         self.rack.judge_again();
-        self.stats.undos += 1;
+        self.stats.sender.undos += 1;
     }
 
     /// Undoes it and takes back what was marked lost, which is judged again.

@@ -67,7 +67,7 @@ impl<C: CongestionControl> Path<C> {
         }
         self.validation.used = self.validation.used.max(out);
         let unused_for = clock.jiffies.saturating_sub(self.validation.used_at);
-        if decays && unused_for >= self.rtt.rto_ticks {
+        if decays && unused_for >= self.rtt.rto_ticks() {
             self.shrink_to_used(clock);
         }
     }
@@ -102,8 +102,8 @@ impl<C: CongestionControl> Path<C> {
         let floor = self.validation.initial_cwnd.min(self.window.cwnd);
         self.window.ssthresh = self.remembered_ssthresh();
         let mut left = idle;
-        while left > self.rtt.rto_ticks && self.window.cwnd > floor {
-            left -= self.rtt.rto_ticks;
+        while left > self.rtt.rto_ticks() && self.window.cwnd > floor {
+            left -= self.rtt.rto_ticks();
             self.window.cwnd >>= 1;
         }
         self.window.cwnd = self.window.cwnd.max(floor);

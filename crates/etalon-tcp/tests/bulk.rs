@@ -36,7 +36,7 @@ fn transfer(
     );
     assert_eq!(pair.server.bytes_received(), bytes);
     assert_eq!(pair.client.bytes_acked(), bytes);
-    (pair.now, *pair.client.stats())
+    (pair.now, pair.client.stats())
 }
 
 #[test]

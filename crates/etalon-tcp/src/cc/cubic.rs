@@ -22,6 +22,7 @@
 
 use super::hystart::HyStart;
 use super::{Ack, Configured, CongestionControl, Parameter, State, Window};
+use crate::rare::{Fresh, Rare};
 
 /// Denominator of beta and C.
 const ONE: u32 = 1024;
@@ -31,40 +32,58 @@ const TIME_SHIFT: u32 = 10;
 const CURVE_SHIFT: u32 = 10 + 3 * TIME_SHIFT;
 
 /// CUBIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cubic {
     settings: Settings,
+    /// At an end that only receives it is never changed.
+    course: Rare<Course>,
+}
+
+/// What an ACK changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Course {
     epoch: Epoch,
     /// Ticks a second, as the last ACK had it.
     hz: u32,
     hystart: HyStart,
 }
 
+impl Fresh for Course {
+    fn fresh() -> &'static Course {
+        static START: Course = Course {
+            epoch: Epoch::NONE,
+            hz: 0,
+            hystart: HyStart::NONE,
+        };
+        &START
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Settings {
     /// Multiplicative decrease, in 1/1024.
-    beta: u32,
+    beta: u16,
     /// C in segments/s^3, in 1/1024.
-    c: u32,
+    c: u16,
     /// Segments acknowledged for each segment by which the Reno-friendly window grows, per window, in 1/8.
-    reno_pace: u32,
+    reno_pace: u16,
     fast_convergence: bool,
     reno_friendly: bool,
     hystart: bool,
 }
 
 /// Everything that a timeout forgets. `W_max` and such are named as in RFC 9438, section 4.1.2.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Epoch {
     /// Jiffies at which congestion avoidance began after the last reduction; none until its first ACK.
-    start: Option<u64>,
+    start: Start,
     /// Segments to be acknowledged for each segment of growth.
     pace: u32,
     /// The window before the last reduction, 0 if there was none.
     w_max: u32,
     /// The plateau of the curve, and when it is reached: 2^-10 s after the start.
     origin: u32,
-    k: u64,
+    k: u32,
     /// The window, and jiffies, at the last computation of the pace.
     last_cwnd: u32,
     last_time: u64,
@@ -76,10 +95,24 @@ struct Epoch {
     w_est: u32,
 }
 
+/// Jiffies of a start, which there may not have been yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Start(u64);
+
+impl Start {
+    const NONE: Start = Start(u64::MAX);
+
+    #[inline]
+    fn time(self) -> Option<u64> {
+        (self != Start::NONE).then_some(self.0)
+    }
+}
+
 impl Settings {
-    fn new(beta: u32, c: u32) -> Self {
+    fn new(beta: u16, c: u16) -> Self {
         // RFC 9438, section 4.3: alpha = 3 (1 - beta) / (1 + beta); this is 8 / alpha, rounded down as in Linux.
-        let reno_pace = (8 * (ONE + beta) / 3 / (ONE - beta)).max(1);
+        let left = u32::from(beta);
+        let reno_pace = (8 * (ONE + left) / 3 / (ONE - left)).max(1) as u16;
         Self {
             beta,
             c,
@@ -92,6 +125,19 @@ impl Settings {
 }
 
 impl Epoch {
+    const NONE: Epoch = Epoch {
+        start: Start::NONE,
+        pace: 0,
+        w_max: 0,
+        origin: 0,
+        k: 0,
+        last_cwnd: 0,
+        last_time: 0,
+        delay_min: 0,
+        acked: 0,
+        w_est: 0,
+    };
+
     /// Brings the pace up to date for a window of `cwnd` and `acked` newly acknowledged segments.
     #[inline]
     fn update(&mut self, settings: &Settings, cwnd: u32, acked: u32, jiffies: u64, hz: u32) {
@@ -100,7 +146,7 @@ impl Epoch {
         if cwnd == self.last_cwnd && since <= u64::from(hz / 32) {
             return;
         }
-        if self.start.is_none() || since != 0 {
+        if self.start.time().is_none() || since != 0 {
             self.read_curve(settings, cwnd, acked, jiffies, hz.max(1));
         }
         if settings.reno_friendly {
@@ -114,7 +160,7 @@ impl Epoch {
     fn read_curve(&mut self, settings: &Settings, cwnd: u32, acked: u32, jiffies: u64, hz: u32) {
         self.last_cwnd = cwnd;
         self.last_time = jiffies;
-        let start = match self.start {
+        let start = match self.start.time() {
             Some(start) => start,
             None => {
                 self.begin(settings, cwnd, acked, jiffies);
@@ -140,7 +186,7 @@ impl Epoch {
 
     /// RFC 9438, section 4.2: K and the plateau of a new epoch.
     fn begin(&mut self, settings: &Settings, cwnd: u32, acked: u32, jiffies: u64) {
-        self.start = Some(jiffies);
+        self.start = Start(jiffies);
         self.acked = acked;
         self.w_est = cwnd;
         if self.w_max <= cwnd {
@@ -149,7 +195,7 @@ impl Epoch {
         } else {
             // K = cbrt((W_max - cwnd_epoch) / C), in 2^-10 s.
             let per_segment = (1 << CURVE_SHIFT) / u64::from(settings.c);
-            self.k = u64::from(cube_root(per_segment * u64::from(self.w_max - cwnd)));
+            self.k = cube_root(per_segment * u64::from(self.w_max - cwnd));
             self.origin = self.w_max;
         }
     }
@@ -157,10 +203,11 @@ impl Epoch {
     /// RFC 9438, section 4.2: W(t) = C (t - K)^3 + W_max, with t in 2^-10 s.
     fn curve(&self, settings: &Settings, t: u64) -> u32 {
         // Bounded so that the cube fits; the window is at its limit long before.
-        let distance = u128::from(t.abs_diff(self.k).min(1 << 32));
+        let k = u64::from(self.k);
+        let distance = u128::from(t.abs_diff(k).min(1 << 32));
         let delta = (u128::from(settings.c) * distance * distance * distance) >> CURVE_SHIFT;
         let delta = u32::try_from(delta).unwrap_or(u32::MAX);
-        if t < self.k {
+        if t < k {
             self.origin.saturating_sub(delta)
         } else {
             self.origin.saturating_add(delta)
@@ -208,7 +255,7 @@ impl Configured for Cubic {
     ];
 
     fn configured(values: &[f64]) -> Self {
-        let fixed = |value: f64| libm::round(value * f64::from(ONE)) as u32;
+        let fixed = |value: f64| libm::round(value * f64::from(ONE)) as u16;
         let on = |value: f64| value != 0.0;
         Self {
             settings: Settings {
@@ -217,9 +264,7 @@ impl Configured for Cubic {
                 hystart: on(values[4]),
                 ..Settings::new(fixed(values[0]), fixed(values[1]))
             },
-            epoch: Epoch::default(),
-            hz: 0,
-            hystart: HyStart::default(),
+            course: Rare::default(),
         }
     }
 }
@@ -230,9 +275,7 @@ impl Default for Cubic {
         let settings = Settings::new(717, 410);
         Self {
             settings,
-            epoch: Epoch::default(),
-            hz: 0,
-            hystart: HyStart::default(),
+            course: Rare::default(),
         }
     }
 }
@@ -240,12 +283,14 @@ impl Default for Cubic {
 impl CongestionControl for Cubic {
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        let epoch = &mut self.epoch;
-        self.hz = ack.hz;
+        let course = &mut *self.course;
+        let epoch = &mut course.epoch;
+        course.hz = ack.hz;
         let Some(rtt) = ack.rtt else { return };
         // Samples of the first second of an epoch do not count: the path is still draining.
         if epoch
             .start
+            .time()
             .is_some_and(|start| ack.jiffies.saturating_sub(start) < u64::from(ack.hz))
         {
             return;
@@ -255,7 +300,7 @@ impl CongestionControl for Cubic {
             epoch.delay_min = rtt;
         }
         if self.settings.hystart && window.in_slow_start() {
-            self.hystart.on_ack(window, ack, rtt, epoch.delay_min);
+            course.hystart.on_ack(window, ack, rtt, epoch.delay_min);
         }
     }
 
@@ -264,9 +309,9 @@ impl CongestionControl for Cubic {
         let Some(acked) = window.begin_step(ack) else {
             return;
         };
-        self.epoch
-            .update(&self.settings, window.cwnd, acked, ack.jiffies, ack.hz);
-        window.additive_increase(self.epoch.pace, acked);
+        let epoch = &mut self.course.epoch;
+        epoch.update(&self.settings, window.cwnd, acked, ack.jiffies, ack.hz);
+        window.additive_increase(epoch.pace, acked);
     }
 
     fn ssthresh(&mut self, window: &Window, _now: u64) -> u32 {
@@ -278,34 +323,35 @@ impl CongestionControl for Cubic {
         let scale = |factor: u32, denominator: u32| {
             (u64::from(window.cwnd) * u64::from(factor) / u64::from(denominator)) as u32
         };
-        self.epoch.start = None;
+        let epoch = &mut self.course.epoch;
+        epoch.start = Start::NONE;
         // RFC 9438, section 4.7: fast convergence.
-        self.epoch.w_max = if window.cwnd < self.epoch.w_max && fast_convergence {
-            scale(ONE + beta, 2 * ONE)
+        epoch.w_max = if window.cwnd < epoch.w_max && fast_convergence {
+            scale(ONE + u32::from(beta), 2 * ONE)
         } else {
             window.cwnd
         };
         // RFC 9438, section 4.6: multiplicative decrease.
-        scale(beta, ONE).max(2)
+        scale(beta.into(), ONE).max(2)
     }
 
     fn on_state(&mut self, _window: &mut Window, state: State, _now: u64) {
         if state == State::Timeout {
-            self.epoch = Epoch::default();
-            self.hystart = HyStart::default();
+            self.course.epoch = Epoch::NONE;
+            self.course.hystart = HyStart::NONE;
         }
     }
 
     /// RFC 9438, section 5.8: time in which the application had nothing to send is not part of the epoch.
     fn on_restart(&mut self, _window: &mut Window, now: u64, idle: u64) {
-        let Some(start) = &mut self.epoch.start else {
+        let Some(start) = self.course.epoch.start.time() else {
             return;
         };
-        let tick = (1_000_000_000 / u64::from(self.hz.max(1))).max(1);
+        let tick = (1_000_000_000 / u64::from(self.course.hz.max(1))).max(1);
         let present = now / tick;
         let idle = present - now.saturating_sub(idle) / tick;
         if idle > 0 {
-            *start = start.saturating_add(idle).min(present);
+            self.course.epoch.start = Start(start.saturating_add(idle).min(present));
         }
     }
 }

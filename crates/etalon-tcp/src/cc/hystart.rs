@@ -45,6 +45,17 @@ pub(super) struct HyStart {
 }
 
 impl HyStart {
+    pub(super) const NONE: HyStart = HyStart {
+        found: false,
+        round_end: None,
+        round_start: 0,
+        last_ack: 0,
+        rtt: 0,
+        samples: 0,
+        srtt: 0,
+        burst: 0,
+    };
+
     /// Looks at an ACK with an RTT sample of `rtt` us in slow start; `delay_min` is the smallest RTT of the path in
     /// us.
     pub(super) fn on_ack(&mut self, window: &mut Window, ack: &Ack, rtt: u32, delay_min: u32) {

@@ -1,7 +1,7 @@
 //! The window that a receiver offers. As Linux it counts the memory of what it has received and not its payload, offers half of its
 //! buffer's, and has the offer grow with segments that do not waste theirs.
 
-use super::Receiver;
+use super::{Receiver, Waiting};
 use crate::memory::Buffer;
 use crate::timers::Clock;
 
@@ -48,16 +48,17 @@ impl Receiver {
     /// The window that the buffer has room for.
     #[inline]
     pub(super) fn offer(&mut self) -> u32 {
-        if self.unread_memory == 0 && self.held.is_empty() {
-            self.window_limit
-        } else {
+        let takes = |waiting: &Waiting| waiting.unread_memory > 0 || !waiting.held.is_empty();
+        if self.waiting.changed().is_some_and(takes) {
             self.offer_beside_what_is_held()
+        } else {
+            self.window_limit
         }
     }
 
     /// Memory that is not taken.
     pub(super) fn free(&self) -> u32 {
-        let taken = self.unread_memory + self.held.memory();
+        let taken = self.waiting.unread_memory + self.waiting.held.memory();
         self.buffer.saturating_sub(taken)
     }
 
@@ -101,7 +102,7 @@ impl Receiver {
         if len >= LEAST_TO_GROW {
             self.grow_window(len, free);
         }
-        let alone = self.unread.len() <= 1 && self.held.is_empty();
+        let alone = self.waiting.unread.len() <= 1 && self.waiting.held.is_empty();
         if alone && self.window_limit >= self.window_bound.min(free / 2) {
             self.too_long_to_grow = len;
         }
@@ -109,15 +110,16 @@ impl Receiver {
 
     pub(super) fn keep_unread(&mut self, buffer: Buffer) {
         let memory = buffer.memory;
-        if let Some(last) = self.unread.back_mut() {
+        let waiting = &mut *self.waiting;
+        if let Some(last) = waiting.unread.back_mut() {
             let before = last.memory;
             if last.join(&buffer) {
-                self.unread_memory += last.memory - before;
+                waiting.unread_memory += last.memory - before;
                 return;
             }
         }
-        self.unread_memory += memory;
-        self.unread.push_back(buffer);
+        waiting.unread_memory += memory;
+        waiting.unread.push_back(buffer);
     }
 
     /// The `len` bytes from `start` on reach what is held, or a part of it.
@@ -128,7 +130,8 @@ impl Receiver {
             self.keep_unread(Buffer::new(start, end, (self.memory)(len)));
         }
         let mut released = Vec::new();
-        self.nxt = self.held.advance(self.nxt, |buffer| released.push(buffer));
+        let next = |buffer| released.push(buffer);
+        self.nxt = self.waiting.held.advance(self.nxt, next);
         for mut buffer in released {
             if self.fin_end == Some(buffer.end) {
                 buffer.end = buffer.end.wrapping_sub(1);
@@ -140,7 +143,8 @@ impl Receiver {
     /// The application reads whatever arrives.
     #[inline]
     pub(super) fn read_at_once(&mut self, clock: &Clock) {
-        if self.unread.is_empty() {
+        let waiting = self.waiting.changed();
+        if waiting.is_none_or(|waiting| waiting.unread.is_empty()) {
             self.tune(clock, self.bytes);
         } else {
             self.take(clock, u64::MAX);
@@ -150,20 +154,21 @@ impl Receiver {
     /// Reads up to `max` bytes; returns how many. It is judged after each buffer whether a round trip is over.
     #[cold]
     pub(super) fn take(&mut self, clock: &Clock, max: u64) -> u64 {
-        let unread: u32 = self.unread.iter().map(Buffer::len).sum();
+        let unread: u32 = self.waiting.unread.iter().map(Buffer::len).sum();
         // A liar's data may lie where a FIN does, or behind it, which are no bytes of the stream.
         let before = self.bytes.saturating_sub(unread.into());
         let mut taken = 0;
         while taken < max {
-            let Some(first) = self.unread.front_mut() else {
+            let waiting = &mut *self.waiting;
+            let Some(first) = waiting.unread.front_mut() else {
                 break;
             };
             let some = u64::from(first.len()).min(max - taken) as u32;
             taken += u64::from(some);
             first.start = first.start.wrapping_add(some);
             if first.len() == 0 {
-                self.unread_memory -= first.memory;
-                self.unread.pop_front();
+                waiting.unread_memory -= first.memory;
+                waiting.unread.pop_front();
             }
             self.tune(clock, before + taken);
         }
@@ -245,7 +250,8 @@ impl Receiver {
             return 0;
         }
         let unacked = self.nxt.wrapping_sub(self.acked_up_to);
-        let calls = unacked > self.mss || (self.unread.is_empty() && self.acks.answers_small());
+        let calls =
+            unacked > self.mss || (self.waiting.unread.is_empty() && self.acks.answers_small());
         if self.acks.is_scheduled() && calls || self.window_doubles() {
             self.force_ack();
         }

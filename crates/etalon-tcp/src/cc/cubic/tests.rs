@@ -50,28 +50,32 @@ fn cube_root_is_exact() {
 fn the_reduction_and_fast_convergence() {
     let (mut cc, w) = reduced(60);
     assert_eq!(w.cwnd, 42, "60 x 717 / 1024 = 42.01");
-    assert_eq!(cc.epoch.w_max, 60);
+    assert_eq!(cc.course.epoch.w_max, 60);
     assert_eq!(cc.ssthresh(&window(50), 0), 35);
-    assert_eq!(cc.epoch.w_max, 42, "50 x (1 + 0.7002) / 2 = 42.5");
+    assert_eq!(cc.course.epoch.w_max, 42, "50 x (1 + 0.7002) / 2 = 42.5");
     assert_eq!(cc.ssthresh(&window(1), 0), 2);
     // The same window again is not less.
     let (mut cc, _) = reduced(60);
     cc.ssthresh(&window(60), 0);
-    assert_eq!(cc.epoch.w_max, 60);
+    assert_eq!(cc.course.epoch.w_max, 60);
 }
 
 #[test]
 fn the_curve_is_the_closed_formula() {
     for w_max in [3, 8, 16, 60, 1_000, 100_000] {
         let (mut cc, w) = reduced(w_max);
-        cc.epoch.begin(&cc.settings, w.cwnd, 1, 0);
+        cc.course.epoch.begin(&cc.settings, w.cwnd, 1, 0);
         let k = libm::cbrt(f64::from(w_max - w.cwnd) / 0.4);
         // C is 410/1024, 0.1 % above 0.4; K is rounded down to 1/1024 s.
-        assert!((cc.epoch.k as f64 / 1024.0 - k).abs() < 0.001 + k * 0.0004);
+        assert!((f64::from(cc.course.epoch.k) / 1024.0 - k).abs() < 0.001 + k * 0.0004);
         for tenths in 0..200u32 {
             let t = f64::from(tenths) / 10.0;
             let exact = 0.4 * libm::pow(t - k, 3.0) + f64::from(w_max);
-            let got = f64::from(cc.epoch.curve(&cc.settings, u64::from(tenths) * 1024 / 10));
+            let got = f64::from(
+                cc.course
+                    .epoch
+                    .curve(&cc.settings, u64::from(tenths) * 1024 / 10),
+            );
             let tolerance = 1.5 + 0.004 * libm::fabs(exact - f64::from(w_max));
             assert!(
                 (got - exact).abs() < tolerance,
@@ -86,7 +90,7 @@ fn the_curve_is_the_closed_formula() {
 fn the_window_follows_the_curve() {
     let (mut cc, mut w) = reduced(60);
     cc.settings.reno_friendly = false;
-    cc.epoch.delay_min = 8_000;
+    cc.course.epoch.delay_min = 8_000;
     let k = libm::cbrt(18.0 / 0.4);
     for jiffies in 0..2_500u64 {
         // Half of the window each tick.
@@ -117,20 +121,20 @@ fn the_pace_by_hand() {
     // 42 segments, W_max 60: K = 3.557 s.
     let (mut cc, w) = reduced(60);
     cc.settings.reno_friendly = false;
-    cc.epoch.delay_min = 5_000;
-    cc.epoch.update(&cc.settings, w.cwnd, 1, 1_000, HZ);
+    cc.course.epoch.delay_min = 5_000;
+    cc.course.epoch.update(&cc.settings, w.cwnd, 1, 1_000, HZ);
     // One RTT of 5 ms, so two ticks, ahead: W(8 ms) = 0.4 (0.008 - 3.557)^3 + 60 = 42.12; 42 in whole segments from
     // above, 60 - floor(17.88) = 43: one segment a window.
-    assert_eq!(cc.epoch.pace, 42);
+    assert_eq!(cc.course.epoch.pace, 42);
     // 500 ticks later W(2.008 s) = 60 - floor(0.4 x 1.549^3 = 1.487) = 59: 42 / 17.
-    cc.epoch.update(&cc.settings, w.cwnd, 1, 1_500, HZ);
-    assert_eq!(cc.epoch.pace, 2);
+    cc.course.epoch.update(&cc.settings, w.cwnd, 1, 1_500, HZ);
+    assert_eq!(cc.course.epoch.pace, 2);
     // Above the plateau's start, nothing to gain: 100 windows for a segment.
-    cc.epoch.update(&cc.settings, 60, 1, 1_600, HZ);
-    assert_eq!(cc.epoch.pace, 6_000);
+    cc.course.epoch.update(&cc.settings, 60, 1, 1_600, HZ);
+    assert_eq!(cc.course.epoch.pace, 6_000);
     // A minute on the curve is far above: one segment for two acknowledged.
-    cc.epoch.update(&cc.settings, 61, 1, 16_000, HZ);
-    assert_eq!(cc.epoch.pace, 2);
+    cc.course.epoch.update(&cc.settings, 61, 1, 16_000, HZ);
+    assert_eq!(cc.course.epoch.pace, 2);
 }
 
 #[test]
@@ -139,14 +143,14 @@ fn the_look_ahead_is_in_whole_ticks_rounded_up() {
     let pace = |delay_min, cwnd| {
         let (mut cc, w) = reduced(60);
         cc.settings.reno_friendly = false;
-        cc.epoch.begin(&cc.settings, w.cwnd, 1, 0);
-        cc.epoch.delay_min = delay_min;
-        cc.epoch.update(&cc.settings, cwnd, 1, 5_000, HZ);
-        cc.epoch.pace
+        cc.course.epoch.begin(&cc.settings, w.cwnd, 1, 0);
+        cc.course.epoch.delay_min = delay_min;
+        cc.course.epoch.update(&cc.settings, cwnd, 1, 5_000, HZ);
+        cc.course.epoch.pace
     };
     let (mut cc, w) = reduced(60);
-    cc.epoch.begin(&cc.settings, w.cwnd, 1, 0);
-    let one_tick_ahead = cc.epoch.curve(&cc.settings, 5_001 * 1024 / 250);
+    cc.course.epoch.begin(&cc.settings, w.cwnd, 1, 0);
+    let one_tick_ahead = cc.course.epoch.curve(&cc.settings, 5_001 * 1024 / 250);
     for (delay_min, ahead) in [(1, false), (4_000, false), (4_001, true), (8_000, true)] {
         let climbs = pace(delay_min, one_tick_ahead) < 100 * one_tick_ahead;
         assert_eq!(climbs, ahead, "{delay_min} us");
@@ -157,23 +161,26 @@ fn the_look_ahead_is_in_whole_ticks_rounded_up() {
 fn the_pace_rests_for_hz_over_32_ticks() {
     let (mut cc, w) = reduced(60);
     let at = |cc: &mut Cubic, jiffies| {
-        cc.epoch.update(&cc.settings, w.cwnd, 1, jiffies, HZ);
-        (cc.epoch.last_time, cc.epoch.acked)
+        cc.course.epoch.update(&cc.settings, w.cwnd, 1, jiffies, HZ);
+        (cc.course.epoch.last_time, cc.course.epoch.acked)
     };
     assert_eq!(at(&mut cc, 1_000), (1_000, 1));
     assert_eq!(at(&mut cc, 1_007), (1_000, 2), "250 / 32 = 7 ticks");
     assert_eq!(at(&mut cc, 1_008), (1_008, 3));
     // A new window is looked at once a tick; the Reno-friendly estimate moves on.
-    cc.epoch.update(&cc.settings, 43, 100, 1_008, HZ);
-    assert_eq!((cc.epoch.last_cwnd, cc.epoch.w_est), (42, 43));
-    cc.epoch.update(&cc.settings, 43, 1, 1_009, HZ);
-    assert_eq!((cc.epoch.last_cwnd, cc.epoch.last_time), (43, 1_009));
+    cc.course.epoch.update(&cc.settings, 43, 100, 1_008, HZ);
+    assert_eq!((cc.course.epoch.last_cwnd, cc.course.epoch.w_est), (42, 43));
+    cc.course.epoch.update(&cc.settings, 43, 1, 1_009, HZ);
+    assert_eq!(
+        (cc.course.epoch.last_cwnd, cc.course.epoch.last_time),
+        (43, 1_009)
+    );
     // A reduction to the same window does not lift the rest; the new epoch begins after it.
     cc.ssthresh(&window(43), 0);
-    cc.epoch.update(&cc.settings, 43, 1, 1_010, HZ);
-    assert_eq!(cc.epoch.start, None);
-    cc.epoch.update(&cc.settings, 43, 1, 1_017, HZ);
-    assert_eq!(cc.epoch.start, Some(1_017));
+    cc.course.epoch.update(&cc.settings, 43, 1, 1_010, HZ);
+    assert_eq!(cc.course.epoch.start.time(), None);
+    cc.course.epoch.update(&cc.settings, 43, 1, 1_017, HZ);
+    assert_eq!(cc.course.epoch.start.time(), Some(1_017));
 }
 
 #[test]
@@ -181,27 +188,27 @@ fn reno_friendly_by_hand() {
     let (mut cc, w) = reduced(15);
     assert_eq!((w.cwnd, cc.settings.reno_pace), (10, 15));
     // 10 x 15 / 8 = 18 segments for each of the estimate; W_est moves once *more* than that are acknowledged.
-    cc.epoch.update(&cc.settings, 10, 18, 1_000, HZ);
-    assert_eq!(cc.epoch.w_est, 10);
-    let from_curve = cc.epoch.pace;
-    cc.epoch.update(&cc.settings, 10, 1, 1_008, HZ);
-    assert_eq!((cc.epoch.w_est, cc.epoch.acked), (11, 1));
+    cc.course.epoch.update(&cc.settings, 10, 18, 1_000, HZ);
+    assert_eq!(cc.course.epoch.w_est, 10);
+    let from_curve = cc.course.epoch.pace;
+    cc.course.epoch.update(&cc.settings, 10, 1, 1_008, HZ);
+    assert_eq!((cc.course.epoch.w_est, cc.course.epoch.acked), (11, 1));
     // 15 - floor(0.4 x 2.32^3 = 4.99) = 11 as well: both ask for one segment a window.
-    assert_eq!((from_curve, cc.epoch.pace), (10, 10));
-    cc.epoch.update(&cc.settings, 10, 36, 1_016, HZ);
+    assert_eq!((from_curve, cc.course.epoch.pace), (10, 10));
+    cc.course.epoch.update(&cc.settings, 10, 36, 1_016, HZ);
     assert_eq!(
-        (cc.epoch.w_est, cc.epoch.pace),
+        (cc.course.epoch.w_est, cc.course.epoch.pace),
         (13, 3),
         "37 are two steps; 10 / 3"
     );
     // One segment above the window is above: 15 / 1, where the curve is at its plateau of 15.
-    cc.epoch.w_est = 16;
-    cc.epoch.update(&cc.settings, 15, 0, 1_588, HZ);
-    assert_eq!((cc.epoch.w_est, cc.epoch.pace), (16, 15));
+    cc.course.epoch.w_est = 16;
+    cc.course.epoch.update(&cc.settings, 15, 0, 1_588, HZ);
+    assert_eq!((cc.course.epoch.w_est, cc.course.epoch.pace), (16, 15));
     // What was acknowledged before a new epoch does not count in it.
     cc.ssthresh(&window(12), 0);
-    cc.epoch.update(&cc.settings, 8, 3, 1_600, HZ);
-    assert_eq!((cc.epoch.w_est, cc.epoch.acked), (8, 3));
+    cc.course.epoch.update(&cc.settings, 8, 3, 1_600, HZ);
+    assert_eq!((cc.course.epoch.w_est, cc.course.epoch.acked), (8, 3));
 }
 
 #[test]
@@ -211,7 +218,7 @@ fn before_the_first_reduction_growth_is_one_for_twenty() {
     for _ in 0..20 {
         cc.increase(&mut w, &ack(1_000, 1));
     }
-    assert_eq!((cc.epoch.pace, w.cwnd), (20, 51));
+    assert_eq!((cc.course.epoch.pace, w.cwnd), (20, 51));
 }
 
 #[test]
@@ -225,18 +232,20 @@ fn rtt_samples_of_an_epochs_first_second_do_not_count() {
                 ..ack(jiffies, 1)
             },
         );
-        cc.epoch.delay_min
+        cc.course.epoch.delay_min
     };
     assert_eq!(sample(&mut cc, &mut w, 999, 3 * MS), 3_000);
     cc.increase(&mut w, &ack(1_000, 1));
     assert_eq!(sample(&mut cc, &mut w, 1_249, 2 * MS), 3_000);
     assert_eq!(sample(&mut cc, &mut w, 1_250, 2 * MS), 2_000);
     assert_eq!(sample(&mut cc, &mut w, 1_251, 4 * MS), 2_000);
-    cc.hystart.on_ack(&mut w, &ack(1_251, 1), 4_000, 2_000);
-    assert_ne!(cc.hystart, HyStart::default());
+    cc.course
+        .hystart
+        .on_ack(&mut w, &ack(1_251, 1), 4_000, 2_000);
+    assert_ne!(cc.course.hystart, HyStart::default());
     cc.on_state(&mut w, State::Timeout, 0);
-    assert_eq!(cc.epoch, Epoch::default());
-    assert_eq!(cc.hystart, HyStart::default());
+    assert_eq!(cc.course.epoch, Epoch::NONE);
+    assert_eq!(cc.course.hystart, HyStart::default());
 }
 
 #[test]
@@ -244,14 +253,18 @@ fn idle_time_moves_the_epoch() {
     let (mut cc, mut w) = reduced(60);
     cc.on_ack(&mut w, &ack(1_000, 1));
     cc.on_restart(&mut w, 1_100 * TICK, 90 * TICK);
-    assert_eq!(cc.epoch.start, None, "no epoch to move");
+    assert_eq!(cc.course.epoch.start.time(), None, "no epoch to move");
     cc.increase(&mut w, &ack(1_000, 1));
     cc.on_restart(&mut w, 1_100 * TICK, 90 * TICK);
-    assert_eq!(cc.epoch.start, Some(1_090));
+    assert_eq!(cc.course.epoch.start.time(), Some(1_090));
     cc.on_restart(&mut w, 1_100 * TICK, 90 * TICK);
-    assert_eq!(cc.epoch.start, Some(1_100), "not into the future");
+    assert_eq!(
+        cc.course.epoch.start.time(),
+        Some(1_100),
+        "not into the future"
+    );
     cc.on_restart(&mut w, 1_200 * TICK + 3 * MS, 3 * MS);
-    assert_eq!(cc.epoch.start, Some(1_100), "within a tick");
+    assert_eq!(cc.course.epoch.start.time(), Some(1_100), "within a tick");
 }
 
 #[test]

@@ -1,0 +1,42 @@
+//! Who looks on: captures and traces.
+
+use etalon_scenario::{Flow, HostId};
+use etalon_switch::DropReason;
+use etalon_units::Time;
+
+use crate::packet::Packet;
+
+/// Sees packets at the network's edges. Does nothing unless overridden.
+pub(crate) trait Tap {
+    /// A packet enters the network.
+    #[inline]
+    fn entered(&mut self, now: Time, packet: &mut Packet) {
+        let _ = (now, packet);
+    }
+
+    /// A packet leaves the network towards its host.
+    #[inline]
+    fn left(&mut self, now: Time, packet: &Packet) {
+        let _ = (now, packet);
+    }
+
+    /// A host hears that network `tdn` leads to the rack `about`.
+    #[inline]
+    fn notified(&mut self, now: Time, host: HostId, about: u16, tdn: u8) {
+        let _ = (now, host, about, tdn);
+    }
+
+    /// An application opens a flow beyond those of the plan.
+    #[inline]
+    fn opened(&mut self, flow: &Flow) {
+        let _ = flow;
+    }
+
+    /// The network drops a packet.
+    #[inline]
+    fn lost(&mut self, now: Time, packet: &Packet, reason: DropReason) {
+        let _ = (now, packet, reason);
+    }
+}
+
+impl Tap for () {}
