@@ -39,7 +39,7 @@ def main() -> None:
         stage.end()
     except (EtalonError, OSError, HTTPException) as error:
         time.sleep(2 * WATCH_S)  # if a part has died, that is the reason, and ends us
-        finish({"error": str(error)})
+        finish({"error": str(getattr(error, "strerror", None) or error)})
     finish(answer)
 
 
