@@ -15,14 +15,15 @@ const STEP: usize = 64;
 /// bins are counted from about the smallest value to about the largest; those of a value lie side by side, so that a count is one
 /// look-up away. A bin is 16 bits, beside which what it cannot hold is kept.
 #[derive(Clone, Debug)]
+#[repr(C)] // what each value needs comes first
 pub(crate) struct Histogram {
+    /// By place, from the first bin's on: empty while there are few values.
+    counts: Vec<u16>,
+    /// The first bin's place.
+    from: usize,
     series: usize,
     /// The place of each value, while there are few.
     few: Vec<u32>,
-    /// The first bin's place.
-    from: usize,
-    /// By place, from the first bin's on: empty while there are few values.
-    counts: Vec<u16>,
     /// How often a bin has come to 65,536, by place.
     carried: BTreeMap<usize, u64>,
 }
@@ -96,7 +97,7 @@ impl Histogram {
     /// How many values a series has.
     pub(crate) fn total(&self, series: usize) -> u64 {
         self.places()
-            .filter(|(place, _)| place % self.series == series)
+            .filter(|&(place, count)| count > 0 && place % self.series == series)
             .map(|(_, count)| count)
             .sum()
     }

@@ -31,10 +31,13 @@ struct Quiet {
     counting_from: Time,
 }
 
+/// What is known of the pair is elsewhere: so a day of many quiet pairs looks at one table only.
+const HEARD: Time = Time(u64::MAX - 1);
+
 /// When a plane serves a pair that has sent nothing.
 #[derive(Clone, Copy, Debug)]
 struct Gate {
-    /// [`Time::MAX`] if it does not.
+    /// [`Time::MAX`] if it does not; [`HEARD`] once packets of the pair are heard.
     since: Time,
     /// All of the counted time before.
     time: Span,
@@ -62,7 +65,7 @@ impl Gate {
     /// Counting begins anew.
     fn begin(&mut self, now: Time) {
         self.time = Span::ZERO;
-        if self.since != Time::MAX {
+        if self.since < HEARD {
             self.since = now;
         }
     }
@@ -76,7 +79,7 @@ impl Quiet {
     /// What is known of the pair at this place, of which packets are heard from now on.
     #[cold]
     #[inline(never)]
-    fn hear(&self, place: usize) -> Box<PairMetrics> {
+    fn hear(&mut self, place: usize) -> Box<PairMetrics> {
         let from = self.counting_from;
         let planes = self.planes.len();
         let index = pair_at(place, self.racks).index(self.racks);
@@ -94,6 +97,7 @@ impl Quiet {
             }
         }
         let days = self.days.get(index).copied().unwrap_or_default();
+        self.forget(index);
         Box::new(PairMetrics {
             days: days.into(),
             up: up.into(),
@@ -102,20 +106,37 @@ impl Quiet {
         })
     }
 
-    /// A plane serves a pair from now on, or no longer.
-    #[inline]
-    fn turn(&mut self, now: Time, pair: Pair, plane: Plane, open: bool) {
-        if self.gates.is_empty() {
-            self.follow();
-        }
-        let index = pair.index(self.racks);
-        self.gates[index * self.planes.len() + plane.index()].turn(now, open);
-        if open && plane != Plane::PACKET {
-            self.days[index] += 1;
+    /// The pair with this index is quiet no longer.
+    fn forget(&mut self, index: usize) {
+        let planes = self.planes.len();
+        for gate in self.gates.iter_mut().skip(index * planes).take(planes) {
+            gate.since = HEARD;
         }
     }
 
+    /// A plane serves a pair from now on, or no longer. False if packets of the pair are heard, which is for others to note.
+    #[inline]
+    fn turn(&mut self, now: Time, pair: Pair, plane: Plane, open: bool) -> bool {
+        let index = pair.index(self.racks);
+        let Some(gate) = self
+            .gates
+            .get_mut(index * self.planes.len() + plane.index())
+        else {
+            return false;
+        };
+        if gate.since == HEARD {
+            return false;
+        }
+        gate.turn(now, open);
+        if open && plane != Plane::PACKET {
+            self.days[index] += 1;
+        }
+        true
+    }
+
+    /// From now on gates are noted.
     #[cold]
+    #[inline(never)]
     fn follow(&mut self) {
         let pairs = self.racks * self.racks;
         let gate = |plane| Gate::new(plane, self.counting_from);
@@ -140,7 +161,7 @@ impl Pairs {
         let racks = usize::from(racks);
         Pairs {
             racks,
-            heard: (0..racks * racks).map(|_| None).collect(),
+            heard: vec![None; racks * racks],
             quiet: Quiet {
                 racks,
                 planes: planes.to_vec(),
@@ -178,9 +199,32 @@ impl Pairs {
     /// A plane serves a pair from now on, or no longer; if the plane is one of circuits, one comes up or goes down.
     #[inline]
     pub(crate) fn turn(&mut self, now: Time, pair: Pair, plane: Plane, open: bool) {
+        if self.quiet.gates.is_empty() {
+            self.follow();
+        }
+        if !self.quiet.turn(now, pair, plane, open) {
+            self.turn_heard(now, pair, plane, open);
+        }
+    }
+
+    /// The first gate opens or closes.
+    #[cold]
+    #[inline(never)]
+    fn follow(&mut self) {
+        self.quiet.follow();
+        for place in 0..self.heard.len() {
+            if self.heard[place].is_some() {
+                let pair = pair_at(place, self.racks);
+                self.quiet.forget(pair.index(self.racks));
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn turn_heard(&mut self, now: Time, pair: Pair, plane: Plane, open: bool) {
         let place = self.place(pair);
         let Some(heard) = &mut self.heard[place] else {
-            return self.quiet.turn(now, pair, plane, open);
+            return;
         };
         let facts = &self.quiet.planes[plane.index()];
         heard.turn(now, plane, open, facts.rate(pair));
@@ -216,21 +260,23 @@ fn pair_at(place: usize, racks: usize) -> Pair {
     }
 }
 
-/// What is measured of one rack pair.
-#[derive(Debug)]
+/// What is measured of one rack pair. What each packet changes comes first: with hundreds of racks each line of a cache that a packet
+/// touches comes from afar.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct PairMetrics {
-    /// Of data packets, by plane.
-    pub(crate) latency: Histogram,
-    pub(crate) last: Time,
-    /// Sum of the VOQ's length over departures of data.
-    pub(crate) voq_sum: u64,
-    voq: u32,
     /// Since when the VOQ has this length.
     voq_since: Time,
     /// Integral of the VOQ's length over measured time, in packets x ns.
     pub(crate) voq_time: u64,
+    /// Sum of the VOQ's length over departures of data.
+    pub(crate) voq_sum: u64,
+    pub(crate) last: Time,
     /// By plane.
     pub(crate) services: Box<[Service]>,
+    voq: u32,
+    /// Of data packets, by plane.
+    pub(crate) latency: Histogram,
     pub(crate) dropped: [u64; DropReason::ALL.len()],
     pub(crate) marked: u64,
     pub(crate) first: Option<Time>,

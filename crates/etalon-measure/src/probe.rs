@@ -374,6 +374,7 @@ impl Metrics {
         }
     }
 
+    #[inline(always)] // two calls: it comes up, or goes down
     fn circuit(&mut self, now: Time, pair: Pair, plane: Plane, up: bool) {
         self.pairs.turn(now, pair, plane, up);
         if pair == self.measured {
@@ -381,6 +382,7 @@ impl Metrics {
         }
     }
 
+    #[inline(never)] // of one pair only
     fn measured_circuit(&mut self, now: Time, plane: Plane, up: bool) {
         // While the pair has its circuit the other planes do not serve it.
         let days = &mut self.days;

@@ -4,6 +4,7 @@ use etalon_units::{Rate, Span, Time};
 
 /// When a plane serves a pair, and what of the pair is on its way there.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))] // one line of a cache
 pub(crate) struct Service {
     /// Since when the gate is open.
     open_since: Option<Time>,

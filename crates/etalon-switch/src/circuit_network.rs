@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use etalon_units::Time;
 
-use crate::event_queue::Kind;
+use crate::event_queue::{EventQueue, Kind};
 use crate::link::Link;
 use crate::pool::PacketId;
 use crate::switch::Core;
@@ -63,25 +63,30 @@ impl CircuitFabric {
     }
 
     /// Sets up the circuit of `src` that ends at a port. It is served as soon as it is free, but after all transitions of the
-    /// schedule at `now`; one that is free and has nothing to send is not looked at before it has.
-    pub(crate) fn set_up<H>(&mut self, now: Time, number: u16, src: u16, core: &mut Core<H>) {
+    /// schedule at `now`; one that is free and has no backlog is not looked at before it has.
+    #[inline]
+    pub(crate) fn set_up(
+        &mut self,
+        now: Time,
+        number: u16,
+        src: u16,
+        has_backlog: bool,
+        event_queue: &mut EventQueue,
+    ) {
         let port = &mut self.ports[usize::from(number)];
         port.source = Some(src);
-        let pair = Pair {
-            src,
-            dst: port.rack,
-        };
         let transmitter = self.free_at[usize::from(number - port.rack + src)];
         let is_free = port.link.free_at().max(transmitter) <= now;
-        let time = if is_free && !core.voqs.get(pair).has_backlog() {
+        let time = if is_free && !has_backlog {
             Time::MAX
         } else {
             port.link.free_at().max(now)
         };
-        port.link.serve_at(&mut core.event_queue, time);
+        port.link.serve_at(event_queue, time);
     }
 
     /// Takes down the circuit that ends at a port. A packet in transmission completes.
+    #[inline]
     pub(crate) fn take_down(&mut self, port: u16) {
         self.ports[usize::from(port)].source = None;
     }

@@ -104,6 +104,18 @@ pub(crate) struct Initial {
     pub(crate) told: Plane,
 }
 
+impl Initial {
+    /// As of all pairs of which a week says nothing.
+    pub(crate) fn at_rest(pair: Pair) -> Initial {
+        Initial {
+            pair,
+            circuit: None,
+            signals: 0,
+            told: Plane::PACKET,
+        }
+    }
+}
+
 /// A compiled week.
 #[derive(Debug)]
 pub(crate) struct Week {
@@ -337,22 +349,15 @@ impl Week {
 type Initials = BTreeMap<Pair, Initial>;
 
 fn of_pair(initials: &mut Initials, pair: Pair) -> &mut Initial {
-    initials.entry(pair).or_insert(Initial {
-        pair,
-        circuit: None,
-        signals: 0,
-        told: Plane::PACKET,
-    })
+    let entry = initials.entry(pair);
+    entry.or_insert_with(|| Initial::at_rest(pair))
 }
 
-/// What the executor asks for.
-pub(crate) enum Action {
-    /// Do this step.
-    Step(Step),
-    /// A week starts, with this number.
-    RollOver(u64),
-    /// A week starts with this number and another schedule: all is to be as [`Executor::initial`] says.
-    Adopt(u64),
+/// A week that starts.
+pub(crate) struct NewWeek {
+    pub(crate) number: u64,
+    /// Its schedule is another: all is to be as [`Executor::initial`] says.
+    pub(crate) is_adopted: bool,
 }
 
 /// Runs weeks, one after the other. Every instant is the week's start plus an offset, so nothing drifts.
@@ -413,11 +418,19 @@ impl Executor {
         &self.week.initial
     }
 
-    /// Takes the next action.
-    pub(crate) fn advance(&mut self) -> Action {
-        if let Some(&(_, step)) = self.week.steps.get(self.next_step) {
-            self.next_step += 1;
-            return Action::Step(step);
+    /// Takes the steps of the current week that are due, in order.
+    pub(crate) fn take_due(&mut self, now: Time, steps: &mut Vec<Step>) {
+        let until = now.saturating_since(self.week_start);
+        let rest = &self.week.steps[self.next_step..];
+        let due = rest.iter().take_while(|&&(offset, _)| offset <= until);
+        steps.extend(due.map(|&(_, step)| step));
+        self.next_step += steps.len();
+    }
+
+    /// Starts the next week, if all of the current one is over.
+    pub(crate) fn new_week(&mut self, now: Time) -> Option<NewWeek> {
+        if self.next_step < self.week.steps.len() || self.roll_over() > now {
+            return None;
         }
         self.week_start += self.week.length;
         self.next_step = 0;
@@ -430,12 +443,11 @@ impl Executor {
         {
             self.next_week = self.later.pop_front().map(|(_, week)| week);
         }
-        match self.next_week.take() {
-            Some(week) => {
-                self.week = week;
-                Action::Adopt(number)
-            }
-            None => Action::RollOver(number),
+        let next = self.next_week.take();
+        let is_adopted = next.is_some();
+        if let Some(week) = next {
+            self.week = week;
         }
+        Some(NewWeek { number, is_adopted })
     }
 }

@@ -6,7 +6,7 @@ use etalon_units::{Span, Time};
 
 use crate::circuit_network::CircuitFabric;
 use crate::event_queue::{Due, EventQueue, Kind};
-use crate::executor::{Action, Executor, Rules, Signal, Step, Week};
+use crate::executor::{Executor, Rules, Signal, Step, Week};
 use crate::packet_network::PacketFabric;
 use crate::pool::{Entry, PacketId, Pool};
 use crate::voq::Voqs;
@@ -51,12 +51,14 @@ pub(crate) struct Core<H> {
 /// can be taken at that instant.
 #[derive(Debug)]
 pub struct Switch<H> {
-    core: Core<H>,
-    packet: PacketFabric,
-    circuits: CircuitFabric,
-    executor: Executor,
+    pub(crate) core: Core<H>,
+    pub(crate) packet: PacketFabric,
+    pub(crate) circuits: CircuitFabric,
+    pub(crate) executor: Executor,
+    /// Steps of one instant: memory that is used again.
+    pub(crate) due: Vec<Step>,
     config: Rdcn,
-    racks: u16,
+    pub(crate) racks: u16,
     delays: Delays,
 }
 
@@ -115,6 +117,7 @@ impl<H: Copy> Switch<H> {
             packet: packet.map_or_else(PacketFabric::absent, |p| PacketFabric::new(p, racks)),
             circuits: CircuitFabric::new(&config.circuits, racks),
             executor: Executor::new(Week::compile(schedule, &Rules::new(config)), start),
+            due: Vec::new(),
             config: config.clone(),
             racks,
             delays: Delays::of(config),
@@ -389,7 +392,7 @@ impl<H: Copy> Switch<H> {
     }
 
     /// Drops a packet; its VOQ now holds `len` packets.
-    fn discard<S: Sink<H>, P: Probe>(
+    pub(crate) fn discard<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
         id: PacketId,
@@ -422,165 +425,5 @@ impl<H: Copy> Switch<H> {
         };
         probe.on(now, dropped);
         sink.discard(now, packet.handle, pair, reason);
-    }
-
-    /// All transitions of the schedule at this instant: nothing comes between them.
-    fn act<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
-        while self.executor.next_time() <= now {
-            match self.executor.advance() {
-                Action::Step(step) => self.step(now, step, sink, probe),
-                Action::RollOver(week) => probe.on(now, Event::Week { week }),
-                Action::Adopt(week) => {
-                    probe.on(now, Event::Week { week });
-                    for step in self.steps_to_initial() {
-                        self.step(now, step, sink, probe);
-                    }
-                }
-            }
-        }
-        let next = self.executor.next_time();
-        self.core.event_queue.set(Kind::Schedule, 0, next);
-    }
-
-    /// What leads from the present signals and TDNs to those with which the current week starts, in order.
-    fn steps_to_initial(&self) -> Vec<Step> {
-        let mut steps = Vec::new();
-        let mut initial = self.executor.initial().iter().copied().peekable();
-        for (pair, voq) in self.core.voqs.iter() {
-            let wanted = initial.next_if(|initial| initial.pair == pair);
-            let (circuit, signals, told) = wanted.map_or((None, 0, Plane::PACKET), |wanted| {
-                (wanted.circuit, wanted.signals, wanted.told)
-            });
-            if told != voq.told() {
-                steps.push(Step::Tell(pair, told));
-            }
-            let is_up = voq.circuit().map(|port| self.circuits.plane(port));
-            if circuit != is_up {
-                steps.extend(is_up.map(|_| Step::Down(pair)));
-                steps.extend(circuit.map(|plane| Step::Up(pair, plane)));
-            }
-            if signals == voq.signals() {
-                continue;
-            }
-            for signal in Signal::ALL {
-                match (voq.is_on(signal), signals & signal.bit() != 0) {
-                    (true, false) => steps.push(Step::Off(signal, pair)),
-                    (false, true) => steps.push(Step::On(signal, pair)),
-                    _ => {}
-                }
-            }
-        }
-        steps.sort_unstable();
-        steps
-    }
-
-    fn step<S: Sink<H>, P: Probe>(&mut self, now: Time, step: Step, sink: &mut S, probe: &mut P) {
-        match step {
-            Step::Night(day) => probe.on(now, Event::Night { day }),
-            Step::Day(day) => probe.on(now, Event::Day { day }),
-            Step::Dark => self.darken(now, true, probe),
-            Step::Light => self.darken(now, false, probe),
-            Step::Down(pair) => {
-                if let Some(port) = self.core.voqs.get(pair).circuit() {
-                    self.core.voqs.get_mut(pair).set_circuit(None);
-                    self.circuits.take_down(port);
-                    let (plane, up) = (self.circuits.plane(port), false);
-                    probe.on(now, Event::Circuit { pair, plane, up });
-                }
-            }
-            Step::Up(pair, plane) => {
-                let port = self.circuits.port(plane, pair.dst);
-                self.core.voqs.get_mut(pair).set_circuit(Some(port));
-                let up = true;
-                probe.on(now, Event::Circuit { pair, plane, up });
-                self.circuits.set_up(now, port, pair.src, &mut self.core);
-            }
-            Step::Off(signal, pair) => self.switch_signal(now, signal, pair, false, sink, probe),
-            Step::On(signal, pair) => self.switch_signal(now, signal, pair, true, sink, probe),
-            Step::Tell(pair, tdn) => {
-                if self.core.voqs.get_mut(pair).tell(tdn) {
-                    sink.tdn_changed(now, pair, tdn);
-                }
-            }
-        }
-    }
-
-    fn switch_signal<S: Sink<H>, P: Probe>(
-        &mut self,
-        now: Time,
-        signal: Signal,
-        pair: Pair,
-        on: bool,
-        sink: &mut S,
-        probe: &mut P,
-    ) {
-        if !self.core.voqs.get_mut(pair).switch(signal, on) {
-            return;
-        }
-        match signal {
-            Signal::GateClosed => {
-                if !self.core.voqs.get(pair).is_dark() {
-                    self.gate(now, pair, !on, probe);
-                }
-            }
-            Signal::Enlarged => {
-                if on {
-                    if self.core.voqs.grow(pair) {
-                        probe.on(now, self.resized(pair));
-                    }
-                } else {
-                    self.shrink(now, pair, sink, probe);
-                }
-            }
-            Signal::Announced => probe.on(now, Event::Announced { pair, on }),
-        }
-    }
-
-    /// The packet network serves nobody from now on, or again whoever has its gate open.
-    fn darken<P: Probe>(&mut self, now: Time, dark: bool, probe: &mut P) {
-        let racks = self.racks;
-        for (src, dst) in (0..racks).flat_map(|src| (0..racks).map(move |dst| (src, dst))) {
-            let pair = Pair { src, dst };
-            let voq = self.core.voqs.get_mut(pair);
-            voq.set_dark(dark);
-            if !voq.is_on(Signal::GateClosed) {
-                self.gate(now, pair, !dark, probe);
-            }
-        }
-    }
-
-    /// The packet network serves the VOQ of `pair` from now on, or no longer.
-    fn gate<P: Probe>(&mut self, now: Time, pair: Pair, open: bool, probe: &mut P) {
-        let plane = Plane::PACKET;
-        probe.on(now, Event::Gate { pair, plane, open });
-        if !open {
-            self.packet.close(pair);
-        } else if self.core.voqs.get(pair).has_backlog() {
-            self.packet.open(pair);
-            self.packet.wake(now, pair.src, &mut self.core);
-        }
-    }
-
-    /// The VOQ of `pair` returns to its ordinary capacity: the newest packets that it has no room for are dropped, in
-    /// the order of their arrival.
-    fn shrink<S: Sink<H>, P: Probe>(&mut self, now: Time, pair: Pair, sink: &mut S, probe: &mut P) {
-        let Some(mut excess) = self.core.voqs.shrink(pair, &self.core.pool) else {
-            return;
-        };
-        while let Some(id) = excess.pop(&self.core.pool) {
-            let bytes = self.core.pool.get(id).packet.bytes;
-            self.core.voqs.get_mut(pair).lose(bytes);
-            let len = self.voq_len(pair) + excess.len();
-            self.discard(now, id, len, DropReason::Shrunk, sink, probe);
-        }
-        probe.on(now, self.resized(pair));
-    }
-
-    fn resized(&self, pair: Pair) -> Event {
-        Event::Resized {
-            pair,
-            queue: QueueId::voq(pair),
-            capacity: self.voq_capacity(pair),
-        }
     }
 }

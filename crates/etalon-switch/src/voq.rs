@@ -84,11 +84,19 @@ impl Voq {
         self.circuit
     }
 
-    pub(crate) fn set_circuit(&mut self, port: Option<u16>) {
-        self.circuit = port;
+    /// The pair has this circuit from now on. Returns the one that it had.
+    #[inline]
+    pub(crate) fn set_circuit(&mut self, port: Option<u16>) -> Option<u16> {
+        core::mem::replace(&mut self.circuit, port)
+    }
+
+    /// Nothing was ever said of it by a week, or all was taken back.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.circuit.is_none() && self.signals() == 0 && self.told == Plane::PACKET
     }
 
     /// Switches a signal; false if it already was so.
+    #[inline]
     pub(crate) fn switch(&mut self, signal: Signal, on: bool) -> bool {
         let before = self.signals;
         if on {
@@ -182,11 +190,11 @@ impl Voqs {
         &mut self.voqs[pair.index(self.racks)]
     }
 
-    /// Every pair with its VOQ, in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Pair, &Voq)> {
-        let racks = self.racks as u16;
-        let pairs = (0..racks).flat_map(move |src| (0..racks).map(move |dst| Pair { src, dst }));
-        pairs.map(|pair| (pair, self.get(pair)))
+    /// The pairs of which weeks have said something that holds.
+    pub(crate) fn not_at_rest(&self) -> impl Iterator<Item = Pair> {
+        let voqs = self.voqs.iter().enumerate();
+        let voqs = voqs.filter(|(_, voq)| !voq.is_at_rest());
+        voqs.map(|(index, _)| Pair::at(index, self.racks))
     }
 
     /// Whether an ECN-capable packet that makes the pair's VOQ `len` packets long is to be marked.
