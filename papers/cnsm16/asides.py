@@ -317,7 +317,7 @@ def speed() -> None:
     )
     for series in ("busy-tcp", "busy-otcp"):
         plan = PAPER.point(series, 25).plans[0]
-        hops = et.run(plan.replace({"measure.ports": True})).ports["packets"].sum() / 1e6
+        hops = int(et.run(plan.replace({"measure.ports": True})).ports["packets"].sum()) / 1e6
         began = process_time()
         et.run(plan)
         took = process_time() - began

@@ -304,3 +304,15 @@ def test_otcp_computes_what_the_paper_computes() -> None:
     assert (pod["max_cwnd"], pod["initial_cwnd"]) == (7, 2)
     assert (core["min_rto_ns"], core["max_cwnd"], core["initial_cwnd"]) == (6 * ms, 445, 5)
     assert core["initial_rto_ns"] == 2 * (5_200_000 + 10 * 720_000)
+
+
+def test_otcp_publishes_no_window_that_its_protocol_has_not() -> None:
+    fast = {"rate": "400Gbps", "delay": "100ms"}
+    plan = et.Plan.from_dict(
+        {
+            "network": {"kind": "tree", "rack": fast, "pod": fast, "core": fast},
+            "tcp": {"otcp": True},
+            "flow": [{"from": "r0h0", "to": "r0h1", "size": "1MB"}],
+        }
+    )
+    assert plan.resolve()["tcp"]["by_distance"][2]["max_cwnd"] == 65_535

@@ -349,6 +349,8 @@ def test_python_calls_say_the_key_too() -> None:
         et.flow(3, "r1h1", size="1MB")  # type: ignore[arg-type]
     with pytest.raises(PlanError, match=r"give at least one workload, like etalon\.bulk\(0, 1\)"):
         et.run(et.network())
+    with pytest.raises(PlanError, match="the plan sends nothing: give at least one workload"):
+        et.run(Plan.from_toml('duration = "1ms"'))
     with pytest.raises(PlanError, match="give the plan alone"):
         et.run(et.experiment(et.network(), et.bulk(0, 1)), et.strobe(et.network()))
 

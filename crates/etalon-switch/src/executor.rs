@@ -423,8 +423,9 @@ impl Executor {
         let until = now.saturating_since(self.week_start);
         let rest = &self.week.steps[self.next_step..];
         let due = rest.iter().take_while(|&&(offset, _)| offset <= until);
+        let before = steps.len();
         steps.extend(due.map(|&(_, step)| step));
-        self.next_step += steps.len();
+        self.next_step += steps.len() - before;
     }
 
     /// Starts the next week, if all of the current one is over.

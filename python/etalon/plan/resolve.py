@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from etalon.otcp.bounds import LARGEST_WINDOW
 from etalon.otcp.equations import compute
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Network, Switched
@@ -137,7 +138,7 @@ def _otcp(plan: Experiment, layer: str) -> dict[str, int]:
         return {}
     inputs = plan.network.otcp_inputs(layer, plan.tcp.otcp_alpha)
     computed = compute(inputs, plan.network.mtu - IP_AND_TCP)
-    largest = max(1, computed.max_cwnd)
+    largest = min(max(1, computed.max_cwnd), LARGEST_WINDOW)
     return {
         "min_rto": computed.rto_min_ns * plan.tdf,
         "initial_rto": max(computed.rto_init_ns, computed.rto_min_ns) * plan.tdf,
