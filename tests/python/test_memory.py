@@ -27,7 +27,7 @@ def test_twenty_times_the_length_takes_the_same_memory(small: Plan) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc for the peak")
 def test_what_a_flow_with_four_tdns_takes() -> None:
-    """Its sender parks three paths of 0.3 kB, its receiver one. All else, packets in flight included, plain TCP has, too."""
+    """Its sender parks three paths of 0.3 kB. All else, packets in flight included, plain TCP has, too."""
     net = et.network(racks=2, hosts=16, voq=30_000, host={"rate": "100Gbps"})
     kinds = [{"circuits": [[0, 1], [1, 0]], "rate": f"{rate}Gbps"} for rate in (40, 80, 100)]
     week = et.fixed(net, [{"circuits": []}, *kinds])
