@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from etalon.otcp.equations import LEAST_RWND, Parameters
+from etalon.otcp.equations import LARGEST_WINDOW, LEAST_RWND, Parameters
 
 MS = 1_000_000
-LARGEST_WINDOW = 65_535
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ ALPHA = 100
 """Flows that are expected to start together: the paper's."""
 LEAST_RWND = 10
 """Segments of Linux's own initial window: a peer without parameters sends as many at once (RFC 6928)."""
+LARGEST_WINDOW = 65_535
+"""Segments that a window of the protocol has at most."""
 MS = 1_000_000
 
 

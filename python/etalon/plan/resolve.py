@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from etalon.otcp.bounds import LARGEST_WINDOW
-from etalon.otcp.equations import compute
+from etalon.otcp.equations import LARGEST_WINDOW, compute
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Network, Switched
 from etalon.plan.network.rdcn import Notify
