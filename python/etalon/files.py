@@ -6,7 +6,7 @@ import fcntl
 import os
 import secrets
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -64,20 +64,22 @@ def alone_in(folder: Path) -> Iterator[None]:
 LARGEST = 64 << 20
 
 
-def text_of(path: Path, what: str) -> str:
-    """What a file that people write holds; it may come through a pipe. Raises `OSError` and `UnicodeDecodeError`, and
-    `PlanError` if it is larger than any such file (`what`)."""
+def text_of(path: Path, what: str, check: Callable[[int], None] | None = None) -> str:
+    """What a file that people write holds; it may come through a pipe. `check` sees the descriptor before it is read. Raises
+    `OSError` and `UnicodeDecodeError`, and `PlanError` if it is larger than any such file (`what`)."""
     with path.open("rb") as stream:
+        if check is not None:
+            check(stream.fileno())
         content = stream.read(LARGEST + 1)
     if len(content) > LARGEST:
         raise PlanError(f"is larger than {LARGEST >> 20} MiB, which no {what} is", file=str(path))
     return content.decode("utf-8")
 
 
-def toml_of(path: Path, what: str) -> dict[str, Any]:
-    """The tables of a TOML file. Raises `PlanError`, whatever is wrong with it."""
+def toml_of(path: Path, what: str, check: Callable[[int], None] | None = None) -> dict[str, Any]:
+    """The tables of a TOML file, `check`ed as above. Raises `PlanError`, whatever is wrong with it."""
     try:
-        return tomllib.loads(text_of(path, what))
+        return tomllib.loads(text_of(path, what, check))
     except OSError as error:
         raise PlanError(f"cannot be read: {error.strerror}", file=str(path)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -342,6 +342,25 @@ def test_a_bad_tokens_file_gets_a_sentence(
         Tokens(file)
 
 
+def test_the_mode_is_that_of_the_file_that_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another file takes the name just before it is opened."""
+    file, other = tmp_path / "tokens.toml", tmp_path / "other.toml"
+    for path, mode in ((file, 0o600), (other, 0o644)):
+        path.write_text(f'[hosts]\na = "{HOST}"')
+        path.chmod(mode)
+    opened = Path.open
+
+    def late(self: Path, *arguments: Any) -> Any:
+        other.replace(file)
+        return opened(self, *arguments)
+
+    monkeypatch.setattr(Path, "open", late)
+    with pytest.raises(PlanError, match="chmod"):
+        Tokens(file)
+
+
 def test_a_hashed_token_is_known(tmp_path: Path) -> None:
     token, hashed = make()
     file = tmp_path / "tokens.toml"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import re
 import secrets
 import stat
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,10 +90,11 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 def _read(path: Path) -> list[tuple[bytes, Identity]]:
-    with suppress(OSError):  # which reading it says
-        if path.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH):
+    def private(descriptor: int) -> None:  # of what is read, whatever has the name by then
+        if os.fstat(descriptor).st_mode & (stat.S_IROTH | stat.S_IWOTH):
             raise PlanError("is open to everybody on this machine: chmod o-rw", file=str(path))
-    tables = files.toml_of(path, "file of tokens")
+
+    tables = files.toml_of(path, "file of tokens", private)
     known: list[tuple[bytes, Identity]] = []
     for table, entries in tables.items():
         if table not in ("hosts", "operators") or not isinstance(entries, dict):
