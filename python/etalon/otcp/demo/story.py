@@ -12,6 +12,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from etalon.errors import EtalonError
@@ -73,7 +74,7 @@ def tell(stage: Stage) -> dict[str, Any]:
     stage.start_agents()
     applied = stage.agents.wait(0, PATIENCE_S)
     _need(len(applied) == len(layout.hosts), "not all agents have applied their routes")
-    _served(client, far)
+    told["served"] = _served(client, layout, near, far)
     told["with"] = _connections(stage, near, far, "4. Connections of h1 with OTCP")
     told["failures"] = [_failure(stage) for _ in range(stage.settings["failures"])]
     told["restart"] = _restart(stage, client)
@@ -160,7 +161,8 @@ def _ping(host: Host, count: int, statistic: str) -> float:
     return Statistic(statistic).of(found)
 
 
-def _served(client: Client, far: str) -> None:
+def _served(client: Client, layout: Layout, near: str, far: str) -> dict[str, Any]:
+    """Shows what h1 is told. What it is told of each of the two."""
     document = client.get("/v1/hosts/h1/routes")
     _say(f"   served to h1: version {document['version']}")
     for route in document["routes"]:
@@ -174,6 +176,13 @@ def _served(client: Client, far: str) -> None:
     explained = "\n".join(explain.text(client.get(f"/v1/pairs/h1/{far}")))
     for line in filter(None, explained.splitlines()):
         _say(f"     {line}")
+    networks = {ip_network(route["prefix"]): route for route in document["routes"]}
+    found = {}
+    for host in layout.hosts:
+        if host.name in (near, far):
+            around = [network for network in networks if ip_address(host.address) in network]
+            found[host.name] = networks[max(around, key=lambda network: network.prefixlen)]
+    return found
 
 
 def _server(stage: Stage, host: str) -> Part:
