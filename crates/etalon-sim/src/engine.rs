@@ -5,6 +5,7 @@ use etalon_measure::{Control, Live, Meter, Metrics, Observer, Results};
 use etalon_net::{Advanced, Milestone, Net, Network, Visitor, visit};
 use etalon_scenario::{Scenario, ScenarioError};
 use etalon_schedule::ComputedWeek;
+use etalon_units::Time;
 
 use crate::packet::PacketId;
 use crate::tap::Tap;
@@ -88,13 +89,9 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, T, O> {
             events += 1;
             if events & (REPORT_EVERY - 1) == 0 {
                 let now = net.next_event().min(world.queue.next_time());
-                if !control.report(now.0, plan.end().0) {
+                if !goes_on(now, (plan, control), &world, &mut observer) {
                     partial = true;
                     net.edge_mut().end(now);
-                }
-                if control.asked() {
-                    let (meter, flows) = (&world.meter, world.facts());
-                    control.tell(Live::of(plan, now, observer.metrics(), meter, &flows));
                 }
             }
         };
@@ -119,6 +116,27 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, T, O> {
         });
         Ok((results, (tap, observer)))
     }
+}
+
+/// Says how far the run is, and what it has measured so far if that was asked for. Whether it is to go on.
+#[cold]
+fn goes_on<T: Tap, O: Observer>(
+    now: Time,
+    (plan, control): (&Scenario, &Control),
+    world: &World<T>,
+    observer: &mut O,
+) -> bool {
+    if control.asked() {
+        let flows = world.facts();
+        control.tell(Live::of(
+            plan,
+            now,
+            observer.metrics(),
+            &world.meter,
+            &flows,
+        ));
+    }
+    control.report(now.0, plan.end().0)
 }
 
 fn net<N: Network<PacketId>>(

@@ -145,9 +145,9 @@ class Windowed(Schedule):
 
 def text_of(path: Path, key: str) -> str:
     """What a file holds that the plan names at `key`."""
-    if path.exists() and not path.is_file():
-        raise PlanError(f"{shown(str(path))} is not a file", key=key)
     try:
+        if path.exists() and not path.is_file():
+            raise PlanError(f"{shown(str(path))} is not a file", key=key)
         return files.text_of(path, "schedule or demand")
     except FileNotFoundError:
         raise PlanError(f"there is no file {shown(str(path))}", key=key) from None
