@@ -245,20 +245,29 @@ def test_dask_of_two_workers_one_of_them_killed(
 
 
 def test_a_dask_scheduler_that_does_not_answer(
-    etalon: Callable[..., Printed], small_file: Path
+    etalon: Callable[..., Printed], small_file: Path, tmp_path: Path
 ) -> None:
     need(find_spec("distributed"), "the extra etalon-rdcn[dask]")
     import dask
 
+    (tmp_path / "empty").mkdir()
     settings = {
         "scheduler-address": "tcp://127.0.0.1:9",
         "distributed.comm.timeouts.connect": "100ms",
     }
     with dask.config.set(settings):
-        answer = etalon("sweep", small_file, "--set", "network.voq=4,8", "--executor", "dask")
-    assert answer.code == 1
-    (line,) = answer.err.splitlines()
-    assert line.startswith("error: the Dask scheduler at tcp://127.0.0.1:9 cannot be reached: ")
+        for folder in ("new", "empty"):
+            out = ("--out", tmp_path / folder)
+            answer = etalon(
+                "sweep", small_file, "--set", "network.voq=4,8", "--executor", "dask", *out
+            )
+            assert answer.code == 1
+            (line,) = answer.err.splitlines()
+            assert line.startswith(
+                "error: the Dask scheduler at tcp://127.0.0.1:9 cannot be reached: "
+            )
+    assert not (tmp_path / "new").exists()
+    assert not any((tmp_path / "empty").iterdir())
 
 
 def test_dask_on_this_machine(longer: Plan, local: dict[str, bytes], tmp_path: Path) -> None:

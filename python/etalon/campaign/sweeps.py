@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -298,9 +298,11 @@ def sweep(
     chosen = engines.check(plans, engine)
     prepare(plans, chosen)  # and with it its digest
     kept = _Folder(Path(folder), chosen.NAME)
-    kept.open(plan, grid, [one.seed for one in plans], fresh)
     store = Store(chosen, kept.place)
-    done = run_missing(plans, store, fresh=fresh, executor=executor, jobs=jobs, progress=progress)
+    with kept.opened(plan, grid, [one.seed for one in plans], fresh):
+        done = run_missing(
+            plans, store, fresh=fresh, executor=executor, jobs=jobs, progress=progress
+        )
     if done.interrupted:
         whole = [(point, store.load(point.plan)) for point in points if store.has(point.plan)]
         if whole:
@@ -319,7 +321,24 @@ class _Folder:
     path: Path
     engine: str
 
-    def open(
+    @contextmanager
+    def opened(
+        self, plan: Plan, grid: Mapping[str, Sequence[Any]], seeds: Sequence[int], fresh: bool
+    ) -> Iterator[None]:
+        """The folder is there in the block. One that it made is gone again if the block fails before any run is kept."""
+        is_new, existed = not (self.path / store.SWEEP).is_file(), self.path.exists()
+        self._open(plan, grid, seeds, fresh)
+        try:
+            yield
+        except EtalonError:
+            if is_new and not any(child.is_dir() for child in self.path.iterdir()):
+                for child in self.path.iterdir():
+                    child.unlink()
+                if not existed:
+                    self.path.rmdir()
+            raise
+
+    def _open(
         self, plan: Plan, grid: Mapping[str, Sequence[Any]], seeds: Sequence[int], fresh: bool
     ) -> None:
         """Makes the folder, or finds that of an earlier sweep that this one goes on with."""
