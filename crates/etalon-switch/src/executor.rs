@@ -13,12 +13,13 @@
 //! Where the packet network is dark in all nights, all pairs are at once. Beside these, each change of the network that leads to a pair's destination (TDN, SIGCOMM'22 section 4.2) can be told to
 //! hosts, some lead before it happens.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use etalon_units::{Span, Time};
 
-use crate::{Night, Pair, Plane, Rdcn, Schedule};
+use crate::week::{Progress, Week};
+use crate::{Night, Pair, Plane, Rdcn};
 
 /// What the schedule switches on and off for a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,11 +73,11 @@ pub(crate) struct Rules {
     enlarged: Option<Span>,
     announced: Option<Span>,
     /// How long before a pair's TDN changes hosts are told.
-    told: Option<Span>,
+    pub(crate) told: Option<Span>,
     /// Outside of its days a pair has the packet network.
-    has_packet: bool,
+    pub(crate) has_packet: bool,
     /// The packet network is dark in all nights.
-    dark_nights: bool,
+    pub(crate) dark_nights: bool,
 }
 
 impl Rules {
@@ -88,6 +89,15 @@ impl Rules {
             told: config.notify.map(|notify| notify.before),
             has_packet,
             dark_nights: has_packet && config.night == Night::All,
+        }
+    }
+
+    /// How long before a pair's day, before which there is a night of this length, a signal goes on, if it does.
+    pub(crate) fn lead(&self, signal: Signal, night: Span) -> Option<Span> {
+        match signal {
+            Signal::GateClosed => Some(night),
+            Signal::Enlarged => self.enlarged,
+            Signal::Announced => self.announced,
         }
     }
 }
@@ -116,243 +126,6 @@ impl Initial {
     }
 }
 
-/// A compiled week.
-#[derive(Debug)]
-pub(crate) struct Week {
-    length: Span,
-    /// By offset from the start of the week, from zero to the week's length inclusive, then by step.
-    steps: Vec<(Span, Step)>,
-    /// By pair; of those that are not there, no circuit is up and no signal on, and their TDN is [`Plane::PACKET`].
-    initial: Vec<Initial>,
-}
-
-/// A day of a pair.
-#[derive(Clone, Copy)]
-struct PairDay {
-    pair: Pair,
-    start: Span,
-    end: Span,
-    /// The night before.
-    night: Span,
-    plane: Plane,
-}
-
-/// All pairs' days in a week: a million of them where a thousand racks take turns.
-struct PairDays {
-    week: Span,
-    /// In order of time, then by pair.
-    days: Vec<PairDay>,
-    /// The place of the same pair's next day; of the last, that of its first, a week later.
-    next: Vec<u32>,
-}
-
-/// A day of a pair, the day before, and the time between them.
-struct Gap<'a> {
-    before: &'a PairDay,
-    day: &'a PairDay,
-    time: Span,
-    /// The day is the pair's first of the week, and the one before of the week before.
-    is_first: bool,
-}
-
-impl PairDays {
-    fn new(schedule: &Schedule) -> PairDays {
-        let configurations = schedule.configurations();
-        let mut days: Vec<PairDay> = Vec::new();
-        let mut start = Span::ZERO;
-        let mut night = configurations.last().map_or(Span::ZERO, |c| c.night);
-        for c in configurations {
-            let (end, plane) = (start + c.day, c.plane);
-            let first = days.len();
-            days.extend(c.matching.pairs().map(|pair| PairDay {
-                pair,
-                start,
-                end,
-                night,
-                plane,
-            }));
-            days[first..].sort_unstable_by_key(|day| day.pair);
-            start = end + c.night;
-            night = c.night;
-        }
-        let next = next_of_pairs(&days, usize::from(schedule.racks()));
-        let week = schedule.week();
-        PairDays { week, days, next }
-    }
-
-    /// Every day with the one before, in the order of the latter.
-    fn gaps(&self) -> impl Iterator<Item = Gap<'_>> {
-        self.next.iter().enumerate().map(|(index, &next)| {
-            let (before, day) = (&self.days[index], &self.days[next as usize]);
-            let is_first = next as usize <= index;
-            let start = day.start + if is_first { self.week } else { Span::ZERO };
-            Gap {
-                before,
-                day,
-                time: start - before.end,
-                is_first,
-            }
-        })
-    }
-
-    /// The days of each pair, in order of time.
-    fn by_pair(&self) -> impl Iterator<Item = Vec<PairDay>> {
-        let lasts = self.gaps().enumerate().filter(|(_, gap)| gap.is_first);
-        lasts.map(|(last, gap)| {
-            let mut days = alloc::vec![*gap.day];
-            let mut at = self.next[last] as usize;
-            while at != last {
-                at = self.next[at] as usize;
-                days.push(self.days[at]);
-            }
-            days
-        })
-    }
-}
-
-/// Of each of these days, which are in order of time, the place of the same pair's next one.
-fn next_of_pairs(days: &[PairDay], racks: usize) -> Vec<u32> {
-    const NONE: u32 = u32::MAX;
-    let mut next_of = alloc::vec![NONE; racks * racks];
-    let mut next = alloc::vec![NONE; days.len()];
-    // From the end twice around: the first time leaves the first days behind, which follow the last ones.
-    for _ in 0..2 {
-        for (index, day) in days.iter().enumerate().rev() {
-            let after = &mut next_of[day.pair.index(racks)];
-            next[index] = core::mem::replace(after, index as u32);
-        }
-    }
-    next
-}
-
-impl Week {
-    pub(crate) fn compile(schedule: &Schedule, rules: &Rules) -> Week {
-        let mut steps = Vec::new();
-        let mut start = Span::ZERO;
-        for (index, c) in schedule.configurations().iter().enumerate() {
-            let end = start + c.day;
-            steps.push((start, Step::Day(index as u32)));
-            steps.push((end, Step::Night(index as u32)));
-            if rules.dark_nights && c.night > Span::ZERO {
-                steps.push((end, Step::Dark));
-                steps.push((end + c.night, Step::Light));
-            }
-            start = end + c.night;
-        }
-        let mut week = Week {
-            length: schedule.week(),
-            steps,
-            initial: Vec::new(),
-        };
-        let days = PairDays::new(schedule);
-        let mut initial = BTreeMap::new();
-        week.add_circuits(&days, &mut initial);
-        week.add_windows(&days, &mut initial, Signal::GateClosed, |day| day.night);
-        if let Some(lead) = rules.enlarged {
-            week.add_windows(&days, &mut initial, Signal::Enlarged, |_| lead);
-        }
-        if let Some(lead) = rules.announced {
-            week.add_windows(&days, &mut initial, Signal::Announced, |_| lead);
-        }
-        if let Some(lead) = rules.told {
-            for days in days.by_pair() {
-                let told = week.add_tells(&days, lead, rules.has_packet);
-                of_pair(&mut initial, days[0].pair).told = told;
-            }
-        }
-        week.initial = initial.into_values().collect();
-        week.steps.sort(); // a few runs that are in order already, which this sort makes use of
-        week
-    }
-
-    /// Adds the circuits. One that goes on through the pair's next day stays up.
-    fn add_circuits(&mut self, days: &PairDays, initial: &mut Initials) {
-        let stays = |gap: &Gap<'_>| gap.time == Span::ZERO && gap.before.plane == gap.day.plane;
-        let changes = || days.gaps().filter(|gap| !stays(gap));
-        let down = |gap: Gap<'_>| (gap.before.end, Step::Down(gap.day.pair));
-        let up = |Gap { day, .. }: Gap<'_>| (day.start, Step::Up(day.pair, day.plane));
-        self.steps.extend(changes().map(down));
-        self.steps.extend(changes().map(up));
-        for Gap { day, .. } in days.gaps().filter(stays) {
-            if day.start == Span::ZERO {
-                of_pair(initial, day.pair).circuit = Some(day.plane);
-            }
-        }
-    }
-
-    /// Adds the windows of one signal around all days.
-    fn add_windows(
-        &mut self,
-        days: &PairDays,
-        initial: &mut Initials,
-        signal: Signal,
-        lead: impl Fn(&PairDay) -> Span,
-    ) {
-        let week = self.length;
-        let apart = || days.gaps().filter(|gap| gap.time > lead(gap.day));
-        let off = |gap: Gap<'_>| (gap.before.end, Step::Off(signal, gap.day.pair));
-        let on = |Gap { day, .. }: Gap<'_>| {
-            let at = (day.start + week - lead(day)).0 % week.0;
-            (Span(at), Step::On(signal, day.pair))
-        };
-        self.steps.extend(apart().map(off));
-        self.steps.extend(apart().map(on));
-        for Gap { day, time, .. } in days.gaps().filter(|gap| gap.is_first) {
-            let lead = lead(day);
-            if lead > day.start || (lead == day.start && time <= lead) {
-                of_pair(initial, day.pair).signals |= signal.bit();
-            }
-        }
-    }
-
-    /// Adds when hosts are told of the TDN of one pair, which has these days, in order of time: `lead` before it changes.
-    /// Returns what they have been told when the week starts.
-    fn add_tells(&mut self, days: &[PairDay], lead: Span, has_packet: bool) -> Plane {
-        let week = self.length.0;
-        let earlier = |at: Span| Span((at.0 + week - lead.0 % week) % week);
-        let changes = self.tdn_changes(days, has_packet);
-        let mut tells: Vec<_> = changes
-            .iter()
-            .map(|&(at, tdn)| (earlier(at), tdn))
-            .collect();
-        tells.sort_unstable();
-        let pair = days[0].pair;
-        let steps = tells.iter().map(|&(at, tdn)| (at, Step::Tell(pair, tdn)));
-        self.steps.extend(steps);
-        match (tells.first(), tells.last()) {
-            (Some(&(Span::ZERO, tdn)), _) | (_, Some(&(_, tdn))) => tdn,
-            _ => days[0].plane,
-        }
-    }
-
-    /// When the TDN of a pair with these days changes, and to which. Through a night between two days of the pair its gate stays
-    /// closed, so that no packet is carried before the second: the TDN remains that of the first.
-    fn tdn_changes(&self, days: &[PairDay], has_packet: bool) -> Vec<(Span, Plane)> {
-        let mut changes = Vec::new();
-        let befores = days.iter().cycle().skip(days.len() - 1);
-        for (before, day) in befores.zip(days) {
-            let this_week = before.end <= day.start;
-            let gap = day.start + if this_week { Span::ZERO } else { self.length } - before.end;
-            if gap > day.night && has_packet {
-                changes.push((before.end, Plane::PACKET));
-            }
-            changes.push((day.start, day.plane));
-        }
-        changes.sort_unstable(); // the first gap began in the week before
-        let mut before = changes.last().map(|&(_, tdn)| tdn);
-        changes.retain(|&(_, tdn)| before.replace(tdn) != Some(tdn));
-        changes
-    }
-}
-
-/// How a week finds those pairs that it does not find as all others.
-type Initials = BTreeMap<Pair, Initial>;
-
-fn of_pair(initials: &mut Initials, pair: Pair) -> &mut Initial {
-    let entry = initials.entry(pair);
-    entry.or_insert_with(|| Initial::at_rest(pair))
-}
-
 /// A week that starts.
 pub(crate) struct NewWeek {
     pub(crate) number: u64,
@@ -370,7 +143,7 @@ pub(crate) struct Executor {
     later: VecDeque<(Time, Week)>,
     week_start: Time,
     weeks: u64,
-    next_step: usize,
+    progress: Progress,
 }
 
 impl Executor {
@@ -378,16 +151,12 @@ impl Executor {
     pub(crate) fn new(week: Week, start: Time) -> Executor {
         Executor {
             // What goes before is a week without length that ends at `start`.
-            week: Week {
-                length: Span::ZERO,
-                steps: Vec::new(),
-                initial: Vec::new(),
-            },
+            week: Week::default(),
             next_week: Some(week),
             later: VecDeque::new(),
             week_start: start,
             weeks: 0,
-            next_step: 0,
+            progress: Progress::default(),
         }
     }
 
@@ -404,37 +173,33 @@ impl Executor {
 
     /// When the next action is due.
     pub(crate) fn next_time(&self) -> Time {
-        let offset = self.week.steps.get(self.next_step);
-        self.week_start + offset.map_or(self.week.length, |&(offset, _)| offset)
+        let next = self.week.next(&self.progress);
+        self.week_start + next.unwrap_or(self.week.length())
     }
 
     /// When the current week ends.
     pub(crate) fn roll_over(&self) -> Time {
-        self.week_start + self.week.length
+        self.week_start + self.week.length()
     }
 
     /// How the current week finds those pairs that have a day in it, in order.
     pub(crate) fn initial(&self) -> &[Initial] {
-        &self.week.initial
+        self.week.initial()
     }
 
     /// Takes the steps of the current week that are due, in order.
     pub(crate) fn take_due(&mut self, now: Time, steps: &mut Vec<Step>) {
         let until = now.saturating_since(self.week_start);
-        let rest = &self.week.steps[self.next_step..];
-        let due = rest.iter().take_while(|&&(offset, _)| offset <= until);
-        let before = steps.len();
-        steps.extend(due.map(|&(_, step)| step));
-        self.next_step += steps.len() - before;
+        self.week.take_due(until, &mut self.progress, steps);
     }
 
     /// Starts the next week, if all of the current one is over.
     pub(crate) fn new_week(&mut self, now: Time) -> Option<NewWeek> {
-        if self.next_step < self.week.steps.len() || self.roll_over() > now {
+        if self.week.next(&self.progress).is_some() || self.roll_over() > now {
             return None;
         }
-        self.week_start += self.week.length;
-        self.next_step = 0;
+        self.week_start += self.week.length();
+        self.progress = Progress::default();
         let number = self.weeks;
         self.weeks += 1;
         while self

@@ -22,6 +22,7 @@ mod sink;
 mod steps;
 mod switch;
 mod voq;
+mod week;
 
 pub use etalon_events::{DropReason, Event, Plane, Probe, QueueId};
 pub use etalon_scenario::{

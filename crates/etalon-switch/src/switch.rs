@@ -6,10 +6,11 @@ use etalon_units::{Span, Time};
 
 use crate::circuit_network::CircuitFabric;
 use crate::event_queue::{Due, EventQueue, Kind};
-use crate::executor::{Executor, Rules, Signal, Step, Week};
+use crate::executor::{Executor, Rules, Signal, Step};
 use crate::packet_network::PacketFabric;
 use crate::pool::{Entry, PacketId, Pool};
 use crate::voq::Voqs;
+use crate::week::Week;
 use crate::{
     Arrival, ConfigError, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Rdcn,
     Schedule, Sink,
