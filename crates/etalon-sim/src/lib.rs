@@ -10,6 +10,7 @@ mod frame;
 mod hdfs;
 mod jobs;
 mod mptcp_options;
+mod nic;
 mod packet;
 mod queue;
 mod stack;

@@ -10,7 +10,8 @@ use etalon_units::Time;
 
 use crate::flows::{Flows, Starts};
 use crate::jobs::Jobs;
-use crate::packet::{ETHERNET_AND_IP, PacketId, Pool};
+use crate::nic::Nic;
+use crate::packet::{PacketId, Pool};
 use crate::queue::{Queue, Wake};
 use crate::stack;
 use crate::subflows::{self, ALONE, Group};
@@ -307,30 +308,18 @@ impl<'a, T: Tap> World<'a, T> {
             end.below.pop_front();
             end.connection.departed(payload);
         }
-        while !end.connection.is_silent() {
-            let packet = self.pool.vacant();
-            let sends = end
-                .connection
-                .poll_transmit_into(host_now, &mut packet.segment);
-            if !sends {
-                break;
-            }
-            let payload = u32::from(packet.segment.len);
-            let bytes = ETHERNET_AND_IP + packet.segment.header_len() + payload;
-            packet.to = index ^ 1;
-            packet.place = place ^ 1;
-            packet.route = end.route;
-            packet.bytes = bytes;
-            packet.ce = false;
-            let Some(id) = self.pool.take() else {
-                break;
-            };
-            end.balance = end.balance.wrapping_add(1);
-            let done = edge.send(now, end.host, bytes, id);
-            if payload > 0 {
-                end.below.push_back((done, payload));
-            }
-        }
+        let mut nic = Nic {
+            now,
+            to: index ^ 1,
+            place: place ^ 1,
+            host: end.host,
+            route: end.route,
+            balance: &mut end.balance,
+            below: &mut end.below,
+            pool: &mut self.pool,
+            edge,
+        };
+        end.connection.transmit(host_now, &mut nic);
         if !end.waits && end.connection.is_throttled() {
             if let Some(&(time, _)) = end.below.front() {
                 end.waits = true;

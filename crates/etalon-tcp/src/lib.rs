@@ -58,3 +58,4 @@ pub use scoreboard::Sums;
 pub use segment::{Flags, SackBlocks, Segment};
 pub use stats::Stats;
 pub use tdtcp::{TdDataAck, TdnOption, Tdtcp};
+pub use transmit::Outlet;

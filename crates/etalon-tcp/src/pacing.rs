@@ -40,10 +40,25 @@ impl<C: CongestionControl> Connection<C> {
         {
             return false;
         }
-        let millisecond = self.pacing_rate().unwrap_or(u64::MAX) / 1024;
-        let limit = millisecond.min(1 << 20).max(u64::from(2 * self.snd.mss)) << twice;
-        let full = self.snd.queued > limit;
+        let full = self.snd.queued > self.enough_queued() << twice;
         self.snd.throttled |= full;
         full
+    }
+
+    /// How much is enough, in bytes, for new data.
+    fn enough_queued(&self) -> u64 {
+        let millisecond = self.pacing_rate().unwrap_or(u64::MAX) / 1024;
+        millisecond.min(1 << 20).max(u64::from(2 * self.snd.mss))
+    }
+
+    /// The same for a burst of `bytes` on top of what is outstanding, if it could ever be too much.
+    #[inline]
+    pub(crate) fn enough_queued_with(&self, bytes: u32) -> u64 {
+        if !self.config.small_queues
+            || self.snd.queued + u64::from(bytes) <= u64::from(2 * self.snd.mss)
+        {
+            return u64::MAX;
+        }
+        self.enough_queued()
     }
 }

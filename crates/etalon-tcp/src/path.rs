@@ -33,11 +33,11 @@ impl Pipe {
         self.in_flight.max(0) as u32
     }
 
-    /// A new segment was sent.
+    /// So many new segments were sent.
     #[inline]
-    pub(crate) fn sent(&mut self) {
-        self.outstanding += 1;
-        self.in_flight += 1;
+    pub(crate) fn sent(&mut self, count: u32) {
+        self.outstanding += count;
+        self.in_flight += count as i32;
     }
 
     /// So many segments that had no marks were acknowledged.

@@ -7,9 +7,12 @@
 use crate::cc::{Ack, CongestionControl, State};
 use crate::connection::{Connection, ConnectionState};
 use crate::frto::Retransmit;
+use crate::scoreboard::Record;
 use crate::segment::{Flags, Segment};
 use crate::sender::Fin;
 use crate::seq::{after, before};
+use crate::timers::Purpose;
+use crate::transmit::Outlet;
 
 /// What may be due, and what is expected next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,10 +42,12 @@ impl Outlook {
         )
     }
 
-    /// What was expected has come.
+    /// The general way goes on with what was expected and has come.
     #[inline]
-    pub fn is_foretold(self) -> bool {
-        matches!(self, Outlook::DataCame | Outlook::AckCame)
+    pub fn forget_foretold(&mut self) {
+        if matches!(self, Outlook::DataCame | Outlook::AckCame) {
+            *self = Outlook::Open;
+        }
     }
 
     /// Something else has changed than what was expected: the general way is taken.
@@ -56,6 +61,26 @@ impl Outlook {
 }
 
 impl<C: CongestionControl> Connection<C> {
+    /// Sends all that is due at `now`, as [`poll_transmit`](Connection::poll_transmit) would yield it.
+    #[inline(always)] // for every packet
+    pub fn transmit(&mut self, now: u64, outlet: &mut impl Outlet) {
+        match self.outlook {
+            Outlook::DataCame | Outlook::AckCame => {
+                self.clock.advance(now);
+                if self.outlook == Outlook::DataCame {
+                    self.answer_foretold(outlet);
+                } else {
+                    self.send_foretold(outlet);
+                }
+            }
+            _ => {
+                if !self.is_silent() {
+                    self.transmit_generally(now, outlet);
+                }
+            }
+        }
+    }
+
     /// What is expected of the peer, now that nothing is due.
     pub(crate) fn outlook(&self) -> Outlook {
         let plain = self.state == ConnectionState::Established
@@ -199,30 +224,104 @@ impl<C: CongestionControl> Connection<C> {
         self.outlook = Outlook::AckCame;
     }
 
-    /// The next segment, if one goes out for the segment that was expected.
-    #[inline(always)] // for every packet
-    pub(crate) fn next_foretold(&mut self, out: &mut Segment) -> bool {
-        if self.outlook == Outlook::DataCame {
-            self.outlook = Outlook::AwaitsData;
-            self.pure_ack(out);
-            return true;
-        }
-        if self.snd.pending > 0 {
-            if let Some(len) = self.next_of_chunk() {
-                if !self.queue_full(false) {
-                    let (start, end, _) = self.record_new(len);
-                    self.plain(self.rcv.field(), out);
-                    self.payload(start, end, false, out);
-                    if self.pushes(len) {
-                        out.flags |= Flags::PSH;
-                    }
-                    return true;
-                }
+    /// The ACK of what was expected.
+    #[inline(always)] // its only call
+    fn answer_foretold(&mut self, outlet: &mut impl Outlet) {
+        self.outlook = Outlook::AwaitsData;
+        let window = self.rcv.select_whole_window();
+        outlet.put(|out| {
+            self.plain(window, out);
+            true
+        });
+        self.rcv.ack_sent();
+        self.stats.acks_sent += 1;
+        self.stats.segments_sent += 1;
+    }
+
+    /// The new data that the ACK lets out which was expected.
+    #[inline(always)] // its only call
+    fn send_foretold(&mut self, outlet: &mut impl Outlet) {
+        while self.snd.pending > 0 {
+            let path = &self.paths.active;
+            let free = path.window.cwnd.saturating_sub(path.pipe.in_flight());
+            if free == 0 || self.begin_chunk(free, self.snd.mss).is_none() {
+                break;
+            }
+            if !self.send_chunk(outlet) {
+                break;
             }
         }
         self.note_burst();
         self.outlook = Outlook::AwaitsAck;
-        false
+    }
+
+    /// Sends the chunk that was begun, which the window lets out. Returns whether what is queued below TCP left room for all of it.
+    #[inline(always)] // its only call
+    fn send_chunk(&mut self, outlet: &mut impl Outlet) -> bool {
+        let mss = self.snd.mss;
+        let chunk = self.snd.chunk.left;
+        let enough = self.enough_queued_with(chunk);
+        let window = self.rcv.field();
+        let first = self.snd.nxt;
+        let mut sent = 0;
+        let mut count = 0;
+        while sent < chunk && self.snd.queued + u64::from(sent) <= enough {
+            let len = mss.min(chunk - sent);
+            let start = first.wrapping_add(sent);
+            sent += len;
+            count += 1;
+            self.snd.board.append(Record {
+                sent: self.clock.us,
+                start,
+                end: first.wrapping_add(sent),
+                order: 0,
+                marks: 0,
+                path: self.paths.active.id,
+                charged: self.paths.active.id,
+            });
+            let ends =
+                self.snd.chunk.several && sent == chunk || u64::from(sent) == self.snd.pending;
+            outlet.put(|out| {
+                self.plain(window, out);
+                out.seq = start;
+                out.len = len as u16;
+                if ends {
+                    out.flags |= Flags::PSH;
+                }
+                true
+            });
+        }
+        if sent < count * mss {
+            self.snd.small_end = first.wrapping_add(sent);
+        }
+        self.book_chunk(sent, count);
+        let whole = sent == chunk;
+        self.snd.throttled |= !whole;
+        whole
+    }
+
+    /// Books `count` segments of a chunk with `sent` bytes together.
+    #[inline(always)] // its only call
+    fn book_chunk(&mut self, sent: u32, count: u32) {
+        let snd = &mut self.snd;
+        snd.nxt = snd.nxt.wrapping_add(sent);
+        snd.pending -= u64::from(sent);
+        snd.buffers.sent(sent);
+        snd.chunk.left -= sent;
+        snd.burst += count;
+        snd.rearm |= count > 0 && self.timer.purpose == Purpose::LossProbe;
+        let path = &mut self.paths.active;
+        path.pipe.sent(count);
+        if count > 0 {
+            path.last_sent = self.clock.jiffies;
+            path.last_sent_ns = self.clock.now;
+            self.rcv.acks.data_sent(&self.clock);
+        }
+        if self.config.small_queues {
+            self.snd.queued += u64::from(sent);
+        }
+        self.stats.data_segments_sent += u64::from(count);
+        self.stats.segments_sent += u64::from(count);
     }
 }
 

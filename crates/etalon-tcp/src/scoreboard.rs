@@ -179,12 +179,18 @@ impl Scoreboard {
 
     /// A new segment was sent on the active path. Returns its index.
     #[inline]
-    pub fn push<C>(&mut self, paths: &mut Paths<C>, mut record: Record) -> u64 {
+    pub fn push<C>(&mut self, paths: &mut Paths<C>, record: Record) -> u64 {
+        self.append(record);
+        paths.active.pipe.sent(1);
+        self.end() - 1
+    }
+
+    /// The same, which the path's pipe does not know yet.
+    #[inline]
+    pub fn append(&mut self, mut record: Record) {
         self.transmissions = self.transmissions.wrapping_add(1);
         record.order = self.transmissions;
         self.records.push(record);
-        paths.active.pipe.sent();
-        self.end() - 1
     }
 
     /// Takes `count` records off the front.

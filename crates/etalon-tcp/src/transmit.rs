@@ -11,6 +11,22 @@ use crate::sender::{Fin, Forced};
 use crate::seq::{after, before, later};
 use crate::timers::Purpose;
 
+/// Where segments go that a connection sends.
+pub trait Outlet {
+    /// Has `fill` fill in the next segment, in whose place there may be anything before, and sends it if there is one, which
+    /// `fill` returns. Returns the same.
+    fn put(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> bool;
+}
+
+impl Outlet for Vec<Segment> {
+    fn put(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> bool {
+        let mut segment = Segment::default();
+        let sends = fill(&mut segment);
+        self.extend(sends.then_some(segment));
+        sends
+    }
+}
+
 /// Segments sent before pacing begins.
 const UNPACED: u64 = 10;
 
@@ -23,20 +39,21 @@ impl<C: CongestionControl> Connection<C> {
             .then_some(segment)
     }
 
-    /// As [`poll_transmit`](Connection::poll_transmit), but puts the segment in its place, which saves copies. Returns
-    /// whether there was one; if not, `out` may have changed all the same.
-    #[inline(always)] // asked twice for every packet
-    pub fn poll_transmit_into(&mut self, now: u64, out: &mut Segment) -> bool {
-        if self.outlook.is_foretold() {
-            self.clock.advance(now);
-            let sends = self.next_foretold(out);
-            self.stats.segments_sent += u64::from(sends);
-            return sends;
-        }
+    /// All that is to be sent at `now`, one after the other.
+    #[inline(never)]
+    pub(crate) fn transmit_generally(&mut self, now: u64, outlet: &mut impl Outlet) {
+        while outlet.put(|out| self.poll_transmit_into(now, out)) && !self.is_silent() {}
+    }
+
+    /// As [`poll_transmit`](Connection::poll_transmit), but puts the segment in its place. Returns whether there was one; if not, `out`
+    /// may have changed all the same.
+    #[inline(always)] // of `transmit_generally`
+    fn poll_transmit_into(&mut self, now: u64, out: &mut Segment) -> bool {
         if self.outlook.is_silent() && !(self.paced && now >= self.next_timer()) {
             return false;
         }
         self.clock.advance(now);
+        self.outlook.forget_foretold();
         let sends = self.next_segment(out);
         if sends && (self.config.tdtcp.is_some() || self.subflow.is_some()) {
             self.write_tdns(out);

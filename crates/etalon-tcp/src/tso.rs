@@ -81,7 +81,7 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// Begins a chunk where `free` segments fit into the congestion window. Returns the payload of its first segment.
-    fn begin_chunk(&mut self, free: u32, mss: u32) -> Option<u32> {
+    pub(crate) fn begin_chunk(&mut self, free: u32, mss: u32) -> Option<u32> {
         let first = self.next_len_of(mss)?;
         let mut free = free;
         if self.snd.board.is_empty() {

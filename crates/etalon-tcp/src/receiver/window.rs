@@ -32,8 +32,20 @@ impl Receiver {
     /// The window field of the next segment; moves the right edge there, never back.
     #[inline]
     pub fn select_window(&mut self) -> u16 {
+        let offer = self.offer();
+        self.move_edge(offer)
+    }
+
+    /// The same of a receiver that holds nothing.
+    #[inline]
+    pub fn select_whole_window(&mut self) -> u16 {
+        self.move_edge(self.window_limit)
+    }
+
+    #[inline]
+    fn move_edge(&mut self, offer: u32) -> u16 {
         let unit = (1 << self.scale) - 1;
-        let window = self.offer().max(self.window());
+        let window = offer.max(self.window());
         let field = ((window + unit) >> self.scale).min(65_535);
         self.edge = self.nxt.wrapping_add(field << self.scale);
         field as u16
