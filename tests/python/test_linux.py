@@ -449,7 +449,7 @@ def test_programs_by_hand_may_have_a_network_to_themselves(
         (["exec", "small.toml", "--server", "r1h9:true", "--", "true"], "there is no host r1h9"),
         (
             ["exec", "small.toml", "--server", "r1h1:nosuchserver -s", "--", "true"],
-            'there is no program "nosuchserver" on hosts',
+            'hosts have the programs of this machine, and there is no "nosuchserver"',
         ),
         (
             ["exec", "small.toml", "--start", "2s", "--duration", "1s", "--", "true"],

@@ -152,7 +152,9 @@ def _servers(plan: Plan, servers: list[str] | None) -> Iterator[Program]:
         # Relative paths are the host's matter; `on` is there on hosts alone.
         there = ("/" in name and name[0] != "/") or name == "on"
         if not there and shutil.which(name, path=HOSTS_PATH) is None:
-            raise PlanError(f'--server "{text}": there is no program "{name}" on hosts')
+            raise PlanError(
+                f'--server "{text}": hosts have the programs of this machine, and there is no "{name}"'
+            )
         yield server
 
 
