@@ -28,8 +28,8 @@ pub(crate) struct Endpoint {
     pub(crate) subflow: u8,
     /// How it comes to know which network leads to its peer.
     pub(crate) follows: Follows,
-    /// Packets that it has sent less those that are under way to it no more, modulo 2^32: of both ends together, those under way.
-    pub(crate) balance: u32,
+    /// Packets that it has sent and that are under way.
+    pub(crate) under_way: u32,
 }
 
 impl Endpoint {
@@ -45,7 +45,7 @@ impl Endpoint {
             group: ALONE,
             subflow: 0,
             follows: Follows::Nothing,
-            balance: 0,
+            under_way: 0,
         }
     }
 

@@ -45,8 +45,8 @@ pub(crate) struct Flows<'a> {
     configs: BTreeMap<(u8, u32, bool, Option<u8>), Arc<Config>>,
     /// A flow's place among the open ones.
     places: Vec<u32>,
-    /// Endpoints of open flows: two for each slot.
-    endpoints: Vec<Endpoint>,
+    /// Endpoints of open flows: two for each slot. A server's is made when the first packet reaches it: many may wait for that at a time.
+    endpoints: Vec<Option<Box<Endpoint>>>,
     vacant: Vec<u32>,
     /// What is known of flows that have no endpoints any more.
     facts: Vec<Option<Box<FlowFacts>>>,
@@ -180,50 +180,57 @@ impl<'a> Flows<'a> {
         self.planned
     }
 
-    /// Makes the endpoints of a flow that never had any. Returns the sequence number of the client's first byte.
+    /// Makes the client of a flow that never had endpoints. Returns the sequence number of its first byte.
     pub(crate) fn open(&mut self, flow: u32) -> u32 {
-        self.rng.set_word_pos(2 * u128::from(flow));
-        let initial = [self.rng.next_u32(), self.rng.next_u32()];
+        let client = self.endpoint(2 * flow);
+        let first_byte = client.connection.initial_seq().wrapping_add(1);
+        let slot = self.vacant.pop().unwrap_or_else(|| {
+            self.endpoints.extend([None, None]);
+            (self.endpoints.len() / 2 - 1) as u32
+        });
+        self.endpoints[2 * slot as usize] = Some(client);
+        self.places[flow as usize] = slot;
+        first_byte
+    }
+
+    /// An endpoint as it begins.
+    #[cold]
+    fn endpoint(&mut self, index: u32) -> Box<Endpoint> {
+        let (flow, is_server) = (index >> 1, index & 1 == 1);
+        self.rng.set_word_pos(index.into());
+        let initial = self.rng.next_u32();
         // HDFS turns Nagle's algorithm off at both ends (dfs.data.transfer.client.tcpnodelay, .server.tcpnodelay).
         let nagle = flow < self.planned() + self.joins.len() as u32;
         let subflow = self.subflow(flow);
         let config = self.config(flow, nagle, subflow);
         let controls = &self.controls[self.control_of[flow as usize] as usize];
         let wanted = self.plan(flow);
-        let (src, dst) = (wanted.src(), wanted.dst());
-        let hosts = [src, dst].map(|host| self.plan.hosts.index(host));
-        let client = Connection::client(config.clone(), controls.first.clone());
-        let server = Connection::server(config, controls.first.clone());
-        let route = |src, dst, to_server| Route {
+        let first = controls.first.clone();
+        let (connection, src, dst) = if is_server {
+            (
+                Connection::server(config, first),
+                wanted.dst(),
+                wanted.src(),
+            )
+        } else {
+            (
+                Connection::client(config, first),
+                wanted.src(),
+                wanted.dst(),
+            )
+        };
+        let route = Route {
             src,
             dst,
-            label: flow_label(flow, subflow.unwrap_or(0), to_server),
+            label: flow_label(flow, subflow.unwrap_or(0), !is_server),
         };
-        let (there, back) = (route(src, dst, true), route(dst, src, false));
-        let mut ends = [
-            Endpoint::new(client.starting_at(initial[0]), hosts[0], there),
-            Endpoint::new(server.starting_at(initial[1]), hosts[1], back),
-        ];
-        for end in &mut ends {
-            end.follows = stack::follows(&wanted.transport);
-            if !controls.others.is_empty() {
-                end.connection.add_paths(controls.others.clone());
-            }
+        let host = self.plan.hosts.index(src);
+        let mut end = Endpoint::new(connection.starting_at(initial), host, route);
+        end.follows = stack::follows(&wanted.transport);
+        if !controls.others.is_empty() {
+            end.connection.add_paths(controls.others.clone());
         }
-        let slot = match self.vacant.pop() {
-            Some(slot) => {
-                for (place, end) in self.endpoints[2 * slot as usize..].iter_mut().zip(ends) {
-                    *place = end;
-                }
-                slot
-            }
-            None => {
-                self.endpoints.extend(ends);
-                (self.endpoints.len() / 2 - 1) as u32
-            }
-        };
-        self.places[flow as usize] = slot;
-        initial[0].wrapping_add(1)
+        Box::new(end)
     }
 
     /// The configuration of a flow's connection, which it has in common with others of its kind.
@@ -261,16 +268,19 @@ impl<'a> Flows<'a> {
         2 * self.places[(index >> 1) as usize] + (index & 1)
     }
 
-    /// The endpoint at a place.
+    /// The endpoint at a place, which is this one.
     #[inline]
-    pub(crate) fn at(&mut self, place: u32) -> &mut Endpoint {
-        &mut self.endpoints[place as usize]
+    pub(crate) fn at(&mut self, place: u32, index: u32) -> &mut Endpoint {
+        if self.endpoints[place as usize].is_none() {
+            self.endpoints[place as usize] = Some(self.endpoint(index));
+        }
+        self.endpoints[place as usize].as_mut().expect("just made")
     }
 
     /// An endpoint of a flow that is open.
     #[inline]
     pub(crate) fn end(&mut self, index: u32) -> &mut Endpoint {
-        self.at(self.place(index))
+        self.at(self.place(index), index)
     }
 
     /// An endpoint, if its flow is open.
@@ -309,10 +319,14 @@ impl<'a> Flows<'a> {
     /// A packet to the endpoint at a place is no longer under way. Returns whether it was the last of the flow.
     #[inline]
     pub(crate) fn landed(&mut self, place: u32) -> bool {
-        let peer = self.endpoints[(place ^ 1) as usize].balance;
-        let end = &mut self.endpoints[place as usize];
-        end.balance = end.balance.wrapping_sub(1);
-        end.balance == peer.wrapping_neg()
+        let is_last = match &mut self.endpoints[(place ^ 1) as usize] {
+            Some(sender) => {
+                sender.under_way -= 1;
+                sender.under_way == 0
+            }
+            None => true,
+        };
+        is_last && under_way(&self.endpoints[place as usize]) == 0
     }
 
     /// Gives up the endpoints of an open flow if nothing can happen in it any more: its client is done, no packet is under
@@ -324,16 +338,18 @@ impl<'a> Flows<'a> {
         }
         let first = 2 * slot as usize;
         let ends = &self.endpoints[first..first + 2];
-        if ends[0].balance.wrapping_add(ends[1].balance) > 0 {
+        if ends.iter().any(|end| under_way(end) > 0) {
             return;
         }
-        let done = matches!(
-            ends[0].connection.state(),
-            ConnectionState::Closed | ConnectionState::FinWait2
-        );
-        if done && ends.iter().all(|e| e.connection.next_timer() == u64::MAX) {
+        let is_done = |client: &Endpoint| {
+            let state = client.connection.state();
+            matches!(state, ConnectionState::Closed | ConnectionState::FinWait2)
+        };
+        let waits = |end: &Endpoint| end.connection.next_timer() != u64::MAX;
+        if ends[0].as_deref().is_some_and(is_done) && !ends.iter().flatten().any(|end| waits(end)) {
             self.facts[flow as usize] = Some(Box::new(self.facts_at(first)));
             self.places[flow as usize] = NOWHERE;
+            self.endpoints[first..first + 2].fill_with(|| None);
             self.vacant.push(slot);
         }
     }
@@ -365,12 +381,16 @@ impl<'a> Flows<'a> {
     }
 
     fn facts_at(&self, first: usize) -> FlowFacts {
-        let [client, server] = [first, first + 1].map(|i| &self.endpoints[i].connection);
+        let [client, server] = [first, first + 1].map(|i| self.endpoints[i].as_deref());
+        let Some(client) = client.map(|end| &end.connection) else {
+            return FlowFacts::default();
+        };
+        let received = server.map_or(0, |server| server.connection.bytes_received());
         let (stats, path) = (client.stats(), client.path());
         let window = path.window();
         FlowFacts {
             counters: Counters {
-                received: server.bytes_received(),
+                received,
                 retransmits: stats.retransmits,
                 rtos: stats.rtos.into(),
                 tlps: stats.tlps.into(),
@@ -388,6 +408,11 @@ impl<'a> Flows<'a> {
     pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
+}
+
+/// The packets of an endpoint that are under way; of one that nothing has reached, none.
+fn under_way(end: &Option<Box<Endpoint>>) -> u32 {
+    end.as_ref().map_or(0, |end| end.under_way)
 }
 
 /// The numbers of the plan's flows in the order in which they connect and start: twice where these are two instants.

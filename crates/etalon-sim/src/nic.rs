@@ -14,7 +14,7 @@ pub(crate) struct Nic<'a> {
     pub(crate) place: u32,
     pub(crate) host: u32,
     pub(crate) route: Route,
-    pub(crate) balance: &'a mut u32,
+    pub(crate) under_way: &'a mut u32,
     pub(crate) below: &'a mut Fifo<(Time, u32)>,
     pub(crate) pool: &'a mut Pool,
     pub(crate) edge: &'a mut Edge<PacketId>,
@@ -37,7 +37,7 @@ impl Outlet for Nic<'_> {
         let Some(id) = self.pool.take() else {
             return false;
         };
-        *self.balance = self.balance.wrapping_add(1);
+        *self.under_way += 1;
         let done = self.edge.send(self.now, self.host, bytes, id);
         if payload > 0 {
             self.below.push_back((done, payload));

@@ -300,7 +300,7 @@ impl<'a, T: Tap> World<'a, T> {
     #[inline(always)] // with every packet
     fn transmit_from(&mut self, now: Time, index: u32, place: u32, edge: &mut Edge<PacketId>) {
         let host_now = now.0 * self.tdf;
-        let end = self.flows.at(place);
+        let end = self.flows.at(place, index);
         while let Some(&(time, payload)) = end.below.front() {
             if time > now {
                 break;
@@ -314,7 +314,7 @@ impl<'a, T: Tap> World<'a, T> {
             place: place ^ 1,
             host: end.host,
             route: end.route,
-            balance: &mut end.balance,
+            under_way: &mut end.under_way,
             below: &mut end.below,
             pool: &mut self.pool,
             edge,
@@ -358,7 +358,7 @@ impl<'a, T: Tap> World<'a, T> {
                 }
             }
         }
-        let end = self.flows.at(place);
+        let end = self.flows.at(place, index);
         let follows = end.follows;
         if follows != Follows::Nothing && follows.looks() {
             self.tdns.look(now.0 * self.tdf, index, end);
