@@ -290,6 +290,11 @@ def shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
             "error: the current folder is gone; change to another",
         ),
         ("mkdir gone; cd gone; rmdir ../gone; $E list engines", 0, None),
+        (
+            "ulimit -v 600000; $E run small.toml",
+            1,
+            "error: the address space is limited to 0.61 GB (ulimit -v); Etalon needs 1.5 GB or more",
+        ),
     ],
 )
 def test_streams_and_folders_that_are_gone(

@@ -41,6 +41,9 @@ UNCOLLECTED = 100_000
 """Objects after which Python looks for cycles. Nearly all that a command makes is there until it ends, most of it imported; to
 look at it again and again took a tenth of its time."""
 
+LEAST_ADDRESS_SPACE = 1_500_000_000
+"""Bytes. With less the libraries that hold tables and draw figures die in the middle, some without a word."""
+
 app = typer.Typer(
     name="etalon",
     help="A laboratory for the transport of reconfigurable data centre networks.",
@@ -74,7 +77,19 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    pass
+    _check_address_space()
+
+
+def _check_address_space() -> None:
+    with suppress(ImportError):  # not every system has limits
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if 0 <= limit < LEAST_ADDRESS_SPACE:
+            raise EtalonError(
+                f"the address space is limited to {limit / 1e9:.2g} GB (ulimit -v); "
+                f"Etalon needs {LEAST_ADDRESS_SPACE / 1e9:.2g} GB or more"
+            )
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -109,6 +124,12 @@ def main(arguments: list[str] | None = None) -> int:
     except OSError as error:
         _discard(sys.stdout)
         return _complain(_of_the_system(error), FAILURE)
+    except MemoryError:
+        return _complain("there is not enough memory", FAILURE)
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of a library in Rust, which has said where
+            raise
+        return _complain(str(error), FAILURE)
 
 
 def _of_the_system(error: OSError) -> str:
