@@ -353,6 +353,14 @@ impl<H: Copy, E: Environment<H>> Outside<'_, H, E> {
             self.env.deliver(departure, self.edge);
         }
     }
+
+    /// As [`Sink::dequeued`], where there may be accounts.
+    #[inline(never)]
+    fn dequeued_with_extras(&mut self, now: Time, handle: H) {
+        if let (Some(accounts), Some(part)) = (self.edge.accounts(), self.env.part(handle)) {
+            accounts.dequeued(now, part);
+        }
+    }
 }
 
 impl<H: Copy, E: Environment<H>> Sink<H> for Outside<'_, H, E> {
@@ -368,9 +376,7 @@ impl<H: Copy, E: Environment<H>> Sink<H> for Outside<'_, H, E> {
     #[inline]
     fn dequeued(&mut self, now: Time, handle: H) {
         if self.edge.extras.is_some() {
-            if let (Some(accounts), Some(part)) = (self.edge.accounts(), self.env.part(handle)) {
-                accounts.dequeued(now, part);
-            }
+            self.dequeued_with_extras(now, handle);
         }
     }
 

@@ -73,21 +73,20 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// The place that [`Pool::take`] would take, to be filled in.
+    /// Takes a place, to be filled in.
     #[inline]
-    pub(crate) fn vacant(&mut self) -> &mut Packet {
-        if self.free.is_empty() {
-            self.free.push(self.packets.len() as PacketId);
-            self.packets.push(Packet::default());
-        }
-        let id = self.free[self.free.len() - 1];
-        &mut self.packets[id as usize]
+    pub(crate) fn take(&mut self) -> (PacketId, &mut Packet) {
+        let id = match self.free.pop() {
+            Some(id) => id,
+            None => self.grow(),
+        };
+        (id, &mut self.packets[id as usize])
     }
 
-    /// Takes the vacant place, which the caller has filled in.
-    #[inline]
-    pub(crate) fn take(&mut self) -> Option<PacketId> {
-        self.free.pop()
+    #[cold]
+    fn grow(&mut self) -> PacketId {
+        self.packets.push(Packet::default());
+        self.packets.len() as PacketId - 1
     }
 
     #[inline]

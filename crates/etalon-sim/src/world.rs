@@ -10,7 +10,7 @@ use etalon_units::Time;
 
 use crate::flows::{Flows, Starts};
 use crate::jobs::Jobs;
-use crate::nic::Nic;
+use crate::nic::send;
 use crate::packet::{PacketId, Pool};
 use crate::queue::{Queue, Wake};
 use crate::stack;
@@ -293,42 +293,10 @@ impl<'a, T: Tap> World<'a, T> {
     /// Sends what an endpoint has to send, and arms its timer.
     #[inline(never)]
     pub(crate) fn transmit(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
-        self.transmit_from(now, index, self.flows.place(index), edge);
-    }
-
-    /// As [`World::transmit`], for who knows the endpoint's place.
-    #[inline(always)] // with every packet
-    fn transmit_from(&mut self, now: Time, index: u32, place: u32, edge: &mut Edge<PacketId>) {
-        let host_now = now.0 * self.tdf;
+        let place = self.flows.place(index);
         let end = self.flows.at(place, index);
-        while let Some(&(time, payload)) = end.below.front() {
-            if time > now {
-                break;
-            }
-            end.below.pop_front();
-            end.connection.departed(payload);
-        }
-        let mut nic = Nic {
-            now,
-            to: index ^ 1,
-            place: place ^ 1,
-            host: end.host,
-            route: end.route,
-            under_way: &mut end.under_way,
-            below: &mut end.below,
-            pool: &mut self.pool,
-            edge,
-        };
-        end.connection.transmit(host_now, &mut nic);
-        if !end.waits && end.connection.is_throttled() {
-            if let Some(&(time, _)) = end.below.front() {
-                end.waits = true;
-                self.queue.push(time.max(now), Wake::Departed(index));
-            }
-        }
-        if end.lacks_timer() {
-            self.arm(index);
-        }
+        let at = (now, index, place);
+        send(end, at, self.tdf, &mut self.pool, &mut self.queue, edge);
         if self.announces {
             self.announce(now, index, edge);
         }
@@ -370,18 +338,20 @@ impl<'a, T: Tap> World<'a, T> {
         if follows == Follows::AsSubflow {
             return self.after_segment(now, index, edge);
         }
+        let (mut looked_at, mut finishes) = (false, false);
         if to_client {
             let cwnd = connection.path().window().cwnd;
             self.meter.follow_cwnd(now, flow, cwnd);
-            if self.meter.follows_senders() {
-                // Early, so that who does not look pays nothing: below, it finds nothing left to send.
-                self.transmit(now, index, edge);
-                self.follow_sender(now, index);
-            }
-        } else if self.meter.received(now, flow, received) && flow < self.flows.planned() as usize {
-            self.finish_flow(now, edge);
+            looked_at = self.meter.follows_senders();
+        } else {
+            finishes = self.meter.received(now, flow, received);
         }
-        self.transmit_from(now, index, place, edge);
+        if looked_at || finishes || self.announces {
+            self.transmit_watched(now, index, (looked_at, finishes), edge);
+        } else {
+            let at = (now, index, place);
+            send(end, at, self.tdf, &mut self.pool, &mut self.queue, edge);
+        }
         if payload > 0 && flow >= self.flows.planned() as usize {
             self.with_jobs(now, edge, |jobs, hosts| {
                 jobs.received(now, index, received, hosts);
@@ -389,6 +359,24 @@ impl<'a, T: Tap> World<'a, T> {
         }
         if self.flows.landed(place) {
             self.flows.settle(flow as u32);
+        }
+    }
+
+    /// As [`World::transmit`] where the flow `finishes` with what came, or somebody looks at its sender.
+    #[inline(never)]
+    fn transmit_watched(
+        &mut self,
+        now: Time,
+        index: u32,
+        (looked_at, finishes): (bool, bool),
+        edge: &mut Edge<PacketId>,
+    ) {
+        if finishes && index >> 1 < self.flows.planned() {
+            self.finish_flow(now, edge);
+        }
+        self.transmit(now, index, edge);
+        if looked_at {
+            self.follow_sender(now, index);
         }
     }
 

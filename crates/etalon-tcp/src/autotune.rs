@@ -95,11 +95,17 @@ impl Autotune {
         self.window = Some((clock.us, nxt.wrapping_add(offered)));
     }
 
+    /// Whether a round trip is over.
+    #[inline]
+    pub fn is_over(&self, clock: &Clock) -> bool {
+        self.rtt8 > 0 && (clock.us - self.since) << 3 >= self.rtt8
+    }
+
     /// The application has read `total` bytes by now. Returns the buffer that this calls for, if a round trip is over
     /// that brought more than any before it.
     #[inline]
     pub fn read(&mut self, clock: &Clock, total: u64, mss: u32) -> Option<u32> {
-        if self.rtt8 == 0 || (clock.us - self.since) << 3 < self.rtt8 {
+        if !self.is_over(clock) {
             return None;
         }
         let brought = total.saturating_sub(self.read);

@@ -175,6 +175,12 @@ impl<C: CongestionControl> Connection<C> {
         if self.foretells(segment) && self.take_foretold(segment) {
             return;
         }
+        self.take_generally(segment, ce);
+    }
+
+    /// Takes a segment that was not foretold: apart, so that what is takes no more registers than it needs.
+    #[inline(never)]
+    fn take_generally(&mut self, segment: &Segment, ce: bool) {
         self.outlook = Outlook::Open;
         if self.exchanges_data() || self.handshake(segment) {
             self.on_segment_synchronised(segment, ce);

@@ -179,7 +179,7 @@ impl DelayedAck {
     }
 
     /// What is owed waits for the timer.
-    #[inline]
+    #[inline(always)] // of `Receiver::schedule`
     pub fn delay(&mut self, clock: &Clock, srtt_us: u32) {
         let delay = self.bounded_delay(clock, srtt_us);
         let expires = clock.jiffies + delay;

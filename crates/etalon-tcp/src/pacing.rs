@@ -46,7 +46,7 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// How much is enough, in bytes, for new data.
-    fn enough_queued(&self) -> u64 {
+    pub(crate) fn enough_queued(&self) -> u64 {
         let millisecond = self.pacing_rate().unwrap_or(u64::MAX) / 1024;
         millisecond.min(1 << 20).max(u64::from(2 * self.snd.mss))
     }

@@ -7,12 +7,12 @@
 use crate::cc::{Ack, CongestionControl, State};
 use crate::connection::{Connection, ConnectionState};
 use crate::frto::Retransmit;
+use crate::outlet::Outlet;
 use crate::scoreboard::Record;
 use crate::segment::{Flags, Segment};
 use crate::sender::Fin;
 use crate::seq::{after, before};
 use crate::timers::Purpose;
-use crate::transmit::Outlet;
 
 /// What may be due, and what is expected next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,54 +64,77 @@ impl<C: CongestionControl> Connection<C> {
     /// Sends all that is due at `now`, as [`poll_transmit`](Connection::poll_transmit) would yield it.
     #[inline(always)] // for every packet
     pub fn transmit(&mut self, now: u64, outlet: &mut impl Outlet) {
-        match self.outlook {
-            Outlook::DataCame | Outlook::AckCame => {
-                self.clock.advance(now);
-                if self.outlook == Outlook::DataCame {
-                    self.answer_foretold(outlet);
-                } else {
-                    self.send_foretold(outlet);
-                }
-            }
-            _ => {
-                if !self.is_silent() {
-                    self.transmit_generally(now, outlet);
-                }
-            }
+        if self.is_silent() {
+            return;
+        }
+        if self.outlook == Outlook::DataCame {
+            self.clock.advance(now);
+            self.answer_foretold(outlet);
+        } else if self.outlook == Outlook::AckCame || self.owes_only_data() {
+            self.clock.advance(now);
+            self.send_data(outlet);
+        } else {
+            self.transmit_generally(now, outlet);
         }
     }
 
     /// What is expected of the peer, now that nothing is due.
     pub(crate) fn outlook(&self) -> Outlook {
-        let plain = self.state == ConnectionState::Established
-            && self.subflow.is_none()
-            && self.config.tdtcp.is_none()
-            && !self.snd.ecn
-            && self.snd.forced.is_none()
-            && self.rcv.expects_nothing_but_data();
-        if !plain {
-            Outlook::Silent
-        } else if self.is_idle() {
+        let outlook = if self.snd.board.is_empty() {
+            if !self.is_idle() || !self.snd.board.is_intact() {
+                return Outlook::Silent;
+            }
             Outlook::AwaitsData
-        } else if self.expects_ack() {
+        } else {
+            if !self.expects_ack() {
+                return Outlook::Silent;
+            }
             Outlook::AwaitsAck
+        };
+        if self.is_plain() {
+            outlook
         } else {
             Outlook::Silent
         }
     }
 
+    /// Segments have no options but timestamps, and nothing waits to be read, reported or sent beyond the window.
+    fn is_plain(&self) -> bool {
+        self.state == ConnectionState::Established
+            && self.subflow.is_none()
+            && self.config.tdtcp.is_none()
+            && !self.snd.ecn
+            && self.snd.forced.is_none()
+            && self.frto.retransmit == Retransmit::Lost
+            && self.rcv.expects_nothing_but_data()
+    }
+
+    /// Only new data can be due, which leaves as after an ACK that was foretold: nothing is to be sent again, and nothing is owed to the peer.
+    #[inline(never)]
+    fn owes_only_data(&self) -> bool {
+        let path = &self.paths.active;
+        self.outlook == Outlook::Open
+            && path.pipe.in_flight() > 0
+            && !self.snd.board.has_lost()
+            && self.snd.fin == Fin::None
+            && !self.paced
+            && !self.ack_before_data
+            && path.rate.is_none()
+            && self.paths.is_only_one()
+            && self.rcv.owes_nothing()
+            && self.is_plain()
+    }
+
     /// What is outstanding was sent once, on the only path, and nothing speaks against it; nothing is owed to the peer.
     fn expects_ack(&self) -> bool {
         let path = &self.paths.active;
-        !self.snd.board.is_empty()
+        path.recovery.state == State::Open
             && self.snd.board.is_intact()
             && self.snd.sack
             && self.snd.fin == Fin::None
             && self.snd.timeouts == 0
-            && self.frto.retransmit == Retransmit::Lost
             && !self.probe.is_out()
             && !self.paced
-            && path.recovery.state == State::Open
             && path.rate.is_none()
             && self.paths.is_only_one()
             && self.rcv.owes_nothing()
@@ -157,10 +180,11 @@ impl<C: CongestionControl> Connection<C> {
             self.take_foretold_data(segment);
             return true;
         }
-        let Some(count) = self.snd.board.unmarked_up_to(self.snd.una, segment.ack) else {
+        let board = &mut self.snd.board;
+        let Some(acked) = board.pop_unmarked_up_to(self.snd.una, segment.ack) else {
             return false;
         };
-        self.take_foretold_ack(segment, count);
+        self.take_foretold_ack(segment, acked);
         true
     }
 
@@ -169,14 +193,11 @@ impl<C: CongestionControl> Connection<C> {
         let len = u32::from(segment.len);
         let echoed_before = self.snd.echoed;
         self.note_timestamps(segment);
-        self.frto.retransmit = Retransmit::Lost;
-        self.snd.board.forget_reported();
         self.update_window(segment, false);
-        self.rcv
-            .note_echo(&self.clock, len, self.snd.echoed, echoed_before);
+        let echoes = (self.snd.echoed, echoed_before);
         let rtt = &self.paths.active.rtt;
         self.rcv
-            .receive_whole(&self.clock, len, segment.flags, rtt.rto_ticks());
+            .receive_whole(&self.clock, len, segment.flags, echoes, rtt.rto_ticks());
         self.rcv.schedule(&self.clock, rtt.srtt());
         self.outlook = if self.rcv.ack_due() {
             Outlook::DataCame
@@ -185,14 +206,13 @@ impl<C: CongestionControl> Connection<C> {
         };
     }
 
-    /// `count`: so many segments are acknowledged.
+    /// `acked`: when the first segment that is acknowledged was sent, the last, and their number.
     #[inline(always)] // its only call
-    fn take_foretold_ack(&mut self, segment: &Segment, count: u32) {
+    fn take_foretold_ack(&mut self, segment: &Segment, acked: (u64, Record, u32)) {
+        let (first_sent, last, count) = acked;
         self.note_timestamps(segment);
         let prior_una = std::mem::replace(&mut self.snd.una, segment.ack);
         self.update_window(segment, true);
-        self.snd.board.forget_reported();
-        let (first, last) = self.snd.board.pop_unmarked_up_to(count);
         let path = &mut self.paths.active;
         path.pipe.acked(count);
         path.delivered += u64::from(count);
@@ -203,7 +223,7 @@ impl<C: CongestionControl> Connection<C> {
         path.rtt.sample_min(&self.clock, rtt as u32);
         let (una, nxt) = (self.snd.una, self.snd.nxt);
         path.rtt
-            .sample(&self.clock, (now - first.sent) as u32, una, nxt);
+            .sample(&self.clock, (now - first_sent) as u32, una, nxt);
         let mut ack = Ack {
             now: self.clock.now,
             jiffies: self.clock.jiffies,
@@ -229,8 +249,9 @@ impl<C: CongestionControl> Connection<C> {
     fn answer_foretold(&mut self, outlet: &mut impl Outlet) {
         self.outlook = Outlook::AwaitsData;
         let window = self.rcv.select_whole_window();
+        let header = self.header(window);
         outlet.put(|out| {
-            self.plain(window, out);
+            header.put(out);
             true
         });
         self.rcv.ack_sent();
@@ -238,21 +259,27 @@ impl<C: CongestionControl> Connection<C> {
         self.stats.segments_sent += 1;
     }
 
-    /// The new data that the ACK lets out which was expected.
-    #[inline(always)] // its only call
-    fn send_foretold(&mut self, outlet: &mut impl Outlet) {
+    /// New data, as far as the window lets it out.
+    #[inline(never)] // so that what receives takes no more registers than it needs
+    fn send_data(&mut self, outlet: &mut impl Outlet) {
         while self.snd.pending > 0 {
             let path = &self.paths.active;
             let free = path.window.cwnd.saturating_sub(path.pipe.in_flight());
-            if free == 0 || self.begin_chunk(free, self.snd.mss).is_none() {
+            if self.snd.chunk.left == 0
+                && (free == 0 || self.begin_chunk(free, self.snd.mss).is_none())
+            {
                 break;
             }
             if !self.send_chunk(outlet) {
                 break;
             }
         }
-        self.note_burst();
-        self.outlook = Outlook::AwaitsAck;
+        if self.outlook == Outlook::AckCame {
+            self.note_burst();
+            self.outlook = Outlook::AwaitsAck;
+        } else {
+            self.end_burst();
+        }
     }
 
     /// Sends the chunk that was begun, which the window lets out. Returns whether what is queued below TCP left room for all of it.
@@ -260,29 +287,37 @@ impl<C: CongestionControl> Connection<C> {
     fn send_chunk(&mut self, outlet: &mut impl Outlet) -> bool {
         let mss = self.snd.mss;
         let chunk = self.snd.chunk.left;
-        let enough = self.enough_queued_with(chunk);
-        let window = self.rcv.field();
+        let mut enough = self.enough_queued_with(chunk);
+        let header = self.header(self.rcv.field());
+        let (us, path) = (self.clock.us, self.paths.active.id);
         let first = self.snd.nxt;
         let mut sent = 0;
         let mut count = 0;
-        while sent < chunk && self.snd.queued + u64::from(sent) <= enough {
+        while sent < chunk {
+            if self.snd.queued + u64::from(sent) > enough {
+                // The pace may have grown with what is outstanding.
+                enough = self.enough_queued();
+                if self.snd.queued + u64::from(sent) > enough {
+                    break;
+                }
+            }
             let len = mss.min(chunk - sent);
             let start = first.wrapping_add(sent);
             sent += len;
             count += 1;
             self.snd.board.append(Record {
-                sent: self.clock.us,
+                sent: us,
                 start,
                 end: first.wrapping_add(sent),
                 order: 0,
                 marks: 0,
-                path: self.paths.active.id,
-                charged: self.paths.active.id,
+                path,
+                charged: path,
             });
             let ends =
                 self.snd.chunk.several && sent == chunk || u64::from(sent) == self.snd.pending;
             outlet.put(|out| {
-                self.plain(window, out);
+                header.put(out);
                 out.seq = start;
                 out.len = len as u16;
                 if ends {
@@ -312,6 +347,9 @@ impl<C: CongestionControl> Connection<C> {
         snd.rearm |= count > 0 && self.timer.purpose == Purpose::LossProbe;
         let path = &mut self.paths.active;
         path.pipe.sent(count);
+        if path.recovery.reduces() {
+            path.recovery.reduction.prr.out += count;
+        }
         if count > 0 {
             path.last_sent = self.clock.jiffies;
             path.last_sent_ns = self.clock.now;

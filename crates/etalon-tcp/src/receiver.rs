@@ -273,15 +273,30 @@ impl Receiver {
         len >= self.mss && after(self.edge, self.nxt)
     }
 
-    /// Takes the next bytes, of an end that [expects](Receiver::expects_nothing_but_data) nothing else.
-    #[inline]
-    pub fn receive_whole(&mut self, clock: &Clock, len: u32, flags: Flags, rto_ticks: u64) {
+    /// Takes the next bytes, of an end that [expects](Receiver::expects_nothing_but_data) nothing else. `echoes`: of our timestamps, by
+    /// this segment and the one before.
+    #[inline(always)] // its only call
+    pub fn receive_whole(
+        &mut self,
+        clock: &Clock,
+        len: u32,
+        flags: Flags,
+        echoes: (u32, u32),
+        rto_ticks: u64,
+    ) {
         let start = self.nxt;
         self.nxt = start.wrapping_add(len);
-        self.note_data(clock, len, flags, rto_ticks);
-        self.keep_and_grow(start, len);
         self.bytes += u64::from(len);
-        self.tune(clock, self.bytes);
+        self.note_full(len, flags);
+        self.note_arrival(clock, rto_ticks);
+        self.keep_and_grow(start, len);
+        if let Some(tune) = &mut self.autotune {
+            tune.echo(clock, echoes.0, echoes.1, true);
+            tune.arrived(clock, self.nxt, self.edge.wrapping_sub(self.acked_up_to));
+            if tune.is_over(clock) {
+                self.tune(clock, self.bytes);
+            }
+        }
     }
 
     /// Takes the sequence range of a segment with payload or FIN. Returns whether it was in order.
@@ -409,21 +424,33 @@ impl Receiver {
     #[inline]
     fn note_data(&mut self, clock: &Clock, len: u32, flags: Flags, rto_ticks: u64) {
         if len >= self.mss {
-            self.mss = len.min(self.advertised_mss);
-            self.last_small = 0;
-            if flags.contains(Flags::PSH) {
-                self.answer_alone();
-            }
+            self.note_full(len, flags);
         } else {
             self.note_small(len, flags);
         }
-        if self.acks.data_arrived(clock, rto_ticks) {
-            let count = self.quick_acks(MAX_QUICK_ACKS);
-            self.acks.more_quick(count);
-        }
+        self.note_arrival(clock, rto_ticks);
         if let Some(tune) = &mut self.autotune {
             let offered = self.edge.wrapping_sub(self.acked_up_to);
             tune.arrived(clock, self.nxt, offered);
+        }
+    }
+
+    /// A segment that is as long as the peer's full ones, or longer.
+    #[inline]
+    fn note_full(&mut self, len: u32, flags: Flags) {
+        self.mss = len.min(self.advertised_mss);
+        self.last_small = 0;
+        if flags.contains(Flags::PSH) {
+            self.answer_alone();
+        }
+    }
+
+    /// Payload came: when, and whether it calls for quick ACKs.
+    #[inline]
+    fn note_arrival(&mut self, clock: &Clock, rto_ticks: u64) {
+        if self.acks.data_arrived(clock, rto_ticks) {
+            let count = self.quick_acks(MAX_QUICK_ACKS);
+            self.acks.more_quick(count);
         }
     }
 
@@ -492,7 +519,7 @@ impl Receiver {
     }
 
     /// After a segment: decides between an ACK now and a delayed one.
-    #[inline]
+    #[inline(always)] // after every segment with payload; one of its two calls is rare
     pub fn schedule(&mut self, clock: &Clock, srtt_us: u32) {
         if !self.acks.is_scheduled() || self.acks.is_due() {
             return;

@@ -27,6 +27,11 @@ impl Reported {
     }
 
     /// The next blocks are all new.
+    pub fn is_nothing(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The same from now on.
     #[inline]
     pub fn forget(&mut self) {
         self.count = 0;

@@ -222,16 +222,19 @@ impl Scoreboard {
         Some((first, last, count as u32))
     }
 
-    /// Nothing is SACKed, lost, or retransmitted and in flight.
+    /// Nothing is SACKed, lost, or retransmitted and in flight, and the next SACK blocks would all be new.
     pub fn is_intact(&self) -> bool {
-        self.sums == Sums::default()
+        let repair = self.repair.changed();
+        self.sums == Sums::default() && repair.is_none_or(|r| r.reported.is_nothing())
     }
 
-    /// The number of records that `una` acknowledges beyond `prior`, if they have no marks and end there; there is one path.
+    /// Takes off the front what `una` acknowledges beyond `prior`, if the records have no marks and end there; there is one path. Returns
+    /// when the first was sent, the last, and their number.
     #[inline]
-    pub fn unmarked_up_to(&self, prior: u32, una: u32) -> Option<u32> {
+    pub fn pop_unmarked_up_to(&mut self, prior: u32, una: u32) -> Option<(u64, Record, u32)> {
         let records = &self.records[self.head..];
-        if records.first()?.start != prior {
+        let first = records.first()?;
+        if first.start != prior {
             return None;
         }
         let mut count = 0;
@@ -241,19 +244,15 @@ impl Scoreboard {
                 return None;
             }
             if !before(record.end, una) {
-                return (record.end == una).then_some(count);
+                if record.end != una {
+                    return None;
+                }
+                let found = (first.sent, *record, count);
+                self.pop(count as usize);
+                return Some(found);
             }
         }
         None
-    }
-
-    /// Takes the first `count` records, which are at least one. Returns the first and the last of them.
-    #[inline]
-    pub fn pop_unmarked_up_to(&mut self, count: u32) -> (Record, Record) {
-        let count = count as usize;
-        let (first, last) = (self.records[self.head], self.records[self.head + count - 1]);
-        self.pop(count);
-        (first, last)
     }
 
     /// Takes the front off if `una` acknowledges it.

@@ -3,6 +3,7 @@
 use crate::cc::CongestionControl;
 use crate::connection::{Connection, ConnectionState};
 use crate::frto::Retransmit;
+use crate::outlet::{Header, Outlet};
 use crate::prediction::Outlook;
 use crate::receiver::PriorAck;
 use crate::scoreboard::{Record, mark};
@@ -10,22 +11,6 @@ use crate::segment::{Flags, SackBlocks, Segment};
 use crate::sender::{Fin, Forced};
 use crate::seq::{after, before, later};
 use crate::timers::Purpose;
-
-/// Where segments go that a connection sends.
-pub trait Outlet {
-    /// Has `fill` fill in the next segment, in whose place there may be anything before, and sends it if there is one, which
-    /// `fill` returns. Returns the same.
-    fn put(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> bool;
-}
-
-impl Outlet for Vec<Segment> {
-    fn put(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> bool {
-        let mut segment = Segment::default();
-        let sends = fill(&mut segment);
-        self.extend(sends.then_some(segment));
-        sends
-    }
-}
 
 /// Segments sent before pacing begins.
 const UNPACED: u64 = 10;
@@ -149,7 +134,7 @@ impl<C: CongestionControl> Connection<C> {
     #[inline(always)] // for new data and for ACKs; its calls cost as much as its work
     fn bare(&mut self, out: &mut Segment) {
         let window = self.rcv.select_window();
-        self.plain(window, out);
+        self.header(window).put(out);
         if self.rcv.echoes() {
             out.flags |= Flags::ECE;
         }
@@ -161,23 +146,19 @@ impl<C: CongestionControl> Connection<C> {
         }
     }
 
-    /// The same, of a receiver that has nothing to report. `window`: its window field.
+    /// What all segments have in common that go out now. `window`: their window field.
     #[inline(always)] // as above
-    pub(crate) fn plain(&self, window: u16, out: &mut Segment) {
-        out.seq = self.snd.nxt;
-        out.ack = self.rcv.nxt;
-        out.window = window;
-        out.len = 0;
-        out.flags = Flags::ACK;
-        out.ect = false;
-        (out.mss, out.window_scale, out.sack_permitted) = (0, None, false);
-        (out.tdn, out.mptcp) = (None, None);
-        out.timestamps = if self.snd.timestamps {
-            Some((self.clock.timestamp(), self.snd.ts_recent))
-        } else {
-            None
-        };
-        out.sack.clear();
+    pub(crate) fn header(&self, window: u16) -> Header {
+        Header {
+            seq: self.snd.nxt,
+            ack: self.rcv.nxt,
+            window,
+            timestamps: if self.snd.timestamps {
+                Some((self.clock.timestamp(), self.snd.ts_recent))
+            } else {
+                None
+            },
+        }
     }
 
     /// An ACK that should have gone out before what arrived last.
@@ -277,7 +258,7 @@ impl<C: CongestionControl> Connection<C> {
                 let room = self.snd.window_end().wrapping_sub(self.snd.nxt);
                 if self.snd.window > 0 && (room as i32) > 0 {
                     self.restart_after_idle();
-                    self.fill_buffer();
+                    self.fill_buffer(self.current_mss());
                     let len = u64::from(room.min(self.snd.mss)).min(self.snd.pending);
                     self.send_new(self.within_mapping(len as u32), out);
                 } else {
@@ -494,8 +475,8 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// Nothing more goes out for now: was it the window that stopped it?
-    #[inline(always)]
-    fn end_burst(&mut self) {
+    #[inline]
+    pub(crate) fn end_burst(&mut self) {
         self.outlook = Outlook::Silent;
         if self.state == ConnectionState::TimeWait {
             return;

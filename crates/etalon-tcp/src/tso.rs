@@ -77,10 +77,16 @@ impl<C: CongestionControl> Connection<C> {
         if free == 0 && self.snd.fin != Fin::Queued {
             return None;
         }
+        self.begin_chunk_generally(free, mss)
+    }
+
+    #[inline(never)] // there is a copy of it where nearly all chunks begin
+    fn begin_chunk_generally(&mut self, free: u32, mss: u32) -> Option<u32> {
         self.begin_chunk(free, mss)
     }
 
     /// Begins a chunk where `free` segments fit into the congestion window. Returns the payload of its first segment.
+    #[inline(always)] // see above
     pub(crate) fn begin_chunk(&mut self, free: u32, mss: u32) -> Option<u32> {
         let first = self.next_len_of(mss)?;
         let mut free = free;
@@ -93,7 +99,7 @@ impl<C: CongestionControl> Connection<C> {
         if !in_window && !linux::last_ignores_the_window(self.ends_with(first)) {
             return None;
         }
-        self.fill_buffer();
+        self.fill_buffer(mss);
         let front = self.snd.buffers.front;
         let chunk = if !in_window {
             Some(first)
@@ -119,18 +125,19 @@ impl<C: CongestionControl> Connection<C> {
             return None;
         }
         let len = self.within_mapping(len);
-        self.fill_buffer();
+        self.fill_buffer(self.current_mss());
         Some(len)
     }
 
+    /// Fills the first buffer that is sent from. `mss`: of a full segment now.
     #[inline]
-    pub(crate) fn fill_buffer(&mut self) {
+    pub(crate) fn fill_buffer(&mut self, mss: u32) {
         if self.subflow.is_some() {
             self.snd.buffers.front_is(self.left_of_mapping());
             return;
         }
         if Buffers::overflow(self.snd.pending) {
-            let size = Buffers::size_for(self.current_mss(), self.snd.max_window);
+            let size = Buffers::size_for(mss, self.snd.max_window);
             self.snd.buffers.lay_out_anew(size);
         }
         let half = self.snd.max_window / 2;
@@ -150,7 +157,7 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// Bytes that are cut off the first buffer as a chunk; none if they wait.
-    #[inline]
+    #[inline(always)] // of `begin_chunk`
     fn cut(&self, offer: &Offer) -> Option<u32> {
         if !self.snd.buffers.is_being_filled() && self.waits(offer) {
             return None;

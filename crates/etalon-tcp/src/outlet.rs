@@ -1,0 +1,45 @@
+//! How segments leave a connection, and what is in every one of them.
+
+use crate::segment::{Flags, Segment};
+
+/// Where segments go that a connection sends.
+pub trait Outlet {
+    /// Has `fill` fill in the next segment, in whose place there may be anything before, and sends it if there is one, which
+    /// `fill` returns. Returns the same.
+    fn put(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> bool;
+}
+
+impl Outlet for Vec<Segment> {
+    fn put(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> bool {
+        let mut segment = Segment::default();
+        let sends = fill(&mut segment);
+        self.extend(sends.then_some(segment));
+        sends
+    }
+}
+
+/// What is in every segment.
+#[derive(Clone, Copy)]
+pub(crate) struct Header {
+    pub seq: u32,
+    pub ack: u32,
+    pub window: u16,
+    pub timestamps: Option<(u32, u32)>,
+}
+
+impl Header {
+    /// Makes `out` a segment without payload, of a receiver that has nothing to report.
+    #[inline(always)] // for every segment
+    pub fn put(&self, out: &mut Segment) {
+        out.seq = self.seq;
+        out.ack = self.ack;
+        out.window = self.window;
+        out.len = 0;
+        out.flags = Flags::ACK;
+        out.ect = false;
+        (out.mss, out.window_scale, out.sack_permitted) = (0, None, false);
+        (out.tdn, out.mptcp) = (None, None);
+        out.timestamps = self.timestamps;
+        out.sack.clear();
+    }
+}
