@@ -8,7 +8,7 @@ use crate::paths::{PathCurves, PathFollowers};
 use crate::probe::Metrics;
 use crate::reordering::{Days, Order};
 use crate::senders::{Samples, Sender};
-use crate::sequence::{Curve, Follower, Runs};
+use crate::sequence::{Curve, Follower, Moves, Runs};
 
 /// Counters of a flow since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -243,7 +243,7 @@ impl Meter {
             let curve = &mut self.sequence;
             measured
                 .sequence
-                .update(now, value, &self.runs, curve, false, true);
+                .update(now, value, &self.runs, curve, Moves::Evenly);
         }
     }
 
@@ -302,7 +302,7 @@ impl Meter {
                 let (curve, value) = (&mut self.cwnd, i64::from(cwnd));
                 measured
                     .cwnd
-                    .update(now, value, &self.runs, curve, true, false);
+                    .update(now, value, &self.runs, curve, Moves::InSteps);
             }
         }
     }
@@ -367,11 +367,11 @@ impl Meter {
             let (value, curve) = (measured.highest as i64, &mut self.sequence);
             measured
                 .sequence
-                .update(now, value, &self.runs, curve, false, true);
+                .update(now, value, &self.runs, curve, Moves::Evenly);
             let (value, curve) = (flow.cwnd.into(), &mut self.cwnd);
             measured
                 .cwnd
-                .update(now, value, &self.runs, curve, true, false);
+                .update(now, value, &self.runs, curve, Moves::InSteps);
             self.paths.finish(now, &mut measured.paths, &self.runs);
             if let Some(order) = &mut measured.order {
                 order.days.turn(self.runs.phase());

@@ -3,7 +3,7 @@
 use etalon_units::Time;
 
 use crate::senders::Sender;
-use crate::sequence::{Curve, Follower, Runs};
+use crate::sequence::{Curve, Follower, Moves, Runs};
 
 /// A column's name, and what it has of a sender.
 type Quantity = (&'static str, fn(&Sender) -> i64);
@@ -57,7 +57,7 @@ impl PathCurves {
         {
             for ((follower, curve), (_, value)) in followers.iter_mut().zip(curves).zip(QUANTITIES)
             {
-                follower.update(now, value(sender), runs, curve, true, false);
+                follower.update(now, value(sender), runs, curve, Moves::InSteps);
             }
         }
     }
@@ -66,7 +66,7 @@ impl PathCurves {
     pub(crate) fn finish(&mut self, now: Time, followers: &mut PathFollowers, runs: &Runs) {
         for (followers, curves) in followers.0.iter_mut().zip(&mut self.curves) {
             for (follower, curve) in followers.iter_mut().zip(curves) {
-                follower.update(now, follower.last(), runs, curve, true, false);
+                follower.update(now, follower.last(), runs, curve, Moves::InSteps);
             }
         }
     }

@@ -7,7 +7,7 @@ use etalon_units::{Span, Time};
 use crate::computed::Computed;
 use crate::pairs::{PairMetrics, Pairs};
 use crate::ports::Ports;
-use crate::sequence::{Curve, Follower, Runs};
+use crate::sequence::{Curve, Follower, Moves, Runs};
 
 /// Packets up to this length (in bytes), or half of a smaller MTU, do not count for latency: the papers look at data only.
 const DATA_BYTES: u32 = 1000;
@@ -226,7 +226,7 @@ impl Metrics {
     fn follow_voq(&mut self, now: Time, len: u32) {
         let (runs, curve) = (&self.runs, &mut self.voq_curve);
         self.voq_follower
-            .update(now, i64::from(len), runs, curve, true, false);
+            .update(now, i64::from(len), runs, curve, Moves::InSteps);
     }
 }
 
@@ -301,7 +301,7 @@ impl Metrics {
         }
     }
 
-    #[inline]
+    #[inline(always)] // with every packet, in two places
     fn dequeued(&mut self, now: Time, pair: Pair, len: u32, bytes: u32, plane: Plane) {
         let p = self.pair_mut(pair);
         p.set_voq(now, len);

@@ -120,29 +120,31 @@ impl Curve {
         }
     }
 
-    /// Adds, on the samples in (from, to] of the run (nanoseconds from its start), the line that has `value` at `from` and
-    /// rises by `slope()` (scaled) a step.
+    /// The first sample that is not before `time`, in nanoseconds from the start of a run.
     #[inline]
-    fn add(&mut self, from: u64, to: u64, value: i64, slope: impl FnOnce() -> i64) {
-        let (first, last) = (self.step.divide(from) + 1, self.step.divide(to) + 1);
-        // Often no sample is between.
-        if first < last {
-            let slope = slope();
-            let at_zero = value * SCALE - slope * from as i64 / self.step.value() as i64;
-            self.add_to(first, last, at_zero, slope);
-        }
+    fn sample_at(&self, time: u64) -> u64 {
+        self.step.divide(time + self.step.value() - 1)
     }
 
-    /// Adds `value` on the samples in [from, to): what changes at the instant of a sample has the new value there.
+    /// The first sample after `time`.
     #[inline]
-    fn hold(&mut self, from: u64, to: u64, value: i64) {
-        if value == 0 {
-            return; // a queue is often empty
-        }
-        let up = self.step.value() - 1;
-        let (first, last) = (self.step.divide(from + up), self.step.divide(to + up));
-        if first < last {
-            self.add_to(first, last, value * SCALE, 0);
+    fn sample_after(&self, time: u64) -> u64 {
+        self.step.divide(time) + 1
+    }
+
+    /// Adds, on the samples in [first, last), the line that has `value` at `from`, in nanoseconds from the start of the run, and rises
+    /// by `slope` (scaled) a step.
+    #[inline]
+    fn add(&mut self, first: u64, last: u64, from: u64, value: i64, slope: i64) {
+        let at_zero = value * SCALE - slope * from as i64 / self.step.value() as i64;
+        self.add_to(first, last, at_zero, slope);
+    }
+
+    /// Adds `value` on the samples in [first, last).
+    #[inline]
+    fn hold(&mut self, first: u64, last: u64, value: i64) {
+        if value != 0 {
+            self.add_to(first, last, value * SCALE, 0); // a queue is often empty
         }
     }
 
@@ -185,6 +187,15 @@ fn part(change: i64, some: i64, whole: Span) -> i64 {
     }
 }
 
+/// How a quantity moves between two values that are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moves {
+    /// It keeps the first until it has the second: what changes at the instant of a sample has the new value there.
+    InSteps,
+    /// On a straight line. Each run starts at zero.
+    Evenly,
+}
+
 /// One quantity that is followed over time: a flow's sequence number or a queue's length.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Follower {
@@ -192,8 +203,13 @@ pub(crate) struct Follower {
     last_value: i64,
     /// Index of the first run that has not ended for this quantity.
     run: usize,
-    /// The value at the start of that run, if it has begun.
-    base: Option<i64>,
+    /// When that run starts and ends, once it has begun; before, what the one before had.
+    start: Time,
+    end: Time,
+    /// The value at its start.
+    base: i64,
+    /// Its first sample that is not drawn.
+    sample: u64,
 }
 
 impl Follower {
@@ -202,8 +218,7 @@ impl Follower {
         self.last_value
     }
 
-    /// The quantity has `value` now. Between two calls it moves on a straight line, or, with `step`, keeps its old value.
-    /// With `relative`, each run starts at zero.
+    /// The quantity has `value` now.
     #[inline(always)] // who calls knows which it is
     pub(crate) fn update(
         &mut self,
@@ -211,30 +226,34 @@ impl Follower {
         value: i64,
         runs: &Runs,
         curve: &mut Curve,
-        step: bool,
-        relative: bool,
+        moves: Moves,
     ) {
         let (t0, v0) = (self.last_time, self.last_value);
         (self.last_time, self.last_value) = (now, value);
-        let Some(&start) = runs.starts.get(self.run) else {
-            return;
-        };
         // Nearly all that happens does so within a run.
-        let (Some(base), true) = (self.base, start <= t0 && now < start + runs.length) else {
-            self.draw((t0, v0), now, value, runs, curve, step, relative);
+        if now >= self.end {
+            if self.run < runs.starts.len() {
+                self.draw((t0, v0), now, value, runs, curve, moves);
+            }
             return;
-        };
-        let (from, to) = ((t0 - start).0, (now - start).0);
-        if step {
-            curve.hold(from, to, v0);
+        }
+        let (first, to) = (self.sample, (now - self.start).0);
+        if moves == Moves::InSteps {
+            self.sample = curve.sample_at(to);
+            if first < self.sample {
+                curve.hold(first, self.sample, v0);
+            }
         } else {
-            let slope = || part(value - v0, SCALE * runs.step as i64, now - t0);
-            curve.add(from, to, v0 - base, slope);
+            self.sample = curve.sample_after(to);
+            if first < self.sample {
+                let slope = part(value - v0, SCALE * runs.step as i64, now - t0);
+                let from = (t0 - self.start).0;
+                curve.add(first, self.sample, from, v0 - self.base, slope);
+            }
         }
     }
 
     /// Adds what happened since `(t0, v0)` to the curve.
-    #[expect(clippy::too_many_arguments)]
     #[cold]
     #[inline(never)]
     fn draw(
@@ -244,33 +263,40 @@ impl Follower {
         value: i64,
         runs: &Runs,
         curve: &mut Curve,
-        step: bool,
-        relative: bool,
+        moves: Moves,
     ) {
-        let change = if step { 0 } else { value - v0 };
+        let in_steps = moves == Moves::InSteps;
+        let change = if in_steps { 0 } else { value - v0 };
         let part_of = |some: i64| part(change, some, now - t0);
+        let line = |t: Time| v0 + part_of((t - t0).0 as i64);
         while let Some(&start) = runs.starts.get(self.run) {
             if start >= now {
                 return;
             }
-            let end = start + runs.length;
-            let from = t0.max(start);
-            let to = now.min(end);
-            let line = |t: Time| v0 + part_of((t - t0).0 as i64);
-            let base = *self
-                .base
-                .get_or_insert_with(|| if relative { line(start.max(t0)) } else { 0 });
-            if from < to && step {
-                curve.hold((from - start).0, (to - start).0, v0);
-            } else if from < to {
-                let slope = || part_of(SCALE * runs.step as i64);
-                curve.add((from - start).0, (to - start).0, line(from) - base, slope);
+            if self.end <= start {
+                (self.start, self.end) = (start, start + runs.length);
+                self.base = if in_steps { 0 } else { line(start.max(t0)) };
             }
-            if now < end {
+            let (from, to) = (t0.max(start), now.min(self.end));
+            let (from_start, to_start) = ((from - start).0, (to - start).0);
+            if in_steps {
+                let (first, last) = (curve.sample_at(from_start), curve.sample_at(to_start));
+                if first < last {
+                    curve.hold(first, last, v0);
+                }
+                self.sample = last;
+            } else {
+                let (first, last) = (curve.sample_after(from_start), curve.sample_after(to_start));
+                if first < last {
+                    let slope = part_of(SCALE * runs.step as i64);
+                    curve.add(first, last, from_start, line(from) - self.base, slope);
+                }
+                self.sample = last;
+            }
+            if now < self.end {
                 return;
             }
             self.run += 1;
-            self.base = None;
         }
     }
 }
@@ -278,6 +304,56 @@ impl Follower {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Sample by sample and run by run.
+        #[test]
+        fn a_curve_is_what_samples_show(
+            changes in prop::collection::vec((1u64..9_000, 0i64..6_000), 1..80),
+            cuts in prop::collection::vec(0u64..60_000, 0..8),
+            length in 2_000u64..20_000,
+            in_steps in any::<bool>(),
+        ) {
+            let mut runs = Runs::new(Span(length), Time(1 << 40));
+            let mut curve = Curve::new(&runs);
+            let mut follower = Follower::default();
+            let moves = if in_steps { Moves::InSteps } else { Moves::Evenly };
+            let mut cuts = cuts;
+            cuts.sort_unstable();
+            let mut seen = vec![(0, 0)];
+            let (mut now, mut value) = (0, 0);
+            for (later, change) in changes {
+                (now, value) = (now + later, if in_steps { change } else { value + change });
+                // A run is cut when it is that late, not later.
+                while cuts.first().is_some_and(|&cut| cut <= now) {
+                    runs.cut(Time(cuts.remove(0)));
+                }
+                follower.update(Time(now), value, &runs, &mut curve, moves);
+                seen.push((now, value));
+            }
+            let at = |time: u64| {
+                let after = seen.partition_point(|&(t, _)| if in_steps { t <= time } else { t < time });
+                let ((t0, v0), after) = (seen[after.max(1) - 1], seen[after]);
+                let part = (time - t0) as f64 / (after.0 - t0) as f64;
+                v0 as f64 + if in_steps { 0.0 } else { (after.1 - v0) as f64 * part }
+            };
+            let ones = vec![1; runs.samples()];
+            for (sample, sum) in curve.mean(&ones).into_iter().enumerate().skip(usize::from(!in_steps)) {
+                let mut expected = 0.0;
+                for start in &runs.starts {
+                    let time = start.0 + sample as u64 * runs.step;
+                    if time < now || time == now && !in_steps {
+                        let base = if in_steps { 0.0 } else { at(start.0).trunc() };
+                        expected += at(time) - base;
+                    }
+                }
+                // Steps are exact; on a line, a run begins at a whole number.
+                let wrong = if in_steps { 0.0 } else { runs.starts.len() as f64 };
+                prop_assert!((sum - expected).abs() <= wrong, "{sample}: {sum} for {expected}");
+            }
+        }
+    }
 
     #[test]
     fn a_straight_line_comes_out_straight_in_every_run() {
@@ -290,9 +366,9 @@ mod tests {
                 runs.cut(Time(cuts * 50_000));
                 cuts += 1;
             }
-            follower.update(Time(t), t as i64 * 2, &runs, &mut curve, false, true);
+            follower.update(Time(t), t as i64 * 2, &runs, &mut curve, Moves::Evenly);
         }
-        follower.update(Time(1_000_000), 2_000_000, &runs, &mut curve, false, true);
+        follower.update(Time(1_000_000), 2_000_000, &runs, &mut curve, Moves::Evenly);
         assert_eq!(runs.count(), 10);
         let counts = runs.reached(Time(1_000_000));
         assert_eq!(counts, [10; 100]);
@@ -309,7 +385,7 @@ mod tests {
         for cut in [0, 4_000] {
             runs.cut(Time(cut));
         }
-        follower.update(Time(6_500), 6_500, &runs, &mut curve, false, true);
+        follower.update(Time(6_500), 6_500, &runs, &mut curve, Moves::Evenly);
         assert_eq!(runs.reached(Time(6_500)), [2, 2, 2, 1]);
         let mean = curve.mean(&runs.reached(Time(6_500)));
         assert!(
@@ -339,8 +415,8 @@ mod tests {
         let mut curve = Curve::new(&runs);
         let mut follower = Follower::default();
         runs.cut(Time(0));
-        follower.update(Time(4_500), 3, &runs, &mut curve, true, false);
-        follower.update(Time(20_000), 0, &runs, &mut curve, true, false);
+        follower.update(Time(4_500), 3, &runs, &mut curve, Moves::InSteps);
+        follower.update(Time(20_000), 0, &runs, &mut curve, Moves::InSteps);
         assert_eq!(
             curve.mean(&runs.reached(Time(20_000))),
             [0.0, 0.0, 0.0, 0.0, 0.0, 3.0, 3.0, 3.0, 3.0, 3.0]
@@ -352,10 +428,10 @@ mod tests {
         let mut runs = Runs::new(Span::from_micros(4), Time(50_000));
         let mut curve = Curve::new(&runs);
         let mut follower = Follower::default();
-        follower.update(Time(7_000), 5, &runs, &mut curve, true, false);
+        follower.update(Time(7_000), 5, &runs, &mut curve, Moves::InSteps);
         runs.cut(Time(10_000));
-        follower.update(Time(12_000), 3, &runs, &mut curve, true, false);
-        follower.update(Time(20_000), 0, &runs, &mut curve, true, false);
+        follower.update(Time(12_000), 3, &runs, &mut curve, Moves::InSteps);
+        follower.update(Time(20_000), 0, &runs, &mut curve, Moves::InSteps);
         assert_eq!(
             curve.mean(&runs.reached(Time(20_000))),
             [5.0, 5.0, 3.0, 3.0]
