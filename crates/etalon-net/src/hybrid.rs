@@ -40,6 +40,36 @@ impl<H: Copy> Hybrid<H> {
             around: Fifo::default(),
         }
     }
+
+    /// When the first packet on the way around the switch has passed it.
+    #[inline]
+    fn next_around(&self) -> Time {
+        if self.bypass.is_none() {
+            return Time::MAX;
+        }
+        self.around.front().map_or(Time::MAX, |entry| entry.0)
+    }
+
+    /// Delivers the packets that have passed the switch on their way around, which takes `latency`.
+    #[inline(never)]
+    fn pass_around<S: Sink<H>>(&mut self, now: Time, latency: Span, sink: &mut S) {
+        while let Some(&(time, packet)) = self.around.front() {
+            if time > now {
+                break;
+            }
+            self.around.pop_front();
+            let pair = packet.pair();
+            sink.deliver(Departure {
+                packet,
+                time,
+                latency,
+                queue: QueueId::voq(pair),
+                plane: Plane::PACKET,
+                ce: false,
+                ece: self.switch.announces(pair.opposite()),
+            });
+        }
+    }
 }
 
 impl<H: Copy> Network<H> for Hybrid<H> {
@@ -60,14 +90,12 @@ impl<H: Copy> Network<H> for Hybrid<H> {
 
     #[inline]
     fn next_event(&self) -> Time {
-        let around = self.around.front().map_or(Time::MAX, |entry| entry.0);
-        self.switch.next_event().min(around)
+        self.switch.next_event().min(self.next_around())
     }
 
     #[inline]
     fn next_departure(&self) -> Time {
-        let around = self.around.front().map_or(Time::MAX, |entry| entry.0);
-        self.switch.next_departure().min(around)
+        self.switch.next_departure().min(self.next_around())
     }
 
     #[inline]
@@ -79,21 +107,16 @@ impl<H: Copy> Network<H> for Hybrid<H> {
     #[inline]
     fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
         self.switch.advance(now, sink, probe);
-        while let Some(&(time, packet)) = self.around.front() {
-            if time > now {
-                break;
-            }
-            self.around.pop_front();
-            let pair = packet.pair();
-            sink.deliver(Departure {
-                packet,
-                time,
-                latency: self.bypass.unwrap_or_default(),
-                queue: QueueId::voq(pair),
-                plane: Plane::PACKET,
-                ce: false,
-                ece: self.switch.announces(pair.opposite()),
-            });
+        if let Some(bypass) = self.bypass {
+            self.pass_around(now, bypass, sink);
+        }
+    }
+
+    #[inline]
+    fn run<S: Sink<H>, P: Probe>(&mut self, now: Time, until: Time, sink: &mut S, probe: &mut P) {
+        match self.bypass {
+            None => self.switch.run(until, sink, probe),
+            Some(_) => self.advance(now, sink, probe),
         }
     }
 

@@ -6,7 +6,7 @@ use core::fmt;
 use etalon_scenario::{Control, Hosts, Notify, Rdcn};
 use etalon_schedule::{ComputedWeek, ControlError, Controller, HostDemand};
 use etalon_switch::{
-    Arrival, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Sink,
+    Arrival, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Sink, Switch,
 };
 use etalon_units::{Span, Time};
 
@@ -48,7 +48,7 @@ pub enum Advanced {
 pub enum NewError {
     /// Weeks cannot be computed.
     Control(ControlError),
-    /// Time would overflow: hosts' numbers take some of its bits.
+    /// Time would overflow: the numbers of hosts and links take some of its bits.
     TooLong,
 }
 
@@ -90,7 +90,8 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
             edge: Edge::new(hosts, seed, (warmup, end), accounts, notify),
         };
         // Packets that are still on their way at the end may arrive later, but not as late as that.
-        let latest = Time(net.edge.latest().0 / 2);
+        let never = net.network.switch().map_or(Time::MAX, Switch::never);
+        let latest = Time(net.edge.latest().min(never).0 / 2);
         if end == Time::MAX {
             net.edge.end(latest);
         } else if end > latest {

@@ -13,6 +13,8 @@ pub(crate) struct Pending {
     heap: BinaryHeap<Reverse<u64>>,
     /// Bits of the host.
     shift: u32,
+    /// When the first is due, [`Time::MAX`] if there is none: asked more often than it changes.
+    next: Time,
 }
 
 impl Pending {
@@ -21,6 +23,7 @@ impl Pending {
         Pending {
             heap: BinaryHeap::new(),
             shift: hosts.next_power_of_two().trailing_zeros(),
+            next: Time::MAX,
         }
     }
 
@@ -38,14 +41,14 @@ impl Pending {
     /// Adds the event of a host that has none.
     #[inline]
     pub(crate) fn push(&mut self, time: Time, host: u32) {
+        self.next = self.next.min(time);
         self.heap.push(self.key(time, host));
     }
 
     /// When the first event is due, [`Time::MAX`] if there is none.
     #[inline]
     pub(crate) fn next(&self) -> Time {
-        let first = self.heap.peek();
-        first.map_or(Time::MAX, |key| Time(key.0 >> self.shift))
+        self.next
     }
 
     /// The host of the first event.
@@ -70,6 +73,8 @@ impl Pending {
                 self.heap.pop();
             }
         }
+        let first = self.heap.peek();
+        self.next = first.map_or(Time::MAX, |key| Time(key.0 >> self.shift));
     }
 }
 

@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
-use etalon_units::Time;
+use etalon_units::{Span, Time};
 
-use crate::event_queue::{EventQueue, Kind};
+use crate::event_queue::{EventQueue, Source};
 use crate::link::Link;
 use crate::pool::PacketId;
 use crate::switch::Core;
@@ -35,9 +35,8 @@ impl CircuitFabric {
     pub(crate) fn new(circuits: &[CircuitNetwork], racks: u16) -> CircuitFabric {
         let of_network = |(index, circuit): (usize, &CircuitNetwork)| {
             let (first, CircuitNetwork { rate, delay }) = (index as u16 * racks, *circuit);
-            let (free, arrival) = (Kind::CircuitFree, Kind::CircuitArrival);
             (0..racks).map(move |rack| Port {
-                link: Link::new(rate, delay, first + rack, free, arrival),
+                link: Link::new(rate, delay, Source::Circuit, first + rack),
                 rack,
                 plane: Plane(index as u8 + 1),
                 source: None,
@@ -85,6 +84,12 @@ impl CircuitFabric {
         port.link.serve_at(event_queue, time);
     }
 
+    /// As [`Switch::next_departure`](crate::Switch::next_departure), of circuits with this `delay` at least.
+    pub(crate) fn next_departure(&self, delay: Span) -> Time {
+        let next = |port: &Port| port.link.next(Span::ZERO, delay);
+        self.ports.iter().map(next).min().unwrap_or(Time::MAX)
+    }
+
     /// Takes down the circuit that ends at a port. A packet in transmission completes.
     #[inline]
     pub(crate) fn take_down(&mut self, port: u16) {
@@ -104,7 +109,8 @@ impl CircuitFabric {
         let port = &mut self.ports[usize::from(number)];
         let link = &mut port.link;
         if link.free_at() > now {
-            return link.serve_at(&mut core.event_queue, link.free_at());
+            let free_at = link.free_at();
+            return link.serve_at(&mut core.event_queue, free_at);
         }
         let mut next = Time::MAX;
         if let Some(src) = port.source {

@@ -1,4 +1,4 @@
-//! What happens next: one pending event per source of events.
+//! What happens next: one pending event per link, and that of the schedule.
 
 use alloc::vec::Vec;
 
@@ -27,6 +27,15 @@ pub(crate) enum Kind {
     UplinkArrival,
 }
 
+/// What has events. Of one that has two kinds, the first is pending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Schedule,
+    Circuit,
+    Downlink,
+    Uplink,
+}
+
 /// An event that is due: `port` is that of its link, among those of one kind; 0 for the schedule. In the packet network it is the
 /// number of the rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,137 +45,174 @@ pub(crate) struct Due {
     pub(crate) port: u16,
 }
 
-/// A tournament tree over all (kind, port), in order; each has at most one pending event.
+/// A tournament tree over all (source, port), each of which has at most one pending event. Unlike a heap it needs no search to
+/// reschedule a source, and holds no stale entries.
 ///
-/// Unlike a heap it needs no search to reschedule a source, holds no stale entries, and breaks ties by place: of two that are equal the
-/// left one is first, so that times are all that is kept.
+/// An event is a number, its time above its kind above its port, so that numbers have the order of events, and the number of the first says
+/// what it is.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    /// The times of node i's children, 2i and 2i + 1; node 1 is the root, what has no children is a leaf.
-    children: Vec<[Time; 2]>,
-    /// The time of the root.
+    /// The events of node i's children, 4i to 4i + 3; node 1 is the root, what has no children is a leaf.
+    children: Vec<[u64; 4]>,
+    /// The event of the root, and its time.
+    first: u64,
     next: Time,
-    /// Leaf = kind << shift | port.
+    /// Leaf = (4 + source) << shift | port.
     shift: u32,
+    /// What has no event has one at this time.
+    never: Time,
 }
 
+/// Bits of a kind.
+const KIND: u32 = 3;
+
+/// By number. There is no eighth.
+const KINDS: [Kind; 1 << KIND] = [
+    Kind::Schedule,
+    Kind::CircuitArrival,
+    Kind::DownlinkArrival,
+    Kind::CircuitFree,
+    Kind::DownlinkFree,
+    Kind::UplinkFree,
+    Kind::UplinkArrival,
+    Kind::UplinkArrival,
+];
+
 impl EventQueue {
-    /// For so many ports of a kind.
+    /// For so many ports of a source.
     pub(crate) fn new(ports: usize) -> EventQueue {
-        let shift = ports.next_power_of_two().trailing_zeros();
+        let bits = ports.next_power_of_two().trailing_zeros();
+        let shift = bits.next_multiple_of(2); // a level of the tree takes two
+        let never = Time(u64::MAX >> (KIND + shift));
         EventQueue {
-            children: alloc::vec![[Time::MAX; 2]; 8 << shift],
-            next: Time::MAX,
+            children: alloc::vec![[u64::MAX; 4]; 2 << shift],
+            first: u64::MAX,
+            next: never,
             shift,
+            never,
         }
     }
 
-    /// Sets the time of the source's event, [`Time::MAX`] for none.
+    /// Nothing happens at this time or later.
+    pub(crate) const fn never(&self) -> Time {
+        self.never
+    }
+
+    /// Sets the first event of a source's port, at [`Time::MAX`] for none.
     #[inline]
-    pub(crate) fn set(&mut self, kind: Kind, port: u16, time: Time) {
-        let mut node = self.children.len() + ((kind as usize) << self.shift) + usize::from(port);
-        let mut first = time;
+    pub(crate) fn set(&mut self, source: Source, port: u16, time: Time, kind: Kind) {
+        let time = time.min(self.never);
+        let mut first = (time.0 << KIND | kind as u64) << self.shift | u64::from(port);
+        let mut node = (4 + source as usize) << self.shift | usize::from(port);
+        let children = self.children.as_mut_slice();
         while node > 1 {
-            let siblings = &mut self.children[node / 2];
-            if siblings[node & 1] == first {
+            let siblings = &mut children[node / 4];
+            if siblings[node % 4] == first {
                 return;
             }
-            siblings[node & 1] = first;
-            first = siblings[0].min(siblings[1]);
-            node /= 2;
+            siblings[node % 4] = first;
+            let [a, b, c, d] = *siblings;
+            first = a.min(b).min(c.min(d));
+            node /= 4;
         }
-        self.next = first;
+        self.first = first;
+        self.next = Time(first >> KIND >> self.shift);
     }
 
-    /// The time of the first event, [`Time::MAX`] if there is none.
+    /// The time of the first event, [`EventQueue::never`] if there is none.
     #[inline]
     pub(crate) fn next_time(&self) -> Time {
         self.next
     }
 
-    /// The time of the first event of `kind`, [`Time::MAX`] if there is none.
-    #[inline]
-    pub(crate) fn next_of(&self, kind: Kind) -> Time {
-        // Eight kinds have room, so a kind is a node of the fourth level with all below it.
-        let node = 8 + kind as usize;
-        self.children[node / 2][node & 1]
-    }
-
-    /// The first event if it is due at or before `now`. It stays until its source sets another time.
+    /// The first event if it is due at or before `now`. It stays until its source sets another.
     #[inline]
     pub(crate) fn first(&self, now: Time) -> Option<Due> {
-        let time = self.next;
-        if time > now || time == Time::MAX {
+        if self.next > now {
             return None;
         }
-        let mut node = 1;
-        while let Some([left, right]) = self.children.get(node) {
-            node = 2 * node + usize::from(right < left);
-        }
-        let leaf = node - self.children.len();
-        let kind = match leaf >> self.shift {
-            0 => Kind::Schedule,
-            1 => Kind::CircuitArrival,
-            2 => Kind::DownlinkArrival,
-            3 => Kind::CircuitFree,
-            4 => Kind::DownlinkFree,
-            5 => Kind::UplinkFree,
-            _ => Kind::UplinkArrival,
-        };
-        let port = (leaf & ((1 << self.shift) - 1)) as u16;
-        Some(Due { time, kind, port })
+        let kind = KINDS[(self.first >> self.shift) as usize % KINDS.len()];
+        Some(Due {
+            time: self.next,
+            kind,
+            port: (self.first & ((1 << self.shift) - 1)) as u16,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
-    const KINDS: [Kind; 7] = [
-        Kind::Schedule,
-        Kind::CircuitArrival,
-        Kind::DownlinkArrival,
-        Kind::CircuitFree,
-        Kind::DownlinkFree,
-        Kind::UplinkFree,
-        Kind::UplinkArrival,
+    const EVENTS: [(Source, Kind); 7] = [
+        (Source::Schedule, Kind::Schedule),
+        (Source::Circuit, Kind::CircuitArrival),
+        (Source::Downlink, Kind::DownlinkArrival),
+        (Source::Circuit, Kind::CircuitFree),
+        (Source::Downlink, Kind::DownlinkFree),
+        (Source::Uplink, Kind::UplinkFree),
+        (Source::Uplink, Kind::UplinkArrival),
     ];
 
-    #[test]
-    fn events_come_by_time_then_kind_then_port() {
-        for ports in [1, 2, 3, 5, 64] {
+    proptest! {
+        /// A source has one event, and events come by time, then kind, then port.
+        #[test]
+        fn events_come_as_from_a_sorted_list(
+            ports in 1u16..70,
+            // Few instants: many ties.
+            events in prop::collection::vec((0usize..7, any::<u16>(), 0u64..9), 1..200),
+        ) {
             let mut event_queue = EventQueue::new(usize::from(ports));
-            let mut expected = Vec::new();
-            let mut x = 1u64;
-            for kind in KINDS {
-                for port in 0..ports {
-                    x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    let time = Time(x >> 61); // eight instants: many ties
-                    event_queue.set(kind, port, Time(5));
-                    event_queue.set(kind, port, time);
-                    expected.push((time, kind, port));
+            let mut expected: Vec<(Time, Kind, u16, Source)> = Vec::new();
+            for (kind, port, time) in events {
+                let ((source, kind), port) = (EVENTS[kind], port % ports);
+                let time = if time == 8 { Time::MAX } else { Time(time) };
+                expected.retain(|other| (other.3, other.2) != (source, port));
+                if time != Time::MAX {
+                    expected.push((time, kind, port, source));
                 }
+                event_queue.set(source, port, time, kind);
+                let first = expected.iter().map(|event| event.0).min();
+                prop_assert_eq!(event_queue.next_time(), first.unwrap_or(event_queue.never()));
             }
-            expected.sort();
-            for kind in KINDS {
-                let first = expected.iter().find(|event| event.1 == kind);
-                assert_eq!(Some(event_queue.next_of(kind)), first.map(|event| event.0));
+            expected.sort_by_key(|&(time, kind, port, _)| (time, kind, port));
+            for (time, kind, port, source) in expected {
+                prop_assert_eq!(event_queue.first(Time(8)), Some(Due { time, kind, port }));
+                event_queue.set(source, port, Time::MAX, kind);
             }
-            for (time, kind, port) in expected {
-                assert_eq!(event_queue.next_time(), time);
-                assert_eq!(event_queue.first(Time(7)), Some(Due { time, kind, port }));
-                event_queue.set(kind, port, Time::MAX);
-            }
-            assert_eq!(event_queue.next_time(), Time::MAX);
-            assert_eq!(event_queue.first(Time::MAX), None);
+            prop_assert_eq!(event_queue.next_time(), event_queue.never());
+            prop_assert_eq!(event_queue.first(Time(8)), None);
         }
     }
 
     #[test]
     fn nothing_is_due_before_its_time() {
         let mut event_queue = EventQueue::new(2);
-        event_queue.set(Kind::UplinkFree, 1, Time(10));
+        event_queue.set(Source::Uplink, 1, Time(10), Kind::UplinkFree);
         assert_eq!(event_queue.first(Time(9)), None);
         assert!(event_queue.first(Time(10)).is_some());
+    }
+
+    #[test]
+    fn what_is_later_than_time_goes_is_never() {
+        let mut event_queue = EventQueue::new(65_535);
+        let never = event_queue.never();
+        assert!(never > Time(9 * 3_600_000_000_000), "nine hours"); // with as many ports as there can be
+        for time in [never, Time(never.0 + 1), Time(1 << 60), Time::MAX] {
+            event_queue.set(Source::Schedule, 0, time, Kind::Schedule);
+            assert_eq!(event_queue.next_time(), never);
+        }
+        event_queue.set(
+            Source::Uplink,
+            65_534,
+            Time(never.0 - 1),
+            Kind::UplinkArrival,
+        );
+        let due = event_queue.first(Time(never.0 - 1));
+        assert_eq!(
+            due.map(|due| (due.port, due.kind)),
+            Some((65_534, Kind::UplinkArrival))
+        );
     }
 }

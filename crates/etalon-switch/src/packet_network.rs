@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
-use etalon_units::Time;
+use etalon_units::{Span, Time};
 
-use crate::event_queue::Kind;
+use crate::event_queue::Source;
 use crate::link::Link;
 use crate::pool::{PacketId, Queue};
 use crate::round_robin::RoundRobin;
@@ -32,19 +32,19 @@ impl PacketFabric {
     pub(crate) fn new(packet: &PacketNetwork, racks: u16) -> PacketFabric {
         let count = usize::from(racks);
         let turns = || (0..racks).map(|_| RoundRobin::new(racks)).collect();
-        let links = |delay, free, arrival| {
+        let links = |delay, source| {
             (0..racks)
-                .map(|rack| Link::new(packet.rate, delay, rack, free, arrival))
+                .map(|rack| Link::new(packet.rate, delay, source, rack))
                 .collect()
         };
         PacketFabric {
             racks: count,
-            uplinks: links(packet.up_delay, Kind::UplinkFree, Kind::UplinkArrival),
+            uplinks: links(packet.up_delay, Source::Uplink),
             open: turns(),
             internal: alloc::vec![Queue::new(); count * count],
             internal_capacity: packet.internal_queue,
             waiting: turns(),
-            downlinks: links(packet.down_delay, Kind::DownlinkFree, Kind::DownlinkArrival),
+            downlinks: links(packet.down_delay, Source::Downlink),
         }
     }
 
@@ -61,6 +61,16 @@ impl PacketFabric {
         }
     }
 
+    /// As [`Switch::next_departure`](crate::Switch::next_departure), with these delays.
+    pub(crate) fn next_departure(&self, up: Span, down: Span) -> Time {
+        let uplinks = self.uplinks.iter().map(|link| link.next(down, up + down));
+        let downlinks = self
+            .downlinks
+            .iter()
+            .map(|link| link.next(Span::ZERO, down));
+        uplinks.chain(downlinks).min().unwrap_or(Time::MAX)
+    }
+
     /// The VOQ of `pair` has backlog and an open gate: it takes part in the round robin.
     #[inline]
     pub(crate) fn open(&mut self, pair: Pair) {
@@ -74,9 +84,10 @@ impl PacketFabric {
     }
 
     /// Has the uplink of `src` served as soon as it is free, but after all transitions of the schedule at `now`.
-    pub(crate) fn wake<H>(&self, now: Time, src: u16, core: &mut Core<H>) {
-        let uplink = &self.uplinks[usize::from(src)];
-        uplink.serve_at(&mut core.event_queue, uplink.free_at().max(now));
+    pub(crate) fn wake<H>(&mut self, now: Time, src: u16, core: &mut Core<H>) {
+        let uplink = &mut self.uplinks[usize::from(src)];
+        let time = uplink.free_at().max(now);
+        uplink.serve_at(&mut core.event_queue, time);
     }
 
     /// Transmits the next packet of `src` if there is one, now or as soon as the uplink is free.
@@ -91,7 +102,8 @@ impl PacketFabric {
     ) {
         let uplink = &mut self.uplinks[usize::from(src)];
         if uplink.free_at() > now {
-            return uplink.serve_at(&mut core.event_queue, uplink.free_at());
+            let free_at = uplink.free_at();
+            return uplink.serve_at(&mut core.event_queue, free_at);
         }
         let open = &mut self.open[usize::from(src)];
         let mut next = Time::MAX;
@@ -123,7 +135,7 @@ impl PacketFabric {
     }
 
     /// A packet of `src` reaches the packet switch. Returns it if its internal queue is full.
-    #[inline]
+    #[inline(always)] // its only call
     pub(crate) fn arrive<H: Copy>(
         &mut self,
         now: Time,
@@ -132,6 +144,15 @@ impl PacketFabric {
     ) -> Option<PacketId> {
         let id = self.uplinks[usize::from(src)].receive(&core.pool, &mut core.event_queue)?;
         let pair = core.pool.get(id).packet.pair();
+        let dst = usize::from(pair.dst);
+        let (downlink, waiting) = (&mut self.downlinks[dst], &mut self.waiting[dst]);
+        if waiting.is_empty() && downlink.free_at() <= now {
+            // As it would be queued and leave its queue at once.
+            waiting.serve_only(src);
+            downlink.send(now, id, &mut core.pool, &mut core.event_queue);
+            downlink.serve_at(&mut core.event_queue, Time::MAX);
+            return None;
+        }
         let queue = &mut self.internal[pair.index(self.racks)];
         if queue.len() >= self.internal_capacity {
             return Some(id);
@@ -147,7 +168,8 @@ impl PacketFabric {
     pub(crate) fn serve_downlink<H: Copy>(&mut self, now: Time, dst: u16, core: &mut Core<H>) {
         let downlink = &mut self.downlinks[usize::from(dst)];
         if downlink.free_at() > now {
-            return downlink.serve_at(&mut core.event_queue, downlink.free_at());
+            let free_at = downlink.free_at();
+            return downlink.serve_at(&mut core.event_queue, free_at);
         }
         let waiting = &mut self.waiting[usize::from(dst)];
         let mut next = Time::MAX;

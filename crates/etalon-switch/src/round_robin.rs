@@ -43,6 +43,13 @@ impl RoundRobin {
         self.len == 0
     }
 
+    /// A queue has its turn that has no other beside it, and nothing more to send after it.
+    #[inline]
+    pub(crate) fn serve_only(&mut self, queue: u16) {
+        debug_assert!(self.is_empty(), "there are others");
+        self.last = usize::from(queue);
+    }
+
     /// The first queue in the set after the one served last; it counts as served.
     #[inline]
     pub(crate) fn serve(&mut self) -> Option<u16> {

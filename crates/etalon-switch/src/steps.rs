@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use etalon_units::Time;
 
-use crate::event_queue::Kind;
+use crate::event_queue::{Kind, Source};
 use crate::executor::{Initial, Signal, Step};
 use crate::{DropReason, Event, Pair, Plane, Probe, QueueId, Sink, Switch};
 
@@ -26,8 +26,13 @@ impl<H: Copy> Switch<H> {
             }
         }
         self.due = steps;
-        let next = self.executor.next_time();
-        self.core.event_queue.set(Kind::Schedule, 0, next);
+        self.await_step();
+    }
+
+    /// Sets the event for the schedule's next step.
+    pub(crate) fn await_step(&mut self) {
+        let (source, next) = (Source::Schedule, self.executor.next_time());
+        self.core.event_queue.set(source, 0, next, Kind::Schedule);
     }
 
     /// What leads from the present signals and TDNs to those with which the current week starts, in order.

@@ -9,7 +9,7 @@ use crate::event_queue::{Due, EventQueue, Kind};
 use crate::executor::{Executor, Rules, Signal, Step};
 use crate::packet_network::PacketFabric;
 use crate::pool::{Entry, PacketId, Pool};
-use crate::voq::Voqs;
+use crate::voq::{Server, Voqs};
 use crate::week::Week;
 use crate::{
     Arrival, ConfigError, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Rdcn,
@@ -61,6 +61,17 @@ pub struct Switch<H> {
     config: Rdcn,
     pub(crate) racks: u16,
     delays: Delays,
+}
+
+/// What came of doing what comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Done {
+    /// Nothing was due.
+    Nothing,
+    /// No packet came out, and the schedule had no step.
+    Inside,
+    /// One may have, or it had, at this time.
+    Outside(Time),
 }
 
 /// Propagation delays, for what cannot happen before.
@@ -123,7 +134,7 @@ impl<H: Copy> Switch<H> {
             racks,
             delays: Delays::of(config),
         };
-        switch.core.event_queue.set(Kind::Schedule, 0, start);
+        switch.await_step();
         Ok(switch)
     }
 
@@ -169,15 +180,20 @@ impl<H: Copy> Switch<H> {
     #[must_use]
     #[inline]
     pub fn next_departure(&self) -> Time {
-        let after = |kind, delay| self.core.event_queue.next_of(kind).saturating_add(delay);
-        let Delays { circuit, down, .. } = self.delays;
-        after(Kind::CircuitArrival, Span::ZERO)
-            .min(after(Kind::DownlinkArrival, Span::ZERO))
-            .min(after(Kind::CircuitFree, circuit))
-            .min(after(Kind::DownlinkFree, down))
-            .min(after(Kind::UplinkArrival, down))
-            .min(after(Kind::UplinkFree, self.delays.up + down))
-            .min(after(Kind::Schedule, self.delays.transition))
+        let Delays {
+            circuit, up, down, ..
+        } = self.delays;
+        let packet = self.packet.next_departure(up, down);
+        let schedule = self.executor.next_time();
+        packet
+            .min(self.circuits.next_departure(circuit))
+            .min(schedule.saturating_add(self.delays.transition))
+    }
+
+    /// Time may not come to this.
+    #[must_use]
+    pub fn never(&self) -> Time {
+        self.core.event_queue.never()
     }
 
     /// No packet takes less time than this from entering the switch to leaving it.
@@ -210,7 +226,7 @@ impl<H: Copy> Switch<H> {
         );
         let core = &mut self.core;
         let voq = core.voqs.get(pair);
-        let len = voq.len();
+        let (len, server) = (voq.len(), voq.server());
         if len >= voq.capacity() {
             self.dropped(now, &packet, len, DropReason::Full, sink, probe);
             return;
@@ -235,39 +251,67 @@ impl<H: Copy> Switch<H> {
         if ce {
             probe.on(now, Event::Marked { pair, queue, len });
         }
-        self.backlogged(now, pair, sink, probe);
+        self.backlogged(now, pair, server, sink, probe);
     }
 
     /// Does everything that is due at or before `now`, in order.
     pub fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
-        while let Some(Due { time, kind, port }) = self.core.event_queue.first(now) {
-            match kind {
-                Kind::Schedule => self.act(time, sink, probe),
-                Kind::CircuitArrival => {
-                    if let Some(id) = self.circuits.receive(port, &mut self.core) {
-                        self.depart(time, id, self.circuits.plane(port), sink, probe);
-                    }
-                }
-                Kind::DownlinkArrival => {
-                    if let Some(id) = self.packet.receive(port, &mut self.core) {
-                        self.depart(time, id, Plane::PACKET, sink, probe);
-                    }
-                }
-                Kind::CircuitFree => {
-                    self.circuits.serve(time, port, &mut self.core, sink, probe);
-                }
-                Kind::DownlinkFree => self.packet.serve_downlink(time, port, &mut self.core),
-                Kind::UplinkFree => {
-                    self.packet
-                        .serve_uplink(time, port, &mut self.core, sink, probe);
-                }
-                Kind::UplinkArrival => {
-                    if let Some(id) = self.packet.arrive(time, port, &mut self.core) {
-                        self.hold(time, id, sink, probe);
-                    }
-                }
+        while self.do_first(now, sink, probe) != Done::Nothing {}
+    }
+
+    /// Does what is due at or before `until`, in order, up to the first instant at which a packet comes out or the schedule has a step:
+    /// who is told of nothing need not be asked in between.
+    #[inline]
+    pub fn run<S: Sink<H>, P: Probe>(&mut self, until: Time, sink: &mut S, probe: &mut P) {
+        let mut last = until;
+        loop {
+            match self.do_first(last, sink, probe) {
+                Done::Nothing => return,
+                Done::Inside => {}
+                // What else is due at that instant is still done.
+                Done::Outside(time) => last = time,
             }
         }
+    }
+
+    /// Does what comes first, if it is due at or before `now`.
+    #[inline(always)] // in two places, of which a program has one
+    fn do_first<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) -> Done {
+        let Some(Due { time, kind, port }) = self.core.event_queue.first(now) else {
+            return Done::Nothing;
+        };
+        let core = &mut self.core;
+        let (arrived, plane) = match kind {
+            Kind::CircuitArrival => (self.circuits.receive(port, core), self.circuits.plane(port)),
+            Kind::DownlinkArrival => (self.packet.receive(port, core), Plane::PACKET),
+            Kind::CircuitFree => {
+                self.circuits.serve(time, port, core, sink, probe);
+                return Done::Inside;
+            }
+            Kind::DownlinkFree => {
+                self.packet.serve_downlink(time, port, core);
+                return Done::Inside;
+            }
+            Kind::UplinkFree => {
+                self.packet.serve_uplink(time, port, core, sink, probe);
+                return Done::Inside;
+            }
+            Kind::UplinkArrival => {
+                let Some(id) = self.packet.arrive(time, port, core) else {
+                    return Done::Inside;
+                };
+                self.hold(time, id, sink, probe);
+                return Done::Outside(time);
+            }
+            Kind::Schedule => {
+                self.act(time, sink, probe);
+                return Done::Outside(time);
+            }
+        };
+        if let Some(id) = arrived {
+            self.depart(time, id, plane, sink, probe);
+        }
+        Done::Outside(time)
     }
 
     /// Number of packets in the VOQ of `pair`. A packet in transmission has left it; the hold does not count.
@@ -303,10 +347,10 @@ impl<H: Copy> Switch<H> {
     /// The plane that serves the VOQ of `pair`: that of its circuit, if it has one, else the packet network, if its gate is open.
     #[must_use]
     pub fn plane(&self, pair: Pair) -> Option<Plane> {
-        let voq = self.core.voqs.get(pair);
-        match voq.circuit() {
-            Some(port) => Some(self.circuits.plane(port)),
-            None => voq.is_open().then_some(Plane::PACKET),
+        match self.core.voqs.get(pair).server() {
+            Server::Circuit(port) => Some(self.circuits.plane(port)),
+            Server::Packet => Some(Plane::PACKET),
+            Server::None => None,
         }
     }
 
@@ -329,16 +373,18 @@ impl<H: Copy> Switch<H> {
         &mut self,
         now: Time,
         pair: Pair,
+        server: Server,
         sink: &mut S,
         probe: &mut P,
     ) {
-        let voq = self.core.voqs.get(pair);
-        if let Some(port) = voq.circuit() {
-            self.circuits.serve(now, port, &mut self.core, sink, probe);
-        } else if voq.is_open() {
-            self.packet.open(pair);
-            self.packet
-                .serve_uplink(now, pair.src, &mut self.core, sink, probe);
+        let core = &mut self.core;
+        match server {
+            Server::Circuit(port) => self.circuits.serve(now, port, core, sink, probe),
+            Server::Packet => {
+                self.packet.open(pair);
+                self.packet.serve_uplink(now, pair.src, core, sink, probe);
+            }
+            Server::None => {}
         }
     }
 
@@ -349,7 +395,8 @@ impl<H: Copy> Switch<H> {
         if self.core.voqs.hold(pair, &mut self.core.pool, id) {
             let queue = QueueId::voq(pair);
             probe.on(now, Event::Held { pair, queue, bytes });
-            self.backlogged(now, pair, sink, probe);
+            let server = self.core.voqs.get(pair).server();
+            self.backlogged(now, pair, server, sink, probe);
         } else {
             let len = self.core.voqs.get(pair).len();
             self.discard(now, id, len, DropReason::HoldFull, sink, probe);
@@ -357,7 +404,7 @@ impl<H: Copy> Switch<H> {
     }
 
     /// A packet leaves towards its host.
-    #[inline]
+    #[inline(always)] // its only call
     fn depart<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,

@@ -9,6 +9,15 @@ use crate::{Marking, Pair, PairVoq, Plane, Rdcn};
 /// Beside the signals: the packet network serves nobody.
 const DARK: u8 = 1 << 7;
 
+/// What serves a VOQ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Server {
+    /// The circuit that ends at this port.
+    Circuit(u16),
+    Packet,
+    None,
+}
+
 /// The virtual output queue of one rack pair.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Voq {
@@ -67,6 +76,15 @@ impl Voq {
     #[inline]
     pub(crate) const fn is_open(&self) -> bool {
         self.signals & (Signal::GateClosed.bit() | DARK) == 0
+    }
+
+    #[inline]
+    pub(crate) const fn server(&self) -> Server {
+        match self.circuit {
+            Some(port) => Server::Circuit(port),
+            None if self.is_open() => Server::Packet,
+            None => Server::None,
+        }
     }
 
     #[inline]
