@@ -12,22 +12,28 @@ use crate::tdns::Follows;
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) connection: Connection<cc::Any>,
-    /// Index of the host that it runs on.
-    pub(crate) host: u32,
-    /// From this endpoint's host to its peer's.
-    pub(crate) route: Route,
+    pub(crate) way: Way,
     /// When its pending timer event is due, in host time, `u64::MAX` if it has none. The event may be earlier than needed: it is
     /// moved when it comes up, which costs less than moving it with every packet.
     armed: u64,
-    /// Data handed to the NIC: when it has left, and its payload (TCP small queues).
-    pub(crate) below: Fifo<(Time, u32)>,
-    /// An event for the first of `below` is pending.
+    /// An event for the first packet that is [below](Way::below) is pending.
     pub(crate) waits: bool,
     /// The flow of MPTCP's that it is a subflow of, by number among these, and which one; or [`ALONE`].
     pub(crate) group: u32,
     pub(crate) subflow: u8,
     /// How it comes to know which network leads to its peer.
     pub(crate) follows: Follows,
+}
+
+/// Its way into the network.
+#[derive(Debug)]
+pub(crate) struct Way {
+    /// Index of the host that it runs on.
+    pub(crate) host: u32,
+    /// From this endpoint's host to its peer's.
+    pub(crate) route: Route,
+    /// Data handed to the NIC: when it has left, and its payload (TCP small queues).
+    pub(crate) below: Fifo<(Time, u32)>,
     /// Packets that it has sent and that are under way.
     pub(crate) under_way: u32,
 }
@@ -37,19 +43,22 @@ impl Endpoint {
     pub(crate) fn new(connection: Connection<cc::Any>, host: u32, route: Route) -> Endpoint {
         Endpoint {
             connection,
-            host,
-            route,
+            way: Way {
+                host,
+                route,
+                below: Fifo::default(),
+                under_way: 0,
+            },
             armed: u64::MAX,
-            below: Fifo::default(),
             waits: false,
             group: ALONE,
             subflow: 0,
             follows: Follows::Nothing,
-            under_way: 0,
         }
     }
 
     /// Sets its timer event for its earliest timer, if it has none that comes as early. Returns when that event is due.
+    #[inline(never)] // now and then, where packets are received
     pub(crate) fn arm(&mut self, tdf: u64) -> Option<Time> {
         let time = Time(self.connection.next_timer().div_ceil(tdf));
         let armed = time.0.saturating_mul(tdf);

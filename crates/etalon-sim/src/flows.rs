@@ -321,8 +321,8 @@ impl<'a> Flows<'a> {
     pub(crate) fn landed(&mut self, place: u32) -> bool {
         let is_last = match &mut self.endpoints[(place ^ 1) as usize] {
             Some(sender) => {
-                sender.under_way -= 1;
-                sender.under_way == 0
+                sender.way.under_way -= 1;
+                sender.way.under_way == 0
             }
             None => true,
         };
@@ -412,7 +412,7 @@ impl<'a> Flows<'a> {
 
 /// The packets of an endpoint that are under way; of one that nothing has reached, none.
 fn under_way(end: &Option<Box<Endpoint>>) -> u32 {
-    end.as_ref().map_or(0, |end| end.under_way)
+    end.as_ref().map_or(0, |end| end.way.under_way)
 }
 
 /// The numbers of the plan's flows in the order in which they connect and start: twice where these are two instants.

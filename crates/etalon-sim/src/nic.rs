@@ -1,11 +1,11 @@
 //! The way from an endpoint into the network.
 
-use etalon_net::{Edge, Fifo};
+use etalon_net::Edge;
 use etalon_tcp::{Outlet, Segment};
 use etalon_units::Time;
 
-use crate::endpoint::Endpoint;
-use crate::packet::{ETHERNET_AND_IP, PacketId, Pool, Route};
+use crate::endpoint::{Endpoint, Way};
+use crate::packet::{ETHERNET_AND_IP, PacketId, Pool};
 use crate::queue::{Queue, Wake};
 
 /// Sends what an endpoint has to send, and arms its timer. `at`: when, its number and its place.
@@ -19,27 +19,26 @@ pub(crate) fn send(
     edge: &mut Edge<PacketId>,
 ) {
     let (now, index, place) = at;
-    while let Some(&(time, payload)) = end.below.front() {
+    while let Some(&(time, payload)) = end.way.below.front() {
         if time > now {
             break;
         }
-        end.below.pop_front();
+        end.way.below.pop_front();
         end.connection.departed(payload);
     }
-    let mut nic = Nic {
-        now,
-        to: index ^ 1,
-        place: place ^ 1,
-        host: end.host,
-        route: end.route,
-        under_way: &mut end.under_way,
-        below: &mut end.below,
-        pool,
-        edge,
-    };
-    end.connection.transmit(now.0 * tdf, &mut nic);
+    if !end.connection.is_silent() {
+        let mut nic = Nic {
+            now,
+            index,
+            place,
+            way: &mut end.way,
+            pool,
+            edge,
+        };
+        end.connection.transmit(now.0 * tdf, &mut nic);
+    }
     if !end.waits && end.connection.is_throttled() {
-        if let Some(&(time, _)) = end.below.front() {
+        if let Some(&(time, _)) = end.way.below.front() {
             end.waits = true;
             queue.push(time.max(now), Wake::Departed(index));
         }
@@ -54,13 +53,10 @@ pub(crate) fn send(
 /// Where an endpoint's segments go: as packets to its peer.
 struct Nic<'a> {
     now: Time,
-    /// The peer, and its place.
-    to: u32,
+    /// The endpoint, and its place.
+    index: u32,
     place: u32,
-    host: u32,
-    route: Route,
-    under_way: &'a mut u32,
-    below: &'a mut Fifo<(Time, u32)>,
+    way: &'a mut Way,
     pool: &'a mut Pool,
     edge: &'a mut Edge<PacketId>,
 }
@@ -75,15 +71,15 @@ impl Outlet for Nic<'_> {
         }
         let payload = u32::from(packet.segment.len);
         let bytes = ETHERNET_AND_IP + packet.segment.header_len() + payload;
-        packet.to = self.to;
-        packet.place = self.place;
-        packet.route = self.route;
+        packet.to = self.index ^ 1;
+        packet.place = self.place ^ 1;
+        packet.route = self.way.route;
         packet.bytes = bytes;
         packet.ce = false;
-        *self.under_way += 1;
-        let done = self.edge.send(self.now, self.host, bytes, id);
+        self.way.under_way += 1;
+        let done = self.edge.send(self.now, self.way.host, bytes, id);
         if payload > 0 {
-            self.below.push_back((done, payload));
+            self.way.below.push_back((done, payload));
         }
         true
     }

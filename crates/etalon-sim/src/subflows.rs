@@ -382,7 +382,7 @@ impl<T: Tap> World<'_, T> {
     /// The TDN from an endpoint's host to its peer's.
     fn tdn_of(&mut self, index: u32) -> usize {
         let end = self.flows.end(index);
-        self.tdns.of(end.host, end.route.dst.rack()).into()
+        self.tdns.of(end.way.host, end.way.route.dst.rack()).into()
     }
 
     /// The subflow that gets data next, and how much it takes; none if there is no room.
@@ -457,7 +457,7 @@ impl<T: Tap> World<'_, T> {
             for subflow in 0..self.groups[group].flows.len() {
                 let server = 2 * self.groups[group].flows[subflow] + 1;
                 let end = self.flows.end_if_open(server);
-                if end.is_some_and(|end| end.host == host) {
+                if end.is_some_and(|end| end.way.host == host) {
                     self.transmit_subflow(now, server, edge);
                 }
             }

@@ -78,11 +78,11 @@ impl Tdns {
         if !end.connection.is_established() {
             return;
         }
-        let tdn = self.of(end.host, end.route.dst.rack());
+        let tdn = self.of(end.way.host, end.way.route.dst.rack());
         end.connection.on_tdn(host_now, tdn);
         if end.follows == Follows::LooksOnce {
             end.follows = Follows::IsTold;
-            if let Some(listeners) = self.listeners.get_mut(end.host as usize) {
+            if let Some(listeners) = self.listeners.get_mut(end.way.host as usize) {
                 listeners.push(index);
             }
         }

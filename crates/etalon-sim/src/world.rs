@@ -475,7 +475,7 @@ impl<T: Tap> Environment<PacketId> for World<'_, T> {
         listeners.retain(|&index| flows.is_open(index >> 1));
         let mut time = now;
         for &index in &*listeners {
-            if flows.end(index).route.dst.rack() == rack {
+            if flows.end(index).way.route.dst.rack() == rack {
                 self.queue.push(time, Wake::Told(index, tdn.0));
                 time += each;
             }

@@ -2,7 +2,8 @@
 //! bytes, and one that only sends expects an ACK of the oldest that it sent. Whether it is such an end is asked when it falls silent, by
 //! [`outlook`](Connection::outlook); the segment must then be the one foretold ([`foretells`](Connection::foretells)). So all questions that the
 //! general way asks of every segment (`connection.rs`, `ack.rs`, `digest.rs`) and of what goes out for it (`transmit.rs`) have their answers
-//! before, and what is left of it is here. It does the same: the test below holds it against the general way, to each bit of a connection.
+//! before, and what is left of it is here. What goes out leaves in one go through an [`Outlet`]; so does the data of a sender of which an ACK was not
+//! foretold, but that has nothing to repair. It does the same: the test below holds it against the general way, to each bit of a connection.
 
 use crate::cc::{Ack, CongestionControl, State};
 use crate::connection::{Connection, ConnectionState};
@@ -239,13 +240,13 @@ impl<C: CongestionControl> Connection<C> {
             hz: self.clock.hz,
         };
         path.cc.on_ack(&mut path.window, &ack);
-        self.set_transmit_timer();
+        self.set_loss_probe(true);
         self.grow(&mut ack);
         self.outlook = Outlook::AckCame;
     }
 
     /// The ACK of what was expected.
-    #[inline(always)] // its only call
+    #[inline(never)] // as `send_data`
     fn answer_foretold(&mut self, outlet: &mut impl Outlet) {
         self.outlook = Outlook::AwaitsData;
         let window = self.rcv.select_whole_window();

@@ -67,6 +67,14 @@ impl<C: CongestionControl> Connection<C> {
         {
             return false;
         }
+        self.set_loss_probe(progress);
+        true
+    }
+
+    /// The same, where a probe is due.
+    #[inline(always)] // as above
+    pub(crate) fn set_loss_probe(&mut self, progress: bool) {
+        let path = &self.paths.active;
         let mut ticks = if path.rtt.srtt() == 0 {
             u64::from(self.clock.hz) // a second
         } else if self.snd.board.len() == 1 {
@@ -83,7 +91,6 @@ impl<C: CongestionControl> Connection<C> {
             }
         }
         self.timer.set(&self.clock, Purpose::LossProbe, ticks);
-        true
     }
 
     /// Section 7.3: the timer fired; one probe at a time.

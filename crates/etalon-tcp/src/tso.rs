@@ -205,7 +205,7 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// TSO deferral: what may leave now is not worth it, and an ACK that lets more leave is near.
-    #[inline]
+    #[inline(always)] // of `begin_chunk`
     fn waits(&self, offer: &Offer) -> bool {
         offer.may_leave() < self.fair_share(offer.mss)
             && self.ack_is_near()
