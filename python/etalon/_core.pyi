@@ -26,6 +26,7 @@ __all__ = [
     "read_week",
     "run",
     "run_linux",
+    "run_stream",
     "scenario_schema",
     "schedulers",
     "strobe",
@@ -76,6 +77,16 @@ def trace(
     control: Control | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Runs a resolved plan up to `end_ns`; keeps the events of [start_ns, end_ns), and its packets in a pcapng."""
+
+def run_stream(
+    plan_json: str,
+    come: Callable[[], tuple[NDArray[np.int64], ...] | None],
+    take: Callable[[dict[str, Any]], None],
+    control: Control | None = None,
+) -> dict[str, Any]:
+    """Runs a resolved plan whose flows are kinds of those that `come` returns, batch by batch in order of start, and None after
+    the last: columns of start in ns, numbers of the sending and the receiving host, bytes (-1 without end), when it is killed
+    (-1 for never), and kind. `take` is given rows of flows that are over; the table of flows has none."""
 
 def run_linux(
     plan_json: str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import shutil
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,14 +32,17 @@ def draft(path: Path) -> Iterator[Path]:
         beside.unlink(missing_ok=True)
 
 
-def put(path: Path, content: bytes | str) -> None:
-    """Writes a file in the place of one that may be there. Text is UTF-8.
+def put(path: Path, content: bytes | str | Path) -> None:
+    """Writes a file in the place of one that may be there. Text is UTF-8; a path is that of a file to copy.
 
     Raises:
         OSError: if the file cannot be written.
     """
     with draft(path) as beside:
-        beside.write_bytes(content.encode() if isinstance(content, str) else content)
+        if isinstance(content, Path):
+            shutil.copyfile(content, beside)
+        else:
+            beside.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager

@@ -105,6 +105,10 @@ class Run:
         return 15 + self.voq * 7.2 * (1.0 if percentile > 90 else 0.55 + percentile / 1000)
 
     @property
+    def flow_table(self) -> pl.LazyFrame:
+        return self.flows.lazy()
+
+    @property
     def flows(self) -> pl.DataFrame:
         n = len(self.plan.resolve()["flows"])
         order = np.arange(n)

@@ -246,7 +246,11 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         ({"flow": [{"from": "r0h1", "to": "r1h1"}]}, "flow.0.size: must be given"),
         ({"bulk.to": 0}, "bulk.to: rack 0 would send to itself"),
         ({"bulk.to": 9}, "bulk.to: there is no rack 9 (racks 0..2)"),
-        ({"bulk.flows": 200_000}, "bulk: the plan has 200000 flows; at most 100000 are run"),
+        (
+            {"bulk.flows": 200_000},
+            "bulk: the plan has 200000 flows, and above 100000 they are not listed: "
+            "only [[shuffle]], [[poisson]] and [[trace]] can have 200000",
+        ),
         # Congestion controls
         (
             {"bulk.cc": "cubik"},

@@ -315,7 +315,7 @@ def test_a_bad_line_is_named_by_its_own_file_not_by_the_plan_that_reads_it(tmp_p
         ({"poisson": {"load": 0.0}}, "poisson.0.load: 0.0 must be at least 1e-06"),
         ({"poisson": {"load": "much"}}, '"much" must be a number'),
         ({"poisson": {"load": 0.5, "sizes": "web"}}, 'must be one of "websearch", "datamining"'),
-        ({"poisson": {"load": 9.0, "of": "10Tbps"}}, "flows; at most 100000 are run"),
+        ({"poisson": {"load": 9.0, "of": "10Tbps"}}, "flows; at most 100000000 are run"),
         ({"poisson": {"load": 0.1, "period": "5s"}}, "flows would begin up to 5s, after the end"),
         (
             {"poisson": {"load": 0.5, "connect": "0s"}},

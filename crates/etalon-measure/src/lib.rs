@@ -15,6 +15,7 @@
 mod capture;
 mod computed;
 mod control;
+mod ended;
 #[cfg(test)]
 mod example;
 mod histogram;
@@ -40,6 +41,7 @@ pub use etalon_events::RecoveryState;
 pub use capture::{Capture, HEADERS};
 pub use computed::{Computed, Example};
 pub use control::Control;
+pub use ended::Who;
 pub use etalon_scenario::PlaneFacts;
 pub use live::Live;
 pub use meter::{Counters, FlowFacts, Meter};

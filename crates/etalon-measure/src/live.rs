@@ -46,12 +46,14 @@ impl Live {
             let share = payload[at + plane] as f64 / capacity.max(1) as f64;
             (facts.name.to_string(), share.min(1.0))
         });
+        let ended = meter.ended.as_ref().map_or(0, |ended| ended.retransmits);
+        let open: u64 = flows.iter().map(|flow| flow.counters.retransmits).sum();
         Live {
             now,
             utilization: utilization.collect(),
             voq: metrics.pair(pair).map_or(0, |seen| seen.voq()),
             drops: metrics.drops(),
-            retransmits: flows.iter().map(|flow| flow.counters.retransmits).sum(),
+            retransmits: ended + open,
         }
     }
 }

@@ -4,9 +4,11 @@ use etalon_events::{Pair, Plane};
 use etalon_scenario::{Flow, PlaneFacts, Scenario};
 use etalon_units::Time;
 
+use crate::ended::{Ended, Seen, Who};
 use crate::paths::{PathCurves, PathFollowers};
 use crate::probe::Metrics;
 use crate::reordering::{Days, Order};
+use crate::results::Table;
 use crate::senders::{Samples, Sender};
 use crate::sequence::{Curve, Follower, Moves, Runs};
 
@@ -148,6 +150,11 @@ pub struct Meter {
     runs: Runs,
     /// Data packets that left the network.
     pub(crate) delivered: u64,
+    /// Flows come and go: those that are over.
+    pub(crate) ended: Option<Box<Ended>>,
+    /// When measurement begins, and whether it has.
+    begins: Time,
+    has_begun: bool,
 }
 
 impl Meter {
@@ -193,7 +200,87 @@ impl Meter {
             reordering: Days::default(),
             runs: metrics.runs.clone(),
             delivered: 0,
+            ended: None,
+            begins: plan.begin(),
+            has_begun: false,
         }
+    }
+
+    /// A meter for flows that come and go, beside `metrics`. None of them is part of the sequence graph.
+    #[must_use]
+    pub fn of_coming_flows(plan: &Scenario, metrics: &Metrics) -> Meter {
+        Meter {
+            ended: Some(Box::new(Ended::new(metrics.planes()))),
+            ..Meter::new(plan, metrics)
+        }
+    }
+
+    /// Follows a flow that has come, in a row that is new or [free](Meter::close) again.
+    pub fn open(&mut self, row: usize, flow: &Flow) {
+        let meter = FlowMeter {
+            measured: None,
+            ..FlowMeter::new(flow, self.measured)
+        };
+        if row == self.flows.len() {
+            self.flows.push(meter);
+            self.carried.resize(self.flows.len() * self.planes, 0);
+        } else {
+            self.flows[row] = meter;
+            self.carried[row * self.planes..][..self.planes].fill(0);
+        }
+        if let Some(baseline) = self.baselines.get_mut(row) {
+            *baseline = Counters::default();
+        }
+    }
+
+    /// The flow in `row` is over. What was seen of it goes into a [row of its own](Meter::take_ended).
+    pub fn close(&mut self, row: usize, who: Who<'_>, facts: &FlowFacts) {
+        let baseline = match self.has_begun {
+            true => self.baseline(row),
+            false => facts.counters,
+        };
+        let flow = &self.flows[row];
+        let pair = usize::from(flow.pair.src) * self.racks + usize::from(flow.pair.dst);
+        let carried = &mut self.carried[row * self.planes..][..self.planes];
+        if !self.has_begun {
+            carried.fill(0);
+        }
+        let sums = &mut self.others[pair * self.planes..][..self.planes];
+        for (sum, bytes) in sums.iter_mut().zip(&*carried) {
+            *sum += bytes;
+        }
+        let seen = Seen {
+            end: flow.end,
+            counters: facts.counters.since(&baseline),
+            carried,
+            cwnd_time: if self.has_begun { flow.cwnd_time } else { 0 },
+            cwnd: flow.cwnd,
+            cwnd_since: flow.cwnd_since.max(self.begins),
+        };
+        if let Some(ended) = &mut self.ended {
+            ended.add(who, facts, &seen);
+        }
+        carried.fill(0);
+        self.flows[row].cwnd = 0;
+    }
+
+    /// Whether the server of the flow in `row` has received all.
+    #[must_use]
+    pub fn has_ended(&self, row: usize) -> bool {
+        self.flows[row].end.is_some()
+    }
+
+    /// Number of rows of flows that are over.
+    #[must_use]
+    pub fn ended(&self) -> usize {
+        self.ended.as_ref().map_or(0, |ended| ended.len())
+    }
+
+    /// The rows of flows that are over, in the order in which these ended.
+    pub fn take_ended(&mut self) -> Table {
+        self.ended
+            .as_mut()
+            .map_or_else(Table::new, |ended| ended.take())
     }
 
     /// Follows one more flow, which begins now. Flows are numbered in the order of these calls, after the plan's.
@@ -335,6 +422,7 @@ impl Meter {
 
     /// The warm-up is over; `counters` tells where those of each flow stand.
     pub fn begin(&mut self, now: Time, counters: impl Fn(usize) -> Counters) {
+        self.has_begun = true;
         self.delivered = 0;
         self.others.fill(0);
         self.carried.fill(0);

@@ -172,6 +172,9 @@ pub fn collect(outcome: &Outcome<'_>) -> Results {
         digest.mix(facts.counters.received);
         digest.mix(flow.end.map_or(u64::MAX, |t| t.0));
     }
+    if let Some(ended) = &meter.ended {
+        digest.mix(ended.digest.value());
+    }
     Results {
         meta: Meta {
             digest: format!("{:016x}", digest.value()),

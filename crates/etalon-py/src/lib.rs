@@ -2,6 +2,7 @@
 
 mod linux;
 mod schedulers;
+mod stream;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -236,6 +237,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add_class::<Control>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
+    m.add_function(wrap_pyfunction!(stream::run_stream, m)?)?;
     m.add_function(wrap_pyfunction!(trace, m)?)?;
     m.add_function(wrap_pyfunction!(linux::run_linux, m)?)?;
     m.add("LINUX_MOST_FLOWS", etalon_scenario::MOST_PORTS)?;

@@ -1,13 +1,14 @@
 //! The main loop: the earliest of the network's and the hosts' events, until the end.
 
 use etalon_measure::results::{self, Outcome};
-use etalon_measure::{Control, Live, Meter, Metrics, Observer, Results};
+use etalon_measure::{Control, Live, Metrics, Observer, Results};
 use etalon_net::{Advanced, Milestone, Net, Network, Visitor, visit};
 use etalon_scenario::{Scenario, ScenarioError};
 use etalon_schedule::ComputedWeek;
 use etalon_units::Time;
 
 use crate::packet::PacketId;
+use crate::stream::Streamed;
 use crate::tap::Tap;
 use crate::world::World;
 
@@ -22,12 +23,32 @@ pub fn run(plan: &Scenario, control: &Control) -> Result<Results, ScenarioError>
     run_tapped(plan, control, (), |metrics| metrics).map(|(results, _)| results)
 }
 
+/// Runs an experiment whose flows come and go.
+pub(crate) fn run_streamed(
+    plan: &Scenario,
+    control: &Control,
+    streamed: &mut Streamed<'_>,
+) -> Result<Results, ScenarioError> {
+    let run = drive(plan, control, (), |metrics| metrics, Some(streamed));
+    run.map(|(results, _)| results)
+}
+
 /// Runs an experiment with a tap on packets and an observer made around the metrics.
 pub(crate) fn run_tapped<T: Tap, O: Observer>(
     plan: &Scenario,
     control: &Control,
     tap: T,
     observer: impl FnOnce(Metrics) -> O,
+) -> Result<(Results, (T, O)), ScenarioError> {
+    drive(plan, control, tap, observer, None)
+}
+
+fn drive<T: Tap, O: Observer>(
+    plan: &Scenario,
+    control: &Control,
+    tap: T,
+    observer: impl FnOnce(Metrics) -> O,
+    streamed: Option<&mut Streamed<'_>>,
 ) -> Result<(Results, (T, O)), ScenarioError> {
     if !plan.programs.is_empty() {
         return Err(ScenarioError(
@@ -41,26 +62,29 @@ pub(crate) fn run_tapped<T: Tap, O: Observer>(
         control,
         tap,
         observer,
+        streamed,
     };
     visit(plan, drive).map_err(ScenarioError::new)?
 }
 
 /// A run, whatever the network.
-struct Drive<'a, T, O> {
+struct Drive<'a, 's, T, O> {
     plan: &'a Scenario,
     control: &'a Control,
     tap: T,
     observer: O,
+    /// Where flows come from, if the plan does not list them.
+    streamed: Option<&'a mut Streamed<'s>>,
 }
 
-impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, T, O> {
+impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, '_, T, O> {
     type Answer = Result<(Results, (T, O)), ScenarioError>;
 
     fn visit<N: Network<PacketId>>(self, network: N) -> Self::Answer {
         let (plan, control, mut observer) = (self.plan, self.control, self.observer);
         let mut net = net(plan, network)?;
-        let meter = Meter::new(plan, observer.metrics());
-        let mut world = World::new(plan, meter, self.tap, net.edge_mut())?;
+        let metrics = observer.metrics();
+        let mut world = World::new(plan, self.streamed, metrics, self.tap, net.edge_mut())?;
         let mut events: u64 = 0;
         let mut partial = false;
         let end = loop {
@@ -89,7 +113,7 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, T, O> {
             events += 1;
             if events & (REPORT_EVERY - 1) == 0 {
                 let now = net.next_event().min(world.queue.next_time());
-                if !goes_on(now, (plan, control), &world, &mut observer) {
+                if !goes_on(now, (plan, control), &mut world, &mut observer) {
                     partial = true;
                     net.edge_mut().end(now);
                 }
@@ -97,7 +121,7 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, T, O> {
         };
         control.report(end.0, plan.end().0);
         observer.metrics().finish(end);
-        world.meter.finish(end);
+        world.finish(end);
         let (facts, writes) = (world.facts(), world.writes());
         let peak_in_network = world.pool.peak();
         let (meter, opened, tap) = world.into_what_is_left();
@@ -123,7 +147,7 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, T, O> {
 fn goes_on<T: Tap, O: Observer>(
     now: Time,
     (plan, control): (&Scenario, &Control),
-    world: &World<T>,
+    world: &mut World<'_, '_, T>,
     observer: &mut O,
 ) -> bool {
     if control.asked() {
@@ -136,7 +160,7 @@ fn goes_on<T: Tap, O: Observer>(
             &flows,
         ));
     }
-    control.report(now.0, plan.end().0)
+    world.hand_over(now, false) && control.report(now.0, plan.end().0)
 }
 
 fn net<N: Network<PacketId>>(

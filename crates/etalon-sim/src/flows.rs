@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use etalon_measure::{Counters, FlowFacts, RecoveryState, Sender};
 use etalon_scenario::{
-    Flow, SERVER_PORT, Scenario, ScenarioError, Transport, client_port, flow_label,
+    Flow, Hosts, SERVER_PORT, Scenario, ScenarioError, Transport, client_port, flow_label,
 };
 use etalon_tcp::cc::State;
 use etalon_tcp::mptcp::Mptcp;
@@ -21,6 +21,7 @@ use rand_core::{Rng, SeedableRng};
 use crate::endpoint::Endpoint;
 use crate::packet::Route;
 use crate::stack::{self, Controls};
+use crate::stream::Guest;
 use crate::subflows::Group;
 
 /// Random streams beyond those of the hosts (which are numbered from 0).
@@ -28,6 +29,8 @@ const STREAM_INITIAL_SEQ: u64 = 1 << 32;
 
 /// No place: the flow has no endpoints.
 const NOWHERE: u32 = u32::MAX;
+/// Nor has it any more, if flows come and go.
+const GONE: u32 = u32::MAX - 1;
 
 /// All flows by number: those of the plan, then those that applications opened.
 #[derive(Debug)]
@@ -51,6 +54,21 @@ pub(crate) struct Flows<'a> {
     /// What is known of flows that have no endpoints any more.
     facts: Vec<Option<Box<FlowFacts>>>,
     rng: ChaCha8Rng,
+    /// If flows come and go, those that are there.
+    guests: Option<Box<Guests>>,
+}
+
+/// Flows that come and go.
+#[derive(Debug, Default)]
+struct Guests {
+    /// Congestion controls of each kind.
+    control_of_kind: Vec<u32>,
+    /// The one that has come, but not started.
+    expected: Option<Guest>,
+    /// By slot, those that were given up too, as long as no other is there.
+    there: Vec<Guest>,
+    /// Slots whose flows are over since they were asked for last, and what is known of these.
+    settled: Vec<(u32, FlowFacts)>,
 }
 
 impl<'a> Flows<'a> {
@@ -72,23 +90,9 @@ impl<'a> Flows<'a> {
             vacant: Vec::new(),
             facts: Vec::new(),
             rng,
+            guests: None,
         };
-        for (index, flow) in plan.flows.iter().enumerate() {
-            let same = index.checked_sub(1).filter(|&before| {
-                let before = &plan.flows[before];
-                before.cc == flow.cc
-                    && before.cc_params == flow.cc_params
-                    && before.transport == flow.transport
-            });
-            let control = match same {
-                Some(before) => flows.control_of[before],
-                None => flows.add_controls(
-                    format_args!("flow {index}"),
-                    &flow.cc,
-                    &flow.cc_params,
-                    &flow.transport,
-                )?,
-            };
+        for control in flows.controls_of(&plan.flows)? {
             flows.add(control);
         }
         for (index, job) in plan.dfsio.iter().enumerate() {
@@ -97,6 +101,38 @@ impl<'a> Flows<'a> {
             flows.control_of_job.push(control);
         }
         Ok(flows)
+    }
+
+    /// Flows that come and go, of these `kinds`.
+    pub(crate) fn coming(plan: &'a Scenario, kinds: &[Flow]) -> Result<Flows<'a>, ScenarioError> {
+        let mut flows = Flows::new(plan)?;
+        flows.planned = u32::MAX; // as if all had been listed
+        flows.guests = Some(Box::new(Guests {
+            control_of_kind: flows.controls_of(kinds)?,
+            ..Guests::default()
+        }));
+        Ok(flows)
+    }
+
+    /// The numbers of the congestion controls of some flows.
+    fn controls_of(&mut self, flows: &[Flow]) -> Result<Vec<u32>, ScenarioError> {
+        let mut numbers: Vec<u32> = Vec::with_capacity(flows.len());
+        for (index, flow) in flows.iter().enumerate() {
+            let same = index.checked_sub(1).filter(|&before| {
+                let before = &flows[before];
+                before.cc == flow.cc
+                    && before.cc_params == flow.cc_params
+                    && before.transport == flow.transport
+            });
+            numbers.push(match same {
+                Some(before) => numbers[before],
+                None => {
+                    let who = format_args!("flow {index}");
+                    self.add_controls(who, &flow.cc, &flow.cc_params, &flow.transport)?
+                }
+            });
+        }
+        Ok(numbers)
     }
 
     /// The number of the congestion controls that `who` has.
@@ -128,6 +164,9 @@ impl<'a> Flows<'a> {
 
     /// What a flow was asked to be.
     pub(crate) fn plan(&self, flow: u32) -> &Flow {
+        if let Some(guests) = &self.guests {
+            return &guests.there[self.places[flow as usize] as usize].flow;
+        }
         let (flow, planned) = (flow as usize, self.plan.flows.len());
         if flow < planned {
             &self.plan.flows[flow]
@@ -144,7 +183,7 @@ impl<'a> Flows<'a> {
     /// What MPTCP carries of the plan's flows. Makes a flow of each further subflow, before any job opens flows.
     pub(crate) fn groups(&mut self) -> Vec<Group> {
         let mut groups = Vec::new();
-        for flow in 0..self.planned() {
+        for flow in 0..self.plan.flows.len() as u32 {
             let planned = self.plan(flow).clone();
             let Transport::Mptcp(mptcp) = planned.transport else {
                 continue;
@@ -182,14 +221,11 @@ impl<'a> Flows<'a> {
 
     /// Makes the client of a flow that never had endpoints. Returns the sequence number of its first byte.
     pub(crate) fn open(&mut self, flow: u32) -> u32 {
+        let slot = self.new_slot();
+        self.places[flow as usize] = slot;
         let client = self.endpoint(2 * flow);
         let first_byte = client.connection.initial_seq().wrapping_add(1);
-        let slot = self.vacant.pop().unwrap_or_else(|| {
-            self.endpoints.extend([None, None]);
-            (self.endpoints.len() / 2 - 1) as u32
-        });
         self.endpoints[2 * slot as usize] = Some(client);
-        self.places[flow as usize] = slot;
         first_byte
     }
 
@@ -203,7 +239,7 @@ impl<'a> Flows<'a> {
         let nagle = flow < self.planned() + self.joins.len() as u32;
         let subflow = self.subflow(flow);
         let config = self.config(flow, nagle, subflow);
-        let controls = &self.controls[self.control_of[flow as usize] as usize];
+        let controls = &self.controls[self.control(flow) as usize];
         let wanted = self.plan(flow);
         let first = controls.first.clone();
         let (connection, src, dst) = if is_server {
@@ -233,11 +269,58 @@ impl<'a> Flows<'a> {
         Box::new(end)
     }
 
+    /// A slot for the flow that begins; it is that of the one which has come.
+    fn new_slot(&mut self) -> u32 {
+        let slot = self.vacant.pop().unwrap_or_else(|| {
+            self.endpoints.extend([None, None]);
+            (self.endpoints.len() / 2 - 1) as u32
+        });
+        if let Some(guests) = &mut self.guests {
+            match (guests.expected.take(), guests.there.get_mut(slot as usize)) {
+                (Some(guest), Some(place)) => *place = guest,
+                (guest, _) => guests.there.extend(guest),
+            }
+        }
+        slot
+    }
+
+    /// Which of the congestion controls a flow has, that is open if flows come and go.
+    fn control(&self, flow: u32) -> u32 {
+        match &self.guests {
+            Some(guests) => {
+                let slot = self.places[flow as usize] as usize;
+                guests.control_of_kind[guests.there[slot].kind as usize]
+            }
+            None => self.control_of[flow as usize],
+        }
+    }
+
+    /// A flow has come, which will start next.
+    pub(crate) fn expect(&mut self, guest: Guest) {
+        self.places.push(NOWHERE);
+        if let Some(guests) = &mut self.guests {
+            guests.expected = Some(guest);
+        }
+    }
+
+    /// The slots of flows that have settled are free for others after each was told.
+    pub(crate) fn forget_settled(&mut self, mut tell: impl FnMut(usize, &Guest, FlowFacts)) {
+        let Some(guests) = &mut self.guests else {
+            return;
+        };
+        for (slot, facts) in guests.settled.drain(..) {
+            let guest = &guests.there[slot as usize];
+            let ports = (client_port(guest.number as usize), SERVER_PORT);
+            tell(slot as usize, guest, FlowFacts { ports, ..facts });
+            self.vacant.push(slot);
+        }
+    }
+
     /// The configuration of a flow's connection, which it has in common with others of its kind.
     fn config(&mut self, flow: u32, nagle: bool, subflow: Option<u8>) -> Arc<Config> {
         let (plan, pair) = (self.plan, self.plan(flow).pair());
         let distance = plan.network.kind().distance(&plan.hosts, pair);
-        let control = self.control_of[flow as usize];
+        let control = self.control(flow);
         let kind = (distance as u8, control, nagle, subflow);
         if let Some(config) = self.configs.get(&kind) {
             return config.clone();
@@ -254,18 +337,36 @@ impl<'a> Flows<'a> {
 
     /// Whether the flow has endpoints now.
     pub(crate) fn is_open(&self, flow: u32) -> bool {
-        self.places[flow as usize] != NOWHERE
+        self.places[flow as usize] < GONE
     }
 
     /// Whether the flow had endpoints before.
     pub(crate) fn is_over(&self, flow: u32) -> bool {
-        self.facts[flow as usize].is_some()
+        match self.guests {
+            Some(_) => self.places[flow as usize] == GONE,
+            None => self.facts[flow as usize].is_some(),
+        }
     }
 
     /// Where an endpoint of a flow is that is open; its peer is at this place with the lowest bit flipped.
     #[inline]
     pub(crate) fn place(&self, index: u32) -> u32 {
         2 * self.places[(index >> 1) as usize] + (index & 1)
+    }
+
+    /// Where the meter has a flow.
+    pub(crate) fn row(&self, flow: u32) -> usize {
+        match &self.guests {
+            Some(_) => self.places[flow as usize] as usize,
+            None => flow as usize,
+        }
+    }
+
+    /// The same for the flow of an endpoint, for who knows its place.
+    #[inline]
+    pub(crate) fn row_at(&self, place: u32, index: u32) -> usize {
+        let number = if self.guests.is_some() { place } else { index };
+        (number >> 1) as usize
     }
 
     /// The endpoint at a place, which is this one.
@@ -333,7 +434,7 @@ impl<'a> Flows<'a> {
     /// way and no timer runs.
     pub(crate) fn settle(&mut self, flow: u32) {
         let slot = self.places[flow as usize];
-        if slot == NOWHERE {
+        if slot >= GONE {
             return;
         }
         let first = 2 * slot as usize;
@@ -347,11 +448,22 @@ impl<'a> Flows<'a> {
         };
         let waits = |end: &Endpoint| end.connection.next_timer() != u64::MAX;
         if ends[0].as_deref().is_some_and(is_done) && !ends.iter().flatten().any(|end| waits(end)) {
-            self.facts[flow as usize] = Some(Box::new(self.facts_at(first)));
-            self.places[flow as usize] = NOWHERE;
+            let facts = self.facts_at(first);
             self.endpoints[first..first + 2].fill_with(|| None);
+            if let Some(guests) = &mut self.guests {
+                guests.settled.push((slot, facts));
+                self.places[flow as usize] = GONE;
+                return;
+            }
+            self.facts[flow as usize] = Some(Box::new(facts));
+            self.places[flow as usize] = NOWHERE;
             self.vacant.push(slot);
         }
+    }
+
+    /// Counters of the flow in a slot, open or settled.
+    pub(crate) fn counters_at(&self, slot: usize) -> Counters {
+        self.facts_at(2 * slot).counters
     }
 
     /// Counters of a flow.
@@ -402,6 +514,46 @@ impl<'a> Flows<'a> {
             srtt_ns: path.srtt() / self.plan.tdf,
             ..FlowFacts::default()
         }
+    }
+
+    /// Those that came and are open, with their slot and what is known of them, in the order in which they came.
+    pub(crate) fn open_guests(&self) -> Vec<(usize, &Guest, FlowFacts)> {
+        let there = self
+            .guests
+            .iter()
+            .flat_map(|guests| guests.there.iter().enumerate());
+        let is_open =
+            |slot: usize, guest: &Guest| self.places[guest.number as usize] == slot as u32;
+        let known = |(slot, guest): (usize, _)| (slot, guest, self.guest_facts(2 * slot, guest));
+        let open = there.filter(|&(slot, guest)| is_open(slot, guest));
+        let mut open: Vec<_> = open.map(known).collect();
+        open.sort_unstable_by_key(|(_, guest, _)| guest.number);
+        open
+    }
+
+    /// Whether flows come and go.
+    pub(crate) fn come_and_go(&self) -> bool {
+        self.guests.is_some()
+    }
+
+    /// Those that came leave.
+    pub(crate) fn leave(&mut self) {
+        self.guests = None;
+        self.places.clear();
+        self.planned = 0;
+    }
+
+    fn guest_facts(&self, first: usize, guest: &Guest) -> FlowFacts {
+        let ports = (client_port(guest.number as usize), SERVER_PORT);
+        FlowFacts {
+            ports,
+            ..self.facts_at(first)
+        }
+    }
+
+    /// The hosts.
+    pub(crate) fn hosts(&self) -> &'a Hosts {
+        &self.plan.hosts
     }
 
     /// Number of all flows.

@@ -14,6 +14,7 @@ mod nic;
 mod packet;
 mod queue;
 mod stack;
+mod stream;
 mod subflows;
 mod tap;
 mod tdns;
@@ -22,4 +23,5 @@ mod world;
 
 pub use engine::run;
 pub use etalon_measure::{Computed, Control, Results, TraceError, TraceRequest, results};
+pub use stream::{Coming, Failure, Stream, StreamError, run_stream};
 pub use trace::trace;

@@ -112,7 +112,7 @@ fn queued(connection: &Connection<cc::Any>) -> u64 {
     u64::from(connection.path().in_flight()) + waiting
 }
 
-impl<T: Tap> World<'_, T> {
+impl<T: Tap> World<'_, '_, T> {
     /// The endpoints of a flow that was just opened are MPTCP's, if they are. Returns whether they are.
     #[cold]
     pub(crate) fn join_group(&mut self, flow: u32) -> bool {
@@ -312,7 +312,7 @@ impl<T: Tap> World<'_, T> {
         if first.connection.data_acked().0 > 0 {
             for &flow in &flows[1..] {
                 if !self.flows.is_open(flow) && !self.flows.is_over(flow) {
-                    self.open(flow);
+                    self.open(flow, now);
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! What is on hosts: flows, applications, packets.
 
 use etalon_measure::results::Write;
-use etalon_measure::{FlowFacts, Meter};
+use etalon_measure::{FlowFacts, Meter, Metrics};
 use etalon_net::{Arrival, Edge, Environment, Part};
 use etalon_scenario::{Flow, Scenario, ScenarioError, Transport};
 use etalon_switch::{Departure, DropReason, Plane};
@@ -14,12 +14,13 @@ use crate::nic::send;
 use crate::packet::{PacketId, Pool};
 use crate::queue::{Queue, Wake};
 use crate::stack;
+use crate::stream::Streamed;
 use crate::subflows::{self, ALONE, Group};
 use crate::tap::Tap;
 use crate::tdns::{Follows, Tdns};
 
 /// Flows, applications and packets: what is on hosts.
-pub(crate) struct World<'a, T> {
+pub(crate) struct World<'a, 's, T> {
     pub(crate) tdf: u64,
     /// Hosts announce what their sockets take.
     announces: bool,
@@ -27,8 +28,10 @@ pub(crate) struct World<'a, T> {
     pub(crate) pool: Pool,
     pub(crate) flows: Flows<'a>,
     starts: Starts,
+    /// Where flows come from, if the plan does not list them.
+    pub(crate) streamed: Option<&'a mut Streamed<'s>>,
     /// Flows that have not ended and were not killed.
-    unfinished: usize,
+    pub(crate) unfinished: usize,
     /// Applications; apart while they are at work.
     jobs: Option<Box<Jobs>>,
     end_when_done: bool,
@@ -39,15 +42,22 @@ pub(crate) struct World<'a, T> {
     pub(crate) tap: T,
 }
 
-impl<'a, T: Tap> World<'a, T> {
+impl<'a, 's, T: Tap> World<'a, 's, T> {
     pub(crate) fn new(
         plan: &'a Scenario,
-        meter: Meter,
+        streamed: Option<&'a mut Streamed<'s>>,
+        metrics: &Metrics,
         tap: T,
         edge: &mut Edge<PacketId>,
-    ) -> Result<World<'a, T>, ScenarioError> {
+    ) -> Result<World<'a, 's, T>, ScenarioError> {
         subflows::check(plan)?;
-        let mut flows = Flows::new(plan)?;
+        let (meter, mut flows) = match &streamed {
+            None => (Meter::new(plan, metrics), Flows::new(plan)?),
+            Some(streamed) => (
+                Meter::of_coming_flows(plan, metrics),
+                Flows::coming(plan, &streamed.kinds)?,
+            ),
+        };
         let groups = flows.groups();
         let mut world = World {
             tdf: plan.tdf,
@@ -57,6 +67,7 @@ impl<'a, T: Tap> World<'a, T> {
             flows,
             groups,
             starts: Starts::new(plan),
+            streamed,
             unfinished: plan.flows.len(),
             jobs: Some(Box::new(Jobs::new(plan)?)),
             end_when_done: plan.end_when_done,
@@ -89,12 +100,18 @@ impl<'a, T: Tap> World<'a, T> {
     fn await_start(&mut self) {
         if let Some((time, flow)) = self.starts.take() {
             self.queue.push(time, Wake::Start(flow));
+        } else if self.streamed.is_some() {
+            self.await_coming();
         }
     }
 
     /// The warm-up is over.
     pub(crate) fn begin(&mut self, now: Time) {
+        self.close_settled(now);
         let (flows, groups) = (&self.flows, &self.groups);
+        if self.streamed.is_some() {
+            return self.meter.begin(now, |slot| flows.counters_at(slot));
+        }
         self.meter.begin(now, |flow| {
             let group = groups.iter().find(|group| group.flows[0] as usize == flow);
             group.map_or_else(|| flows.counters(flow), |group| group.facts(flows).counters)
@@ -103,6 +120,10 @@ impl<'a, T: Tap> World<'a, T> {
 
     /// What is known of each flow.
     pub(crate) fn facts(&self) -> Vec<FlowFacts> {
+        if self.flows.come_and_go() {
+            let open = self.flows.open_guests().into_iter();
+            return open.map(|(.., facts)| facts).collect();
+        }
         let planned = self.flows.planned() as usize;
         let others = planned + self.flows.subflows();
         let shown = (0..planned).chain(others..self.flows.len());
@@ -145,8 +166,8 @@ impl<'a, T: Tap> World<'a, T> {
     pub(crate) fn wake(&mut self, now: Time, wake: Wake, edge: &mut Edge<PacketId>) {
         match wake {
             Wake::Start(flow) => {
-                self.await_start();
                 self.start(now, flow, edge);
+                self.await_start();
             }
             Wake::Stop(flow) => self.stop(now, flow, edge),
             Wake::Timer(index) => {
@@ -171,7 +192,8 @@ impl<'a, T: Tap> World<'a, T> {
                     }
                     if index & 1 == 0 {
                         let cwnd = end.connection.path().window().cwnd;
-                        self.meter.follow_cwnd(now, (index >> 1) as usize, cwnd);
+                        let row = self.flows.row(index >> 1);
+                        self.meter.follow_cwnd(now, row, cwnd);
                     }
                     self.transmit(now, index, edge);
                     if self.meter.follows_senders() {
@@ -205,7 +227,7 @@ impl<'a, T: Tap> World<'a, T> {
             return; // killed before it began
         }
         if !self.flows.is_open(flow) {
-            self.open(flow);
+            self.open(flow, now);
         } else if self.flows.end(2 * flow).connection.is_closed() {
             return; // killed before it began, and its reset is under way
         }
@@ -236,19 +258,26 @@ impl<'a, T: Tap> World<'a, T> {
         self.look_and_transmit(now, 2 * flow, edge);
     }
 
-    pub(crate) fn open(&mut self, flow: u32) {
+    pub(crate) fn open(&mut self, flow: u32, now: Time) {
+        self.close_settled(now);
         let first_byte = self.flows.open(flow);
-        if self.groups.is_empty() || !self.join_group(flow) {
+        if self.streamed.is_some() {
+            let row = (self.flows.place(2 * flow) >> 1) as usize;
+            self.meter.open(row, self.flows.plan(flow));
+        } else if self.groups.is_empty() || !self.join_group(flow) {
             self.meter.set_first_byte(flow as usize, first_byte);
         }
     }
 
     fn stop(&mut self, now: Time, flow: u32, edge: &mut Edge<PacketId>) {
-        if self.meter.kill(flow as usize) {
+        if self.is_gone(now, flow, edge) {
+            return;
+        }
+        if self.meter.kill(self.flows.row(flow)) {
             self.finish_flow(now, edge);
         }
         if !self.flows.is_open(flow) && !self.flows.is_over(flow) {
-            self.open(flow);
+            self.open(flow, now);
         }
         if let Some(end) = self.flows.end_if_open(2 * flow) {
             end.connection.abort();
@@ -269,7 +298,7 @@ impl<'a, T: Tap> World<'a, T> {
         &mut self,
         now: Time,
         edge: &mut Edge<PacketId>,
-        work: impl FnOnce(&mut Jobs, &mut Stacks<'_, 'a, T>),
+        work: impl FnOnce(&mut Jobs, &mut Stacks<'_, 'a, 's, T>),
     ) {
         if let Some(mut jobs) = self.jobs.take() {
             work(&mut jobs, &mut Stacks { world: self, edge });
@@ -309,7 +338,7 @@ impl<'a, T: Tap> World<'a, T> {
         let packet = self.pool.get_mut(handle);
         self.tap.left(now, packet);
         let (index, place) = (packet.to, packet.place);
-        let flow = (index >> 1) as usize;
+        let (flow, row) = (index >> 1, self.flows.row_at(place, index));
         let to_client = index & 1 == 0;
         let payload = u32::from(packet.segment.len);
         let pair = packet.route.pair();
@@ -318,11 +347,11 @@ impl<'a, T: Tap> World<'a, T> {
                 self.meter.other_left(pair, payload, plane);
             } else {
                 let end = packet.segment.seq.wrapping_add(payload);
-                self.meter.data_left(now, flow, payload, end, plane);
+                self.meter.data_left(now, row, payload, end, plane);
                 if self.meter.follows_order() {
                     let first = self.flows.first_byte(index ^ 1);
                     let offset = packet.segment.seq.wrapping_sub(first);
-                    self.meter.data_left_in_order(flow, 0, offset, payload);
+                    self.meter.data_left_in_order(row, 0, offset, payload);
                 }
             }
         }
@@ -341,10 +370,10 @@ impl<'a, T: Tap> World<'a, T> {
         let (mut looked_at, mut finishes) = (false, false);
         if to_client {
             let cwnd = connection.path().window().cwnd;
-            self.meter.follow_cwnd(now, flow, cwnd);
+            self.meter.follow_cwnd(now, row, cwnd);
             looked_at = self.meter.follows_senders();
         } else {
-            finishes = self.meter.received(now, flow, received);
+            finishes = self.meter.received(now, row, received);
         }
         if looked_at || finishes || self.announces {
             self.transmit_watched(now, index, (looked_at, finishes), edge);
@@ -352,13 +381,13 @@ impl<'a, T: Tap> World<'a, T> {
             let at = (now, index, place);
             send(end, at, self.tdf, &mut self.pool, &mut self.queue, edge);
         }
-        if payload > 0 && flow >= self.flows.planned() as usize {
+        if payload > 0 && flow >= self.flows.planned() {
             self.with_jobs(now, edge, |jobs, hosts| {
                 jobs.received(now, index, received, hosts);
             });
         }
         if self.flows.landed(place) {
-            self.flows.settle(flow as u32);
+            self.flows.settle(flow);
         }
     }
 
@@ -417,7 +446,7 @@ impl<'a, T: Tap> World<'a, T> {
     }
 }
 
-impl<T: Tap> Environment<PacketId> for World<'_, T> {
+impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
     #[inline]
     fn enter(&mut self, now: Time, handle: PacketId) -> Arrival<PacketId> {
         let packet = self.pool.get_mut(handle);
@@ -489,7 +518,7 @@ impl<T: Tap> Environment<PacketId> for World<'_, T> {
 }
 
 /// When a flow's client stops to be one of TDTCP, if ever.
-fn downgrade_of(transport: &Transport) -> Option<Time> {
+pub(crate) fn downgrade_of(transport: &Transport) -> Option<Time> {
     match transport {
         Transport::Tdtcp(tdtcp) => tdtcp.downgrade_at,
         Transport::Tcp | Transport::Mptcp(_) => None,
@@ -509,12 +538,12 @@ pub(crate) trait Sockets {
 }
 
 /// The hosts' stacks, and their way to the network.
-struct Stacks<'s, 'a, T> {
-    world: &'s mut World<'a, T>,
-    edge: &'s mut Edge<PacketId>,
+struct Stacks<'w, 'a, 's, T> {
+    world: &'w mut World<'a, 's, T>,
+    edge: &'w mut Edge<PacketId>,
 }
 
-impl<T: Tap> Sockets for Stacks<'_, '_, T> {
+impl<T: Tap> Sockets for Stacks<'_, '_, '_, T> {
     fn connect(&mut self, now: Time, job: u32, flow: Flow) -> u32 {
         let Stacks { world, edge } = self;
         world.meter.add_flow(&flow);
@@ -524,7 +553,7 @@ impl<T: Tap> Sockets for Stacks<'_, '_, T> {
         }
         let downgrade = downgrade_of(&flow.transport);
         let flow = world.flows.push(flow, job);
-        world.open(flow);
+        world.open(flow, now);
         if let Some(time) = downgrade {
             world.queue.push(time.max(now), Wake::Downgrade(flow));
         }

@@ -202,7 +202,7 @@ def _ticks(plans: Sequence[Plan]) -> list[int]:
 def _sizes(plan: Plan) -> list[PlanError]:
     """Networks that have no addresses or ports for all."""
     found = []
-    flows = len(plan.resolve()["flows"])
+    flows = round(plan.expected_flows) if plan.streamed else len(plan.resolve()["flows"])
     for key, number, most in (
         ("bulk", flows, _core.LINUX_MOST_FLOWS),
         ("network.hosts", plan.network.hosts, _core.LINUX_MOST_HOSTS),

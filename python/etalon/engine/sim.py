@@ -13,9 +13,11 @@ from etalon.engine import build
 from etalon.engine.protocol import Options
 from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
+from etalon.plan.streaming import batches
 from etalon.plan.transport import Mptcp
 from etalon.progress import Progress, Status
 from etalon.results import Run
+from etalon.results.rows import FlowRows
 from etalon.units import shown
 
 
@@ -57,11 +59,18 @@ class Simulator:
 
     def run(self, plan: Plan, control: _core.Control) -> Run:
         """Runs a plan."""
+        resolved, rows = plan.resolve(), None
         try:
-            answer = _core.run(json.dumps(plan.resolve()), control)
+            if plan.streamed:
+                resolved.pop("streamed")  # which is for the plan's digest
+                come, rows = batches(plan), FlowRows(plan)
+                text = json.dumps(resolved)
+                answer = _core.run_stream(text, lambda: next(come, None), rows.take, control)
+            else:
+                answer = _core.run(json.dumps(resolved), control)
         except ValueError as error:
             raise EtalonError(f"{plan.name}: the simulator refused the plan: {error}") from error
-        return Run.from_core(plan, answer, self.NAME, self.digest(plan))
+        return Run.from_core(plan, answer, self.NAME, self.digest(plan), rows)
 
     def trace(
         self, plan: Plan, control: _core.Control, start_ns: int, end_ns: int, pcapng: Path | None

@@ -22,12 +22,17 @@ Named: TypeAlias = Sequence[tuple[str, Curve | None]]
 """Curves with their names; None where nothing was measured."""
 
 
+MOST_STEPS = 20_000
+"""Steps of a curve: of more values, so many are shown, evenly spaced by rank, the first and the last among them."""
+
+
 def finite(run: RunLike, flow_class: str | None) -> tuple[pl.DataFrame, int]:
-    """The finite flows of a class, or of all, that were done, and the number of all of these flows."""
-    flows = run.flows.filter(pl.col("bytes") >= 0)
+    """Size, start and end of the finite flows of a class, or of all, that were done, and the number of all of these flows."""
+    flows = run.flow_table.filter(pl.col("bytes") >= 0)
     if flow_class is not None:
         flows = flows.filter(pl.col("class") == flow_class)
-    return flows.filter(pl.col("end_ns") >= 0), flows.height
+    done = flows.filter(pl.col("end_ns") >= 0).select("bytes", "start_ns", "end_ns").collect()
+    return done, int(flows.select(pl.len()).collect().item())
 
 
 def curve(values: NDArray[np.float64], total: int, below: int = 0) -> Curve | None:
@@ -36,7 +41,11 @@ def curve(values: NDArray[np.float64], total: int, below: int = 0) -> Curve | No
         return None
     ordered = np.sort(values)
     shares = (np.arange(len(ordered) + 1) + below) / total
-    return np.concatenate((ordered[:1], ordered)), shares
+    values = np.concatenate((ordered[:1], ordered))
+    if len(values) > MOST_STEPS:
+        shown = np.linspace(0, len(values) - 1, MOST_STEPS).astype(np.int64)
+        values, shares = values[shown], shares[shown]
+    return values, shares
 
 
 def milliseconds(done: pl.DataFrame) -> NDArray[np.float64]:

@@ -42,9 +42,10 @@ def curves(runs: Runs, flow_class: str | None) -> distribution.Named:
 
 def _classes(run: RunLike) -> list[str | None]:
     """The classes of finite flows; only None if they have none."""
-    if "class" not in run.flows.columns:
+    if "class" not in run.flow_table.collect_schema().names():
         return [None]
-    names = run.flows.filter(pl.col("bytes") >= 0)["class"].unique().sort().to_list()
+    finite = run.flow_table.filter(pl.col("bytes") >= 0).select(pl.col("class").unique())
+    names = finite.collect()["class"].sort().to_list()
     return [None] if names in ([], [""]) else list(names)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from etalon.errors import PlanError
+from etalon.plan import streaming
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Network, Switched
 from etalon.plan.resolve import (
@@ -15,7 +16,6 @@ from etalon.plan.resolve import (
     week_ns,
 )
 from etalon.plan.transport import Mptcp, PlainTcp, Tdtcp
-from etalon.plan.workloads.base import MOST_FLOWS
 from etalon.units import TIME, S, rounded, shown
 
 MOST_FOLLOWED = 1000
@@ -132,18 +132,11 @@ def _transports(plan: Experiment) -> Iterator[PlanError]:
 
 
 def _too_many(plan: Experiment) -> Iterator[PlanError]:
-    """That there are more flows than are run, found without listing them."""
+    """That there are more flows than are run, or so many that something else cannot be; found without listing them."""
     try:
-        counts = {key: work.expected(plan.setting()) for key, work in plan.named_workloads()}
+        yield from streaming.problems(plan)
     except PlanError:
         return  # a file that cannot be read, which is reported as such
-    total = sum(counts.values())
-    if total > MOST_FLOWS:
-        yield PlanError(
-            f"the plan has {total:.0f} flows; at most {MOST_FLOWS} are run",
-            key=max(counts, key=lambda key: counts[key]),
-            value=round(total),
-        )
 
 
 def _paths(plan: Experiment) -> Iterator[PlanError]:
@@ -204,7 +197,10 @@ def _never_joined(plan: Experiment, network: Network) -> Iterator[PlanError]:
     """Racks that only circuits could join, and of which one sends to the other. Acknowledgements need the way back."""
     met = _met(plan)
     back = network.ack_bypass is None
-    for pair in dict.fromkeys((flow["src_rack"], flow["dst_rack"]) for flow in plan.flows):
+    pairs = (
+        pair for key, work in plan.keyed_workloads() for pair in work.rack_pairs(plan.setting(key))
+    )
+    for pair in dict.fromkeys(pairs):
         for src, dst in (pair, pair[::-1]) if back else (pair,):
             if src != dst and (src, dst) not in met:
                 yield PlanError(

@@ -8,12 +8,14 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
+from etalon.errors import PlanError
 from etalon.plan.base import Rack, Table
 from etalon.plan.linux import Linux
 from etalon.plan.network import AnyNetwork, CircuitNetwork, Network
 from etalon.plan.program import Program
 from etalon.plan.schedules import AnySchedule, Strobe
 from etalon.plan.tcp import Tcp
+from etalon.plan.workloads import base
 from etalon.plan.workloads.base import Setting, Workload
 from etalon.plan.workloads.bulk import Bulk
 from etalon.plan.workloads.dfsio import Dfsio
@@ -124,14 +126,31 @@ class Experiment(Table):
             key,
         )
 
+    def keyed_workloads(self) -> Iterator[tuple[str, Workload]]:
+        """Each workload with the key that names its random stream, in the order of the flows."""
+        for kind in WORKLOADS:
+            for index, workload in enumerate(getattr(self, kind)):
+                yield f"{kind}.{index}", workload
+
+    @cached_property
+    def expected_flows(self) -> float:
+        """About how many flows it has."""
+        return sum(work.expected(self.setting(key)) for key, work in self.keyed_workloads())
+
+    @cached_property
+    def streamed(self) -> bool:
+        """Whether it has so many flows that they are not listed, but made while it is run."""
+        return self.expected_flows > base.MOST_FLOWS
+
     @cached_property
     def flows(self) -> list[dict[str, Any]]:
-        """Every flow as the core takes it, in the order of `WORKLOADS`."""
+        """Every flow as the core takes it, in the order of `WORKLOADS`. Raises `PlanError` if they are too many."""
+        if self.streamed:
+            raise PlanError(f"has {self.expected_flows:.0f} flows, too many to list them")
         return [
             flow
-            for kind in WORKLOADS
-            for index, workload in enumerate(getattr(self, kind))
-            for flow in workload.all_flows(self.setting(f"{kind}.{index}"))
+            for key, workload in self.keyed_workloads()
+            for flow in workload.all_flows(self.setting(key))
         ]
 
     @property

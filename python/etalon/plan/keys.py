@@ -176,6 +176,8 @@ def _type(annotation: Any, metadata: Any = ()) -> str:
         return "table of numbers"
     if get_origin(annotation) is tuple:
         first, *others = get_args(annotation)
+        if get_args(first) == (int, float):
+            return "list of points"
         if any(getattr(entry, "func", None) is not None for entry in metadata):
             return "text or list of words" if first is str else 'host, like "r0h3"'
         if others != [...]:

@@ -89,7 +89,7 @@ class Plan(Experiment):
         """
         path = Path(path if path is not None else f"{self.name}.toml")
         values, copies = self.to_files(defaults=False)
-        wanted = {path: tomli_w.dumps(values)}
+        wanted: dict[Path, str | Path] = {path: tomli_w.dumps(values)}
         wanted |= {path.with_name(name): content for name, content in copies.items()}
         if path.is_dir():
             raise PlanError("is a folder; a plan is a TOML file", file=str(path))
@@ -104,10 +104,10 @@ class Plan(Experiment):
         return path
 
     def __repr__(self) -> str:
-        network, flows = self.network, len(self.flows)
+        network = self.network
         what = [f"{network.racks} racks of {network.hosts} hosts"]
-        if flows:
-            what.append("1 flow" if flows == 1 else f"{flows} flows")
+        if (flows := self._said_of_flows()) != "0":
+            what.append("1 flow" if flows == "1" else f"{flows} flows")
         if self.program:
             what.append(f"{len(self.program)} programs")
         return (
@@ -120,7 +120,7 @@ class Plan(Experiment):
             ("network", f"{self.network.kind}, {self.network.racks} racks of {self.network.hosts} hosts"),
             ("schedule", self._said_of_the_week()),
             *((key, one.about) for key, one in self.named_workloads()),
-            ("flows", str(len(self.flows))),
+            ("flows", self._said_of_flows()),
             ("programs", ", ".join(one.command[0] for one in self.program)),
             ("duration", f"{TIME.format(self.duration)}, measured from {TIME.format(self.warmup)} on"),
             ("tdf", f"{self.tdf}: hosts' clocks run so many times as fast as the network's"),
@@ -130,6 +130,12 @@ class Plan(Experiment):
         name = f"<p><b>{markup.inline(self.name)}</b> {markup.inline(self.description)}</p>"
         text = markup.code(tomli_w.dumps(self.to_dict(defaults=False)))
         return "\n".join([name, table, markup.folded("as a plan file", text)])
+
+    def _said_of_flows(self) -> str:
+        """How many there are; about, if they are not listed."""
+        if self.streamed:
+            return f"about {self.expected_flows:.3g}"
+        return str(len(self.flows))
 
     def _said_of_the_week(self) -> str:
         """The kind of schedule and the length of its week."""
@@ -153,12 +159,13 @@ class Plan(Experiment):
             values.pop("schedule", None)
         return _without_empty(values)
 
-    def to_files(self, *, defaults: bool = True) -> tuple[dict[str, Any], dict[str, str]]:
-        """The plan as in a plan file, and files by name: beside these it needs none of those that it was made from."""
+    def to_files(self, *, defaults: bool = True) -> tuple[dict[str, Any], dict[str, str | Path]]:
+        """The plan as in a plan file, and files by name, as text or to be copied: beside these it needs none of those that it
+        was made from."""
         values, copies = self.to_dict(defaults=defaults), {}
         for table, trace in zip(values.get("trace", ()), self.trace, strict=True):
-            name = f"trace-{hashlib.sha256(trace.text.encode()).hexdigest()[:8]}.txt"
-            table["file"], copies[name] = name, trace.text
+            name = f"trace-{trace.digest[:8]}.txt"
+            table["file"], copies[name] = name, trace.content
         return values, copies
 
     @checked

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from etalon.otcp.equations import LARGEST_WINDOW, compute
+from etalon.plan import streaming
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Network, Switched
 from etalon.plan.network.rdcn import Notify
@@ -28,9 +29,11 @@ def resolve(plan: Experiment) -> dict[str, Any]:
         "network": {network.kind: _between(plan)},
         "schedule": _week(plan),
         "tcp": _tcp(plan),
-        "flows": plan.flows,
+        "flows": streaming.kinds(plan) if plan.streamed else plan.flows,
         "measure": {"pair": list(plan.measured_pair), "weeks_per_run": plan.measure.weeks_per_run},
     }
+    if plan.streamed:
+        resolved["streamed"] = streaming.said(plan)
     if plan.circuits:
         resolved["network"][network.kind]["circuits"] = [kind.resolve() for kind in plan.circuits]
     if plan.measure.flows:

@@ -222,7 +222,7 @@ def _flows(run: Run) -> Table:
     }
     finished = pl.col("end_ns") >= 0
     host = "r{}h{}"
-    frame = run.flows.select(
+    frame = run.flow_table.select(
         pl.col("flow"),
         pl.format(host, "src_rack", "src_host").alias("from"),
         pl.format(host, "dst_rack", "dst_host").alias("to"),
@@ -238,11 +238,20 @@ def _flows(run: Run) -> Table:
         pl.col("mean_cwnd").alias("mean cwnd"),
     )
     units = {"size": "B", "delivered": "B", "completed in": "ns"} | dict.fromkeys(shares, "0..1")
-    empty = [name for name in frame.columns if frame[name].null_count() == frame.height]
-    return _limited(frame.drop(empty), "Flows", units)
+    told = frame.select(pl.all().count()).collect().row(0, named=True)
+    some = frame.select(name for name, count in told.items() if count).head(MOST_ROWS).collect()
+    number = int(frame.select(pl.len()).collect().item())
+    return _limited(some, "Flows", units, number)
 
 
-def _limited(frame: pl.DataFrame, caption: str, units: Mapping[str, str] | None = None) -> Table:
-    if frame.height > MOST_ROWS:
-        caption += f" (the first {MOST_ROWS} of {frame.height}; the Parquet files have all)"
+def _limited(
+    frame: pl.DataFrame,
+    caption: str,
+    units: Mapping[str, str] | None = None,
+    number: int | None = None,
+) -> Table:
+    """The first rows of a frame, or of one with a `number` of rows, of which these are the first."""
+    number = frame.height if number is None else number
+    if number > MOST_ROWS:
+        caption += f" (the first {MOST_ROWS} of {number}; the Parquet files have all)"
     return by_column(frame, caption, units, MOST_ROWS)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from etalon.errors import PlanError
 from etalon.plan.plan import Plan
 
 ETHERNET_AND_IP = 34
@@ -15,7 +16,7 @@ TIMESTAMPS = 12
 PERCENTILES = (50, 99, 99.9)
 
 
-def completions(flows: pl.DataFrame, plan: Plan, end: int) -> pl.DataFrame:
+def completions(flows: pl.LazyFrame, plan: Plan, end: int) -> pl.LazyFrame:
     """The finite flows of a run of this plan up to `end` (ns), one row each.
 
     `fct_us` is the time from a flow's start to the arrival of its last byte, null if it did not finish. `lasted_us` is
@@ -23,14 +24,17 @@ def completions(flows: pl.DataFrame, plan: Plan, end: int) -> pl.DataFrame:
     the flow's `ideal_us`.
     """
     flows = flows.filter((pl.col("bytes") >= 0) & (pl.col("start_ns") < end))
-    if "class" not in flows.columns:  # of an older version
+    if "class" not in flows.collect_schema().names():  # of an older version
         flows = flows.with_columns(pl.lit("").alias("class"), stop_ns=pl.lit(-1))
     finished = pl.col("end_ns") >= 0
     killed = pl.when(pl.col("stop_ns") >= 0).then(pl.min_horizontal("stop_ns", pl.lit(end)))
     last = pl.when(finished).then("end_ns").otherwise(killed.otherwise(end))
     return (
         flows.join(
-            _ideals(flows, plan), on=["src_rack", "dst_rack"], how="left", maintain_order="left"
+            _ideals(flows, plan).lazy(),
+            on=["src_rack", "dst_rack"],
+            how="left",
+            maintain_order="left",
         )
         .with_columns(
             fct_us=pl.when(finished).then((pl.col("end_ns") - pl.col("start_ns")) / 1000),
@@ -41,14 +45,14 @@ def completions(flows: pl.DataFrame, plan: Plan, end: int) -> pl.DataFrame:
     )
 
 
-def _ideals(flows: pl.DataFrame, plan: Plan) -> pl.DataFrame:
+def _ideals(flows: pl.LazyFrame, plan: Plan) -> pl.DataFrame:
     """By rack pair of these flows: what a byte takes on the narrowest link, and what a flow takes however short it is, in ns.
 
     Ideal is a flow alone on the network, whose sender never has to wait: half a round trip for the SYN, another for the
     SYN-ACK, then all segments back to back at the rate of the narrowest link, and half a round trip for the last of them.
     What TCP's windows add is no part of it.
     """
-    pairs = flows.select("src_rack", "dst_rack").unique(maintain_order=True)
+    pairs = flows.select("src_rack", "dst_rack").unique(maintain_order=True).collect()
     circuits = plan.circuits if plan.week_ns else ()
     ways = [plan.network.passage(src, dst, circuits) for src, dst in pairs.iter_rows()]
     return pairs.with_columns(
@@ -67,48 +71,58 @@ def _ideal(plan: Plan) -> pl.Expr:
     return pl.col("bytes") * per_byte + segments * (headers * per_byte) + pl.col("fixed")
 
 
-def by_class(rows: pl.DataFrame, planes: Iterable[str]) -> pl.DataFrame:
+def by_class(rows: pl.LazyFrame, planes: Iterable[str]) -> pl.DataFrame:
     """One row a class of the flows of `completions`, in alphabetical order; flows without a class have an empty one.
 
     Completion times in microseconds, of the flows that finished; `lasted` counts the others too, with the time they
     had. Throughput is the median of size over completion time. Bytes are those of the measured time.
     """
 
-    def percentiles(column: str) -> list[pl.Expr]:
-        return [
-            pl.col(column).quantile(part / 100, "nearest").alias(f"{column}_p{part:g}")
-            for part in PERCENTILES
-        ]
-
-    return (
-        rows.with_columns(throughput_bps=pl.col("bytes") * 8e6 / pl.col("fct_us"))
-        .group_by("class")
-        .agg(
-            pl.len().alias("flows"),
-            pl.col("fct_us").count().alias("finished"),
-            *percentiles("fct_us"),
-            *percentiles("lasted_us"),
-            *percentiles("slowdown"),
-            pl.col("throughput_bps").median(),
-            pl.col("bytes").sum(),
-            pl.col("bytes_delivered").sum(),
-            *(pl.col(f"{plane}_bytes").sum() for plane in planes),
-            pl.when(pl.col("fct_us").is_null())
-            .then(pl.col("bytes") - pl.col("bytes_delivered"))
-            .otherwise(0)
-            .sum()
-            .alias("bytes_unfinished"),
-        )
-        .sort("class")
+    throughput = pl.col("bytes") * 8e6 / pl.col("fct_us")
+    measured = [
+        pl.col(column).quantile(part / 100, "nearest").alias(f"{column}_p{part:g}")
+        for column in ("fct_us", "lasted_us", "slowdown")
+        for part in PERCENTILES
+    ]
+    measured.append(throughput.median().alias("throughput_bps"))
+    cut_off = pl.when(pl.col("fct_us").is_null())
+    counts = (pl.len().alias("flows"), pl.col("fct_us").count().alias("finished"))
+    sums = (
+        pl.col("bytes").sum(),
+        pl.col("bytes_delivered").sum(),
+        *(pl.col(f"{plane}_bytes").sum() for plane in planes),
+        cut_off.then(pl.col("bytes") - pl.col("bytes_delivered"))
+        .otherwise(0)
+        .sum()
+        .alias("bytes_unfinished"),
     )
+
+    def of_class(name: str) -> pl.DataFrame:
+        """A row. Values are read one after the other, for each takes a column of all flows."""
+        of = rows.filter(pl.col("class") == name)
+        read = [
+            of.select(*some).collect(engine="streaming") for some in (counts, *zip(measured), sums)
+        ]
+        return pl.concat([pl.DataFrame({"class": [name]}), *read], how="horizontal")
+
+    names = rows.select(pl.col("class").unique()).collect(engine="streaming")["class"].sort()
+    found = [of_class(name) for name in names]
+    return pl.concat(found) if found else _no_class(rows, (*counts, *measured, *sums))
+
+
+def _no_class(rows: pl.LazyFrame, values: Iterable[pl.Expr]) -> pl.DataFrame:
+    """The columns of `by_class` without a row."""
+    return rows.group_by("class").agg(*values).clear().collect()
 
 
 def percentile(
-    rows: pl.DataFrame, part: float, flow_class: str | None = None, column: str = "fct_us"
+    rows: pl.LazyFrame, part: float, flow_class: str | None = None, column: str = "fct_us"
 ) -> float | None:
     """A percentile of a column of `completions`, of one class or of all finite flows; None if there is nothing."""
+    if not 0 <= part <= 100:
+        raise PlanError(f"percentile {part} must lie between 0 and 100")
     if flow_class is not None:
         rows = rows.filter(pl.col("class") == flow_class)
-    values = rows[column].drop_nulls()
-    quantile = values.quantile(part / 100, "nearest") if len(values) else None
+    quantile = rows.select(pl.col(column).quantile(part / 100, "nearest"))
+    quantile = quantile.collect(engine="streaming").item()
     return None if quantile is None else float(quantile)

@@ -24,7 +24,7 @@ class Shown(Measured, Protocol):
     @property
     def partial(self) -> bool: ...
     @property
-    def flows(self) -> pl.DataFrame: ...
+    def flow_table(self) -> pl.LazyFrame: ...
     @property
     def latency_histogram(self) -> pl.DataFrame: ...
     @property
@@ -71,14 +71,25 @@ def _of_files(run: Shown) -> list[str]:
 
 def _of_finite_flows(run: Shown) -> list[str]:
     """If no flow is without end."""
-    finite = run.flows.filter(pl.col("bytes") >= 0)
-    if finite.is_empty() or finite.height < run.flows.height:
+    number, finite, done = _counts(run)
+    if not finite or finite < number:
         return []
-    done = int((finite["end_ns"] >= 0).sum())
     if not done:
-        return [f"none of {finite.height} flows was done"]
+        return [f"none of {finite} flows was done"]
     half, last = (amounts.humane(run.fct_percentile(part), "us") for part in (50, 99))
-    return [f"{_of(done, finite.height, 'flow')} done: half within {half}, 99 % within {last}"]
+    return [f"{_of(done, finite, 'flow')} done: half within {half}, 99 % within {last}"]
+
+
+def _counts(run: Shown) -> tuple[int, int, int]:
+    """How many flows there are, finite ones, and finite ones that were done."""
+    finite = pl.col("bytes") >= 0
+    counts = (
+        pl.len(),
+        finite.sum().alias("finite"),
+        (finite & (pl.col("end_ns") >= 0)).sum().alias("done"),
+    )
+    number, finite_ones, done = run.flow_table.select(*counts).collect().row(0)
+    return int(number), int(finite_ones), int(done)
 
 
 def _of_circuits(run: Shown) -> list[str]:
@@ -124,8 +135,11 @@ def _of(done: int, number: int, what: str) -> str:
 
 def _who(run: Shown, src: int, dst: int) -> str:
     """The congestion controls of the measured pair's flows."""
-    of_pair = run.flows.filter((pl.col("src_rack") == src) & (pl.col("dst_rack") == dst))
-    names = of_pair["cc"].unique(maintain_order=True).to_list() if "cc" in of_pair.columns else []
+    of_pair = run.flow_table.filter((pl.col("src_rack") == src) & (pl.col("dst_rack") == dst))
+    has = "cc" in of_pair.collect_schema().names()
+    names = (
+        of_pair.select("cc").unique(maintain_order=True).collect()["cc"].to_list() if has else []
+    )
     names = [name for name in names if name]
     return f"flows with {' and '.join(names)}" if 0 < len(names) <= 3 else "the flows"
 
@@ -135,14 +149,14 @@ def figures_of(run: Shown) -> dict[str, str]:
     resolved = run.plan.resolve()
     src, dst = resolved["measure"]["pair"]
     of_pair = (pl.col("src") == src) & (pl.col("dst") == dst)
-    finite = run.flows.filter((pl.col("bytes") >= 0) & (pl.col("end_ns") >= 0))
+    number, _, done = _counts(run)
     has = {
-        "sequence": run.sequence.height and run.flows.height,
+        "sequence": run.sequence.height and number and not run.plan.streamed,
         "cwnd": run.tcp.height,
         "latency_cdf": run.latency_histogram.filter(of_pair).height,
-        "goodput": run.goodput is not None and 0 < run.flows.height <= MOST_BARS,
-        "fct_cdf": finite.height,
-        "network_bytes": finite.height,
+        "goodput": run.goodput is not None and 0 < number <= MOST_BARS,
+        "fct_cdf": done,
+        "network_bytes": done,
         "ports": run.ports.height,
         "write_cdf": run.writes.filter(pl.col("end_ns") >= 0).height,
         "demand": "demand" in run.meta.get("schedule", {}),
@@ -169,7 +183,8 @@ def figures_of(run: Shown) -> dict[str, str]:
 
 def _endless(run: Shown) -> bool:
     """Whether some flow has no end."""
-    return bool((run.flows["bytes"] < 0).any())
+    number, finite, _ = _counts(run)
+    return finite < number
 
 
 _CAPTIONS = {

@@ -163,7 +163,7 @@ class Run(Tables):
 
     def fct(self) -> pl.DataFrame:
         """Completion times of the finite flows in microseconds (null: not finished), one row a flow."""
-        return self._completions.select(
+        chosen = self._completions.select(
             "flow",
             "src_rack",
             "src_host",
@@ -178,6 +178,7 @@ class Run(Tables):
             "ideal_us",
             "slowdown",
         )
+        return chosen.collect()
 
     @checked
     def fct_percentile(
@@ -239,7 +240,7 @@ class Run(Tables):
         """Data packets of the measured pair's flows all of whose payload had left the network before; None if the plan did
         not ask.
         """
-        values = self.flows["spurious"].drop_nulls()
+        values = self.flow_table.select("spurious").collect()["spurious"].drop_nulls()
         return None if values.is_empty() else int(values.sum())
 
     @checked
@@ -270,11 +271,12 @@ class Run(Tables):
 
     def counted(self, counter: str) -> int | None:
         """Sum of one of `COUNTERS` over the flows that tell it; None if there are none, or if one of the plan's could not."""
-        values = self.flows[counter]
-        unknown = self.flows["flow"].filter(values.is_null())
-        is_of_plan = (unknown < len(self.plan.flows)).any()
-        told = values.drop_nulls()
-        return None if told.is_empty() or is_of_plan else int(told.sum())
+        value = pl.col(counter)
+        of_plan = pl.lit(True) if self.plan.streamed else pl.col("flow") < len(self.plan.flows)
+        asked = (value.count().alias("told"), value.sum().alias("sum"))
+        unknown = (value.is_null() & of_plan).any().alias("unknown")
+        row = self.flow_table.select(*asked, unknown).collect(engine="streaming").row(0, named=True)
+        return None if row["told"] == 0 or row["unknown"] else int(row["sum"])
 
     def total(self, table: Literal["flows", "pairs"], column: str) -> int:
         """Sum of a column."""
@@ -342,10 +344,11 @@ class Run(Tables):
         return highlights.answer(self)
 
     @cached_property
-    def _completions(self) -> pl.DataFrame:
-        """The finite flows, with what `completion` adds."""
+    def _completions(self) -> pl.LazyFrame:
+        """The finite flows, with what `completion` adds; worked out when it is asked for if they are too many to keep."""
         end = int(self.meta["simulated_ns"])
-        return completion.completions(self.flows, self.plan, end)
+        rows = completion.completions(self.flow_table, self.plan, end)
+        return rows if self.plan.streamed else rows.collect().lazy()
 
     def _named(self, names: str | Sequence[str] | None) -> tuple[str, ...]:
         """The planes of these names, or all planes."""

@@ -109,7 +109,10 @@ def _write(run: Tables, summary: Mapping[str, Any], draft: Path) -> None:
         files.put(draft / name, content)
     files.put(draft / PLAN, tomli_w.dumps(plan))
     for name in TABLES:
-        put_table(draft / f"{name}.parquet", getattr(run, name))
+        if name != "flows" or not run.plan.streamed:
+            put_table(draft / f"{name}.parquet", getattr(run, name))
+    if run.plan.streamed:
+        _pour(draft / "flows.parquet", run.flow_table)
     if run.plan.measure.flows:
         put_table(draft / TCP_TABLE, run.tcp)
     if run.plan.measure.reordering:
@@ -136,14 +139,26 @@ def put_table(path: Path, table: pl.DataFrame) -> None:
     files.put(path, buffer.getvalue())
 
 
+def _pour(path: Path, table: pl.LazyFrame) -> None:
+    """Writes a Parquet file of a table that need not fit into memory."""
+    try:
+        with files.draft(path) as beside:
+            table.sink_parquet(beside)
+    except pl.exceptions.PolarsError as error:
+        raise OSError(str(error)) from error
+
+
 def load(folder: Path) -> Tables:
     """Reads a run's folder."""
     meta = read_meta(folder)
     if meta is None:
         raise PlanError(f"is not the folder of a complete run: it has no {RUN}", file=str(folder))
     meta.pop("summary", None)
-    tables = {name: _read_table(folder / f"{name}.parquet") for name in TABLES}
     plan = Plan.load(folder / PLAN)
+    tables: dict[str, Any] = {
+        name: _read_table(folder / f"{name}.parquet", lazily=plan.streamed and name == "flows")
+        for name in TABLES
+    }
     programs = pl.DataFrame(schema=PROGRAMS)
     if plan.program:
         programs = _read_table(folder / PROGRAM_TABLE)
@@ -172,8 +187,12 @@ def load(folder: Path) -> Tables:
     )
 
 
-def _read_table(path: Path) -> pl.DataFrame:
+def _read_table(path: Path, lazily: bool = False) -> Any:
+    """The table in a file; with `lazily` it is read when it is needed."""
     try:
+        if lazily:
+            pl.read_parquet_schema(path)  # which says now that there is none
+            return pl.scan_parquet(path)
         return pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise EtalonError(f"{path}: cannot be read: {error}") from None

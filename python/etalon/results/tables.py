@@ -11,6 +11,7 @@ import polars as pl
 
 from etalon.plan import Plan
 from etalon.plan.workloads.base import write_host
+from etalon.results.rows import FlowRows
 
 TABLES = ("flows", "pairs", "latency_histogram", "sequence", "days")
 """The tables of a run, each a Parquet file of its folder."""
@@ -60,6 +61,20 @@ TCP: dict[str, type[pl.DataType]] = {
 """Columns of the table of senders' states."""
 
 
+class Lazily:
+    """A table that is read when it is first asked for, if it is not there yet."""
+
+    def __get__(self, tables: object, owner: type | None = None) -> pl.DataFrame:
+        found = vars(tables)["flows"]
+        if isinstance(found, pl.LazyFrame):
+            found = vars(tables)["flows"] = found.collect()
+        frame: pl.DataFrame = found
+        return frame
+
+    def __set__(self, tables: object, value: pl.DataFrame | pl.LazyFrame) -> None:
+        vars(tables)["flows"] = value
+
+
 @dataclass(frozen=True, eq=False)
 class Tables:
     """What was measured of a plan. Times are virtual, in the unit that the column's name says."""
@@ -68,7 +83,8 @@ class Tables:
     meta: dict[str, Any]
     """Digest over all events, seed, version, engine, whether the run is partial, counts of events and packets."""
     flows: pl.DataFrame
-    """One row a flow: the plan's, then those of jobs, or of programs: one for each direction of a connection."""
+    """One row a flow: the plan's, then those of jobs, or of programs: one for each direction of a connection. If the plan has
+    too many to list them: one a flow that began, in the order in which they ended."""
     pairs: pl.DataFrame
     """One row a rack pair that carried data."""
     latency_histogram: pl.DataFrame
@@ -91,12 +107,25 @@ class Tables:
     """What the programs wrote, by the names that `programs` gives."""
     console: str = ""
     """The end of what the kernel said, if it failed."""
+    keeper: object = None
+    """What keeps files that tables are read from, if any."""
+
+    @property
+    def flow_table(self) -> pl.LazyFrame:
+        """The table of flows, of which no more is read than what is asked."""
+        found: pl.DataFrame | pl.LazyFrame = vars(self)["flows"]
+        return found.lazy()
 
     @classmethod
     def from_core(
-        cls, plan: Plan, answer: Mapping[str, Any], engine: str, engine_build: str
+        cls,
+        plan: Plan,
+        answer: Mapping[str, Any],
+        engine: str,
+        engine_build: str,
+        rows: FlowRows | None = None,
     ) -> Self:
-        """Takes what the engine returned."""
+        """Takes what the engine returned; `rows` are those of flows that are not in it."""
         tables: dict[str, Any] = {
             name: pl.DataFrame(dict(answer[_core_name(name)])) for name in TABLES
         }
@@ -109,6 +138,8 @@ class Tables:
             "build": engine_build,
         }
         tables["pairs"] = tables["pairs"].with_columns(pl.selectors.float().fill_nan(None))
+        if rows is not None:
+            tables["flows"] = rows.table(tables["flows"], answer["meta"]["simulated_ns"])
         tables["flows"] = tables["flows"].with_columns(
             pl.when(pl.col(name) >= 0).then(pl.col(name)) for name in COUNTERS
         )
@@ -121,7 +152,10 @@ class Tables:
         if plan.dfsio:
             tables["writes"] = pl.DataFrame(dict(answer["writes"]))
         programs, outputs = _programs(plan, answer.get("programs", ()))
-        return cls(plan=plan, meta=meta, programs=programs, outputs=outputs, **tables)
+        return cls(plan=plan, meta=meta, programs=programs, outputs=outputs, keeper=rows, **tables)
+
+
+Tables.flows = Lazily()  # type: ignore[assignment]
 
 
 def _programs(

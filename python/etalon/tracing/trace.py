@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from etalon import _core, files
 from etalon import engine as engines
 from etalon.errors import EtalonError, Interrupted, Occupied, PlanError
+from etalon.plan.workloads.base import MOST_FLOWS
 from etalon.tracing import capture
 from etalon.tracing.timeline import builder, write_timeline
 from etalon.units import TIME
@@ -67,6 +68,11 @@ def write(
             f"of {TIME.format(max(end_ns, 0))}"
         )
     chosen = engines.check([plan], engine)
+    if plan.streamed:
+        raise PlanError(
+            f"the plan has {plan.expected_flows:.0f} flows; a trace is of at most {MOST_FLOWS}, give it a shorter duration",
+            file=plan.name,
+        )
     chosen.prepare([plan])
     if timeline:
         builder()

@@ -76,6 +76,12 @@ class Cluster(ABC):
                     "--executor local does",
                     key="program",
                 )
+            if plan.streamed:
+                raise PlanError(
+                    f"the plan has {plan.expected_flows:.0f} flows, whose rows stay on the disk of the machine that runs it; "
+                    f"--executor {self.NAME} would not bring them here, --executor local does",
+                    file=plan.name,
+                )
         if not plans:
             return []
         tasks = [Task.of(plan, engine) for plan in plans]

@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints
 
@@ -16,8 +16,11 @@ from etalon.plan.base import Table
 from etalon.plan.transport import Mptcp, PlainTcp, Tdtcp, Transport
 from etalon.units import TIME, Time, problem, shown
 
+if TYPE_CHECKING:
+    from etalon.plan.workloads.batches import Batch
+
 MOST_FLOWS = 100_000
-"""Flows of a plan."""
+"""Flows of a plan that are listed before it is run. Of more, each is made when it starts and forgotten when it is over."""
 
 HostId = tuple[int, int]
 """Rack and host."""
@@ -96,6 +99,8 @@ class Workload(Table):
 
     about: ClassVar[str] = ""
     """A line for `etalon list workloads`."""
+    streams: ClassVar[bool] = False
+    """Whether its flows can come in order of start without being listed, however many there are."""
     cc: Controls = "cubic"
     """Congestion control: see `etalon list cc`. With TDTCP it may be a list, one for each network."""
     params: dict[str, int | float] = Field(default_factory=dict)
@@ -131,6 +136,29 @@ class Workload(Table):
     def expected(self, setting: Setting) -> float:
         """About how many flows that is."""
         raise NotImplementedError
+
+    def classes(self, setting: Setting) -> tuple[str, ...]:
+        """The classes of its flows."""
+        if self.flow_class or self.streams:
+            return (self.flow_class,)
+        return tuple(dict.fromkeys(flow.get("class", "") for flow in self.resolve(setting)))
+
+    def batches(self, setting: Setting) -> Iterator[Batch]:
+        """The flows in order of start; their kinds are numbers of classes."""
+        from etalon.plan.workloads.batches import packed
+
+        flows = self.resolve(setting)
+        if not self.streams:
+            flows = iter(sorted(flows, key=lambda flow: int(flow["start_ns"])))
+        return packed(flows, setting.hosts, self.classes(setting))
+
+    def rack_pairs(self, setting: Setting) -> Iterator[tuple[int, int]]:
+        """Racks that send, and to which; some may come more than once."""
+        return ((flow["src_rack"], flow["dst_rack"]) for flow in self.resolve(setting))
+
+    def identity(self) -> dict[str, Any]:
+        """What its flows follow from."""
+        return self.model_dump(mode="json")
 
     def problems(self, key: str, setting: Setting) -> Iterator[PlanError]:
         """What is wrong with this workload in a network of this size."""

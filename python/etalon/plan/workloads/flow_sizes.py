@@ -21,6 +21,14 @@ class FlowSizes:
     """Bytes, and the share of flows that are not longer: from (0, 0) to share 1, both growing."""
 
     @property
+    def is_distribution(self) -> bool:
+        """Whether the points are those of one."""
+        grow = all(
+            before < after and low < high for (before, low), (after, high) in pairwise(self.points)
+        )
+        return grow and len(self.points) > 1 and self.points[-1][1] == 1
+
+    @property
     def mean(self) -> float:
         """The mean in bytes."""
         return sum(

@@ -15,6 +15,7 @@ class Shuffle(Workload):
     """Every host sends as much to every host of every other rack, all at once."""
 
     about: ClassVar = "every host sends to every host of other racks"
+    streams: ClassVar = True
     size: Size
     """Payload of each flow."""
     hosts: Count | None = None

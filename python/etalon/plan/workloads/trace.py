@@ -2,79 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
 from etalon.errors import PlanError
-from etalon.plan.workloads.base import MOST_FLOWS, HostId, Setting, Workload, write_host
-from etalon.units import SIZE, TIME, shown
+from etalon.plan.workloads.base import MOST_FLOWS, Setting, Workload, write_host
+from etalon.plan.workloads.trace_lines import LONGEST_LINE, Line, host_of, read_line
+from etalon.units import shown
 
-LONGEST_LINE = 1000
-"""In characters."""
+if TYPE_CHECKING:
+    from etalon.plan.workloads.batches import Batch
+    from etalon.plan.workloads.trace_batches import Contents
 
-
-class Line(NamedTuple):
-    """One flow of a file."""
-
-    number: int
-    src: str
-    dst: str
-    size: int
-    start: int
-    flow_class: str
+T = TypeVar("T")
 
 
 class Trace(Workload):
     """Flows from a file: a line each, `source destination bytes start_ns`, and a class if wanted.
 
-    Hosts are written r0h3 or numbered from 0, rack by rack. Empty lines and lines that begin with # are left out.
+    Hosts are written r0h3 or numbered from 0, rack by rack. Empty lines and lines that begin with # are left out. More than
+    100,000 flows are in order of start, and are read while the plan is run.
     """
 
     about: ClassVar = "flows from a file: source, destination, bytes, start"
+    streams: ClassVar = True
     file: Annotated[str, Field(min_length=1)]
     """The file; a relative path starts at the folder of the plan. The folder of a run has a copy."""
 
     def resolve(self, setting: Setting) -> Iterator[dict[str, Any]]:
         """The flows as the core takes them, in the order of the file. Their starts count from that of the workload."""
-        for line in self.lines:
-            src = _host(line.src, setting.racks, setting.hosts)
-            dst = _host(line.dst, setting.racks, setting.hosts)
+        for line in self.lines or ():
+            src = host_of(line.src, setting.racks, setting.hosts)
+            dst = host_of(line.dst, setting.racks, setting.hosts)
             start = self.start + line.start
             yield self.one(src, dst, line.size, start, flow_class=line.flow_class)
 
     def expected(self, setting: Setting) -> float:
         """How many flows that is."""
-        return len(self.lines)
+        return self._contents(setting).flows if self.lines is None else len(self.lines)
+
+    def classes(self, setting: Setting) -> tuple[str, ...]:
+        """Those of the file, in the order in which they come, or one."""
+        if self.flow_class:
+            return (self.flow_class,)
+        if self.lines is None:
+            return tuple(self._contents(setting).classes)
+        return tuple(dict.fromkeys(line.flow_class for line in self.lines))
+
+    def rack_pairs(self, setting: Setting) -> Iterator[tuple[int, int]]:
+        """Those of the file."""
+        if self.lines is None:
+            return iter(self._contents(setting).rack_pairs)
+        return super().rack_pairs(setting)
+
+    def batches(self, setting: Setting) -> Iterator[Batch]:
+        """The flows of a file in order of start, read piece by piece."""
+        if self.lines is None:
+            yield from self._read(setting)
+        else:
+            yield from super().batches(setting)
+
+    def _read(self, setting: Setting) -> Iterator[Batch]:
+        from etalon.plan.workloads.trace_batches import Reader
+
+        wanted = self._contents(setting)
+        reader = Reader(Path(self.file), setting.racks, setting.hosts)
+        batches = reader.batches()
+        while (batch := _told(self.file, lambda: next(batches, None))) is not None:
+            kind = batch.kind * 0 if self.flow_class else batch.kind
+            yield batch._replace(start=batch.start + self.start, kind=kind)
+        if reader.digest != wanted.digest:
+            raise PlanError(CHANGED, file=self.file)
+
+    def identity(self) -> dict[str, Any]:
+        """What its flows follow from: what stands in the file."""
+        return {**super().identity(), "file": self.digest}
 
     @property
-    def text(self) -> str:
-        """The flows as a file says them."""
+    def content(self) -> str | Path:
+        """The flows as a file says them; the file itself if they are too many to be listed."""
+        if self.lines is None:
+            if _stamp(Path(self.file)) != self._seen:
+                raise PlanError(CHANGED, file=self.file)
+            return Path(self.file)
         return "".join(" ".join(filter(None, map(str, line[1:]))) + "\n" for line in self.lines)
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content."""
+        content = self.content
+        if isinstance(content, str):
+            return hashlib.sha256(content.encode()).hexdigest()
+        return _digest(content, self._seen)
+
     @cached_property
-    def lines(self) -> list[Line]:
-        """The flows of the file, as it was when the plan was made. Raises `PlanError` if it cannot be read."""
+    def lines(self) -> list[Line] | None:
+        """The flows of the file, as it was when the plan was made; None if there are too many to list them. Raises `PlanError`
+        if it cannot be read."""
         path = Path(self.file)
-        try:
-            if path.exists() and not path.is_file():
-                raise PlanError("is not a file", file=self.file)
-            return _read(path, path.stat().st_mtime_ns)
-        except FileNotFoundError:
-            raise PlanError("there is no such file", file=self.file) from None
-        except UnicodeDecodeError:
-            raise PlanError("is not text", file=self.file) from None
-        except OSError as error:
-            raise PlanError(f"cannot be read: {error.strerror}", file=self.file) from None
+        if path.exists() and not path.is_file():
+            raise PlanError("is not a file", file=self.file)
+        return _told(self.file, lambda: _read(path, self._seen))
+
+    @cached_property
+    def _seen(self) -> tuple[int, int]:
+        """The state of the file when the plan was made."""
+        return _told(self.file, lambda: _stamp(Path(self.file)))
+
+    def _contents(self, setting: Setting) -> Contents:
+        from etalon.plan.workloads.trace_batches import contents
+
+        path = Path(self.file)
+        return _told(self.file, lambda: contents(path, self._seen, setting.racks, setting.hosts))
 
     def problems(self, key: str, setting: Setting) -> Iterator[PlanError]:
         """What is wrong with the file, with its line, for a network of this size."""
         yield from super().problems(key, setting)
         try:
             lines = self.lines
+            if lines is None:
+                self._contents(setting)
+                return
         except PlanError as error:
             yield error
             return
@@ -83,7 +136,7 @@ class Trace(Workload):
         for line in lines:
             try:
                 src, dst = (
-                    _host(name, setting.racks, setting.hosts) for name in (line.src, line.dst)
+                    host_of(name, setting.racks, setting.hosts) for name in (line.src, line.dst)
                 )
                 if src == dst:
                     raise ValueError(f"host {write_host(src)} would send to itself")
@@ -92,9 +145,37 @@ class Trace(Workload):
                 return
 
 
+CHANGED = "has changed since the plan was made"
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """What changes when a file does."""
+    state = path.stat()
+    return state.st_mtime_ns, state.st_size
+
+
 @lru_cache(maxsize=8)
-def _read(path: Path, _: int) -> list[Line]:
-    """The flows of a file, read once for each state that it is in."""
+def _digest(path: Path, _: tuple[int, int]) -> str:
+    """SHA-256 of a file, made once for each state that it is in."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _told(file: str, read: Callable[[], T]) -> T:
+    """What `read` gives of a file. Raises `PlanError` if that cannot be read."""
+    try:
+        return read()
+    except FileNotFoundError:
+        raise PlanError("there is no such file", file=file) from None
+    except UnicodeDecodeError:
+        raise PlanError("is not text", file=file) from None
+    except OSError as error:
+        raise PlanError(f"cannot be read: {error.strerror}", file=file) from None
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, _: tuple[int, int]) -> list[Line] | None:
+    """The flows of a file, read once for each state that it is in; None if there are too many to list them."""
     lines: list[Line] = []
     with path.open(encoding="utf-8") as file:
         for number, text in enumerate(iter(lambda: file.readline(LONGEST_LINE), ""), 1):
@@ -105,43 +186,9 @@ def _read(path: Path, _: int) -> list[Line]:
             if not words or words[0].startswith("#"):
                 continue
             if len(lines) >= MOST_FLOWS:
-                raise PlanError(f"has more than {MOST_FLOWS} flows", file=where)
+                return None
             try:
-                lines.append(_line(number, words))
+                lines.append(read_line(number, words))
             except ValueError as error:
                 raise PlanError(f"{shown(text.strip())}: {error}", file=where) from None
     return lines
-
-
-def _line(number: int, words: list[str]) -> Line:
-    if len(words) not in (4, 5):
-        raise ValueError(
-            f"a line has 4 words, source destination bytes start_ns, or a class as fifth; this has {len(words)}"
-        )
-    src, dst, size, start, *rest = words
-    for name, word in (("bytes", size), ("start_ns", start)):
-        if not word.isascii() or not word.isdecimal():
-            raise ValueError(f"{name} must be a whole number, not {shown(word)}")
-    if int(size) == 0:
-        raise ValueError("bytes must be more than zero")
-    for name, word, quantity in (("bytes", size, SIZE), ("start_ns", start, TIME)):
-        if int(word) > quantity.parse(quantity.largest):
-            raise ValueError(f"{name} is at most {quantity.largest}, not {shown(word)}")
-    return Line(number, src, dst, int(size), int(start), rest[0] if rest else "")
-
-
-def _host(word: str, racks: int, hosts: int) -> HostId:
-    """A host, written r0h3 or as its number."""
-    rack, mark, host = word.removeprefix("r").partition("h")
-    if word.startswith("r") and mark and rack.isdecimal() and host.isdecimal():
-        found = int(rack), int(host)
-    elif word.isascii() and word.isdecimal():
-        found = divmod(int(word), hosts)
-    else:
-        raise ValueError(f"{shown(word)} is not a host: it is written like r0h3, or as its number")
-    if found[0] >= racks or found[1] >= hosts:
-        raise ValueError(
-            f"there is no host {word} (racks 0..{racks - 1}, hosts 0..{hosts - 1}, "
-            f"numbers 0..{racks * hosts - 1})"
-        )
-    return found

@@ -1,0 +1,316 @@
+//! Flows that come while a run lasts, in the order in which they start, instead of being listed in its plan; and go when
+//! they are over, so that memory is that of the flows which are open.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::fmt;
+
+use etalon_measure::results::Table;
+use etalon_measure::{Control, Results, Who};
+use etalon_net::Edge;
+use etalon_scenario::{Flow, HostId, Hosts, Scenario, ScenarioError, Transport};
+use etalon_units::Time;
+
+use crate::engine;
+use crate::packet::PacketId;
+use crate::queue::Wake;
+use crate::tap::Tap;
+use crate::world::{World, downgrade_of};
+
+/// Rows that are handed over together.
+const ROWS: usize = 1 << 15;
+/// Flows of a run: an endpoint's number, two for each, has 32 bits.
+const MOST_FLOWS: u32 = 1 << 31;
+
+/// Why flows did not come, or their rows could not be taken.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+/// Where flows come from, and who takes their rows when they are over.
+pub trait Stream {
+    /// Adds the flows that come next to `batch`, in the order in which they start; none if there are no more.
+    ///
+    /// # Errors
+    /// Whatever went wrong, which ends the run.
+    fn come(&mut self, batch: &mut Vec<Coming>) -> Result<(), Failure>;
+
+    /// Takes rows of flows that are over.
+    ///
+    /// # Errors
+    /// Whatever went wrong, which ends the run.
+    fn take(&mut self, rows: Table) -> Result<(), Failure>;
+}
+
+/// A flow that comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coming {
+    /// When it connects and starts, not before the one before it.
+    pub start: Time,
+    /// The sender.
+    pub src: HostId,
+    /// The receiver.
+    pub dst: HostId,
+    /// Bytes to send; none for a bulk flow without end.
+    pub bytes: Option<u64>,
+    /// When it is killed, after its start, if ever.
+    pub stop: Option<Time>,
+    /// The number of the flow of the plan that says the rest.
+    pub kind: u32,
+}
+
+/// Why there are no results.
+#[derive(Debug)]
+pub enum StreamError {
+    /// The plan contradicts itself, or asks for what the simulator does not have.
+    Plan(ScenarioError),
+    /// What went wrong with the stream.
+    Stream(Failure),
+}
+
+impl fmt::Display for StreamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StreamError::Plan(error) => error.fmt(f),
+            StreamError::Stream(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for StreamError {}
+
+/// Runs an experiment whose flows come from `stream`. The flows of the plan are none: they are the kinds that there are of
+/// them, of which everything holds but who sends what when.
+///
+/// The table of flows of the results is empty.
+///
+/// # Errors
+/// [`StreamError`] if the plan contradicts itself or asks for what such a run does not have, and if the stream fails.
+pub fn run_stream(
+    mut plan: Scenario,
+    control: &Control,
+    stream: &mut dyn Stream,
+) -> Result<Results, StreamError> {
+    check(&plan).map_err(|why| StreamError::Plan(ScenarioError(why.to_owned())))?;
+    let kinds = std::mem::take(&mut plan.flows);
+    let mut streamed = Streamed {
+        stream,
+        kinds,
+        batch: Vec::new(),
+        given: 0,
+        came: 0,
+        last: Time::ZERO,
+        gave_up: BTreeSet::new(),
+        failure: None,
+    };
+    let results = engine::run_streamed(&plan, control, &mut streamed);
+    match streamed.failure {
+        Some(failure) => Err(StreamError::Stream(failure)),
+        None => results.map_err(StreamError::Plan),
+    }
+}
+
+/// Refuses what needs to know of flows before they come, or after they have gone.
+fn check(plan: &Scenario) -> Result<(), &'static str> {
+    let mptcp = |flow: &Flow| matches!(flow.transport, Transport::Mptcp(_));
+    let ahead = |flow: &Flow| flow.connect.is_some();
+    let refused = [
+        (
+            plan.flows.iter().any(mptcp),
+            "MPTCP carries no flows that come as a stream",
+        ),
+        (
+            plan.flows.iter().any(ahead),
+            "flows that come as a stream connect when they start",
+        ),
+        (
+            !plan.dfsio.is_empty(),
+            "jobs cannot be beside flows that come as a stream",
+        ),
+        (
+            !plan.measure.flows.is_empty(),
+            "measure.flows: flows come as a stream",
+        ),
+        (
+            plan.measure.reordering,
+            "measure.reordering: flows come as a stream",
+        ),
+        (
+            plan.control()
+                .is_some_and(|control| control.estimator != etalon_scenario::Estimator::Voq),
+            "hosts announce no demand of flows that come as a stream",
+        ),
+    ];
+    let first = refused.into_iter().find(|(wrong, _)| *wrong);
+    first.map_or(Ok(()), |(_, why)| Err(why))
+}
+
+/// The flows of a run that come, and what is remembered of those that are gone.
+pub(crate) struct Streamed<'s> {
+    stream: &'s mut dyn Stream,
+    pub(crate) kinds: Vec<Flow>,
+    batch: Vec<Coming>,
+    /// How many of the batch have come.
+    given: usize,
+    /// How many flows have come.
+    came: u32,
+    last: Time,
+    /// Flows whose sender gave up before they were to be killed: a run that ends when all are over waits for that.
+    gave_up: BTreeSet<u32>,
+    failure: Option<Failure>,
+}
+
+/// A flow that has come, while it is open or about to be.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    pub(crate) number: u32,
+    pub(crate) kind: u32,
+    pub(crate) flow: Flow,
+}
+
+impl Guest {
+    fn who(&self) -> Who<'_> {
+        Who {
+            number: self.number,
+            kind: self.kind,
+            flow: &self.flow,
+        }
+    }
+}
+
+impl Streamed<'_> {
+    /// The next flow, which comes now; none if there are no more, or if they failed to come.
+    fn next(&mut self, hosts: &Hosts) -> Option<Guest> {
+        if self.failure.is_some() {
+            return None;
+        }
+        if self.given == self.batch.len() {
+            self.given = 0;
+            self.batch.clear();
+            if let Err(failure) = self.stream.come(&mut self.batch) {
+                self.failure = Some(failure);
+                return None;
+            }
+        }
+        let coming = *self.batch.get(self.given)?;
+        if let Err(why) = self.check(&coming, hosts) {
+            self.failure = Some(format!("flow {}: {why}", self.came).into());
+            return None;
+        }
+        let flow = Flow {
+            src_rack: coming.src.rack(),
+            src_host: coming.src.number(),
+            dst_rack: coming.dst.rack(),
+            dst_host: coming.dst.number(),
+            start: coming.start,
+            stop: coming.stop,
+            bytes: coming.bytes,
+            ..self.kinds[coming.kind as usize].clone()
+        };
+        let number = self.came;
+        (self.given, self.came, self.last) = (self.given + 1, self.came + 1, coming.start);
+        Some(Guest {
+            number,
+            kind: coming.kind,
+            flow,
+        })
+    }
+
+    fn check(&self, coming: &Coming, hosts: &Hosts) -> Result<(), &'static str> {
+        let Coming { src, dst, .. } = *coming;
+        let wrong = [
+            (self.came == MOST_FLOWS, "there are too many flows"),
+            (!hosts.has(src) || !hosts.has(dst), "there is no such host"),
+            (src == dst, "its host would send to itself"),
+            (coming.bytes == Some(0), "it has nothing to send"),
+            (
+                coming.start < self.last,
+                "it starts before the flow before it",
+            ),
+            (
+                coming.stop.is_some_and(|stop| stop <= coming.start),
+                "it is killed before it starts",
+            ),
+            (
+                coming.kind as usize >= self.kinds.len(),
+                "there is no such kind of flow",
+            ),
+        ];
+        let first = wrong.into_iter().find(|(wrong, _)| *wrong);
+        first.map_or(Ok(()), |(_, why)| Err(why))
+    }
+}
+
+impl<T: Tap> World<'_, '_, T> {
+    /// Sets the event for the next flow that comes.
+    pub(crate) fn await_coming(&mut self) {
+        let Some(streamed) = &mut self.streamed else {
+            return;
+        };
+        let Some(guest) = streamed.next(self.flows.hosts()) else {
+            return;
+        };
+        let (number, flow) = (guest.number, &guest.flow);
+        self.queue.push(flow.start, Wake::Start(number));
+        if let Some(stop) = flow.stop {
+            self.queue.push(stop, Wake::Stop(number));
+        }
+        if let Some(time) = downgrade_of(&flow.transport).filter(|&time| time >= flow.start) {
+            self.queue.push(time, Wake::Downgrade(number));
+        }
+        self.unfinished += 1;
+        self.flows.expect(guest);
+    }
+
+    /// Closes the rows of flows that are over. Their places are free again.
+    pub(crate) fn close_settled(&mut self, now: Time) {
+        let Some(streamed) = &mut self.streamed else {
+            return;
+        };
+        let meter = &mut self.meter;
+        self.flows.forget_settled(|row, guest, facts| {
+            if guest.flow.stop.is_some_and(|stop| stop > now) && !meter.has_ended(row) {
+                streamed.gave_up.insert(guest.number);
+            }
+            meter.close(row, guest.who(), &facts);
+        });
+    }
+
+    /// A flow that may be over is to be killed. Returns whether it is.
+    pub(crate) fn is_gone(&mut self, now: Time, flow: u32, edge: &mut Edge<PacketId>) -> bool {
+        if self.streamed.is_none() || !self.flows.is_over(flow) {
+            return false;
+        }
+        self.close_settled(now);
+        let gave_up = |streamed: &mut &mut Streamed<'_>| streamed.gave_up.remove(&flow);
+        if self.streamed.as_mut().is_some_and(gave_up) {
+            self.finish_flow(now, edge);
+        }
+        true
+    }
+
+    /// Hands over rows, if there are enough of them or it is the `last` time. Whether the run is to go on.
+    pub(crate) fn hand_over(&mut self, now: Time, last: bool) -> bool {
+        self.close_settled(now);
+        let Some(streamed) = &mut self.streamed else {
+            return true;
+        };
+        let rows = self.meter.ended();
+        if streamed.failure.is_none() && (rows >= ROWS || last && rows > 0) {
+            streamed.failure = streamed.stream.take(self.meter.take_ended()).err();
+        }
+        streamed.failure.is_none()
+    }
+
+    /// The run ends: flows that came and are open are over.
+    pub(crate) fn finish(&mut self, now: Time) {
+        self.meter.finish(now);
+        if self.streamed.is_none() {
+            return;
+        }
+        self.close_settled(now);
+        for (row, guest, facts) in self.flows.open_guests() {
+            self.meter.close(row, guest.who(), &facts);
+        }
+        self.flows.leave();
+        self.hand_over(now, true);
+    }
+}

@@ -1,0 +1,65 @@
+"""Rows of flows that are over, of a run whose flows are not listed: they go to the disk while it lasts."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from etalon.errors import EtalonError
+from etalon.plan import Plan
+
+INTERMEDIATE = ("kind", "cwnd_time", "last_cwnd", "cwnd_since")
+"""Columns of the core that the table of flows does not have."""
+
+
+class FlowRows:
+    """A folder for temporary files with rows, which vanishes with this object."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._kinds = [(kind["cc"], kind.get("class", "")) for kind in plan.resolve()["flows"]]
+        self._warmup = plan.warmup
+        self._folder = Path(tempfile.mkdtemp(prefix="etalon-flows-"))
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._files = 0
+
+    def take(self, columns: Mapping[str, Any]) -> None:
+        """Keeps rows, as the core gives them. Raises `EtalonError` if the disk takes no more."""
+        path = self._folder / f"{self._files:06}.parquet"
+        try:
+            with path.open("wb") as file:
+                pl.DataFrame(dict(columns)).write_parquet(file)
+        except OSError as error:
+            raise EtalonError(
+                f"{path.parent}: rows of flows could not be written: {error.strerror or error}; "
+                "TMPDIR names the folder for temporary files"
+            ) from error
+        self._files += 1
+
+    def table(self, listed: pl.DataFrame, end: int) -> pl.LazyFrame:
+        """All rows, in the order in which flows ended, with the columns of `listed`, which has none; the run ended at `end`."""
+        if not self._files:
+            return listed.lazy()
+        kinds = pl.col("kind").cast(pl.Int64)
+        names = range(len(self._kinds))
+        cc, classes = (
+            kinds.replace_strict(
+                names, [kind[which] for kind in self._kinds], return_dtype=pl.String
+            )
+            for which in (0, 1)
+        )
+        cwnd_time = pl.col("cwnd_time") + pl.col("last_cwnd") * (end - pl.col("cwnd_since"))
+        # By a column: by a number, Polars multiplies with its inverse, which is another mean in the last bit.
+        measured = (pl.col("flow") * 0 + max(end - self._warmup, 1)).cast(pl.Float64)
+        rows = pl.scan_parquet(f"{self._folder}/*.parquet", glob=True).with_columns(
+            cc.alias("cc"),
+            classes.alias("class"),
+            pl.lit(-1, dtype=pl.Int64).alias("spurious"),
+            (cwnd_time.cast(pl.Float64) / measured).alias("mean_cwnd"),
+        )
+        return rows.select(listed.columns)
