@@ -33,7 +33,7 @@ class FlowRows:
         path = self._folder / f"{self._files:06}.parquet"
         try:
             with path.open("wb") as file:
-                pl.DataFrame(dict(columns)).write_parquet(file)
+                self._named(pl.DataFrame(dict(columns))).write_parquet(file)
         except OSError as error:
             raise EtalonError(
                 f"{path.parent}: rows of flows could not be written: {error.strerror or error}; "
@@ -41,25 +41,24 @@ class FlowRows:
             ) from error
         self._files += 1
 
+    def _named(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """With what their kinds say. Now, for of all rows it would take memory."""
+        cc, classes = (
+            pl.Series([kind[which] for kind in self._kinds], dtype=pl.String).gather(rows["kind"])
+            for which in (0, 1)
+        )
+        return rows.with_columns(
+            cc.alias("cc"), classes.alias("class"), spurious=pl.lit(-1, pl.Int64)
+        )
+
     def table(self, listed: pl.DataFrame, end: int) -> pl.LazyFrame:
         """All rows, in the order in which flows ended, with the columns of `listed`, which has none; the run ended at `end`."""
         if not self._files:
             return listed.lazy()
-        kinds = pl.col("kind").cast(pl.Int64)
-        names = range(len(self._kinds))
-        cc, classes = (
-            kinds.replace_strict(
-                names, [kind[which] for kind in self._kinds], return_dtype=pl.String
-            )
-            for which in (0, 1)
-        )
         cwnd_time = pl.col("cwnd_time") + pl.col("last_cwnd") * (end - pl.col("cwnd_since"))
         # By a column: by a number, Polars multiplies with its inverse, which is another mean in the last bit.
         measured = (pl.col("flow") * 0 + max(end - self._warmup, 1)).cast(pl.Float64)
         rows = pl.scan_parquet(f"{self._folder}/*.parquet", glob=True).with_columns(
-            cc.alias("cc"),
-            classes.alias("class"),
-            pl.lit(-1, dtype=pl.Int64).alias("spurious"),
             (cwnd_time.cast(pl.Float64) / measured).alias("mean_cwnd"),
         )
         return rows.select(listed.columns)

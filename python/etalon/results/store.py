@@ -143,7 +143,7 @@ def _pour(path: Path, table: pl.LazyFrame) -> None:
     """Writes a Parquet file of a table that need not fit into memory."""
     try:
         with files.draft(path) as beside:
-            table.sink_parquet(beside)
+            table.sink_parquet(beside, row_group_size=1 << 16)
     except pl.exceptions.PolarsError as error:
         raise OSError(str(error)) from error
 
