@@ -39,9 +39,9 @@ def test_what_a_flow_with_four_tdns_takes() -> None:
         )
 
     few, tcp, tdtcp = peak(16, "tdtcp"), peak(10_000, "tcp"), peak(10_000, "tdtcp")
-    assert (tdtcp - tcp) / 10_000 < 1_650
-    assert (tdtcp - few) / 10_000 < 5_700
-    assert (tcp - few) / 10_000 < 4_100
+    assert (tdtcp - tcp) / 10_000 < 1_400
+    assert (tdtcp - few) / 10_000 < 5_350
+    assert (tcp - few) / 10_000 < 4_000
 
 
 def _peak_kb(plan: Plan) -> int:

@@ -129,17 +129,17 @@ fn check(plan: &Scenario, image: &Image) -> Result<(), LinuxError> {
 /// What Linux cannot do of a flow, in words.
 fn check_flow(plan: &Scenario, index: usize, flow: &Flow) -> Result<(), String> {
     let tdns = plan.tdns();
-    let controls: &[String] = match &flow.transport {
+    let controls: &[String] = match &*flow.transport {
         Transport::Tdtcp(tdtcp) => &tdtcp.cc,
         _ => &[],
     };
     let unknown = |cc: &&String| cc.is_empty() || cc.len() > CC_NAME_MAX;
-    if let Some(cc) = controls.iter().chain([&flow.cc]).find(unknown) {
+    if let Some(cc) = controls.iter().chain([&*flow.cc]).find(unknown) {
         return Err(format!(
             "Flow {index}: the kernel has no congestion control '{cc}'."
         ));
     }
-    if tdns > MOST_TDNS && matches!(flow.transport, Transport::Tdtcp(_)) {
+    if tdns > MOST_TDNS && matches!(*flow.transport, Transport::Tdtcp(_)) {
         return Err(format!(
             "Flow {index}: on Linux TDTCP has at most {MOST_TDNS} TDNs; the plan's network has {tdns}."
         ));
@@ -324,7 +324,7 @@ fn module_parameters(flows: &[Flow]) -> Result<BTreeMap<String, u64>, LinuxError
             )));
         }
         if other == index {
-            for (name, &value) in &flow.cc_params {
+            for (name, &value) in &*flow.cc_params {
                 let (path, value) = parameters::setting(&flow.cc, name, value)?;
                 files.insert(path, value);
             }

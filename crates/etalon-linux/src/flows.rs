@@ -1,5 +1,7 @@
 //! What the kernel's log says of flows: the plan's, which the kernel makes, and those of programs, which packets tell of.
 
+use std::sync::Arc;
+
 use etalon_events::{Counter, Event, Packet, Plane};
 use etalon_measure::{Counters, FlowFacts, Meter, Metrics, Sender};
 use etalon_scenario::{Flow, MOST_SUBFLOWS, SERVER_PORT, Scenario, client_port};
@@ -274,7 +276,7 @@ impl<'a> Flows<'a> {
             dst_rack: dst.rack(),
             dst_host: dst.number(),
             start: now,
-            class: PROGRAM.to_owned(),
+            class: Arc::new(PROGRAM.to_owned()),
             ..Flow::default()
         };
         self.meter.add_connection(&opened);

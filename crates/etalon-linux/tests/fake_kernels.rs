@@ -510,7 +510,7 @@ fn hosts_are_told_how_their_tcp_is_set() {
     plan.tcp.sack = false;
     plan.tcp.ecn = true;
     plan.tcp.max_receive_buffer_bytes = plan.tcp.receive_buffer_bytes;
-    plan.flows[0].cc_params.insert("beta".into(), 0.5);
+    Arc::make_mut(&mut plan.flows[0].cc_params).insert("beta".into(), 0.5);
     let changed = console(&plan);
     for lines in [
         "net.ipv4.tcp_rmem\n4096 131072 131072\n",
@@ -541,13 +541,13 @@ fn what_linux_cannot_do_is_refused_before_it_starts() {
     assert!(
         refused(|p| {
             p.flows.push(p.flows[0].clone());
-            p.flows[0].cc_params.insert("beta".into(), 0.5);
+            Arc::make_mut(&mut p.flows[0].cc_params).insert("beta".into(), 0.5);
         })
         .contains("different parameters")
     );
     assert!(
         refused(|p| {
-            p.flows[0].cc_params.insert("c".into(), 0.5);
+            Arc::make_mut(&mut p.flows[0].cc_params).insert("c".into(), 0.5);
         })
         .contains("no such parameter")
     );

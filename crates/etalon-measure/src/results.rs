@@ -275,11 +275,11 @@ fn who(rows: &[FlowRow<'_>]) -> Table {
         ("dst_port", all(|r| r.facts.ports.1.into())),
         (
             "cc",
-            Column::Text(rows.iter().map(|r| r.plan.cc.clone()).collect()),
+            Column::Text(rows.iter().map(|r| r.plan.cc.to_string()).collect()),
         ),
         (
             "class",
-            Column::Text(rows.iter().map(|r| r.plan.class.clone()).collect()),
+            Column::Text(rows.iter().map(|r| r.plan.class.to_string()).collect()),
         ),
         ("bytes", all(|r| r.plan.bytes.map_or(-1, |b| b as i64))),
         ("start_ns", all(|r| r.plan.start.0 as i64)),

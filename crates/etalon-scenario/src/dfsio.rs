@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::sync::Arc;
 
 use etalon_units::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -30,16 +31,16 @@ pub struct Dfsio {
     /// How the rack of a block's second and third replica is chosen.
     pub placement: Placement,
     /// Congestion control by name.
-    pub cc: String,
+    pub cc: Arc<String>,
     /// The congestion control's parameters.
     #[serde(default)]
-    pub cc_params: BTreeMap<String, f64>,
+    pub cc_params: Arc<BTreeMap<String, f64>>,
     /// What carries its connections.
     #[serde(default)]
-    pub transport: Transport,
+    pub transport: Arc<Transport>,
     /// Class of the connections.
     #[serde(default)]
-    pub class: String,
+    pub class: Arc<String>,
 }
 
 /// How HDFS chooses the rack of the second and third replica of a block.

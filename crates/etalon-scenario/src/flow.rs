@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::sync::Arc;
 use core::ffi::c_char;
 
 use etalon_units::Time;
@@ -97,7 +98,7 @@ pub const fn flow_label(flow: u32, subflow: u8, to_server: bool) -> u16 {
     (number.wrapping_mul(0x9e37_79b1) >> 16) as u16
 }
 
-/// One flow.
+/// One flow. Those of a plan share what they have in common.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -111,13 +112,13 @@ pub struct Flow {
     /// Host of the receiver in its rack.
     pub dst_host: u16,
     /// Congestion control by name.
-    pub cc: String,
+    pub cc: Arc<String>,
     /// The congestion control's parameters.
     #[serde(default)]
-    pub cc_params: BTreeMap<String, f64>,
+    pub cc_params: Arc<BTreeMap<String, f64>>,
     /// What carries it.
     #[serde(default)]
-    pub transport: Transport,
+    pub transport: Arc<Transport>,
     /// When its client connects, not after the start; none for when it starts.
     #[serde(default, rename = "connect_ns")]
     pub connect: Option<Time>,
@@ -132,10 +133,23 @@ pub struct Flow {
     pub bytes: Option<u64>,
     /// Results are given by class.
     #[serde(default)]
-    pub class: String,
+    pub class: Arc<String>,
 }
 
 impl Flow {
+    /// Shares with `other` what is the same, which takes memory once.
+    pub(crate) fn share_with(&mut self, other: &Flow) {
+        fn share<T: PartialEq>(mine: &mut Arc<T>, other: &Arc<T>) {
+            if mine == other {
+                *mine = Arc::clone(other);
+            }
+        }
+        share(&mut self.cc, &other.cc);
+        share(&mut self.cc_params, &other.cc_params);
+        share(&mut self.transport, &other.transport);
+        share(&mut self.class, &other.class);
+    }
+
     /// When its client connects.
     #[must_use]
     pub fn connects(&self) -> Time {
@@ -242,7 +256,7 @@ impl Flow {
     /// The flow as C makes it, in a network of `tdns` TDNs, its sender followed or not; names of congestion controls for which there is no room are cut.
     #[must_use]
     pub fn to_c(&self, hosts: &Hosts, tdns: usize, followed: bool) -> CFlow {
-        let (downgrade, controls) = match &self.transport {
+        let (downgrade, controls) = match &*self.transport {
             Transport::Tdtcp(tdtcp) => (tdtcp.downgrade_at, &tdtcp.cc[..]),
             _ => (None, &[][..]),
         };

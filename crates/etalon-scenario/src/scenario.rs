@@ -59,9 +59,13 @@ impl Scenario {
     #[cfg(feature = "json")]
     pub fn from_json(text: &str) -> Result<Scenario, ScenarioError> {
         let mut json = serde_json::Deserializer::from_str(text);
-        let scenario: Scenario =
+        let mut scenario: Scenario =
             serde_path_to_error::deserialize(&mut json).map_err(ScenarioError::new)?;
         json.end().map_err(ScenarioError::new)?;
+        for index in 1..scenario.flows.len() {
+            let (before, rest) = scenario.flows.split_at_mut(index);
+            rest[0].share_with(&before[index - 1]);
+        }
         scenario.check()?;
         Ok(scenario)
     }
@@ -140,7 +144,7 @@ impl Scenario {
     /// How many paths the sender of a flow has: TDTCP's TDNs, MPTCP's subflows, or one.
     #[must_use]
     pub fn paths(&self, flow: usize) -> usize {
-        match &self.flows[flow].transport {
+        match &*self.flows[flow].transport {
             Transport::Tdtcp(_) => self.tdns(),
             other => other.subflows().into(),
         }

@@ -1,6 +1,8 @@
 //! Scenarios come back as they were, from JSON and from bytes, and what is none is refused with a sentence.
 #![cfg(feature = "json")]
 
+use std::sync::Arc;
+
 use etalon_scenario::{Capture, Init, InitRoute, Mode, Network, Scenario, Setup};
 use etalon_units::Time;
 use proptest::prelude::*;
@@ -460,7 +462,7 @@ fn a_week_may_change_and_what_cannot_follow_is_refused() {
 #[test]
 fn a_congestion_control_that_linux_has_no_room_for_is_refused() {
     let mut setup = setup(&dumbbell());
-    setup.scenario.flows[0].cc = "sixteen-letters-".to_owned();
+    setup.scenario.flows[0].cc = Arc::new("sixteen-letters-".to_owned());
     let bytes = setup.encode(b"").expect("bytes");
     let why = Setup::decode(&bytes).expect_err("refused").0;
     assert_eq!(

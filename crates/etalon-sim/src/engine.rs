@@ -122,10 +122,10 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, '_, T, O> {
         control.report(end.0, plan.end().0);
         observer.metrics().finish(end);
         world.finish(end);
+        drop(net); // first, as are the packets: the tables find room where they were
+        let peak_in_network = std::mem::take(&mut world.pool).peak();
         let (facts, writes) = (world.facts(), world.writes());
-        let peak_in_network = world.pool.peak();
         let (meter, opened, tap) = world.into_what_is_left();
-        drop(net);
         let results = results::collect(&Outcome {
             plan,
             metrics: observer.metrics(),

@@ -185,7 +185,7 @@ impl<'a> Flows<'a> {
         let mut groups = Vec::new();
         for flow in 0..self.plan.flows.len() as u32 {
             let planned = self.plan(flow).clone();
-            let Transport::Mptcp(mptcp) = planned.transport else {
+            let Transport::Mptcp(mptcp) = *planned.transport else {
                 continue;
             };
             let control = self.control_of[flow as usize];
@@ -207,7 +207,7 @@ impl<'a> Flows<'a> {
 
     /// Which of MPTCP's subflows a flow is, if it is one.
     fn subflow(&self, flow: u32) -> Option<u8> {
-        let Transport::Mptcp(_) = self.plan(flow).transport else {
+        let Transport::Mptcp(_) = *self.plan(flow).transport else {
             return None;
         };
         let more = flow.checked_sub(self.planned());

@@ -110,7 +110,7 @@ pub fn run_stream(
 
 /// Refuses what needs to know of flows before they come, or after they have gone.
 fn check(plan: &Scenario) -> Result<(), &'static str> {
-    let mptcp = |flow: &Flow| matches!(flow.transport, Transport::Mptcp(_));
+    let mptcp = |flow: &Flow| matches!(*flow.transport, Transport::Mptcp(_));
     let ahead = |flow: &Flow| flow.connect.is_some();
     let refused = [
         (

@@ -30,8 +30,6 @@ struct Parked<C> {
     ack_path: Option<PathId>,
     /// Until when the active path's first segments are paced, in nanoseconds; 0 if they are not.
     burst_until: u64,
-    /// How long records of each path are waited for; kept for its memory.
-    patience: Vec<u32>,
 }
 
 impl<C> Parked<C> {
@@ -141,18 +139,6 @@ impl<C> Paths<C> {
         }
     }
 
-    /// The memory for how long records of each path are waited for, which every ACK asks for; to be given back.
-    pub fn take_patience(&mut self) -> Vec<u32> {
-        let parked = self.parked.as_mut();
-        parked.map_or_else(Vec::new, |parked| core::mem::take(&mut parked.patience))
-    }
-
-    pub fn keep_patience(&mut self, patience: Vec<u32>) {
-        if let Some(parked) = &mut self.parked {
-            parked.patience = patience;
-        }
-    }
-
     /// There is only the active path from now on. Returns the others.
     pub fn take_parked(&mut self) -> Vec<Path<C>> {
         self.parked
@@ -228,7 +214,6 @@ impl<C: CongestionControl> Paths<C> {
             tdtcp: config.tdtcp,
             ack_path: None,
             burst_until: 0,
-            patience: Vec::new(),
         }));
     }
 

@@ -154,9 +154,7 @@ impl<C: CongestionControl> Connection<C> {
     fn rack_detect(&mut self) -> (Lost, Option<u64>) {
         if self.is_relaxed() {
             let patience = self.relaxed_patience();
-            let judged = self.rack_judge(|record| patience[usize::from(record.path)]);
-            self.paths.keep_patience(patience);
-            judged
+            self.rack_judge(|record| patience.of(record.path))
         } else {
             let rtt = self.rack.rtt;
             self.rack_judge(|_| rtt)

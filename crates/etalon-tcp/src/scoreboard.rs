@@ -90,8 +90,8 @@ impl Lost {
     }
 }
 
-/// Places before the front that are worth reclaiming.
-const SLACK: usize = 16;
+/// Records for which there is room at first.
+const FEW: usize = 4;
 
 /// The records. A record's index counts from the first one ever sent, so that hints survive pops.
 #[derive(Clone, Debug, Default)]
@@ -190,7 +190,23 @@ impl Scoreboard {
     pub fn append(&mut self, mut record: Record) {
         self.transmissions = self.transmissions.wrapping_add(1);
         record.order = self.transmissions;
+        if self.records.len() == self.records.capacity() {
+            self.make_room();
+        }
         self.records.push(record);
+    }
+
+    /// Makes room for a record: before the front, which moves at most as many as were taken since, or in more memory.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        let room = self.records.len();
+        if self.head == 0 || 2 * self.head < room {
+            self.records.reserve_exact((room / 2).max(FEW));
+            return;
+        }
+        self.records.drain(..self.head);
+        self.head = 0;
     }
 
     /// Takes `count` records off the front.
@@ -198,10 +214,6 @@ impl Scoreboard {
     fn pop(&mut self, count: usize) {
         self.head += count;
         self.first += count as u64;
-        if self.head >= SLACK && 2 * self.head >= self.records.len() {
-            self.records.drain(..self.head);
-            self.head = 0;
-        }
     }
 
     /// Takes the records up to `una` off the front, as far as they have no marks and were sent on the active path. Returns the

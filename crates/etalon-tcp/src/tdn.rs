@@ -10,6 +10,27 @@ use crate::prediction::Outlook;
 use crate::segment::Segment;
 use crate::tdtcp::TdnOption;
 
+/// Paths of which what every ACK asks for takes no memory of its own.
+const FEW: usize = 8;
+
+/// How long after it was sent a segment of each path may still arrive, in microseconds.
+pub(crate) struct Patience {
+    few: [u32; FEW],
+    /// That of the paths after these.
+    more: Vec<u32>,
+}
+
+impl Patience {
+    #[inline]
+    pub fn of(&self, path: PathId) -> u32 {
+        let path = usize::from(path);
+        match self.few.get(path) {
+            Some(&patience) => patience,
+            None => self.more[path - FEW],
+        }
+    }
+}
+
 impl<C: CongestionControl> Connection<C> {
     /// More paths, with congestion controls of their own that begin as these are. They are numbered from 1: the first path is 0.
     /// What is sent goes over path 0 until [`on_tdn`](Connection::on_tdn) names another. Their state is made when they are first named.
@@ -105,20 +126,25 @@ impl<C: CongestionControl> Connection<C> {
         self.config.tdtcp.is_some_and(|tdtcp| tdtcp.relaxed)
     }
 
-    /// How long after it was sent a segment of each path may still arrive, in microseconds: an RTT, but where the ACK came by
+    /// How long segments of each path are waited for: an RTT, but where the ACK came by
     /// another path that of its own path and the slowest counts, too (section 3.4).
     #[cold]
-    pub(crate) fn relaxed_patience(&mut self) -> Vec<u32> {
-        let mut found = self.paths.take_patience();
-        found.clear();
+    pub(crate) fn relaxed_patience(&self) -> Patience {
         let told_by = self.paths.ack_path().unwrap_or(self.rack.path);
         let last = self.paths.iter().map(Path::id).max().unwrap_or(0);
         let patience = |id| match id == told_by || !self.paths.are_several() {
             true => self.rack.rtt,
             false => self.rack.rtt.max(self.paths.mixed_rtt(id)),
         };
-        found.extend((0..=last).map(patience));
-        found
+        let few = core::array::from_fn(|id| {
+            if id <= last.into() {
+                patience(id as PathId)
+            } else {
+                0
+            }
+        });
+        let more = (FEW as PathId..=last).map(patience).collect();
+        Patience { few, more }
     }
 
     /// Timers follow half of the active path's RTT and half of the slowest path's, since ACKs may come by that, and the greatest

@@ -135,7 +135,7 @@ impl<C: CongestionControl> Connection<C> {
                 break;
             };
             let rtt = match &others {
-                Some(others) => others[usize::from(record.path)],
+                Some(others) => others.of(record.path),
                 None => self.rack.rtt,
             };
             if spares && !front && linux::may_still_arrive(record, rtt, self.clock.us) {
@@ -143,9 +143,6 @@ impl<C: CongestionControl> Connection<C> {
             }
             let lost = self.snd.board.mark_lost(&mut self.paths, index);
             self.count_lost(lost);
-        }
-        if let Some(others) = others {
-            self.paths.keep_patience(others);
         }
     }
 

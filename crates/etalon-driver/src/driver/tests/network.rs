@@ -1,6 +1,7 @@
 //! The networks of the tests, and their hosts.
 
 use super::*;
+use alloc::sync::Arc;
 
 /// Two racks of two hosts, small queues, a circuit each way in turn.
 pub(super) fn setup() -> Setup {
@@ -41,7 +42,7 @@ fn scenario() -> Scenario {
         tcp: tcp(),
         flows: vec![Flow {
             dst_rack: 1,
-            cc: "cubic".into(),
+            cc: Arc::new("cubic".into()),
             ..Flow::default()
         }],
         programs: vec![],
