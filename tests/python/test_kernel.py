@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import tiny_kernel
 from conftest import ROOT, Answer
 from etalon import kernel
 from etalon.errors import EtalonError
-from etalon.kernel import cache, places, source, tools
+from etalon.kernel import cache, places, profile, source, tools
 from etalon.kernel.recipe import recipe
 from tiny_kernel import edit
 
@@ -81,6 +82,7 @@ def test_kernels_of_several_hz_lie_side_by_side(checkout: Path, archive: Path) -
         ("kernel/patches/0001-words.patch", False),
         ("kernel/config", False),
         ("kernel/driver/Kconfig", False),
+        ("kernel/profile.tar.xz", False),
         ("kernel/driver/netdev.c", True),
         ("kernel/tcp/tcp_retcp.c", True),
         ("kernel/init/init.c", True),
@@ -124,6 +126,28 @@ def test_only_what_changed_is_built_again(checkout: Path, archive: Path) -> None
     assert image != old
     assert steps == ["building the Rust core", "compiling Linux 6.1.7"]
     assert (tree / ".config").stat().st_mtime_ns == time_of_config
+
+
+def test_a_profile_guides_the_compiler_that_can_read_it(
+    checkout: Path, archive: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shutil.rmtree(places.trees(), ignore_errors=True)
+    pack = ["tar", "-cJf", checkout / profile.ARCHIVE, "main.gcda"]
+    (tmp_path / "main.gcda").write_text("counts")
+    subprocess.run(pack, cwd=tmp_path, check=True)
+    monkeypatch.setattr(profile, "_compiler", lambda: "11")
+    assert profile.flags(checkout) == []
+    monkeypatch.setattr(profile, "_compiler", lambda: profile.COMPILER)
+    first = profile.flags(checkout)
+    assert first[0] == "-fprofile-use"
+    assert says(kernel.image(given=archive)) == "250 patched"
+    tree = places.trees() / "hz250"
+    assert [one.name for one in tree.rglob("*.gcda")] == ["main.gcda"]
+    (tmp_path / "main.gcda").rename(tmp_path / "other.gcda")
+    subprocess.run([*pack[:3], "other.gcda"], cwd=tmp_path, check=True)
+    assert profile.flags(checkout)[-1] != first[-1], "all is compiled again"
+    kernel.image()
+    assert [one.name for one in tree.rglob("*.gcda")] == ["other.gcda"]
 
 
 def test_other_patches_replace_those_of_a_tree(checkout: Path, archive: Path) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from etalon.errors import EtalonError
-from etalon.kernel import cache, patches, places, source, tools
+from etalon.kernel import cache, patches, places, profile, source, tools
 from etalon.kernel.cache import About
 from etalon.kernel.process import Failed, Log
 from etalon.kernel.recipe import DEFAULT_HZ, FIXED, INITRAMFS, Recipe, recipe
@@ -136,6 +136,7 @@ class _Build:
             raise Failed(
                 f"Linux {about['version']} does not take Etalon's patches: {error}"
             ) from None
+        profile.unpack(self.recipe.root, self.tree, self.log)
         self.configure(about["version"])
         self.progress(0.1)
         about = {**about, "recipe": self.recipe.tree}
@@ -206,8 +207,9 @@ class _Build:
                 share = min(done / OBJECTS, 1.0)
                 self.progress(BEFORE_MAKE + share * (0.98 - BEFORE_MAKE))
 
+        guided = " ".join(profile.flags(self.recipe.root))
         self.log.run(
-            ["make", *ARCH, f"-j{self.jobs}", *targets],
+            ["make", *ARCH, f"-j{self.jobs}", f"KCFLAGS={guided}", *targets],
             "the kernel's build",
             folder=self.tree,
             environment=FIXED,
