@@ -18,6 +18,7 @@ from etalon import engine
 from etalon.campaign import executors
 from etalon.campaign.executors import cluster
 from etalon.errors import EtalonError, Interrupted, PlanError
+from etalon.figures import repairs
 from etalon.plan import Plan
 from etalon.plan.streaming import batches
 from etalon.plan.workloads import base, trace, trace_batches
@@ -391,3 +392,14 @@ def test_an_interrupted_run_has_what_it_measured(monkeypatch: pytest.MonkeyPatch
     assert run.partial
     assert 0 < run.flows.height < chosen.expected_flows
     assert run.answer.startswith("Stopped after")
+
+
+def test_figures_of_flows_that_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with at_most(monkeypatch, 100):
+        run = et.run(plan(poisson=[BUSY]))
+        assert run.plan.streamed
+        with pytest.raises(EtalonError, match="no sequence graph: the plan does not list its"):
+            run.plot.sequence()
+        monkeypatch.setattr(repairs, "MOST_BARS", 50)
+        assert run.flows.height > 50
+        assert len(run.plot.repairs().axes[0].patches) == 3 * 50

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 
 KINDS = {"recoveries": "recoveries", "tlps": "probes", "rtos": "timeouts"}
 """Columns of a run's flows, and what they are called."""
+MOST_BARS = 1000
 
 
 def known(run: RunLike) -> pl.DataFrame:
-    """The flows whose repairs are known: those of programs are not."""
-    return run.flows.drop_nulls(list(KINDS))
+    """The flows whose repairs are known: those of programs are not. Of too many for a bar each, those with most repairs."""
+    flows = run.flows.drop_nulls(list(KINDS))
+    most = pl.sum_horizontal(*KINDS)
+    return flows.top_k(MOST_BARS, by=most).sort("flow") if flows.height > MOST_BARS else flows
 
 
 def draw(run: RunLike, ax: Axes | None = None) -> Figure:

@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from etalon.errors import EtalonError
 from etalon.figures import style, weeks
 from etalon.figures.types import Runs, by_name
 
@@ -88,6 +89,10 @@ class _Shown:
     @classmethod
     def of(cls, runs: Runs, span_us: tuple[float, float] | None, points: int) -> _Shown:
         named = by_name(runs)
+        if any("streamed" in run.plan.resolve() for run in named.values()):
+            raise EtalonError(
+                "no sequence graph: the plan does not list its flows, so that their bytes are not followed"
+            )
         resolved = next(iter(named.values())).plan.resolve()
         tables = {name: _thin(run.sequence, span_us, points) for name, run in named.items()}
         ends = (float(table["t_us"][-1]) for table in tables.values() if table.height)
