@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 
 INTERRUPTED = 130
+TERMINATED = 143
 
 
 def main() -> int:
@@ -18,15 +20,33 @@ def main() -> int:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+    terminated = _listen()
     gc.set_threshold(100_000)  # a fifth of a short command's time would go into looking for garbage
     try:
         _reopen()
         from etalon.cli import main as command_line
 
-        return command_line()
+        code = command_line()
     except KeyboardInterrupt:
         sys.stderr.write("error: interrupted\n")
-        return INTERRUPTED
+        code = INTERRUPTED
+    return TERMINATED if terminated else code
+
+
+def _listen() -> list[int]:
+    """Lets SIGTERM end the program as Ctrl-C does; the list is empty until it comes."""
+    terminated: list[int] = []
+    process = os.getpid()
+
+    def end(number: int, _: object) -> None:
+        if os.getpid() != process:  # a copy of this process, such as a worker, just ends
+            os._exit(TERMINATED)
+        terminated.append(number)
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, end)
+    return terminated
 
 
 def _reopen() -> None:

@@ -127,7 +127,10 @@ def main(arguments: list[str] | None = None) -> int:
     except MemoryError:
         return _complain("there is not enough memory", FAILURE)
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of a library in Rust, which has said where
+        kind = type(error)
+        if kind.__module__ == "polars.exceptions":  # of a table that is read when it is needed
+            return _complain(f"a table cannot be read or written: {error}", FAILURE)
+        if kind.__name__ != "PanicException":  # of a library in Rust, which has said where
             raise
         return _complain(str(error), FAILURE)
 

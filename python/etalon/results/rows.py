@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 import tempfile
 import weakref
@@ -17,6 +19,9 @@ from etalon.plan import Plan
 INTERMEDIATE = ("kind", "cwnd_time", "last_cwnd", "cwnd_since")
 """Columns of the core that the table of flows does not have."""
 
+PREFIX = "etalon-flows-"
+"""Of the names of folders for rows."""
+
 
 class FlowRows:
     """A folder for temporary files with rows, which vanishes with this object."""
@@ -24,8 +29,9 @@ class FlowRows:
     def __init__(self, plan: Plan) -> None:
         self._kinds = [(kind["cc"], kind.get("class", "")) for kind in plan.resolve()["flows"]]
         self._warmup = plan.warmup
-        self._folder = Path(tempfile.mkdtemp(prefix="etalon-flows-"))
-        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        _remove_left_behind()
+        self._folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        weakref.finalize(self, _remove, self._folder, _lock(self._folder))
         self._files = 0
 
     def take(self, columns: Mapping[str, Any]) -> None:
@@ -34,9 +40,10 @@ class FlowRows:
         try:
             with path.open("wb") as file:
                 self._named(pl.DataFrame(dict(columns))).write_parquet(file)
-        except OSError as error:
+        except (OSError, pl.exceptions.PolarsError) as error:
+            why = getattr(error, "strerror", None) or error
             raise EtalonError(
-                f"{path.parent}: rows of flows could not be written: {error.strerror or error}; "
+                f"{path.parent}: rows of flows could not be written: {why}; "
                 "TMPDIR names the folder for temporary files"
             ) from error
         self._files += 1
@@ -58,7 +65,36 @@ class FlowRows:
         cwnd_time = pl.col("cwnd_time") + pl.col("last_cwnd") * (end - pl.col("cwnd_since"))
         # By a column: by a number, Polars multiplies with its inverse, which is another mean in the last bit.
         measured = (pl.col("flow") * 0 + max(end - self._warmup, 1)).cast(pl.Float64)
-        rows = pl.scan_parquet(f"{self._folder}/*.parquet", glob=True).with_columns(
+        files = [self._folder / f"{number:06}.parquet" for number in range(self._files)]
+        rows = pl.scan_parquet(files, glob=False).with_columns(
             (cwnd_time.cast(pl.Float64) / measured).alias("mean_cwnd"),
         )
         return rows.select(listed.columns)
+
+
+def _lock(folder: Path) -> int | None:
+    """Locks a folder for as long as the descriptor is open, at most as long as the process lives; None if another has it."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _remove(folder: Path, lock: int | None) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if lock is not None:
+        os.close(lock)
+
+
+def _remove_left_behind() -> None:
+    """Removes folders of processes that were killed. One without a file may be about to be locked, and stays."""
+    for file in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{0:06}.parquet"):
+        lock = _lock(file.parent)
+        if lock is not None:
+            _remove(file.parent, lock)

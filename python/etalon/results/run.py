@@ -240,6 +240,8 @@ class Run(Tables):
         """Data packets of the measured pair's flows all of whose payload had left the network before; None if the plan did
         not ask.
         """
+        if self.plan.streamed:  # which cannot ask
+            return None
         values = self.flow_table.select("spurious").collect()["spurious"].drop_nulls()
         return None if values.is_empty() else int(values.sum())
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass, field, fields
+from typing import Any, Self, overload
 
 import polars as pl
 
@@ -64,7 +64,15 @@ TCP: dict[str, type[pl.DataType]] = {
 class Lazily:
     """A table that is read when it is first asked for, if it is not there yet."""
 
-    def __get__(self, tables: object, owner: type | None = None) -> pl.DataFrame:
+    @overload
+    def __get__(self, tables: None, owner: type | None = None) -> Self: ...
+
+    @overload
+    def __get__(self, tables: object, owner: type | None = None) -> pl.DataFrame: ...
+
+    def __get__(self, tables: object | None, owner: type | None = None) -> Self | pl.DataFrame:
+        if tables is None:
+            return self
         found = vars(tables)["flows"]
         if isinstance(found, pl.LazyFrame):
             found = vars(tables)["flows"] = found.collect()
@@ -110,9 +118,14 @@ class Tables:
     keeper: object = None
     """What keeps files that tables are read from, if any."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """With the flows themselves: temporary files that they are read from stay behind."""
+        return {one.name: getattr(self, one.name) for one in fields(self)} | {"keeper": None}
+
     @property
     def flow_table(self) -> pl.LazyFrame:
-        """The table of flows, of which no more is read than what is asked."""
+        """The table of flows, of which no more is read than what is asked. If the run was not loaded from a folder, what it is
+        read from vanishes with the run: keep that as long as this."""
         found: pl.DataFrame | pl.LazyFrame = vars(self)["flows"]
         return found.lazy()
 
