@@ -21,7 +21,7 @@ import etalon as et
 from etalon import cli, engine
 from etalon.campaign import executors
 from etalon.campaign.executors import cluster
-from etalon.errors import EtalonError, Interrupted, PlanError
+from etalon.errors import EtalonError, Interrupted, PlanError, PlanWarning
 from etalon.figures import repairs
 from etalon.plan import Plan
 from etalon.plan.streaming import batches
@@ -141,6 +141,18 @@ def test_killed_flows_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         pl.when(pl.col("end_ns") < 0).then("stop_ns").otherwise("end_ns").max()
     )
     assert streamed.meta["simulated_ns"] == last.item()
+
+
+def test_a_run_that_ends_in_its_warm_up_has_no_mean_window(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ends = {"duration": "400ms", "warmup": "390ms", "end_when_done": True}
+    chosen = plan("leaf-spine", poisson=[BUSY | {"period": "4ms", "load": 0.1}], **ends)
+    with pytest.warns(PlanWarning, match="nothing was delivered in the measured time"):
+        listed, streamed = (_run(monkeypatch, most, chosen) for most in (1000, 0))
+    assert listed.meta["simulated_ns"] < 390_000_000
+    for run in (listed, streamed):
+        assert run.flows["mean_cwnd"].unique().to_list() == [0]
 
 
 @pytest.mark.parametrize("seed", [1, 2])

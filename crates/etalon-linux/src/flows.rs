@@ -325,7 +325,7 @@ impl<'a> Flows<'a> {
             counters: count.counters,
             cwnd: count.cwnd,
             ssthresh: count.ssthresh,
-            srtt_ns: count.srtt_us * 1000 / self.plan.tdf,
+            srtt_ns: count.srtt_us.saturating_mul(1000) / self.plan.tdf,
         };
         self.counts.iter().map(facts).collect()
     }

@@ -62,7 +62,9 @@ class FlowRows:
         """All rows, in the order in which flows ended, with the columns of `listed`, which has none; the run ended at `end`."""
         if not self._files:
             return listed.lazy()
-        cwnd_time = pl.col("cwnd_time") + pl.col("last_cwnd") * (end - pl.col("cwnd_since"))
+        # A run may end before the warm-up does, with which `cwnd_since` begins.
+        since = (end - pl.col("cwnd_since")).clip(lower_bound=0)
+        cwnd_time = pl.col("cwnd_time") + pl.col("last_cwnd") * since
         # By a column: by a number, Polars multiplies with its inverse, which is another mean in the last bit.
         measured = (pl.col("flow") * 0 + max(end - self._warmup, 1)).cast(pl.Float64)
         files = [self._folder / f"{number:06}.parquet" for number in range(self._files)]
