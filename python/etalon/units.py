@@ -79,7 +79,22 @@ def shown(value: Any) -> str:
 
 
 MOST_SHOWN = 200
-_BRIEF = reprlib.Repr()
+
+
+class _Brief(reprlib.Repr):
+    """Lists and tables, with texts, truth values and lists in them as plan files have them."""
+
+    def repr_str(self, x: str, level: int) -> str:
+        return shown(x)
+
+    def repr_bool(self, x: bool, level: int) -> str:
+        return shown(x)
+
+    def repr_tuple(self, x: tuple[Any, ...], level: int) -> str:
+        return self.repr_list(list(x), level)
+
+
+_BRIEF = _Brief()
 _BRIEF.maxlevel, _BRIEF.maxlist, _BRIEF.maxtuple, _BRIEF.maxdict = 4, 12, 12, 12
 _BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = MOST_SHOWN
 

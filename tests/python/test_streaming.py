@@ -9,11 +9,12 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -26,6 +27,7 @@ from etalon.figures import repairs
 from etalon.plan import Plan
 from etalon.plan.streaming import batches
 from etalon.plan.workloads import base, trace, trace_batches
+from etalon.plan.workloads import batches as workload_batches
 from etalon.report import write_run
 from etalon.results import rows
 
@@ -179,6 +181,62 @@ def test_the_flows_that_come_are_those_that_would_be_listed(
     assert found == [row[:5] for row in as_columns(flows, 3, names)]
 
 
+def test_a_workload_without_flows_is_no_hindrance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of its racks sends."""
+    rare = {"load": 1e-6, "period": "1us"}
+    shuffle = [{"size": "1kB", "start": "1ms"}]
+    with at_most(monkeypatch, 5):
+        assert columns(plan(poisson=[rare], shuffle=shuffle)) == columns(plan(shuffle=shuffle))
+
+
+def test_listed_traces_of_a_long_plan_are_put_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is short enough to stand in any order; together they are not listed."""
+    traces = []
+    for name in ("a", "b"):
+        lines = [f"{i % 16} {(i + 5) % 16} {1000 + i} {i * 700 % 9000}\n" for i in range(20)]
+        (tmp_path / name).write_text("".join(lines))
+        traces.append({"file": str(tmp_path / name), "class": name})
+    with at_most(monkeypatch, 30):
+        chosen = plan(trace=traces, warmup="0s")
+        assert chosen.streamed
+        found = columns(chosen)
+        run = et.run(chosen)
+    listed = plan(trace=traces)
+    flows = sorted(listed.flows, key=lambda flow: int(flow["start_ns"]))
+    assert found == as_columns(flows, 4, ["a", "b"])
+    assert run.flows.height == 40
+
+
+def test_merging_takes_few_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many the sources are, and if all flows of one start together."""
+    passes = []
+    real = workload_batches.joined
+
+    def counted(some: Sequence[workload_batches.Batch]) -> workload_batches.Batch:
+        passes.append(len(some))
+        return real(some)
+
+    def source(starts: Iterable[list[int]]) -> Iterator[workload_batches.Batch]:
+        for some in starts:
+            yield workload_batches.Batch(*(np.array(some, dtype=np.int64) for _ in range(6)))
+
+    monkeypatch.setattr(workload_batches, "joined", counted)
+    apart = [
+        source([list(range(i + 6400 * k, i + 6400 * (k + 1), 100)) for k in range(10)])
+        for i in range(100)
+    ]
+    merged = [batch.start for batch in workload_batches.merged(apart)]
+    assert np.concatenate(merged).tolist() == list(range(64_000))
+    assert len(passes) < 30
+    passes.clear()
+    together = [source([[7] * 10] * 100), source([[1, 8]])]
+    merged = [batch.start for batch in workload_batches.merged(together)]
+    assert np.concatenate(merged).tolist() == [1, *[7] * 1000, 8]
+    assert len(passes) < 5
+
+
 def test_a_digest_is_that_of_the_flows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a plan and of a run: the same twice, another with another trace, load or seed."""
     lines = [f"{i % 16} {(i + 5) % 16} 1000 {i * 300_000}\n" for i in range(50)]
@@ -316,6 +374,7 @@ def test_other_engines_executors_and_traces_refuse(
         many = plan(poisson=[BUSY | {"load": 10}], duration="2s", warmup="0s")
         [problem] = engine.named("linux").problems(many)
         assert "with --engine linux at most" in str(problem)
+        assert problem.key.startswith("poisson")
 
 
 def test_a_trace_says_which_line_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,6 +401,20 @@ def test_a_trace_says_which_line_is_wrong(tmp_path: Path, monkeypatch: pytest.Mo
                 pytest.raises(PlanError, match=f"flows.txt:22.*{sentence}"),
             ):
                 plan(trace=[{"file": str(tmp_path / "flows.txt")}])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [(b"0 1 \xff 999000\n", "is not text"), (b"x" * 9000, "fewer than 1000 characters")],
+)
+@pytest.mark.parametrize("most", [10, 100])
+def test_a_line_without_text_or_end_has_a_number(
+    wrong: bytes, sentence: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = "".join(f"{i % 16} {(i + 5) % 16} 1000 {i * 1000}\n" for i in range(40))
+    (tmp_path / "flows.txt").write_bytes(good.encode() + wrong)
+    with at_most(monkeypatch, most), pytest.raises(PlanError, match=f"flows.txt:41: .*{sentence}"):
+        plan(trace=[{"file": str(tmp_path / "flows.txt")}])
 
 
 def test_a_trace_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,7 +96,7 @@ def test_different_transports_stand_side_by_side() -> None:
         ({"cc": ["cubic", "dctcp"]}, "only TDTCP has one for each network"),
         (
             {"cc": ["cubic"], "transport": "tdtcp"},
-            "bulk.cc: ['cubic'] must name a congestion control for each network; there are 2",
+            'bulk.cc: ["cubic"] must name a congestion control for each network; there are 2',
         ),
         (
             {"cc": ["cubic", "dctc"], "transport": "tdtcp"},

@@ -203,12 +203,14 @@ def _sizes(plan: Plan) -> list[PlanError]:
     """Networks that have no addresses or ports for all."""
     found = []
     flows = round(plan.expected_flows) if plan.streamed else len(plan.resolve()["flows"])
+    counts = {key: work.expected(plan.setting(key)) for key, work in plan.named_workloads()}
+    largest = max(counts, key=lambda key: counts[key], default="")
     for key, number, most in (
-        ("bulk", flows, _core.LINUX_MOST_FLOWS),
+        (largest, flows, _core.LINUX_MOST_FLOWS),
         ("network.hosts", plan.network.hosts, _core.LINUX_MOST_HOSTS),
     ):
         if number > most:
-            what = "flows" if key == "bulk" else key.rpartition(".")[2]
+            what = "hosts" if key == "network.hosts" else "flows"
             found.append(
                 PlanError(
                     f"{number} {what}; with --engine linux at most {most}", key=key, value=number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -60,35 +61,63 @@ def packed(flows: Iterator[dict[str, Any]], hosts: int, classes: Sequence[str]) 
         yield Batch(*np.array(rows, dtype=np.int64).T.copy())
 
 
+@dataclass
+class _Source:
+    """What was read of a source and waits to be merged."""
+
+    batches: Iterator[Batch]
+    pieces: list[Batch] = field(default_factory=list)
+    flows: int = 0
+    """Of all pieces."""
+    usual: int = 0
+    """Flows of the batch that was read last."""
+    ended: bool = False
+
+    def fill(self, horizon: int) -> None:
+        """Reads on until something waits that starts after the horizon, and half a batch at least: a source that nearly ran
+        out would let few flows of all others pass."""
+        while not self.ended and (
+            2 * self.flows <= self.usual or int(self.pieces[-1].start[-1]) <= horizon
+        ):
+            more = next(self.batches, None)
+            if more is None:
+                self.ended = True
+            elif len(more.start):
+                self.pieces.append(more)
+                self.usual = len(more.start)
+                self.flows += self.usual
+
+    def take(self, horizon: int) -> list[Batch]:
+        """What starts before the horizon; it waits no longer."""
+        taken: list[Batch] = []
+        while self.pieces and self.pieces[0].start[0] < horizon:
+            first = self.pieces[0]
+            ready = int(np.searchsorted(first.start, horizon, side="left"))
+            taken.append(cut(first, 0, ready))
+            self.flows -= ready
+            if ready < len(first.start):
+                self.pieces[0] = cut(first, ready, len(first.start))
+                break
+            del self.pieces[0]
+        return taken
+
+
 def merged(sources: Sequence[Iterator[Batch]]) -> Iterator[Batch]:
     """The flows of all sources, each of which is in order; of those that start together, those of an earlier source first."""
     if len(sources) == 1:
         yield from sources[0]
         return
-    running = dict(enumerate(sources))
-    waiting: dict[int, Batch] = {}
+    waiting = [_Source(source) for source in sources]
     horizon = -1
-    while running or waiting:
-        for index, source in list(running.items()):
-            # What starts at the horizon may go on in the next batch.
-            while index not in waiting or waiting[index].start[-1] <= horizon:
-                more = next(source, None)
-                if more is None:
-                    del running[index]
-                    break
-                if len(more.start):
-                    waiting[index] = joined([*filter(None, [waiting.get(index)]), more])
-        horizon = min((int(waiting[i].start[-1]) for i in running), default=np.iinfo(np.int64).max)
-        taken = []
-        for index in sorted(waiting):
-            batch = waiting.pop(index)
-            ready = int(np.searchsorted(batch.start, horizon, side="left"))
-            taken.append(cut(batch, 0, ready))
-            if ready < len(batch.start):
-                waiting[index] = cut(batch, ready, len(batch.start))
-        flows = joined(taken)
-        order = np.argsort(flows.start, kind="stable")
-        if len(order):
+    while not all(source.ended for source in waiting):
+        for source in waiting:
+            source.fill(horizon)
+        # What starts at the horizon may go on in the next batch.
+        last = (int(source.pieces[-1].start[-1]) for source in waiting if not source.ended)
+        horizon = min(last, default=np.iinfo(np.int64).max)
+        if taken := [piece for source in waiting for piece in source.take(horizon)]:
+            flows = joined(taken)
+            order = np.argsort(flows.start, kind="stable")
             yield Batch(*(column[order] for column in flows))
 
 

@@ -47,7 +47,7 @@ class Process:
 
     def _blocks(self, state: State) -> Iterator[tuple[Numbers, Numbers, State]]:
         """A rack's flows by the block: starts, random numbers, and where the generator stands after them."""
-        number = min(max(4 * BATCH // self.racks, 16), BATCH)
+        number = min(max(4 * BATCH // self.racks, 64), BATCH)
         draws = np.random.RandomState()
         last = self.start
         while True:

@@ -12,7 +12,13 @@ from pydantic import Field
 
 from etalon.errors import PlanError
 from etalon.plan.workloads.base import MOST_FLOWS, Setting, Workload, write_host
-from etalon.plan.workloads.trace_lines import LONGEST_LINE, Line, host_of, read_line
+from etalon.plan.workloads.trace_lines import (
+    LONGEST_LINE,
+    Line,
+    host_of,
+    line_without_text,
+    read_line,
+)
 from etalon.units import shown
 
 if TYPE_CHECKING:
@@ -61,11 +67,13 @@ class Trace(Workload):
         return super().rack_pairs(setting)
 
     def batches(self, setting: Setting) -> Iterator[Batch]:
-        """The flows of a file in order of start, read piece by piece."""
+        """The flows of a file in order of start: read piece by piece, or sorted if they are listed."""
+        from etalon.plan.workloads.batches import packed
+
         if self.lines is None:
-            yield from self._read(setting)
-        else:
-            yield from super().batches(setting)
+            return self._read(setting)
+        flows = sorted(self.resolve(setting), key=lambda flow: int(flow["start_ns"]))
+        return packed(iter(flows), setting.hosts, self.classes(setting))
 
     def _read(self, setting: Setting) -> Iterator[Batch]:
         from etalon.plan.workloads.trace_batches import Reader
@@ -168,7 +176,8 @@ def _told(file: str, read: Callable[[], T]) -> T:
     except FileNotFoundError:
         raise PlanError("there is no such file", file=file) from None
     except UnicodeDecodeError:
-        raise PlanError("is not text", file=file) from None
+        where = f"{file}:{line_without_text(Path(file))}"
+        raise PlanError("is not text", file=where) from None
     except OSError as error:
         raise PlanError(f"cannot be read: {error.strerror}", file=file) from None
 

@@ -56,14 +56,16 @@ class Reader:
     def _pieces(self) -> Iterator[bytes]:
         """The file in pieces of whole lines, the last of which ends, too."""
         digest = hashlib.sha256()
-        rest = b""
+        rest, line = b"", 1
         with self.path.open("rb") as file:
             while read := file.read(PIECE):
                 digest.update(read)
                 whole, end, rest = (rest + read).rpartition(b"\n")
+                line += whole.count(b"\n") + len(end)
                 if len(rest) > 4 * LONGEST_LINE:
                     raise PlanError(
-                        f"a line has fewer than {LONGEST_LINE} characters", file=str(self.path)
+                        f"a line has fewer than {LONGEST_LINE} characters",
+                        file=f"{self.path}:{line}",
                     )
                 if end:
                     yield whole + end

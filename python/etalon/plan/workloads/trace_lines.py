@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+from pathlib import Path
 from typing import NamedTuple
 
 from etalon.plan.workloads.base import HostId
@@ -38,6 +40,20 @@ def read_line(number: int, words: list[str]) -> Line:
         if int(word) > quantity.parse(quantity.largest):
             raise ValueError(f"{name} is at most {quantity.largest}, not {shown(word)}")
     return Line(number, src, dst, int(size), int(start), rest[0] if rest else "")
+
+
+def line_without_text(path: Path) -> int:
+    """The number of the first line of a file that is not UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    line = 1
+    with path.open("rb") as file:
+        try:
+            while piece := file.read(1 << 19):
+                line += decoder.decode(piece).count("\n")
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError as error:
+            line += error.object[: error.start].count(b"\n")
+    return line
 
 
 def host_of(word: str, racks: int, hosts: int) -> HostId:
