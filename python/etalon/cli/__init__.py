@@ -93,7 +93,7 @@ def _check_address_space() -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; returns the exit code: 0, 1 for a failure, 2 for bad input, 130 after Ctrl-C."""
+    """Runs a command; returns the exit code: 0, 1 for a failure, 2 for bad input, 130 after Ctrl-C, 143 after SIGTERM."""
     gc.set_threshold(UNCOLLECTED)
     atexit.register(gc.freeze)  # no last look for cycles: the system takes all memory back at once
     warnings.showwarning = _show_warning
