@@ -18,6 +18,7 @@ from etalon.plan.workloads.trace_lines import (
     host_of,
     line_without_text,
     read_line,
+    words_of,
 )
 from etalon.units import shown
 
@@ -189,10 +190,8 @@ def _read(path: Path, _: tuple[int, int]) -> list[Line] | None:
     with path.open(encoding="utf-8") as file:
         for number, text in enumerate(iter(lambda: file.readline(LONGEST_LINE), ""), 1):
             where = f"{path}:{number}"
-            if len(text) >= LONGEST_LINE:
-                raise PlanError(f"a line has fewer than {LONGEST_LINE} characters", file=where)
-            words = text.split()
-            if not words or words[0].startswith("#"):
+            words = words_of(text, where)
+            if not words:
                 continue
             if len(lines) >= MOST_FLOWS:
                 return None

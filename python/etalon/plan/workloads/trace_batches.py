@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from etalon.errors import PlanError
 from etalon.plan.workloads.base import write_host
 from etalon.plan.workloads.batches import Batch, Column
-from etalon.plan.workloads.trace_lines import LONGEST_LINE, Line, host_of, read_line
+from etalon.plan.workloads.trace_lines import LONGEST_LINE, Line, host_of, read_line, words_of
 from etalon.units import SIZE, TIME, shown
 
 PIECE = 1 << 19
@@ -105,10 +105,8 @@ class Reader:
         last = self.start
         for number, text in enumerate(piece.decode("utf-8").split("\n")[:-1], first):
             where = f"{self.path}:{number}"
-            if len(text) >= LONGEST_LINE:
-                raise PlanError(f"a line has fewer than {LONGEST_LINE} characters", file=where)
-            words = text.split()
-            if not words or words[0].startswith("#"):
+            words = words_of(text, where)
+            if not words:
                 continue
             try:
                 rows.append(self._row(read_line(number, words), last))

@@ -6,6 +6,7 @@ import codecs
 from pathlib import Path
 from typing import NamedTuple
 
+from etalon.errors import PlanError
 from etalon.plan.workloads.base import HostId
 from etalon.units import SIZE, TIME, shown
 
@@ -40,6 +41,14 @@ def read_line(number: int, words: list[str]) -> Line:
         if int(word) > quantity.parse(quantity.largest):
             raise ValueError(f"{name} is at most {quantity.largest}, not {shown(word)}")
     return Line(number, src, dst, int(size), int(start), rest[0] if rest else "")
+
+
+def words_of(text: str, where: str) -> list[str]:
+    """The words of a line, none of a comment. Raises `PlanError` for one that is too long to be a flow."""
+    if len(text) >= LONGEST_LINE:
+        raise PlanError(f"a line has fewer than {LONGEST_LINE} characters", file=where)
+    words = text.split()
+    return [] if words and words[0].startswith("#") else words
 
 
 def line_without_text(path: Path) -> int:
