@@ -57,6 +57,13 @@ impl Buffers {
         pending > BUFFERS * u64::from(LARGEST)
     }
 
+    /// Whether there is a first buffer, and so much behind it that the next one will be laid out anew.
+    #[inline]
+    pub fn holds_until_sent(&self, pending: u64) -> bool {
+        let beyond = pending.saturating_sub(2 * u64::from(LARGEST));
+        self.front > 0 && !self.writing && Buffers::overflow(beyond)
+    }
+
     /// What overflowed is laid out now, in buffers of `size` bytes.
     #[cold]
     pub fn lay_out_anew(&mut self, size: u32) {

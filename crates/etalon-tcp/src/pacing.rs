@@ -7,6 +7,12 @@ use crate::linux;
 impl<C: CongestionControl> Connection<C> {
     /// Pacing rate in bytes a second.
     pub(crate) fn pacing_rate(&self) -> Option<u64> {
+        self.pacing_rate_beyond(0)
+    }
+
+    /// The same once so many more segments are outstanding.
+    #[inline]
+    fn pacing_rate_beyond(&self, more: u32) -> Option<u64> {
         let path = &self.paths.active;
         let srtt = u64::from(path.rtt.srtt());
         if srtt == 0 {
@@ -18,7 +24,7 @@ impl<C: CongestionControl> Connection<C> {
         let segments = if self.snd.bytes_acked == 0 {
             linux::FIRST_PACED
         } else {
-            u64::from(path.window.cwnd.max(self.snd.board.len()))
+            u64::from(path.window.cwnd.max(self.snd.board.len() + more))
         };
         let percent = linux::pacing_percent(&path.window);
         Some(segments * u64::from(self.snd.mss) * percent * 10_000 / srtt)
@@ -47,7 +53,13 @@ impl<C: CongestionControl> Connection<C> {
 
     /// How much is enough, in bytes, for new data.
     pub(crate) fn enough_queued(&self) -> u64 {
-        let millisecond = self.pacing_rate().unwrap_or(u64::MAX) / 1024;
+        self.enough_queued_beyond(0)
+    }
+
+    /// The same once so many more segments are outstanding.
+    #[inline]
+    pub(crate) fn enough_queued_beyond(&self, more: u32) -> u64 {
+        let millisecond = self.pacing_rate_beyond(more).unwrap_or(u64::MAX) / 1024;
         millisecond.min(1 << 20).max(u64::from(2 * self.snd.mss))
     }
 

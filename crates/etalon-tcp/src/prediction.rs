@@ -267,7 +267,7 @@ impl<C: CongestionControl> Connection<C> {
             let path = &self.paths.active;
             let free = path.window.cwnd.saturating_sub(path.pipe.in_flight());
             if self.snd.chunk.left == 0
-                && (free == 0 || self.begin_chunk(free, self.snd.mss).is_none())
+                && (free == 0 || self.begin_chunk(free, self.snd.mss, Fin::None).is_none())
             {
                 break;
             }
@@ -288,21 +288,16 @@ impl<C: CongestionControl> Connection<C> {
     fn send_chunk(&mut self, outlet: &mut impl Outlet) -> bool {
         let mss = self.snd.mss;
         let chunk = self.snd.chunk.left;
-        let mut enough = self.enough_queued_with(chunk);
+        let first = self.snd.nxt;
+        let limit = self.queued_of(chunk);
+        let whole = limit == chunk;
+        let pushes = self.snd.chunk.several && whole || u64::from(limit) == self.snd.pending;
         let header = self.header(self.rcv.field());
         let (us, path) = (self.clock.us, self.paths.active.id);
-        let first = self.snd.nxt;
         let mut sent = 0;
         let mut count = 0;
-        while sent < chunk {
-            if self.snd.queued + u64::from(sent) > enough {
-                // The pace may have grown with what is outstanding.
-                enough = self.enough_queued();
-                if self.snd.queued + u64::from(sent) > enough {
-                    break;
-                }
-            }
-            let len = mss.min(chunk - sent);
+        while sent < limit {
+            let len = mss.min(limit - sent);
             let start = first.wrapping_add(sent);
             sent += len;
             count += 1;
@@ -315,13 +310,11 @@ impl<C: CongestionControl> Connection<C> {
                 path,
                 charged: path,
             });
-            let ends =
-                self.snd.chunk.several && sent == chunk || u64::from(sent) == self.snd.pending;
             outlet.put(|out| {
                 header.put(out);
                 out.seq = start;
                 out.len = len as u16;
-                if ends {
+                if pushes && sent == limit {
                     out.flags |= Flags::PSH;
                 }
                 true
@@ -331,9 +324,37 @@ impl<C: CongestionControl> Connection<C> {
             self.snd.small_end = first.wrapping_add(sent);
         }
         self.book_chunk(sent, count);
-        let whole = sent == chunk;
         self.snd.throttled |= !whole;
         whole
+    }
+
+    /// As many bytes of a chunk as what is queued below TCP has room for, in whole segments.
+    #[inline(always)] // of `send_chunk`
+    fn queued_of(&self, chunk: u32) -> u32 {
+        let enough = self.enough_queued_with(chunk);
+        if self.snd.queued + u64::from(chunk) <= enough {
+            chunk
+        } else {
+            self.part_of(chunk, enough)
+        }
+    }
+
+    #[inline(never)] // so that it takes no registers where segments leave
+    fn part_of(&self, chunk: u32, mut enough: u64) -> u32 {
+        let (mut part, mut count) = (0, 0);
+        while part < chunk {
+            let queued = self.snd.queued + u64::from(part);
+            if queued > enough {
+                // The pace may have grown with what is outstanding.
+                enough = self.enough_queued_beyond(count);
+                if queued > enough {
+                    break;
+                }
+            }
+            part += self.snd.mss.min(chunk - part);
+            count += 1;
+        }
+        part
     }
 
     /// Books `count` segments of a chunk with `sent` bytes together.

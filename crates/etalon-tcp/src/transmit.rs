@@ -353,22 +353,22 @@ impl<C: CongestionControl> Connection<C> {
 
     /// FIN goes with the next segment, if that is the last.
     #[inline]
-    pub(crate) fn ends_with(&self, len: u32) -> bool {
-        self.snd.fin == Fin::Queued && self.snd.pending == u64::from(len)
+    pub(crate) fn ends_with(&self, len: u32, fin: Fin) -> bool {
+        fin == Fin::Queued && self.snd.pending == u64::from(len)
     }
 
     /// Payload of the next new segment, if there is one and the peer's window and Nagle's algorithm let it go.
     #[inline]
     pub(crate) fn next_len(&self) -> Option<u32> {
-        self.next_len_of(self.current_mss())
+        self.next_len_of(self.current_mss(), self.snd.fin)
             .map(|len| self.within_mapping(len))
     }
 
     /// The same, if a full segment has `mss` bytes now.
     #[inline]
-    pub(crate) fn next_len_of(&self, mss: u32) -> Option<u32> {
+    pub(crate) fn next_len_of(&self, mss: u32, fin: Fin) -> Option<u32> {
         let len = self.snd.pending.min(u64::from(mss)) as u32;
-        let fin = self.ends_with(len);
+        let fin = self.ends_with(len, fin);
         if !self.fits(len, fin) || (len < mss && !fin && self.config.nagle && self.small_out()) {
             return None;
         }

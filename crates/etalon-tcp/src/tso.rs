@@ -82,13 +82,14 @@ impl<C: CongestionControl> Connection<C> {
 
     #[inline(never)] // there is a copy of it where nearly all chunks begin
     fn begin_chunk_generally(&mut self, free: u32, mss: u32) -> Option<u32> {
-        self.begin_chunk(free, mss)
+        self.begin_chunk(free, mss, self.snd.fin)
     }
 
-    /// Begins a chunk where `free` segments fit into the congestion window. Returns the payload of its first segment.
+    /// Begins a chunk where `free` segments fit into the congestion window. Returns the payload of its first segment. `fin`: the sender's,
+    /// which may be known.
     #[inline(always)] // see above
-    pub(crate) fn begin_chunk(&mut self, free: u32, mss: u32) -> Option<u32> {
-        let first = self.next_len_of(mss)?;
+    pub(crate) fn begin_chunk(&mut self, free: u32, mss: u32, fin: Fin) -> Option<u32> {
+        let first = self.next_len_of(mss, fin)?;
         let mut free = free;
         if self.snd.board.is_empty() {
             self.restart_after_idle();
@@ -96,7 +97,7 @@ impl<C: CongestionControl> Connection<C> {
             free = path.window.cwnd.saturating_sub(path.pipe.in_flight());
         }
         let in_window = free > 0;
-        if !in_window && !linux::last_ignores_the_window(self.ends_with(first)) {
+        if !in_window && !linux::last_ignores_the_window(self.ends_with(first, fin)) {
             return None;
         }
         self.fill_buffer(mss);
@@ -107,7 +108,7 @@ impl<C: CongestionControl> Connection<C> {
             Some(first.min(front))
         } else {
             let offer = self.offer(free, mss);
-            let chunk = self.cut(&offer);
+            let chunk = self.cut(&offer, fin);
             if chunk.is_none() {
                 self.snd.chunk.held_back |= offer.waits_for_congestion_window();
             }
@@ -121,7 +122,7 @@ impl<C: CongestionControl> Connection<C> {
     /// Payload of the next new segment, whatever the congestion window and Nagle's algorithm; the chunk that it begins has no other.
     pub(crate) fn next_alone(&mut self) -> Option<u32> {
         let len = self.snd.pending.min(u64::from(self.current_mss())) as u32;
-        if !self.fits(len, self.ends_with(len)) {
+        if !self.fits(len, self.ends_with(len, self.snd.fin)) {
             return None;
         }
         let len = self.within_mapping(len);
@@ -136,6 +137,13 @@ impl<C: CongestionControl> Connection<C> {
             self.snd.buffers.front_is(self.left_of_mapping());
             return;
         }
+        if !self.snd.buffers.holds_until_sent(self.snd.pending) {
+            self.begin_buffer(mss);
+        }
+    }
+
+    #[inline(never)] // a buffer holds many segments
+    fn begin_buffer(&mut self, mss: u32) {
         if Buffers::overflow(self.snd.pending) {
             let size = Buffers::size_for(mss, self.snd.max_window);
             self.snd.buffers.lay_out_anew(size);
@@ -158,8 +166,8 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Bytes that are cut off the first buffer as a chunk; none if they wait.
     #[inline(always)] // of `begin_chunk`
-    fn cut(&self, offer: &Offer) -> Option<u32> {
-        if !self.snd.buffers.is_being_filled() && self.waits(offer) {
+    fn cut(&self, offer: &Offer, fin: Fin) -> Option<u32> {
+        if !self.snd.buffers.is_being_filled() && self.waits(offer, fin) {
             return None;
         }
         let chunk = self.largest_of(offer).min(offer.front).min(offer.by_peer);
@@ -206,16 +214,17 @@ impl<C: CongestionControl> Connection<C> {
 
     /// TSO deferral: what may leave now is not worth it, and an ACK that lets more leave is near.
     #[inline(always)] // of `begin_chunk`
-    fn waits(&self, offer: &Offer) -> bool {
+    fn waits(&self, offer: &Offer, fin: Fin) -> bool {
         offer.may_leave() < self.fair_share(offer.mss)
             && self.ack_is_near()
-            && !self.is_complete(offer)
+            && !self.is_complete(offer, fin)
     }
 
     /// Whether nothing is gained by waiting: a chunk of the largest size may leave, or all of a buffer that ends the stream or has another
     /// behind it.
-    fn is_complete(&self, offer: &Offer) -> bool {
-        let with_fin = self.snd.fin != Fin::None && offer.may_leave() > offer.front;
+    #[inline(always)] // of `waits`
+    fn is_complete(&self, offer: &Offer, fin: Fin) -> bool {
+        let with_fin = fin != Fin::None && offer.may_leave() > offer.front;
         let whole_buffer = offer.more_behind && offer.may_leave() >= offer.front;
         with_fin || whole_buffer || offer.may_leave() >= self.most_at_once(offer.mss)
     }
