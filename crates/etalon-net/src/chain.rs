@@ -1,5 +1,6 @@
 //! A chain of drop-tail queues and delays for each direction: the plain network that simulators are compared on.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt::Debug;
@@ -62,6 +63,8 @@ struct Way<H> {
     stages: Vec<Stage>,
     /// Number of its first queue: those of both directions are in one switch.
     first: u16,
+    /// Its last one.
+    last: QueueId,
     passing: Fifo<Passing<H>>,
     /// When the first packet comes out.
     next: Time,
@@ -69,25 +72,25 @@ struct Way<H> {
 
 impl<H: Copy> Way<H> {
     fn new(pair: Pair, stages: Vec<Stage>, first: usize) -> Way<H> {
+        let first = first as u16;
         Way {
             pair,
+            first,
+            last: numbered(first + stages.len() as u16 - 1),
             stages,
-            first: first as u16,
             passing: Fifo::default(),
             next: Time::MAX,
         }
     }
 
     fn queue(&self, stage: usize) -> QueueId {
-        QueueId {
-            at: 0,
-            number: self.first + stage as u16,
-        }
+        numbered(self.first + stage as u16)
     }
+}
 
-    fn last_queue(&self) -> QueueId {
-        self.queue(self.stages.len() - 1)
-    }
+/// The queue of this number in the switch.
+fn numbered(number: u16) -> QueueId {
+    QueueId { at: 0, number }
 }
 
 /// What happens to a packet at a queue behind the first: of that the probe hears when it happens.
@@ -112,7 +115,8 @@ type Moment = (Time, QueueId, u64);
 /// known when it enters: one event a packet, however many queues it passes.
 #[derive(Debug)]
 pub struct Chain<H> {
-    ways: [Way<H>; 2],
+    /// Behind a pointer: of an array that is on the stack the compiler chooses each field, instead of the direction once.
+    ways: Box<[Way<H>; 2]>,
     /// Whether a probe hears of packets that join queues.
     tells: bool,
     /// Hardly ever any: packets that queues will not have room for, and all that join queues for who wants to hear of them.
@@ -131,7 +135,7 @@ impl<H: Copy> Chain<H> {
         let (there, again) = (Pair { src: 0, dst: 1 }, Pair { src: 1, dst: 0 });
         let split = forward.len();
         Chain {
-            ways: [Way::new(there, forward, 0), Way::new(again, back, split)],
+            ways: Box::new([Way::new(there, forward, 0), Way::new(again, back, split)]),
             tells: false,
             stories: BTreeMap::new(),
             noted: Vec::new(),
@@ -224,14 +228,15 @@ impl<H: Copy> Chain<H> {
             return;
         }
         let way = &mut self.ways[number];
-        let Some(Passing {
+        let Some(&Passing {
             entered, packet, ..
-        }) = way.passing.pop_front()
+        }) = way.passing.front()
         else {
             return;
         };
-        way.next = way.passing.front().map_or(Time::MAX, |first| first.leaves);
-        let (pair, queue, plane) = (way.pair, way.last_queue(), Plane::PACKET);
+        let next = way.passing.drop_front();
+        way.next = next.map_or(Time::MAX, |next| next.leaves);
+        let (pair, queue, plane) = (way.pair, way.last, Plane::PACKET);
         self.look();
         let latency = time - entered;
         let departed = Event::Departed {
@@ -262,7 +267,7 @@ impl<H: Copy> Chain<H> {
         sink: &mut S,
         probe: &mut P,
     ) -> bool {
-        let leaves = (self.ways[way].next, self.ways[way].last_queue());
+        let leaves = (self.ways[way].next, self.ways[way].last);
         let Some(entry) = self.stories.first_entry() else {
             return false;
         };

@@ -39,11 +39,15 @@ impl DropTail {
     /// A packet of `bytes` comes. Returns when its last bit leaves; none if all places are taken.
     #[inline(always)] // with every packet, in every queue
     pub(crate) fn take(&mut self, now: Time, bytes: u32) -> Option<Time> {
-        if self.places.get(self.oldest).is_none_or(|&left| left > now) && !self.grow() {
-            return None;
-        }
+        let Some(place) = self
+            .places
+            .get_mut(self.oldest)
+            .filter(|left| **left <= now)
+        else {
+            return self.take_another(now, bytes);
+        };
         let leaves = self.link.transmit(now, bytes);
-        self.places[self.oldest] = leaves;
+        *place = leaves;
         self.oldest += 1;
         if self.oldest == self.places.len() {
             self.oldest = 0;
@@ -51,9 +55,19 @@ impl DropTail {
         Some(leaves)
     }
 
-    /// All places are taken: there may be more, which come first.
+    /// As [`DropTail::take`], when all places are taken.
     #[cold]
     #[inline(never)]
+    fn take_another(&mut self, now: Time, bytes: u32) -> Option<Time> {
+        self.grow().then(|| {
+            let leaves = self.link.transmit(now, bytes);
+            self.places[0] = leaves;
+            self.oldest = 1 % self.places.len();
+            leaves
+        })
+    }
+
+    /// All places are taken: there may be more, which come first.
     fn grow(&mut self) -> bool {
         let more = (self.places.len() as u32).min(self.capacity - self.places.len() as u32);
         self.places.rotate_left(self.oldest);
