@@ -169,8 +169,13 @@ impl Curve {
         let mean = |(i, &count): (usize, &usize)| {
             constant += self.changes[i][0];
             slope += self.changes[i][1];
-            let sum = i128::from(constant) + i128::from(slope) * i as i128;
-            sum as f64 / (SCALE as f64 * count.max(1) as f64)
+            // Nearly always 64 bits hold the sum, and take fewer steps; either way what comes out is the nearest number.
+            let rise = slope.checked_mul(i as i64);
+            let sum = match rise.and_then(|rise| rise.checked_add(constant)) {
+                Some(sum) => sum as f64,
+                None => (i128::from(constant) + i128::from(slope) * i as i128) as f64,
+            };
+            sum / (SCALE as f64 * count.max(1) as f64)
         };
         counts.iter().enumerate().map(mean).collect()
     }
