@@ -32,11 +32,15 @@ struct Port {
 
 impl CircuitFabric {
     /// The first of these networks is plane 1.
-    pub(crate) fn new(circuits: &[CircuitNetwork], racks: u16) -> CircuitFabric {
+    pub(crate) fn new(
+        circuits: &[CircuitNetwork],
+        racks: u16,
+        event_queue: &EventQueue,
+    ) -> CircuitFabric {
         let of_network = |(index, circuit): (usize, &CircuitNetwork)| {
             let (first, CircuitNetwork { rate, delay }) = (index as u16 * racks, *circuit);
             (0..racks).map(move |rack| Port {
-                link: Link::new(rate, delay, Source::Circuit, first + rack),
+                link: Link::new(rate, delay, Source::Circuit, first + rack, event_queue),
                 rack,
                 plane: Plane(index as u8 + 1),
                 source: None,
@@ -85,8 +89,8 @@ impl CircuitFabric {
     }
 
     /// As [`Switch::next_departure`](crate::Switch::next_departure), of circuits with this `delay` at least.
-    pub(crate) fn next_departure(&self, delay: Span) -> Time {
-        let next = |port: &Port| port.link.next(Span::ZERO, delay);
+    pub(crate) fn next_departure(&self, delay: Span, event_queue: &EventQueue) -> Time {
+        let next = |port: &Port| port.link.next(event_queue, Span::ZERO, delay);
         self.ports.iter().map(next).min().unwrap_or(Time::MAX)
     }
 
@@ -109,8 +113,7 @@ impl CircuitFabric {
         let port = &mut self.ports[usize::from(number)];
         let link = &mut port.link;
         if link.free_at() > now {
-            let free_at = link.free_at();
-            return link.serve_at(&mut core.event_queue, free_at);
+            return link.serve_when_free(&mut core.event_queue);
         }
         let mut next = Time::MAX;
         if let Some(src) = port.source {
@@ -136,11 +139,11 @@ impl CircuitFabric {
                     probe.on(now, dequeue);
                     sink.dequeued(now, packet.handle);
                     let has_more = voq.has_backlog();
-                    let end = link.send(now, id, &mut core.pool, &mut core.event_queue);
-                    *transmitter = end;
-                    if has_more {
-                        next = end;
-                    }
+                    let Core {
+                        pool, event_queue, ..
+                    } = core;
+                    *transmitter = link.send(now, id, has_more, pool, event_queue);
+                    return;
                 }
             }
         }

@@ -45,23 +45,45 @@ pub(crate) struct Due {
     pub(crate) port: u16,
 }
 
+/// A pending event: its time above its kind above its port, so that they have the order of events, and the first says what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Pending(u64);
+
+impl Pending {
+    /// No event.
+    pub(crate) const NONE: Pending = Pending(u64::MAX);
+}
+
+/// All of an event but its time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Label(u64);
+
+/// Where the pending event of a source's port is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place(usize);
+
 /// A tournament tree over all (source, port), each of which has at most one pending event. Unlike a heap it needs no search to
 /// reschedule a source, and holds no stale entries.
-///
-/// An event is a number, its time above its kind above its port, so that numbers have the order of events, and the number of the first says
-/// what it is.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    /// The events of node i's children, 4i to 4i + 3; node 1 is the root, what has no children is a leaf.
-    children: Vec<[u64; 4]>,
-    /// The event of the root, and its time.
-    first: u64,
+    first: Pending,
+    /// When that is.
     next: Time,
-    /// Leaf = (4 + source) << shift | port.
+    /// The first events of sources.
+    root: Four,
+    /// Of each source the first events of the quarters of its ports: all that there is with up to four ports.
+    quarters: [Four; 4],
+    /// With more ports, the events of node i's children, 4i to 4i + 3; what has no children is a leaf. The children of 1 and of 4 to 7 are
+    /// those above.
+    below: Vec<Four>,
+    /// Bits of a port: a leaf is (4 + source) << shift | port.
     shift: u32,
     /// What has no event has one at this time.
     never: Time,
 }
+
+/// The events of four that are looked at together.
+type Four = [Pending; 4];
 
 /// Bits of a kind.
 const KIND: u32 = 3;
@@ -82,15 +104,40 @@ impl EventQueue {
     /// For so many ports of a source.
     pub(crate) fn new(ports: usize) -> EventQueue {
         let bits = ports.next_power_of_two().trailing_zeros();
-        let shift = bits.next_multiple_of(2); // a level of the tree takes two
+        let shift = bits.next_multiple_of(2).max(2); // a level of the tree takes two
         let never = Time(u64::MAX >> (KIND + shift));
+        let four = [Pending::NONE; 4];
         EventQueue {
-            children: alloc::vec![[u64::MAX; 4]; 2 << shift],
-            first: u64::MAX,
+            first: Pending::NONE,
             next: never,
+            root: four,
+            quarters: [four; 4],
+            below: alloc::vec![four; if shift == 2 { 0 } else { 2 << shift }],
             shift,
             never,
         }
+    }
+
+    /// The place of a source's port.
+    pub(crate) fn place(&self, source: Source, port: u16) -> Place {
+        Place((4 + source as usize) << self.shift | usize::from(port))
+    }
+
+    /// The label of events of a kind at a port.
+    pub(crate) fn label(&self, kind: Kind, port: u16) -> Label {
+        Label((kind as u64) << self.shift | u64::from(port))
+    }
+
+    /// An event at `time`; [`Time::MAX`] for none.
+    #[inline]
+    pub(crate) fn at(&self, time: Time, label: Label) -> Pending {
+        Pending(time.min(self.never).0 << (KIND + self.shift) | label.0)
+    }
+
+    /// When an event is due; [`EventQueue::never`] for none.
+    #[inline]
+    pub(crate) fn time_of(&self, event: Pending) -> Time {
+        Time(event.0 >> (KIND + self.shift))
     }
 
     /// Nothing happens at this time or later.
@@ -98,25 +145,38 @@ impl EventQueue {
         self.never
     }
 
-    /// Sets the first event of a source's port, at [`Time::MAX`] for none.
+    /// Sets the first event of a source's port.
     #[inline]
-    pub(crate) fn set(&mut self, source: Source, port: u16, time: Time, kind: Kind) {
-        let time = time.min(self.never);
-        let mut first = (time.0 << KIND | kind as u64) << self.shift | u64::from(port);
-        let mut node = (4 + source as usize) << self.shift | usize::from(port);
-        let children = self.children.as_mut_slice();
-        while node > 1 {
-            let siblings = &mut children[node / 4];
-            if siblings[node % 4] == first {
-                return;
+    pub(crate) fn set(&mut self, Place(place): Place, event: Pending) {
+        let (mut node, mut event) = (place, event);
+        if !self.below.is_empty() {
+            match self.set_below(place, event) {
+                Some(changed) => (node, event) = changed,
+                None => return,
             }
-            siblings[node % 4] = first;
-            let [a, b, c, d] = *siblings;
-            first = a.min(b).min(c.min(d));
+        }
+        let source = node / 4 % 4;
+        let quarters = &mut self.quarters[source];
+        quarters[node % 4] = event;
+        self.root[source] = first_of(quarters);
+        self.first = first_of(&self.root);
+        self.next = self.time_of(self.first);
+    }
+
+    /// Sets the event of a leaf below the quarters. Returns the quarter whose first event has changed, and that.
+    #[inline(never)]
+    fn set_below(&mut self, leaf: usize, event: Pending) -> Option<(usize, Pending)> {
+        let (mut node, mut event) = (leaf, event);
+        while node >= 64 {
+            let siblings = &mut self.below[node / 4];
+            if siblings[node % 4] == event {
+                return None;
+            }
+            siblings[node % 4] = event;
+            event = first_of(siblings);
             node /= 4;
         }
-        self.first = first;
-        self.next = Time(first >> KIND >> self.shift);
+        Some((node, event))
     }
 
     /// The time of the first event, [`EventQueue::never`] if there is none.
@@ -131,13 +191,18 @@ impl EventQueue {
         if self.next > now {
             return None;
         }
-        let kind = KINDS[(self.first >> self.shift) as usize % KINDS.len()];
+        let kind = KINDS[(self.first.0 >> self.shift) as usize % KINDS.len()];
         Some(Due {
             time: self.next,
             kind,
-            port: (self.first & ((1 << self.shift) - 1)) as u16,
+            port: (self.first.0 & ((1 << self.shift) - 1)) as u16,
         })
     }
+}
+
+#[inline]
+fn first_of(&[a, b, c, d]: &Four) -> Pending {
+    a.min(b).min(c.min(d))
 }
 
 #[cfg(test)]
@@ -154,6 +219,11 @@ mod tests {
         (Source::Uplink, Kind::UplinkFree),
         (Source::Uplink, Kind::UplinkArrival),
     ];
+
+    fn set(event_queue: &mut EventQueue, source: Source, port: u16, time: Time, kind: Kind) {
+        let event = event_queue.at(time, event_queue.label(kind, port));
+        event_queue.set(event_queue.place(source, port), event);
+    }
 
     proptest! {
         /// A source has one event, and events come by time, then kind, then port.
@@ -172,14 +242,14 @@ mod tests {
                 if time != Time::MAX {
                     expected.push((time, kind, port, source));
                 }
-                event_queue.set(source, port, time, kind);
+                set(&mut event_queue, source, port, time, kind);
                 let first = expected.iter().map(|event| event.0).min();
                 prop_assert_eq!(event_queue.next_time(), first.unwrap_or(event_queue.never()));
             }
             expected.sort_by_key(|&(time, kind, port, _)| (time, kind, port));
             for (time, kind, port, source) in expected {
                 prop_assert_eq!(event_queue.first(Time(8)), Some(Due { time, kind, port }));
-                event_queue.set(source, port, Time::MAX, kind);
+                set(&mut event_queue, source, port, Time::MAX, kind);
             }
             prop_assert_eq!(event_queue.next_time(), event_queue.never());
             prop_assert_eq!(event_queue.first(Time(8)), None);
@@ -189,7 +259,13 @@ mod tests {
     #[test]
     fn nothing_is_due_before_its_time() {
         let mut event_queue = EventQueue::new(2);
-        event_queue.set(Source::Uplink, 1, Time(10), Kind::UplinkFree);
+        set(
+            &mut event_queue,
+            Source::Uplink,
+            1,
+            Time(10),
+            Kind::UplinkFree,
+        );
         assert_eq!(event_queue.first(Time(9)), None);
         assert!(event_queue.first(Time(10)).is_some());
     }
@@ -200,10 +276,11 @@ mod tests {
         let never = event_queue.never();
         assert!(never > Time(9 * 3_600_000_000_000), "nine hours"); // with as many ports as there can be
         for time in [never, Time(never.0 + 1), Time(1 << 60), Time::MAX] {
-            event_queue.set(Source::Schedule, 0, time, Kind::Schedule);
+            set(&mut event_queue, Source::Schedule, 0, time, Kind::Schedule);
             assert_eq!(event_queue.next_time(), never);
         }
-        event_queue.set(
+        set(
+            &mut event_queue,
             Source::Uplink,
             65_534,
             Time(never.0 - 1),

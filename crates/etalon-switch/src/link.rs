@@ -2,7 +2,7 @@
 
 use etalon_units::{Rate, Serializer, Span, Time};
 
-use crate::event_queue::{EventQueue, Kind, Source};
+use crate::event_queue::{EventQueue, Kind, Label, Pending, Place, Source};
 use crate::pool::{PacketId, Pool, Queue};
 
 /// A link. It has two kinds of events: its transmitter is to be served, and a packet reaches the far end.
@@ -12,18 +12,22 @@ pub(crate) struct Link {
     delay: Span,
     /// Packets in transmission or propagation. Each takes the same delay, so they arrive in order.
     on_the_way: Queue,
-    source: Source,
-    /// Among the links of its kind.
-    port: u16,
-    free: Kind,
-    arrival: Kind,
-    /// When it is to be served, and when the first packet reaches the far end; [`Time::MAX`] for never.
-    serve: Time,
-    arrives: Time,
+    place: Place,
+    free: Label,
+    arrival: Label,
+    /// It is to be served, and the first packet reaches the far end.
+    serve: Pending,
+    arrives: Pending,
 }
 
 impl Link {
-    pub(crate) fn new(rate: Rate, delay: Span, source: Source, port: u16) -> Link {
+    pub(crate) fn new(
+        rate: Rate,
+        delay: Span,
+        source: Source,
+        port: u16,
+        event_queue: &EventQueue,
+    ) -> Link {
         let (free, arrival) = match source {
             Source::Schedule | Source::Circuit => (Kind::CircuitFree, Kind::CircuitArrival),
             Source::Downlink => (Kind::DownlinkFree, Kind::DownlinkArrival),
@@ -33,12 +37,11 @@ impl Link {
             transmitter: Serializer::new(rate),
             delay,
             on_the_way: Queue::new(),
-            source,
-            port,
-            free,
-            arrival,
-            serve: Time::MAX,
-            arrives: Time::MAX,
+            place: event_queue.place(source, port),
+            free: event_queue.label(free, port),
+            arrival: event_queue.label(arrival, port),
+            serve: Pending::NONE,
+            arrives: Pending::NONE,
         }
     }
 
@@ -49,34 +52,49 @@ impl Link {
     }
 
     /// The earliest of its events, if what follows the arrival of a packet takes `after_arrival`, and service `after_service`.
-    pub(crate) fn next(&self, after_arrival: Span, after_service: Span) -> Time {
-        let served = self.serve.saturating_add(after_service);
-        self.arrives.saturating_add(after_arrival).min(served)
+    pub(crate) fn next(
+        &self,
+        event_queue: &EventQueue,
+        after_arrival: Span,
+        after_service: Span,
+    ) -> Time {
+        let later = |event, span| event_queue.time_of(event).saturating_add(span);
+        later(self.arrives, after_arrival).min(later(self.serve, after_service))
     }
 
     /// Sets its event: the first of two.
     #[inline]
     fn schedule(&self, event_queue: &mut EventQueue) {
-        let (serve, arrives) = ((self.serve, self.free), (self.arrives, self.arrival));
-        let (time, kind) = serve.min(arrives);
-        event_queue.set(self.source, self.port, time, kind);
+        event_queue.set(self.place, self.serve.min(self.arrives));
     }
 
     /// Asks to be served at `time`, [`Time::MAX`] for not at all.
     #[inline]
     pub(crate) fn serve_at(&mut self, event_queue: &mut EventQueue, time: Time) {
-        if self.serve != time {
-            self.serve = time;
+        let serve = event_queue.at(time, self.free);
+        if self.serve != serve {
+            self.serve = serve;
             self.schedule(event_queue);
         }
     }
 
-    /// Starts to transmit a packet; the transmitter must be free. Returns when the transmission ends.
+    /// Asks to be served when the transmitter, which is busy, is free: the only time at which one that is busy may have been asked before.
+    #[inline]
+    pub(crate) fn serve_when_free(&mut self, event_queue: &mut EventQueue) {
+        if self.serve == Pending::NONE {
+            let free_at = self.free_at();
+            self.serve_at(event_queue, free_at);
+        }
+    }
+
+    /// Starts to transmit a packet; the transmitter must be free. If there is more to send, it is to be served when the transmission ends.
+    /// Returns when that is.
     #[inline(always)] // with every packet, in three places
     pub(crate) fn send<H: Copy>(
         &mut self,
         now: Time,
         id: PacketId,
+        has_more: bool,
         pool: &mut Pool<H>,
         event_queue: &mut EventQueue,
     ) -> Time {
@@ -84,8 +102,16 @@ impl Link {
         let entry = pool.get_mut(id);
         let end = self.transmitter.transmit(now, entry.packet.bytes);
         entry.due = end + self.delay;
+        let serve = match has_more {
+            true => event_queue.at(end, self.free),
+            false => Pending::NONE,
+        };
+        let changes = self.serve != serve;
+        self.serve = serve;
         if self.on_the_way.is_empty() {
-            self.arrives = end + self.delay;
+            self.arrives = event_queue.at(entry.due, self.arrival);
+            self.schedule(event_queue);
+        } else if changes {
             self.schedule(event_queue);
         }
         self.on_the_way.push(pool, id);
@@ -100,8 +126,10 @@ impl Link {
         event_queue: &mut EventQueue,
     ) -> Option<PacketId> {
         let id = self.on_the_way.pop(pool);
-        let next = self.on_the_way.front();
-        self.arrives = next.map_or(Time::MAX, |id| pool.get(id).due);
+        self.arrives = match self.on_the_way.front() {
+            Some(next) => event_queue.at(pool.get(next).due, self.arrival),
+            None => Pending::NONE,
+        };
         self.schedule(event_queue);
         id
     }

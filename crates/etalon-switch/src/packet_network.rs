@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use etalon_units::{Span, Time};
 
-use crate::event_queue::Source;
+use crate::event_queue::{EventQueue, Source};
 use crate::link::Link;
 use crate::pool::{PacketId, Queue};
 use crate::round_robin::RoundRobin;
@@ -29,12 +29,16 @@ pub(crate) struct PacketFabric {
 }
 
 impl PacketFabric {
-    pub(crate) fn new(packet: &PacketNetwork, racks: u16) -> PacketFabric {
+    pub(crate) fn new(
+        packet: &PacketNetwork,
+        racks: u16,
+        event_queue: &EventQueue,
+    ) -> PacketFabric {
         let count = usize::from(racks);
         let turns = || (0..racks).map(|_| RoundRobin::new(racks)).collect();
         let links = |delay, source| {
             (0..racks)
-                .map(|rack| Link::new(packet.rate, delay, source, rack))
+                .map(|rack| Link::new(packet.rate, delay, source, rack, event_queue))
                 .collect()
         };
         PacketFabric {
@@ -62,12 +66,10 @@ impl PacketFabric {
     }
 
     /// As [`Switch::next_departure`](crate::Switch::next_departure), with these delays.
-    pub(crate) fn next_departure(&self, up: Span, down: Span) -> Time {
-        let uplinks = self.uplinks.iter().map(|link| link.next(down, up + down));
-        let downlinks = self
-            .downlinks
-            .iter()
-            .map(|link| link.next(Span::ZERO, down));
+    pub(crate) fn next_departure(&self, up: Span, down: Span, event_queue: &EventQueue) -> Time {
+        let up = |link: &Link| link.next(event_queue, down, up + down);
+        let down = |link: &Link| link.next(event_queue, Span::ZERO, down);
+        let (uplinks, downlinks) = (self.uplinks.iter().map(up), self.downlinks.iter().map(down));
         uplinks.chain(downlinks).min().unwrap_or(Time::MAX)
     }
 
@@ -102,11 +104,24 @@ impl PacketFabric {
     ) {
         let uplink = &mut self.uplinks[usize::from(src)];
         if uplink.free_at() > now {
-            let free_at = uplink.free_at();
-            return uplink.serve_at(&mut core.event_queue, free_at);
+            uplink.serve_when_free(&mut core.event_queue);
+        } else {
+            self.transmit(now, src, core, sink, probe);
         }
+    }
+
+    /// Transmits the next packet of `src`, whose uplink is free, if there is one.
+    #[inline(never)] // in two places, from one of which it is seldom called
+    pub(crate) fn transmit<H: Copy, S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        src: u16,
+        core: &mut Core<H>,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let uplink = &mut self.uplinks[usize::from(src)];
         let open = &mut self.open[usize::from(src)];
-        let mut next = Time::MAX;
         if let Some(dst) = open.serve() {
             let pair = Pair { src, dst };
             let queue = QueueId::voq(pair);
@@ -125,13 +140,12 @@ impl PacketFabric {
                 };
                 probe.on(now, dequeue);
                 sink.dequeued(now, packet.handle);
-                let end = uplink.send(now, id, &mut core.pool, &mut core.event_queue);
-                if !open.is_empty() {
-                    next = end;
-                }
+                let has_more = !open.is_empty();
+                uplink.send(now, id, has_more, &mut core.pool, &mut core.event_queue);
+                return;
             }
         }
-        uplink.serve_at(&mut core.event_queue, next);
+        uplink.serve_at(&mut core.event_queue, Time::MAX);
     }
 
     /// A packet of `src` reaches the packet switch. Returns it if its internal queue is full.
@@ -149,8 +163,7 @@ impl PacketFabric {
         if waiting.is_empty() && downlink.free_at() <= now {
             // As it would be queued and leave its queue at once.
             waiting.serve_only(src);
-            downlink.send(now, id, &mut core.pool, &mut core.event_queue);
-            downlink.serve_at(&mut core.event_queue, Time::MAX);
+            downlink.send(now, id, false, &mut core.pool, &mut core.event_queue);
             return None;
         }
         let queue = &mut self.internal[pair.index(self.racks)];
@@ -168,24 +181,21 @@ impl PacketFabric {
     pub(crate) fn serve_downlink<H: Copy>(&mut self, now: Time, dst: u16, core: &mut Core<H>) {
         let downlink = &mut self.downlinks[usize::from(dst)];
         if downlink.free_at() > now {
-            let free_at = downlink.free_at();
-            return downlink.serve_at(&mut core.event_queue, free_at);
+            return downlink.serve_when_free(&mut core.event_queue);
         }
         let waiting = &mut self.waiting[usize::from(dst)];
-        let mut next = Time::MAX;
         if let Some(src) = waiting.serve() {
             let queue = &mut self.internal[Pair { src, dst }.index(self.racks)];
             if let Some(id) = queue.pop(&core.pool) {
                 if queue.is_empty() {
                     waiting.remove(src);
                 }
-                let end = downlink.send(now, id, &mut core.pool, &mut core.event_queue);
-                if !waiting.is_empty() {
-                    next = end;
-                }
+                let has_more = !waiting.is_empty();
+                downlink.send(now, id, has_more, &mut core.pool, &mut core.event_queue);
+                return;
             }
         }
-        downlink.serve_at(&mut core.event_queue, next);
+        downlink.serve_at(&mut core.event_queue, Time::MAX);
     }
 
     /// Takes the packet that reached the ToR of `dst`.

@@ -122,9 +122,9 @@ impl Queue {
         if self.len == 0 { None } else { Some(self.head) }
     }
 
+    /// Whatever the packet has as its next one: the last of a queue needs none.
     #[inline]
     pub(crate) fn push<H>(&mut self, pool: &mut Pool<H>, id: PacketId) {
-        pool.slots[id as usize].next = NONE;
         if self.len == 0 {
             self.head = id;
         } else {

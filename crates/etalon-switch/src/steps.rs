@@ -31,8 +31,10 @@ impl<H: Copy> Switch<H> {
 
     /// Sets the event for the schedule's next step.
     pub(crate) fn await_step(&mut self) {
-        let (source, next) = (Source::Schedule, self.executor.next_time());
-        self.core.event_queue.set(source, 0, next, Kind::Schedule);
+        let event_queue = &mut self.core.event_queue;
+        let label = event_queue.label(Kind::Schedule, 0);
+        let event = event_queue.at(self.executor.next_time(), label);
+        event_queue.set(event_queue.place(Source::Schedule, 0), event);
     }
 
     /// What leads from the present signals and TDNs to those with which the current week starts, in order.

@@ -120,14 +120,17 @@ impl<H: Copy> Switch<H> {
         config.check_week(racks, schedule)?;
         let ports = usize::from(racks) * config.circuits.len();
         let packet = config.packet.as_ref();
+        let event_queue = EventQueue::new(ports);
+        let no_packet_network = PacketFabric::absent;
+        let with_packet_network = |packet| PacketFabric::new(packet, racks, &event_queue);
         let mut switch = Switch {
+            packet: packet.map_or_else(no_packet_network, with_packet_network),
+            circuits: CircuitFabric::new(&config.circuits, racks, &event_queue),
             core: Core {
-                event_queue: EventQueue::new(ports),
+                event_queue,
                 pool: Pool::new(),
                 voqs: Voqs::new(config, racks),
             },
-            packet: packet.map_or_else(PacketFabric::absent, |p| PacketFabric::new(p, racks)),
-            circuits: CircuitFabric::new(&config.circuits, racks),
             executor: Executor::new(Week::compile(schedule, &Rules::new(config)), start),
             due: Vec::new(),
             config: config.clone(),
@@ -183,10 +186,11 @@ impl<H: Copy> Switch<H> {
         let Delays {
             circuit, up, down, ..
         } = self.delays;
-        let packet = self.packet.next_departure(up, down);
+        let event_queue = &self.core.event_queue;
+        let packet = self.packet.next_departure(up, down, event_queue);
         let schedule = self.executor.next_time();
         packet
-            .min(self.circuits.next_departure(circuit))
+            .min(self.circuits.next_departure(circuit, event_queue))
             .min(schedule.saturating_add(self.delays.transition))
     }
 
@@ -225,21 +229,22 @@ impl<H: Copy> Switch<H> {
             "there is no such rack"
         );
         let core = &mut self.core;
-        let voq = core.voqs.get(pair);
+        let voq = core.voqs.get_mut(pair);
         let (len, server) = (voq.len(), voq.server());
         if len >= voq.capacity() {
             self.dropped(now, &packet, len, DropReason::Full, sink, probe);
             return;
         }
         let len = len + 1;
-        let ce = ect && core.voqs.marks(pair, len);
+        let marking = self.config.marking.as_ref();
+        let ce = ect && marking.is_some_and(|marking| voq.marks(marking, len));
         let id = core.pool.insert(Entry {
             packet,
             entered: now,
             due: now,
             ce,
         });
-        core.voqs.get_mut(pair).push(&mut core.pool, id);
+        voq.push(&mut core.pool, id, bytes);
         let queue = QueueId::voq(pair);
         let enqueue = Event::Enqueue {
             pair,
@@ -293,7 +298,7 @@ impl<H: Copy> Switch<H> {
                 return Done::Inside;
             }
             Kind::UplinkFree => {
-                self.packet.serve_uplink(time, port, core, sink, probe);
+                self.packet.transmit(time, port, core, sink, probe);
                 return Done::Inside;
             }
             Kind::UplinkArrival => {
@@ -368,7 +373,7 @@ impl<H: Copy> Switch<H> {
     }
 
     /// The VOQ of `pair` has backlog: the network that is open to it, if any, serves it.
-    #[inline]
+    #[inline(always)] // with every packet that enters
     fn backlogged<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,

@@ -134,10 +134,21 @@ impl Voq {
         core::mem::replace(&mut self.told, tdn) != tdn
     }
 
+    /// Takes a packet of so many bytes.
     #[inline]
-    pub(crate) fn push<H: Copy>(&mut self, pool: &mut Pool<H>, id: PacketId) {
-        self.bytes += u64::from(pool.get(id).packet.bytes);
+    pub(crate) fn push<H: Copy>(&mut self, pool: &mut Pool<H>, id: PacketId, bytes: u32) {
+        self.bytes += u64::from(bytes);
         self.queue.push(pool, id);
+    }
+
+    /// Whether an ECN-capable packet that makes it `len` packets long is to be marked.
+    #[inline]
+    pub(crate) const fn marks(&self, marking: &Marking, len: u32) -> bool {
+        if self.capacity == self.ordinary {
+            len > marking.threshold
+        } else {
+            len > marking.threshold_big
+        }
     }
 
     /// The packet to send next: the oldest of the hold, else the oldest of the queue.
@@ -165,7 +176,6 @@ pub(crate) struct Voqs {
     voqs: Vec<Voq>,
     racks: usize,
     big: Option<u32>,
-    marking: Option<Marking>,
     hold_capacity: u32,
 }
 
@@ -187,7 +197,6 @@ impl Voqs {
             voqs: alloc::vec![voq; racks * racks],
             racks,
             big: config.voq.resize.map(|resize| resize.packets),
-            marking: config.marking,
             hold_capacity: config.packet.map_or(0, |packet| packet.hold_queue),
         };
         for &PairVoq { pair, packets } in &config.voq.pairs {
@@ -213,20 +222,6 @@ impl Voqs {
         let voqs = self.voqs.iter().enumerate();
         let voqs = voqs.filter(|(_, voq)| !voq.is_at_rest());
         voqs.map(|(index, _)| Pair::at(index, self.racks))
-    }
-
-    /// Whether an ECN-capable packet that makes the pair's VOQ `len` packets long is to be marked.
-    #[inline]
-    pub(crate) fn marks(&self, pair: Pair, len: u32) -> bool {
-        let Some(marking) = self.marking else {
-            return false;
-        };
-        let voq = self.get(pair);
-        if voq.capacity == voq.ordinary {
-            len > marking.threshold
-        } else {
-            len > marking.threshold_big
-        }
     }
 
     /// Takes a packet back that found its internal queue full; false if the hold is full too.
