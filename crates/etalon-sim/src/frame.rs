@@ -110,8 +110,8 @@ fn tcp_header(
         tcp.acknowledgment_number = segment.ack;
     }
     let mut options = options(segment);
-    if let Some(option) = &segment.mptcp {
-        mptcp_options::write(option, segment.flags, secrets, &mut options);
+    if let Some(option) = segment.long.mptcp() {
+        mptcp_options::write(&option, segment.flags, secrets, &mut options);
     }
     tcp.options = TcpOptions::try_from_slice(&options).map_err(invalid)?;
     Ok(tcp)
@@ -159,7 +159,7 @@ fn options(segment: &Segment) -> Vec<u8> {
         let [data, ack] = [tdns.data, tdns.ack].map(Option::unwrap_or_default);
         bytes.extend([kind::TDTCP, 8, TD_DATA_ACK, flags, data, 0, ack, 0]);
     }
-    let blocks = segment.sack.as_slice();
+    let blocks = segment.long.blocks();
     if !blocks.is_empty() {
         bytes.extend([NOP, NOP, kind::SACK, 2 + 8 * blocks.len() as u8]);
         let ends = blocks.iter().flat_map(|&(start, end)| [start, end]);
@@ -211,7 +211,7 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Er
 #[cfg(test)]
 mod tests {
     use super::*;
-    use etalon_tcp::{SackBlocks, TdDataAck};
+    use etalon_tcp::{LongOptions, TdDataAck};
 
     use etherparse::TcpOptionElement;
 
@@ -383,9 +383,9 @@ mod tests {
                 {
                     continue; // What belongs on other segments does not come with the options of a SYN, or has no room.
                 }
-                let mut sack = SackBlocks::default();
+                let mut long = LongOptions::default();
                 for i in 0..blocks {
-                    sack.push(100 * i + 10, 100 * i + 20);
+                    long.push(100 * i + 10, 100 * i + 20);
                 }
                 let segment = Segment {
                     flags: if of_syn { Flags::SYN } else { Flags::ACK },
@@ -398,7 +398,7 @@ mod tests {
                         (_, true) => Some(TAG),
                         _ => None,
                     },
-                    sack,
+                    long,
                     ..Segment::default()
                 };
                 let (_, tcp, stored, _) = round_trip(&packet(segment));
@@ -442,8 +442,8 @@ mod tests {
             timestamps: Some((1, 2)),
             ..both
         };
-        full.sack.push(10, 20);
-        full.sack.push(30, 40);
+        full.long.push(10, 20);
+        full.long.push(30, 40);
         assert_eq!(raw(full).len(), 40);
     }
 

@@ -250,7 +250,7 @@ impl<C: CongestionControl> Connection<C> {
         if self.state == ConnectionState::Closed {
             return;
         }
-        if segment.mptcp.is_some() {
+        if segment.long.mptcp().is_some() {
             self.hear_mptcp(segment);
         }
         if segment.seq_len() > 0 {

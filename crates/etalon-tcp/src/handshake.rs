@@ -4,6 +4,7 @@ use crate::Ecn;
 use crate::cc::CongestionControl;
 use crate::connection::{CloseReason, Connection, ConnectionState};
 use crate::linux;
+use crate::options::LongOptions;
 use crate::segment::{Flags, Segment};
 use crate::sender::Fin;
 use crate::timers::Purpose;
@@ -39,6 +40,8 @@ impl<C: CongestionControl> Connection<C> {
         }
         let mss = self.config.mss + timestamp_option(self.config.timestamps);
         let full = mss - timestamp_option(reply && self.snd.timestamps);
+        let mut long = LongOptions::default();
+        long.set_mptcp(self.offered_mptcp());
         Segment {
             seq: self.snd.first,
             ack: if reply { self.rcv.nxt } else { 0 },
@@ -53,7 +56,7 @@ impl<C: CongestionControl> Connection<C> {
                 .timestamps
                 .then(|| (self.clock.timestamp(), self.snd.ts_recent)),
             tdn: self.offered_tdns(),
-            mptcp: self.offered_mptcp(),
+            long,
             ..Segment::default()
         }
     }

@@ -38,8 +38,8 @@ impl Header {
         out.flags = Flags::ACK;
         out.ect = false;
         (out.mss, out.window_scale, out.sack_permitted) = (0, None, false);
-        (out.tdn, out.mptcp) = (None, None);
+        out.tdn = None;
         out.timestamps = self.timestamps;
-        out.sack.clear();
+        out.long.clear();
     }
 }

@@ -153,9 +153,8 @@ impl<C: CongestionControl> Connection<C> {
         };
         let plain = timely
             && segment.seq == self.rcv.nxt
-            && segment.sack.is_empty()
             && segment.tdn.is_none()
-            && segment.mptcp.is_none();
+            && segment.long.is_empty();
         match self.outlook {
             Outlook::AwaitsData => {
                 plain

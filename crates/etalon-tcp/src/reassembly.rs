@@ -1,7 +1,7 @@
 //! What arrived beyond the next expected byte, as ranges of sequence numbers, and the SACK and DSACK blocks that report it (RFC 2018,
 //! RFC 2883).
 
-use crate::SackBlocks;
+use crate::LongOptions;
 use crate::memory::Buffer;
 use crate::seq::{after, before, earlier, later};
 
@@ -209,17 +209,17 @@ impl Reassembly {
     }
 
     /// The blocks of the next segment, at most `most`: a DSACK first, then the ranges, that of the latest arrival first.
-    pub fn blocks(&mut self, most: usize, blocks: &mut SackBlocks) {
+    pub fn blocks(&mut self, most: usize, blocks: &mut LongOptions) {
         fill(blocks, most, self.dsack.take(), &self.reported);
     }
 
     /// The same, before the latest arrival.
-    pub fn earlier_blocks(&mut self, most: usize, blocks: &mut SackBlocks) {
+    pub fn earlier_blocks(&mut self, most: usize, blocks: &mut LongOptions) {
         fill(blocks, most, self.dsack.take(), &self.earlier);
     }
 }
 
-fn fill(blocks: &mut SackBlocks, most: usize, dsack: Option<(u32, u32)>, ranges: &[Range]) {
+fn fill(blocks: &mut LongOptions, most: usize, dsack: Option<(u32, u32)>, ranges: &[Range]) {
     let ranges = ranges.iter().map(|r| (r.start, r.end));
     for (start, end) in dsack.into_iter().chain(ranges).take(most) {
         blocks.push(start, end);

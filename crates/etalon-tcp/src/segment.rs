@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-use crate::mptcp::MptcpOption;
+use crate::options::LongOptions;
 use crate::tdtcp::TdnOption;
 
 /// The flag bits of a TCP header, with the values that they have on the wire.
@@ -69,56 +69,6 @@ impl core::ops::BitOrAssign for Flags {
     }
 }
 
-/// Up to four SACK blocks (RFC 2018), most recent first. With timestamps on, three fit on the wire.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SackBlocks {
-    blocks: [(u32, u32); 4],
-    len: u8,
-}
-
-impl PartialEq for SackBlocks {
-    fn eq(&self, other: &SackBlocks) -> bool {
-        self.as_slice() == other.as_slice()
-    }
-}
-
-impl Eq for SackBlocks {}
-
-impl SackBlocks {
-    /// Appends the block from `start` up to, not including, `end`; ignored when full.
-    pub fn push(&mut self, start: u32, end: u32) {
-        if let Some(slot) = self.blocks.get_mut(usize::from(self.len)) {
-            *slot = (start, end);
-            self.len += 1;
-        }
-    }
-
-    /// Keeps the first blocks, at most so many.
-    pub(crate) fn truncate(&mut self, most: usize) {
-        self.len = self.len.min(most as u8);
-    }
-
-    /// Removes all blocks.
-    #[inline]
-    pub fn clear(&mut self) {
-        self.len = 0;
-    }
-
-    /// The blocks.
-    #[inline]
-    #[must_use]
-    pub fn as_slice(&self) -> &[(u32, u32)] {
-        &self.blocks[..usize::from(self.len)]
-    }
-
-    /// Whether there are none.
-    #[inline]
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-}
-
 /// One TCP segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
@@ -142,12 +92,10 @@ pub struct Segment {
     pub sack_permitted: bool,
     /// TDTCP's option, if it is present.
     pub tdn: Option<TdnOption>,
-    /// MPTCP's option, if it is present.
-    pub mptcp: Option<MptcpOption>,
     /// Timestamp value and echo reply (RFC 7323), if the option is present.
     pub timestamps: Option<(u32, u32)>,
-    /// SACK blocks; a first block at or below `ack` is a DSACK (RFC 2883).
-    pub sack: SackBlocks,
+    /// SACK blocks, of which a first one at or below `ack` is a DSACK (RFC 2883), and MPTCP's option.
+    pub long: LongOptions,
 }
 
 impl Segment {
@@ -157,7 +105,7 @@ impl Segment {
     pub fn header_len(&self) -> u32 {
         let mut options = if self.timestamps.is_some() { 12 } else { 0 };
         // One question for nearly all segments.
-        let others = self.tdn.is_some() | self.mptcp.is_some() | !self.sack.is_empty();
+        let others = self.tdn.is_some() | !self.long.is_empty();
         if others | self.flags.contains(Flags::SYN) {
             options += self.len_of_others();
         }
@@ -174,12 +122,12 @@ impl Segment {
         if let Some(tdn) = &self.tdn {
             options += tdn.wire_len();
         }
-        if let Some(mptcp) = &self.mptcp {
+        if let Some(mptcp) = self.long.mptcp() {
             let has = |flag| self.flags.contains(flag);
             options += mptcp.wire_len(has(Flags::SYN), has(Flags::ACK));
         }
-        if !self.sack.is_empty() {
-            options += 4 + 8 * self.sack.as_slice().len() as u32;
+        if !self.long.blocks().is_empty() {
+            options += 4 + 8 * self.long.blocks().len() as u32;
         }
         options
     }
@@ -235,13 +183,14 @@ impl fmt::Display for Segment {
             let names: Vec<String> = names.into_iter().flatten().collect();
             options.push(format!("tdn {}", names.join(" ")));
         }
-        if let Some(option) = &self.mptcp {
+        if let Some(option) = self.long.mptcp() {
             options.push(format!("mptcp {option}"));
         }
-        if !self.sack.is_empty() {
-            let blocks = self.sack.as_slice().iter();
-            let blocks: String = blocks.map(|b| format!("{{{}:{}}}", b.0, b.1)).collect();
-            options.push(format!("sack {} {blocks}", self.sack.as_slice().len()));
+        let blocks = self.long.blocks();
+        if !blocks.is_empty() {
+            let ranges = blocks.iter().map(|b| format!("{{{}:{}}}", b.0, b.1));
+            let ranges: String = ranges.collect();
+            options.push(format!("sack {} {ranges}", blocks.len()));
         }
         if !options.is_empty() {
             write!(f, ", options [{}]", options.join(","))?;
@@ -288,8 +237,8 @@ mod tests {
         }));
         assert!(data.to_string().contains("options [tdn data 1 ack 0], "));
         data.tdn = None;
-        data.sack.push(20, 30);
-        data.sack.push(40, 50);
+        data.long.push(20, 30);
+        data.long.push(40, 50);
         assert!(
             data.to_string()
                 .contains(", options [sack 2 {20:30}{40:50}], ")

@@ -3,11 +3,12 @@
 use crate::cc::CongestionControl;
 use crate::connection::{Connection, ConnectionState};
 use crate::frto::Retransmit;
+use crate::options::LongOptions;
 use crate::outlet::{Header, Outlet};
 use crate::prediction::Outlook;
 use crate::receiver::PriorAck;
 use crate::scoreboard::{Record, mark};
-use crate::segment::{Flags, SackBlocks, Segment};
+use crate::segment::{Flags, Segment};
 use crate::sender::{Fin, Forced};
 use crate::seq::{after, before, later};
 use crate::timers::Purpose;
@@ -142,7 +143,7 @@ impl<C: CongestionControl> Connection<C> {
         if self.snd.sack && self.rcv.has_blocks() {
             self.stats.receiver.dsacks_sent += u32::from(self.rcv.waiting.held.has_dsack());
             let most = self.most_sack_blocks();
-            self.rcv.waiting.held.blocks(most, &mut out.sack);
+            self.rcv.waiting.held.blocks(most, &mut out.long);
         }
     }
 
@@ -164,7 +165,7 @@ impl<C: CongestionControl> Connection<C> {
     /// An ACK that should have gone out before what arrived last.
     #[cold]
     fn prior_ack(&mut self, prior: PriorAck, out: &mut Segment) {
-        let mut earlier = SackBlocks::default();
+        let mut earlier = LongOptions::default();
         if matches!(prior, PriorAck::Range) {
             let most = self.most_sack_blocks();
             self.rcv.waiting.held.earlier_blocks(most, &mut earlier);
@@ -178,13 +179,13 @@ impl<C: CongestionControl> Connection<C> {
             }
             PriorAck::Marks { ack, ece } => {
                 out.ack = ack;
-                out.sack.clear();
+                out.long.clear_blocks();
                 out.flags.0 &= !Flags::ECE.0;
                 if ece {
                     out.flags |= Flags::ECE;
                 }
             }
-            PriorAck::Range => out.sack = earlier,
+            PriorAck::Range => out.long = earlier,
         }
         self.stats.acks_sent += 1;
     }

@@ -293,25 +293,25 @@ fn holes_and_their_filling_are_acknowledged_at_once_most_recent_block_first() {
     }
     let at = |n: u32| PEER + n * MSS;
     let acks = b.data(11 * MSS, 12 * MSS, false);
-    assert_eq!(acks[0].sack.as_slice(), [(at(11), at(12))]);
+    assert_eq!(acks[0].long.blocks(), [(at(11), at(12))]);
     let acks = b.data(13 * MSS, 14 * MSS, false);
-    assert_eq!(
-        acks[0].sack.as_slice(),
-        [(at(13), at(14)), (at(11), at(12))]
-    );
+    assert_eq!(acks[0].long.blocks(), [(at(13), at(14)), (at(11), at(12))]);
     b.data(15 * MSS, 16 * MSS, false);
     let acks = b.data(17 * MSS, 18 * MSS, false);
     assert_eq!(
-        acks[0].sack.as_slice(),
+        acks[0].long.blocks(),
         [(at(17), at(18)), (at(15), at(16)), (at(13), at(14))]
     );
     let acks = b.data(12 * MSS, 13 * MSS, false);
-    assert_eq!(acks[0].sack.as_slice()[0], (at(11), at(14)));
+    assert_eq!(acks[0].long.blocks()[0], (at(11), at(14)));
     let acks = b.data(10 * MSS, 11 * MSS, false);
     assert_eq!((acks.len(), acks[0].ack), (1, at(14)));
     b.data(14 * MSS, 15 * MSS, false);
     let acks = b.data(16 * MSS, 17 * MSS, false);
-    assert_eq!((acks[0].ack, acks[0].sack.is_empty()), (at(18), true));
+    assert_eq!(
+        (acks[0].ack, acks[0].long.blocks().is_empty()),
+        (at(18), true)
+    );
     assert_eq!(b.end.bytes_received(), u64::from(18 * MSS));
 }
 
@@ -322,14 +322,14 @@ fn duplicates_are_reported_as_dsack() {
         b.data(n * MSS, (n + 1) * MSS, false);
     }
     let acks = b.data(MSS, 2 * MSS, false);
-    assert_eq!(acks[0].sack.as_slice(), [(PEER + MSS, PEER + 2 * MSS)]);
+    assert_eq!(acks[0].long.blocks(), [(PEER + MSS, PEER + 2 * MSS)]);
     b.data(5 * MSS, 6 * MSS, false);
     let acks = b.data(5 * MSS, 6 * MSS, false);
     let block = (PEER + 5 * MSS, PEER + 6 * MSS);
-    assert_eq!(acks[0].sack.as_slice(), [block, block]);
+    assert_eq!(acks[0].long.blocks(), [block, block]);
     assert_eq!(b.end.stats().dsacks_sent, 2);
     assert!(
-        b.data(4 * MSS, 5 * MSS, false)[0].sack.is_empty(),
+        b.data(4 * MSS, 5 * MSS, false)[0].long.blocks().is_empty(),
         "a DSACK is sent once"
     );
 }

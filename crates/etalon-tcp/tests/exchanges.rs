@@ -120,7 +120,7 @@ fn segment(words: &[&str], ours: u32, theirs: u32, sent: bool) -> (Segment, u8) 
     }
     for block in at("k").unwrap_or_default().chunks(2) {
         let edge = |n: i64| (n as u32).wrapping_add(theirs);
-        segment.sack.push(edge(block[0]), edge(block[1]));
+        segment.long.push(edge(block[0]), edge(block[1]));
     }
     if let Some(o) = at("o") {
         segment.mss = o[0] as u16;
@@ -371,10 +371,10 @@ fn show(exchange: &Exchange, segment: &Segment) -> String {
     if shown.flags.contains(Flags::ACK) {
         shown.ack = shown.ack.wrapping_sub(theirs);
     }
-    shown.sack.clear();
-    for &(start, end) in segment.sack.as_slice() {
+    shown.long.clear_blocks();
+    for &(start, end) in segment.long.blocks() {
         shown
-            .sack
+            .long
             .push(start.wrapping_sub(theirs), end.wrapping_sub(theirs));
     }
     shown.to_string()

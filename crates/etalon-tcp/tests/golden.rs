@@ -40,7 +40,7 @@ fn mix_segment(mut digest: u64, at: u64, to_server: bool, s: &Segment) -> u64 {
     for word in words {
         digest = mix(digest, word);
     }
-    let blocks = s.sack.as_slice().iter();
+    let blocks = s.long.blocks().iter();
     blocks.fold(digest, |d, &(start, end)| {
         mix(d, u64::from(start) << 32 | u64::from(end))
     })

@@ -110,7 +110,7 @@ impl Net {
 
     /// What a segment says of its payload is so.
     fn check(&self, subflow: usize, segment: &Segment) {
-        let Some(MptcpOption::Dss(dss)) = segment.mptcp else {
+        let Some(MptcpOption::Dss(dss)) = segment.long.mptcp() else {
             assert_eq!(segment.len, 0, "{segment}");
             return;
         };
@@ -324,7 +324,10 @@ fn who_does_not_agree_speaks_tcp() {
         pair.client.write(100_000);
         assert!(pair.run_until(SECOND, |pair| pair.client.bytes_acked() == 100_000));
         assert!(!pair.client.is_subflow() && !pair.server.is_subflow());
-        assert!(pair.data().all(|logged| logged.segment.mptcp.is_none()));
+        assert!(
+            pair.data()
+                .all(|logged| logged.segment.long.mptcp().is_none())
+        );
     }
 }
 

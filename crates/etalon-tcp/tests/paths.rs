@@ -194,7 +194,7 @@ impl Sender {
             ..Segment::default()
         };
         for &(start, end) in self.held.iter().take(3) {
-            ack.sack.push(start, end);
+            ack.long.push(start, end);
         }
         ack
     }

@@ -8,7 +8,7 @@ mod common;
 
 use common::{Fate, MS, Pair, SECOND, US, end_of, mutated};
 use etalon_tcp::cc::Any;
-use etalon_tcp::{Config, Connection, Flags, SackBlocks, Segment};
+use etalon_tcp::{Config, Connection, Flags, LongOptions, Segment};
 use proptest::prelude::*;
 
 /// What is read off the bytes; zeros when there are none left.
@@ -72,10 +72,10 @@ impl Bytes<'_> {
             segment.sack_permitted = self.next() < 128;
         }
         if told(7) {
-            segment.sack = SackBlocks::default();
+            segment.long = LongOptions::default();
             for _ in 0..self.next() % 5 {
                 let (start, end) = (self.number(segment.ack), self.number(segment.ack));
-                segment.sack.push(start, end);
+                segment.long.push(start, end);
             }
         }
         segment

@@ -192,7 +192,7 @@ fn sack_blocks_leave_room_for_the_tag() {
         };
         let mut pair = pair_of(end(false, 2, change), end(true, 2, change), fate);
         exchange(&mut pair, 600_000, |_, _| ());
-        let blocks = pair.log.iter().map(|l| l.segment.sack.as_slice().len());
+        let blocks = pair.log.iter().map(|l| l.segment.long.blocks().len());
         assert_eq!(blocks.max(), Some(if timestamps { 2 } else { 3 }));
         let headers = pair.log.iter().map(|l| l.segment.header_len());
         assert!(headers.max() <= Some(60));

@@ -214,7 +214,7 @@ impl<C: CongestionControl> Connection<C> {
         let Some(subflow) = &mut self.subflow else {
             return;
         };
-        if syn.mptcp == offered {
+        if syn.long.mptcp() == offered {
             self.snd.mss -= DSS_BYTES;
             subflow.room_end = syn.window.into();
         } else {
@@ -247,29 +247,29 @@ impl<C: CongestionControl> Connection<C> {
         }
         let ends_handshake = self.stats.segments_received == 1 && out.len == 0;
         if ends_handshake && self.state == ConnectionState::Established {
-            out.mptcp = offered;
+            out.long.set_mptcp(offered);
             return;
         }
         let run = (out.len > 0)
             .then(|| subflow.mapping_at(acked + u64::from(unacked)))
             .flatten();
         if run.is_some() {
-            out.sack.truncate(most_blocks);
+            out.long.truncate(most_blocks);
         }
-        out.mptcp = Some(MptcpOption::Dss(Dss {
+        out.long.set_mptcp(Some(MptcpOption::Dss(Dss {
             data_ack: subflow.data_ack,
             mapping: run.map(|run| Mapping {
                 data_seq: run.data_seq,
                 subflow_seq: (run.start + 1) as u32,
                 len: run.len as u16,
             }),
-        }));
+        })));
     }
 
     /// A segment that is acceptable says what it acknowledges of the stream, and where its payload belongs.
     #[cold]
     pub(crate) fn hear_mptcp(&mut self, segment: &Segment) {
-        let Some(MptcpOption::Dss(dss)) = &segment.mptcp else {
+        let Some(MptcpOption::Dss(dss)) = segment.long.mptcp() else {
             return;
         };
         let window = u64::from(self.snd.window);

@@ -291,7 +291,7 @@ impl<C: CongestionControl> Bench<C> {
             ..Segment::default()
         };
         for &(from, to) in sacks {
-            ack.sack.push(at(from), at(to));
+            ack.long.push(at(from), at(to));
         }
         ack
     }
