@@ -228,8 +228,10 @@ impl<C: CongestionControl> Connection<C> {
             || (segment.seq == self.snd.window_seq && window > self.snd.window);
         if newer {
             self.snd.window_seq = segment.seq;
-            self.snd.window = window;
-            self.snd.max_window = self.snd.max_window.max(window);
+            if window != self.snd.window {
+                self.snd.window = window;
+                self.snd.max_window = self.snd.max_window.max(window);
+            }
         }
         newer
     }

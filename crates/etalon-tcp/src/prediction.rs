@@ -112,7 +112,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Only new data can be due, which leaves as after an ACK that was foretold: nothing is to be sent again, and nothing is owed to the peer.
     #[inline(never)]
-    fn owes_only_data(&self) -> bool {
+    pub(crate) fn owes_only_data(&self) -> bool {
         let path = &self.paths.active;
         self.outlook == Outlook::Open
             && path.pipe.in_flight() > 0
@@ -261,7 +261,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// New data, as far as the window lets it out.
     #[inline(never)] // so that what receives takes no more registers than it needs
-    fn send_data(&mut self, outlet: &mut impl Outlet) {
+    pub(crate) fn send_data(&mut self, outlet: &mut impl Outlet) {
         while self.snd.pending > 0 {
             let path = &self.paths.active;
             let free = path.window.cwnd.saturating_sub(path.pipe.in_flight());

@@ -205,8 +205,10 @@ impl WindowedMin {
         if now - u64::from(self.current) * part >= part {
             self.advance((now / part) as u32);
         }
-        self.lowest = self.lowest.min(value);
-        self.best = self.best.min(value);
+        if value < self.lowest {
+            self.lowest = value;
+            self.best = self.best.min(value);
+        }
     }
 
     #[cold]

@@ -28,7 +28,11 @@ impl<C: CongestionControl> Connection<C> {
     /// All that is to be sent at `now`, one after the other.
     #[inline(never)]
     pub(crate) fn transmit_generally(&mut self, now: u64, outlet: &mut impl Outlet) {
-        while outlet.put(|out| self.poll_transmit_into(now, out)) && !self.is_silent() {}
+        while outlet.put(|out| self.poll_transmit_into(now, out)) && !self.is_silent() {
+            if self.owes_only_data() {
+                return self.send_data(outlet);
+            }
+        }
     }
 
     /// As [`poll_transmit`](Connection::poll_transmit), but puts the segment in its place. Returns whether there was one; if not, `out`

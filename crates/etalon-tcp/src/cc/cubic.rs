@@ -281,7 +281,7 @@ impl Default for Cubic {
 }
 
 impl CongestionControl for Cubic {
-    #[inline]
+    #[inline(never)] // so that to ask which control it is takes no registers
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let course = &mut *self.course;
         let epoch = &mut course.epoch;
@@ -304,7 +304,7 @@ impl CongestionControl for Cubic {
         }
     }
 
-    #[inline]
+    #[inline(never)] // as above
     fn increase(&mut self, window: &mut Window, ack: &Ack) {
         let Some(acked) = window.begin_step(ack) else {
             return;

@@ -58,6 +58,7 @@ impl HyStart {
 
     /// Looks at an ACK with an RTT sample of `rtt` us in slow start; `delay_min` is the smallest RTT of the path in
     /// us.
+    #[inline(never)] // in slow start only
     pub(super) fn on_ack(&mut self, window: &mut Window, ack: &Ack, rtt: u32, delay_min: u32) {
         if self.found {
             return;

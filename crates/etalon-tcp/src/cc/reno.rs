@@ -22,7 +22,7 @@ impl Reno {
     }
 
     /// Reno's step for one ACK: also what DCTCP and reTCP grow by.
-    #[inline]
+    #[inline(never)] // so that to ask which control it is takes no registers
     pub(super) fn grow(window: &mut Window, ack: &Ack) {
         // RFC 5681, section 3.1, equation (2).
         let Some(acked) = window.begin_step(ack) else {

@@ -22,7 +22,7 @@ impl Configured for Scalable {
 }
 
 impl CongestionControl for Scalable {
-    #[inline]
+    #[inline(never)] // as Reno's
     fn increase(&mut self, window: &mut Window, ack: &Ack) {
         let Some(acked) = window.begin_step(ack) else {
             return;
