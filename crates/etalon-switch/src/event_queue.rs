@@ -78,6 +78,8 @@ pub(crate) struct EventQueue {
     below: Vec<Four>,
     /// Bits of a port: a leaf is (4 + source) << shift | port.
     shift: u32,
+    /// These bits.
+    ports: u64,
     /// What has no event has one at this time.
     never: Time,
 }
@@ -88,17 +90,21 @@ type Four = [Pending; 4];
 /// Bits of a kind.
 const KIND: u32 = 3;
 
-/// By number. There is no eighth.
-const KINDS: [Kind; 1 << KIND] = [
-    Kind::Schedule,
-    Kind::CircuitArrival,
-    Kind::DownlinkArrival,
-    Kind::CircuitFree,
-    Kind::DownlinkFree,
-    Kind::UplinkFree,
-    Kind::UplinkArrival,
-    Kind::UplinkArrival,
-];
+impl Kind {
+    /// By number. There is no eighth.
+    #[inline(always)] // who asks then does what is to be done for it
+    const fn numbered(number: u64) -> Kind {
+        match number % (1 << KIND) {
+            0 => Kind::Schedule,
+            1 => Kind::CircuitArrival,
+            2 => Kind::DownlinkArrival,
+            3 => Kind::CircuitFree,
+            4 => Kind::DownlinkFree,
+            5 => Kind::UplinkFree,
+            _ => Kind::UplinkArrival,
+        }
+    }
+}
 
 impl EventQueue {
     /// For so many ports of a source.
@@ -114,6 +120,7 @@ impl EventQueue {
             quarters: [four; 4],
             below: alloc::vec![four; if shift == 2 { 0 } else { 2 << shift }],
             shift,
+            ports: (1 << shift) - 1,
             never,
         }
     }
@@ -191,11 +198,11 @@ impl EventQueue {
         if self.next > now {
             return None;
         }
-        let kind = KINDS[(self.first.0 >> self.shift) as usize % KINDS.len()];
+        let kind = Kind::numbered(self.first.0 >> self.shift);
         Some(Due {
             time: self.next,
             kind,
-            port: (self.first.0 & ((1 << self.shift) - 1)) as u16,
+            port: (self.first.0 & self.ports) as u16,
         })
     }
 }

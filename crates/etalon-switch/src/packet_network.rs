@@ -106,12 +106,25 @@ impl PacketFabric {
         if uplink.free_at() > now {
             uplink.serve_when_free(&mut core.event_queue);
         } else {
-            self.transmit(now, src, core, sink, probe);
+            self.transmit_at_once(now, src, core, sink, probe);
         }
     }
 
+    /// Most packets find their uplink busy.
+    #[inline(never)]
+    fn transmit_at_once<H: Copy, S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        src: u16,
+        core: &mut Core<H>,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        self.transmit(now, src, core, sink, probe);
+    }
+
     /// Transmits the next packet of `src`, whose uplink is free, if there is one.
-    #[inline(never)] // in two places, from one of which it is seldom called
+    #[inline(always)] // in two places, one of which is seldom come to
     pub(crate) fn transmit<H: Copy, S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
