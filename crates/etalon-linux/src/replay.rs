@@ -96,7 +96,9 @@ impl<'a, O: Observer> Replay<'a, O> {
     /// Tells one record. The error says what cannot be true.
     #[inline]
     fn tell(&mut self, record: &Record, data: &[u8]) -> Result<(), String> {
-        let event = Event::of(record).map_err(|e| e.to_string())?;
+        // What it says stays where it is put: a copy so soon would wait until each of its parts has been stored.
+        let told = Event::of(record);
+        let event = told.as_ref().map_err(ToString::to_string)?;
         self.records += 1;
         self.waits = false;
         // What sockets and programs say comes from threads, perhaps a little late: it does not move the clock.
@@ -116,7 +118,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             verifier.check(now, event)?;
         }
         self.check(record, event)?;
-        self.observer.on(now, event);
+        self.observer.on(now, *event);
         match event.source() {
             Source::Host => self.hear(now, event, data),
             _ => self.happens(now, event, data),
@@ -125,8 +127,8 @@ impl<'a, O: Observer> Replay<'a, O> {
 
     /// The network does something, or the experiment comes to a new stage.
     #[inline]
-    fn happens(&mut self, now: Time, event: Event, data: &[u8]) -> Result<(), String> {
-        match event {
+    fn happens(&mut self, now: Time, event: &Event, data: &[u8]) -> Result<(), String> {
+        match *event {
             // Here runs of the sequence graph begin, and days.
             Event::Circuit { .. } | Event::Day { .. } => {
                 self.flows.meter.follow_runs(self.observer.metrics());
@@ -159,15 +161,15 @@ impl<'a, O: Observer> Replay<'a, O> {
             Event::Demanded { .. }
             | Event::PlannedDay { .. }
             | Event::PlannedCircuit { .. }
-            | Event::Computed { .. } => self.computed(now, event)?,
+            | Event::Computed { .. } => self.computed(now, *event)?,
             _ => {}
         }
         Ok(())
     }
 
     /// A socket or a program says something.
-    fn hear(&mut self, now: Time, event: Event, data: &[u8]) -> Result<(), String> {
-        match event {
+    fn hear(&mut self, now: Time, event: &Event, data: &[u8]) -> Result<(), String> {
+        match *event {
             Event::Exited { program, status } => self.programs.exited(now, program, status),
             Event::Output {
                 program, stream, ..
@@ -181,7 +183,7 @@ impl<'a, O: Observer> Replay<'a, O> {
                 self.farewell = Some(Farewell::Failure(why));
                 Ok(())
             }
-            _ => self.flows.hear(now, event, self.beginning),
+            _ => self.flows.hear(now, *event, self.beginning),
         }
     }
 
@@ -210,7 +212,7 @@ impl<'a, O: Observer> Replay<'a, O> {
 
     /// An event is of racks and planes that there are. Where it is of none, they are zero in its record.
     #[inline]
-    fn check(&self, record: &Record, event: Event) -> Result<(), String> {
+    fn check(&self, record: &Record, event: &Event) -> Result<(), String> {
         let racks = self.plan.hosts.racks;
         if record.src >= racks || record.dst >= racks {
             return Err(format!(

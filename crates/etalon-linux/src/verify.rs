@@ -45,8 +45,8 @@ impl Verifier {
     }
 
     /// The kernel says that `event` happened `now`. The error is a sentence: what should have happened instead.
-    pub(crate) fn check(&mut self, now: Time, event: Event) -> Result<(), String> {
-        match event {
+    pub(crate) fn check(&mut self, now: Time, event: &Event) -> Result<(), String> {
+        match *event {
             Event::Entered { packet } => {
                 // As the kernel does: what is due at one instant comes before what enters then.
                 self.advance(now);
@@ -70,13 +70,14 @@ impl Verifier {
     }
 
     /// The net outside says the same next.
-    fn compare(&mut self, now: Time, event: Event) -> Result<(), String> {
+    fn compare(&mut self, now: Time, event: &Event) -> Result<(), String> {
         if self.expected.get_mut().is_empty() {
             self.advance(now);
         }
-        match self.expected.get_mut().pop_front() {
-            Some(other) if other == (now, event) => Ok(()),
-            other => Err(self.differ(Some((now, event)), other)),
+        let first = self.expected.get_mut().pop_front();
+        match &first {
+            Some((time, expected)) if *time == now && expected == event => Ok(()),
+            _ => Err(self.differ(Some((now, *event)), first)),
         }
     }
 
