@@ -348,7 +348,7 @@ mod tests {
         let mut weeks = WeekReader::new(setup.scenario.hosts.racks);
         for record in log {
             let event = Event::of(record).expect("a record");
-            verifier.check(record.time, event)?;
+            verifier.check(record.time, &event)?;
             if let Some(computed) = weeks.hear(event)? {
                 verifier.adopt(record.time, computed.week)?;
             }
