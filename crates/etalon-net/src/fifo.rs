@@ -30,6 +30,26 @@ impl<T: Copy> Fifo<T> {
         self.items.push(item);
     }
 
+    /// The same in less memory, for a queue of which there are very many.
+    #[inline]
+    pub fn push_back_closely(&mut self, item: T) {
+        if self.items.len() == self.items.capacity() {
+            self.make_room();
+        }
+        self.items.push(item);
+    }
+
+    /// Makes room for an item: before the front, which moves at most as many as were taken since, or in more memory.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        if self.head > 0 && 2 * self.head >= self.items.len() {
+            self.reclaim();
+        } else {
+            self.items.reserve(1);
+        }
+    }
+
     /// The item that was added first.
     #[inline]
     pub fn front(&self) -> Option<&T> {
@@ -97,7 +117,11 @@ mod tests {
             let (mut fifo, mut deque) = (Fifo::default(), VecDeque::new());
             for (i, push) in pushes.into_iter().enumerate() {
                 if push < 2 {
-                    fifo.push_back(i);
+                    if push == 0 {
+                        fifo.push_back(i);
+                    } else {
+                        fifo.push_back_closely(i);
+                    }
                     deque.push_back(i);
                 } else if push == 2 {
                     prop_assert_eq!(fifo.pop_front(), deque.pop_front());

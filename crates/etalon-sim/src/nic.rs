@@ -79,7 +79,7 @@ impl Outlet for Nic<'_> {
         self.way.under_way += 1;
         let done = self.edge.send(self.now, self.way.host, bytes, id);
         if payload > 0 {
-            self.way.below.push_back((done, payload));
+            self.way.below.push_back_closely((done, payload));
         }
         true
     }

@@ -196,12 +196,12 @@ impl Scoreboard {
         self.records.push(record);
     }
 
-    /// Makes room for a record: before the front, which moves at most as many as were taken since, or in more memory.
+    /// Makes room for a record: before the front, which moves at most three times as many as were taken since, or in more memory.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self) {
         let room = self.records.len();
-        if self.head == 0 || 2 * self.head < room {
+        if self.head == 0 || 4 * self.head < room {
             self.records.reserve_exact((room / 2).max(FEW));
             return;
         }

@@ -7,13 +7,12 @@ use crate::path::Path;
 use crate::seq::before;
 use crate::timers::Clock;
 
-/// How much of a window a sender used.
+/// How much of a window a sender used: so many segments were outstanding, or all that it allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Use {
-    /// So many segments were outstanding.
-    Part(u32),
-    /// All that it allowed.
-    Full,
+struct Use(u32);
+
+impl Use {
+    const FULL: Use = Use(u32::MAX);
 }
 
 /// How much of the window was used.
@@ -32,7 +31,7 @@ impl Validation {
     pub fn new(initial_cwnd: u32, seq: u32) -> Validation {
         Validation {
             initial_cwnd,
-            most: Use::Part(0),
+            most: Use(0),
             round_end: seq,
             used_at: 0,
             used: 0,
@@ -44,19 +43,17 @@ impl<C: CongestionControl> Path<C> {
     /// Whether growth is justified (RFC 7661, section 4.1: the sender was cwnd-limited).
     #[inline]
     pub(crate) fn cwnd_limited(&self) -> bool {
-        match self.validation.most {
-            Use::Full => true,
-            Use::Part(segments) => linux::half_used_in_slow_start(&self.window, segments),
-        }
+        let most = self.validation.most;
+        most == Use::FULL || linux::half_used_in_slow_start(&self.window, most.0)
     }
 
     /// After a burst: notes whether the window limited it. The strongest evidence within a round counts.
     #[inline]
     pub(crate) fn validate(&mut self, clock: &Clock, una: u32, nxt: u32, full: bool, decays: bool) {
         let out = self.pipe.outstanding;
-        let latest = if full { Use::Full } else { Use::Part(out) };
+        let latest = if full { Use::FULL } else { Use(out) };
         let over = !before(una, self.validation.round_end);
-        if over || latest == Use::Full || latest > self.validation.most {
+        if over || latest == Use::FULL || latest > self.validation.most {
             self.validation.most = latest;
             self.validation.round_end = nxt;
         }
