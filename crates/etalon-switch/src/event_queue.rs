@@ -135,10 +135,14 @@ impl EventQueue {
         Label((kind as u64) << self.shift | u64::from(port))
     }
 
-    /// An event at `time`; [`Time::MAX`] for none.
+    /// An event at `time`, or none if that is never.
     #[inline]
     pub(crate) fn at(&self, time: Time, label: Label) -> Pending {
-        Pending(time.min(self.never).0 << (KIND + self.shift) | label.0)
+        if time < self.never {
+            Pending(time.0 << (KIND + self.shift) | label.0)
+        } else {
+            Pending::NONE
+        }
     }
 
     /// When an event is due; [`EventQueue::never`] for none.
