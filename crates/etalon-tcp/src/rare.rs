@@ -55,6 +55,13 @@ fn begin<T: Fresh>() -> Box<T> {
     Box::new(T::fresh().clone())
 }
 
+impl<T: Fresh + PartialEq> Rare<T> {
+    /// It in a state that may be another than the first.
+    pub fn new(state: T) -> Rare<T> {
+        Rare((state != *T::fresh()).then(|| Box::new(state)))
+    }
+}
+
 impl<T: Fresh + PartialEq> PartialEq for Rare<T> {
     fn eq(&self, other: &Rare<T>) -> bool {
         **self == **other
@@ -89,6 +96,8 @@ mod tests {
         let other = one.clone();
         assert_eq!(*one, Count(3));
         assert!(one.changed().is_none() && one.changed_mut().is_none());
+        assert!(Rare::new(Count(3)).changed().is_none());
+        assert_eq!(Rare::new(Count(5)).changed(), Some(&Count(5)));
         one.deref_mut().0 += 1;
         assert_eq!((&*one, one.changed()), (&Count(4), Some(&Count(4))));
         assert_eq!(

@@ -32,16 +32,16 @@ const TIME_SHIFT: u32 = 10;
 const CURVE_SHIFT: u32 = 10 + 3 * TIME_SHIFT;
 
 /// CUBIC.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cubic {
-    settings: Settings,
     /// At an end that only receives it is never changed.
     course: Rare<Course>,
 }
 
-/// What an ACK changes.
+/// What an ACK changes, and the settings: an instance that has those of Linux takes no memory for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Course {
+    settings: Settings,
     epoch: Epoch,
     /// Ticks a second, as the last ACK had it.
     hz: u32,
@@ -50,12 +50,25 @@ struct Course {
 
 impl Fresh for Course {
     fn fresh() -> &'static Course {
-        static START: Course = Course {
+        static START: Course = Course::new(Settings::LINUX);
+        &START
+    }
+}
+
+impl Course {
+    const fn new(settings: Settings) -> Course {
+        Course {
+            settings,
             epoch: Epoch::NONE,
             hz: 0,
             hystart: HyStart::NONE,
-        };
-        &START
+        }
+    }
+
+    /// Brings the pace up to date for a window of `cwnd` and `acked` newly acknowledged segments.
+    #[inline]
+    fn update(&mut self, cwnd: u32, acked: u32, jiffies: u64, hz: u32) {
+        self.epoch.update(&self.settings, cwnd, acked, jiffies, hz);
     }
 }
 
@@ -109,10 +122,14 @@ impl Start {
 }
 
 impl Settings {
-    fn new(beta: u16, c: u16) -> Self {
-        // RFC 9438, section 4.3: alpha = 3 (1 - beta) / (1 + beta); this is 8 / alpha, rounded down as in Linux.
-        let left = u32::from(beta);
-        let reno_pace = (8 * (ONE + left) / 3 / (ONE - left)).max(1) as u16;
+    /// 0.4 x 1024 = 409.6.
+    const LINUX: Settings = Settings::new(717, 410);
+
+    const fn new(beta: u16, c: u16) -> Self {
+        // RFC 9438, section 4.3: alpha = 3 (1 - beta) / (1 + beta); this is 8 / alpha, rounded down as in Linux; never 0, since beta
+        // is not negative.
+        let left = beta as u32;
+        let reno_pace = (8 * (ONE + left) / 3 / (ONE - left)) as u16;
         Self {
             beta,
             c,
@@ -257,25 +274,14 @@ impl Configured for Cubic {
     fn configured(values: &[f64]) -> Self {
         let fixed = |value: f64| libm::round(value * f64::from(ONE)) as u16;
         let on = |value: f64| value != 0.0;
+        let settings = Settings {
+            fast_convergence: on(values[2]),
+            reno_friendly: on(values[3]),
+            hystart: on(values[4]),
+            ..Settings::new(fixed(values[0]), fixed(values[1]))
+        };
         Self {
-            settings: Settings {
-                fast_convergence: on(values[2]),
-                reno_friendly: on(values[3]),
-                hystart: on(values[4]),
-                ..Settings::new(fixed(values[0]), fixed(values[1]))
-            },
-            course: Rare::default(),
-        }
-    }
-}
-
-impl Default for Cubic {
-    fn default() -> Self {
-        // 0.4 x 1024 = 409.6.
-        let settings = Settings::new(717, 410);
-        Self {
-            settings,
-            course: Rare::default(),
+            course: Rare::new(Course::new(settings)),
         }
     }
 }
@@ -299,7 +305,7 @@ impl CongestionControl for Cubic {
         if epoch.delay_min == 0 || rtt < epoch.delay_min {
             epoch.delay_min = rtt;
         }
-        if self.settings.hystart && window.in_slow_start() {
+        if course.settings.hystart && window.in_slow_start() {
             course.hystart.on_ack(window, ack, rtt, epoch.delay_min);
         }
     }
@@ -309,21 +315,22 @@ impl CongestionControl for Cubic {
         let Some(acked) = window.begin_step(ack) else {
             return;
         };
-        let epoch = &mut self.course.epoch;
-        epoch.update(&self.settings, window.cwnd, acked, ack.jiffies, ack.hz);
-        window.additive_increase(epoch.pace, acked);
+        let course = &mut *self.course;
+        course.update(window.cwnd, acked, ack.jiffies, ack.hz);
+        window.additive_increase(course.epoch.pace, acked);
     }
 
     fn ssthresh(&mut self, window: &Window, _now: u64) -> u32 {
+        let course = &mut *self.course;
         let Settings {
             beta,
             fast_convergence,
             ..
-        } = self.settings;
+        } = course.settings;
         let scale = |factor: u32, denominator: u32| {
             (u64::from(window.cwnd) * u64::from(factor) / u64::from(denominator)) as u32
         };
-        let epoch = &mut self.course.epoch;
+        let epoch = &mut course.epoch;
         epoch.start = Start::NONE;
         // RFC 9438, section 4.7: fast convergence.
         epoch.w_max = if window.cwnd < epoch.w_max && fast_convergence {

@@ -11,13 +11,21 @@
 //! The receiver's side (section 3.2) is part of the connection.
 
 use super::{Ack, Configured, CongestionControl, Parameter, Reno, State, Window};
+use crate::rare::{Fresh, Rare};
 
 /// alpha = 1, and g = 1, as kept here.
 const ONE: u32 = 1024;
 
 /// DCTCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dctcp {
+    /// Apart, so that other congestion controls need not have room for it; at an end that only receives it is never changed.
+    course: Rare<Course>,
+}
+
+/// What an ACK changes, and the weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Course {
     /// The estimate of the share of marked segments, in units of 1/1024.
     alpha: u32,
     /// The weight of a new observation, in units of 1/1024.
@@ -32,11 +40,32 @@ pub struct Dctcp {
     reducing: bool,
 }
 
+impl Fresh for Course {
+    fn fresh() -> &'static Course {
+        static START: Course = Course::new(ONE / 16, ONE);
+        &START
+    }
+}
+
 impl Dctcp {
     /// The estimated share of marked segments, from 0 to 1024.
     #[must_use]
-    pub const fn alpha_1024(&self) -> u32 {
-        self.alpha
+    pub fn alpha_1024(&self) -> u32 {
+        self.course.alpha
+    }
+}
+
+impl Course {
+    const fn new(g: u32, alpha: u32) -> Course {
+        Course {
+            alpha,
+            g,
+            window_end: None,
+            delivered: 0,
+            delivered_marked: 0,
+            prior_cwnd: 0,
+            reducing: false,
+        }
     }
 
     /// RFC 8257, section 3.3, step 6: alpha = (1 - g) alpha + g M.
@@ -77,23 +106,7 @@ impl Configured for Dctcp {
     fn configured(values: &[f64]) -> Self {
         let fixed = |value: f64| libm::round(value * f64::from(ONE)) as u32;
         Self {
-            g: fixed(values[0]),
-            alpha: fixed(values[1]),
-            ..Self::default()
-        }
-    }
-}
-
-impl Default for Dctcp {
-    fn default() -> Self {
-        Self {
-            alpha: ONE,
-            g: ONE / 16,
-            window_end: None,
-            delivered: 0,
-            delivered_marked: 0,
-            prior_cwnd: 0,
-            reducing: false,
+            course: Rare::new(Course::new(fixed(values[0]), fixed(values[1]))),
         }
     }
 }
@@ -101,19 +114,20 @@ impl Default for Dctcp {
 impl CongestionControl for Dctcp {
     #[inline(never)] // so that to ask which control it is takes no registers
     fn on_ack(&mut self, _window: &mut Window, ack: &Ack) {
-        self.delivered = self.delivered.saturating_add(ack.delivered);
+        let course = &mut *self.course;
+        course.delivered = course.delivered.saturating_add(ack.delivered);
         if ack.ece {
-            self.delivered_marked = self.delivered_marked.saturating_add(ack.delivered);
+            course.delivered_marked = course.delivered_marked.saturating_add(ack.delivered);
         }
         // Sequence numbers wrap: at or beyond the end is a difference below 2^31.
-        if self
+        if course
             .window_end
             .is_none_or(|end| ack.una.wrapping_sub(end) < 1 << 31)
         {
-            self.update_alpha();
-            self.delivered = 0;
-            self.delivered_marked = 0;
-            self.window_end = Some(ack.nxt);
+            course.update_alpha();
+            course.delivered = 0;
+            course.delivered_marked = 0;
+            course.window_end = Some(ack.nxt);
         }
     }
 
@@ -125,25 +139,27 @@ impl CongestionControl for Dctcp {
     /// RFC 8257, section 3.3, step 9: cwnd (1 - alpha / 2).
     #[inline]
     fn ssthresh(&mut self, window: &Window, _now: u64) -> u32 {
-        self.prior_cwnd = window.cwnd;
-        self.reducing = true;
-        let cut = u64::from(window.cwnd) * u64::from(self.alpha) / u64::from(2 * ONE);
+        let course = &mut *self.course;
+        course.prior_cwnd = window.cwnd;
+        course.reducing = true;
+        let cut = u64::from(window.cwnd) * u64::from(course.alpha) / u64::from(2 * ONE);
         (window.cwnd - cut as u32).max(2)
     }
 
     fn on_state(&mut self, window: &mut Window, state: State, _now: u64) {
-        let reducing = core::mem::take(&mut self.reducing);
+        let course = &mut *self.course;
+        let reducing = core::mem::take(&mut course.reducing);
         match state {
-            State::FastRecovery => self.react_to_loss(window, window.cwnd),
+            State::FastRecovery => course.react_to_loss(window, window.cwnd),
             // A timeout cuts the window before it says so, and not again if one within the same flight already has.
-            State::Timeout if reducing => self.react_to_loss(window, self.prior_cwnd),
+            State::Timeout if reducing => course.react_to_loss(window, course.prior_cwnd),
             State::Timeout | State::Cwr | State::Open | State::LimitedTransmit => {}
         }
     }
 
     #[inline]
     fn undo(&mut self, window: &Window, _prior_cwnd: u32) -> u32 {
-        window.cwnd.max(self.prior_cwnd)
+        window.cwnd.max(self.course.prior_cwnd)
     }
 
     #[inline]

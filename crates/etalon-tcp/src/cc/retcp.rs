@@ -21,16 +21,16 @@ const SHIFT: u32 = 16;
 /// reTCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReTcp {
-    alpha: u64,
-    beta: u64,
+    alpha: u32,
+    beta: u32,
     /// ECE as the last ACK that was handled had it: the circuit is up.
     circuit: bool,
 }
 
 impl ReTcp {
     /// Multiplies the window by a factor in units of 2^-16.
-    fn scale(window: &mut Window, factor: u64) {
-        let cwnd = (u64::from(window.cwnd) * factor) >> SHIFT;
+    fn scale(window: &mut Window, factor: u32) {
+        let cwnd = (u64::from(window.cwnd) * u64::from(factor)) >> SHIFT;
         window.cwnd = u32::try_from(cwnd)
             .unwrap_or(u32::MAX)
             .clamp(1, Window::MAX_CWND);
@@ -56,7 +56,7 @@ impl Configured for ReTcp {
     ];
 
     fn configured(values: &[f64]) -> Self {
-        let fixed = |value: f64| libm::round(value * f64::from(1u32 << SHIFT)) as u64;
+        let fixed = |value: f64| libm::round(value * f64::from(1u32 << SHIFT)) as u32;
         Self {
             alpha: fixed(values[0]),
             beta: fixed(values[1]),

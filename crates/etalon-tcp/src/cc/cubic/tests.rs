@@ -31,6 +31,14 @@ fn reduced(w_max: u32) -> (Cubic, Window) {
     (cc, window(cwnd))
 }
 
+/// Begins an epoch.
+fn begin(cc: &mut Cubic, cwnd: u32) {
+    let Course {
+        settings, epoch, ..
+    } = &mut *cc.course;
+    epoch.begin(settings, cwnd, 1, 0);
+}
+
 #[test]
 fn cube_root_is_exact() {
     for n in (0..1 << 20).chain((1..=1 << 20).map(|segments| segments * ((1 << 40) / 410))) {
@@ -64,7 +72,7 @@ fn the_reduction_and_fast_convergence() {
 fn the_curve_is_the_closed_formula() {
     for w_max in [3, 8, 16, 60, 1_000, 100_000] {
         let (mut cc, w) = reduced(w_max);
-        cc.course.epoch.begin(&cc.settings, w.cwnd, 1, 0);
+        begin(&mut cc, w.cwnd);
         let k = libm::cbrt(f64::from(w_max - w.cwnd) / 0.4);
         // C is 410/1024, 0.1 % above 0.4; K is rounded down to 1/1024 s.
         assert!((f64::from(cc.course.epoch.k) / 1024.0 - k).abs() < 0.001 + k * 0.0004);
@@ -74,7 +82,7 @@ fn the_curve_is_the_closed_formula() {
             let got = f64::from(
                 cc.course
                     .epoch
-                    .curve(&cc.settings, u64::from(tenths) * 1024 / 10),
+                    .curve(&cc.course.settings, u64::from(tenths) * 1024 / 10),
             );
             let tolerance = 1.5 + 0.004 * libm::fabs(exact - f64::from(w_max));
             assert!(
@@ -89,7 +97,7 @@ fn the_curve_is_the_closed_formula() {
 #[test]
 fn the_window_follows_the_curve() {
     let (mut cc, mut w) = reduced(60);
-    cc.settings.reno_friendly = false;
+    cc.course.settings.reno_friendly = false;
     cc.course.epoch.delay_min = 8_000;
     let k = libm::cbrt(18.0 / 0.4);
     for jiffies in 0..2_500u64 {
@@ -120,20 +128,20 @@ fn the_window_follows_the_curve() {
 fn the_pace_by_hand() {
     // 42 segments, W_max 60: K = 3.557 s.
     let (mut cc, w) = reduced(60);
-    cc.settings.reno_friendly = false;
+    cc.course.settings.reno_friendly = false;
     cc.course.epoch.delay_min = 5_000;
-    cc.course.epoch.update(&cc.settings, w.cwnd, 1, 1_000, HZ);
+    cc.course.update(w.cwnd, 1, 1_000, HZ);
     // One RTT of 5 ms, so two ticks, ahead: W(8 ms) = 0.4 (0.008 - 3.557)^3 + 60 = 42.12; 42 in whole segments from
     // above, 60 - floor(17.88) = 43: one segment a window.
     assert_eq!(cc.course.epoch.pace, 42);
     // 500 ticks later W(2.008 s) = 60 - floor(0.4 x 1.549^3 = 1.487) = 59: 42 / 17.
-    cc.course.epoch.update(&cc.settings, w.cwnd, 1, 1_500, HZ);
+    cc.course.update(w.cwnd, 1, 1_500, HZ);
     assert_eq!(cc.course.epoch.pace, 2);
     // Above the plateau's start, nothing to gain: 100 windows for a segment.
-    cc.course.epoch.update(&cc.settings, 60, 1, 1_600, HZ);
+    cc.course.update(60, 1, 1_600, HZ);
     assert_eq!(cc.course.epoch.pace, 6_000);
     // A minute on the curve is far above: one segment for two acknowledged.
-    cc.course.epoch.update(&cc.settings, 61, 1, 16_000, HZ);
+    cc.course.update(61, 1, 16_000, HZ);
     assert_eq!(cc.course.epoch.pace, 2);
 }
 
@@ -142,15 +150,18 @@ fn the_look_ahead_is_in_whole_ticks_rounded_up() {
     // 20 s into the epoch the curve climbs by more than a segment a tick.
     let pace = |delay_min, cwnd| {
         let (mut cc, w) = reduced(60);
-        cc.settings.reno_friendly = false;
-        cc.course.epoch.begin(&cc.settings, w.cwnd, 1, 0);
+        cc.course.settings.reno_friendly = false;
+        begin(&mut cc, w.cwnd);
         cc.course.epoch.delay_min = delay_min;
-        cc.course.epoch.update(&cc.settings, cwnd, 1, 5_000, HZ);
+        cc.course.update(cwnd, 1, 5_000, HZ);
         cc.course.epoch.pace
     };
     let (mut cc, w) = reduced(60);
-    cc.course.epoch.begin(&cc.settings, w.cwnd, 1, 0);
-    let one_tick_ahead = cc.course.epoch.curve(&cc.settings, 5_001 * 1024 / 250);
+    begin(&mut cc, w.cwnd);
+    let one_tick_ahead = cc
+        .course
+        .epoch
+        .curve(&cc.course.settings, 5_001 * 1024 / 250);
     for (delay_min, ahead) in [(1, false), (4_000, false), (4_001, true), (8_000, true)] {
         let climbs = pace(delay_min, one_tick_ahead) < 100 * one_tick_ahead;
         assert_eq!(climbs, ahead, "{delay_min} us");
@@ -161,41 +172,41 @@ fn the_look_ahead_is_in_whole_ticks_rounded_up() {
 fn the_pace_rests_for_hz_over_32_ticks() {
     let (mut cc, w) = reduced(60);
     let at = |cc: &mut Cubic, jiffies| {
-        cc.course.epoch.update(&cc.settings, w.cwnd, 1, jiffies, HZ);
+        cc.course.update(w.cwnd, 1, jiffies, HZ);
         (cc.course.epoch.last_time, cc.course.epoch.acked)
     };
     assert_eq!(at(&mut cc, 1_000), (1_000, 1));
     assert_eq!(at(&mut cc, 1_007), (1_000, 2), "250 / 32 = 7 ticks");
     assert_eq!(at(&mut cc, 1_008), (1_008, 3));
     // A new window is looked at once a tick; the Reno-friendly estimate moves on.
-    cc.course.epoch.update(&cc.settings, 43, 100, 1_008, HZ);
+    cc.course.update(43, 100, 1_008, HZ);
     assert_eq!((cc.course.epoch.last_cwnd, cc.course.epoch.w_est), (42, 43));
-    cc.course.epoch.update(&cc.settings, 43, 1, 1_009, HZ);
+    cc.course.update(43, 1, 1_009, HZ);
     assert_eq!(
         (cc.course.epoch.last_cwnd, cc.course.epoch.last_time),
         (43, 1_009)
     );
     // A reduction to the same window does not lift the rest; the new epoch begins after it.
     cc.ssthresh(&window(43), 0);
-    cc.course.epoch.update(&cc.settings, 43, 1, 1_010, HZ);
+    cc.course.update(43, 1, 1_010, HZ);
     assert_eq!(cc.course.epoch.start.time(), None);
-    cc.course.epoch.update(&cc.settings, 43, 1, 1_017, HZ);
+    cc.course.update(43, 1, 1_017, HZ);
     assert_eq!(cc.course.epoch.start.time(), Some(1_017));
 }
 
 #[test]
 fn reno_friendly_by_hand() {
     let (mut cc, w) = reduced(15);
-    assert_eq!((w.cwnd, cc.settings.reno_pace), (10, 15));
+    assert_eq!((w.cwnd, cc.course.settings.reno_pace), (10, 15));
     // 10 x 15 / 8 = 18 segments for each of the estimate; W_est moves once *more* than that are acknowledged.
-    cc.course.epoch.update(&cc.settings, 10, 18, 1_000, HZ);
+    cc.course.update(10, 18, 1_000, HZ);
     assert_eq!(cc.course.epoch.w_est, 10);
     let from_curve = cc.course.epoch.pace;
-    cc.course.epoch.update(&cc.settings, 10, 1, 1_008, HZ);
+    cc.course.update(10, 1, 1_008, HZ);
     assert_eq!((cc.course.epoch.w_est, cc.course.epoch.acked), (11, 1));
     // 15 - floor(0.4 x 2.32^3 = 4.99) = 11 as well: both ask for one segment a window.
     assert_eq!((from_curve, cc.course.epoch.pace), (10, 10));
-    cc.course.epoch.update(&cc.settings, 10, 36, 1_016, HZ);
+    cc.course.update(10, 36, 1_016, HZ);
     assert_eq!(
         (cc.course.epoch.w_est, cc.course.epoch.pace),
         (13, 3),
@@ -203,11 +214,11 @@ fn reno_friendly_by_hand() {
     );
     // One segment above the window is above: 15 / 1, where the curve is at its plateau of 15.
     cc.course.epoch.w_est = 16;
-    cc.course.epoch.update(&cc.settings, 15, 0, 1_588, HZ);
+    cc.course.update(15, 0, 1_588, HZ);
     assert_eq!((cc.course.epoch.w_est, cc.course.epoch.pace), (16, 15));
     // What was acknowledged before a new epoch does not count in it.
     cc.ssthresh(&window(12), 0);
-    cc.course.epoch.update(&cc.settings, 8, 3, 1_600, HZ);
+    cc.course.update(8, 3, 1_600, HZ);
     assert_eq!((cc.course.epoch.w_est, cc.course.epoch.acked), (8, 3));
 }
 
