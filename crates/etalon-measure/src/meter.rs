@@ -148,6 +148,8 @@ pub struct Meter {
     pub(crate) reordering: Days,
     /// A copy of the metrics', for who sees packets need not have access to the probe at that time.
     runs: Runs,
+    /// There can be runs, which are cut where days end: without, nobody asks how far streams are.
+    has_runs: bool,
     /// Data packets that left the network.
     pub(crate) delivered: u64,
     /// Flows come and go: those that are over.
@@ -199,6 +201,7 @@ impl Meter {
             paths: curves,
             reordering: Days::default(),
             runs: metrics.runs.clone(),
+            has_runs: plan.network.kind().has_voqs(),
             delivered: 0,
             ended: None,
             begins: plan.begin(),
@@ -324,6 +327,9 @@ impl Meter {
     pub fn data_left(&mut self, now: Time, flow: usize, payload: u32, end_seq: u32, plane: Plane) {
         self.carried[flow * self.planes + plane.index()] += u64::from(payload);
         self.delivered += 1;
+        if !self.has_runs {
+            return;
+        }
         let flow = &mut self.flows[flow];
         if let Some(measured) = &mut flow.measured {
             let value = measured.reach(end_seq.wrapping_sub(flow.first_byte)) as i64;
@@ -381,16 +387,21 @@ impl Meter {
     /// The congestion window of `flow` is `cwnd` segments from now on.
     #[inline]
     pub fn follow_cwnd(&mut self, now: Time, flow: usize, cwnd: u32) {
+        if cwnd != self.flows[flow].cwnd {
+            self.change_cwnd(now, flow, cwnd);
+        }
+    }
+
+    #[inline(never)] // hardly once in a round trip
+    fn change_cwnd(&mut self, now: Time, flow: usize, cwnd: u32) {
         let flow = &mut self.flows[flow];
-        if cwnd != flow.cwnd {
-            flow.cwnd_time += u128::from(flow.cwnd) * u128::from((now - flow.cwnd_since).0);
-            (flow.cwnd, flow.cwnd_since) = (cwnd, now);
-            if let Some(measured) = &mut flow.measured {
-                let (curve, value) = (&mut self.cwnd, i64::from(cwnd));
-                measured
-                    .cwnd
-                    .update(now, value, &self.runs, curve, Moves::InSteps);
-            }
+        flow.cwnd_time += u128::from(flow.cwnd) * u128::from((now - flow.cwnd_since).0);
+        (flow.cwnd, flow.cwnd_since) = (cwnd, now);
+        if let Some(measured) = &mut flow.measured {
+            let (curve, value) = (&mut self.cwnd, i64::from(cwnd));
+            measured
+                .cwnd
+                .update(now, value, &self.runs, curve, Moves::InSteps);
         }
     }
 

@@ -102,12 +102,6 @@ enum Story<H> {
     Lost(Packet<H>),
 }
 
-#[cold]
-#[inline(never)]
-fn note<H>(noted: &mut Vec<(usize, Time, Story<H>)>, story: (usize, Time, Story<H>)) {
-    noted.push(story);
-}
-
 /// When a story happens, behind which queue, and its number among all.
 type Moment = (Time, QueueId, u64);
 
@@ -121,7 +115,7 @@ pub struct Chain<H> {
     tells: bool,
     /// Hardly ever any: packets that queues will not have room for, and all that join queues for who wants to hear of them.
     stories: BTreeMap<Moment, Story<H>>,
-    /// Those of the packet that enters, by stage.
+    /// Those of the packet that enters, by the number of stages that are behind.
     noted: Vec<(usize, Time, Story<H>)>,
     told: u64,
     /// When the next packet comes out, or the next story happens.
@@ -166,12 +160,83 @@ impl<H: Copy> Chain<H> {
         }
     }
 
+    /// A packet enters.
+    #[inline(always)] // in two places, of which one is rare
+    fn enter<const TELLS: bool, S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        packet: Packet<H>,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let number = usize::from(packet.src.rack() != 0);
+        let way = &mut self.ways[number];
+        let mut time = now;
+        let mut stages = way.stages.iter_mut();
+        while let Some(Stage { queue, delay }) = stages.next() {
+            if let Some(queue) = queue {
+                let until = if let Some(until) = queue.take_place(time, packet.bytes) {
+                    until
+                } else if let Some(until) = queue.take_another(time, packet.bytes) {
+                    until
+                } else {
+                    let lost = (stages.len(), time, Story::Lost(packet));
+                    return self.lose(number, lost, sink, probe);
+                };
+                if TELLS {
+                    let (bytes, stage) = (packet.bytes, stages.len());
+                    self.noted
+                        .push((stage, time, Story::Joins { bytes, until }));
+                }
+                time = until;
+            }
+            time += *delay;
+        }
+        way.passing.push_back(Passing {
+            leaves: time,
+            entered: now,
+            packet,
+        });
+        way.next = way.next.min(time);
+        self.next = self.next.min(time);
+        if TELLS {
+            self.tell_noted(number, sink, probe);
+        }
+    }
+
+    /// As [`Chain::enter`], where a probe hears of each packet that joins a queue.
+    #[cold]
+    #[inline(never)]
+    fn enter_telling<S: Sink<H>, P: Probe>(
+        &mut self,
+        entering: Passing<H>,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        self.enter::<true, S, P>(entering.entered, entering.packet, sink, probe);
+    }
+
+    /// A queue is full when a packet comes: the last thing that happens to that.
+    #[cold]
+    #[inline(never)]
+    fn lose<S: Sink<H>, P: Probe>(
+        &mut self,
+        way: usize,
+        lost: (usize, Time, Story<H>),
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        self.noted.push(lost);
+        self.tell_noted(way, sink, probe);
+    }
+
     /// Tells what was noted of a packet that enters `way`: at once what happens at the first stage, the rest when it happens.
     #[cold]
     #[inline(never)]
     fn tell_noted<S: Sink<H>, P: Probe>(&mut self, way: usize, sink: &mut S, probe: &mut P) {
         let mut noted = core::mem::take(&mut self.noted);
-        for (stage, time, story) in noted.drain(..) {
+        for (behind, time, story) in noted.drain(..) {
+            let stage = self.ways[way].stages.len() - 1 - behind;
             if stage == 0 {
                 self.tell(time, way, stage, &story, sink, probe);
             } else {
@@ -302,38 +367,16 @@ impl<H: Copy> Network<H> for Chain<H> {
         sink: &mut S,
         probe: &mut P,
     ) {
-        let number = usize::from(packet.src.rack() != 0);
-        let way = &mut self.ways[number];
-        let (mut time, mut passes) = (now, true);
-        for (index, Stage { queue, delay }) in way.stages.iter_mut().enumerate() {
-            if let Some(queue) = queue {
-                let Some(until) = queue.take(time, packet.bytes) else {
-                    note(&mut self.noted, (index, time, Story::Lost(packet)));
-                    passes = false;
-                    break;
-                };
-                if self.tells {
-                    let bytes = packet.bytes;
-                    note(
-                        &mut self.noted,
-                        (index, time, Story::Joins { bytes, until }),
-                    );
-                }
-                time = until;
-            }
-            time += *delay;
-        }
-        if passes {
-            way.passing.push_back(Passing {
-                leaves: time,
+        if self.tells {
+            // What is made here is put into memory here, and not for each packet.
+            let entering = Passing {
+                leaves: now,
                 entered: now,
                 packet,
-            });
-            way.next = way.next.min(time);
-            self.next = self.next.min(time);
-        }
-        if !self.noted.is_empty() {
-            self.tell_noted(number, sink, probe);
+            };
+            self.enter_telling(entering, sink, probe);
+        } else {
+            self.enter::<false, S, P>(now, packet, sink, probe);
         }
     }
 

@@ -37,15 +37,17 @@ impl DropTail {
     }
 
     /// A packet of `bytes` comes. Returns when its last bit leaves; none if all places are taken.
-    #[inline(always)] // with every packet, in every queue
+    #[inline]
     pub(crate) fn take(&mut self, now: Time, bytes: u32) -> Option<Time> {
-        let Some(place) = self
-            .places
-            .get_mut(self.oldest)
-            .filter(|left| **left <= now)
-        else {
-            return self.take_another(now, bytes);
-        };
+        let leaves = self.take_place(now, bytes);
+        leaves.or_else(|| self.take_another(now, bytes))
+    }
+
+    /// As [`DropTail::take`], unless [another place](DropTail::take_another) would have to be made.
+    #[inline(always)] // with every packet, in every queue
+    pub(crate) fn take_place(&mut self, now: Time, bytes: u32) -> Option<Time> {
+        let place = self.places.get_mut(self.oldest);
+        let place = place.filter(|left| **left <= now)?;
         let leaves = self.link.transmit(now, bytes);
         *place = leaves;
         self.oldest += 1;
@@ -55,10 +57,10 @@ impl DropTail {
         Some(leaves)
     }
 
-    /// As [`DropTail::take`], when all places are taken.
+    /// As [`DropTail::take`], when all places that there are are taken.
     #[cold]
     #[inline(never)]
-    fn take_another(&mut self, now: Time, bytes: u32) -> Option<Time> {
+    pub(crate) fn take_another(&mut self, now: Time, bytes: u32) -> Option<Time> {
         self.grow().then(|| {
             let leaves = self.link.transmit(now, bytes);
             self.places[0] = leaves;

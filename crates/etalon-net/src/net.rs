@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use etalon_scenario::{Control, Hosts, Notify, Rdcn};
+use etalon_scenario::{Control, HostId, Hosts, Notify, Rdcn};
 use etalon_schedule::{ComputedWeek, ControlError, Controller, HostDemand};
 use etalon_switch::{
     Arrival, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Sink, Switch,
@@ -331,9 +331,34 @@ struct Outside<'a, H, E> {
 }
 
 impl<H: Copy, E: Environment<H>> Outside<'_, H, E> {
-    /// As [`Sink::deliver`], where there are accounts or downlinks.
+    /// As [`Sink::deliver`], where there are accounts or downlinks. In parts, which are handed on in registers: as a whole, a departure
+    /// would be put into memory for each packet in case that this is called.
+    #[cold]
     #[inline(never)]
-    fn deliver_with_extras(&mut self, departure: Departure<H>) {
+    fn deliver_with_extras(
+        &mut self,
+        handle: H,
+        (src, dst): (HostId, HostId),
+        (bytes, plane): (u32, Plane),
+        (time, latency): (Time, Span),
+        queue: QueueId,
+        (ce, ece): (bool, bool),
+    ) {
+        let packet = Packet {
+            handle,
+            src,
+            dst,
+            bytes,
+        };
+        let departure = Departure {
+            packet,
+            time,
+            latency,
+            queue,
+            plane,
+            ce,
+            ece,
+        };
         let (time, handle) = (departure.time, departure.packet.handle);
         let Some(Extras {
             accounts,
@@ -368,7 +393,20 @@ impl<H: Copy, E: Environment<H>> Sink<H> for Outside<'_, H, E> {
     #[inline]
     fn deliver(&mut self, departure: Departure<H>) {
         if self.edge.extras.is_some() {
-            self.deliver_with_extras(departure);
+            let Packet {
+                handle,
+                src,
+                dst,
+                bytes,
+            } = departure.packet;
+            self.deliver_with_extras(
+                handle,
+                (src, dst),
+                (bytes, departure.plane),
+                (departure.time, departure.latency),
+                departure.queue,
+                (departure.ce, departure.ece),
+            );
         } else {
             self.env.deliver(departure, self.edge);
         }

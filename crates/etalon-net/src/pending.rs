@@ -13,6 +13,8 @@ pub(crate) struct Pending {
     heap: BinaryHeap<Reverse<u64>>,
     /// Bits of the host.
     shift: u32,
+    /// The host's, all set.
+    mask: u64,
     /// When the first is due, [`Time::MAX`] if there is none: asked more often than it changes.
     next: Time,
 }
@@ -20,9 +22,11 @@ pub(crate) struct Pending {
 impl Pending {
     /// For hosts of numbers below `hosts`.
     pub(crate) fn new(hosts: usize) -> Pending {
+        let places = hosts.next_power_of_two();
         Pending {
             heap: BinaryHeap::new(),
-            shift: hosts.next_power_of_two().trailing_zeros(),
+            shift: places.trailing_zeros(),
+            mask: places as u64 - 1,
             next: Time::MAX,
         }
     }
@@ -55,7 +59,7 @@ impl Pending {
     #[inline]
     pub(crate) fn first(&self) -> Option<u32> {
         let first = self.heap.peek()?;
-        Some((first.0 & ((1 << self.shift) - 1)) as u32)
+        Some((first.0 & self.mask) as u32)
     }
 
     /// Moves the event of `host`, which must be the first, to its next time; takes it off if there is none. Moving is cheaper

@@ -420,14 +420,14 @@ impl<'a> Flows<'a> {
     /// A packet to the endpoint at a place is no longer under way. Returns whether it was the last of the flow.
     #[inline]
     pub(crate) fn landed(&mut self, place: u32) -> bool {
-        let is_last = match &mut self.endpoints[(place ^ 1) as usize] {
-            Some(sender) => {
-                sender.way.under_way -= 1;
-                sender.way.under_way == 0
+        if let Some(sender) = &mut self.endpoints[(place ^ 1) as usize] {
+            let others = sender.way.under_way - 1;
+            sender.way.under_way = others;
+            if others > 0 {
+                return false;
             }
-            None => true,
-        };
-        is_last && under_way(&self.endpoints[place as usize]) == 0
+        }
+        under_way(&self.endpoints[place as usize]) == 0
     }
 
     /// Gives up the endpoints of an open flow if nothing can happen in it any more: its client is done, no packet is under

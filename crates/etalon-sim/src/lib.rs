@@ -13,6 +13,7 @@ mod mptcp_options;
 mod nic;
 mod packet;
 mod queue;
+mod rare;
 mod stack;
 mod stream;
 mod subflows;

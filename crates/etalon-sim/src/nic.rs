@@ -19,12 +19,10 @@ pub(crate) fn send(
     edge: &mut Edge<PacketId>,
 ) {
     let (now, index, place) = at;
-    while let Some(&(time, payload)) = end.way.below.front() {
-        if time > now {
-            break;
-        }
-        end.way.below.pop_front();
+    let mut first = end.way.below.front().copied();
+    while let Some((_, payload)) = first.filter(|&(time, _)| time <= now) {
         end.connection.departed(payload);
+        first = end.way.below.drop_front().copied();
     }
     if !end.connection.is_silent() {
         let mut nic = Nic {

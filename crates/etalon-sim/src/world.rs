@@ -24,6 +24,9 @@ pub(crate) struct World<'a, 's, T> {
     pub(crate) tdf: u64,
     /// Hosts announce what their sockets take.
     announces: bool,
+    /// There is none of what few plans have, and what is asked of all packets then: MPTCP, announcements, jobs, flows that come and go,
+    /// senders or an order that is followed.
+    is_plain: bool,
     pub(crate) queue: Queue,
     pub(crate) pool: Pool,
     pub(crate) flows: Flows<'a>,
@@ -59,9 +62,13 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             ),
         };
         let groups = flows.groups();
+        let announces = stack::announces(plan);
+        let has_jobs = !plan.dfsio.is_empty();
+        let is_rare = announces || has_jobs || streamed.is_some() || !groups.is_empty();
         let mut world = World {
             tdf: plan.tdf,
-            announces: stack::announces(plan),
+            announces,
+            is_plain: !is_rare && !meter.follows_senders() && !meter.follows_order(),
             queue: Queue::new(),
             pool: Pool::default(),
             flows,
@@ -294,7 +301,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     }
 
     /// Lets applications work, which call back.
-    fn with_jobs(
+    pub(crate) fn with_jobs(
         &mut self,
         now: Time,
         edge: &mut Edge<PacketId>,
@@ -334,28 +341,24 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     /// A packet that `plane` carried is at its host.
     #[inline(never)]
     fn receive(&mut self, now: Time, handle: PacketId, plane: Plane, edge: &mut Edge<PacketId>) {
-        let of_subflow = !self.groups.is_empty() && self.meter_subflow(now, handle, plane);
+        if !self.is_plain {
+            self.meter_rare(now, handle, plane);
+        }
         let packet = self.pool.get_mut(handle);
         self.tap.left(now, packet);
         let (index, place) = (packet.to, packet.place);
-        let (flow, row) = (index >> 1, self.flows.row_at(place, index));
-        let to_client = index & 1 == 0;
+        let (row, to_client) = ((index >> 1) as usize, index & 1 == 0);
         let payload = u32::from(packet.segment.len);
         let pair = packet.route.pair();
-        if payload > 0 && !of_subflow && self.meter.is_carried(pair) {
+        if payload > 0 && self.is_plain && self.meter.is_carried(pair) {
             if to_client {
                 self.meter.other_left(pair, payload, plane);
             } else {
                 let end = packet.segment.seq.wrapping_add(payload);
                 self.meter.data_left(now, row, payload, end, plane);
-                if self.meter.follows_order() {
-                    let first = self.flows.first_byte(index ^ 1);
-                    let offset = packet.segment.seq.wrapping_sub(first);
-                    self.meter.data_left_in_order(row, 0, offset, payload);
-                }
             }
         }
-        let end = self.flows.at(place, index);
+        let mut end = self.flows.at(place, index);
         let follows = end.follows;
         if follows != Follows::Nothing && follows.looks() {
             self.tdns.look(now.0 * self.tdf, index, end);
@@ -364,48 +367,20 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         connection.on_segment(now.0 * self.tdf, &packet.segment, packet.ce);
         let received = connection.bytes_received();
         self.pool.free(handle);
-        if follows == Follows::AsSubflow {
-            return self.after_segment(now, index, edge);
+        if !self.is_plain {
+            return self.answer_rare(now, (index, place), (payload, received), edge);
         }
-        let (mut looked_at, mut finishes) = (false, false);
         if to_client {
             let cwnd = connection.path().window().cwnd;
             self.meter.follow_cwnd(now, row, cwnd);
-            looked_at = self.meter.follows_senders();
-        } else {
-            finishes = self.meter.received(now, row, received);
-        }
-        if looked_at || finishes || self.announces {
-            self.transmit_watched(now, index, (looked_at, finishes), edge);
-        } else {
-            let at = (now, index, place);
-            send(end, at, self.tdf, &mut self.pool, &mut self.queue, edge);
-        }
-        if payload > 0 && flow >= self.flows.planned() {
-            self.with_jobs(now, edge, |jobs, hosts| {
-                jobs.received(now, index, received, hosts);
-            });
-        }
-        if self.flows.landed(place) {
-            self.flows.settle(flow);
-        }
-    }
-
-    /// As [`World::transmit`] where the flow `finishes` with what came, or somebody looks at its sender.
-    #[inline(never)]
-    fn transmit_watched(
-        &mut self,
-        now: Time,
-        index: u32,
-        (looked_at, finishes): (bool, bool),
-        edge: &mut Edge<PacketId>,
-    ) {
-        if finishes && index >> 1 < self.flows.planned() {
+        } else if self.meter.received(now, row, received) {
             self.finish_flow(now, edge);
+            end = self.flows.at(place, index);
         }
-        self.transmit(now, index, edge);
-        if looked_at {
-            self.follow_sender(now, index);
+        let at = (now, index, place);
+        send(end, at, self.tdf, &mut self.pool, &mut self.queue, edge);
+        if self.flows.landed(place) {
+            self.flows.settle(index >> 1);
         }
     }
 
@@ -421,7 +396,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
 
     /// A client may be in another state than before, which somebody may want to know.
     #[cold]
-    fn follow_sender(&mut self, now: Time, index: u32) {
+    pub(crate) fn follow_sender(&mut self, now: Time, index: u32) {
         if index & 1 == 0 {
             let sender = self.flows.sender(index);
             self.meter.follow_sender(now, (index >> 1) as usize, sender);
@@ -538,7 +513,7 @@ pub(crate) trait Sockets {
 }
 
 /// The hosts' stacks, and their way to the network.
-struct Stacks<'w, 'a, 's, T> {
+pub(crate) struct Stacks<'w, 'a, 's, T> {
     world: &'w mut World<'a, 's, T>,
     edge: &'w mut Edge<PacketId>,
 }

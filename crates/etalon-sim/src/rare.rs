@@ -1,0 +1,73 @@
+//! How a packet is received where a plan has what few have. Apart, so that the others need not ask.
+
+use etalon_net::Edge;
+use etalon_switch::Plane;
+use etalon_units::Time;
+
+use crate::packet::{Packet, PacketId};
+use crate::tap::Tap;
+use crate::tdns::Follows;
+use crate::world::World;
+
+impl<T: Tap> World<'_, '_, T> {
+    /// Meters a packet in a run that is not plain.
+    #[inline(never)]
+    pub(crate) fn meter_rare(&mut self, now: Time, handle: PacketId, plane: Plane) {
+        let of_subflow = !self.groups.is_empty() && self.meter_subflow(now, handle, plane);
+        let Packet {
+            segment,
+            to,
+            place,
+            route,
+            ..
+        } = self.pool.get_mut(handle);
+        let (index, pair, payload) = (*to, route.pair(), u32::from(segment.len));
+        if of_subflow || payload == 0 || !self.meter.is_carried(pair) {
+            return;
+        }
+        if index & 1 == 0 {
+            return self.meter.other_left(pair, payload, plane);
+        }
+        let row = self.flows.row_at(*place, index);
+        let end = segment.seq.wrapping_add(payload);
+        self.meter.data_left(now, row, payload, end, plane);
+        if self.meter.follows_order() {
+            let offset = segment.seq.wrapping_sub(self.flows.first_byte(index ^ 1));
+            self.meter.data_left_in_order(row, 0, offset, payload);
+        }
+    }
+
+    /// As `World::receive` goes on in a run that is not plain: an endpoint has taken a packet with `payload`, and has `received` so much.
+    #[inline(never)]
+    pub(crate) fn answer_rare(
+        &mut self,
+        now: Time,
+        (index, place): (u32, u32),
+        (payload, received): (u32, u64),
+        edge: &mut Edge<PacketId>,
+    ) {
+        let (flow, row) = (index >> 1, self.flows.row_at(place, index));
+        let end = self.flows.at(place, index);
+        if end.follows == Follows::AsSubflow {
+            return self.after_segment(now, index, edge);
+        }
+        if index & 1 == 0 {
+            let cwnd = end.connection.path().window().cwnd;
+            self.meter.follow_cwnd(now, row, cwnd);
+        } else if self.meter.received(now, row, received) && flow < self.flows.planned() {
+            self.finish_flow(now, edge);
+        }
+        self.transmit(now, index, edge);
+        if self.meter.follows_senders() {
+            self.follow_sender(now, index);
+        }
+        if payload > 0 && flow >= self.flows.planned() {
+            self.with_jobs(now, edge, |jobs, hosts| {
+                jobs.received(now, index, received, hosts);
+            });
+        }
+        if self.flows.landed(place) {
+            self.flows.settle(flow);
+        }
+    }
+}
