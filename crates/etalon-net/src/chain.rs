@@ -76,7 +76,7 @@ impl<H: Copy> Way<H> {
         Way {
             pair,
             first,
-            last: numbered(first + stages.len() as u16 - 1),
+            last: numbered(first + (stages.len() as u16 - 1)),
             stages,
             passing: Fifo::default(),
             next: Time::MAX,
@@ -368,7 +368,7 @@ impl<H: Copy> Network<H> for Chain<H> {
         probe: &mut P,
     ) {
         if self.tells {
-            // What is made here is put into memory here, and not for each packet.
+            // Built on this path only, so that no other packet is put into memory for it.
             let entering = Passing {
                 leaves: now,
                 entered: now,

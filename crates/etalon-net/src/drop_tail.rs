@@ -57,14 +57,14 @@ impl DropTail {
         Some(leaves)
     }
 
-    /// As [`DropTail::take`], when all places that there are are taken.
+    /// As [`DropTail::take`], when every place has been taken.
     #[cold]
     #[inline(never)]
     pub(crate) fn take_another(&mut self, now: Time, bytes: u32) -> Option<Time> {
         self.grow().then(|| {
             let leaves = self.link.transmit(now, bytes);
             self.places[0] = leaves;
-            self.oldest = 1 % self.places.len();
+            self.oldest = 1;
             leaves
         })
     }

@@ -13,13 +13,13 @@ mod mptcp_options;
 mod nic;
 mod packet;
 mod queue;
-mod rare;
 mod stack;
 mod stream;
 mod subflows;
 mod tap;
 mod tdns;
 mod trace;
+mod uncommon;
 mod world;
 
 pub use engine::run;

@@ -24,8 +24,8 @@ pub(crate) struct World<'a, 's, T> {
     pub(crate) tdf: u64,
     /// Hosts announce what their sockets take.
     announces: bool,
-    /// There is none of what few plans have, and what is asked of all packets then: MPTCP, announcements, jobs, flows that come and go,
-    /// senders or an order that is followed.
+    /// The plan has nothing uncommon that every packet would have to be asked about: MPTCP, announcements, jobs, flows that come and go,
+    /// senders or an order that is followed. Where it has, `uncommon.rs` does what [`World::receive`] does: what changes one changes the other.
     is_plain: bool,
     pub(crate) queue: Queue,
     pub(crate) pool: Pool,
@@ -64,11 +64,11 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         let groups = flows.groups();
         let announces = stack::announces(plan);
         let has_jobs = !plan.dfsio.is_empty();
-        let is_rare = announces || has_jobs || streamed.is_some() || !groups.is_empty();
+        let is_uncommon = announces || has_jobs || streamed.is_some() || !groups.is_empty();
         let mut world = World {
             tdf: plan.tdf,
             announces,
-            is_plain: !is_rare && !meter.follows_senders() && !meter.follows_order(),
+            is_plain: !is_uncommon && !meter.follows_senders() && !meter.follows_order(),
             queue: Queue::new(),
             pool: Pool::default(),
             flows,
@@ -342,7 +342,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     #[inline(never)]
     fn receive(&mut self, now: Time, handle: PacketId, plane: Plane, edge: &mut Edge<PacketId>) {
         if !self.is_plain {
-            self.meter_rare(now, handle, plane);
+            self.meter_uncommon(now, handle, plane);
         }
         let packet = self.pool.get_mut(handle);
         self.tap.left(now, packet);
@@ -368,7 +368,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         let received = connection.bytes_received();
         self.pool.free(handle);
         if !self.is_plain {
-            return self.answer_rare(now, (index, place), (payload, received), edge);
+            return self.answer_uncommon(now, (index, place), (payload, received), edge);
         }
         if to_client {
             let cwnd = connection.path().window().cwnd;

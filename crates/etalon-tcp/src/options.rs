@@ -28,8 +28,8 @@ impl Kind {
     }
 }
 
-/// Up to four SACK blocks (RFC 2018), most recent first, and MPTCP's option. With timestamps on, three blocks fit on the wire; beside the
-/// option as many fit as on the wire without timestamps: three, or one beside a mapping.
+/// Up to four SACK blocks (RFC 2018), most recent first, and MPTCP's option. With timestamps on, three blocks fit on the wire; beside MPTCP's
+/// option as many fit as on the wire without timestamps: three, one beside a mapping, four beside MP_CAPABLE.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LongOptions {
     places: [(u32, u32); MOST_BLOCKS],

@@ -25,7 +25,7 @@ impl<C: CongestionControl> Connection<C> {
             .then_some(segment)
     }
 
-    /// All that is to be sent at `now`, one after the other.
+    /// All that is to be sent at `now`, segment by segment; once only new data is owed, the rest as a burst.
     #[inline(never)]
     pub(crate) fn transmit_generally(&mut self, now: u64, outlet: &mut impl Outlet) {
         while outlet.put(|out| self.poll_transmit_into(now, out)) && !self.is_silent() {

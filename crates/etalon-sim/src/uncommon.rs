@@ -12,7 +12,7 @@ use crate::world::World;
 impl<T: Tap> World<'_, '_, T> {
     /// Meters a packet in a run that is not plain.
     #[inline(never)]
-    pub(crate) fn meter_rare(&mut self, now: Time, handle: PacketId, plane: Plane) {
+    pub(crate) fn meter_uncommon(&mut self, now: Time, handle: PacketId, plane: Plane) {
         let of_subflow = !self.groups.is_empty() && self.meter_subflow(now, handle, plane);
         let Packet {
             segment,
@@ -39,7 +39,7 @@ impl<T: Tap> World<'_, '_, T> {
 
     /// As `World::receive` goes on in a run that is not plain: an endpoint has taken a packet with `payload`, and has `received` so much.
     #[inline(never)]
-    pub(crate) fn answer_rare(
+    pub(crate) fn answer_uncommon(
         &mut self,
         now: Time,
         (index, place): (u32, u32),
