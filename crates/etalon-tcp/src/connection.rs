@@ -89,7 +89,6 @@ pub struct Connection<C> {
     /// Segments are paced.
     pub(crate) paced: bool,
     pub(crate) reads_ece: bool,
-    pub(crate) min_rto_ticks: u32,
     pub(crate) syn_due: bool,
     /// The ACK that completes the handshake of a server has just arrived.
     pub(crate) opens: bool,
@@ -116,7 +115,6 @@ impl<C: CongestionControl> Connection<C> {
             snd: Sender::new(&config),
             paced: config.pacing || cc.wants_pacing(),
             reads_ece: cc.reads_ece_without_ecn(),
-            min_rto_ticks: clock.ticks_for_ns(config.min_rto).min(u32::MAX.into()) as u32,
             paths: Paths::new(&config, &clock, cc),
             rack: Rack::default(),
             frto: Frto::default(),

@@ -247,7 +247,8 @@ impl<C: CongestionControl> Connection<C> {
         };
         let rtt = &mut self.paths.active.rtt;
         rtt.sample_min(&self.clock, sample.last as u32);
-        rtt.sample(&self.clock, sample.first as u32, self.snd.una, self.snd.nxt);
+        let (una, nxt) = (self.snd.una, self.snd.nxt);
+        rtt.sample(&self.clock, &self.config, sample.first as u32, una, nxt);
         if self.config.tdtcp.is_some() {
             self.mix_rtts();
         }

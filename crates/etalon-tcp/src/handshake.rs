@@ -177,9 +177,10 @@ impl<C: CongestionControl> Connection<C> {
         match sample {
             Some(us) => {
                 path.rtt.sample_min(&self.clock, us as u32);
-                path.rtt.sample(&self.clock, us as u32, una, nxt);
+                path.rtt
+                    .sample(&self.clock, &self.config, us as u32, una, nxt);
             }
-            None => path.rtt.fall_back(&self.clock),
+            None => path.rtt.fall_back(&self.clock, &self.config),
         }
         if self.syns_sent > 2 {
             // The SYN was lost more than once (RFC 6298, 5.7; Linux lets one loss pass).
@@ -191,7 +192,8 @@ impl<C: CongestionControl> Connection<C> {
 
     /// The SYN or SYN-ACK timed out.
     pub(crate) fn on_syn_timeout(&mut self) {
-        self.paths.active.rtt.back_off();
+        let rtt = &mut self.paths.active.rtt;
+        rtt.back_off(&self.clock, &self.config);
         self.syn_due = true;
         let ticks = self.paths.active.rtt.rto_ticks();
         self.timer.set(&self.clock, Purpose::Rto, ticks);

@@ -222,8 +222,9 @@ impl<C: CongestionControl> Connection<C> {
         let rtt = now - last.sent;
         path.rtt.sample_min(&self.clock, rtt as u32);
         let (una, nxt) = (self.snd.una, self.snd.nxt);
+        let first_rtt = (now - first_sent) as u32;
         path.rtt
-            .sample(&self.clock, (now - first_sent) as u32, una, nxt);
+            .sample(&self.clock, &self.config, first_rtt, una, nxt);
         let mut ack = Ack {
             now: self.clock.now,
             jiffies: self.clock.jiffies,

@@ -12,7 +12,7 @@ use crate::timers::Clock;
 /// No sample yet.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
-/// RTT estimator. Times in microseconds.
+/// RTT estimator. Times in microseconds. What the configuration says is not kept in it: every path has one.
 #[derive(Clone, Debug)]
 pub(crate) struct Rtt {
     /// Eight times the smoothed RTT; 0 before the first sample.
@@ -25,16 +25,13 @@ pub(crate) struct Rtt {
     pub rttvar: u32,
     /// SND.NXT when the current round trip began.
     round_end: u32,
-    /// Smallest variance term.
-    min_var: u32,
-    max_rto_ticks: u32,
     /// Retransmission timeout in ticks, including backoff.
     rto_ticks: u32,
     /// Timeout of the loss probe in ticks: twice the smoothed RTT and the margin.
     probe_ticks: u32,
-    /// The margin in microseconds.
-    margin: u32,
     min: WindowedMin,
+    /// Apart from it, where it fills a gap.
+    min_part: u32,
 }
 
 impl Rtt {
@@ -45,13 +42,10 @@ impl Rtt {
             highest: 0,
             rttvar: 0,
             round_end: 0,
-            // Whole ticks, as Linux keeps it.
-            min_var: clock.us_of_ticks(clock.ticks_for_ns(config.min_rto)) as u32,
-            max_rto_ticks: clipped(clock.ticks_for_ns(config.max_rto)),
             rto_ticks: clipped(clock.ticks_for_ns(config.initial_rto)),
             probe_ticks: 0,
-            margin: (config.timer_margin / 1000) as u32,
-            min: WindowedMin::new(clock.hz * 300),
+            min: WindowedMin::new(),
+            min_part: WindowedMin::part(clock.hz * 300),
         }
     }
 
@@ -69,30 +63,26 @@ impl Rtt {
 
     #[inline]
     pub fn sample_min(&mut self, clock: &Clock, us: u32) {
-        self.min.update(clock.jiffies, us.max(1));
+        self.min.update(self.min_part, clock.jiffies, us.max(1));
     }
 
     /// Takes a sample of `us` and computes the timeout afresh, which ends backoff. `una` and `nxt` tell round trips apart.
     #[inline(always)] // for every ACK that was foretold; its other calls are rarer
-    pub fn sample(&mut self, clock: &Clock, us: u32, una: u32, nxt: u32) {
+    pub fn sample(&mut self, clock: &Clock, config: &Config, us: u32, una: u32, nxt: u32) {
         let us = us.clamp(1, 1 << 28);
         if self.srtt8 == 0 {
-            // "(2.2) SRTT <- R, RTTVAR <- R/2", hence 4 RTTVAR = 2 R.
-            self.srtt8 = us << 3;
-            self.deviation4 = us << 1;
-            self.rttvar = self.deviation4.max(self.min_var);
-            self.highest = self.rttvar;
-            self.round_end = nxt;
+            self.begin(clock, config, us, nxt);
         } else {
             self.smooth(us);
             if crate::seq::after(una, self.round_end) {
-                self.begin_round(nxt);
+                self.begin_round(clock, config, nxt);
             }
         }
-        let srtt = u64::from(self.srtt());
-        let ticks = clock.ticks_for_us(srtt + u64::from(self.rttvar));
-        self.rto_ticks = ticks.min(self.max_rto_ticks.into()) as u32;
-        self.probe_ticks = clipped(clock.ticks_for_us(2 * srtt + u64::from(self.margin)));
+        let srtt = self.srtt();
+        let timeout = u64::from(srtt + self.rttvar) * 1000;
+        // At most as many as microseconds, of which there are less than 2^32.
+        self.rto_ticks = clock.ticks_for_short(timeout.min(config.max_rto)) as u32;
+        self.probe_ticks = probe_ticks(clock, config, srtt);
     }
 
     /// Retransmission timeout in ticks, including backoff.
@@ -121,44 +111,69 @@ impl Rtt {
         self.rttvar = self.rttvar.max(self.highest);
     }
 
+    /// The first sample: "(2.2) SRTT <- R, RTTVAR <- R/2", hence 4 RTTVAR = 2 R.
+    #[cold]
+    fn begin(&mut self, clock: &Clock, config: &Config, us: u32, nxt: u32) {
+        self.srtt8 = us << 3;
+        self.deviation4 = us << 1;
+        self.rttvar = self.deviation4.max(min_var(clock, config));
+        self.highest = self.rttvar;
+        self.round_end = nxt;
+    }
+
     /// A round trip is over: the variance decays by a quarter towards the highest of it.
-    #[inline]
-    fn begin_round(&mut self, nxt: u32) {
+    #[inline(never)] // rarer than samples are
+    fn begin_round(&mut self, clock: &Clock, config: &Config, nxt: u32) {
         self.rttvar -= self.rttvar.saturating_sub(self.highest) >> 2;
         self.round_end = nxt;
-        self.highest = self.min_var;
+        self.highest = min_var(clock, config);
     }
 
     /// The same with one segment in flight: the smallest timeout in place of the margin.
-    pub fn lone_probe_ticks(&self, clock: &Clock) -> u64 {
-        clock.ticks_for_us(2 * u64::from(self.srtt()) + u64::from(self.min_var))
+    pub fn lone_probe_ticks(&self, clock: &Clock, config: &Config) -> u64 {
+        clock.ticks_for_us(2 * u64::from(self.srtt()) + u64::from(min_var(clock, config)))
     }
 
     /// Has timers follow another smoothed RTT and variance term than its own, until the next sample. `backoffs`: how often the
     /// timeout is doubled.
-    pub fn time_by(&mut self, clock: &Clock, srtt: u32, rttvar: u32, backoffs: u32) {
-        let srtt = u64::from(srtt);
-        let ticks = clock.ticks_for_us(srtt + u64::from(rttvar)) << backoffs.min(16);
-        self.rto_ticks = ticks.min(self.max_rto_ticks.into()) as u32;
-        self.probe_ticks = clipped(clock.ticks_for_us(2 * srtt + u64::from(self.margin)));
+    pub fn time_by(
+        &mut self,
+        clock: &Clock,
+        config: &Config,
+        srtt: u32,
+        rttvar: u32,
+        backoffs: u32,
+    ) {
+        let ticks = clock.ticks_for_us((srtt + rttvar).into()) << backoffs.min(16);
+        self.rto_ticks = clipped(ticks.min(clock.ticks_for_ns(config.max_rto)));
+        self.probe_ticks = probe_ticks(clock, config, srtt);
     }
 
     /// Doubles the timeout (RFC 6298, 5.5).
-    pub fn back_off(&mut self) {
-        self.rto_ticks = self.rto_ticks.saturating_mul(2).min(self.max_rto_ticks);
-    }
-
-    pub fn max_rto_ticks(&self) -> u64 {
-        self.max_rto_ticks.into()
+    pub fn back_off(&mut self, clock: &Clock, config: &Config) {
+        let most = clipped(clock.ticks_for_ns(config.max_rto));
+        self.rto_ticks = self.rto_ticks.saturating_mul(2).min(most);
     }
 
     /// The handshake gave no sample: three seconds until there is one (RFC 6298, 5.7).
-    pub fn fall_back(&mut self, clock: &Clock) {
+    pub fn fall_back(&mut self, clock: &Clock, config: &Config) {
         if self.srtt8 == 0 {
-            let ticks = clock.ticks_for_ns(3_000_000_000);
-            self.rto_ticks = clipped(ticks).min(self.max_rto_ticks);
+            self.rto_ticks = clipped(clock.ticks_for_ns(config.max_rto.min(3_000_000_000)));
         }
     }
+}
+
+/// Smallest variance term: whole ticks, as Linux keeps it. Its bound is far beyond any and leaves room for the RTT.
+#[inline]
+fn min_var(clock: &Clock, config: &Config) -> u32 {
+    let us = clock.us_of_ticks(clock.ticks_for_ns(config.min_rto));
+    us.min(1 << 31) as u32
+}
+
+/// Timeout of the loss probe in ticks: twice the smoothed RTT and the margin.
+#[inline]
+fn probe_ticks(clock: &Clock, config: &Config, srtt: u32) -> u32 {
+    clipped(clock.ticks_for_short(2000 * u64::from(srtt) + config.timer_margin))
 }
 
 /// Ticks of a time, which is nowhere near 2^32 of them.
@@ -169,29 +184,31 @@ fn clipped(ticks: u64) -> u32 {
 /// Parts of the window whose minima are kept.
 const SLOTS: usize = 8;
 
+const _: () = assert!(size_of::<Rtt>() == 48, "every path has one");
+
 /// Minimum over a sliding window, by the minima of its parts: a value is forgotten when its part is, which is after the
 /// window and at most an eighth later.
 #[derive(Clone, Debug)]
 struct WindowedMin {
-    /// Length of a part.
-    part: u32,
-    /// Number of the current part, and its minimum.
+    /// Number of the current part.
     current: u32,
-    lowest: u32,
-    /// The minima of those before, the latest first; none in the first part.
-    before: Option<Box<[u32; SLOTS]>>,
     best: u32,
+    /// The minima of the current part and of those before, the latest first; none in the first part, of which `best` is it.
+    minima: Option<Box<[u32; SLOTS + 1]>>,
 }
 
 impl WindowedMin {
-    fn new(window: u32) -> WindowedMin {
+    const fn new() -> WindowedMin {
         WindowedMin {
-            part: window.div_ceil(SLOTS as u32).max(1),
             current: 0,
-            lowest: UNKNOWN,
-            before: None,
             best: UNKNOWN,
+            minima: None,
         }
+    }
+
+    /// Length of a part.
+    fn part(window: u32) -> u32 {
+        window.div_ceil(SLOTS as u32).max(1)
     }
 
     #[inline]
@@ -200,33 +217,29 @@ impl WindowedMin {
     }
 
     #[inline]
-    fn update(&mut self, now: u64, value: u32) {
-        let part = u64::from(self.part);
+    fn update(&mut self, part: u32, now: u64, value: u32) {
+        let part = u64::from(part);
         if now - u64::from(self.current) * part >= part {
             self.advance((now / part) as u32);
         }
-        if value < self.lowest {
-            self.lowest = value;
-            self.best = self.best.min(value);
+        if let Some(minima) = &mut self.minima {
+            minima[0] = minima[0].min(value);
         }
+        self.best = self.best.min(value);
     }
 
     #[cold]
     fn advance(&mut self, to: u32) {
         let parts = (to - self.current).min(SLOTS as u32 + 1) as usize;
-        let before = self
-            .before
-            .get_or_insert_with(|| Box::new([UNKNOWN; SLOTS]));
-        for lowest in core::iter::once(self.lowest)
-            .chain([UNKNOWN; SLOTS])
-            .take(parts)
-        {
-            before.rotate_right(1);
-            before[0] = lowest;
-        }
+        let minima = self.minima.get_or_insert_with(|| {
+            let mut minima = [UNKNOWN; SLOTS + 1];
+            minima[0] = self.best;
+            Box::new(minima)
+        });
+        minima.rotate_right(parts);
+        minima[..parts].fill(UNKNOWN);
         self.current = to;
-        self.lowest = UNKNOWN;
-        self.best = before.iter().copied().min().unwrap_or(UNKNOWN);
+        self.best = minima.iter().copied().min().unwrap_or(UNKNOWN);
     }
 }
 
@@ -234,41 +247,42 @@ impl WindowedMin {
 mod tests {
     use super::*;
 
-    fn rtt() -> (Clock, Rtt) {
-        let clock = Clock::new(250);
-        let rtt = Rtt::new(&clock, &Config::default());
-        (clock, rtt)
+    fn rtt() -> (Clock, Config, Rtt) {
+        let (clock, config) = (Clock::new(250), Config::default());
+        let rtt = Rtt::new(&clock, &config);
+        (clock, config, rtt)
     }
 
     #[test]
     fn minimum_applies_to_the_variance() {
-        let (clock, mut rtt) = rtt();
+        let (clock, config, mut rtt) = rtt();
         assert_eq!(rtt.rto_ticks(), 250);
-        rtt.sample(&clock, 10_000, 0, 0);
+        rtt.sample(&clock, &config, 10_000, 0, 0);
         assert_eq!(rtt.rto_ticks(), clock.ticks_for_us(210_000));
-        rtt.back_off();
+        rtt.back_off(&clock, &config);
         assert_eq!(rtt.rto_ticks(), 2 * clock.ticks_for_us(210_000));
-        rtt.sample(&clock, 10_000, 0, 0);
+        rtt.sample(&clock, &config, 10_000, 0, 0);
         assert_eq!(rtt.rto_ticks(), clock.ticks_for_us(210_000));
     }
 
     #[test]
     fn a_rising_rtt_raises_the_timeout_and_a_falling_one_does_not() {
-        let (clock, mut rtt) = rtt();
-        rtt.sample(&clock, 10_000, 0, 1);
+        let (clock, config, mut rtt) = rtt();
+        rtt.sample(&clock, &config, 10_000, 0, 1);
         for i in 0..3 {
-            rtt.sample(&clock, 400_000, i, i + 1);
+            rtt.sample(&clock, &config, 400_000, i, i + 1);
         }
         assert!(rtt.rttvar > 200_000);
         let high = rtt.rttvar;
-        rtt.sample(&clock, 10_000, 10, 11);
+        rtt.sample(&clock, &config, 10_000, 10, 11);
         assert!(rtt.rttvar <= high);
     }
 
     #[test]
     fn minimum_forgets_what_left_the_window_and_nothing_else() {
         let (window, most) = (800, 900);
-        let mut min = WindowedMin::new(window);
+        let part = WindowedMin::part(window);
+        let mut min = WindowedMin::new();
         let mut seen: Vec<(u64, u32)> = Vec::new();
         let (mut now, mut x) = (0, 1u64);
         for _ in 0..2000 {
@@ -276,12 +290,12 @@ mod tests {
             now += x >> 57; // steps of 0 to 127
             let value = (x >> 40) as u32 % 1000;
             seen.push((now, value));
-            min.update(now, value);
+            min.update(part, now, value);
             let lowest = |age: u64| seen.iter().filter(|s| s.0 + age >= now).map(|s| s.1).min();
             assert!(Some(min.best()) <= lowest(window.into()));
             assert!(Some(min.best()) >= lowest(most));
         }
-        min.update(now + 100_000, 5000);
+        min.update(part, now + 100_000, 5000);
         assert_eq!(min.best(), 5000);
     }
 }

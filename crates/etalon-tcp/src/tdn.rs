@@ -159,7 +159,9 @@ impl<C: CongestionControl> Connection<C> {
         let rtt = self.paths.mixed_rtt(self.paths.active.id);
         let timeouts = self.snd.timeouts;
         let active = &mut self.paths.active;
-        active.rtt.time_by(&self.clock, rtt, variance, timeouts);
+        active
+            .rtt
+            .time_by(&self.clock, &self.config, rtt, variance, timeouts);
     }
 
     /// Recomputes all counters of segments from the records of what is outstanding: for tests.

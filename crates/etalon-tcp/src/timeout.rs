@@ -93,7 +93,7 @@ impl<C: CongestionControl> Connection<C> {
         self.snd.forced = Some(Forced::Front);
         // "(5.5) The host MUST set RTO <- RTO * 2 ("back off the timer")."
         let rtt = &mut self.paths.active.rtt;
-        rtt.back_off();
+        rtt.back_off(&self.clock, &self.config);
         // "(5.6) Start the retransmission timer, such that it expires after RTO seconds."
         self.timer.set(&self.clock, Purpose::Rto, rtt.rto_ticks());
     }

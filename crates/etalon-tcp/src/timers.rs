@@ -68,9 +68,15 @@ impl Clock {
     /// Ticks that cover `us` microseconds.
     #[inline]
     pub fn ticks_for_us(&self, us: u64) -> u64 {
+        self.ticks_for_short(us * 1000)
+    }
+
+    /// Ticks that cover `ns` nanoseconds, which are less than 500 years.
+    #[inline]
+    pub fn ticks_for_short(&self, ns: u64) -> u64 {
         // Nearly always the product below is exact, and several times faster than the division.
         let tick = u64::from(self.tick);
-        let ns = us * 1000 + tick - 1;
+        let ns = ns + tick - 1;
         if ns < self.inverse {
             ((u128::from(ns) * u128::from(self.inverse)) >> 64) as u64
         } else {
@@ -194,6 +200,8 @@ mod tests {
                     clock.ticks_for_us(us),
                     (us * 1000).div_ceil(clock.tick.into())
                 );
+                let ns = us * 1000 + 1;
+                assert_eq!(clock.ticks_for_short(ns), clock.ticks_for_ns(ns));
             }
         }
     }

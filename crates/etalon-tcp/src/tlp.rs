@@ -78,7 +78,7 @@ impl<C: CongestionControl> Connection<C> {
         let mut ticks = if path.rtt.srtt() == 0 {
             u64::from(self.clock.hz) // a second
         } else if self.snd.board.len() == 1 {
-            path.rtt.lone_probe_ticks(&self.clock)
+            path.rtt.lone_probe_ticks(&self.clock, &self.config)
         } else {
             path.rtt.probe_ticks()
         };

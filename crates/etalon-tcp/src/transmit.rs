@@ -539,9 +539,10 @@ impl<C: CongestionControl> Connection<C> {
     fn set_persist(&mut self) {
         let blocked = self.next_len().is_none();
         if blocked && self.timer.purpose == Purpose::None {
-            let rtt = &self.paths.active.rtt;
-            let base = rtt.rto_ticks().max(self.min_rto_ticks.into());
-            let ticks = (base << self.snd.persist_backoff.min(16)).min(rtt.max_rto_ticks());
+            let [least, most] =
+                [self.config.min_rto, self.config.max_rto].map(|ns| self.clock.ticks_for_ns(ns));
+            let base = self.paths.active.rtt.rto_ticks().max(least);
+            let ticks = (base << self.snd.persist_backoff.min(16)).min(most);
             self.timer.set(&self.clock, Purpose::Persist, ticks);
         } else if !blocked && self.timer.purpose == Purpose::Persist {
             self.timer.clear();
