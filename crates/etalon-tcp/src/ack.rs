@@ -180,7 +180,7 @@ impl<C: CongestionControl> Connection<C> {
         let path = &mut self.paths.active;
         ack.cwnd_limited = path.cwnd_limited();
         path.cc.increase(&mut path.window, ack);
-        path.validation.used_at = ack.jiffies;
+        path.validation.used_at = ack.jiffies as u32;
         self.bound_window();
     }
 

@@ -103,7 +103,7 @@ impl<C: CongestionControl> Path<C> {
         let stands = self.recovery.state == State::Cwr || self.recovery.reduction.undo.is_open();
         if stands && self.window.ssthresh != u32::MAX {
             self.window.cwnd = self.window.ssthresh;
-            self.validation.used_at = clock.jiffies;
+            self.validation.used_at = clock.jiffies as u32;
         }
         self.set_state(clock, State::Open);
     }

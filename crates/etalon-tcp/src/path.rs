@@ -125,7 +125,7 @@ impl<C: CongestionControl> Path<C> {
         self.recovery.point = nxt;
         self.last_sent = clock.jiffies;
         self.last_sent_ns = clock.now;
-        self.validation.used_at = clock.jiffies;
+        self.validation.used_at = clock.jiffies as u32;
     }
 
     pub(crate) fn set_congestion_control(&mut self, cc: C) {

@@ -27,7 +27,7 @@ impl<C: CongestionControl> Path<C> {
         }
         self.window.cwnd = linux::loss_window(flight.in_flight);
         self.window.cwnd_count = 0;
-        self.validation.used_at = clock.jiffies;
+        self.validation.used_at = clock.jiffies as u32;
         self.set_state(clock, State::Timeout);
         // RFC 6582, section 3.2, step 4: "record the highest sequence number transmitted in the variable recover".
         self.recovery.point = flight.nxt;

@@ -123,7 +123,7 @@ impl<C: CongestionControl> Path<C> {
             self.window.ssthresh = self.window.ssthresh.max(undo.ssthresh);
         }
         undo.forget();
-        self.validation.used_at = jiffies;
+        self.validation.used_at = jiffies as u32;
         rose
     }
 }

@@ -22,8 +22,8 @@ pub(crate) struct Validation {
     /// The most of the round that ends at `round_end`.
     most: Use,
     pub round_end: u32,
-    /// When the window was last fully used, in ticks, and the most used since, in segments.
-    pub used_at: u64,
+    /// When the window was last fully used, in ticks, which wrap, and the most used since, in segments.
+    pub used_at: u32,
     used: u32,
 }
 
@@ -59,12 +59,12 @@ impl<C: CongestionControl> Path<C> {
         }
         if self.cwnd_limited() {
             self.validation.used = 0;
-            self.validation.used_at = clock.jiffies;
+            self.validation.used_at = clock.jiffies as u32;
             return;
         }
         self.validation.used = self.validation.used.max(out);
-        let unused_for = clock.jiffies.saturating_sub(self.validation.used_at);
-        if decays && unused_for >= self.rtt.rto_ticks() {
+        let unused_for = (clock.jiffies as u32).wrapping_sub(self.validation.used_at);
+        if decays && u64::from(unused_for) >= self.rtt.rto_ticks() {
             self.shrink_to_used(clock);
         }
     }
@@ -80,7 +80,7 @@ impl<C: CongestionControl> Path<C> {
             }
             self.validation.used = 0;
         }
-        self.validation.used_at = clock.jiffies;
+        self.validation.used_at = clock.jiffies as u32;
     }
 
     /// The threshold that remembers what the window was: at least three quarters of it (RFC 2861, section 3.1), unless it has
@@ -104,7 +104,7 @@ impl<C: CongestionControl> Path<C> {
             self.window.cwnd >>= 1;
         }
         self.window.cwnd = self.window.cwnd.max(floor);
-        self.validation.used_at = clock.jiffies;
+        self.validation.used_at = clock.jiffies as u32;
         self.validation.used = 0;
     }
 }
