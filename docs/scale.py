@@ -69,7 +69,7 @@ def _seconds(run: Mapping[str, Any]) -> float:
 
 RACKS = {8: (256, 768), 64: (32, 96), 128: (16, 48), 512: (4, 12), 1000: (2, 6)}
 PAIRS = dict.fromkeys(RACKS, (400, 2400))
-FLOWS = {16: (200, 600), 1_000: (100, 300), 16_000: (20, 60), 100_000: (8, 24)}
+FLOWS = dict.fromkeys((16, 1_000, 16_000, 100_000), (200, 600))
 
 OVER_FLOWS = "8 racks, windows of two segments"
 LINES = {
