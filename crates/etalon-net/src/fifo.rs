@@ -111,6 +111,18 @@ mod tests {
     use alloc::collections::VecDeque;
     use proptest::prelude::*;
 
+    #[test]
+    fn a_queue_that_is_pushed_to_closely_stays_short() {
+        let mut fifo = Fifo::default();
+        for item in 0..1000 {
+            fifo.push_back_closely(item);
+            if item >= 3 {
+                assert_eq!(fifo.pop_front(), Some(item - 3));
+            }
+        }
+        assert!(fifo.items.capacity() <= 8, "{}", fifo.items.capacity());
+    }
+
     proptest! {
         #[test]
         fn does_what_a_deque_does_in_less_memory(pushes in prop::collection::vec(0u8..4, 1..400)) {
