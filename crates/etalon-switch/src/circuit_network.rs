@@ -127,8 +127,7 @@ impl CircuitFabric {
             } else {
                 let queue = QueueId::voq(pair);
                 let voq = core.voqs.get_mut(pair);
-                if let Some(id) = voq.pop(&core.pool) {
-                    let packet = core.pool.get(id).packet;
+                if let Some((id, packet)) = voq.pop(&core.pool) {
                     let dequeue = Event::Dequeue {
                         pair,
                         queue,
@@ -142,7 +141,7 @@ impl CircuitFabric {
                     let Core {
                         pool, event_queue, ..
                     } = core;
-                    *transmitter = link.send(now, id, has_more, pool, event_queue);
+                    *transmitter = link.send(now, id, packet.bytes, has_more, pool, event_queue);
                     return;
                 }
             }
@@ -150,10 +149,11 @@ impl CircuitFabric {
         link.serve_at(&mut core.event_queue, next);
     }
 
-    /// Takes the packet that reached a port.
+    /// Takes the packet that reached a port. Returns it with the plane that it came over.
     #[inline]
-    pub(crate) fn receive<H: Copy>(&mut self, port: u16, core: &mut Core<H>) -> Option<PacketId> {
-        let link = &mut self.ports[usize::from(port)].link;
-        link.receive(&core.pool, &mut core.event_queue)
+    pub(crate) fn receive<H: Copy>(&mut self, port: u16, core: &mut Core<H>) -> (PacketId, Plane) {
+        let port = &mut self.ports[usize::from(port)];
+        let id = port.link.receive(&core.pool, &mut core.event_queue);
+        (id, port.plane)
     }
 }

@@ -60,7 +60,13 @@ pub(crate) struct Label(u64);
 
 /// Where the pending event of a source's port is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place(usize);
+pub(crate) struct Place {
+    /// Its leaf below the quarters; 0 if it is a quarter itself.
+    leaf: u32,
+    source: u8,
+    /// The quarter of its source's ports that it is in.
+    quarter: u8,
+}
 
 /// A tournament tree over all (source, port), each of which has at most one pending event. Unlike a heap it needs no search to
 /// reschedule a source, and holds no stale entries.
@@ -80,6 +86,8 @@ pub(crate) struct EventQueue {
     shift: u32,
     /// These bits.
     ports: u64,
+    /// Bits below an event's time.
+    below_time: u32,
     /// What has no event has one at this time.
     never: Time,
 }
@@ -111,7 +119,8 @@ impl EventQueue {
     pub(crate) fn new(ports: usize) -> EventQueue {
         let bits = ports.next_power_of_two().trailing_zeros();
         let shift = bits.next_multiple_of(2).max(2); // a level of the tree takes two
-        let never = Time(u64::MAX >> (KIND + shift));
+        let below_time = KIND + shift;
+        let never = Time(u64::MAX >> below_time);
         let four = [Pending::NONE; 4];
         EventQueue {
             first: Pending::NONE,
@@ -121,13 +130,19 @@ impl EventQueue {
             below: alloc::vec![four; if shift == 2 { 0 } else { 2 << shift }],
             shift,
             ports: (1 << shift) - 1,
+            below_time,
             never,
         }
     }
 
     /// The place of a source's port.
     pub(crate) fn place(&self, source: Source, port: u16) -> Place {
-        Place((4 + source as usize) << self.shift | usize::from(port))
+        let leaf = (4 + source as u32) << self.shift | u32::from(port);
+        Place {
+            leaf: if self.shift > 2 { leaf } else { 0 },
+            source: source as u8,
+            quarter: (leaf >> (self.shift - 2)) as u8 % 4,
+        }
     }
 
     /// The label of events of a kind at a port.
@@ -139,7 +154,7 @@ impl EventQueue {
     #[inline]
     pub(crate) fn at(&self, time: Time, label: Label) -> Pending {
         if time < self.never {
-            Pending(time.0 << (KIND + self.shift) | label.0)
+            Pending(time.0 << self.below_time | label.0)
         } else {
             Pending::NONE
         }
@@ -148,7 +163,7 @@ impl EventQueue {
     /// When an event is due; [`EventQueue::never`] for none.
     #[inline]
     pub(crate) fn time_of(&self, event: Pending) -> Time {
-        Time(event.0 >> (KIND + self.shift))
+        Time(event.0 >> self.below_time)
     }
 
     /// Nothing happens at this time or later.
@@ -158,25 +173,24 @@ impl EventQueue {
 
     /// Sets the first event of a source's port.
     #[inline]
-    pub(crate) fn set(&mut self, Place(place): Place, event: Pending) {
-        let (mut node, mut event) = (place, event);
-        if !self.below.is_empty() {
-            match self.set_below(place, event) {
-                Some(changed) => (node, event) = changed,
+    pub(crate) fn set(&mut self, place: Place, mut event: Pending) {
+        if place.leaf != 0 {
+            match self.set_below(place.leaf as usize, event) {
+                Some(first) => event = first,
                 None => return,
             }
         }
-        let source = node / 4 % 4;
+        let source = usize::from(place.source % 4);
         let quarters = &mut self.quarters[source];
-        quarters[node % 4] = event;
+        quarters[usize::from(place.quarter % 4)] = event;
         self.root[source] = first_of(quarters);
         self.first = first_of(&self.root);
         self.next = self.time_of(self.first);
     }
 
-    /// Sets the event of a leaf below the quarters. Returns the quarter whose first event has changed, and that.
+    /// Sets the event of a leaf below the quarters. Returns the first event of its quarter, if that may have changed.
     #[inline(never)]
-    fn set_below(&mut self, leaf: usize, event: Pending) -> Option<(usize, Pending)> {
+    fn set_below(&mut self, leaf: usize, event: Pending) -> Option<Pending> {
         let (mut node, mut event) = (leaf, event);
         while node >= 64 {
             let siblings = &mut self.below[node / 4];
@@ -187,7 +201,7 @@ impl EventQueue {
             event = first_of(siblings);
             node /= 4;
         }
-        Some((node, event))
+        Some(event)
     }
 
     /// The time of the first event, [`EventQueue::never`] if there is none.

@@ -3,7 +3,7 @@
 use etalon_units::{Rate, Serializer, Span, Time};
 
 use crate::event_queue::{EventQueue, Kind, Label, Pending, Place, Source};
-use crate::pool::{PacketId, Pool, Queue};
+use crate::pool::{Line, PacketId, Pool};
 
 /// A link. It has two kinds of events: its transmitter is to be served, and a packet reaches the far end.
 #[derive(Debug)]
@@ -11,7 +11,7 @@ pub(crate) struct Link {
     transmitter: Serializer,
     delay: Span,
     /// Packets in transmission or propagation. Each takes the same delay, so they arrive in order.
-    on_the_way: Queue,
+    on_the_way: Line,
     place: Place,
     free: Label,
     arrival: Label,
@@ -36,7 +36,7 @@ impl Link {
         Link {
             transmitter: Serializer::new(rate),
             delay,
-            on_the_way: Queue::new(),
+            on_the_way: Line::new(),
             place: event_queue.place(source, port),
             free: event_queue.label(free, port),
             arrival: event_queue.label(arrival, port),
@@ -82,54 +82,56 @@ impl Link {
     #[inline]
     pub(crate) fn serve_when_free(&mut self, event_queue: &mut EventQueue) {
         if self.serve == Pending::NONE {
-            let free_at = self.free_at();
-            self.serve_at(event_queue, free_at);
+            self.await_free(event_queue);
         }
     }
 
-    /// Starts to transmit a packet; the transmitter must be free. If there is more to send, it is to be served when the transmission ends.
-    /// Returns when that is.
+    #[inline(never)] // most have been asked
+    fn await_free(&mut self, event_queue: &mut EventQueue) {
+        let free_at = self.free_at();
+        self.serve_at(event_queue, free_at);
+    }
+
+    /// Starts to transmit a packet of so many bytes; the transmitter must be free. If there is more to send, it is to be served when the
+    /// transmission ends. Returns when that is.
     #[inline(always)] // with every packet, in three places
     pub(crate) fn send<H: Copy>(
         &mut self,
         now: Time,
         id: PacketId,
+        bytes: u32,
         has_more: bool,
         pool: &mut Pool<H>,
         event_queue: &mut EventQueue,
     ) -> Time {
         debug_assert!(self.free_at() <= now, "the transmitter is busy");
-        let entry = pool.get_mut(id);
-        let end = self.transmitter.transmit(now, entry.packet.bytes);
-        entry.due = end + self.delay;
+        let end = self.transmitter.transmit(now, bytes);
+        let arrives = event_queue.at(end + self.delay, self.arrival);
+        pool.get_mut(id).arrives = arrives;
         let serve = match has_more {
             true => event_queue.at(end, self.free),
             false => Pending::NONE,
         };
         let changes = self.serve != serve;
         self.serve = serve;
-        if self.on_the_way.is_empty() {
-            self.arrives = event_queue.at(entry.due, self.arrival);
+        if self.on_the_way.push(pool, id) {
+            self.arrives = arrives;
             self.schedule(event_queue);
         } else if changes {
             self.schedule(event_queue);
         }
-        self.on_the_way.push(pool, id);
         end
     }
 
-    /// Takes the first packet from the far end.
+    /// Takes the first packet from the far end, which it has reached.
     #[inline]
     pub(crate) fn receive<H: Copy>(
         &mut self,
         pool: &Pool<H>,
         event_queue: &mut EventQueue,
-    ) -> Option<PacketId> {
-        let id = self.on_the_way.pop(pool);
-        self.arrives = match self.on_the_way.front() {
-            Some(next) => event_queue.at(pool.get(next).due, self.arrival),
-            None => Pending::NONE,
-        };
+    ) -> PacketId {
+        let (id, next) = self.on_the_way.pop(pool);
+        self.arrives = next.map_or(Pending::NONE, |next| next.arrives);
         self.schedule(event_queue);
         id
     }

@@ -16,16 +16,26 @@ use crate::{Event, PacketNetwork, Pair, Plane, Probe, QueueId, Sink};
 pub(crate) struct PacketFabric {
     racks: usize,
     /// By source rack.
-    uplinks: Vec<Link>,
-    /// By source rack: the destinations whose VOQ has backlog and an open gate.
-    open: Vec<RoundRobin>,
+    uplinks: Vec<Uplink>,
     /// By [`Pair::index`].
     internal: Vec<Queue>,
     internal_capacity: u32,
-    /// By destination rack: the sources whose internal queue is not empty.
-    waiting: Vec<RoundRobin>,
     /// By destination rack.
-    downlinks: Vec<Link>,
+    downlinks: Vec<Downlink>,
+}
+
+#[derive(Debug)]
+struct Uplink {
+    link: Link,
+    /// The destinations whose VOQ has backlog and an open gate.
+    open: RoundRobin,
+}
+
+#[derive(Debug)]
+struct Downlink {
+    link: Link,
+    /// The sources whose internal queue is not empty.
+    waiting: RoundRobin,
 }
 
 impl PacketFabric {
@@ -35,20 +45,21 @@ impl PacketFabric {
         event_queue: &EventQueue,
     ) -> PacketFabric {
         let count = usize::from(racks);
-        let turns = || (0..racks).map(|_| RoundRobin::new(racks)).collect();
-        let links = |delay, source| {
-            (0..racks)
-                .map(|rack| Link::new(packet.rate, delay, source, rack, event_queue))
-                .collect()
+        let link = |delay, source, rack| Link::new(packet.rate, delay, source, rack, event_queue);
+        let uplink = |rack| Uplink {
+            link: link(packet.up_delay, Source::Uplink, rack),
+            open: RoundRobin::new(racks),
+        };
+        let downlink = |rack| Downlink {
+            link: link(packet.down_delay, Source::Downlink, rack),
+            waiting: RoundRobin::new(racks),
         };
         PacketFabric {
             racks: count,
-            uplinks: links(packet.up_delay, Source::Uplink),
-            open: turns(),
+            uplinks: (0..racks).map(uplink).collect(),
             internal: alloc::vec![Queue::new(); count * count],
             internal_capacity: packet.internal_queue,
-            waiting: turns(),
-            downlinks: links(packet.down_delay, Source::Downlink),
+            downlinks: (0..racks).map(downlink).collect(),
         }
     }
 
@@ -57,18 +68,16 @@ impl PacketFabric {
         PacketFabric {
             racks: 0,
             uplinks: Vec::new(),
-            open: Vec::new(),
             internal: Vec::new(),
             internal_capacity: 0,
-            waiting: Vec::new(),
             downlinks: Vec::new(),
         }
     }
 
     /// As [`Switch::next_departure`](crate::Switch::next_departure), with these delays.
     pub(crate) fn next_departure(&self, up: Span, down: Span, event_queue: &EventQueue) -> Time {
-        let up = |link: &Link| link.next(event_queue, down, up + down);
-        let down = |link: &Link| link.next(event_queue, Span::ZERO, down);
+        let up = |uplink: &Uplink| uplink.link.next(event_queue, down, up + down);
+        let down = |downlink: &Downlink| downlink.link.next(event_queue, Span::ZERO, down);
         let (uplinks, downlinks) = (self.uplinks.iter().map(up), self.downlinks.iter().map(down));
         uplinks.chain(downlinks).min().unwrap_or(Time::MAX)
     }
@@ -76,37 +85,38 @@ impl PacketFabric {
     /// The VOQ of `pair` has backlog and an open gate: it takes part in the round robin.
     #[inline]
     pub(crate) fn open(&mut self, pair: Pair) {
-        self.open[usize::from(pair.src)].insert(pair.dst);
+        self.uplinks[usize::from(pair.src)].open.insert(pair.dst);
     }
 
     /// The VOQ of `pair` has no backlog or a closed gate.
     #[inline]
     pub(crate) fn close(&mut self, pair: Pair) {
-        self.open[usize::from(pair.src)].remove(pair.dst);
+        self.uplinks[usize::from(pair.src)].open.remove(pair.dst);
     }
 
     /// Has the uplink of `src` served as soon as it is free, but after all transitions of the schedule at `now`.
     pub(crate) fn wake<H>(&mut self, now: Time, src: u16, core: &mut Core<H>) {
-        let uplink = &mut self.uplinks[usize::from(src)];
+        let uplink = &mut self.uplinks[usize::from(src)].link;
         let time = uplink.free_at().max(now);
         uplink.serve_at(&mut core.event_queue, time);
     }
 
-    /// Transmits the next packet of `src` if there is one, now or as soon as the uplink is free.
-    #[inline]
-    pub(crate) fn serve_uplink<H: Copy, S: Sink<H>, P: Probe>(
+    /// The VOQ of `pair` has backlog and an open gate: the next packet of its ToR is transmitted, now or as soon as the uplink is free.
+    #[inline(always)] // with every packet that enters
+    pub(crate) fn backlogged<H: Copy, S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
-        src: u16,
+        pair: Pair,
         core: &mut Core<H>,
         sink: &mut S,
         probe: &mut P,
     ) {
-        let uplink = &mut self.uplinks[usize::from(src)];
-        if uplink.free_at() > now {
-            uplink.serve_when_free(&mut core.event_queue);
+        let uplink = &mut self.uplinks[usize::from(pair.src)];
+        uplink.open.insert(pair.dst);
+        if uplink.link.free_at() > now {
+            uplink.link.serve_when_free(&mut core.event_queue);
         } else {
-            self.transmit_at_once(now, src, core, sink, probe);
+            self.transmit_at_once(now, pair.src, core, sink, probe);
         }
     }
 
@@ -133,17 +143,15 @@ impl PacketFabric {
         sink: &mut S,
         probe: &mut P,
     ) {
-        let uplink = &mut self.uplinks[usize::from(src)];
-        let open = &mut self.open[usize::from(src)];
+        let Uplink { link, open } = &mut self.uplinks[usize::from(src)];
         if let Some(dst) = open.serve() {
             let pair = Pair { src, dst };
             let queue = QueueId::voq(pair);
             let voq = core.voqs.get_mut(pair);
-            if let Some(id) = voq.pop(&core.pool) {
+            if let Some((id, packet)) = voq.pop(&core.pool) {
                 if !voq.has_backlog() {
                     open.remove(dst);
                 }
-                let packet = core.pool.get(id).packet;
                 let dequeue = Event::Dequeue {
                     pair,
                     queue,
@@ -154,11 +162,14 @@ impl PacketFabric {
                 probe.on(now, dequeue);
                 sink.dequeued(now, packet.handle);
                 let has_more = !open.is_empty();
-                uplink.send(now, id, has_more, &mut core.pool, &mut core.event_queue);
+                let Core {
+                    pool, event_queue, ..
+                } = core;
+                link.send(now, id, packet.bytes, has_more, pool, event_queue);
                 return;
             }
         }
-        uplink.serve_at(&mut core.event_queue, Time::MAX);
+        link.serve_at(&mut core.event_queue, Time::MAX);
     }
 
     /// A packet of `src` reaches the packet switch. Returns it if its internal queue is full.
@@ -169,22 +180,27 @@ impl PacketFabric {
         src: u16,
         core: &mut Core<H>,
     ) -> Option<PacketId> {
-        let id = self.uplinks[usize::from(src)].receive(&core.pool, &mut core.event_queue)?;
-        let pair = core.pool.get(id).packet.pair();
-        let dst = usize::from(pair.dst);
-        let (downlink, waiting) = (&mut self.downlinks[dst], &mut self.waiting[dst]);
-        if waiting.is_empty() && downlink.free_at() <= now {
+        let Core {
+            pool, event_queue, ..
+        } = core;
+        let id = self.uplinks[usize::from(src)]
+            .link
+            .receive(pool, event_queue);
+        let packet = pool.get(id).packet;
+        let pair = packet.pair();
+        let Downlink { link, waiting } = &mut self.downlinks[usize::from(pair.dst)];
+        if waiting.is_empty() && link.free_at() <= now {
             // As it would be queued and leave its queue at once.
             waiting.serve_only(src);
-            downlink.send(now, id, false, &mut core.pool, &mut core.event_queue);
+            link.send(now, id, packet.bytes, false, pool, event_queue);
             return None;
         }
         let queue = &mut self.internal[pair.index(self.racks)];
         if queue.len() >= self.internal_capacity {
             return Some(id);
         }
-        queue.push(&mut core.pool, id);
-        self.waiting[usize::from(pair.dst)].insert(src);
+        queue.push(pool, id);
+        waiting.insert(src);
         self.serve_downlink(now, pair.dst, core);
         None
     }
@@ -192,28 +208,31 @@ impl PacketFabric {
     /// Transmits the next packet for `dst` if there is one, now or as soon as the downlink is free.
     #[inline]
     pub(crate) fn serve_downlink<H: Copy>(&mut self, now: Time, dst: u16, core: &mut Core<H>) {
-        let downlink = &mut self.downlinks[usize::from(dst)];
-        if downlink.free_at() > now {
-            return downlink.serve_when_free(&mut core.event_queue);
+        let Downlink { link, waiting } = &mut self.downlinks[usize::from(dst)];
+        if link.free_at() > now {
+            return link.serve_when_free(&mut core.event_queue);
         }
-        let waiting = &mut self.waiting[usize::from(dst)];
         if let Some(src) = waiting.serve() {
             let queue = &mut self.internal[Pair { src, dst }.index(self.racks)];
             if let Some(id) = queue.pop(&core.pool) {
                 if queue.is_empty() {
                     waiting.remove(src);
                 }
-                let has_more = !waiting.is_empty();
-                downlink.send(now, id, has_more, &mut core.pool, &mut core.event_queue);
+                let (has_more, bytes) = (!waiting.is_empty(), core.pool.get(id).packet.bytes);
+                let Core {
+                    pool, event_queue, ..
+                } = core;
+                link.send(now, id, bytes, has_more, pool, event_queue);
                 return;
             }
         }
-        downlink.serve_at(&mut core.event_queue, Time::MAX);
+        link.serve_at(&mut core.event_queue, Time::MAX);
     }
 
     /// Takes the packet that reached the ToR of `dst`.
     #[inline]
-    pub(crate) fn receive<H: Copy>(&mut self, dst: u16, core: &mut Core<H>) -> Option<PacketId> {
-        self.downlinks[usize::from(dst)].receive(&core.pool, &mut core.event_queue)
+    pub(crate) fn receive<H: Copy>(&mut self, dst: u16, core: &mut Core<H>) -> PacketId {
+        let downlink = &mut self.downlinks[usize::from(dst)].link;
+        downlink.receive(&core.pool, &mut core.event_queue)
     }
 }

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use etalon_units::Time;
 
 use crate::Packet;
+use crate::event_queue::Pending;
 
 /// A packet's place in the pool.
 pub(crate) type PacketId = u32;
@@ -21,8 +22,8 @@ pub(crate) struct Entry<H> {
     pub(crate) packet: Packet<H>,
     /// When it entered the switch.
     pub(crate) entered: Time,
-    /// When it reaches the far end of the link that it is on.
-    pub(crate) due: Time,
+    /// That it reaches the far end of the link that it is on.
+    pub(crate) arrives: Pending,
     /// Marked CE by the switch.
     pub(crate) ce: bool,
 }
@@ -39,7 +40,6 @@ struct Slot<H> {
 pub(crate) struct Pool<H> {
     slots: Vec<Slot<H>>,
     free: PacketId,
-    used: u64,
 }
 
 impl<H: Copy> Pool<H> {
@@ -47,31 +47,38 @@ impl<H: Copy> Pool<H> {
         Pool {
             slots: Vec::new(),
             free: NONE,
-            used: 0,
         }
     }
 
-    /// Number of packets in the pool.
-    pub(crate) const fn used(&self) -> u64 {
-        self.used
+    /// Number of packets in the pool, which are counted for that.
+    pub(crate) fn used(&self) -> usize {
+        let free = |&id: &PacketId| self.slots.get(id as usize).map(|slot| slot.next);
+        let unused = core::iter::successors(Some(self.free), free).skip(1);
+        self.slots.len() - unused.count()
     }
 
     pub(crate) fn insert(&mut self, entry: Entry<H>) -> PacketId {
-        self.used += 1;
         let id = self.free;
-        if id == NONE {
-            let id = self.slots.len() as PacketId;
-            self.slots.push(Slot { entry, next: NONE });
-            return id;
+        match self.slots.get_mut(id as usize) {
+            Some(slot) => {
+                self.free = slot.next;
+                slot.entry = entry;
+                id
+            }
+            None => self.grow(entry),
         }
-        let slot = &mut self.slots[id as usize];
-        self.free = slot.next;
-        *slot = Slot { entry, next: NONE };
+    }
+
+    /// Puts a packet into a new slot, as none is free.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, entry: Entry<H>) -> PacketId {
+        let id = self.slots.len() as PacketId;
+        self.slots.push(Slot { entry, next: NONE });
         id
     }
 
     pub(crate) fn remove(&mut self, id: PacketId) -> Entry<H> {
-        self.used -= 1;
         let slot = &mut self.slots[id as usize];
         slot.next = self.free;
         self.free = id;
@@ -136,10 +143,17 @@ impl Queue {
 
     #[inline]
     pub(crate) fn pop<H>(&mut self, pool: &Pool<H>) -> Option<PacketId> {
+        self.take(pool).map(|(id, _)| id)
+    }
+
+    /// As [`Queue::pop`], with what is known of the packet.
+    #[inline]
+    pub(crate) fn take<'a, H>(&mut self, pool: &'a Pool<H>) -> Option<(PacketId, &'a Entry<H>)> {
         let id = self.front()?;
-        self.head = pool.slots[id as usize].next;
+        let slot = &pool.slots[id as usize];
+        self.head = slot.next;
         self.len -= 1;
-        Some(id)
+        Some((id, &slot.entry))
     }
 
     /// Keeps the `keep` oldest packets and returns the rest.
@@ -165,6 +179,48 @@ impl Queue {
     }
 }
 
+/// The packets on a link, in order: as a [`Queue`] of which nobody asks how long it is.
+#[derive(Debug)]
+pub(crate) struct Line {
+    /// [`NONE`] if there is no packet.
+    first: PacketId,
+    last: PacketId,
+}
+
+impl Line {
+    pub(crate) const fn new() -> Line {
+        Line {
+            first: NONE,
+            last: NONE,
+        }
+    }
+
+    /// Whether it had no packet before.
+    #[inline]
+    pub(crate) fn push<H>(&mut self, pool: &mut Pool<H>, id: PacketId) -> bool {
+        let was_empty = self.first == NONE;
+        if was_empty {
+            self.first = id;
+        } else {
+            pool.slots[self.last as usize].next = id;
+        }
+        self.last = id;
+        was_empty
+    }
+
+    /// The first packet, which there must be, and what is known of the one behind it.
+    #[inline]
+    pub(crate) fn pop<'a, H>(&mut self, pool: &'a Pool<H>) -> (PacketId, Option<&'a Entry<H>>) {
+        let id = self.first;
+        if id == self.last {
+            self.first = NONE;
+            return (id, None);
+        }
+        self.first = pool.slots[id as usize].next;
+        (id, Some(&pool.slots[self.first as usize].entry))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,7 +235,7 @@ mod tests {
                 bytes: 1,
             },
             entered: Time::ZERO,
-            due: Time::ZERO,
+            arrives: Pending::NONE,
             ce: false,
         }
     }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use etalon_units::{Span, Time};
 
 use crate::circuit_network::CircuitFabric;
-use crate::event_queue::{Due, EventQueue, Kind};
+use crate::event_queue::{Due, EventQueue, Kind, Pending};
 use crate::executor::{Executor, Rules, Signal, Step};
 use crate::packet_network::PacketFabric;
 use crate::pool::{Entry, PacketId, Pool};
@@ -224,13 +224,10 @@ impl<H: Copy> Switch<H> {
         let Arrival { packet, ect, .. } = arrival;
         let (pair, bytes) = (packet.pair(), packet.bytes);
         debug_assert!(self.next_event() >= now, "the switch has not been advanced");
-        assert!(
-            pair.src < self.racks && pair.dst < self.racks,
-            "there is no such rack"
-        );
+        assert!(pair.src.max(pair.dst) < self.racks, "there is no such rack");
         let core = &mut self.core;
         let voq = core.voqs.get_mut(pair);
-        let (len, server) = (voq.len(), voq.server());
+        let len = voq.len();
         if len >= voq.capacity() {
             self.dropped(now, &packet, len, DropReason::Full, sink, probe);
             return;
@@ -241,7 +238,7 @@ impl<H: Copy> Switch<H> {
         let id = core.pool.insert(Entry {
             packet,
             entered: now,
-            due: now,
+            arrives: Pending::NONE,
             ce,
         });
         voq.push(&mut core.pool, id, bytes);
@@ -256,6 +253,7 @@ impl<H: Copy> Switch<H> {
         if ce {
             probe.on(now, Event::Marked { pair, queue, len });
         }
+        let server = voq.server();
         self.backlogged(now, pair, server, sink, probe);
     }
 
@@ -286,8 +284,8 @@ impl<H: Copy> Switch<H> {
             return Done::Nothing;
         };
         let core = &mut self.core;
-        let (arrived, plane) = match kind {
-            Kind::CircuitArrival => (self.circuits.receive(port, core), self.circuits.plane(port)),
+        let (id, plane) = match kind {
+            Kind::CircuitArrival => self.circuits.receive(port, core),
             Kind::DownlinkArrival => (self.packet.receive(port, core), Plane::PACKET),
             Kind::CircuitFree => {
                 self.circuits.serve(time, port, core, sink, probe);
@@ -313,9 +311,7 @@ impl<H: Copy> Switch<H> {
                 return Done::Outside(time);
             }
         };
-        if let Some(id) = arrived {
-            self.depart(time, id, plane, sink, probe);
-        }
+        self.depart(time, id, plane, sink, probe);
         Done::Outside(time)
     }
 
@@ -366,10 +362,10 @@ impl<H: Copy> Switch<H> {
         self.core.voqs.get(pair).is_on(Signal::Announced)
     }
 
-    /// Number of packets inside the switch: in VOQs, in holds, in internal queues and on links.
+    /// Number of packets inside the switch: in VOQs, in holds, in internal queues and on links. They are counted for that.
     #[must_use]
     pub fn queued(&self) -> u64 {
-        self.core.pool.used()
+        self.core.pool.used() as u64
     }
 
     /// The VOQ of `pair` has backlog: the network that is open to it, if any, serves it.
@@ -385,10 +381,7 @@ impl<H: Copy> Switch<H> {
         let core = &mut self.core;
         match server {
             Server::Circuit(port) => self.circuits.serve(now, port, core, sink, probe),
-            Server::Packet => {
-                self.packet.open(pair);
-                self.packet.serve_uplink(now, pair.src, core, sink, probe);
-            }
+            Server::Packet => self.packet.backlogged(now, pair, core, sink, probe),
             Server::None => {}
         }
     }

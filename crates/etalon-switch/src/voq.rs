@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::executor::Signal;
 use crate::pool::{PacketId, Pool, Queue};
-use crate::{Marking, Pair, PairVoq, Plane, Rdcn};
+use crate::{Marking, Packet, Pair, PairVoq, Plane, Rdcn};
 
 /// Beside the signals: the packet network serves nobody.
 const DARK: u8 = 1 << 7;
@@ -153,14 +153,16 @@ impl Voq {
 
     /// The packet to send next: the oldest of the hold, else the oldest of the queue.
     #[inline]
-    pub(crate) fn pop<H: Copy>(&mut self, pool: &Pool<H>) -> Option<PacketId> {
-        let first = if self.hold.is_empty() {
-            self.queue.pop(pool)
+    pub(crate) fn pop<H: Copy>(&mut self, pool: &Pool<H>) -> Option<(PacketId, Packet<H>)> {
+        let queue = if self.hold.is_empty() {
+            &mut self.queue
         } else {
-            self.hold.pop(pool)
+            &mut self.hold
         };
-        self.bytes -= first.map_or(0, |id| u64::from(pool.get(id).packet.bytes));
-        first
+        let (id, entry) = queue.take(pool)?;
+        let packet = entry.packet;
+        self.bytes -= u64::from(packet.bytes);
+        Some((id, packet))
     }
 
     /// A packet that [shrinking](Voqs::shrink) found no room for is dropped.
