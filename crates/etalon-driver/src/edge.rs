@@ -5,9 +5,9 @@ use core::fmt;
 use core::num::NonZero;
 
 use etalon_events::{Event, Packet, Record};
-use etalon_net::{Arrival, Edge, Milestone, Part};
+use etalon_net::{Arrival, Delivery, Edge, Milestone, Part};
 use etalon_scenario::Capture;
-use etalon_switch::{Departure, DropReason, Plane};
+use etalon_switch::{DropReason, Plane};
 use etalon_units::Time;
 
 /// What a driver needs of the kernel that it is in.
@@ -204,8 +204,8 @@ impl<E: Kernel> etalon_net::Environment<Slot> for Inside<'_, E> {
     }
 
     #[inline]
-    fn deliver(&mut self, departure: Departure<Slot>, _edge: &mut Edge<Slot>) {
-        let slot = departure.packet.handle;
+    fn deliver(&mut self, delivery: Delivery<Slot>, _edge: &mut Edge<Slot>) {
+        let slot = delivery.handle;
         let InFlight {
             handle,
             to,
@@ -213,16 +213,16 @@ impl<E: Kernel> etalon_net::Environment<Slot> for Inside<'_, E> {
             mut packet,
             ..
         } = self.packets.packets[slot as usize];
-        packet.ce = departure.ce;
-        packet.ece = departure.ece && tcp;
+        packet.ce = delivery.ce;
+        packet.ece = delivery.ece && tcp;
         if packet.ce || packet.ece {
             self.env.mark(handle, packet.ce, packet.ece);
         }
         let event = Event::Left {
             packet,
-            plane: departure.plane,
+            plane: delivery.plane,
         };
-        self.packets.log(departure.time, handle, event, self.env);
+        self.packets.log(delivery.time, handle, event, self.env);
         self.env.deliver(handle, to);
         self.packets.free.push(slot);
     }

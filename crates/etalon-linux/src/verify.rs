@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use etalon_events::{Event, Listener, Packet, Probe, Source};
-use etalon_net::{Advanced, AnyNetwork, Arrival, Edge, Environment, Net, Network, Part};
+use etalon_net::{Advanced, AnyNetwork, Arrival, Delivery, Edge, Environment, Net, Network, Part};
 use etalon_scenario::Setup;
-use etalon_switch::{Departure, DropReason, Plane, Schedule};
+use etalon_switch::{DropReason, Plane, Schedule};
 use etalon_units::Time;
 
 /// The net outside the kernel, and what it has done that the kernel's has not yet said.
@@ -158,14 +158,14 @@ impl Environment<Packet> for Said<'_> {
         entering(packet)
     }
 
-    fn deliver(&mut self, departure: Departure<Packet>, _edge: &mut Edge<Packet>) {
+    fn deliver(&mut self, delivery: Delivery<Packet>, _edge: &mut Edge<Packet>) {
         let packet = Packet {
-            ce: departure.ce,
-            ece: departure.ece && is_tcp(&departure.packet.handle),
-            ..departure.packet.handle
+            ce: delivery.ce,
+            ece: delivery.ece && is_tcp(&delivery.handle),
+            ..delivery.handle
         };
-        let plane = departure.plane;
-        self.say(departure.time, Event::Left { packet, plane });
+        let plane = delivery.plane;
+        self.say(delivery.time, Event::Left { packet, plane });
     }
 
     fn discard(&mut self, now: Time, packet: Packet, reason: DropReason, _edge: &mut Edge<Packet>) {

@@ -314,13 +314,12 @@ impl Metrics {
 
     #[inline(always)] // with every packet delivered
     fn departed(&mut self, now: Time, pair: Pair, bytes: u32, latency: Span, plane: Plane) {
-        let (departs, is_data) = (self.departs, bytes > self.data_bytes);
         // Of a pair that sends small packets only there is a row, too.
-        let p = self.pair_mut(pair);
-        if departs {
+        let p = self.pairs.get_mut(pair);
+        if self.departs {
             p.services[plane.index()].left(bytes);
         }
-        if is_data {
+        if bytes > self.data_bytes {
             p.data_departed(now, latency, plane);
         }
     }

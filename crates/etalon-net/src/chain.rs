@@ -56,12 +56,24 @@ struct Passing<H> {
     packet: Packet<H>,
 }
 
+/// A stage that has a queue.
+#[derive(Debug)]
+struct Queue {
+    queue: DropTail,
+    /// Until the next queue, or the end: stages without a queue are part of it.
+    delay: Span,
+    /// The stage's number in its direction.
+    stage: u16,
+}
+
 /// One direction.
 #[derive(Debug)]
 struct Way<H> {
     pair: Pair,
-    stages: Vec<Stage>,
-    /// Number of its first queue: those of both directions are in one switch.
+    /// The delay before its first queue, or all of it if there is none.
+    before: Span,
+    queues: Box<[Queue]>,
+    /// Number of its first stage: those of both directions are in one switch.
     first: u16,
     /// Its last one.
     last: QueueId,
@@ -73,18 +85,33 @@ struct Way<H> {
 impl<H: Copy> Way<H> {
     fn new(pair: Pair, stages: Vec<Stage>, first: usize) -> Way<H> {
         let first = first as u16;
+        let last = numbered(first + (stages.len() as u16 - 1));
+        let (mut before, mut queues) = (Span::ZERO, Vec::new());
+        for (number, Stage { queue, delay }) in stages.into_iter().enumerate() {
+            let stage = number as u16;
+            let queue = queue.map(|queue| Queue {
+                queue,
+                delay: Span::ZERO,
+                stage,
+            });
+            queues.extend(queue);
+            *queues
+                .last_mut()
+                .map_or(&mut before, |last| &mut last.delay) += delay;
+        }
         Way {
             pair,
+            before,
+            queues: queues.into(),
             first,
-            last: numbered(first + (stages.len() as u16 - 1)),
-            stages,
+            last,
             passing: Fifo::default(),
             next: Time::MAX,
         }
     }
 
-    fn queue(&self, stage: usize) -> QueueId {
-        numbered(self.first + stage as u16)
+    fn queue(&self, stage: u16) -> QueueId {
+        numbered(self.first + stage)
     }
 }
 
@@ -115,8 +142,8 @@ pub struct Chain<H> {
     tells: bool,
     /// Hardly ever any: packets that queues will not have room for, and all that join queues for who wants to hear of them.
     stories: BTreeMap<Moment, Story<H>>,
-    /// Those of the packet that enters, by the number of stages that are behind.
-    noted: Vec<(usize, Time, Story<H>)>,
+    /// Those of the packet that enters, by stage.
+    noted: Vec<(u16, Time, Story<H>)>,
     told: u64,
     /// When the next packet comes out, or the next story happens.
     next: Time,
@@ -145,16 +172,9 @@ impl<H: Copy> Chain<H> {
         Chain { tells, ..self }
     }
 
-    #[inline]
+    /// Looks what comes next.
     fn look(&mut self) {
         self.next = self.ways[0].next.min(self.ways[1].next);
-        if !self.stories.is_empty() {
-            self.look_at_stories();
-        }
-    }
-
-    #[cold]
-    fn look_at_stories(&mut self) {
         if let Some((moment, _)) = self.stories.first_key_value() {
             self.next = self.next.min(moment.0);
         }
@@ -171,34 +191,39 @@ impl<H: Copy> Chain<H> {
     ) {
         let number = usize::from(packet.src.rack() != 0);
         let way = &mut self.ways[number];
-        let mut time = now;
-        let mut stages = way.stages.iter_mut();
-        while let Some(Stage { queue, delay }) = stages.next() {
-            if let Some(queue) = queue {
-                let until = if let Some(until) = queue.take_place(time, packet.bytes) {
-                    until
-                } else if let Some(until) = queue.take_another(time, packet.bytes) {
-                    until
-                } else {
-                    let lost = (stages.len(), time, Story::Lost(packet));
-                    return self.lose(number, lost, sink, probe);
-                };
-                if TELLS {
-                    let (bytes, stage) = (packet.bytes, stages.len());
-                    self.noted
-                        .push((stage, time, Story::Joins { bytes, until }));
-                }
-                time = until;
-            }
-            time += *delay;
-        }
-        way.passing.push_back(Passing {
-            leaves: time,
+        let (is_first, bytes) = (way.passing.is_empty(), packet.bytes);
+        // Put there before its way is known: what is not needed for that need not be kept.
+        let passing = way.passing.push_back_mut(Passing {
+            leaves: Time::MAX,
             entered: now,
             packet,
         });
-        way.next = way.next.min(time);
-        self.next = self.next.min(time);
+        let mut time = now + way.before;
+        for Queue {
+            queue,
+            delay,
+            stage,
+        } in &mut way.queues
+        {
+            let until = if let Some(until) = queue.take_place(time, bytes) {
+                until
+            } else if let Some(until) = queue.take_another(time, bytes) {
+                until
+            } else {
+                let stage = *stage;
+                return self.lose(number, (stage, time), sink, probe);
+            };
+            if TELLS {
+                let joins = Story::Joins { bytes, until };
+                self.noted.push((*stage, time, joins));
+            }
+            time = until + *delay;
+        }
+        passing.leaves = time;
+        if is_first {
+            way.next = time;
+            self.next = self.next.min(time);
+        }
         if TELLS {
             self.tell_noted(number, sink, probe);
         }
@@ -216,17 +241,19 @@ impl<H: Copy> Chain<H> {
         self.enter::<true, S, P>(entering.entered, entering.packet, sink, probe);
     }
 
-    /// A queue is full when a packet comes: the last thing that happens to that.
+    /// A queue is full when the packet comes that has just entered: the last thing that happens to that.
     #[cold]
     #[inline(never)]
     fn lose<S: Sink<H>, P: Probe>(
         &mut self,
         way: usize,
-        lost: (usize, Time, Story<H>),
+        (stage, time): (u16, Time),
         sink: &mut S,
         probe: &mut P,
     ) {
-        self.noted.push(lost);
+        let lost = self.ways[way].passing.pop_back();
+        let lost = lost.map(|lost| (stage, time, Story::Lost(lost.packet)));
+        self.noted.extend(lost);
         self.tell_noted(way, sink, probe);
     }
 
@@ -235,8 +262,7 @@ impl<H: Copy> Chain<H> {
     #[inline(never)]
     fn tell_noted<S: Sink<H>, P: Probe>(&mut self, way: usize, sink: &mut S, probe: &mut P) {
         let mut noted = core::mem::take(&mut self.noted);
-        for (behind, time, story) in noted.drain(..) {
-            let stage = self.ways[way].stages.len() - 1 - behind;
+        for (stage, time, story) in noted.drain(..) {
             if stage == 0 {
                 self.tell(time, way, stage, &story, sink, probe);
             } else {
@@ -253,7 +279,7 @@ impl<H: Copy> Chain<H> {
         &self,
         now: Time,
         way: usize,
-        stage: usize,
+        stage: u16,
         story: &Story<H>,
         sink: &mut S,
         probe: &mut P,
@@ -270,10 +296,9 @@ impl<H: Copy> Chain<H> {
             Story::Lost(packet) => Event::Dropped {
                 pair,
                 queue,
-                len: way.stages[stage]
+                len: way.queues[way.queues.partition_point(|queue| queue.stage < stage)]
                     .queue
-                    .as_ref()
-                    .map_or(0, DropTail::capacity),
+                    .capacity(),
                 bytes: packet.bytes,
                 reason,
             },
@@ -285,13 +310,21 @@ impl<H: Copy> Chain<H> {
     }
 
     /// Does what comes first, a story or a packet that comes out: at one instant in the order of queues.
-    #[inline(always)] // in two places, of which one is rare
+    #[cold]
+    #[inline(never)]
     fn step<S: Sink<H>, P: Probe>(&mut self, sink: &mut S, probe: &mut P) {
+        let number = usize::from(self.ways[0].next != self.next);
+        if !self.tell_first(number, sink, probe) {
+            self.come_out(sink, probe);
+        }
+        self.look();
+    }
+
+    /// The packet that is first comes out, where no story comes before.
+    #[inline(always)] // in two places, of which one is rare
+    fn come_out<S: Sink<H>, P: Probe>(&mut self, sink: &mut S, probe: &mut P) {
         let time = self.next;
         let number = usize::from(self.ways[0].next != time);
-        if !self.stories.is_empty() && self.tell_first(number, sink, probe) {
-            return;
-        }
         let way = &mut self.ways[number];
         let Some(&Passing {
             entered, packet, ..
@@ -302,7 +335,7 @@ impl<H: Copy> Chain<H> {
         let next = way.passing.drop_front();
         way.next = next.map_or(Time::MAX, |next| next.leaves);
         let (pair, queue, plane) = (way.pair, way.last, Plane::PACKET);
-        self.look();
+        self.next = self.ways[0].next.min(self.ways[1].next);
         let latency = time - entered;
         let departed = Event::Departed {
             pair,
@@ -324,8 +357,6 @@ impl<H: Copy> Chain<H> {
     }
 
     /// Tells the first story, if it comes before the packet that comes out of `way`.
-    #[cold]
-    #[inline(never)]
     fn tell_first<S: Sink<H>, P: Probe>(
         &mut self,
         way: usize,
@@ -341,9 +372,8 @@ impl<H: Copy> Chain<H> {
             return false;
         }
         let story = entry.remove();
-        self.look();
         let way = usize::from(before.number >= self.ways[1].first);
-        let stage = usize::from(before.number - self.ways[way].first) + 1;
+        let stage = before.number - self.ways[way].first + 1;
         self.tell(time, way, stage, &story, sink, probe);
         true
     }
@@ -391,7 +421,7 @@ impl<H: Copy> Network<H> for Chain<H> {
     }
 
     fn shortest_passage(&self) -> Span {
-        let passage = |way: &Way<H>| way.stages.iter().fold(Span::ZERO, |sum, s| sum + s.delay);
+        let passage = |way: &Way<H>| way.queues.iter().fold(way.before, |sum, q| sum + q.delay);
         passage(&self.ways[0]).min(passage(&self.ways[1]))
     }
 
@@ -399,7 +429,11 @@ impl<H: Copy> Network<H> for Chain<H> {
     fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
         // Not a loop: what it would keep ready for its next turn, which hardly ever comes, costs each packet.
         if self.next <= now {
-            self.step(sink, probe);
+            if self.stories.is_empty() {
+                self.come_out(sink, probe);
+            } else {
+                self.step(sink, probe);
+            }
             if self.next <= now {
                 self.advance_more(now, sink, probe);
             }

@@ -3,18 +3,29 @@
 use alloc::vec::Vec;
 
 use etalon_scenario::{HostId, Hosts};
-use etalon_switch::{Departure, DropReason, Event, Packet, Probe, QueueId};
+use etalon_switch::{DropReason, Event, Pair, Probe, QueueId};
 use etalon_units::{Serializer, Time};
 
 use crate::drop_tail::DropTail;
+use crate::environment::Delivery;
 use crate::fifo::Fifo;
 use crate::pending::Pending;
+
+/// A packet that has come out of the network between racks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Come<H> {
+    pub(crate) dst: HostId,
+    pub(crate) pair: Pair,
+    pub(crate) bytes: u32,
+    /// As it reaches its host if that has no queue.
+    pub(crate) delivery: Delivery<H>,
+}
 
 /// A host's queue, with what is in it or in transmission, and when that will have passed the link.
 #[derive(Debug)]
 struct Downlink<H> {
     queue: DropTail,
-    inside: Fifo<(Time, Departure<H>)>,
+    inside: Fifo<(Time, Come<H>)>,
 }
 
 /// A drop-tail queue and a link for each host. What leaves the network between racks, or stays in a rack, goes through that
@@ -25,7 +36,7 @@ pub(crate) struct Downlinks<H> {
     links: Vec<Downlink<H>>,
     pending: Pending,
     /// What has come, but is not queued yet: the network between racks is at work.
-    incoming: Fifo<Departure<H>>,
+    incoming: Fifo<Come<H>>,
 }
 
 impl<H: Copy> Downlinks<H> {
@@ -44,20 +55,24 @@ impl<H: Copy> Downlinks<H> {
     }
 
     /// A packet comes to the ToR switch of its host.
-    pub(crate) fn come(&mut self, departure: Departure<H>) {
-        self.incoming.push_back(departure);
+    pub(crate) fn come(&mut self, come: Come<H>) {
+        self.incoming.push_back(come);
     }
 
     /// Queues the packets that have [come](Downlinks::come), up to the first whose queue is full, which it returns.
-    pub(crate) fn queue<P: Probe>(&mut self, probe: &mut P) -> Option<Departure<H>> {
-        while let Some(departure) = self.incoming.pop_front() {
-            let Packet { dst, bytes, .. } = departure.packet;
+    pub(crate) fn queue<P: Probe>(&mut self, probe: &mut P) -> Option<Delivery<H>> {
+        while let Some(come) = self.incoming.pop_front() {
+            let Come {
+                dst,
+                pair,
+                bytes,
+                delivery,
+            } = come;
             let index = self.hosts.index(dst);
             let link = &mut self.links[index as usize];
             let idle = link.inside.is_empty();
-            let Some(passes) = link.queue.take(departure.time, bytes) else {
-                let (time, pair) = (departure.time, departure.packet.pair());
-                probe.on(time, passed(&departure));
+            let Some(passes) = link.queue.take(delivery.time, bytes) else {
+                probe.on(delivery.time, passed(&come));
                 let dropped = Event::Dropped {
                     pair,
                     queue: downlink_of(&self.hosts, dst),
@@ -65,10 +80,10 @@ impl<H: Copy> Downlinks<H> {
                     bytes,
                     reason: DropReason::DownlinkFull,
                 };
-                probe.on(time, dropped);
-                return Some(departure);
+                probe.on(delivery.time, dropped);
+                return Some(delivery);
             };
-            link.inside.push_back((passes, departure));
+            link.inside.push_back((passes, come));
             if idle {
                 self.pending.push(passes, index);
             }
@@ -81,31 +96,34 @@ impl<H: Copy> Downlinks<H> {
         let come = self.incoming.front();
         self.pending
             .next()
-            .min(come.map_or(Time::MAX, |departure| departure.time))
+            .min(come.map_or(Time::MAX, |come| come.delivery.time))
     }
 
     /// Takes the packet that has passed its link, if one has by `now`.
-    pub(crate) fn pass<P: Probe>(&mut self, now: Time, probe: &mut P) -> Option<Departure<H>> {
+    pub(crate) fn pass<P: Probe>(&mut self, now: Time, probe: &mut P) -> Option<Delivery<H>> {
         let time = self.pending.next();
         if time > now {
             return None;
         }
         let host = self.pending.first()?;
         let link = &mut self.links[host as usize];
-        let (_, departure) = link.inside.pop_front()?;
+        let (_, come) = link.inside.pop_front()?;
         let next = link.inside.front().map(|first| first.0);
         self.pending.move_first(host, next);
-        probe.on(time, passed(&departure));
-        Some(Departure { time, ..departure })
+        probe.on(time, passed(&come));
+        Some(Delivery {
+            time,
+            ..come.delivery
+        })
     }
 }
 
 /// A packet is out of its host's queue.
-fn passed<H>(departure: &Departure<H>) -> Event {
+fn passed<H>(come: &Come<H>) -> Event {
     Event::Passed {
-        pair: departure.packet.pair(),
-        bytes: departure.packet.bytes,
-        plane: departure.plane,
+        pair: come.pair,
+        bytes: come.bytes,
+        plane: come.delivery.plane,
     }
 }
 

@@ -244,8 +244,8 @@ impl<H: Copy> Edge<H> {
     pub(crate) fn arrive(&mut self) -> Option<H> {
         let host = self.arrivals.first()?;
         let pipe = &mut self.hosts[host as usize];
-        let handle = pipe.arrive();
-        self.arrivals.move_first(host, pipe.next());
+        let (handle, next) = pipe.arrive();
+        self.arrivals.move_first(host, next);
         handle
     }
 }

@@ -1,10 +1,25 @@
 //! What a net needs of the engine that it is in.
 
-use etalon_switch::{Arrival, Departure, DropReason, Plane};
+use etalon_switch::{Arrival, DropReason, Plane};
 use etalon_units::Time;
 
 use crate::accounts::Part;
 use crate::edge::Edge;
+
+/// A packet that reaches its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery<H> {
+    /// Which packet.
+    pub handle: H,
+    /// When.
+    pub time: Time,
+    /// What carried it.
+    pub plane: Plane,
+    /// It was marked on its way: CE in its IP header.
+    pub ce: bool,
+    /// The network marks its TCP header with ECE.
+    pub ece: bool,
+}
 
 /// An engine, as its net sees it: it has the packets that the net knows by handles of type `H`.
 pub trait Environment<H> {
@@ -12,7 +27,7 @@ pub trait Environment<H> {
     fn enter(&mut self, now: Time, handle: H) -> Arrival<H>;
 
     /// A packet reaches its host. It may answer at once.
-    fn deliver(&mut self, departure: Departure<H>, edge: &mut Edge<H>);
+    fn deliver(&mut self, delivery: Delivery<H>, edge: &mut Edge<H>);
 
     /// A packet is no more.
     fn discard(&mut self, now: Time, handle: H, reason: DropReason, edge: &mut Edge<H>);

@@ -37,7 +37,7 @@ pub use accounts::{Accounts, FourTuple, Part, Segment};
 pub use chain::{Chain, Stage};
 pub use due::Due;
 pub use edge::{Edge, Milestone};
-pub use environment::Environment;
+pub use environment::{Delivery, Environment};
 pub use etalon_scenario::{HostId, Hosts};
 pub use etalon_switch::{Arrival, Packet};
 pub use fifo::Fifo;

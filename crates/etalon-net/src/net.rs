@@ -11,9 +11,10 @@ use etalon_switch::{
 use etalon_units::{Span, Time};
 
 use crate::accounts::Accounts;
+use crate::downlinks::Come;
 use crate::due::Due;
 use crate::edge::{Edge, Extras, Milestone};
-use crate::environment::Environment;
+use crate::environment::{Delivery, Environment};
 use crate::network::Network;
 use crate::notices::Notice;
 
@@ -179,25 +180,46 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
         probe: &mut P,
     ) -> Advanced {
         let (network, arrival) = (self.network.next_event(), self.edge.next_arrival());
-        let other = self.edge.first;
         // Whatever is neither between racks, nor an arrival, nor the engine's, comes before these: times are all that is compared.
-        debug_assert!(other.1 < Due::Network);
+        debug_assert!(self.edge.first.1 < Due::Network);
+        let other = self.edge.first.0;
+        // Each question by itself: two that had one answer would be put together, which costs more with every packet.
         if network <= arrival {
-            if network <= until && network < other.0 {
-                // Nothing else is due before or at this.
-                let last = until.0.min(arrival.0).min(other.0.0 - 1);
-                self.advance_network(network, Time(last), env, probe);
-                return Advanced::Network;
+            if network > until {
+                return self.advance_before(until, env, probe);
             }
-        } else if arrival <= until && arrival < other.0 {
+            if network >= other {
+                return self.advance_other(env, probe);
+            }
+            // Nothing else is due before or at this.
+            let last = until.0.min(arrival.0).min(other.0 - 1);
+            self.advance_network(network, Time(last), env, probe);
+            Advanced::Network
+        } else {
+            if arrival > until {
+                return self.advance_before(until, env, probe);
+            }
+            if arrival >= other {
+                return self.advance_other(env, probe);
+            }
             if let Some(handle) = self.edge.arrive() {
                 let entering = env.enter(arrival, handle);
                 self.enter(arrival, entering, env, probe);
             }
-            return Advanced::Edge;
+            Advanced::Edge
         }
-        if other.0 <= until {
-            self.advance_other(other, env, probe)
+    }
+
+    /// Nothing is due between racks, and no packet arrives: there may be something else before the engine's turn.
+    #[inline(always)] // in two places, and short
+    fn advance_before<E: Environment<H>, P: Probe>(
+        &mut self,
+        until: Time,
+        env: &mut E,
+        probe: &mut P,
+    ) -> Advanced {
+        if self.edge.first.0 <= until {
+            self.advance_other(env, probe)
         } else {
             Advanced::Not
         }
@@ -222,10 +244,10 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
     #[inline(never)]
     fn advance_other<E: Environment<H>, P: Probe>(
         &mut self,
-        (now, due): (Time, Due),
         env: &mut E,
         probe: &mut P,
     ) -> Advanced {
+        let (now, due) = self.edge.first;
         match due {
             Due::Milestone => return Advanced::Milestone(now, self.edge.pass()),
             Due::Week => return Advanced::Week(now),
@@ -284,17 +306,12 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
     fn deliver<E: Environment<H>, P: Probe>(&mut self, now: Time, env: &mut E, probe: &mut P) {
         let edge = &mut self.edge;
         while let Some(lost) = edge.downlinks().and_then(|d| d.queue(probe)) {
-            edge.settle(lost.time, lost.packet.handle, env);
-            env.discard(
-                lost.time,
-                lost.packet.handle,
-                DropReason::DownlinkFull,
-                edge,
-            );
+            edge.settle(lost.time, lost.handle, env);
+            env.discard(lost.time, lost.handle, DropReason::DownlinkFull, edge);
         }
-        if let Some(departure) = edge.downlinks().and_then(|d| d.pass(now, probe)) {
-            edge.settle(now, departure.packet.handle, env);
-            env.deliver(departure, edge);
+        if let Some(delivery) = edge.downlinks().and_then(|d| d.pass(now, probe)) {
+            edge.settle(now, delivery.handle, env);
+            env.deliver(delivery, edge);
         }
         edge.look();
     }
@@ -340,26 +357,16 @@ impl<H: Copy, E: Environment<H>> Outside<'_, H, E> {
         handle: H,
         (src, dst): (HostId, HostId),
         (bytes, plane): (u32, Plane),
-        (time, latency): (Time, Span),
-        queue: QueueId,
+        time: Time,
         (ce, ece): (bool, bool),
     ) {
-        let packet = Packet {
+        let delivery = Delivery {
             handle,
-            src,
-            dst,
-            bytes,
-        };
-        let departure = Departure {
-            packet,
             time,
-            latency,
-            queue,
             plane,
             ce,
             ece,
         };
-        let (time, handle) = (departure.time, departure.packet.handle);
         let Some(Extras {
             accounts,
             downlinks,
@@ -372,11 +379,17 @@ impl<H: Copy, E: Environment<H>> Outside<'_, H, E> {
             accounts.delivered(time, part);
         }
         if let Some(downlinks) = downlinks {
-            downlinks.come(departure);
+            let (src, dst_rack) = (src.rack(), dst.rack());
+            downlinks.come(Come {
+                dst,
+                pair: Pair { src, dst: dst_rack },
+                bytes,
+                delivery,
+            });
             self.edge.first = self.edge.first.min((time, Due::Delivery));
         } else {
             self.edge.settle(time, handle, self.env);
-            self.env.deliver(departure, self.edge);
+            self.env.deliver(delivery, self.edge);
         }
     }
 
@@ -392,23 +405,27 @@ impl<H: Copy, E: Environment<H>> Outside<'_, H, E> {
 impl<H: Copy, E: Environment<H>> Sink<H> for Outside<'_, H, E> {
     #[inline]
     fn deliver(&mut self, departure: Departure<H>) {
+        let Departure {
+            packet,
+            time,
+            plane,
+            ce,
+            ece,
+            ..
+        } = departure;
+        let handle = packet.handle;
         if self.edge.extras.is_some() {
-            let Packet {
-                handle,
-                src,
-                dst,
-                bytes,
-            } = departure.packet;
-            self.deliver_with_extras(
-                handle,
-                (src, dst),
-                (bytes, departure.plane),
-                (departure.time, departure.latency),
-                departure.queue,
-                (departure.ce, departure.ece),
-            );
+            let (ends, bytes) = ((packet.src, packet.dst), packet.bytes);
+            self.deliver_with_extras(handle, ends, (bytes, plane), time, (ce, ece));
         } else {
-            self.env.deliver(departure, self.edge);
+            let delivery = Delivery {
+                handle,
+                time,
+                plane,
+                ce,
+                ece,
+            };
+            self.env.deliver(delivery, self.edge);
         }
     }
 

@@ -1,9 +1,10 @@
 //! The net around a dumbbell, with times that can be computed by hand.
 
 use etalon_net::{
-    Advanced, Arrival, Chain, Edge, Environment, HostId, Hosts, Milestone, Net, Packet, Part, Stage,
+    Advanced, Arrival, Chain, Delivery, Edge, Environment, HostId, Hosts, Milestone, Net, Packet,
+    Part, Stage,
 };
-use etalon_switch::{Departure, DropReason, Plane};
+use etalon_switch::{DropReason, Plane};
 use etalon_units::{Rate, Span, Time};
 
 /// A byte takes a nanosecond.
@@ -35,9 +36,8 @@ impl Environment<u32> for Ears {
         self.packets[handle as usize]
     }
 
-    fn deliver(&mut self, departure: Departure<u32>, _edge: &mut Edge<u32>) {
-        self.heard
-            .push(Delivered(departure.time.0, departure.packet.handle));
+    fn deliver(&mut self, delivery: Delivery<u32>, _edge: &mut Edge<u32>) {
+        self.heard.push(Delivered(delivery.time.0, delivery.handle));
     }
 
     fn discard(&mut self, now: Time, handle: u32, _: DropReason, _edge: &mut Edge<u32>) {

@@ -1,9 +1,9 @@
 //! Hosts hear which network leads to a rack, in the order of all that happens.
 
-use etalon_net::{Advanced, Arrival, Edge, Environment, Hosts, Hybrid, Net, Part};
+use etalon_net::{Advanced, Arrival, Delivery, Edge, Environment, Hosts, Hybrid, Net, Part};
 use etalon_switch::{
-    CircuitNetwork, Configuration, Departure, DropReason, Event, Matching, Night, Notify,
-    PacketNetwork, Pair, Plane, Probe, Rdcn, Schedule, Switch, VoqConfig,
+    CircuitNetwork, Configuration, DropReason, Event, Matching, Night, Notify, PacketNetwork, Pair,
+    Plane, Probe, Rdcn, Schedule, Switch, VoqConfig,
 };
 use etalon_units::{Rate, Span, Time};
 
@@ -18,7 +18,7 @@ impl Environment<()> for Ears {
         unreachable!("nothing is sent")
     }
 
-    fn deliver(&mut self, _: Departure<()>, _: &mut Edge<()>) {}
+    fn deliver(&mut self, _: Delivery<()>, _: &mut Edge<()>) {}
 
     fn discard(&mut self, _: Time, (): (), _: DropReason, _: &mut Edge<()>) {}
 

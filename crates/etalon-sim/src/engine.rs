@@ -12,8 +12,8 @@ use crate::stream::Streamed;
 use crate::tap::Tap;
 use crate::world::World;
 
-/// Events between looks at the [`Control`], a power of two.
-const REPORT_EVERY: u64 = 1 << 14;
+/// Events between looks at the [`Control`].
+const REPORT_EVERY: u32 = 1 << 14;
 
 /// Runs an experiment.
 ///
@@ -67,6 +67,38 @@ fn drive<T: Tap, O: Observer>(
     visit(plan, drive).map_err(ScenarioError::new)?
 }
 
+/// Turns of the main loop, counted down to the next look: one number changes with each.
+struct Turns {
+    ahead: u32,
+    looks: u64,
+}
+
+impl Turns {
+    fn new() -> Turns {
+        Turns {
+            ahead: REPORT_EVERY,
+            looks: 0,
+        }
+    }
+
+    /// One more. Whether it is time to look.
+    #[inline]
+    fn pass(&mut self) -> bool {
+        self.ahead -= 1;
+        if self.ahead > 0 {
+            return false;
+        }
+        self.ahead = REPORT_EVERY;
+        self.looks += 1;
+        true
+    }
+
+    /// How many there were.
+    fn count(&self) -> u64 {
+        (self.looks + 1) * u64::from(REPORT_EVERY) - u64::from(self.ahead)
+    }
+}
+
 /// A run, whatever the network.
 struct Drive<'a, 's, T, O> {
     plan: &'a Scenario,
@@ -85,11 +117,12 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, '_, T, O> {
         let mut net = net(plan, network)?;
         let metrics = observer.metrics();
         let mut world = World::new(plan, self.streamed, metrics, self.tap, net.edge_mut())?;
-        let mut events: u64 = 0;
+        let mut turns = Turns::new();
         let mut partial = false;
         let end = loop {
             match net.advance(world.queue.next_time(), &mut world, &mut observer) {
                 Advanced::Edge => {}
+                Advanced::Network if net.network_mut().switch().is_none() => {}
                 Advanced::Network => world.meter.follow_runs(observer.metrics()),
                 Advanced::Not => {
                     let now = world.queue.next_time();
@@ -110,8 +143,7 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, '_, T, O> {
                 }
                 Advanced::Milestone(now, Milestone::End) => break now,
             }
-            events += 1;
-            if events & (REPORT_EVERY - 1) == 0 {
+            if turns.pass() {
                 let now = net.next_event().min(world.queue.next_time());
                 if !goes_on(now, (plan, control), &mut world, &mut observer) {
                     partial = true;
@@ -135,7 +167,7 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, '_, T, O> {
             writes: &writes,
             end,
             partial,
-            events,
+            events: turns.count(),
             peak_in_network,
         });
         Ok((results, (tap, observer)))

@@ -2,9 +2,9 @@
 
 use etalon_measure::results::Write;
 use etalon_measure::{FlowFacts, Meter, Metrics};
-use etalon_net::{Arrival, Edge, Environment, Part};
+use etalon_net::{Arrival, Delivery, Edge, Environment, Part};
 use etalon_scenario::{Flow, Scenario, ScenarioError, Transport};
-use etalon_switch::{Departure, DropReason, Plane};
+use etalon_switch::{DropReason, Plane};
 use etalon_tcp::{Flags, PathId};
 use etalon_units::Time;
 
@@ -341,16 +341,15 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     /// A packet that `plane` carried is at its host.
     #[inline(never)]
     fn receive(&mut self, now: Time, handle: PacketId, plane: Plane, edge: &mut Edge<PacketId>) {
-        if !self.is_plain {
-            self.meter_uncommon(now, handle, plane);
-        }
         let packet = self.pool.get_mut(handle);
         self.tap.left(now, packet);
         let (index, place) = (packet.to, packet.place);
         let (row, to_client) = ((index >> 1) as usize, index & 1 == 0);
         let payload = u32::from(packet.segment.len);
         let pair = packet.route.pair();
-        if payload > 0 && self.is_plain && self.meter.is_carried(pair) {
+        if !self.is_plain {
+            self.meter_uncommon(now, handle, plane);
+        } else if payload > 0 && self.meter.is_carried(pair) {
             if to_client {
                 self.meter.other_left(pair, payload, plane);
             } else {
@@ -358,6 +357,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
                 self.meter.data_left(now, row, payload, end, plane);
             }
         }
+        let packet = self.pool.get_mut(handle);
         let mut end = self.flows.at(place, index);
         let follows = end.follows;
         if follows != Follows::Nothing && follows.looks() {
@@ -429,16 +429,16 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
         packet.entering(handle)
     }
 
-    #[inline(always)] // the rest is told by the packet itself: it need not be handed on
-    fn deliver(&mut self, departure: Departure<PacketId>, edge: &mut Edge<PacketId>) {
-        let handle = departure.packet.handle;
-        if departure.ce {
+    #[inline(always)] // marks are told by the packet itself: they need not be handed on
+    fn deliver(&mut self, delivery: Delivery<PacketId>, edge: &mut Edge<PacketId>) {
+        let handle = delivery.handle;
+        if delivery.ce {
             self.pool.get_mut(handle).ce = true;
         }
-        if departure.ece {
+        if delivery.ece {
             self.pool.get_mut(handle).segment.flags |= Flags::ECE;
         }
-        self.receive(departure.time, handle, departure.plane, edge);
+        self.receive(delivery.time, handle, delivery.plane, edge);
     }
 
     fn discard(
