@@ -42,7 +42,7 @@ struct Busy {
     first: Time,
     last: Time,
     bytes: u64,
-    last_bytes: u64,
+    last_bytes: u32,
     packets: u64,
 }
 
@@ -51,8 +51,8 @@ impl Busy {
         if self.packets == 0 {
             self.first = now;
         }
-        self.bytes += self.last_bytes;
-        self.last_bytes = u64::from(bytes);
+        self.bytes += u64::from(bytes);
+        self.last_bytes = bytes;
         self.last = now;
         self.packets += 1;
     }
@@ -61,7 +61,8 @@ impl Busy {
     fn finish(&mut self) -> Option<f64> {
         let busy = std::mem::take(self);
         let span = busy.last.saturating_since(busy.first);
-        (busy.packets >= 10).then(|| busy.bytes as f64 * 8.0 / span.as_secs_f64())
+        let bytes = busy.bytes - u64::from(busy.last_bytes);
+        (busy.packets >= 10).then(|| bytes as f64 * 8.0 / span.as_secs_f64())
     }
 }
 

@@ -116,7 +116,8 @@ impl Curve {
     pub(crate) fn new(runs: &Runs) -> Curve {
         Curve {
             step: Divisor::new(runs.step),
-            changes: vec![[0; 2]; runs.samples() + 1],
+            // A function may end at the first sample behind a run, which need not end at one itself.
+            changes: vec![[0; 2]; runs.samples() + 2],
         }
     }
 
@@ -134,33 +135,29 @@ impl Curve {
 
     /// Adds, on the samples in [first, last), the line that has `value` at `from`, in nanoseconds from the start of the run, and rises
     /// by `slope` (scaled) a step.
-    #[inline]
+    #[inline(always)] // with every data packet, in one place
     fn add(&mut self, first: u64, last: u64, from: u64, value: i64, slope: i64) {
-        let at_zero = value * SCALE - slope * from as i64 / self.step.value() as i64;
-        self.add_to(first, last, at_zero, slope);
+        let rise = slope * from as i64;
+        let rise = match u64::try_from(rise) {
+            Ok(rise) => self.step.divide(rise) as i64,
+            Err(_) => rise / self.step.value() as i64,
+        };
+        self.add_to(first, last, value * SCALE - rise, slope);
     }
 
     /// Adds `value` on the samples in [first, last).
-    #[inline]
+    #[inline(always)] // with every packet of the measured pair, in one place
     fn hold(&mut self, first: u64, last: u64, value: i64) {
-        if value != 0 {
-            self.add_to(first, last, value * SCALE, 0); // a queue is often empty
-        }
+        self.add_to(first, last, value * SCALE, 0);
     }
 
-    #[inline]
+    #[inline(always)] // likewise
     fn add_to(&mut self, first: u64, last: u64, at_zero: i64, slope: i64) {
-        let last = (last as usize).min(self.changes.len() - 1);
-        let first = first as usize;
-        if first >= last {
-            return;
-        }
-        if let [begin, .., end] = &mut self.changes[first..=last] {
-            begin[0] += at_zero;
-            end[0] -= at_zero;
-            begin[1] += slope;
-            end[1] -= slope;
-        }
+        let [begin, end] = [first as usize, last as usize];
+        self.changes[begin][0] += at_zero;
+        self.changes[end][0] -= at_zero;
+        self.changes[begin][1] += slope;
+        self.changes[end][1] -= slope;
     }
 
     /// The sums at each sample divided by the number of functions there; as long as `counts`.
@@ -182,14 +179,20 @@ impl Curve {
 }
 
 /// How much of a `change` over the time `whole` is in `some` of it. 64 bits nearly always hold the product, and divide faster.
-#[inline]
+#[inline(always)] // with every data packet, in one place
 fn part(change: i64, some: i64, whole: Span) -> i64 {
-    let whole = whole.0.max(1) as i64;
-    match change.checked_mul(some) {
-        Some(0) => 0,
-        Some(product) => product / whole,
-        None => (i128::from(change) * i128::from(some) / i128::from(whole)) as i64,
+    let whole = whole.0.max(1);
+    match change.checked_mul(some).map(u64::try_from) {
+        Some(Ok(product)) => (product / whole) as i64,
+        _ => part_at_length(change, some, whole),
     }
+}
+
+/// What is negative or takes more.
+#[cold]
+#[inline(never)]
+fn part_at_length(change: i64, some: i64, whole: u64) -> i64 {
+    (i128::from(change) * i128::from(some) / i128::from(whole)) as i64
 }
 
 /// How a quantity moves between two values that are known.
