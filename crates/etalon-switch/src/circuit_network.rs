@@ -6,7 +6,6 @@ use etalon_units::{Span, Time};
 
 use crate::event_queue::{EventQueue, Source};
 use crate::link::Link;
-use crate::pool::PacketId;
 use crate::switch::Core;
 use crate::{CircuitNetwork, Event, Pair, Plane, Probe, QueueId, Sink};
 
@@ -149,11 +148,10 @@ impl CircuitFabric {
         link.serve_at(&mut core.event_queue, next);
     }
 
-    /// Takes the packet that reached a port. Returns it with the plane that it came over.
+    /// The link that ends at a port, and the plane that it is on.
     #[inline]
-    pub(crate) fn receive<H: Copy>(&mut self, port: u16, core: &mut Core<H>) -> (PacketId, Plane) {
+    pub(crate) fn link(&mut self, port: u16) -> (&mut Link, Plane) {
         let port = &mut self.ports[usize::from(port)];
-        let id = port.link.receive(&core.pool, &mut core.event_queue);
-        (id, port.plane)
+        (&mut port.link, port.plane)
     }
 }

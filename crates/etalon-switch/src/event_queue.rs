@@ -59,7 +59,7 @@ impl Pending {
 pub(crate) struct Label(u64);
 
 /// Where the pending event of a source's port is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Place {
     /// Its leaf below the quarters; 0 if it is a quarter itself.
     leaf: u32,
@@ -173,7 +173,7 @@ impl EventQueue {
 
     /// Sets the first event of a source's port.
     #[inline]
-    pub(crate) fn set(&mut self, place: Place, mut event: Pending) {
+    pub(crate) fn set(&mut self, place: &Place, mut event: Pending) {
         if place.leaf != 0 {
             match self.set_below(place.leaf as usize, event) {
                 Some(first) => event = first,
@@ -247,7 +247,7 @@ mod tests {
 
     fn set(event_queue: &mut EventQueue, source: Source, port: u16, time: Time, kind: Kind) {
         let event = event_queue.at(time, event_queue.label(kind, port));
-        event_queue.set(event_queue.place(source, port), event);
+        event_queue.set(&event_queue.place(source, port), event);
     }
 
     proptest! {

@@ -65,7 +65,7 @@ impl Link {
     /// Sets its event: the first of two.
     #[inline]
     fn schedule(&self, event_queue: &mut EventQueue) {
-        event_queue.set(self.place, self.serve.min(self.arrives));
+        event_queue.set(&self.place, self.serve.min(self.arrives));
     }
 
     /// Asks to be served at `time`, [`Time::MAX`] for not at all.
@@ -124,7 +124,7 @@ impl Link {
     }
 
     /// Takes the first packet from the far end, which it has reached.
-    #[inline]
+    #[inline(always)] // in one place, whichever link it is
     pub(crate) fn receive<H: Copy>(
         &mut self,
         pool: &Pool<H>,

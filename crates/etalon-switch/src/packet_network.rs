@@ -172,20 +172,30 @@ impl PacketFabric {
         link.serve_at(&mut core.event_queue, Time::MAX);
     }
 
-    /// A packet of `src` reaches the packet switch. Returns it if its internal queue is full.
+    /// The link from `src`.
+    #[inline]
+    pub(crate) fn uplink(&mut self, src: u16) -> &mut Link {
+        &mut self.uplinks[usize::from(src)].link
+    }
+
+    /// The link to `dst`.
+    #[inline]
+    pub(crate) fn downlink(&mut self, dst: u16) -> &mut Link {
+        &mut self.downlinks[usize::from(dst)].link
+    }
+
+    /// A packet of `src` has reached the packet switch. False if its internal queue is full.
     #[inline(always)] // its only call
     pub(crate) fn arrive<H: Copy>(
         &mut self,
         now: Time,
         src: u16,
+        id: PacketId,
         core: &mut Core<H>,
-    ) -> Option<PacketId> {
+    ) -> bool {
         let Core {
             pool, event_queue, ..
         } = core;
-        let id = self.uplinks[usize::from(src)]
-            .link
-            .receive(pool, event_queue);
         let packet = pool.get(id).packet;
         let pair = packet.pair();
         let Downlink { link, waiting } = &mut self.downlinks[usize::from(pair.dst)];
@@ -193,16 +203,16 @@ impl PacketFabric {
             // As it would be queued and leave its queue at once.
             waiting.serve_only(src);
             link.send(now, id, packet.bytes, false, pool, event_queue);
-            return None;
+            return true;
         }
         let queue = &mut self.internal[pair.index(self.racks)];
         if queue.len() >= self.internal_capacity {
-            return Some(id);
+            return false;
         }
         queue.push(pool, id);
         waiting.insert(src);
         self.serve_downlink(now, pair.dst, core);
-        None
+        true
     }
 
     /// Transmits the next packet for `dst` if there is one, now or as soon as the downlink is free.
@@ -227,12 +237,5 @@ impl PacketFabric {
             }
         }
         link.serve_at(&mut core.event_queue, Time::MAX);
-    }
-
-    /// Takes the packet that reached the ToR of `dst`.
-    #[inline]
-    pub(crate) fn receive<H: Copy>(&mut self, dst: u16, core: &mut Core<H>) -> PacketId {
-        let downlink = &mut self.downlinks[usize::from(dst)].link;
-        downlink.receive(&core.pool, &mut core.event_queue)
     }
 }

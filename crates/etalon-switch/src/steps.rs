@@ -34,7 +34,7 @@ impl<H: Copy> Switch<H> {
         let event_queue = &mut self.core.event_queue;
         let label = event_queue.label(Kind::Schedule, 0);
         let event = event_queue.at(self.executor.next_time(), label);
-        event_queue.set(event_queue.place(Source::Schedule, 0), event);
+        event_queue.set(&event_queue.place(Source::Schedule, 0), event);
     }
 
     /// What leads from the present signals and TDNs to those with which the current week starts, in order.

@@ -284,9 +284,10 @@ impl<H: Copy> Switch<H> {
             return Done::Nothing;
         };
         let core = &mut self.core;
-        let (id, plane) = match kind {
-            Kind::CircuitArrival => self.circuits.receive(port, core),
-            Kind::DownlinkArrival => (self.packet.receive(port, core), Plane::PACKET),
+        let (link, plane) = match kind {
+            Kind::CircuitArrival => self.circuits.link(port),
+            Kind::DownlinkArrival => (self.packet.downlink(port), Plane::PACKET),
+            Kind::UplinkArrival => (self.packet.uplink(port), Plane::PACKET),
             Kind::CircuitFree => {
                 self.circuits.serve(time, port, core, sink, probe);
                 return Done::Inside;
@@ -299,19 +300,19 @@ impl<H: Copy> Switch<H> {
                 self.packet.transmit(time, port, core, sink, probe);
                 return Done::Inside;
             }
-            Kind::UplinkArrival => {
-                let Some(id) = self.packet.arrive(time, port, core) else {
-                    return Done::Inside;
-                };
-                self.hold(time, id, sink, probe);
-                return Done::Outside(time);
-            }
             Kind::Schedule => {
                 self.act(time, sink, probe);
                 return Done::Outside(time);
             }
         };
-        self.depart(time, id, plane, sink, probe);
+        let id = link.receive(&core.pool, &mut core.event_queue);
+        if kind != Kind::UplinkArrival {
+            self.depart(time, id, plane, sink, probe);
+        } else if self.packet.arrive(time, port, id, core) {
+            return Done::Inside;
+        } else {
+            self.hold(time, id, sink, probe);
+        }
         Done::Outside(time)
     }
 
