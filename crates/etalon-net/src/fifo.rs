@@ -98,6 +98,25 @@ impl<T: Copy> Fifo<T> {
         self.items.get(self.head)
     }
 
+    /// Takes the items at the front of which `goes` says so.
+    #[inline]
+    pub fn drop_while(&mut self, mut goes: impl FnMut(&T) -> bool) {
+        let mut head = self.head;
+        while self.items.get(head).is_some_and(&mut goes) {
+            head += 1;
+        }
+        if head == self.head {
+            return;
+        }
+        self.head = head;
+        if head >= self.items.len() {
+            self.items.clear();
+            self.head = 0;
+        } else if 2 * head >= self.items.len() + SLACK {
+            self.reclaim();
+        }
+    }
+
     /// Moves the contents to the start: at most as many items as were taken since the last time.
     #[inline(never)]
     fn reclaim(&mut self) {
@@ -144,7 +163,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn does_what_a_deque_does_in_less_memory(pushes in prop::collection::vec(0u8..7, 1..400)) {
+        fn does_what_a_deque_does_in_less_memory(pushes in prop::collection::vec(0u8..8, 1..400)) {
             let (mut fifo, mut deque) = (Fifo::default(), VecDeque::new());
             for (i, push) in pushes.into_iter().enumerate() {
                 if push < 4 {
@@ -158,6 +177,12 @@ mod tests {
                     prop_assert_eq!(fifo.pop_front(), deque.pop_front());
                 } else if push == 5 {
                     prop_assert_eq!(fifo.pop_back(), deque.pop_back());
+                } else if push == 6 {
+                    let goes = |item: &usize| !item.is_multiple_of(5);
+                    fifo.drop_while(goes);
+                    while deque.front().is_some_and(goes) {
+                        deque.pop_front();
+                    }
                 } else {
                     deque.pop_front();
                     prop_assert_eq!(fifo.drop_front(), deque.front());

@@ -370,7 +370,7 @@ impl<'a> Flows<'a> {
     }
 
     /// The endpoint at a place, which is this one.
-    #[inline]
+    #[inline(always)] // with every packet
     pub(crate) fn at(&mut self, place: u32, index: u32) -> &mut Endpoint {
         if self.endpoints[place as usize].is_none() {
             self.endpoints[place as usize] = Some(self.endpoint(index));

@@ -19,10 +19,16 @@ pub(crate) fn send(
     edge: &mut Edge<PacketId>,
 ) {
     let (now, index, place) = at;
-    let mut first = end.way.below.front().copied();
-    while let Some((_, payload)) = first.filter(|&(time, _)| time <= now) {
+    let mut payload = 0;
+    end.way.below.drop_while(|&(time, bytes)| {
+        if time > now {
+            return false;
+        }
+        payload += u64::from(bytes);
+        true
+    });
+    if payload > 0 {
         end.connection.departed(payload);
-        first = end.way.below.drop_front().copied();
     }
     if !end.connection.is_silent() {
         let mut nic = Nic {

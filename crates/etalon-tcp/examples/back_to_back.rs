@@ -35,7 +35,7 @@ fn run(window: u32) -> f64 {
         while let Some(segment) = client.poll_transmit(now) {
             free = now.max(free) + if segment.len > 0 { TRANSMISSION } else { 0 };
             forward.push_back((free + DELAY, segment));
-            client.departed(u32::from(segment.len));
+            client.departed(u64::from(segment.len));
         }
         while let Some(segment) = server.poll_transmit(now) {
             backward.push_back((now + DELAY, segment));

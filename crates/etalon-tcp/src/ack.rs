@@ -180,7 +180,13 @@ impl<C: CongestionControl> Connection<C> {
         let path = &mut self.paths.active;
         ack.cwnd_limited = path.cwnd_limited();
         path.cc.increase(&mut path.window, ack);
-        path.validation.used_at = ack.jiffies as u32;
+        self.note_growth();
+    }
+
+    /// The window may have grown.
+    #[inline(always)] // as above
+    pub(crate) fn note_growth(&mut self) {
+        self.paths.active.validation.used_at = self.clock.jiffies as u32;
         self.bound_window();
     }
 

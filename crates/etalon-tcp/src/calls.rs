@@ -117,10 +117,10 @@ impl<C: CongestionControl> Connection<C> {
         taken
     }
 
-    /// A segment with `wire_payload` bytes that [`poll_transmit`](Connection::poll_transmit) yielded has left the host.
+    /// Segments with `payload` bytes together that [`poll_transmit`](Connection::poll_transmit) yielded have left the host.
     #[inline]
-    pub fn departed(&mut self, wire_payload: u32) {
-        self.snd.queued = self.snd.queued.saturating_sub(u64::from(wire_payload));
+    pub fn departed(&mut self, payload: u64) {
+        self.snd.queued = self.snd.queued.saturating_sub(payload);
         if self.snd.throttled {
             self.snd.throttled = false;
             self.outlook = Outlook::Open;

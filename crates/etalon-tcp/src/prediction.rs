@@ -71,47 +71,82 @@ impl<C: CongestionControl> Connection<C> {
         if self.outlook == Outlook::DataCame {
             self.clock.advance(now);
             self.answer_foretold(outlet);
-        } else if self.outlook == Outlook::AckCame || self.owes_only_data() {
+        } else if self.outlook == Outlook::AckCame {
             self.clock.advance(now);
             self.send_data(outlet);
         } else {
-            self.transmit_generally(now, outlet);
+            self.transmit_unforetold(now, outlet);
         }
+    }
+
+    /// The same after what was not foretold: often the end still has nothing to say, or only new data.
+    #[inline(never)]
+    fn transmit_unforetold(&mut self, now: u64, outlet: &mut impl Outlet) {
+        if self.outlook == Outlook::Open {
+            self.clock.advance(now);
+            if self.owes_an_ack_at_most() {
+                self.outlook = self.outlook();
+                if self.rcv.ack_due() {
+                    self.answer(outlet);
+                }
+                return;
+            }
+            if self.owes_only_data() {
+                return self.send_data(outlet);
+            }
+        }
+        self.transmit_generally(now, outlet);
+    }
+
+    /// The ACK of what was not expected.
+    #[inline(never)]
+    fn answer(&mut self, outlet: &mut impl Outlet) {
+        outlet.put(|out| {
+            self.pure_ack(out);
+            self.write_rare_options(out);
+            true
+        });
+        self.stats.segments_sent += 1;
+    }
+
+    /// Nothing is outstanding or waits to be sent, but for an ACK that may be due.
+    #[inline(always)] // asked of every segment that was not foretold
+    pub(crate) fn owes_an_ack_at_most(&self) -> bool {
+        self.exchanges_data()
+            && self.is_idle()
+            && !self.rcv.owes_prior_ack()
+            && !self.ack_before_data
+            && self.snd.forced.is_none()
     }
 
     /// What is expected of the peer, now that nothing is due.
     pub(crate) fn outlook(&self) -> Outlook {
-        let outlook = if self.snd.board.is_empty() {
-            if !self.is_idle() || !self.snd.board.is_intact() {
-                return Outlook::Silent;
-            }
-            Outlook::AwaitsData
-        } else {
-            if !self.expects_ack() {
-                return Outlook::Silent;
-            }
-            Outlook::AwaitsAck
-        };
-        if self.is_plain() {
-            outlook
-        } else {
-            Outlook::Silent
+        if !self.is_plain() {
+            return Outlook::Silent;
         }
+        if self.snd.board.is_empty() {
+            if self.is_idle() && self.snd.board.is_intact() {
+                return Outlook::AwaitsData;
+            }
+        } else if self.expects_ack() {
+            return Outlook::AwaitsAck;
+        }
+        Outlook::Silent
     }
 
     /// Segments have no options but timestamps, and nothing waits to be read, reported or sent beyond the window.
     fn is_plain(&self) -> bool {
-        self.state == ConnectionState::Established
+        self.rcv.expects_nothing_but_data()
+            && self.state == ConnectionState::Established
             && self.subflow.is_none()
             && self.config.tdtcp.is_none()
             && !self.snd.ecn
             && self.snd.forced.is_none()
             && self.frto.retransmit == Retransmit::Lost
-            && self.rcv.expects_nothing_but_data()
     }
 
     /// Only new data can be due, which leaves as after an ACK that was foretold: nothing is to be sent again, and nothing is owed to the peer.
-    #[inline(never)]
+    #[inline(always)] // as above
     pub(crate) fn owes_only_data(&self) -> bool {
         let path = &self.paths.active;
         self.outlook == Outlook::Open
@@ -225,6 +260,13 @@ impl<C: CongestionControl> Connection<C> {
         let first_rtt = (now - first_sent) as u32;
         path.rtt
             .sample(&self.clock, &self.config, first_rtt, una, nxt);
+        self.set_loss_probe(true);
+        self.outlook = Outlook::AckCame;
+        let path = &mut self.paths.active;
+        let limited = path.cwnd_limited();
+        if path.cc.increase_by(&mut path.window, count, limited) {
+            return self.note_growth();
+        }
         let mut ack = Ack {
             now: self.clock.now,
             jiffies: self.clock.jiffies,
@@ -240,9 +282,7 @@ impl<C: CongestionControl> Connection<C> {
             hz: self.clock.hz,
         };
         path.cc.on_ack(&mut path.window, &ack);
-        self.set_loss_probe(true);
         self.grow(&mut ack);
-        self.outlook = Outlook::AckCame;
     }
 
     /// The ACK of what was expected.

@@ -45,12 +45,20 @@ impl<C: CongestionControl> Connection<C> {
         self.clock.advance(now);
         self.outlook.forget_foretold();
         let sends = self.next_segment(out);
-        if sends && (self.config.tdtcp.is_some() || self.subflow.is_some()) {
-            self.write_tdns(out);
-            self.write_dss(out);
+        if sends {
+            self.write_rare_options(out);
         }
         self.stats.segments_sent += u64::from(sends);
         sends
+    }
+
+    /// The options of TDTCP and MPTCP.
+    #[inline(always)] // of every segment that is sent alone
+    pub(crate) fn write_rare_options(&mut self, out: &mut Segment) {
+        if self.config.tdtcp.is_some() || self.subflow.is_some() {
+            self.write_tdns(out);
+            self.write_dss(out);
+        }
     }
 
     /// Puts the next segment into `out`. Like all functions below that take `out`, it returns whether there is one.
@@ -59,11 +67,7 @@ impl<C: CongestionControl> Connection<C> {
         if !self.exchanges_data() {
             return self.next_of_handshake(out);
         }
-        if self.is_idle()
-            && !self.rcv.owes_prior_ack()
-            && !self.ack_before_data
-            && self.snd.forced.is_none()
-        {
+        if self.owes_an_ack_at_most() {
             self.outlook = self.outlook();
             let due = self.rcv.ack_due();
             if due {

@@ -540,7 +540,7 @@ fn what_is_queued_below_tcp_is_bounded() {
     }
     // A millisecond at twice 10 segments each 10 ms is two segments; one beyond the limit is let through.
     assert_eq!((out, b.end.is_throttled()), (3, true));
-    b.end.departed(MSS);
+    b.end.departed(MSS.into());
     assert!(!b.end.is_throttled());
     assert!(b.end.poll_transmit(b.now).is_some());
     assert!(b.end.poll_transmit(b.now).is_none() && b.end.is_throttled());

@@ -245,7 +245,7 @@ impl Replay<'_> {
     fn poll(&mut self, now: u64) {
         let Some(end) = &mut self.end else { return };
         while let Some(segment) = end.poll_transmit(PERIOD + now) {
-            end.departed(u32::from(segment.len));
+            end.departed(u64::from(segment.len));
             self.sent.push((now / US, segment));
         }
     }

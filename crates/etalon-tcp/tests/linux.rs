@@ -153,7 +153,7 @@ impl Network {
                     let offset = segment.seq.wrapping_sub(flow.first);
                     flow.sent.push((self.now / US, offset, segment.len));
                 }
-                flow.ends[0].departed(u32::from(segment.len));
+                flow.ends[0].departed(u64::from(segment.len));
                 if self.queue.len() < self.places {
                     self.queue.push_back((index, segment));
                     if self.queue.len() == 1 {

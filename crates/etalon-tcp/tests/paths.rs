@@ -236,7 +236,7 @@ impl Sender {
         let mut last = false;
         loop {
             while let Some(segment) = self.end.poll_transmit(now) {
-                self.end.departed(u32::from(segment.len));
+                self.end.departed(u64::from(segment.len));
                 if segment.len == 0 {
                     continue;
                 }

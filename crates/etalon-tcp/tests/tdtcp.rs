@@ -304,7 +304,7 @@ proptest! {
         for tag in tags {
             now += MS;
             while let Some(segment) = client.poll_transmit(now) {
-                client.departed(u32::from(segment.len));
+                client.departed(u64::from(segment.len));
                 let tdn = tag.map(|(data, ack)| TdnOption::DataAck(TdDataAck { data, ack }));
                 pair.server.on_segment(now, &Segment { tdn, ..segment }, false);
             }

@@ -72,13 +72,18 @@ impl Window {
     /// it is in it. Returns the segments that are left for congestion avoidance, none if there is nothing to do there.
     #[inline]
     pub fn begin_step(&mut self, ack: &Ack) -> Option<u32> {
-        if !ack.cwnd_limited {
+        self.begin_step_by(ack.delivered, ack.cwnd_limited)
+    }
+
+    #[inline]
+    fn begin_step_by(&mut self, delivered: u32, cwnd_limited: bool) -> Option<u32> {
+        if !cwnd_limited {
             return None;
         }
         if !self.in_slow_start() {
-            return Some(ack.delivered);
+            return Some(delivered);
         }
-        Some(self.slow_start(ack.delivered)).filter(|&left| left > 0)
+        Some(self.slow_start(delivered)).filter(|&left| left > 0)
     }
 
     /// Additive increase: one segment for every `w` segments acknowledged. Credits that exceed a `w` that has since
@@ -178,6 +183,14 @@ pub trait CongestionControl: core::fmt::Debug {
     /// May grow the window (Linux's `cong_avoid`). Called whether or not the sender is cwnd-limited: look at
     /// [`Ack::cwnd_limited`].
     fn increase(&mut self, window: &mut Window, ack: &Ack);
+
+    /// As [`on_ack`](CongestionControl::on_ack) and `increase` of an ACK that delivers `delivered` segments, for a control to which that is all
+    /// there is to know. Returns whether it is one.
+    #[inline]
+    fn increase_by(&mut self, window: &mut Window, delivered: u32, cwnd_limited: bool) -> bool {
+        let _ = (window, delivered, cwnd_limited);
+        false
+    }
 
     /// The new slow-start threshold in segments, at least 2, on a congestion event at `now`.
     fn ssthresh(&mut self, window: &Window, now: u64) -> u32;

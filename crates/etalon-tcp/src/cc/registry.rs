@@ -243,6 +243,13 @@ macro_rules! registry {
             }
 
             #[inline]
+            fn increase_by(&mut self, window: &mut Window, delivered: u32, cwnd_limited: bool) -> bool {
+                match self {
+                    $(Self::$algorithm(cc) => cc.increase_by(window, delivered, cwnd_limited),)+
+                }
+            }
+
+            #[inline]
             fn ssthresh(&mut self, window: &Window, now: u64) -> u32 {
                 match self {
                     $(Self::$algorithm(cc) => cc.ssthresh(window, now),)+

@@ -25,7 +25,12 @@ impl Reno {
     #[inline(never)] // so that to ask which control it is takes no registers
     pub(super) fn grow(window: &mut Window, ack: &Ack) {
         // RFC 5681, section 3.1, equation (2).
-        let Some(acked) = window.begin_step(ack) else {
+        Self::grow_by(window, ack.delivered, ack.cwnd_limited);
+    }
+
+    #[inline]
+    fn grow_by(window: &mut Window, delivered: u32, cwnd_limited: bool) {
+        let Some(acked) = window.begin_step_by(delivered, cwnd_limited) else {
             return;
         };
         // RFC 5681, section 3.1, equation (3): one segment a window.
@@ -52,6 +57,12 @@ impl CongestionControl for Reno {
     #[inline]
     fn increase(&mut self, window: &mut Window, ack: &Ack) {
         Self::grow(window, ack);
+    }
+
+    #[inline(always)] // it is all that an ACK means to most senders
+    fn increase_by(&mut self, window: &mut Window, delivered: u32, cwnd_limited: bool) -> bool {
+        Self::grow_by(window, delivered, cwnd_limited);
+        true
     }
 
     #[inline]

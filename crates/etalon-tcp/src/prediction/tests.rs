@@ -165,7 +165,7 @@ impl Exchange {
         let end = if next == leaves[0] || next == leaves[1] {
             let end = usize::from(next == leaves[1]);
             let (_, len) = self.ends[end].below.remove(0);
-            self.ends[end].both(|c| c.departed(len));
+            self.ends[end].both(|c| c.departed(len.into()));
             end
         } else if let Some(i) = arrival.filter(|_| next == arrives) {
             let (_, end, segment, ce) = self.flying.remove(i);

@@ -78,7 +78,7 @@ fn poll<C: CongestionControl>(
 ) -> Option<Segment> {
     let before = end.path().in_flight();
     let segment = end.poll_transmit(now)?;
-    end.departed(u32::from(segment.len));
+    end.departed(u64::from(segment.len));
     let path = end.path();
     *beyond += u64::from(path.in_flight() > before && path.in_flight() > path.window().cwnd);
     Some(segment)
@@ -258,7 +258,7 @@ impl<C: CongestionControl> Bench<C> {
         if let Some((value, _)) = segment.timestamps {
             self.last_value = value;
         }
-        self.end.departed(u32::from(segment.len));
+        self.end.departed(u64::from(segment.len));
         Some(segment)
     }
 
