@@ -11,6 +11,7 @@ __all__ = [
     "LINUX_MOST_HOSTS",
     "Control",
     "KernelError",
+    "Scenario",
     "__version__",
     "compute_week",
     "congestion_controls",
@@ -63,20 +64,26 @@ class Control:
         retransmits of all flows, in segments.
         """
 
-def run(plan_json: str, control: Control | None = None) -> dict[str, dict[str, Any]]:
-    """Runs a resolved plan. Releases the GIL. ValueError for a bad plan."""
+@final
+class Scenario:
+    """A resolved plan as the simulator has it, whose text is needed no longer. ValueError for a bad plan."""
+
+    def __init__(self, plan_json: str) -> None: ...
+
+def run(scenario: Scenario, control: Control | None = None) -> dict[str, dict[str, Any]]:
+    """Runs a plan. Releases the GIL. ValueError for one that cannot be run."""
 
 def scenario_schema() -> str:
     """The JSON schema of a resolved plan, from the types that the core reads it into."""
 
 def trace(
-    plan_json: str,
+    scenario: Scenario,
     pcapng_path: str | None,
     start_ns: int,
     end_ns: int,
     control: Control | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Runs a resolved plan up to `end_ns`; keeps the events of [start_ns, end_ns), and its packets in a pcapng."""
+    """Runs a plan up to `end_ns`; keeps the events of [start_ns, end_ns), and its packets in a pcapng."""
 
 def run_stream(
     plan_json: str,

@@ -68,8 +68,8 @@ class FakeKernel:
         self.calls[-1]["plan"] = json.loads(plan_json)
         if options.get("mode", "run") != "run":
             plan["duration_ns"] = 1_000_000
-        plan_json = json.dumps(plan)
-        answer: dict[str, Any] = _core.run(plan_json, control)
+        scenario = _core.Scenario(json.dumps(plan))
+        answer: dict[str, Any] = _core.run(scenario, control)
         ending = self.programs or (lambda _: {"status": 0, "stdout": b"", "stderr": b""})
         answer["programs"] = [
             {"end_ns": 1_000_000, **ending(program["command"])} for program in programs
@@ -81,7 +81,7 @@ class FakeKernel:
                     options["output"](index, stream, one[name])
         if options.get("trace") is not None:
             start, end, path = options["trace"]
-            return _core.trace(plan_json, path, start, end, control)
+            return _core.trace(scenario, path, start, end, control)
         if self.failure is not None:
             sentence, console, measured = self.failure
             answer["meta"]["partial"] = True

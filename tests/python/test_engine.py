@@ -67,14 +67,14 @@ def _interrupt_when_running() -> None:
 
 
 def test_one_failure_stops_all(small: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = _core.run
+    real = _core.Scenario
 
-    def refuse_seed_2(plan_json: str, control: _core.Control) -> object:
+    def refuse_seed_2(plan_json: str) -> _core.Scenario:
         if '"seed": 2' in plan_json:
             raise ValueError("no such thing")
-        return real(plan_json, control)
+        return real(plan_json)
 
-    monkeypatch.setattr(sim._core, "run", refuse_seed_2)
+    monkeypatch.setattr(sim._core, "Scenario", refuse_seed_2)
     endless = small.replace({"duration": "60min", "warmup": 0})
     began = time.monotonic()
     with pytest.raises(EtalonError, match="small: the simulator refused the plan: no such thing"):

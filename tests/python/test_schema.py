@@ -179,7 +179,7 @@ def test_the_schema_refuses_what_the_core_refuses(change: dict[str, Any], messag
     (error,) = Draft202012Validator(SCHEMA).iter_errors(plan)
     assert message in error.message
     with pytest.raises(ValueError, match=r"."):
-        _core.run(json.dumps(plan))
+        _core.Scenario(json.dumps(plan))
 
 
 def _keys(value: Any, schema: dict[str, Any]) -> Iterator[tuple[str, str]]:

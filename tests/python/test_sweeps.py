@@ -147,14 +147,14 @@ def test_a_sweep_goes_on_where_it_stopped(
     small: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "sweep"
-    ran: list[str] = []
+    ran: list[sim._core.Scenario] = []
     real = sim._core.run
 
-    def counting(plan_json: str, control: sim._core.Control) -> object:
+    def counting(scenario: sim._core.Scenario, control: sim._core.Control) -> object:
         if len(ran) == 2:
             raise KeyboardInterrupt
-        ran.append(plan_json)
-        return real(plan_json, control)
+        ran.append(scenario)
+        return real(scenario, control)
 
     monkeypatch.setattr(sim._core, "run", counting)
     with pytest.raises(Interrupted) as stop:

@@ -63,18 +63,32 @@ fn value_error(e: impl ToString) -> PyErr {
     PyValueError::new_err(e.to_string())
 }
 
-/// Runs a resolved plan on the simulator.
+/// A resolved plan that was read: apart from what runs it, so that its text, which may be longer, does not outlive the reading.
+#[pyclass(frozen, name = "Scenario")]
+struct Read(Scenario);
+
+#[pymethods]
+impl Read {
+    #[new]
+    fn new(plan_json: &str) -> PyResult<Read> {
+        Scenario::from_json(plan_json)
+            .map(Read)
+            .map_err(value_error)
+    }
+}
+
+/// Runs a plan on the simulator.
 #[pyfunction]
-#[pyo3(signature = (plan_json, control=None))]
+#[pyo3(signature = (scenario, control=None))]
 fn run<'py>(
     py: Python<'py>,
-    plan_json: &str,
+    scenario: &Bound<'py, Read>,
     control: Option<PyRef<'py, Control>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let plan = Scenario::from_json(plan_json).map_err(value_error)?;
+    let plan = &scenario.get().0;
     let control = control_of(control);
     let measured = py
-        .detach(|| etalon_sim::run(&plan, &control))
+        .detach(|| etalon_sim::run(plan, &control))
         .map_err(value_error)?;
     results(py, measured)
 }
@@ -99,18 +113,18 @@ fn results(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>> {
     Ok(out)
 }
 
-/// Runs a resolved plan again and records what happens between two instants.
+/// Runs a plan again and records what happens between two instants.
 #[pyfunction]
-#[pyo3(signature = (plan_json, pcapng_path, start_ns, end_ns, control=None))]
+#[pyo3(signature = (scenario, pcapng_path, start_ns, end_ns, control=None))]
 fn trace<'py>(
     py: Python<'py>,
-    plan_json: &str,
+    scenario: &Bound<'py, Read>,
     pcapng_path: Option<PathBuf>,
     start_ns: u64,
     end_ns: u64,
     control: Option<PyRef<'py, Control>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let plan = Scenario::from_json(plan_json).map_err(value_error)?;
+    let plan = &scenario.get().0;
     let control = control_of(control);
     let request = TraceRequest {
         start: Time(start_ns),
@@ -118,7 +132,7 @@ fn trace<'py>(
         pcapng: pcapng_path,
     };
     let (results, events) = py
-        .detach(|| etalon_sim::trace(&plan, &control, &request))
+        .detach(|| etalon_sim::trace(plan, &control, &request))
         .map_err(|e| match e {
             etalon_sim::TraceError::Plan(e) => value_error(e),
             etalon_sim::TraceError::Io(e) => match e.raw_os_error() {
@@ -236,6 +250,7 @@ fn format_bytes(n: u64) -> String {
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add_class::<Control>()?;
+    m.add_class::<Read>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(stream::run_stream, m)?)?;
     m.add_function(wrap_pyfunction!(trace, m)?)?;

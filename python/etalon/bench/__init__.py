@@ -88,7 +88,7 @@ start, wall = clock(), time.monotonic()
 if "kernel" in given:
     meta = _core.run_linux(given["plan"], *given["kernel"])["meta"]
 else:
-    meta = _core.run(given["plan"])["meta"]
+    meta = _core.run(_core.Scenario(given.pop("plan")))["meta"]
 cpu, wall = clock() - start, time.monotonic() - wall
 if "kernel" in given:
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024

@@ -59,15 +59,16 @@ class Simulator:
 
     def run(self, plan: Plan, control: _core.Control) -> Run:
         """Runs a plan."""
-        resolved, rows = plan.resolve(), None
+        rows = None
         try:
             if plan.streamed:
+                resolved = plan.resolve()
                 resolved.pop("streamed")  # which is for the plan's digest
                 come, rows = batches(plan), FlowRows(plan)
                 text = json.dumps(resolved)
                 answer = _core.run_stream(text, lambda: next(come, None), rows.take, control)
             else:
-                answer = _core.run(json.dumps(resolved), control)
+                answer = _core.run(_read(plan), control)
         except ValueError as error:
             raise EtalonError(f"{plan.name}: the simulator refused the plan: {error}") from error
         return Run.from_core(plan, answer, self.NAME, self.digest(plan), rows)
@@ -78,9 +79,14 @@ class Simulator:
         """Runs a plan up to `end_ns`; gives the events of [start_ns, end_ns) and writes its packets to `pcapng`."""
         path = None if pcapng is None else str(pcapng)
         try:
-            return _core.trace(json.dumps(plan.resolve()), path, start_ns, end_ns, control)
+            return _core.trace(_read(plan), path, start_ns, end_ns, control)
         except ValueError as error:
             raise EtalonError(f"{plan.name}: the simulator refused the plan: {error}") from error
+
+
+def _read(plan: Plan) -> _core.Scenario:
+    """The plan as the core has it. Neither table nor text of it, which may list many flows, stay in memory while it is run."""
+    return _core.Scenario(json.dumps(plan.resolve()))
 
 
 def _announces(plan: Plan) -> bool:
