@@ -41,7 +41,7 @@ pub(crate) fn send(
         };
         end.connection.transmit(now.0 * tdf, &mut nic);
     }
-    if !end.waits && end.connection.is_throttled() {
+    if end.connection.is_throttled() && !end.waits {
         if let Some(&(time, _)) = end.way.below.front() {
             end.waits = true;
             queue.push(time.max(now), Wake::Departed(index));

@@ -356,13 +356,6 @@ impl<C: CongestionControl> Connection<C> {
         }
     }
 
-    /// The timestamps of a segment that has them if they are in use, and whose timestamp is not old.
-    #[inline]
-    pub(crate) fn note_timestamps(&mut self, segment: &Segment) {
-        self.snd.echoed = segment.timestamps.map_or(0, |(_, echo)| echo);
-        self.note_timestamp(segment);
-    }
-
     fn on_payload(&mut self, segment: &Segment, ce: bool) {
         let len = u32::from(segment.len);
         let rto = self.paths.active.rtt.rto_ticks();

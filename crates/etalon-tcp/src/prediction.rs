@@ -227,13 +227,18 @@ impl<C: CongestionControl> Connection<C> {
     fn take_foretold_data(&mut self, segment: &Segment) {
         let len = u32::from(segment.len);
         let echoed_before = self.snd.echoed;
-        self.note_timestamps(segment);
+        self.snd.echoed = segment.timestamps.map_or(0, |(_, echo)| echo);
+        if !after(segment.seq, self.rcv.acked_up_to) {
+            self.note_timely(segment);
+        }
         self.update_window(segment, false);
         let echoes = (self.snd.echoed, echoed_before);
         let rtt = &self.paths.active.rtt;
         self.rcv
             .receive_whole(&self.clock, len, segment.flags, echoes, rtt.rto_ticks());
-        self.rcv.schedule(&self.clock, rtt.srtt());
+        if !self.rcv.ack_due() {
+            self.rcv.schedule_owed(&self.clock, rtt.srtt());
+        }
         self.outlook = if self.rcv.ack_due() {
             Outlook::DataCame
         } else {
@@ -241,11 +246,21 @@ impl<C: CongestionControl> Connection<C> {
         };
     }
 
+    /// The timestamp of a segment that was foretold, so that it is not old, and is not newer than what was acknowledged last.
+    #[inline(always)] // for every packet
+    fn note_timely(&mut self, segment: &Segment) {
+        if let Some((value, _)) = segment.timestamps {
+            self.snd.ts_recent = value;
+            self.snd.ts_recent_at = self.clock.us;
+        }
+    }
+
     /// `acked`: when the first segment that is acknowledged was sent, the last, and their number.
     #[inline(always)] // its only call
     fn take_foretold_ack(&mut self, segment: &Segment, acked: (u64, Record, u32)) {
         let (first_sent, last, count) = acked;
-        self.note_timestamps(segment);
+        self.snd.echoed = segment.timestamps.map_or(0, |(_, echo)| echo);
+        self.note_timely(segment);
         let prior_una = std::mem::replace(&mut self.snd.una, segment.ack);
         self.update_window(segment, true);
         let path = &mut self.paths.active;
@@ -316,7 +331,7 @@ impl<C: CongestionControl> Connection<C> {
             }
         }
         if self.outlook == Outlook::AckCame {
-            self.note_burst();
+            self.note_burst(true);
             self.outlook = Outlook::AwaitsAck;
         } else {
             self.end_burst();
@@ -400,23 +415,24 @@ impl<C: CongestionControl> Connection<C> {
     /// Books `count` segments of a chunk with `sent` bytes together.
     #[inline(always)] // its only call
     fn book_chunk(&mut self, sent: u32, count: u32) {
+        if count == 0 {
+            return;
+        }
         let snd = &mut self.snd;
         snd.nxt = snd.nxt.wrapping_add(sent);
         snd.pending -= u64::from(sent);
         snd.buffers.sent(sent);
         snd.chunk.left -= sent;
         snd.burst += count;
-        snd.rearm |= count > 0 && self.timer.purpose == Purpose::LossProbe;
+        snd.rearm |= self.timer.purpose == Purpose::LossProbe;
         let path = &mut self.paths.active;
         path.pipe.sent(count);
         if path.recovery.reduces() {
             path.recovery.reduction.prr.out += count;
         }
-        if count > 0 {
-            path.last_sent = self.clock.jiffies;
-            path.last_sent_ns = self.clock.now;
-            self.rcv.acks.data_sent(&self.clock);
-        }
+        path.last_sent = self.clock.jiffies;
+        path.last_sent_ns = self.clock.now;
+        self.rcv.acks.data_sent(&self.clock);
         if self.config.small_queues {
             self.snd.queued += u64::from(sent);
         }

@@ -109,6 +109,21 @@ impl Reassembly {
         (kept, flushes)
     }
 
+    /// Takes a segment that follows what is held, if that is one piece and can be joined: the same as [`insert`](Reassembly::insert), and the
+    /// usual case behind a loss.
+    #[inline]
+    pub fn append(&mut self, segment: &Buffer) -> bool {
+        let ([all], [range]) = (&mut self.buffers[..], &mut self.reported[..]) else {
+            return false;
+        };
+        let follows = all.end == segment.start && range.end == segment.start;
+        let joins = follows && after(segment.end, segment.start) && all.join(segment);
+        if joins {
+            range.end = segment.end;
+        }
+        joins
+    }
+
     /// What the sequence numbers from `start` to `end` have in common with the lowest range that they overlap.
     fn overlap(&self, start: u32, end: u32) -> Option<(u32, u32)> {
         let mut found: Option<(u32, u32)> = None;
@@ -223,5 +238,40 @@ fn fill(blocks: &mut LongOptions, most: usize, dsack: Option<(u32, u32)>, ranges
     let ranges = ranges.iter().map(|r| (r.start, r.end));
     for (start, end) in dsack.into_iter().chain(ranges).take(most) {
         blocks.push(start, end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Memory;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_appended_is_as_if_it_were_inserted(
+            segments in prop::collection::vec((0u32..8, 0u32..4, any::<bool>()), 1..80),
+        ) {
+            let mut held = Reassembly::NOTHING;
+            let mut next = u32::MAX - 100;
+            for (skipped, len, held_back) in segments {
+                // Three of eight follow at once, one begins before what was last.
+                let start = next.wrapping_add(skipped.saturating_sub(3)).wrapping_sub(u32::from(skipped == 7) * 6);
+                let segment = Buffer::new(start, start.wrapping_add(len), Memory::shared(len));
+                next = segment.end;
+                let (mut inserted, before) = (held.clone(), format!("{held:?}"));
+                let (kept, flushes) = inserted.insert(segment, held_back);
+                if held.append(&segment) {
+                    prop_assert_eq!((kept, flushes), (Kept::Joined, false));
+                    prop_assert_eq!(format!("{held:?}"), format!("{inserted:?}"));
+                } else {
+                    prop_assert_eq!(format!("{held:?}"), before);
+                    held = inserted;
+                }
+                if held.buffers.len() > 3 {
+                    held = Reassembly::NOTHING;
+                }
+            }
+        }
     }
 }

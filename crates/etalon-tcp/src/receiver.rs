@@ -367,6 +367,12 @@ impl Receiver {
     fn receive_beyond_hole(&mut self, seq: u32, end: u32) {
         let len = end.wrapping_sub(seq);
         let segment = Buffer::new(seq, end, (self.memory)(len));
+        if self.waiting.held.append(&segment) {
+            if self.sack {
+                self.grow_window(len, self.free());
+            }
+            return;
+        }
         let free = self.free();
         let waiting = &mut *self.waiting;
         let held_back = waiting.compression.holds_any();
@@ -521,9 +527,14 @@ impl Receiver {
     /// After a segment: decides between an ACK now and a delayed one.
     #[inline(always)] // after every segment with payload; one of its two calls is rare
     pub fn schedule(&mut self, clock: &Clock, srtt_us: u32) {
-        if !self.acks.is_scheduled() || self.acks.is_due() {
-            return;
+        if self.acks.is_scheduled() && !self.acks.is_due() {
+            self.schedule_owed(clock, srtt_us);
         }
+    }
+
+    /// The same where an ACK is owed, and not due yet.
+    #[inline(always)] // as above
+    pub fn schedule_owed(&mut self, clock: &Clock, srtt_us: u32) {
         let unacked = self.nxt.wrapping_sub(self.acked_up_to);
         let full = unacked > self.mss && (self.auto_read || self.window_would_open());
         if full || self.acks.is_quick() {

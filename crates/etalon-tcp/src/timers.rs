@@ -95,6 +95,12 @@ impl Clock {
         ticks.saturating_mul(self.tick.into()) / 1000
     }
 
+    /// Whether `ticks` are at least so many microseconds. Neither is more than a timeout or an age can be.
+    #[inline]
+    pub fn covers_us(&self, ticks: u64, us: u64) -> bool {
+        ticks * u64::from(self.tick) >= us * 1000
+    }
+
     /// When a timer set now for tick `expires` fires, in nanoseconds.
     #[inline]
     pub fn fires_at(&self, expires: u64) -> u64 {

@@ -84,13 +84,32 @@ impl<C: CongestionControl> Connection<C> {
         };
         if progress {
             ticks = ticks.min(path.rtt.rto_ticks());
-        } else if let Some(us) = self.us_until_rto() {
-            // A comparison instead of a division: the timeout is nearly always further away.
-            if us < self.clock.us_of_ticks(ticks) {
-                ticks = ticks.min(self.clock.ticks_for_us(us));
-            }
+        } else if !self.rto_is_beyond(ticks) {
+            ticks = self.not_beyond_rto(ticks);
         }
         self.timer.set(&self.clock, Purpose::LossProbe, ticks);
+    }
+
+    /// Whether the front's timeout is sure to be so many ticks away, as it nearly always is. Divides nothing.
+    #[inline(always)] // as above
+    fn rto_is_beyond(&self, ticks: u64) -> bool {
+        let rto = self.paths.active.rtt.rto_ticks();
+        let front = self.snd.board.front();
+        front.is_some_and(|front| {
+            let age = self.clock.us - front.sent;
+            rto > ticks && self.clock.covers_us(rto - ticks, age)
+        })
+    }
+
+    /// So many ticks, or as many as the front's timeout is away.
+    #[cold]
+    fn not_beyond_rto(&self, ticks: u64) -> u64 {
+        match self.us_until_rto() {
+            Some(us) if us < self.clock.us_of_ticks(ticks) => {
+                ticks.min(self.clock.ticks_for_us(us))
+            }
+            _ => ticks,
+        }
     }
 
     /// Section 7.3: the timer fired; one probe at a time.

@@ -490,7 +490,7 @@ impl<C: CongestionControl> Connection<C> {
         if self.state == ConnectionState::TimeWait {
             return;
         }
-        self.note_burst();
+        self.note_burst(false);
         if self.paths.active.rate.is_some() {
             self.note_app_limit();
         }
@@ -498,9 +498,10 @@ impl<C: CongestionControl> Connection<C> {
         self.outlook = self.outlook();
     }
 
-    /// What was sent now was a burst: was it the window that ended it? The timer is set for what is outstanding.
+    /// What was sent now was a burst: was it the window that ended it? The timer is set for what is outstanding. `foretold`: the ACK was that
+    /// let it out, so that nothing is amiss and a probe is due after it.
     #[inline(always)]
-    pub(crate) fn note_burst(&mut self) {
+    pub(crate) fn note_burst(&mut self, foretold: bool) {
         self.snd.buffers.end();
         let held_back = std::mem::take(&mut self.snd.chunk).held_back;
         let sent = std::mem::take(&mut self.snd.burst);
@@ -511,8 +512,11 @@ impl<C: CongestionControl> Connection<C> {
             path.validate(&self.clock, self.snd.una, self.snd.nxt, full, decays);
         }
         let rearm = std::mem::take(&mut self.snd.rearm);
-        let probing = sent > 0 && self.schedule_loss_probe(false);
-        if rearm && !probing {
+        if foretold {
+            if sent > 0 {
+                self.set_loss_probe(false);
+            }
+        } else if !(sent > 0 && self.schedule_loss_probe(false)) && rearm {
             self.rearm_rto();
         }
         if cfg!(debug_assertions) {

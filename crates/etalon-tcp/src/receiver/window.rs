@@ -193,6 +193,9 @@ impl Receiver {
             .window_bound
             .min(free / 2)
             .saturating_sub(self.window_limit);
+        if room == 0 {
+            return;
+        }
         let more = self.growth(len).min(room);
         if more > 0 {
             self.window_limit += more;
