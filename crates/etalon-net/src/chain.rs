@@ -210,7 +210,7 @@ impl<H: Copy> Chain<H> {
             } else if let Some(until) = queue.take_another(time, bytes) {
                 until
             } else {
-                let stage = *stage;
+                let (number, stage) = (usize::from(way.pair.src), *stage);
                 return self.lose(number, (stage, time), sink, probe);
             };
             if TELLS {

@@ -242,10 +242,12 @@ impl<H: Copy> Edge<H> {
     /// Takes the first packet that reaches its ToR switch.
     #[inline(always)] // with every packet
     pub(crate) fn arrive(&mut self) -> Option<H> {
-        let host = self.arrivals.first()?;
-        let pipe = &mut self.hosts[host as usize];
-        let (handle, next) = pipe.arrive();
-        self.arrivals.move_first(host, next);
-        handle
+        let Edge {
+            hosts, arrivals, ..
+        } = self;
+        let host = arrivals.first_if_any();
+        hosts
+            .get_mut(host as usize)?
+            .arrive(|next| arrivals.move_first(host, next))
     }
 }

@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 pub struct Fifo<T> {
     /// From `head` on, the contents.
     items: Vec<T>,
-    head: usize,
+    /// Not as long as a length: two of these that change together would be written as one, whose place is found out for each item.
+    head: u32,
 }
 
 /// Places at the start that are worth reclaiming, beyond those of as many as are there; a power of two.
@@ -41,7 +42,7 @@ impl<T: Copy> Fifo<T> {
     /// Takes the item that was added last.
     pub fn pop_back(&mut self) -> Option<T> {
         let item = self.items.pop();
-        if self.head == self.items.len() {
+        if self.head() == self.items.len() {
             self.items.clear();
             self.head = 0;
         }
@@ -61,23 +62,28 @@ impl<T: Copy> Fifo<T> {
     #[cold]
     #[inline(never)]
     fn make_room(&mut self) {
-        if self.head > 0 && 2 * self.head >= self.items.len() {
+        if self.head > 0 && 2 * self.head() >= self.items.len() {
             self.reclaim();
         } else {
             self.items.reserve(1);
         }
     }
 
+    #[inline]
+    fn head(&self) -> usize {
+        self.head as usize
+    }
+
     /// The item that was added first.
     #[inline]
     pub fn front(&self) -> Option<&T> {
-        self.items.get(self.head)
+        self.items.get(self.head())
     }
 
     /// Takes the item that was added first.
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
-        let item = *self.items.get(self.head)?;
+        let item = *self.items.get(self.head())?;
         self.drop_front();
         Some(item)
     }
@@ -86,29 +92,30 @@ impl<T: Copy> Fifo<T> {
     #[inline]
     pub fn drop_front(&mut self) -> Option<&T> {
         self.head += 1;
-        if self.head >= self.items.len() {
+        if self.head() >= self.items.len() {
             self.items.clear();
             self.head = 0;
             return None;
         }
         // Asked once in so many items, which is as soon as the first could be reclaimed.
-        if self.head & (SLACK - 1) == 0 && 2 * self.head >= self.items.len() + SLACK {
+        if self.head() & (SLACK - 1) == 0 && 2 * self.head() >= self.items.len() + SLACK {
             self.reclaim();
+            return self.items.first();
         }
-        self.items.get(self.head)
+        self.items.get(self.head())
     }
 
     /// Takes the items at the front of which `goes` says so.
     #[inline]
     pub fn drop_while(&mut self, mut goes: impl FnMut(&T) -> bool) {
-        let mut head = self.head;
+        let mut head = self.head();
         while self.items.get(head).is_some_and(&mut goes) {
             head += 1;
         }
-        if head == self.head {
+        if head == self.head() {
             return;
         }
-        self.head = head;
+        self.head = head as u32;
         if head >= self.items.len() {
             self.items.clear();
             self.head = 0;
@@ -120,20 +127,20 @@ impl<T: Copy> Fifo<T> {
     /// Moves the contents to the start: at most as many items as were taken since the last time.
     #[inline(never)]
     fn reclaim(&mut self) {
-        self.items.drain(..self.head);
+        self.items.drain(..self.head as usize);
         self.head = 0;
     }
 
     /// The item at `index` from the front.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&T> {
-        self.items.get(self.head + index)
+        self.items.get(self.head() + index)
     }
 
     /// The number of items.
     #[inline]
     pub fn len(&self) -> usize {
-        self.items.len() - self.head
+        self.items.len() - self.head()
     }
 
     /// Whether there is no item.
@@ -191,7 +198,7 @@ mod tests {
                 prop_assert_eq!(fifo.get(2), deque.get(2));
                 prop_assert_eq!(fifo.len(), deque.len());
                 prop_assert_eq!(fifo.is_empty(), deque.is_empty());
-                prop_assert!(fifo.head < 3 * SLACK + fifo.len());
+                prop_assert!(fifo.head() < 3 * SLACK + fifo.len());
             }
         }
     }

@@ -55,12 +55,16 @@ impl<H: Copy> Host<H> {
         (done, first)
     }
 
-    /// Takes the packet that reaches the network now, and says when the next does.
+    /// Takes the packet that reaches the network now, and has it said when the next does.
     #[inline(always)] // with every packet
-    pub(crate) fn arrive(&mut self) -> (Option<H>, Option<Time>) {
-        let handle = self.pipe.front().map(|entry| entry.1);
-        let next = self.pipe.drop_front();
-        (handle, next.map(|entry| entry.0))
+    pub(crate) fn arrive(&mut self, then: impl FnOnce(Option<Time>)) -> Option<H> {
+        let handle = self.pipe.front()?.1;
+        // In each case by itself: a time that there may be would be put into memory first.
+        match self.pipe.drop_front() {
+            Some(next) => then(Some(next.0)),
+            None => then(None),
+        }
+        Some(handle)
     }
 }
 
@@ -82,9 +86,12 @@ mod tests {
             (Time(1000), Some(Time(1500)))
         );
         assert_eq!(host.send(Time(0), 1000, 'b'), (Time(2000), None));
-        assert_eq!(host.arrive(), (Some('a'), Some(Time(2500))));
-        assert_eq!(host.arrive(), (Some('b'), None));
-        assert_eq!(host.arrive(), (None, None));
+        let mut next = Some(Time(1500));
+        assert_eq!(host.arrive(|time| next = time), Some('a'));
+        assert_eq!(next, Some(Time(2500)));
+        assert_eq!(host.arrive(|time| next = time), Some('b'));
+        assert_eq!(next, None);
+        assert_eq!(host.arrive(|_| unreachable!("nothing comes")), None);
 
         let arrivals = |index| {
             let mut host = Host::new(nic(), Span(500), Span(10_000), 1, index);
@@ -95,7 +102,7 @@ mod tests {
             let mut times = Vec::new();
             while let Some(time) = next {
                 times.push(time.0);
-                next = host.arrive().1;
+                host.arrive(|time| next = time);
             }
             times
         };

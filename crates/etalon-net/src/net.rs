@@ -234,8 +234,13 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
         probe: &mut P,
     ) {
         let edge = &mut self.edge;
-        self.network
-            .run(now, until, &mut Outside { env, edge }, probe);
+        if edge.extras.is_none() {
+            let outside = &mut Outside::<H, E, false> { env, edge };
+            self.network.run(now, until, outside, probe);
+        } else {
+            let outside = &mut Outside::<H, E, true> { env, edge };
+            self.network.run(now, until, outside, probe);
+        }
         if self.network.switch().is_some() && self.controller.is_some() {
             self.look_at_weeks(); // the switch's week may have ended
         }
@@ -273,7 +278,7 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
         probe: &mut P,
     ) {
         let edge = &mut self.edge;
-        let mut outside = Outside { env, edge };
+        let mut outside = Outside::<H, E, true> { env, edge };
         let Arrival { packet, .. } = arrival;
         let is_within = packet.src.rack() == packet.dst.rack();
         if is_within && !self.network.carries_within_racks() {
@@ -341,13 +346,14 @@ fn within_rack<H>(now: Time, packet: Packet<H>) -> Departure<H> {
     }
 }
 
-/// Takes what leaves the network between racks.
-struct Outside<'a, H, E> {
+/// Takes what leaves the network between racks. Without `EXTRAS` there are neither accounts nor downlinks, so that what these look at
+/// need not be read of each packet.
+struct Outside<'a, H, E, const EXTRAS: bool> {
     env: &'a mut E,
     edge: &'a mut Edge<H>,
 }
 
-impl<H: Copy, E: Environment<H>> Outside<'_, H, E> {
+impl<H: Copy, E: Environment<H>, const EXTRAS: bool> Outside<'_, H, E, EXTRAS> {
     /// As [`Sink::deliver`], where there are accounts or downlinks. In parts, which are handed on in registers: as a whole, a departure
     /// would be put into memory for each packet in case that this is called.
     #[cold]
@@ -402,7 +408,7 @@ impl<H: Copy, E: Environment<H>> Outside<'_, H, E> {
     }
 }
 
-impl<H: Copy, E: Environment<H>> Sink<H> for Outside<'_, H, E> {
+impl<H: Copy, E: Environment<H>, const EXTRAS: bool> Sink<H> for Outside<'_, H, E, EXTRAS> {
     #[inline]
     fn deliver(&mut self, departure: Departure<H>) {
         let Departure {
@@ -414,7 +420,7 @@ impl<H: Copy, E: Environment<H>> Sink<H> for Outside<'_, H, E> {
             ..
         } = departure;
         let handle = packet.handle;
-        if self.edge.extras.is_some() {
+        if EXTRAS && self.edge.extras.is_some() {
             let (ends, bytes) = ((packet.src, packet.dst), packet.bytes);
             self.deliver_with_extras(handle, ends, (bytes, plane), time, (ce, ece));
         } else {
@@ -431,7 +437,7 @@ impl<H: Copy, E: Environment<H>> Sink<H> for Outside<'_, H, E> {
 
     #[inline]
     fn dequeued(&mut self, now: Time, handle: H) {
-        if self.edge.extras.is_some() {
+        if EXTRAS && self.edge.extras.is_some() {
             self.dequeued_with_extras(now, handle);
         }
     }

@@ -69,7 +69,13 @@ impl Pending {
     /// The host of the first event.
     #[inline]
     pub(crate) fn first(&self) -> Option<u32> {
-        (self.first != NONE).then_some((self.first & self.mask) as u32)
+        (self.first != NONE).then_some(self.first_if_any())
+    }
+
+    /// The host of the first event; of none, any number, for who knows that there is one.
+    #[inline]
+    pub(crate) fn first_if_any(&self) -> u32 {
+        (self.first & self.mask) as u32
     }
 
     /// Moves the event of `host`, which must be the first, to its next time; takes it off if there is none. Moving is cheaper

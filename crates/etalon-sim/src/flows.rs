@@ -14,7 +14,6 @@ use etalon_scenario::{
 use etalon_tcp::cc::State;
 use etalon_tcp::mptcp::Mptcp;
 use etalon_tcp::{Config, Connection, ConnectionState};
-use etalon_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -56,6 +55,8 @@ pub(crate) struct Flows<'a> {
     rng: ChaCha8Rng,
     /// If flows come and go, those that are there.
     guests: Option<Box<Guests>>,
+    /// Whether any can end. Where none does, nobody asks whether packets are under way.
+    end: bool,
 }
 
 /// Flows that come and go.
@@ -76,7 +77,13 @@ impl<'a> Flows<'a> {
     pub(crate) fn new(plan: &'a Scenario) -> Result<Flows<'a>, ScenarioError> {
         let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
         rng.set_stream(STREAM_INITIAL_SEQ);
+        let can_end = |flow: &Flow| {
+            // One that connects early may fail before it starts.
+            let is_bulk = flow.bytes.is_none() && flow.stop.is_none();
+            !is_bulk || flow.connects() < flow.start
+        };
         let mut flows = Flows {
+            end: !plan.dfsio.is_empty() || plan.flows.iter().any(can_end),
             plan,
             planned: plan.flows.len() as u32,
             opened: Vec::new(),
@@ -106,6 +113,7 @@ impl<'a> Flows<'a> {
     /// Flows that come and go, of these `kinds`.
     pub(crate) fn coming(plan: &'a Scenario, kinds: &[Flow]) -> Result<Flows<'a>, ScenarioError> {
         let mut flows = Flows::new(plan)?;
+        flows.end = true;
         flows.planned = u32::MAX; // as if all had been listed
         flows.guests = Some(Box::new(Guests {
             control_of_kind: flows.controls_of(kinds)?,
@@ -420,6 +428,9 @@ impl<'a> Flows<'a> {
     /// A packet to the endpoint at a place is no longer under way. Returns whether it was the last of the flow.
     #[inline]
     pub(crate) fn landed(&mut self, place: u32) -> bool {
+        if !self.end {
+            return false;
+        }
         if let Some(sender) = &mut self.endpoints[(place ^ 1) as usize] {
             let others = sender.way.under_way - 1;
             sender.way.under_way = others;
@@ -565,33 +576,4 @@ impl<'a> Flows<'a> {
 /// The packets of an endpoint that are under way; of one that nothing has reached, none.
 fn under_way(end: &Option<Box<Endpoint>>) -> u32 {
     end.as_ref().map_or(0, |end| end.way.under_way)
-}
-
-/// The numbers of the plan's flows in the order in which they connect and start: twice where these are two instants.
-#[derive(Debug)]
-pub(crate) struct Starts {
-    order: Vec<(Time, u32)>,
-    next: usize,
-}
-
-impl Starts {
-    pub(crate) fn new(plan: &Scenario) -> Starts {
-        let mut order: Vec<(Time, u32)> = Vec::with_capacity(plan.flows.len());
-        for (index, flow) in plan.flows.iter().enumerate() {
-            let (connects, starts) = (flow.connects(), flow.start);
-            if connects < starts {
-                order.push((connects, index as u32));
-            }
-            order.push((starts, index as u32));
-        }
-        order.sort_unstable();
-        Starts { order, next: 0 }
-    }
-
-    /// The next flow to connect or to start, and when.
-    pub(crate) fn take(&mut self) -> Option<(Time, u32)> {
-        let first = self.order.get(self.next).copied();
-        self.next += 1;
-        first
-    }
 }

@@ -14,6 +14,7 @@ mod nic;
 mod packet;
 mod queue;
 mod stack;
+mod starts;
 mod stream;
 mod subflows;
 mod tap;

@@ -80,7 +80,7 @@ impl Outlet for Nic<'_> {
         packet.route = self.way.route;
         packet.bytes = bytes;
         packet.ce = false;
-        self.way.under_way += 1;
+        self.way.under_way = self.way.under_way.wrapping_add(1);
         let done = self.edge.send(self.now, self.way.host, bytes, id);
         if payload > 0 {
             self.way.below.push_back_closely((done, payload));

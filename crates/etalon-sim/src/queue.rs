@@ -25,10 +25,45 @@ pub(crate) enum Wake {
     Job(u32),
 }
 
+/// Bits of a [`PathId`], and of those with a number before them.
+const PATH_BITS: u32 = PathId::BITS;
+const NUMBER_BITS: u32 = PATH_BITS + u32::BITS;
+
+impl Wake {
+    /// A number, in the order of wakes.
+    fn key(self) -> u64 {
+        let (kind, number, path) = match self {
+            Wake::Start(flow) => (0, flow, 0),
+            Wake::Stop(flow) => (1, flow, 0),
+            Wake::Told(index, path) => (2, index, path),
+            Wake::Downgrade(flow) => (3, flow, 0),
+            Wake::Timer(index) => (4, index, 0),
+            Wake::Departed(index) => (5, index, 0),
+            Wake::Job(job) => (6, job, 0),
+        };
+        kind << NUMBER_BITS | u64::from(number) << PATH_BITS | u64::from(path)
+    }
+
+    /// What has this number.
+    fn of(key: u64) -> Wake {
+        let number = (key >> PATH_BITS) as u32;
+        match key >> NUMBER_BITS {
+            0 => Wake::Start(number),
+            1 => Wake::Stop(number),
+            2 => Wake::Told(number, key as PathId),
+            3 => Wake::Downgrade(number),
+            4 => Wake::Timer(number),
+            5 => Wake::Departed(number),
+            _ => Wake::Job(number),
+        }
+    }
+}
+
 /// Pending wakes.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    heap: BinaryHeap<Reverse<(Time, Wake)>>,
+    /// Each is one number, which takes less to compare: time, then [`Wake::key`].
+    heap: BinaryHeap<Reverse<u128>>,
     /// Time of the first.
     next: Time,
 }
@@ -46,7 +81,8 @@ impl Queue {
     #[inline]
     pub(crate) fn push(&mut self, time: Time, wake: Wake) {
         self.next = self.next.min(time);
-        self.heap.push(Reverse((time, wake)));
+        let key = u128::from(time.0) << u64::BITS | u128::from(wake.key());
+        self.heap.push(Reverse(key));
     }
 
     /// When the first is due, [`Time::MAX`] if there is none.
@@ -58,9 +94,10 @@ impl Queue {
     /// Takes the first.
     #[inline(never)]
     pub(crate) fn take(&mut self) -> Option<Wake> {
-        let Reverse((_, wake)) = self.heap.pop()?;
-        self.next = self.heap.peek().map_or(Time::MAX, |first| first.0.0);
-        Some(wake)
+        let Reverse(key) = self.heap.pop()?;
+        let next = self.heap.peek();
+        self.next = next.map_or(Time::MAX, |first| Time((first.0 >> u64::BITS) as u64));
+        Some(Wake::of(key as u64))
     }
 }
 
@@ -72,9 +109,17 @@ mod tests {
     proptest! {
         #[test]
         fn wakes_come_by_time_then_kind_then_number(
-            wakes in prop::collection::vec((0u64..20, 0usize..5, any::<u32>()), 1..200),
+            wakes in prop::collection::vec((0u64..20, 0usize..7, any::<u32>()), 1..200),
         ) {
-            let kinds = [Wake::Start, Wake::Stop, Wake::Timer, Wake::Departed, Wake::Job];
+            let kinds: [fn(u32) -> Wake; 7] = [
+                Wake::Start,
+                Wake::Stop,
+                |number| Wake::Told(number, !number as PathId),
+                Wake::Downgrade,
+                Wake::Timer,
+                Wake::Departed,
+                Wake::Job,
+            ];
             let mut queue = Queue::new();
             let mut expected: Vec<_> = wakes.iter().map(|&(time, kind, number)| (time, kind, number)).collect();
             for (time, kind, number) in wakes {

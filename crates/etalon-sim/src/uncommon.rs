@@ -37,15 +37,17 @@ impl<T: Tap> World<'_, '_, T> {
         }
     }
 
-    /// As `World::receive` goes on in a run that is not plain: an endpoint has taken a packet with `payload`, and has `received` so much.
+    /// As `World::receive` goes on in a run that is not plain: an endpoint has taken a packet, and has `received` so much.
     #[inline(never)]
     pub(crate) fn answer_uncommon(
         &mut self,
         now: Time,
         (index, place): (u32, u32),
-        (payload, received): (u32, u64),
+        (handle, received): (PacketId, u64),
         edge: &mut Edge<PacketId>,
     ) {
+        let payload = self.pool.get_mut(handle).segment.len;
+        self.pool.free(handle);
         let (flow, row) = (index >> 1, self.flows.row_at(place, index));
         let end = self.flows.at(place, index);
         if end.follows == Follows::AsSubflow {

@@ -8,12 +8,13 @@ use etalon_switch::{DropReason, Plane};
 use etalon_tcp::{Flags, PathId};
 use etalon_units::Time;
 
-use crate::flows::{Flows, Starts};
+use crate::flows::Flows;
 use crate::jobs::Jobs;
 use crate::nic::send;
 use crate::packet::{PacketId, Pool};
 use crate::queue::{Queue, Wake};
 use crate::stack;
+use crate::starts::Starts;
 use crate::stream::Streamed;
 use crate::subflows::{self, ALONE, Group};
 use crate::tap::Tap;
@@ -341,7 +342,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     /// A packet that `plane` carried is at its host.
     #[inline(never)]
     fn receive(&mut self, now: Time, handle: PacketId, plane: Plane, edge: &mut Edge<PacketId>) {
-        let packet = self.pool.get_mut(handle);
+        let mut packet = self.pool.get_mut(handle);
         self.tap.left(now, packet);
         let (index, place) = (packet.to, packet.place);
         let (row, to_client) = ((index >> 1) as usize, index & 1 == 0);
@@ -349,6 +350,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         let pair = packet.route.pair();
         if !self.is_plain {
             self.meter_uncommon(now, handle, plane);
+            packet = self.pool.get_mut(handle);
         } else if payload > 0 && self.meter.is_carried(pair) {
             if to_client {
                 self.meter.other_left(pair, payload, plane);
@@ -357,7 +359,6 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
                 self.meter.data_left(now, row, payload, end, plane);
             }
         }
-        let packet = self.pool.get_mut(handle);
         let mut end = self.flows.at(place, index);
         let follows = end.follows;
         if follows != Follows::Nothing && follows.looks() {
@@ -366,10 +367,10 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         let connection = &mut end.connection;
         connection.on_segment(now.0 * self.tdf, &packet.segment, packet.ce);
         let received = connection.bytes_received();
-        self.pool.free(handle);
         if !self.is_plain {
-            return self.answer_uncommon(now, (index, place), (payload, received), edge);
+            return self.answer_uncommon(now, (index, place), (handle, received), edge);
         }
+        self.pool.free(handle);
         if to_client {
             let cwnd = connection.path().window().cwnd;
             self.meter.follow_cwnd(now, row, cwnd);
