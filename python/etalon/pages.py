@@ -11,7 +11,7 @@ Such a page carries a stamp, a comment that no reader sees:
 
 `sim` and `linux` name its *witnesses*: plans that the golden runs (`tests/python/test_golden.py`) hold to the byte on that
 engine, and whose behaviour the page rests on. The digest mixes what the witnesses gave when the page was measured: their
-digests, which know every event, and their summaries. It stays when documentation, comments or speed change, and moves when
+digests, which know every packet, and their summaries. It stays when documentation, comments or speed change, and moves when
 results do. Commands that write a page stamp it; what is made by hand is stamped by `python docs/measured.py --accept PAGE`.
 """
 

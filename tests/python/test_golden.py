@@ -1,7 +1,7 @@
 """Golden runs: what examples, benches and the papers' plans give on both engines, to the byte.
 
-A digest mixes every event of a run. One that moves means that the engine did something else; a summary that moves beneath an
-equal digest, that a metric's definition changed. Either is for a commit of its own that says why:
+A digest mixes a run's weeks and what happens to every packet. One that moves means that the engine did something else; a
+summary that moves beneath an equal digest, that a metric's definition changed. Either is for a commit of its own that says why:
 
     pytest tests/python/test_golden.py --snapshot-update
 """

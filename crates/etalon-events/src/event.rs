@@ -44,16 +44,15 @@ events! {
             Marked = 4 "mark",
                 { pair: Pair = racks, queue: QueueId = e, len: u32 = c },
                 mixes pair, u64::from(len);
-            /// A queue now has room for `capacity` packets.
+            /// A queue now has room for `capacity` packets. Follows from the schedule, as circuits and gates do.
             Resized = 5 "resize",
-                { pair: Pair = racks, queue: QueueId = e, capacity: u32 = c },
-                mixes pair, u64::from(capacity);
-            /// A circuit for a pair comes up or goes down.
+                { pair: Pair = racks, queue: QueueId = e, capacity: u32 = c };
+            /// A circuit for a pair comes up or goes down. Follows from the schedule: a digest mixes each week once, and its days as
+            /// they come, but not what these do to each pair.
             Circuit = 6 if up { "circuit_up" } else { "circuit_down" },
-                { pair: Pair = racks, plane: Plane = c, up: bool = a },
-                mixes pair, u64::from(up);
+                { pair: Pair = racks, plane: Plane = c, up: bool = a };
             /// The gate between a pair's VOQ and the plane that serves it outside of its days opens or closes. Follows from the
-            /// schedule, whose days and circuits a digest mixes.
+            /// schedule.
             Gate = 30 if open { "gate_open" } else { "gate_closed" },
                 { pair: Pair = racks, plane: Plane = c, open: bool = a };
             /// A packet left the network after `latency`, carried by `plane`; before that it was in `queue`.

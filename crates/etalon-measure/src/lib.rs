@@ -35,6 +35,7 @@ mod senders;
 mod sequence;
 mod service;
 mod trace;
+mod weeks;
 
 pub use etalon_events::RecoveryState;
 

@@ -8,6 +8,7 @@ use crate::computed::Computed;
 use crate::pairs::{PairMetrics, Pairs};
 use crate::ports::Ports;
 use crate::sequence::{Curve, Follower, Moves, Runs};
+use crate::weeks;
 
 /// Packets up to this length (in bytes), or half of a smaller MTU, do not count for latency: the papers look at data only.
 const DATA_BYTES: u32 = 1000;
@@ -142,6 +143,8 @@ impl Metrics {
         let planes = network.planes(&plan.hosts);
         let runs = Runs::new(run_length, plan.end());
         let voq_curve = Curve::new(&runs);
+        let mut digest = Digest::default();
+        weeks::mix_planned(plan, &mut digest);
         Metrics {
             pairs: Pairs::new(plan.hosts.racks, &planes, plan.begin()),
             measured: plan.measure.pair,
@@ -158,7 +161,7 @@ impl Metrics {
             runs,
             voq_curve,
             voq_follower: Follower::default(),
-            digest: Digest::default(),
+            digest,
         }
     }
 
@@ -193,6 +196,7 @@ impl Metrics {
 
     /// A week was computed for the `demand` (bytes by source and then by destination rack) at `time`.
     pub fn computed(&mut self, time: Time, demand: &[u64], week: &Schedule) {
+        weeks::mix(time, week, &mut self.digest);
         if let Some(computed) = &mut self.computed {
             computed.note(time, demand, week);
         }

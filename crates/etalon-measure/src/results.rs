@@ -60,7 +60,7 @@ fn names(planes: &[PlaneFacts]) -> Vec<&'static str> {
 /// Facts about the run as a whole.
 #[derive(Clone, Debug)]
 pub struct Meta {
-    /// Digest of all probe events: equal for equal runs.
+    /// Digest of weeks and of what happened to packets: equal for equal runs.
     pub digest: String,
     /// Events that the main loop handled.
     pub events: u64,

@@ -228,6 +228,17 @@ fn the_digest_is_of_what_the_network_does_in_its_order() {
     assert_eq!(digest(&[a, said_by_hosts, b]), digest(&[a, b]));
 }
 
+#[test]
+fn the_digest_has_the_week_and_its_days_and_not_each_circuit() {
+    let digest = |events: &[(u64, Event)]| heard(events).digest.value();
+    let day = (5, Event::Day { day: 0 });
+    assert_eq!(digest(&[day, (5, circuit(FORTH, true))]), digest(&[day]));
+    assert_ne!(digest(&[day]), digest(&[]));
+    let mut metrics = heard(&[day]);
+    metrics.computed(Time(5), &[], &Schedule::idle(2));
+    assert_ne!(metrics.digest.value(), digest(&[day]));
+}
+
 /// Any event of data, circuits, marks and drops.
 fn event() -> impl Strategy<Value = Event> {
     let pair = || prop::sample::select(vec![FORTH, BACK]);
