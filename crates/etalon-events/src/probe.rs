@@ -6,7 +6,8 @@ use crate::Event;
 
 /// Hears of events as they happen.
 ///
-/// Times never decrease from one call to the next, and events of one instant come in the order in which they happen.
+/// Times never decrease from one call to the next, and events of one instant come in the order in which they happen; but what a
+/// schedule did to a rack pair that slept (`Switch::let_idle_pairs_sleep`) is told, with its times, when that wakes.
 ///
 /// An emitter names the event that it emits, so a probe whose `on` is inlined costs what it does of that event, and `()`,
 /// which hears nothing, costs nothing.

@@ -11,6 +11,10 @@ pub trait Observer: Probe {
     /// The metrics.
     fn metrics(&mut self) -> &mut Metrics;
 
+    /// Whether it is the same to it when it hears of what the schedule does to pairs that have sent nothing
+    /// ([`Switch::let_idle_pairs_sleep`](etalon_switch::Switch::let_idle_pairs_sleep)).
+    fn may_hear_late(&self) -> bool;
+
     /// The events that it wrote down, if it does.
     fn into_events(self) -> Option<Table>;
 }
@@ -19,6 +23,10 @@ impl Observer for Metrics {
     #[inline]
     fn metrics(&mut self) -> &mut Metrics {
         self
+    }
+
+    fn may_hear_late(&self) -> bool {
+        true
     }
 
     fn into_events(self) -> Option<Table> {
@@ -30,6 +38,10 @@ impl Observer for Recorder {
     #[inline]
     fn metrics(&mut self) -> &mut Metrics {
         &mut self.metrics
+    }
+
+    fn may_hear_late(&self) -> bool {
+        false // it writes down what it hears in that order
     }
 
     fn into_events(self) -> Option<Table> {

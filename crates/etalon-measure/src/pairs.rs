@@ -114,7 +114,10 @@ impl Quiet {
         }
     }
 
-    /// A plane serves a pair from now on, or no longer. False if packets of the pair are heard, which is for others to note.
+    /// A plane serves a pair from now on, or no longer; from `now`, which may be long past ([`Switch::let_idle_pairs_sleep`]), and
+    /// before counting began. False if packets of the pair are heard, which is for others to note.
+    ///
+    /// [`Switch::let_idle_pairs_sleep`]: etalon_switch::Switch::let_idle_pairs_sleep
     #[inline]
     fn turn(&mut self, now: Time, pair: Pair, plane: Plane, open: bool) -> bool {
         let index = pair.index(self.racks);
@@ -127,8 +130,8 @@ impl Quiet {
         if gate.since == HEARD {
             return false;
         }
-        gate.turn(now, open);
-        if open && plane != Plane::PACKET {
+        gate.turn(now.max(self.counting_from), open);
+        if open && plane != Plane::PACKET && now >= self.counting_from {
             self.days[index] += 1;
         }
         true

@@ -114,7 +114,7 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, '_, T, O> {
 
     fn visit<N: Network<PacketId>>(self, network: N) -> Self::Answer {
         let (plan, control, mut observer) = (self.plan, self.control, self.observer);
-        let mut net = net(plan, network)?;
+        let mut net = net(plan, network, observer.may_hear_late())?;
         let metrics = observer.metrics();
         let mut world = World::new(plan, self.streamed, metrics, self.tap, net.edge_mut())?;
         let mut turns = Turns::new();
@@ -197,8 +197,12 @@ fn goes_on<T: Tap, O: Observer>(
 
 fn net<N: Network<PacketId>>(
     plan: &Scenario,
-    network: N,
+    mut network: N,
+    may_hear_late: bool,
 ) -> Result<Net<PacketId, N>, ScenarioError> {
+    if let (Some(switch), true) = (network.switch_mut(), may_hear_late) {
+        switch.let_idle_pairs_sleep(plan.measure.pair);
+    }
     let milestones = (plan.begin(), plan.end());
     Net::new(
         plan.hosts,

@@ -87,6 +87,11 @@ impl CircuitFabric {
         port.link.serve_at(event_queue, time);
     }
 
+    /// The circuit that ends at a port, which nobody else has, is that of `src`, and was before it sent anything.
+    pub(crate) fn connect(&mut self, port: u16, src: u16) {
+        self.ports[usize::from(port)].source = Some(src);
+    }
+
     /// As [`Switch::next_departure`](crate::Switch::next_departure), of circuits with this `delay` at least.
     pub(crate) fn next_departure(&self, delay: Span, event_queue: &EventQueue) -> Time {
         let next = |port: &Port| port.link.next(event_queue, Span::ZERO, delay);

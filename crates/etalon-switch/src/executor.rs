@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 
 use etalon_units::{Span, Time};
 
-use crate::week::{Progress, Week};
+use crate::week::{PairSteps, Progress, Week};
 use crate::{Night, Pair, Plane, Rdcn};
 
 /// What the schedule switches on and off for a pair.
@@ -70,8 +70,8 @@ pub(crate) enum Step {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     /// How long before a pair's day these signals go on; `None` for never.
-    enlarged: Option<Span>,
-    announced: Option<Span>,
+    pub(crate) enlarged: Option<Span>,
+    pub(crate) announced: Option<Span>,
     /// How long before a pair's TDN changes hosts are told.
     pub(crate) told: Option<Span>,
     /// Outside of its days a pair has the packet network.
@@ -131,6 +131,37 @@ pub(crate) struct NewWeek {
     pub(crate) number: u64,
     /// Its schedule is another: all is to be as [`Executor::initial`] says.
     pub(crate) is_adopted: bool,
+}
+
+/// What the schedule did to a pair while it slept.
+pub(crate) struct Missed {
+    /// How the first week found it, when it began.
+    pub(crate) initial: Initial,
+    pub(crate) start: Time,
+    length: Span,
+    /// Weeks that are over.
+    weeks: u64,
+    /// Of a week, in order.
+    steps: Vec<(Span, Step)>,
+    /// How many of them have been taken in the week that is not over.
+    taken: usize,
+}
+
+impl Missed {
+    /// The steps in order, with their times.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = (Time, Step)> + '_ {
+        (0..=self.weeks).flat_map(move |week| {
+            let is_over = week < self.weeks;
+            let count = if is_over {
+                self.steps.len()
+            } else {
+                self.taken
+            };
+            let start = Time(self.start.0 + week * self.length.0);
+            let steps = self.steps[..count].iter();
+            steps.map(move |&(at, step)| (start + at, step))
+        })
+    }
 }
 
 /// Runs weeks, one after the other. Every instant is the week's start plus an offset, so nothing drifts.
@@ -193,9 +224,64 @@ impl Executor {
         self.week.take_due(until, &mut self.progress, steps);
     }
 
+    /// All of the current week is over.
+    fn is_over(&self, now: Time) -> bool {
+        self.week.next(&self.progress).is_none() && self.roll_over() <= now
+    }
+
+    /// The current week, which has begun, is over, and the next one is another.
+    pub(crate) fn adopts(&self, now: Time) -> bool {
+        let is_due = |&(at, _): &(Time, Week)| at <= self.roll_over();
+        let is_another = self.next_week.is_some() || self.later.front().is_some_and(is_due);
+        self.weeks > 0 && is_another && self.is_over(now)
+    }
+
+    /// The week that pairs sleep in or are woken in: the first, before it has begun, or the current one.
+    fn week_mut(&mut self) -> &mut Week {
+        match &mut self.next_week {
+            Some(first) if self.weeks == 0 => first,
+            _ => &mut self.week,
+        }
+    }
+
+    /// A pair has steps in the current week, or nothing ever happens to it there.
+    pub(crate) fn is_awake(&self, pair: Pair) -> bool {
+        self.week.is_awake(pair)
+    }
+
+    /// In the first week, which has not begun, pairs have no steps unless they are [woken](Executor::wake).
+    pub(crate) fn sleep(&mut self) {
+        self.week_mut().sleep();
+    }
+
+    /// A pair has steps from now on, unless it has already. Returns those that it had none of, with their times; there was no other week
+    /// than the current one.
+    pub(crate) fn wake(&mut self, pair: Pair, rules: &Rules) -> Option<Missed> {
+        let week = self.week_mut();
+        if week.is_awake(pair) {
+            return None;
+        }
+        week.wake(pair);
+        let before = self.weeks.checked_sub(1)?;
+        let length = self.week.length();
+        let PairSteps {
+            initial,
+            steps,
+            taken,
+        } = self.week.steps_of(pair, rules, &self.progress);
+        Some(Missed {
+            initial,
+            start: Time(self.week_start.0 - before * length.0),
+            length,
+            weeks: before,
+            steps,
+            taken,
+        })
+    }
+
     /// Starts the next week, if all of the current one is over.
     pub(crate) fn new_week(&mut self, now: Time) -> Option<NewWeek> {
-        if self.week.next(&self.progress).is_some() || self.roll_over() > now {
+        if !self.is_over(now) {
             return None;
         }
         self.week_start += self.week.length();

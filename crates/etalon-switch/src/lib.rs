@@ -19,6 +19,7 @@ mod packet_network;
 mod pool;
 mod round_robin;
 mod sink;
+mod sleep;
 mod steps;
 mod switch;
 mod voq;

@@ -16,13 +16,17 @@ impl<H: Copy> Switch<H> {
             steps.clear();
             self.executor.take_due(now, &mut steps);
             self.carry_out(now, &steps, sink, probe);
+            if self.has_sleepers && self.executor.adopts(now) {
+                self.wake_all(sink, probe);
+            }
             let Some(week) = self.executor.new_week(now) else {
                 break;
             };
             let number = week.number;
             probe.on(now, Event::Week { week: number });
             if week.is_adopted {
-                self.carry_out(now, &self.steps_to_initial(), sink, probe);
+                let first = self.steps_to_initial();
+                self.carry_out(now, &first, sink, probe);
             }
         }
         self.due = steps;
@@ -42,7 +46,9 @@ impl<H: Copy> Switch<H> {
         let mut steps = Vec::new();
         let initial = self.executor.initial();
         for wanted in initial {
-            self.add_steps_to(wanted, &mut steps);
+            if !self.has_sleepers || self.executor.is_awake(wanted.pair) {
+                self.add_steps_to(wanted, &mut steps);
+            }
         }
         for pair in self.core.voqs.not_at_rest() {
             if initial.binary_search_by_key(&pair, |w| w.pair).is_err() {
@@ -54,7 +60,7 @@ impl<H: Copy> Switch<H> {
     }
 
     /// What leads from the present state of a pair to that which is wanted.
-    fn add_steps_to(&self, wanted: &Initial, steps: &mut Vec<Step>) {
+    pub(crate) fn add_steps_to(&self, wanted: &Initial, steps: &mut Vec<Step>) {
         let pair = wanted.pair;
         let voq = self.core.voqs.get(pair);
         if wanted.told != voq.told() {
@@ -76,7 +82,7 @@ impl<H: Copy> Switch<H> {
 
     /// Of hundreds of racks all have steps at once, and most of these are all that happens to a pair: they take one loop.
     #[inline(never)]
-    fn carry_out<S: Sink<H>, P: Probe>(
+    pub(crate) fn carry_out<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
         steps: &[Step],

@@ -58,9 +58,11 @@ pub struct Switch<H> {
     pub(crate) executor: Executor,
     /// Steps of one instant: memory that is used again.
     pub(crate) due: Vec<Step>,
-    config: Rdcn,
+    pub(crate) config: Rdcn,
     pub(crate) racks: u16,
     delays: Delays,
+    /// There may be pairs that sleep.
+    pub(crate) has_sleepers: bool,
 }
 
 /// What came of doing what comes first.
@@ -136,6 +138,7 @@ impl<H: Copy> Switch<H> {
             config: config.clone(),
             racks,
             delays: Delays::of(config),
+            has_sleepers: false,
         };
         switch.await_step();
         Ok(switch)
@@ -225,13 +228,13 @@ impl<H: Copy> Switch<H> {
         let (pair, bytes) = (packet.pair(), packet.bytes);
         debug_assert!(self.next_event() >= now, "the switch has not been advanced");
         assert!(pair.src.max(pair.dst) < self.racks, "there is no such rack");
-        let core = &mut self.core;
-        let voq = core.voqs.get_mut(pair);
+        let voq = self.core.voqs.get(pair);
         let len = voq.len();
-        if len >= voq.capacity() {
-            self.dropped(now, &packet, len, DropReason::Full, sink, probe);
+        if len >= voq.capacity() && !self.makes_room(now, &packet, len, sink, probe) {
             return;
         }
+        let core = &mut self.core;
+        let voq = core.voqs.get_mut(pair);
         let len = len + 1;
         let marking = self.config.marking.as_ref();
         let ce = ect && marking.is_some_and(|marking| voq.marks(marking, len));
@@ -343,7 +346,7 @@ impl<H: Copy> Switch<H> {
     /// Capacity of the VOQ of `pair` in packets, at this moment.
     #[must_use]
     pub fn voq_capacity(&self, pair: Pair) -> u32 {
-        self.core.voqs.get(pair).capacity()
+        self.core.voqs.capacity(pair)
     }
 
     /// The plane that serves the VOQ of `pair`: that of its circuit, if it has one, else the packet network, if its gate is open.
@@ -453,7 +456,7 @@ impl<H: Copy> Switch<H> {
     }
 
     /// A packet is no more; its VOQ now holds `len` packets.
-    fn dropped<S: Sink<H>, P: Probe>(
+    pub(crate) fn dropped<S: Sink<H>, P: Probe>(
         &self,
         now: Time,
         packet: &Packet<H>,

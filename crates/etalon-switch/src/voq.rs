@@ -28,7 +28,7 @@ pub(crate) struct Voq {
     bytes: u64,
     /// The capacity outside the pair's windows.
     ordinary: u32,
-    /// The capacity now.
+    /// The capacity now; none before the first packet comes, so that whoever comes first is noticed by those that find no room.
     capacity: u32,
     /// The signals that are on, a bit each, and [`DARK`].
     signals: u8,
@@ -190,7 +190,7 @@ impl Voqs {
             hold: Queue::new(),
             bytes: 0,
             ordinary: config.voq.packets,
-            capacity: config.voq.packets,
+            capacity: 0,
             signals: if config.packet.is_some() { 0 } else { DARK },
             circuit: None,
             told: Plane::PACKET,
@@ -202,9 +202,7 @@ impl Voqs {
             hold_capacity: config.packet.map_or(0, |packet| packet.hold_queue),
         };
         for &PairVoq { pair, packets } in &config.voq.pairs {
-            let voq = voqs.get_mut(pair);
-            voq.ordinary = packets;
-            voq.capacity = packets;
+            voqs.get_mut(pair).ordinary = packets;
         }
         voqs
     }
@@ -226,6 +224,20 @@ impl Voqs {
         voqs.map(|(index, _)| Pair::at(index, self.racks))
     }
 
+    /// The capacity of the pair's VOQ, whether a packet ever came or not.
+    pub(crate) fn capacity(&self, pair: Pair) -> u32 {
+        let voq = self.get(pair);
+        match self.big {
+            Some(big) if voq.is_on(Signal::Enlarged) => big.max(voq.ordinary),
+            _ => voq.ordinary,
+        }
+    }
+
+    /// The pair's first packet comes.
+    pub(crate) fn open(&mut self, pair: Pair) {
+        self.get_mut(pair).capacity = self.capacity(pair);
+    }
+
     /// Takes a packet back that found its internal queue full; false if the hold is full too.
     pub(crate) fn hold<H: Copy>(&mut self, pair: Pair, pool: &mut Pool<H>, id: PacketId) -> bool {
         let capacity = self.hold_capacity;
@@ -243,7 +255,7 @@ impl Voqs {
         let Some(big) = self.big else { return false };
         let voq = self.get_mut(pair);
         let grows = voq.ordinary < big;
-        if grows {
+        if grows && voq.capacity > 0 {
             voq.capacity = big;
         }
         grows
@@ -257,7 +269,7 @@ impl Voqs {
         if voq.ordinary >= big {
             return None;
         }
-        voq.capacity = voq.ordinary;
+        voq.capacity = voq.capacity.min(voq.ordinary);
         Some(voq.queue.split_off(pool, voq.ordinary))
     }
 }

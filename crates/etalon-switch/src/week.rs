@@ -13,6 +13,8 @@ use crate::{Pair, Plane, Schedule};
 
 /// No rack: racks are fewer.
 const NOBODY: u16 = u16::MAX;
+/// No day.
+const NEVER: u32 = u32::MAX;
 
 /// The circuit changes between two days of a pair; bits below are those of signals that are off for a while between them.
 const CHANGES: u8 = 1 << Signal::ALL.len();
@@ -32,6 +34,16 @@ enum Turn {
     On(Signal, u32),
 }
 
+impl Turn {
+    /// The day whose pairs it may be for.
+    fn day(self) -> Option<u32> {
+        match self {
+            Turn::Down(day) | Turn::Off(_, day) | Turn::Up(day) | Turn::On(_, day) => Some(day),
+            Turn::Night(_) | Turn::Dark | Turn::Light | Turn::Day(_) => None,
+        }
+    }
+}
+
 /// A day and its circuits.
 #[derive(Debug)]
 struct Day {
@@ -44,6 +56,10 @@ struct Day {
     destinations: Vec<u16>,
     /// By source: what changes before this day and after it, since the pair's day before and until its next.
     changes: Vec<u8>,
+    /// By source: the pair's day before this one, which may be in the week before. Empty if that is this one for all pairs.
+    before: Vec<u32>,
+    /// The sources of pairs that are awake, in order: those that sleep have no steps.
+    awake: Vec<u16>,
 }
 
 impl Day {
@@ -54,12 +70,30 @@ impl Day {
             .map(|(src, &dst)| Pair { src, dst })
     }
 
-    /// The pairs with one of these bits, in order.
+    /// The pairs that are awake with one of these bits, in order.
     fn with(&self, bits: u8) -> impl Iterator<Item = Pair> + '_ {
-        let racks = (0..).zip(self.destinations.iter().zip(&self.changes));
-        racks
-            .filter(move |(_, (_, changes))| **changes & bits != 0)
-            .map(|(src, (&dst, _))| Pair { src, dst })
+        let awake = self.awake.iter().copied();
+        awake
+            .filter(move |&src| self.changes[usize::from(src)] & bits != 0)
+            .map(|src| Pair {
+                src,
+                dst: self.destinations[usize::from(src)],
+            })
+    }
+
+    /// What a turn does to the pair of this source, if anything.
+    fn step(&self, turn: Turn, src: u16) -> Option<Step> {
+        let index = usize::from(src);
+        let dst = self.destinations[index];
+        let pair = Pair { src, dst };
+        let (bits, step) = match turn {
+            Turn::Down(_) => (CHANGES, Step::Down(pair)),
+            Turn::Off(signal, _) => (signal.bit(), Step::Off(signal, pair)),
+            Turn::Up(_) => (CHANGES << BEFORE, Step::Up(pair, self.plane)),
+            Turn::On(signal, _) => (signal.bit() << BEFORE, Step::On(signal, pair)),
+            Turn::Night(_) | Turn::Dark | Turn::Light | Turn::Day(_) => return None,
+        };
+        (self.changes[index] & bits != 0).then_some(step)
     }
 }
 
@@ -72,6 +106,8 @@ pub(crate) struct Week {
     turns: Vec<(Span, Turn)>,
     /// When hosts are told of pairs' TDNs, after all turns of the same instant.
     tells: Vec<(Span, Step)>,
+    /// The last day of each pair, by source and then by destination; [`NEVER`] if it has none.
+    last_of: Vec<u32>,
     /// By pair; of those that are not there, no circuit is up and no signal on, and their TDN is [`Plane::PACKET`].
     initial: Vec<Initial>,
 }
@@ -81,6 +117,16 @@ pub(crate) struct Week {
 pub(crate) struct Progress {
     turns: usize,
     tells: usize,
+}
+
+/// What a week does to a pair.
+pub(crate) struct PairSteps {
+    /// How the week finds it.
+    pub(crate) initial: Initial,
+    /// In order.
+    pub(crate) steps: Vec<(Span, Step)>,
+    /// How many of them have been taken.
+    pub(crate) taken: usize,
 }
 
 /// How a week finds those pairs that it does not find as all others.
@@ -166,9 +212,8 @@ impl Week {
 
     /// Finds what changes between each day of a pair and its next, and what is on when the week starts.
     fn look_between_days(&mut self, rules: &Rules, initial: &mut Initials) {
-        const NONE: u32 = u32::MAX;
-        let racks = self.days.first().map_or(0, |day| day.destinations.len());
-        let mut last_of = alloc::vec![NONE; racks * racks];
+        let racks = self.racks();
+        let mut last_of = alloc::vec![NEVER; racks * racks];
         // The first time around leaves the last days behind, which the first ones follow.
         for is_second in [false, true] {
             for number in 0..self.days.len() {
@@ -180,10 +225,23 @@ impl Week {
                     let last = &mut last_of[src * racks + usize::from(dst)];
                     let before = core::mem::replace(last, number as u32);
                     if is_second {
+                        self.note_before(before, number, src);
                         self.look_between(before as usize, number, src, rules, initial);
                     }
                 }
             }
+        }
+        self.last_of = last_of;
+    }
+
+    /// Which day of a pair, given by its source, comes before a day of it. With a rotor it is the same one, a week before.
+    fn note_before(&mut self, before: u32, number: usize, src: usize) {
+        let day = &mut self.days[number];
+        if before as usize != number && day.before.is_empty() {
+            day.before = alloc::vec![number as u32; day.destinations.len()];
+        }
+        if let Some(place) = day.before.get_mut(src) {
+            *place = before;
         }
     }
 
@@ -224,32 +282,102 @@ impl Week {
     }
 
     fn add_turns(&mut self, rules: &Rules) {
-        let length = self.length.0;
         let mut turns = Vec::new();
-        for (number, day) in (0..).zip(&self.days) {
-            turns.push((day.start, Turn::Day(number)));
-            turns.push((day.end, Turn::Night(number)));
-            turns.push((day.start, Turn::Up(number)));
-            turns.push((day.end, Turn::Down(number)));
-            for signal in Signal::ALL {
-                if let Some(lead) = rules.lead(signal, day.night) {
-                    let on = (day.start.0 + length - lead.0 % length) % length;
-                    turns.push((Span(on), Turn::On(signal, number)));
-                    turns.push((day.end, Turn::Off(signal, number)));
-                }
-            }
-            if rules.dark_nights && day.night > Span::ZERO {
-                let night = if day.start == Span::ZERO {
-                    length
-                } else {
-                    day.start.0
-                };
-                turns.push((Span(night - day.night.0), Turn::Dark));
-                turns.push((Span(night), Turn::Light));
-            }
+        for number in 0..self.days.len() as u32 {
+            self.add_turns_of_day(number, rules, &mut turns);
         }
         turns.sort_unstable();
         self.turns = turns;
+    }
+
+    fn add_turns_of_day(&self, number: u32, rules: &Rules, turns: &mut Vec<(Span, Turn)>) {
+        let (length, day) = (self.length.0, &self.days[number as usize]);
+        turns.push((day.start, Turn::Day(number)));
+        turns.push((day.end, Turn::Night(number)));
+        turns.push((day.start, Turn::Up(number)));
+        turns.push((day.end, Turn::Down(number)));
+        for signal in Signal::ALL {
+            if let Some(lead) = rules.lead(signal, day.night) {
+                let on = (day.start.0 + length - lead.0 % length) % length;
+                turns.push((Span(on), Turn::On(signal, number)));
+                turns.push((day.end, Turn::Off(signal, number)));
+            }
+        }
+        if rules.dark_nights && day.night > Span::ZERO {
+            let night = if day.start == Span::ZERO {
+                length
+            } else {
+                day.start.0
+            };
+            turns.push((Span(night - day.night.0), Turn::Dark));
+            turns.push((Span(night), Turn::Light));
+        }
+    }
+
+    fn racks(&self) -> usize {
+        self.days.first().map_or(0, |day| day.destinations.len())
+    }
+
+    /// The days of a pair, the last first.
+    fn days_of(&self, pair: Pair) -> impl Iterator<Item = u32> + '_ {
+        let src = usize::from(pair.src);
+        let place = src * self.racks() + usize::from(pair.dst);
+        let last = self.last_of.get(place).copied();
+        let last = last.filter(|&last| last != NEVER);
+        core::iter::successors(last, move |&day| {
+            let before = self.days[day as usize].before.get(src).copied();
+            before.filter(|&before| before < day) // else it is in the week before
+        })
+    }
+
+    /// From now on pairs have no steps unless they are [woken](Week::wake).
+    pub(crate) fn sleep(&mut self) {
+        for day in &mut self.days {
+            day.awake.clear();
+        }
+    }
+
+    /// A pair is awake, or nothing ever happens to it.
+    pub(crate) fn is_awake(&self, pair: Pair) -> bool {
+        self.days_of(pair).next().is_none_or(|day| {
+            let awake = &self.days[day as usize].awake;
+            awake.binary_search(&pair.src).is_ok()
+        })
+    }
+
+    /// A pair has steps from now on.
+    pub(crate) fn wake(&mut self, pair: Pair) {
+        let days: Vec<u32> = self.days_of(pair).collect();
+        for day in days {
+            let awake = &mut self.days[day as usize].awake;
+            if let Err(place) = awake.binary_search(&pair.src) {
+                awake.insert(place, pair.src);
+            }
+        }
+    }
+
+    /// What the week, which is so far, does to a pair.
+    pub(crate) fn steps_of(&self, pair: Pair, rules: &Rules, progress: &Progress) -> PairSteps {
+        let mut turns = Vec::new();
+        for day in self.days_of(pair) {
+            self.add_turns_of_day(day, rules, &mut turns);
+        }
+        turns.sort_unstable();
+        let next = self.turns.get(progress.turns);
+        let (mut steps, mut taken) = (Vec::new(), 0);
+        for turn in turns {
+            let day = turn.1.day().map(|day| &self.days[day as usize]);
+            if let Some(step) = day.and_then(|day| day.step(turn.1, pair.src)) {
+                steps.push((turn.0, step));
+                taken += usize::from(next.is_none_or(|next| turn < *next));
+            }
+        }
+        let initial = self.initial.binary_search_by_key(&pair, |w| w.pair);
+        PairSteps {
+            initial: initial.map_or(Initial::at_rest(pair), |at| self.initial[at]),
+            steps,
+            taken,
+        }
     }
 
     /// Adds when hosts are told, `lead` before the TDN of a pair changes.
@@ -312,6 +440,9 @@ fn days_of(schedule: &Schedule) -> Vec<Day> {
         for pair in c.matching.pairs() {
             destinations[usize::from(pair.src)] = pair.dst;
         }
+        let sources = (0..).zip(&destinations);
+        let awake = sources.filter(|&(_, &dst)| dst != NOBODY);
+        let awake = awake.map(|(src, _)| src).collect();
         let end = start + c.day;
         days.push(Day {
             start,
@@ -320,6 +451,8 @@ fn days_of(schedule: &Schedule) -> Vec<Day> {
             plane: c.plane,
             destinations,
             changes: alloc::vec![0; racks],
+            before: Vec::new(),
+            awake,
         });
         (start, night) = (end + c.night, c.night);
     }

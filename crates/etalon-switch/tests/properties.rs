@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use common::*;
 use etalon_switch::*;
-use etalon_units::{Rate, Span};
+use etalon_units::{Rate, Span, Time};
 use proptest::prelude::*;
 
 const RACKS: u16 = 4;
@@ -367,6 +367,56 @@ proptest! {
     }
 
     #[test]
+    fn pairs_that_sleep_miss_nothing(
+        case in case(),
+        others_listen in prop::bool::weighted(0.2),
+        watched in (0..RACKS, 0..RACKS).prop_map(|(src, dst)| pair(src, dst)),
+    ) {
+        let mut config = case.config.clone();
+        if !others_listen {
+            (config.ece_in_advance, config.night) = (None, Night::Own);
+        }
+        let [awake, sleeping] = [false, true].map(|sleeps| {
+            let mut bench = Bench::new(config.clone(), case.schedule.clone());
+            if sleeps {
+                bench.switch.let_idle_pairs_sleep(watched);
+            }
+            let mut now = 0;
+            for (handle, &(gap, pair, ect)) in (0u32..).zip(&case.arrivals) {
+                now += gap;
+                if handle as usize == case.adopt_at {
+                    bench.switch.adopt(case.other.clone()).unwrap();
+                }
+                // Before what the schedule does at that instant, or after.
+                bench.run(now.saturating_sub((handle % 2).into()));
+                let packet = packet(handle, pair, bytes(handle), ect);
+                let Bench { switch, log } = &mut bench;
+                switch.enqueue(Time(now), packet, &mut log.clone(), log);
+            }
+            bench.run(now + 1_000_000);
+            bench
+        });
+        let others = |bench: &Bench| bench.pick(|out| (!follows(out)).then_some(out));
+        prop_assert_eq!(others(&awake), others(&sleeping));
+        let nobody_listens = config.ece_in_advance.is_none();
+        let all_wait = config.night == Night::All && config.packet.is_some();
+        let sleeps = nobody_listens && !all_wait && case.adopt_at >= case.arrivals.len();
+        for pair in (0..RACKS * RACKS).map(|n| pair(n / RACKS, n % RACKS)) {
+            let own = |bench: &Bench| bench.pick(|out| match out {
+                Out::Event(event) if follows(out) && event.pair() == Some(pair) => Some(event),
+                _ => None,
+            });
+            if sleeps && pair != watched && case.arrivals.iter().all(|arrival| arrival.1 != pair) {
+                prop_assert_eq!(own(&sleeping), []);
+                continue;
+            }
+            prop_assert_eq!(own(&awake), own(&sleeping));
+            prop_assert_eq!(awake.switch.plane(pair), sleeping.switch.plane(pair));
+            prop_assert_eq!(awake.switch.voq_capacity(pair), sleeping.switch.voq_capacity(pair));
+        }
+    }
+
+    #[test]
     fn circuits_gates_and_capacities_are_what_the_week_says(
         schedule in schedule(),
         tau in 0..60_000u64,
@@ -418,6 +468,15 @@ proptest! {
         let expected: Vec<_> = serves.iter().map(|&plane| (now, plane)).collect();
         prop_assert_eq!(dequeued, expected);
     }
+}
+
+/// What the schedule does to a pair.
+fn follows(out: Out) -> bool {
+    let Out::Event(event) = out else { return false };
+    matches!(
+        event,
+        Event::Circuit { .. } | Event::Gate { .. } | Event::Resized { .. }
+    )
 }
 
 struct Day {

@@ -1,0 +1,111 @@
+//! Pairs that sleep. Among hundreds of racks most pairs send nothing, while a rotating schedule has steps for all of them in turn:
+//! of those that sleep it has none, and whoever wakes catches up. Nobody can tell, but for when the probe hears of it.
+
+use alloc::vec::Vec;
+
+use etalon_units::Time;
+
+use crate::executor::{Rules, Step};
+use crate::{DropReason, Event, Packet, Pair, Probe, Sink, Switch};
+
+impl<H: Copy> Switch<H> {
+    /// From now on, before anything has happened, a pair sleeps until its first packet comes: only then the probe hears of its circuits,
+    /// gates and capacities up to there, each with its own time. All pairs wake before another week is adopted, for good. `watched` never
+    /// sleeps. Until it is awake, what the switch says of a pair's circuit, gate and capacity is not kept up to date.
+    ///
+    /// Nothing changes where more than the pair itself is concerned: where others hear of its days by ECE or notification, and where
+    /// all pairs wait through all nights.
+    pub fn let_idle_pairs_sleep(&mut self, watched: Pair) {
+        let rules = Rules::new(&self.config);
+        if rules.announced.is_none() && rules.told.is_none() && !rules.dark_nights {
+            self.executor.sleep();
+            self.executor.wake(watched, &rules);
+            self.has_sleepers = true;
+        }
+    }
+
+    /// A packet finds no room in its VOQ, which holds `len`. If it is the first that ever came it will find some: the pair wakes.
+    /// Otherwise it is dropped, and this is false.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn makes_room<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        packet: &Packet<H>,
+        len: u32,
+        sink: &mut S,
+        probe: &mut P,
+    ) -> bool {
+        let pair = packet.pair();
+        if self.core.voqs.get(pair).capacity() > 0 {
+            self.dropped(now, packet, len, DropReason::Full, sink, probe);
+            return false;
+        }
+        if self.has_sleepers {
+            self.wake(pair, sink, probe);
+        }
+        self.core.voqs.open(pair);
+        true
+    }
+
+    /// Wakes all pairs.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn wake_all<S: Sink<H>, P: Probe>(&mut self, sink: &mut S, probe: &mut P) {
+        for src in 0..self.racks {
+            for dst in 0..self.racks {
+                self.wake(Pair { src, dst }, sink, probe);
+            }
+        }
+        self.has_sleepers = false;
+    }
+
+    /// If a pair sleeps, it wakes: all that the schedule has done to it is done now. It has never sent anything, so that this is between
+    /// the schedule and the pair alone: whoever had its ports since is not concerned.
+    fn wake<S: Sink<H>, P: Probe>(&mut self, pair: Pair, sink: &mut S, probe: &mut P) {
+        let Some(missed) = self.executor.wake(pair, &Rules::new(&self.config)) else {
+            return;
+        };
+        let mut first = Vec::new();
+        self.add_steps_to(&missed.initial, &mut first);
+        first.sort_unstable();
+        let first = first.into_iter().map(|step| (missed.start, step));
+        for (time, step) in first.chain(missed.steps()) {
+            self.retrace(time, step, sink, probe);
+        }
+        if let Some(port) = self.core.voqs.get(pair).circuit() {
+            self.circuits.connect(port, pair.src);
+        }
+    }
+
+    /// Takes a step of the past. Circuits come up and go down without their ports.
+    fn retrace<S: Sink<H>, P: Probe>(
+        &mut self,
+        time: Time,
+        step: Step,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        match step {
+            Step::Down(pair) => {
+                if let Some(port) = self.core.voqs.get_mut(pair).set_circuit(None) {
+                    let (plane, up) = (self.circuits.plane(port), false);
+                    probe.on(time, Event::Circuit { pair, plane, up });
+                }
+            }
+            Step::Up(pair, plane) => {
+                let port = self.circuits.port(plane, pair.dst);
+                self.core.voqs.get_mut(pair).set_circuit(Some(port));
+                probe.on(
+                    time,
+                    Event::Circuit {
+                        pair,
+                        plane,
+                        up: true,
+                    },
+                );
+            }
+            _ => self.carry_out(time, &[step], sink, probe),
+        }
+    }
+}
