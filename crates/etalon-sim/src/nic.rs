@@ -31,6 +31,7 @@ pub(crate) fn send(
         end.connection.departed(payload);
     }
     if !end.connection.is_silent() {
+        let answers = end.connection.only_answers();
         let mut nic = Nic {
             now,
             index,
@@ -40,6 +41,10 @@ pub(crate) fn send(
             edge,
         };
         end.connection.transmit(now.0 * tdf, &mut nic);
+        if answers {
+            debug_assert!(end.arm(tdf).is_none());
+            return;
+        }
     }
     if end.connection.is_throttled() && !end.waits {
         if let Some(&(time, _)) = end.way.below.front() {

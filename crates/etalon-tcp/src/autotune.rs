@@ -24,8 +24,10 @@ pub(crate) struct Autotune {
     /// Most data that one round trip has brought.
     best: u64,
     max: u32,
-    /// When data last began a window, and where that window ends.
-    window: Option<(u64, u32)>,
+    /// When data last began a window, where that window ends, and whether there was one.
+    begun: u64,
+    end: u32,
+    in_window: bool,
 }
 
 impl Autotune {
@@ -38,7 +40,9 @@ impl Autotune {
             read: 0,
             best: 1,
             max,
-            window: None,
+            begun: 0,
+            end: 0,
+            in_window: false,
         }
     }
 
@@ -82,17 +86,17 @@ impl Autotune {
     /// than a round trip: it is of our last segment, however long the peer then had nothing to send.
     #[inline]
     pub fn arrived(&mut self, clock: &Clock, nxt: u32, offered: u32) {
-        match self.window {
-            Some((_, end)) if before(nxt, end) => return,
-            Some((begun, _)) => {
-                let took = (clock.us - begun).max(1) << 3;
-                if self.rtt8 == 0 || took < self.rtt8 {
-                    self.rtt8 = took;
-                }
+        if self.in_window {
+            if before(nxt, self.end) {
+                return;
             }
-            None => {}
+            let took = (clock.us - self.begun).max(1) << 3;
+            if self.rtt8 == 0 || took < self.rtt8 {
+                self.rtt8 = took;
+            }
         }
-        self.window = Some((clock.us, nxt.wrapping_add(offered)));
+        (self.begun, self.end) = (clock.us, nxt.wrapping_add(offered));
+        self.in_window = true;
     }
 
     /// Whether a round trip is over.

@@ -79,6 +79,13 @@ impl<C: CongestionControl> Connection<C> {
         }
     }
 
+    /// Whether [`transmit`](Connection::transmit) sends an ACK that was foretold and no more, so that no timer comes earlier thereby and no
+    /// data is held back.
+    #[inline]
+    pub fn only_answers(&self) -> bool {
+        self.outlook == Outlook::DataCame
+    }
+
     /// The same after what was not foretold: often the end still has nothing to say, or only new data.
     #[inline(never)]
     fn transmit_unforetold(&mut self, now: u64, outlet: &mut impl Outlet) {

@@ -284,12 +284,11 @@ impl Receiver {
         echoes: (u32, u32),
         rto_ticks: u64,
     ) {
-        let start = self.nxt;
-        self.nxt = start.wrapping_add(len);
+        self.nxt = self.nxt.wrapping_add(len);
         self.bytes += u64::from(len);
         self.note_full(len, flags);
         self.note_arrival(clock, rto_ticks);
-        self.keep_and_grow(start, len);
+        self.grow_with(len);
         if let Some(tune) = &mut self.autotune {
             tune.echo(clock, echoes.0, echoes.1, true);
             tune.arrived(clock, self.nxt, self.edge.wrapping_sub(self.acked_up_to));

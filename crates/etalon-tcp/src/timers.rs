@@ -17,6 +17,8 @@ pub(crate) struct Clock {
     pub us: u64,
     /// Ticks.
     pub jiffies: u64,
+    /// When the next tick comes, in nanoseconds.
+    next_tick: u64,
     /// Length of a tick in nanoseconds, at least 1000.
     tick: u32,
     /// 2^64 / `tick`, rounded up: its error does not show for numbers below it.
@@ -33,6 +35,7 @@ impl Clock {
             now: 0,
             us: 0,
             jiffies: 0,
+            next_tick: tick,
             tick: tick as u32,
             inverse: u64::MAX / tick + 1,
             hz,
@@ -47,9 +50,10 @@ impl Clock {
         }
         self.now = now;
         self.us = now / 1000;
-        let tick = u64::from(self.tick);
-        if now - self.jiffies * tick >= tick {
+        if now >= self.next_tick {
+            let tick = u64::from(self.tick);
             self.jiffies = now / tick;
+            self.next_tick = self.jiffies.saturating_add(1).saturating_mul(tick);
         }
     }
 
@@ -102,7 +106,7 @@ impl Clock {
     }
 
     /// When a timer set now for tick `expires` fires, in nanoseconds.
-    #[inline]
+    #[inline(never)] // nearly all timers are nearer than the first coarse tick
     pub fn fires_at(&self, expires: u64) -> u64 {
         let mut shift = 0;
         let mut reach = 63;
@@ -110,7 +114,13 @@ impl Clock {
             shift += 3;
             reach <<= 3;
         }
-        (((expires >> shift) + 1) << shift).saturating_mul(self.tick.into())
+        self.at_tick(((expires >> shift) + 1) << shift)
+    }
+
+    /// When a tick comes, in nanoseconds.
+    #[inline]
+    fn at_tick(&self, tick: u64) -> u64 {
+        tick.saturating_mul(self.tick.into())
     }
 }
 
@@ -150,13 +160,17 @@ impl Timer {
     };
 
     /// Sets the timer to `ticks` from now.
-    #[inline]
+    #[inline(always)] // for every packet; its other calls are rarer
     pub fn set(&mut self, clock: &Clock, purpose: Purpose, ticks: u64) {
         let expires = clock.jiffies + ticks;
         self.purpose = purpose;
         if expires != self.expires || ticks >= 63 {
             self.expires = expires;
-            self.deadline = clock.fires_at(expires);
+            self.deadline = if ticks < 63 {
+                clock.at_tick(expires + 1)
+            } else {
+                clock.fires_at(expires)
+            };
         }
     }
 

@@ -94,9 +94,17 @@ impl Receiver {
     /// Data arrived in order: it takes memory until it is read, and the window may grow.
     #[inline]
     pub(super) fn keep_and_grow(&mut self, start: u32, len: u32) {
-        if !self.auto_read {
+        if self.auto_read {
+            self.grow_with(len);
+        } else {
             self.keep(start, len);
-        } else if len < self.too_long_to_grow {
+        }
+    }
+
+    /// Data arrived and is read at once: the window may grow.
+    #[inline]
+    pub(super) fn grow_with(&mut self, len: u32) {
+        if len < self.too_long_to_grow {
             let memory = (self.memory)(len).alone;
             self.grow_beside(len, self.free().saturating_sub(memory));
         }
