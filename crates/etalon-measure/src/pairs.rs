@@ -192,7 +192,7 @@ impl Pairs {
     }
 
     /// What is known of a pair of which packets are heard from now on.
-    #[inline]
+    #[inline(always)] // with every packet, three times
     pub(crate) fn get_mut(&mut self, pair: Pair) -> &mut PairMetrics {
         let place = self.place(pair);
         let Pairs { heard, quiet, .. } = self;

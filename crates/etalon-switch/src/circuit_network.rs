@@ -6,8 +6,9 @@ use etalon_units::{Span, Time};
 
 use crate::event_queue::{EventQueue, Source};
 use crate::link::Link;
+use crate::pool::PacketId;
 use crate::switch::Core;
-use crate::{CircuitNetwork, Event, Pair, Plane, Probe, QueueId, Sink};
+use crate::{CircuitNetwork, Event, Packet, Pair, Plane, Probe, QueueId, Sink};
 
 /// The ports of all circuit networks: a network's are in one piece, by rack.
 #[derive(Debug)]
@@ -27,6 +28,15 @@ struct Port {
     plane: Plane,
     /// The source rack, if there is a circuit.
     source: Option<u16>,
+}
+
+/// A packet that leaves its VOQ, which then holds `len` packets.
+pub(crate) struct Leaving<H> {
+    pub(crate) id: PacketId,
+    pub(crate) packet: Packet<H>,
+    pub(crate) len: u32,
+    /// There is more to send.
+    pub(crate) has_more: bool,
 }
 
 impl CircuitFabric {
@@ -125,32 +135,68 @@ impl CircuitFabric {
                 src,
                 dst: port.rack,
             };
-            let transmitter = &mut self.free_at[usize::from(number - port.rack + src)];
-            if *transmitter > now {
-                next = *transmitter;
+            let transmitter = self.free_at[usize::from(number - port.rack + src)];
+            if transmitter > now {
+                next = transmitter;
             } else {
-                let queue = QueueId::voq(pair);
                 let voq = core.voqs.get_mut(pair);
                 if let Some((id, packet)) = voq.pop(&core.pool) {
-                    let dequeue = Event::Dequeue {
-                        pair,
-                        queue,
+                    let leaving = Leaving {
+                        id,
+                        packet,
                         len: voq.len(),
-                        bytes: packet.bytes,
-                        plane: port.plane,
+                        has_more: voq.has_backlog(),
                     };
-                    probe.on(now, dequeue);
-                    sink.dequeued(now, packet.handle);
-                    let has_more = voq.has_backlog();
-                    let Core {
-                        pool, event_queue, ..
-                    } = core;
-                    *transmitter = link.send(now, id, packet.bytes, has_more, pool, event_queue);
-                    return;
+                    return self.transmit(now, number, leaving, core, sink, probe);
                 }
             }
         }
         link.serve_at(&mut core.event_queue, next);
+    }
+
+    /// Whether the circuit of `src` that ends at a port can take a packet now.
+    #[inline]
+    pub(crate) fn is_free(&self, now: Time, number: u16, src: u16) -> bool {
+        let port = &self.ports[usize::from(number)];
+        let transmitter = self.free_at[usize::from(number - port.rack + src)];
+        port.link.free_at().max(transmitter) <= now
+    }
+
+    /// Transmits a packet over the circuit that ends at a port and is free.
+    #[inline(always)] // in two places, one of which is seldom come to
+    pub(crate) fn transmit<H: Copy, S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        number: u16,
+        leaving: Leaving<H>,
+        core: &mut Core<H>,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let Port {
+            link, rack, plane, ..
+        } = &mut self.ports[usize::from(number)];
+        let Leaving {
+            id,
+            packet,
+            len,
+            has_more,
+        } = leaving;
+        let pair = packet.pair();
+        let dequeue = Event::Dequeue {
+            pair,
+            queue: QueueId::voq(pair),
+            len,
+            bytes: packet.bytes,
+            plane: *plane,
+        };
+        probe.on(now, dequeue);
+        sink.dequeued(now, packet.handle);
+        let Core {
+            pool, event_queue, ..
+        } = core;
+        let end = link.send(now, id, packet.bytes, has_more, pool, event_queue);
+        self.free_at[usize::from(number - *rack + pair.src)] = end;
     }
 
     /// The link that ends at a port, and the plane that it is on.

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use etalon_units::{Span, Time};
 
-use crate::circuit_network::CircuitFabric;
+use crate::circuit_network::{CircuitFabric, Leaving};
 use crate::event_queue::{Due, EventQueue, Kind, Pending};
 use crate::executor::{Executor, Rules, Signal, Step};
 use crate::packet_network::PacketFabric;
@@ -108,6 +108,23 @@ impl Delays {
                 passage
             },
         }
+    }
+}
+
+/// A packet joined its VOQ, which now holds `len`, and is marked if `ce`.
+#[inline(always)] // with every packet that enters, in two places
+fn queued<H, P: Probe>(now: Time, packet: &Packet<H>, len: u32, ce: bool, probe: &mut P) {
+    let (pair, bytes) = (packet.pair(), packet.bytes);
+    let queue = QueueId::voq(pair);
+    let enqueue = Event::Enqueue {
+        pair,
+        queue,
+        len,
+        bytes,
+    };
+    probe.on(now, enqueue);
+    if ce {
+        probe.on(now, Event::Marked { pair, queue, len });
     }
 }
 
@@ -235,27 +252,31 @@ impl<H: Copy> Switch<H> {
         }
         let core = &mut self.core;
         let voq = core.voqs.get_mut(pair);
-        let len = len + 1;
         let marking = self.config.marking.as_ref();
-        let ce = ect && marking.is_some_and(|marking| voq.marks(marking, len));
+        let ce = ect && marking.is_some_and(|marking| voq.marks(marking, len + 1));
         let id = core.pool.insert(Entry {
             packet,
             entered: now,
             arrives: Pending::NONE,
             ce,
         });
-        voq.push(&mut core.pool, id, bytes);
-        let queue = QueueId::voq(pair);
-        let enqueue = Event::Enqueue {
-            pair,
-            queue,
-            len,
-            bytes,
-        };
-        probe.on(now, enqueue);
-        if ce {
-            probe.on(now, Event::Marked { pair, queue, len });
+        if let (Server::Circuit(port), false) = (voq.server(), voq.has_backlog()) {
+            if self.circuits.is_free(now, port, pair.src) {
+                // As it would be queued and leave its queue at once.
+                queued(now, &packet, 1, ce, probe);
+                let leaving = Leaving {
+                    id,
+                    packet,
+                    len: 0,
+                    has_more: false,
+                };
+                self.circuits
+                    .transmit(now, port, leaving, core, sink, probe);
+                return;
+            }
         }
+        voq.push(&mut core.pool, id, bytes);
+        queued(now, &packet, len + 1, ce, probe);
         let server = voq.server();
         self.backlogged(now, pair, server, sink, probe);
     }
