@@ -159,7 +159,7 @@ impl CircuitFabric {
     pub(crate) fn is_free(&self, now: Time, number: u16, src: u16) -> bool {
         let port = &self.ports[usize::from(number)];
         let transmitter = self.free_at[usize::from(number - port.rack + src)];
-        port.link.free_at().max(transmitter) <= now
+        port.link.free_at() <= now && transmitter <= now
     }
 
     /// Transmits a packet over the circuit that ends at a port and is free.

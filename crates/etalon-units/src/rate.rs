@@ -85,7 +85,7 @@ impl Serializer {
     }
 
     /// Transmits `bytes` after all earlier packets and not before `now`; returns when the last bit leaves.
-    #[inline]
+    #[inline(always)] // with every packet on every link
     pub fn transmit(&mut self, now: Time, bytes: u32) -> Time {
         if now > self.free_at {
             self.free_at = now;
