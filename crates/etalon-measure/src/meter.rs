@@ -370,7 +370,7 @@ impl Meter {
     #[inline]
     pub fn received(&mut self, now: Time, flow: usize, total: u64) -> bool {
         let flow = &mut self.flows[flow];
-        let ends = flow.end.is_none() && total >= flow.bytes;
+        let ends = total >= flow.bytes && flow.end.is_none();
         if ends {
             flow.end = Some(now);
         }

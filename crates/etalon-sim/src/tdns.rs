@@ -13,14 +13,15 @@ pub(crate) enum Follows {
     /// It need not know.
     #[default]
     Nothing,
-    /// It looks when it sends or receives (pull).
-    Looks,
-    /// As above, but only once: it is told what changes later.
-    LooksOnce,
     /// Its host tells it (push).
     IsTold,
     /// It is a subflow: MPTCP's scheduler looks.
     AsSubflow,
+    // Those that look stand last, so that one comparison tells them from the others.
+    /// It looks when it sends or receives (pull).
+    Looks,
+    /// As above, but only once: it is told what changes later.
+    LooksOnce,
 }
 
 impl Follows {

@@ -360,8 +360,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             }
         }
         let mut end = self.flows.at(place, index);
-        let follows = end.follows;
-        if follows != Follows::Nothing && follows.looks() {
+        if end.follows.looks() {
             self.tdns.look(now.0 * self.tdf, index, end);
         }
         let connection = &mut end.connection;

@@ -46,8 +46,15 @@ impl Divisor {
         if n <= self.limit {
             ((u128::from(n) * u128::from(self.inverse)) >> 64) as u64
         } else {
-            n / self.value
+            self.divide_any(n)
         }
+    }
+
+    /// As [`Divisor::divide`], whatever the number.
+    #[cold]
+    #[inline(never)]
+    fn divide_any(&self, n: u64) -> u64 {
+        n / self.value
     }
 }
 
