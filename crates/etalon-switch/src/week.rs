@@ -58,7 +58,7 @@ struct Day {
     changes: Vec<u8>,
     /// By source: the pair's day before this one, which may be in the week before. Empty if that is this one for all pairs.
     before: Vec<u32>,
-    /// The sources of pairs that are awake, in order: those that sleep have no steps.
+    /// The sources of pairs that are awake, in order, and of none: those that sleep have no steps.
     awake: Vec<u16>,
 }
 
@@ -214,15 +214,17 @@ impl Week {
     fn look_between_days(&mut self, rules: &Rules, initial: &mut Initials) {
         let racks = self.racks();
         let mut last_of = alloc::vec![NEVER; racks * racks];
-        // The first time around leaves the last days behind, which the first ones follow.
-        for is_second in [false, true] {
-            for number in 0..self.days.len() {
-                for src in 0..racks {
+        // One source after the other, whose part of the table stays at hand. The first time around leaves the last days behind, which
+        // the first ones follow.
+        for src in 0..racks {
+            let last_of = &mut last_of[src * racks..][..racks];
+            for is_second in [false, true] {
+                for number in 0..self.days.len() {
                     let dst = self.days[number].destinations[src];
                     if dst == NOBODY {
                         continue;
                     }
-                    let last = &mut last_of[src * racks + usize::from(dst)];
+                    let last = &mut last_of[usize::from(dst)];
                     let before = core::mem::replace(last, number as u32);
                     if is_second {
                         self.note_before(before, number, src);
@@ -440,9 +442,6 @@ fn days_of(schedule: &Schedule) -> Vec<Day> {
         for pair in c.matching.pairs() {
             destinations[usize::from(pair.src)] = pair.dst;
         }
-        let sources = (0..).zip(&destinations);
-        let awake = sources.filter(|&(_, &dst)| dst != NOBODY);
-        let awake = awake.map(|(src, _)| src).collect();
         let end = start + c.day;
         days.push(Day {
             start,
@@ -452,7 +451,7 @@ fn days_of(schedule: &Schedule) -> Vec<Day> {
             destinations,
             changes: alloc::vec![0; racks],
             before: Vec::new(),
-            awake,
+            awake: (0..racks as u16).collect(),
         });
         (start, night) = (end + c.night, c.night);
     }
