@@ -365,8 +365,11 @@ impl Metrics {
         if self.watched && reason != DropReason::DownlinkFull {
             self.voq(now, pair, len);
         }
-        if let Some(ports) = &mut self.ports {
-            ports.dropped(now, queue, len);
+        // A queue in front of a host is no port, though it may have the number of one.
+        if reason != DropReason::DownlinkFull {
+            if let Some(ports) = &mut self.ports {
+                ports.dropped(now, queue, len);
+            }
         }
         self.pair_mut(pair).dropped[reason as usize] += 1;
     }

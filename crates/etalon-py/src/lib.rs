@@ -65,14 +65,14 @@ fn value_error(e: impl ToString) -> PyErr {
 
 /// A resolved plan that was read: apart from what runs it, so that its text, which may be longer, does not outlive the reading.
 #[pyclass(frozen, name = "Scenario")]
-struct Read(Scenario);
+struct PyScenario(Scenario);
 
 #[pymethods]
-impl Read {
+impl PyScenario {
     #[new]
-    fn new(plan_json: &str) -> PyResult<Read> {
+    fn new(plan_json: &str) -> PyResult<PyScenario> {
         Scenario::from_json(plan_json)
-            .map(Read)
+            .map(PyScenario)
             .map_err(value_error)
     }
 }
@@ -82,7 +82,7 @@ impl Read {
 #[pyo3(signature = (scenario, control=None))]
 fn run<'py>(
     py: Python<'py>,
-    scenario: &Bound<'py, Read>,
+    scenario: &Bound<'py, PyScenario>,
     control: Option<PyRef<'py, Control>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let plan = &scenario.get().0;
@@ -118,7 +118,7 @@ fn results(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>> {
 #[pyo3(signature = (scenario, pcapng_path, start_ns, end_ns, control=None))]
 fn trace<'py>(
     py: Python<'py>,
-    scenario: &Bound<'py, Read>,
+    scenario: &Bound<'py, PyScenario>,
     pcapng_path: Option<PathBuf>,
     start_ns: u64,
     end_ns: u64,
@@ -250,7 +250,7 @@ fn format_bytes(n: u64) -> String {
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add_class::<Control>()?;
-    m.add_class::<Read>()?;
+    m.add_class::<PyScenario>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(stream::run_stream, m)?)?;
     m.add_function(wrap_pyfunction!(trace, m)?)?;

@@ -34,7 +34,7 @@ pub(crate) struct Way {
     pub(crate) route: Route,
     /// Data handed to the NIC: when it has left, and its payload (TCP small queues).
     pub(crate) below: Fifo<(Time, u32)>,
-    /// Packets that it has sent and that are under way; where no flow can end, all that it has sent.
+    /// Packets that it has sent and that are under way; where no flow can end, all that it has sent, modulo 2^32. where no flow can end, all that it has sent.
     pub(crate) under_way: u32,
 }
 

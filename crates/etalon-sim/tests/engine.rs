@@ -185,6 +185,26 @@ fn an_incast_queues_at_the_downlink_of_its_host() {
 }
 
 #[test]
+fn what_finds_no_place_in_front_of_a_host_is_dropped_by_no_port() {
+    let flows: Vec<_> = (0..4).map(|host| to_one(0, host)).collect();
+    let mut value = dumbbell(3_000_000_000, flows.into());
+    value["hosts"]["downlink_packets"] = json!(3);
+    value["measure"]["ports"] = json!(true);
+    // So many stages that one has the number of the queue in front of the host.
+    let stage = json!({"rate_bps": 80_000_000_000u64, "queue_packets": 1000, "delay_ns": 1000});
+    value["network"]["dumbbell"]["stages"] = json!(vec![stage; 20]);
+    let results = run(&value);
+    let dropped: i64 = integers(&results.pairs, "dropped_downlink").iter().sum();
+    assert!(dropped > 0);
+    assert!(integers(&results.ports, "dropped").iter().all(|&n| n == 0));
+    assert!(
+        integers(&results.ports, "longest")
+            .iter()
+            .all(|&n| n <= 1000)
+    );
+}
+
+#[test]
 fn a_circuit_that_is_faster_than_a_host_fills_the_queue_of_its_downlink() {
     let mut value = strobe(100, 64);
     value["flows"] = (0..16)

@@ -1,4 +1,4 @@
-//! Pairs that have sent nothing sleep, unless somebody hears of all that the schedule does: no number depends on it.
+//! Pairs that have sent nothing sleep, unless somebody hears of all that the schedule does: nothing that is measured depends on it.
 
 mod common;
 
@@ -49,6 +49,8 @@ prop_compose! {
         flows in prop::collection::vec(flow(), 1..8),
         resize in prop::option::of((17..60u32, 0..200_000u64)),
         ece in prop::option::weighted(0.2, 0..100_000u64),
+        bypass in prop::option::weighted(0.3, 0..20_000u64),
+        downlink in prop::option::of(1..30u32),
         has_packet in prop::bool::weighted(0.8),
         // At a boundary of the week, just before or after one, or anywhere.
         (weeks, boundary, off, anywhere) in (0..4u64, 0..3usize, 0..3u64, prop::option::of(0..END)),
@@ -62,11 +64,13 @@ prop_compose! {
         plan["duration_ns"] = json!(END);
         plan["warmup_ns"] = json!(anywhere.unwrap_or(warmup.saturating_sub(1)).min(END - 1));
         plan["hosts"]["racks"] = json!(RACKS);
+        plan["hosts"]["downlink_packets"] = json!(downlink);
         let rdcn = &mut plan["network"]["rdcn"];
         rdcn["circuits"] = json!([{"rate_bps": 80_000_000_000u64, "delay_ns": 3_000},
             {"rate_bps": 40_000_000_000u64, "delay_ns": 1_000}]);
         rdcn["voq"]["resize"] = json!(resize.map(|(packets, tau)| json!({"packets": packets, "in_advance_ns": tau})));
         rdcn["ece_in_advance_ns"] = json!(ece);
+        rdcn["ack_bypass_ns"] = json!(bypass);
         if !has_packet {
             rdcn["packet"] = Value::Null;
         }

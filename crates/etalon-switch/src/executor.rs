@@ -10,8 +10,8 @@
 //! | big VOQ     | tau (NSDI'20 section 5.2)                   |
 //! | near        | `ece_in_advance` (NSDI'20 section 5.3)      |
 //!
-//! Where the packet network is dark in all nights, all pairs are at once. Beside these, each change of the network that leads to a pair's destination (TDN, SIGCOMM'22 section 4.2) can be told to
-//! hosts, some lead before it happens.
+//! Where the packet network is dark in all nights, that is so for all pairs. Beside these, each change of the network that leads to a
+//! pair's destination (TDN, SIGCOMM'22 section 4.2) can be told to hosts, some lead before it happens.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
