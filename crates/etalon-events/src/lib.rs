@@ -28,6 +28,6 @@ pub use drop_reason::DropReason;
 pub use etalon_scenario::{HostId, Pair, Plane, QueueId};
 pub use event::{Event, Source};
 pub use packet::{MOST_FLOWS, Packet};
-pub use probe::{Listener, Probe};
+pub use probe::{Listener, Probe, Weeks};
 pub use record::{DATA_MAX, RECORD_BYTES, Record, RecordError};
 pub use recovery_state::RecoveryState;

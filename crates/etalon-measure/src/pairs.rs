@@ -1,6 +1,6 @@
 //! What is measured of rack pairs.
 
-use etalon_events::{DropReason, Pair, Plane};
+use etalon_events::{DropReason, Pair, Plane, Weeks};
 use etalon_scenario::PlaneFacts;
 use etalon_units::{Rate, Span, Time};
 
@@ -62,6 +62,22 @@ impl Gate {
         }
     }
 
+    /// It is as it was `before` the week that began then, but for that it is so much later; or that week did not touch it.
+    fn is_as(&self, before: &Gate, began: Time, shift: Span) -> bool {
+        if before.since == Time::MAX || self.since == Time::MAX {
+            return before.since == self.since;
+        }
+        self.since == before.since + shift || (self.since == before.since && before.since < began)
+    }
+
+    /// What the week since `before` made of it, so many weeks like it do again.
+    fn repeat(&mut self, before: &Gate, count: u64) {
+        self.time += Span((self.time.0 - before.time.0) * count);
+        if self.since != Time::MAX {
+            self.since += Span((self.since.0 - before.since.0) * count);
+        }
+    }
+
     /// Counting begins anew.
     fn begin(&mut self, now: Time) {
         self.time = Span::ZERO;
@@ -73,6 +89,13 @@ impl Gate {
     fn open_since(&self) -> Option<Time> {
         (self.since != Time::MAX).then_some(self.since)
     }
+}
+
+/// What is known at one time of a pair of which no packet was heard.
+#[derive(Debug)]
+pub(crate) struct Known {
+    gates: Vec<Gate>,
+    days: u32,
 }
 
 impl Quiet {
@@ -135,6 +158,38 @@ impl Quiet {
             self.days[index] += 1;
         }
         true
+    }
+
+    fn known(&self, pair: Pair) -> Option<Known> {
+        let (index, planes) = (pair.index(self.racks), self.planes.len());
+        let gates = self.gates.get(index * planes..(index + 1) * planes)?;
+        gates.iter().all(|gate| gate.since != HEARD).then(|| Known {
+            gates: gates.to_vec(),
+            days: self.days[index],
+        })
+    }
+
+    /// As [`Pairs::repeat`]. Where a week leaves all as it found it, but for that it is a week later, the next one adds as much.
+    fn repeat(&mut self, pair: Pair, before: &Known, weeks: &mut Weeks) {
+        let began = Time(weeks.start.0 - weeks.length.0);
+        let (count, shift) = if began >= self.counting_from {
+            (weeks.count, weeks.length)
+        } else {
+            // What ends before counting begins leaves only whether gates are open then; the week in which it begins is told.
+            let rest = self.counting_from.saturating_since(weeks.start).0;
+            (rest.saturating_sub(1) / weeks.length.0, Span::ZERO)
+        };
+        let count = count.min(weeks.count);
+        let (index, planes) = (pair.index(self.racks), self.planes.len());
+        let gates = &mut self.gates[index * planes..][..planes];
+        let mut both = before.gates.iter().zip(&*gates);
+        if both.all(|(before, gate)| gate.is_as(before, began, shift)) {
+            for (before, gate) in before.gates.iter().zip(gates) {
+                gate.repeat(before, count);
+            }
+            self.days[index] += (self.days[index] - before.days) * count as u32;
+            weeks.pass(count);
+        }
     }
 
     /// From now on gates are noted.
@@ -245,6 +300,17 @@ impl Pairs {
             }
         }
         self.quiet.begin(from);
+    }
+
+    /// What is known of a pair of which no packets are heard.
+    pub(crate) fn known(&self, pair: Pair) -> Option<Known> {
+        self.quiet.known(pair)
+    }
+
+    /// A pair of which all this was known has lived through a week, and `weeks` that are like it follow: those are passed that need not
+    /// be told.
+    pub(crate) fn repeat(&mut self, pair: Pair, before: &Known, weeks: &mut Weeks) {
+        self.quiet.repeat(pair, before, weeks);
     }
 
     /// The experiment ends at `now`.

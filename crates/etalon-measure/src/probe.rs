@@ -1,6 +1,6 @@
 //! Streaming measurements of what the network does.
 
-use etalon_events::{Digest, DropReason, Event, Pair, Plane, Probe, QueueId};
+use etalon_events::{Digest, DropReason, Event, Pair, Plane, Probe, QueueId, Weeks};
 use etalon_scenario::{PlaneFacts, Scenario, Schedule};
 use etalon_units::{Span, Time};
 
@@ -293,6 +293,17 @@ impl Probe for Metrics {
             Event::Day { .. } => self.runs.turn(false),
             Event::Week { .. } => self.week(time),
             _ => {}
+        }
+    }
+
+    fn on_weeks(&mut self, pair: Pair, mut weeks: Weeks, mut tell: impl FnMut(&mut Self, Time)) {
+        while weeks.count > 0 {
+            let before = self.pairs.known(pair).filter(|_| pair != self.measured);
+            tell(self, weeks.start);
+            weeks.pass(1);
+            if let Some(before) = before {
+                self.pairs.repeat(pair, &before, &mut weeks);
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use etalon_units::{Span, Time};
 
 use crate::week::{PairSteps, Progress, Week};
-use crate::{Night, Pair, Plane, Rdcn};
+use crate::{Night, Pair, Plane, Rdcn, Weeks};
 
 /// What the schedule switches on and off for a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -137,31 +137,12 @@ pub(crate) struct NewWeek {
 pub(crate) struct Missed {
     /// How the first week found it, when it began.
     pub(crate) initial: Initial,
-    pub(crate) start: Time,
-    length: Span,
-    /// Weeks that are over.
-    weeks: u64,
+    /// Weeks that are over, if any are.
+    pub(crate) over: Weeks,
     /// Of a week, in order.
-    steps: Vec<(Span, Step)>,
+    pub(crate) steps: Vec<(Span, Step)>,
     /// How many of them have been taken in the week that is not over.
-    taken: usize,
-}
-
-impl Missed {
-    /// The steps in order, with their times.
-    pub(crate) fn steps(&self) -> impl Iterator<Item = (Time, Step)> + '_ {
-        (0..=self.weeks).flat_map(move |week| {
-            let is_over = week < self.weeks;
-            let count = if is_over {
-                self.steps.len()
-            } else {
-                self.taken
-            };
-            let start = Time(self.start.0 + week * self.length.0);
-            let steps = self.steps[..count].iter();
-            steps.map(move |&(at, step)| (start + at, step))
-        })
-    }
+    pub(crate) taken: usize,
 }
 
 /// Runs weeks, one after the other. Every instant is the week's start plus an offset, so nothing drifts.
@@ -271,9 +252,11 @@ impl Executor {
         } = self.week.steps_of(pair, rules, &self.progress);
         Some(Missed {
             initial,
-            start: Time(self.week_start.0 - before * length.0),
-            length,
-            weeks: before,
+            over: Weeks {
+                start: Time(self.week_start.0 - before * length.0),
+                length,
+                count: before,
+            },
             steps,
             taken,
         })

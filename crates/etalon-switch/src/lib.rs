@@ -25,7 +25,7 @@ mod switch;
 mod voq;
 mod week;
 
-pub use etalon_events::{DropReason, Event, Plane, Probe, QueueId};
+pub use etalon_events::{DropReason, Event, Plane, Probe, QueueId, Weeks};
 pub use etalon_scenario::{
     CircuitNetwork, ConfigError, Configuration, HostId, Marking, Matching, Night, Notify,
     PacketNetwork, Pair, PairVoq, Rdcn, Resize, Schedule, ScheduleError, VoqConfig,

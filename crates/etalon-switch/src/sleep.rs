@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use etalon_units::Time;
+use etalon_units::{Span, Time};
 
 use crate::executor::{Rules, Step};
 use crate::{DropReason, Event, Packet, Pair, Probe, Sink, Switch};
@@ -69,12 +69,35 @@ impl<H: Copy> Switch<H> {
         let mut first = Vec::new();
         self.add_steps_to(&missed.initial, &mut first);
         first.sort_unstable();
-        let first = first.into_iter().map(|step| (missed.start, step));
-        for (time, step) in first.chain(missed.steps()) {
-            self.retrace(time, step, sink, probe);
+        for step in first {
+            self.retrace(missed.over.start, step, sink, probe);
         }
+        let (steps, mut weeks) = (&missed.steps[..], missed.over);
+        // What a week finds may differ in the first one; from then on all are alike.
+        if weeks.count > 0 {
+            self.retrace_week(weeks.start, steps, sink, probe);
+            weeks.pass(1);
+        }
+        probe.on_weeks(pair, weeks, |probe, start| {
+            self.retrace_week(start, steps, sink, probe);
+        });
+        weeks.pass(weeks.count);
+        self.retrace_week(weeks.start, &steps[..missed.taken], sink, probe);
         if let Some(port) = self.core.voqs.get(pair).circuit() {
             self.circuits.connect(port, pair.src);
+        }
+    }
+
+    /// Takes steps of the past week that started at this time.
+    fn retrace_week<S: Sink<H>, P: Probe>(
+        &mut self,
+        start: Time,
+        steps: &[(Span, Step)],
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        for &(at, step) in steps {
+            self.retrace(start + at, step, sink, probe);
         }
     }
 

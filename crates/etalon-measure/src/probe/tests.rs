@@ -298,3 +298,91 @@ proptest! {
         }
     }
 }
+
+/// Who hears of each week.
+struct Patient(Metrics);
+
+impl Probe for Patient {
+    fn on(&mut self, time: Time, event: Event) {
+        self.0.on(time, event);
+    }
+}
+
+/// A gate opens or closes, or a circuit comes up or goes down.
+fn turned(is_circuit: bool, on: bool) -> Event {
+    match is_circuit {
+        true => circuit(BACK, on),
+        false => Event::Gate {
+            pair: BACK,
+            plane: PACKET,
+            open: on,
+        },
+    }
+}
+
+/// All that is known of a quiet pair at the end.
+fn known(mut metrics: Metrics, end: Time) -> String {
+    metrics.on(end, departed(BACK, 9014, 1000, PACKET));
+    metrics.finish(end);
+    format!("{:?}", metrics.pair(BACK))
+}
+
+proptest! {
+    #[test]
+    fn weeks_that_nobody_tells_of_count_as_those_that_are_told(
+        mut first in prop::collection::vec((0u64..1000, any::<bool>(), any::<bool>()), 0..6),
+        mut steps in prop::collection::vec((0u64..=1000, any::<bool>(), any::<bool>()), 0..8),
+        // Counting begins at 100 us.
+        start in 1000u64..120_000,
+        count in 0u64..150,
+    ) {
+        first.sort_unstable();
+        steps.sort_unstable();
+        let weeks = Weeks { start: Time(start), length: Span(1000), count };
+        let end = Time(start + 1000 * count);
+        let tell = |probe: &mut dyn FnMut(Time, Event), start: Time| {
+            for &(at, is_circuit, on) in &steps {
+                probe(start + Span(at), turned(is_circuit, on));
+            }
+        };
+        let begun = || {
+            let mut metrics = Metrics::new(&plan());
+            if end >= metrics.measured_from {
+                metrics.begin();
+            }
+            for &(at, is_circuit, on) in &first {
+                metrics.on(Time(start - 1000 + at), turned(is_circuit, on));
+            }
+            metrics
+        };
+        let mut quick = begun();
+        quick.on_weeks(BACK, weeks, |metrics, start| tell(&mut |t, e| metrics.on(t, e), start));
+        let mut patient = Patient(begun());
+        patient.on_weeks(BACK, weeks, |patient, start| tell(&mut |t, e| patient.on(t, e), start));
+        prop_assert_eq!(known(quick, end), known(patient.0, end));
+    }
+}
+
+#[test]
+fn a_thousand_million_weeks_are_not_told_one_by_one() {
+    let mut metrics = Metrics::new(&plan());
+    metrics.begin();
+    let weeks = Weeks {
+        start: Time(100_000),
+        length: Span(10),
+        count: 1_000_000_000,
+    };
+    let mut told = 0;
+    metrics.on_weeks(BACK, weeks, |metrics, start| {
+        metrics.on(start + Span(2), circuit(BACK, true));
+        metrics.on(start + Span(5), circuit(BACK, false));
+        told += 1;
+    });
+    assert!(told < 5, "{told} weeks were told");
+    metrics.on(Time(20_000_000_000), departed(BACK, 9014, 1000, PACKET));
+    let m = metrics.pair(BACK).expect("the pair");
+    assert_eq!(
+        (m.days, m.up[CIRCUIT.index()]),
+        (weeks.count, Span(3 * weeks.count))
+    );
+}
