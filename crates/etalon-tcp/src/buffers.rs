@@ -123,6 +123,8 @@ impl Buffers {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const MSS: u32 = 1000;
@@ -176,5 +178,59 @@ mod tests {
         buffers.written(0, 2 * MSS);
         buffers.lay_out_anew(3 * MSS);
         assert_eq!(fronts(&mut buffers, 4_000), [3000, 1000]);
+    }
+
+    #[test]
+    fn the_first_of_many_buffers_stays_until_it_is_sent() {
+        let mut buffers = Buffers::default();
+        buffers.written(0, LARGEST);
+        let enough = (BUFFERS + 2) * u64::from(LARGEST);
+        assert!(!buffers.holds_until_sent(2 * enough), "none was begun");
+        buffers.fill(enough, 0);
+        assert!(!buffers.holds_until_sent(2 * enough), "it is being filled");
+        buffers.end();
+        buffers.fill(enough, 0);
+        assert!(!buffers.holds_until_sent(enough) && buffers.holds_until_sent(enough + 1));
+        buffers.sent(LARGEST);
+        assert!(!buffers.holds_until_sent(2 * enough), "it is sent");
+    }
+
+    proptest! {
+        /// Who does not look at the buffers while the first one stays finds the same as who always does.
+        #[test]
+        fn nothing_is_missed_while_the_first_buffer_stays(
+            // Around the length from which it is so.
+            over in 0..10 * u64::from(LARGEST),
+            steps in prop::collection::vec((1..LARGEST, 1..6u32, prop::option::weighted(0.2, 1..400_000u64)), 1..200),
+        ) {
+            let mut pending = (BUFFERS - 2) * u64::from(LARGEST) + over;
+            let mut looks = Buffers::default();
+            looks.written(0, LARGEST);
+            let mut skips = looks;
+            for (chunk, size, written) in steps {
+                for buffers in [&mut looks, &mut skips] {
+                    buffers.end();
+                    if written.is_some() {
+                        buffers.written(pending, size * 11 * MSS);
+                    }
+                }
+                pending += written.unwrap_or_default();
+                let look = |buffers: &mut Buffers| {
+                    if Buffers::overflow(pending) {
+                        buffers.lay_out_anew(size * 10 * MSS);
+                    }
+                    buffers.fill(pending, 0);
+                };
+                look(&mut looks);
+                if !skips.holds_until_sent(pending) {
+                    look(&mut skips);
+                }
+                prop_assert_eq!(looks.front, skips.front);
+                let sent = chunk.min(looks.front);
+                looks.sent(sent);
+                skips.sent(sent);
+                pending -= u64::from(sent);
+            }
+        }
     }
 }

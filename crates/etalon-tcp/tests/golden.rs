@@ -4,47 +4,10 @@
 //! To print the digests: `cargo test -p etalon-tcp --test golden -- --nocapture`.
 mod common;
 
+use common::digest::{EMPTY, Random, mix, mix_segment};
 use common::{Fate, MS, Pair, SECOND, US};
 use etalon_tcp::cc::Any;
 use etalon_tcp::{Config, Connection, Ecn, Segment};
-
-/// A linear congruential generator; its high bits are good enough here.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-}
-
-/// FNV-1a.
-fn mix(digest: u64, word: u64) -> u64 {
-    word.to_le_bytes().iter().fold(digest, |d, &byte| {
-        (d ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    })
-}
-
-fn mix_segment(mut digest: u64, at: u64, to_server: bool, s: &Segment) -> u64 {
-    let (stamp, echo) = s.timestamps.unwrap_or_default();
-    let words = [
-        at,
-        u64::from(to_server),
-        u64::from(s.seq) << 32 | u64::from(s.ack),
-        u64::from(s.window) << 32 | u64::from(s.len) << 16 | u64::from(s.flags.0),
-        u64::from(stamp) << 32 | u64::from(echo),
-    ];
-    for word in words {
-        digest = mix(digest, word);
-    }
-    let blocks = s.long.blocks().iter();
-    blocks.fold(digest, |d, &(start, end)| {
-        mix(d, u64::from(start) << 32 | u64::from(end))
-    })
-}
 
 /// One exchange: a transfer over a link that loses, delays, repeats and marks.
 fn exchange(name: &str, seed: u64, options: bool) -> u64 {
@@ -82,9 +45,7 @@ fn exchange(name: &str, seed: u64, options: bool) -> u64 {
         p.client.all_acked() && p.server.all_acked() && p.client.is_closed()
     }));
     let log = pair.log.iter();
-    log.fold(0xcbf2_9ce4_8422_2325, |d, l| {
-        mix_segment(d, l.at, l.to_server, &l.segment)
-    })
+    log.fold(EMPTY, |d, l| mix_segment(d, l.at, l.to_server, &l.segment))
 }
 
 #[test]

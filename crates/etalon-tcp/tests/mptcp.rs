@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::digest::{EMPTY, Random, mix, mix_segment};
 use common::{Fate, MS, SECOND, US};
 use etalon_tcp::cc::Cubic;
 use etalon_tcp::mptcp::{DataReceiver, DataSender, Mptcp, MptcpOption, send_buffer};
@@ -34,6 +35,8 @@ struct Net {
     now: u64,
     /// Which subflow gets data, from one write to the next.
     turns: std::iter::Cycle<std::vec::IntoIter<usize>>,
+    /// Of all segments that were sent.
+    digest: u64,
 }
 
 impl Net {
@@ -57,6 +60,7 @@ impl Net {
             order: 0,
             now: 0,
             turns: turns.into_iter().cycle(),
+            digest: EMPTY,
         }
     }
 
@@ -142,6 +146,8 @@ impl Net {
                     assert!(segment.header_len() <= 60, "{segment}");
                     self.ends[subflow][end].departed(segment.len.into());
                     self.check(subflow, &segment);
+                    let digest = mix(self.digest, subflow as u64);
+                    self.digest = mix_segment(digest, self.now, end == 0, &segment);
                     let at = self.now + MS;
                     let copies = match self.fates[subflow][end].next().unwrap_or(Fate::Deliver) {
                         Fate::Drop => vec![],
@@ -329,6 +335,27 @@ fn who_does_not_agree_speaks_tcp() {
                 .all(|logged| logged.segment.long.mptcp().is_none())
         );
     }
+}
+
+/// As `golden.rs` for plain TCP.
+#[test]
+fn every_segment_of_random_streams_is_as_before() {
+    let stream = |seed| {
+        let mut random = Random(seed);
+        let mut fate = || match random.below(18) {
+            0..12 => Fate::Deliver,
+            12..15 => Fate::Drop,
+            15..17 => Fate::Late((1 + random.below(8_000)) * US),
+            _ => Fate::Twice(random.below(8_000) * US),
+        };
+        let fates = (0..6).map(|_| (0..60).map(|_| fate()).collect()).collect();
+        let turns = (0..20).map(|_| random.below(4) as usize).collect();
+        let mut net = Net::new(1 + random.below(3) as u8, fates, turns);
+        net.transfer(1 + random.below(1_500_000));
+        net.digest
+    };
+    let digest = (0..60).fold(EMPTY, |digest, seed| mix(digest, stream(seed)));
+    assert_eq!(digest, 0x8b30_b82d_65f0_56bc, "{digest:#018x}");
 }
 
 fn fates() -> impl Strategy<Value = Vec<Fate>> {

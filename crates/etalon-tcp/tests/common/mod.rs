@@ -2,6 +2,8 @@
 //! endpoint by hand, the way packetdrill does.
 #![allow(dead_code)]
 
+pub mod digest;
+
 use etalon_tcp::cc::{Any, CongestionControl, State};
 use etalon_tcp::{Config, Connection, Flags, Segment};
 use proptest::prelude::*;
