@@ -51,7 +51,7 @@ impl<T: Copy> Fifo<T> {
 
     /// The same in less memory, for a queue of which there are very many.
     #[inline]
-    pub fn push_back_closely(&mut self, item: T) {
+    pub fn push_back_sparingly(&mut self, item: T) {
         if self.items.len() == self.items.capacity() {
             self.make_room();
         }
@@ -160,7 +160,7 @@ mod tests {
     fn a_queue_that_is_pushed_to_closely_stays_short() {
         let mut fifo = Fifo::default();
         for item in 0..1000 {
-            fifo.push_back_closely(item);
+            fifo.push_back_sparingly(item);
             if item >= 3 {
                 assert_eq!(fifo.pop_front(), Some(item - 3));
             }
@@ -176,7 +176,7 @@ mod tests {
                 if push < 4 {
                     match push {
                         0 => fifo.push_back(i),
-                        1 => fifo.push_back_closely(i),
+                        1 => fifo.push_back_sparingly(i),
                         _ => *fifo.push_back_mut(0) = i,
                     }
                     deque.push_back(i);

@@ -56,7 +56,7 @@ pub(crate) struct Flows<'a> {
     /// If flows come and go, those that are there.
     guests: Option<Box<Guests>>,
     /// Whether any can end. Where none does, nobody asks whether packets are under way.
-    end: bool,
+    can_end: bool,
 }
 
 /// Flows that come and go.
@@ -83,7 +83,7 @@ impl<'a> Flows<'a> {
             !is_bulk || flow.connects() < flow.start
         };
         let mut flows = Flows {
-            end: !plan.dfsio.is_empty() || plan.flows.iter().any(can_end),
+            can_end: !plan.dfsio.is_empty() || plan.flows.iter().any(can_end),
             plan,
             planned: plan.flows.len() as u32,
             opened: Vec::new(),
@@ -113,7 +113,7 @@ impl<'a> Flows<'a> {
     /// Flows that come and go, of these `kinds`.
     pub(crate) fn coming(plan: &'a Scenario, kinds: &[Flow]) -> Result<Flows<'a>, ScenarioError> {
         let mut flows = Flows::new(plan)?;
-        flows.end = true;
+        flows.can_end = true;
         flows.planned = u32::MAX; // as if all had been listed
         flows.guests = Some(Box::new(Guests {
             control_of_kind: flows.controls_of(kinds)?,
@@ -428,7 +428,7 @@ impl<'a> Flows<'a> {
     /// A packet to the endpoint at a place is no longer under way. Returns whether it was the last of the flow.
     #[inline]
     pub(crate) fn landed(&mut self, place: u32) -> bool {
-        if !self.end {
+        if !self.can_end {
             return false;
         }
         if let Some(sender) = &mut self.endpoints[(place ^ 1) as usize] {

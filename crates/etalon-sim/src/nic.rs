@@ -88,7 +88,7 @@ impl Outlet for Nic<'_> {
         self.way.under_way = self.way.under_way.wrapping_add(1);
         let done = self.edge.send(self.now, self.way.host, bytes, id);
         if payload > 0 {
-            self.way.below.push_back_closely((done, payload));
+            self.way.below.push_back_sparingly((done, payload));
         }
         true
     }

@@ -213,6 +213,7 @@ impl EventQueue {
     /// The first event if it is due at or before `now`. It stays until its source sets another.
     #[inline]
     pub(crate) fn first(&self, now: Time) -> Option<Due> {
+        debug_assert!(now < self.never, "time does not come to {now:?}");
         if self.next > now {
             return None;
         }

@@ -72,7 +72,7 @@ impl RoundRobin {
         self.last = if after != 0 {
             after.trailing_zeros() as u16
         } else if self.others_in > 0 {
-            self.after_the_first()
+            self.after_the_first()?
         } else if self.first != 0 {
             self.first.trailing_zeros() as u16
         } else {
@@ -83,7 +83,7 @@ impl RoundRobin {
 
     /// As [`RoundRobin::serve`], if it is none of the first 64 after the last, and there are others.
     #[inline(never)]
-    fn after_the_first(&self) -> u16 {
+    fn after_the_first(&self) -> Option<u16> {
         let from = (self.last + 1).max(64);
         let (word, bit) = (usize::from(from) / 64 - 1, from % 64);
         // The bits from `from` on in its word, the other words, the first word, and the others from their start.
@@ -104,7 +104,6 @@ impl RoundRobin {
             .chain([(0, self.first)])
             .chain(others())
             .find_map(found)
-            .unwrap_or_default()
     }
 }
 

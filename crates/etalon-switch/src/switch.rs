@@ -214,7 +214,7 @@ impl<H: Copy> Switch<H> {
             .min(schedule.saturating_add(self.delays.transition))
     }
 
-    /// Time may not come to this.
+    /// Time may not come to this, nor beyond: there is nothing that could be due then.
     #[must_use]
     pub fn never(&self) -> Time {
         self.core.event_queue.never()
@@ -281,13 +281,13 @@ impl<H: Copy> Switch<H> {
         self.backlogged(now, pair, server, sink, probe);
     }
 
-    /// Does everything that is due at or before `now`, in order.
+    /// Does everything that is due at or before `now`, in order. Time does not come to [`never`](Switch::never): that is for the caller to see to.
     pub fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
         while self.do_first(now, sink, probe) != Done::Nothing {}
     }
 
     /// Does what is due at or before `until`, in order, up to the first instant at which a packet comes out or the schedule has a step:
-    /// who is told of nothing need not be asked in between.
+    /// who is told of nothing need not be asked in between. As for [`advance`](Switch::advance), time does not come to [`never`](Switch::never).
     #[inline]
     pub fn run<S: Sink<H>, P: Probe>(&mut self, until: Time, sink: &mut S, probe: &mut P) {
         let mut last = until;

@@ -262,3 +262,13 @@ fn weeks_of_other_racks_are_refused_with_a_sentence() {
         }
     );
 }
+
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic = "time does not come to"]
+fn time_does_not_come_to_never() {
+    let mut bench = Bench::new(config(), week(&[&[(0, 1)]]));
+    let never = bench.switch.never().as_nanos();
+    bench.run(10);
+    bench.run(never);
+}
