@@ -7,13 +7,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import etalon as et
 from etalon.errors import PlanError
-from etalon.plan import Plan
+from etalon.plan import Plan, streaming
+from etalon.plan.workloads import processes
 from etalon.plan.workloads.flow_sizes import FLOW_SIZES
 
 S = 1_000_000_000
@@ -349,3 +351,37 @@ def test_linux_has_no_model_of_hdfs() -> None:
 
     said = [str(error) for error in engine.named("linux").problems(plan(dfsio={}))]
     assert any("on Linux run Hadoop itself" in sentence for sentence in said)
+
+
+def test_flows_at_random_come_by_blocks_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And where a rack's draws begin is noted once, however many blocks it has: that takes long."""
+    noted = []
+
+    class Noted(np.random.RandomState):
+        def set_state(self, state: Any) -> None:
+            noted.append(state)
+            super().set_state(state)
+
+    table = {"load": 0.9, "sizes": [["100B", 0.0], ["3kB", 1.0]], "of": "1Gbps"}
+    network = {"kind": "leaf-spine", "racks": 5, "hosts": 3}
+    values = {"network": network, "duration": "20ms", "warmup": "0s", "tdf": 1}
+    chosen = Plan.from_dict({**values, "poisson": [table]})
+    monkeypatch.setattr(processes, "BATCH", 8)
+    monkeypatch.setattr(processes.np.random, "RandomState", Noted)
+    found = [
+        (int(start), int(src), int(dst), int(size))
+        for batch in streaming.batches(chosen)
+        for start, src, dst, size in zip(*batch[:4], strict=True)
+    ]
+    listed = sorted(chosen.flows, key=lambda flow: int(flow["start_ns"]))
+    assert len(listed) > 5 * 20 * 8
+    assert found == [
+        (
+            flow["start_ns"],
+            flow["src_rack"] * 3 + flow["src_host"],
+            flow["dst_rack"] * 3 + flow["dst_host"],
+            flow["bytes"],
+        )
+        for flow in listed
+    ]
+    assert len(noted) <= 1 + 2 * 5

@@ -37,37 +37,40 @@ class Process:
     def flows(self, draw: random.Random) -> list[Iterator[Batch]]:
         """The flows of each rack in order. Its draws begin where those of the rack before it end, which is found first."""
         _, (*key, position), _ = draw.getstate()
-        state: State = "MT19937", np.array(key, dtype=np.uint32), position, 0, 0.0
+        draws = np.random.RandomState()
+        draws.set_state(("MT19937", np.array(key, dtype=np.uint32), position, 0, 0.0))
         sources = []
         for rack in range(self.racks):
+            state = cast(State, draws.get_state(legacy=True))
             sources.append(self._batches(rack, state))
-            for _, _, after in self._blocks(state):
-                state = after
+            begun = [len(starts) for starts, _ in self._blocks(draws)]
+            draws.set_state(
+                state
+            )  # once for each rack, for it takes as long as drawing a thousand numbers
+            for number in begun:
+                draws.random_sample(number * DRAWS)
+            draws.random_sample()  # the first that begins too late has drawn its time
         return sources
 
-    def _blocks(self, state: State) -> Iterator[tuple[Numbers, Numbers, State]]:
-        """A rack's flows by the block: starts, random numbers, and where the generator stands after them."""
-        number = min(max(4 * BATCH // self.racks, 64), BATCH)
-        draws = np.random.RandomState()
+    def _blocks(self, draws: np.random.RandomState) -> Iterator[tuple[Numbers, Numbers]]:
+        """A rack's flows by the block: starts and random numbers. More are drawn than they need."""
+        number = min(max(4 * BATCH // self.racks, 256), BATCH)
         last = self.start
         while True:
-            draws.set_state(state)
             drawn = draws.random_sample((number, DRAWS))
             # NumPy's logarithm differs from this one in the last bit here and there.
-            gaps = [-math.log(one) / self.flows_per_ns for one in (1 - drawn[:, 0]).tolist()]
-            starts = np.add.accumulate([last, *gaps])[1:]
+            logs = np.fromiter(map(math.log, (1 - drawn[:, 0]).tolist()), np.float64, number)
+            starts = np.add.accumulate(np.append(last, -logs / self.flows_per_ns))[1:]
             begun = int(np.searchsorted(starts, self.end, side="left"))
-            if begun < number:  # the first that begins too late has drawn its time
-                draws.set_state(state)
-                draws.random_sample(begun * DRAWS + 1)
-            state = cast(State, draws.get_state(legacy=True))
-            yield starts[:begun], drawn[:begun], state
+            yield starts[:begun], drawn[:begun]
             if begun < number:
                 return
             last = float(starts[-1])
 
     def _batches(self, rack: int, state: State) -> Iterator[Batch]:
-        for starts, drawn, _ in self._blocks(state):
+        draws = np.random.RandomState()
+        draws.set_state(state)
+        for starts, drawn in self._blocks(draws):
             _, other, src, dst, share = drawn.T
             to = (rack + 1 + (other * (self.racks - 1)).astype(np.int64)) % self.racks
             size = self._sizes(share)
