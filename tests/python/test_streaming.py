@@ -6,6 +6,7 @@ import gc
 import inspect
 import os
 import pickle
+import re
 import subprocess
 import sys
 import time
@@ -505,8 +506,38 @@ def test_a_damaged_table_is_a_sentence(
         whole = path.read_bytes()
         footer = 8 + int.from_bytes(whole[-8:-4], "little")
         path.write_bytes(whole[:4] + b"\xff" * (len(whole) - 4 - footer) + whole[-footer:])
+        run = et.load(tmp_path / "run")
+        for asked in (
+            lambda: run.flows,
+            lambda: run.answer,
+            lambda: run.flow_table.collect(engine="streaming"),
+            lambda: run.save(tmp_path / "copy"),
+        ):
+            with pytest.raises(et.EtalonError, match=re.escape(f"{path}: cannot be read: ")):
+                asked()
         assert cli.main(["report", str(tmp_path / "run")]) == 1
-    assert "error: a table cannot be read" in capsys.readouterr().err
+    assert f"error: {path}: cannot be read: " in capsys.readouterr().err
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_table_of_flows_outlives_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows.tempfile, "tempdir", str(tmp_path))
+    with at_most(monkeypatch, 10):
+        run = et.run(plan(poisson=[BUSY]))
+        expected = run.flows
+        again = et.run(plan(poisson=[BUSY]))
+    large = again.flow_table.filter(pl.col("bytes") > 500)
+    del run, again
+    gc.collect()
+    assert len(list(tmp_path.iterdir())) == 1
+    assert large.collect().equals(expected.filter(pl.col("bytes") > 500))
+    for path in tmp_path.glob("*/*"):
+        path.unlink()
+    with pytest.raises(et.EtalonError, match=r"000000\.parquet: cannot be read: "):
+        large.collect()
+    del large
+    gc.collect()
+    assert not list(tmp_path.iterdir())
 
 
 ENDLESS = """

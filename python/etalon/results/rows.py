@@ -15,6 +15,7 @@ import polars as pl
 
 from etalon.errors import EtalonError
 from etalon.plan import Plan
+from etalon.results import scans
 
 INTERMEDIATE = ("kind", "cwnd_time", "last_cwnd", "cwnd_since")
 """Columns of the core that the table of flows does not have."""
@@ -24,7 +25,7 @@ PREFIX = "etalon-flows-"
 
 
 class FlowRows:
-    """A folder for temporary files with rows, which vanishes with this object."""
+    """A folder for temporary files with rows, which vanishes with this object and all tables that are read from it."""
 
     def __init__(self, plan: Plan) -> None:
         self._kinds = [(kind["cc"], kind.get("class", "")) for kind in plan.resolve()["flows"]]
@@ -68,7 +69,7 @@ class FlowRows:
         # By a column: by a number, Polars multiplies with its inverse, which is another mean in the last bit.
         measured = (pl.col("flow") * 0 + max(end - self._warmup, 1)).cast(pl.Float64)
         files = [self._folder / f"{number:06}.parquet" for number in range(self._files)]
-        rows = pl.scan_parquet(files, glob=False).with_columns(
+        rows = scans.scan(files, keeper=self).with_columns(
             (cwnd_time.cast(pl.Float64) / measured).alias("mean_cwnd"),
         )
         return rows.select(listed.columns)

@@ -22,6 +22,7 @@ import tomli_w
 from etalon import files
 from etalon.errors import EtalonError, Occupied, PlanError
 from etalon.plan import Plan
+from etalon.results import scans
 from etalon.results.tables import PORTS, PROGRAMS, REORDERING, TABLES, TCP, WRITES, Tables
 
 RUN = "run.json"
@@ -189,13 +190,10 @@ def load(folder: Path) -> Tables:
 
 def _read_table(path: Path, lazily: bool = False) -> Any:
     """The table in a file; with `lazily` it is read when it is needed."""
-    try:
-        if lazily:
-            pl.read_parquet_schema(path)  # which says now that there is none
-            return pl.scan_parquet(path)
-        return pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise EtalonError(f"{path}: cannot be read: {error}") from None
+    if lazily:
+        return scans.scan([path])
+    with scans.reading(path):
+        return pl.read_parquet(path, glob=False)
 
 
 def _read(path: Path) -> bytes:

@@ -115,17 +115,14 @@ class Tables:
     """What the programs wrote, by the names that `programs` gives."""
     console: str = ""
     """The end of what the kernel said, if it failed."""
-    keeper: object = None
-    """What keeps files that tables are read from, if any."""
 
     def __getstate__(self) -> dict[str, Any]:
         """With the flows themselves: temporary files that they are read from stay behind."""
-        return {one.name: getattr(self, one.name) for one in fields(self)} | {"keeper": None}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @property
     def flow_table(self) -> pl.LazyFrame:
-        """The table of flows, of which no more is read than what is asked. If the run was not loaded from a folder, what it is
-        read from vanishes with the run: keep that as long as this."""
+        """The table of flows, of which no more is read than what is asked."""
         found: pl.DataFrame | pl.LazyFrame = vars(self)["flows"]
         return found.lazy()
 
@@ -165,7 +162,7 @@ class Tables:
         if plan.dfsio:
             tables["writes"] = pl.DataFrame(dict(answer["writes"]))
         programs, outputs = _programs(plan, answer.get("programs", ()))
-        return cls(plan=plan, meta=meta, programs=programs, outputs=outputs, keeper=rows, **tables)
+        return cls(plan=plan, meta=meta, programs=programs, outputs=outputs, **tables)
 
 
 Tables.flows = Lazily()  # type: ignore[assignment]
