@@ -326,3 +326,17 @@ def test_ctrl_c_while_modules_load(tmp_path: Path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
+
+
+def test_what_is_loaded_before_ctrl_c_is_heard_is_little() -> None:
+    """By itself (-S): an environment may load more."""
+    code = "import sys, etalon.__main__; print('typing' in sys.modules, len(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded, number = done.stdout.split()
+    assert loaded == "False" and int(number) < 60
