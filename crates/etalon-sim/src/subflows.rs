@@ -170,7 +170,11 @@ impl<T: Tap> World<'_, '_, T> {
             let cwnd = end.connection.path().window().cwnd;
             let row = self.groups[group].flows[0] as usize;
             self.meter.follow_cwnd(now, row, cwnd);
-            self.heard(group, index);
+            let acked = self.heard(group, index);
+            if self.sends_again_by(group, index) {
+                self.feed(now, group, edge);
+            }
+            self.groups[group].sender.acknowledged(acked);
             self.feed(now, group, edge);
         } else {
             self.take(now, group, index, edge);
@@ -191,10 +195,16 @@ impl<T: Tap> World<'_, '_, T> {
             receiver.take(piece);
         }
         let received = receiver.received();
+        let slowest = self.slowest_round_trip(group);
+        let connection = &self.flows.end(index).connection;
+        let buffer = connection.tune_stream(&mut self.groups[group].receiver, slowest);
         for subflow in 0..self.groups[group].flows.len() {
             let server = 2 * self.groups[group].flows[subflow] + 1;
             if let Some(end) = self.flows.end_if_open(server) {
                 end.connection.set_data_ack(received);
+                if let Some(buffer) = buffer {
+                    end.connection.enlarge_receive_buffer(buffer);
+                }
             }
         }
         let row = self.groups[group].flows[0] as usize;
@@ -203,18 +213,30 @@ impl<T: Tap> World<'_, '_, T> {
         }
     }
 
-    /// A client hears what the other end has of the stream.
-    fn heard(&mut self, group: usize, index: u32) {
+    /// Eight times the longest round trip that the servers of a group's subflows see, in microseconds.
+    fn slowest_round_trip(&mut self, group: usize) -> u64 {
+        let mut slowest = 0;
+        for &flow in &self.groups[group].flows {
+            if let Some(end) = self.flows.end_if_open(2 * flow + 1) {
+                slowest = slowest.max(end.connection.receiver_rtt8());
+            }
+        }
+        slowest
+    }
+
+    /// A client hears what the other end has room for. Returns what that has of the stream.
+    fn heard(&mut self, group: usize, index: u32) -> u64 {
         let end = self.flows.end(index);
         let (subflow, cwnd) = (
             usize::from(end.subflow),
             end.connection.path().window().cwnd,
         );
-        let (acked, mss) = (end.connection.data_acked(), end.connection.mapped_mss());
+        let ((acked, room_end), mss) = (end.connection.data_acked(), end.connection.mapped_mss());
         let group = &mut self.groups[group];
-        group.sender.acknowledged(acked);
+        group.sender.opened(room_end);
         group.largest[subflow] = group.largest[subflow].max(cwnd);
         group.sender.grow(send_buffer(mss, cwnd));
+        acked
     }
 
     /// A client's subflow has waited in vain for ACKs: the first that is missing of the stream goes once more, by a subflow that has
@@ -377,6 +399,13 @@ impl<T: Tap> World<'_, '_, T> {
             group.tdn = tdn;
             group.sender.send_all_again();
         }
+    }
+
+    /// Whether a client is the subflow by which data is sent again at a change. As seen on Linux, what an ACK lets its own subflow send
+    /// is chosen before what it says of the stream counts: that may be what this very ACK acknowledges.
+    fn sends_again_by(&mut self, group: usize, index: u32) -> bool {
+        let subflow = self.flows.end(index).subflow;
+        self.groups[group].plan.reinject && self.tdn_of(index) == usize::from(subflow)
     }
 
     /// The TDN from an endpoint's host to its peer's.

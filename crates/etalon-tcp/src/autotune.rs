@@ -99,6 +99,16 @@ impl Autotune {
         self.in_window = true;
     }
 
+    /// The buffer is somebody else's: what is read here does not call for another.
+    pub fn leave(&mut self) {
+        self.max = 0;
+    }
+
+    /// The round trip is that of others.
+    pub fn adopt(&mut self, rtt8: u64) {
+        self.rtt8 = rtt8;
+    }
+
     /// Whether a round trip is over.
     #[inline]
     pub fn is_over(&self, clock: &Clock) -> bool {

@@ -80,7 +80,7 @@ pub(crate) struct Receiver {
     /// The window cannot grow with segments of this length or longer.
     too_long_to_grow: u32,
     /// Grows the buffer with the flow.
-    autotune: Option<Autotune>,
+    pub autotune: Option<Autotune>,
     /// Memory for what was received, and the most that it may become. Half of it is offered.
     buffer: u32,
     max_buffer: u32,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::autotune::Autotune;
 use crate::send_buffer::room;
 
 /// Bytes that Linux keeps together of what is written (32 KiB with a head of 40 bytes): a subflow is given those of one such buffer
@@ -68,9 +69,13 @@ impl DataSender {
         self.written > before
     }
 
-    /// The other end has everything before `acked`, and room for what is before `room_end`, as one of the subflows heard.
-    pub fn acknowledged(&mut self, (acked, room_end): (u64, u64)) {
+    /// The other end has everything before `acked`, as one of the subflows heard.
+    pub fn acknowledged(&mut self, acked: u64) {
         self.acked = self.acked.max(acked);
+    }
+
+    /// The other end has room for what is before `room_end`, as one of the subflows heard.
+    pub fn opened(&mut self, room_end: u64) {
         self.room_end = self.room_end.max(room_end);
     }
 
@@ -163,6 +168,8 @@ pub struct DataReceiver {
     /// Bytes in order, and runs beyond: end by start.
     received: u64,
     beyond: BTreeMap<u64, u64>,
+    /// Grows the subflows' buffers with what is read of the stream.
+    pub(crate) autotune: Option<Autotune>,
 }
 
 impl DataReceiver {

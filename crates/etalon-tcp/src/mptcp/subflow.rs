@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
+use crate::autotune::Autotune;
 use crate::buffers::Buffers;
 use crate::cc::CongestionControl;
 use crate::connection::{Connection, ConnectionState};
-use crate::mptcp::{DSS_BYTES, Dss, Mapping, Mptcp, MptcpOption};
+use crate::mptcp::{DSS_BYTES, DataReceiver, Dss, Mapping, Mptcp, MptcpOption};
 use crate::segment::{Flags, Segment};
 
 /// Where a run of a subflow's bytes belongs: `start` counts them from 0.
@@ -153,6 +154,31 @@ impl<C: CongestionControl> Connection<C> {
         Some((first.data_seq + (from - first.start), (end - from) as u32))
     }
 
+    /// Eight times the round trip that this end sees as a receiver, in microseconds; 0 if it is not known.
+    #[must_use]
+    pub fn receiver_rtt8(&self) -> u64 {
+        self.rcv.autotune.as_ref().map_or(0, Autotune::rtt8)
+    }
+
+    /// What has come of the stream is read. Returns the buffer that all of its subflows are to have, if more was read in a round trip
+    /// of `rtt8` (that of the slowest of them: RFC 6182, section 5.3) than in any before.
+    pub fn tune_stream(&self, stream: &mut DataReceiver, rtt8: u64) -> Option<u32> {
+        self.rcv.autotune.as_ref()?;
+        let total = stream.received();
+        let tune = stream.autotune.get_or_insert_with(|| {
+            let mut tune = Autotune::new(self.config.max_receive_buffer.saturating_mul(2));
+            tune.begin(&self.clock, self.rcv.first_round_trip(), 0);
+            tune
+        });
+        tune.adopt(rtt8);
+        tune.read(&self.clock, total, self.rcv.advertised_mss)
+    }
+
+    /// The receive buffer has so many bytes, unless it has more.
+    pub fn enlarge_receive_buffer(&mut self, buffer: u32) {
+        self.rcv.enlarge(buffer);
+    }
+
     /// What segments are to acknowledge of the stream.
     pub fn set_data_ack(&mut self, data_ack: u64) {
         if let Some(subflow) = &mut self.subflow {
@@ -217,20 +243,21 @@ impl<C: CongestionControl> Connection<C> {
         if syn.long.mptcp() == offered {
             self.snd.mss -= DSS_BYTES;
             subflow.room_end = syn.window.into();
+            if let Some(tune) = &mut self.rcv.autotune {
+                tune.leave();
+            }
         } else {
             self.subflow = None;
         }
     }
 
-    /// Writes DSS, or what ends the handshake. Not into what resets the connection. As seen on Linux a small
-    /// segment has PSH.
+    /// Writes DSS, or what ends the handshake. Not into what resets the connection. As seen on Linux the last segment of a mapping has
+    /// PSH, also when it is sent again.
     #[cold]
     pub(crate) fn write_dss(&mut self, out: &mut Segment) {
         let offered = self.offered_mptcp();
         let acked = self.snd.bytes_acked;
         let unacked = out.seq.wrapping_sub(self.snd.una);
-        let ends = out.seq.wrapping_add(out.len.into());
-        let mss = self.current_mss();
         let most_blocks = self.most_sack_blocks_beside_data();
         let Some(subflow) = &mut self.subflow else {
             return;
@@ -241,20 +268,18 @@ impl<C: CongestionControl> Connection<C> {
         while subflow.sent.front().is_some_and(|run| run.end() <= acked) {
             subflow.sent.pop_front();
         }
-        let is_new = out.len > 0 && ends == self.snd.nxt;
-        if is_new && u32::from(out.len) < mss {
-            out.flags |= Flags::PSH;
-        }
         let ends_handshake = self.stats.segments_received == 1 && out.len == 0;
         if ends_handshake && self.state == ConnectionState::Established {
             out.long.set_mptcp(offered);
             return;
         }
-        let run = (out.len > 0)
-            .then(|| subflow.mapping_at(acked + u64::from(unacked)))
-            .flatten();
-        if run.is_some() {
+        let place = acked + u64::from(unacked);
+        let run = (out.len > 0).then(|| subflow.mapping_at(place)).flatten();
+        if let Some(run) = run {
             out.long.truncate(most_blocks);
+            if place + u64::from(out.len) == run.end() {
+                out.flags |= Flags::PSH;
+            }
         }
         out.long.set_mptcp(Some(MptcpOption::Dss(Dss {
             data_ack: subflow.data_ack,

@@ -234,9 +234,15 @@ impl Receiver {
         let whole = self.buffer / 2;
         self.window_bound = whole.saturating_sub(mss).max(2 * mss).min(whole);
         self.window_limit = self.window_limit.min(self.window_bound);
+        let first = self.first_round_trip();
         if let Some(tune) = &mut self.autotune {
-            tune.begin(clock, self.window_limit.min(FIRST_SEGMENTS * mss), echo);
+            tune.begin(clock, first, echo);
         }
+    }
+
+    /// What the first round trip is expected to bring.
+    pub fn first_round_trip(&self) -> u32 {
+        self.window_limit.min(FIRST_SEGMENTS * self.advertised_mss)
     }
 
     /// The segment echoed our timestamp `echo`, the one before it `last`.
@@ -252,12 +258,17 @@ impl Receiver {
     pub(super) fn tune(&mut self, clock: &Clock, read: u64) {
         if let Some(tune) = &mut self.autotune {
             if let Some(buffer) = tune.read(clock, read, self.advertised_mss) {
-                if buffer > self.buffer {
-                    self.buffer = buffer;
-                    self.window_bound = buffer / 2;
-                    self.too_long_to_grow = u32::MAX;
-                }
+                self.enlarge(buffer);
             }
+        }
+    }
+
+    /// The buffer has so many bytes, unless it has more.
+    pub fn enlarge(&mut self, buffer: u32) {
+        if buffer > self.buffer {
+            self.buffer = buffer;
+            self.window_bound = buffer / 2;
+            self.too_long_to_grow = u32::MAX;
         }
     }
 
