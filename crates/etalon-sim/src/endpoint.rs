@@ -32,20 +32,28 @@ pub(crate) struct Way {
     pub(crate) host: u32,
     /// From this endpoint's host to its peer's.
     pub(crate) route: Route,
+    /// What tells its flow from others on the route.
+    pub(crate) label: u16,
     /// Data handed to the NIC: when it has left, and its payload (TCP small queues).
     pub(crate) below: Fifo<(Time, u32)>,
-    /// Packets that it has sent and that are under way; where no flow can end, all that it has sent, modulo 2^32. where no flow can end, all that it has sent.
+    /// Packets that it has sent and that are under way; where no flow can end, all that it has sent, modulo 2^32.
     pub(crate) under_way: u32,
 }
 
 impl Endpoint {
     /// An endpoint with nothing pending.
-    pub(crate) fn new(connection: Connection<cc::Any>, host: u32, route: Route) -> Endpoint {
+    pub(crate) fn new(
+        connection: Connection<cc::Any>,
+        host: u32,
+        route: Route,
+        label: u16,
+    ) -> Endpoint {
         Endpoint {
             connection,
             way: Way {
                 host,
                 route,
+                label,
                 below: Fifo::default(),
                 under_way: 0,
             },

@@ -263,13 +263,14 @@ impl<'a> Flows<'a> {
                 wanted.dst(),
             )
         };
-        let route = Route {
-            src,
-            dst,
-            label: flow_label(flow, subflow.unwrap_or(0), !is_server),
-        };
+        let label = flow_label(flow, subflow.unwrap_or(0), !is_server);
         let host = self.plan.hosts.index(src);
-        let mut end = Endpoint::new(connection.starting_at(initial), host, route);
+        let mut end = Endpoint::new(
+            connection.starting_at(initial),
+            host,
+            Route { src, dst },
+            label,
+        );
         end.follows = stack::follows(&wanted.transport);
         if !controls.others.is_empty() {
             end.connection.add_paths(controls.others.clone());

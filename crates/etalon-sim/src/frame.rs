@@ -80,7 +80,7 @@ fn ipv4_header(
         destination.octets(),
     )
     .map_err(invalid)?;
-    ip.ecn = match (packet.ce, packet.segment.ect) {
+    ip.ecn = match (packet.segment.ce, packet.segment.ect) {
         (true, _) => IpEcn::CongestionExperienced,
         (false, true) => IpEcn::Ect0,
         (false, false) => IpEcn::NotEct,
@@ -110,7 +110,7 @@ fn tcp_header(
         tcp.acknowledgment_number = segment.ack;
     }
     let mut options = options(segment);
-    if let Some(option) = segment.long.mptcp() {
+    if let Some(option) = segment.rare.mptcp() {
         mptcp_options::write(&option, segment.flags, secrets, &mut options);
     }
     tcp.options = TcpOptions::try_from_slice(&options).map_err(invalid)?;
@@ -133,11 +133,12 @@ mod kind {
 fn options(segment: &Segment) -> Vec<u8> {
     use kind::NOP;
     let mut bytes = Vec::with_capacity(40);
-    if segment.mss != 0 {
+    let syn = segment.rare.syn();
+    if syn.mss != 0 {
         bytes.extend([kind::MSS, 4]);
-        bytes.extend(segment.mss.to_be_bytes());
+        bytes.extend(syn.mss.to_be_bytes());
     }
-    match (segment.sack_permitted, segment.timestamps.is_some()) {
+    match (syn.sack_permitted, segment.timestamps.is_some()) {
         // SACK permitted takes the place of the two NOPs in front of the timestamps.
         (true, true) => bytes.extend([kind::SACK_PERMITTED, 2]),
         (true, false) => bytes.extend([NOP, NOP, kind::SACK_PERMITTED, 2]),
@@ -148,7 +149,7 @@ fn options(segment: &Segment) -> Vec<u8> {
         bytes.extend([kind::TIMESTAMPS, 10]);
         bytes.extend([value, echo].map(u32::to_be_bytes).as_flattened());
     }
-    if let Some(shift) = segment.window_scale {
+    if let Some(shift) = syn.window_scale {
         bytes.extend([NOP, kind::WINDOW_SCALE, 3, shift]);
     }
     if let Some(TdnOption::Capable(tdns)) = segment.tdn {
@@ -159,7 +160,7 @@ fn options(segment: &Segment) -> Vec<u8> {
         let [data, ack] = [tdns.data, tdns.ack].map(Option::unwrap_or_default);
         bytes.extend([kind::TDTCP, 8, TD_DATA_ACK, flags, data, 0, ack, 0]);
     }
-    let blocks = segment.long.blocks();
+    let blocks = segment.rare.blocks();
     if !blocks.is_empty() {
         bytes.extend([NOP, NOP, kind::SACK, 2 + 8 * blocks.len() as u8]);
         let ends = blocks.iter().flat_map(|&(start, end)| [start, end]);
@@ -211,7 +212,7 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Er
 #[cfg(test)]
 mod tests {
     use super::*;
-    use etalon_tcp::{LongOptions, TdDataAck};
+    use etalon_tcp::{RareOptions, SynOptions, TdDataAck};
 
     use etherparse::TcpOptionElement;
 
@@ -317,10 +318,10 @@ mod tests {
             len: 1,
             ..Segment::default()
         };
-        let (ip, ..) = round_trip(&Packet {
+        let (ip, ..) = round_trip(&packet(Segment {
             ce: true,
-            ..packet(segment)
-        });
+            ..segment.clone()
+        }));
         assert_eq!(ip.ecn, IpEcn::CongestionExperienced);
         let (ip, ..) = round_trip(&packet(Segment {
             ect: false,
@@ -336,14 +337,17 @@ mod tests {
         };
         let syn = Segment {
             flags: Flags::SYN,
-            mss: 8960,
-            window_scale: Some(7),
-            sack_permitted: true,
+            rare: SynOptions {
+                mss: 8960,
+                window_scale: Some(7),
+                sack_permitted: true,
+            }
+            .into(),
             ..Segment::default()
         };
         let with_timestamps = Segment {
             timestamps: Some((1, 0)),
-            ..syn
+            ..syn.clone()
         };
         let (_, tcp, ..) = round_trip(&packet(with_timestamps));
         assert_eq!(
@@ -383,25 +387,26 @@ mod tests {
                 {
                     continue; // What belongs on other segments does not come with the options of a SYN, or has no room.
                 }
-                let mut long = LongOptions::default();
-                for i in 0..blocks {
-                    long.push(100 * i + 10, 100 * i + 20);
-                }
-                let segment = Segment {
-                    flags: if of_syn { Flags::SYN } else { Flags::ACK },
+                let mut rare = RareOptions::from(SynOptions {
                     mss: if bits & 1 != 0 { 1460 } else { 0 },
                     window_scale: (bits & 2 != 0).then_some(3),
                     sack_permitted: bits & 4 != 0,
+                });
+                for i in 0..blocks {
+                    rare.push(100 * i + 10, 100 * i + 20);
+                }
+                let segment = Segment {
+                    flags: if of_syn { Flags::SYN } else { Flags::ACK },
                     timestamps,
                     tdn: match (td_capable, tags) {
                         (true, _) => Some(TdnOption::Capable(2)),
                         (_, true) => Some(TAG),
                         _ => None,
                     },
-                    long,
+                    rare,
                     ..Segment::default()
                 };
-                let (_, tcp, stored, _) = round_trip(&packet(segment));
+                let (_, tcp, stored, _) = round_trip(&packet(segment.clone()));
                 assert_eq!(tcp.header_len() as u32, segment.header_len(), "{segment:?}");
                 assert_eq!(stored as u32, 20 + segment.header_len());
                 if td_capable || tags {
@@ -436,14 +441,14 @@ mod tests {
             ..Segment::default()
         };
         let both = tagged(Some(2), Some(1));
-        assert_eq!(raw(both), [35, 8, 0x20, 3, 2, 0, 1, 0]);
+        assert_eq!(raw(both.clone()), [35, 8, 0x20, 3, 2, 0, 1, 0]);
         assert_eq!(raw(tagged(None, Some(1))), [35, 8, 0x20, 1, 0, 0, 1, 0]);
         let mut full = Segment {
             timestamps: Some((1, 2)),
             ..both
         };
-        full.long.push(10, 20);
-        full.long.push(30, 40);
+        full.rare.push(10, 20);
+        full.rare.push(30, 40);
         assert_eq!(raw(full).len(), 40);
     }
 
@@ -480,9 +485,9 @@ mod tests {
             };
             frame.encode(&mut Vec::new()).map_err(|e| e.kind())
         };
-        assert_eq!(kind(253, ack), Ok(40));
+        assert_eq!(kind(253, ack.clone()), Ok(40));
         let refused = Err(io::ErrorKind::InvalidInput);
-        assert_eq!(kind(254, ack), refused);
+        assert_eq!(kind(254, ack.clone()), refused);
         let len = u16::MAX;
         assert_eq!(kind(3, Segment { len, ..ack }), refused);
     }

@@ -1,7 +1,7 @@
 //! The way from an endpoint into the network.
 
 use etalon_net::Edge;
-use etalon_tcp::{Outlet, Segment};
+use etalon_tcp::{Outlet, RareOptions, Segment};
 use etalon_units::Time;
 
 use crate::endpoint::{Endpoint, Way};
@@ -83,13 +83,17 @@ impl Outlet for Nic<'_> {
         packet.to = self.index ^ 1;
         packet.place = self.place ^ 1;
         packet.route = self.way.route;
+        packet.label = self.way.label;
         packet.bytes = bytes;
-        packet.ce = false;
         self.way.under_way = self.way.under_way.wrapping_add(1);
         let done = self.edge.send(self.now, self.way.host, bytes, id);
         if payload > 0 {
             self.way.below.push_back_sparingly((done, payload));
         }
         true
+    }
+
+    fn spare(&mut self) -> RareOptions {
+        self.pool.spare()
     }
 }

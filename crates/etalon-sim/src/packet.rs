@@ -1,18 +1,19 @@
 //! Packets in flight, recycled.
 
+use std::mem::{forget, take};
+
 use etalon_net::{Arrival, HostId};
 use etalon_scenario::Pair;
-use etalon_tcp::Segment;
+use etalon_tcp::{RareOptions, Segment};
 
 /// Ethernet header (14 bytes) and IPv4 header (20 bytes) around a TCP segment.
 pub(crate) const ETHERNET_AND_IP: u32 = 34;
 
-/// From which host to which, and what tells the flow from others there.
+/// From which host to which.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Route {
     pub(crate) src: HostId,
     pub(crate) dst: HostId,
-    pub(crate) label: u16,
 }
 
 impl Route {
@@ -27,22 +28,23 @@ impl Route {
 }
 
 /// A packet between two hosts.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Packet {
     pub(crate) segment: Segment,
     /// The receiving endpoint: twice the flow's number, plus one for the flow's server.
     pub(crate) to: u32,
     /// Where that is among those of open flows.
     pub(crate) place: u32,
-    /// The sending and the receiving host.
     pub(crate) route: Route,
+    /// What tells its flow from others between these hosts.
+    pub(crate) label: u16,
     /// Length on the wire in bytes, Ethernet header included.
     pub(crate) bytes: u32,
-    /// CE in the IP header.
-    pub(crate) ce: bool,
     /// Identification in the IP header, set where packets are captured.
     pub(crate) ip_id: u16,
 }
+
+const _: () = assert!(size_of::<Packet>() == 64, "as long as a cache line");
 
 impl Packet {
     /// What the network needs to know of it.
@@ -57,7 +59,7 @@ impl Packet {
             },
             ect: self.segment.ect,
             pure_ack: self.segment.len == 0,
-            label: self.route.label,
+            label: self.label,
         }
     }
 }
@@ -65,22 +67,38 @@ impl Packet {
 /// A packet's place in the pool.
 pub(crate) type PacketId = u32;
 
+/// Packets of whose options the memory is kept at most.
+const MOST_SPARE: usize = 64;
+
 /// All packets in flight. Places are used again, last out first in.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     packets: Vec<Packet>,
     free: Vec<PacketId>,
+    /// Memory of options that were in packets.
+    spare: Vec<RareOptions>,
 }
 
 impl Pool {
-    /// Takes a place, to be filled in.
+    /// Takes a place, to be filled in. The segment there has no rare options.
     #[inline]
     pub(crate) fn take(&mut self) -> (PacketId, &mut Packet) {
         let id = match self.free.pop() {
             Some(id) => id,
             None => self.grow(),
         };
-        (id, &mut self.packets[id as usize])
+        let packet = &mut self.packets[id as usize];
+        if !packet.segment.rare.is_empty() {
+            set_aside(&mut self.spare, packet);
+            // So that the compiler sees it, and asks no more.
+            forget(take(&mut packet.segment.rare));
+        }
+        (id, packet)
+    }
+
+    /// Memory for options, if there is some.
+    pub(crate) fn spare(&mut self) -> RareOptions {
+        self.spare.pop().unwrap_or_default()
     }
 
     #[cold]
@@ -104,5 +122,15 @@ impl Pool {
     pub(crate) fn peak(&self) -> usize {
         // A place that was never filled in has no length.
         self.packets.iter().filter(|p| p.bytes > 0).count()
+    }
+}
+
+/// Keeps the memory of a packet's options for others.
+#[cold]
+#[inline(never)]
+fn set_aside(spare: &mut Vec<RareOptions>, packet: &mut Packet) {
+    let memory = packet.segment.rare.take_memory();
+    if spare.len() < MOST_SPARE {
+        spare.push(memory);
     }
 }

@@ -136,13 +136,13 @@ impl<T: Tap> World<'_, '_, T> {
     #[inline(never)]
     pub(crate) fn meter_subflow(&mut self, now: Time, handle: PacketId, plane: Plane) -> bool {
         let packet = self.pool.get_mut(handle);
-        let (index, segment, pair) = (packet.to, packet.segment, packet.route.pair());
+        let (index, pair) = (packet.to, packet.route.pair());
+        let (seq, payload) = (packet.segment.seq, u32::from(packet.segment.len));
         let end = self.flows.end(index);
         if end.group == ALONE {
             return false;
         }
         let (group, subflow) = (end.group as usize, usize::from(end.subflow));
-        let payload = u32::from(segment.len);
         if payload == 0 || !self.meter.is_carried(pair) {
             return true;
         }
@@ -150,7 +150,7 @@ impl<T: Tap> World<'_, '_, T> {
             self.meter.other_left(pair, payload, plane);
             return true;
         }
-        let offset = segment.seq.wrapping_sub(self.flows.first_byte(index ^ 1));
+        let offset = seq.wrapping_sub(self.flows.first_byte(index ^ 1));
         let group = &mut self.groups[group];
         let row = group.flows[0] as usize;
         let reached = group.reach(subflow, offset.wrapping_add(payload));

@@ -364,7 +364,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             self.tdns.look(now.0 * self.tdf, index, end);
         }
         let connection = &mut end.connection;
-        connection.on_segment(now.0 * self.tdf, &packet.segment, packet.ce);
+        connection.on_segment(now.0 * self.tdf, &packet.segment);
         let received = connection.bytes_received();
         if !self.is_plain {
             return self.answer_uncommon(now, (index, place), (handle, received), edge);
@@ -433,7 +433,7 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
     fn deliver(&mut self, delivery: Delivery<PacketId>, edge: &mut Edge<PacketId>) {
         let handle = delivery.handle;
         if delivery.ce {
-            self.pool.get_mut(handle).ce = true;
+            self.pool.get_mut(handle).segment.ce = true;
         }
         if delivery.ece {
             self.pool.get_mut(handle).segment.flags |= Flags::ECE;

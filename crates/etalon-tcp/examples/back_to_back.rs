@@ -34,8 +34,8 @@ fn run(window: u32) -> f64 {
     while client.stats().data_segments_sent < SEGMENTS + skipped {
         while let Some(segment) = client.poll_transmit(now) {
             free = now.max(free) + if segment.len > 0 { TRANSMISSION } else { 0 };
-            forward.push_back((free + DELAY, segment));
             client.departed(u64::from(segment.len));
+            forward.push_back((free + DELAY, segment));
         }
         while let Some(segment) = server.poll_transmit(now) {
             backward.push_back((now + DELAY, segment));
@@ -46,11 +46,11 @@ fn run(window: u32) -> f64 {
         now = to_server.min(to_client).min(timer);
         if to_server == now {
             if let Some((_, segment)) = forward.pop_front() {
-                server.on_segment(now, &segment, false);
+                server.on_segment(now, &segment);
             }
         } else if to_client == now {
             if let Some((_, segment)) = backward.pop_front() {
-                client.on_segment(now, &segment, false);
+                client.on_segment(now, &segment);
             }
         } else {
             client.on_timer(now);

@@ -27,7 +27,7 @@ impl<C: CongestionControl> Connection<C> {
     #[inline(always)] // its only call; most end here that only receive
     pub(crate) fn on_ack(&mut self, segment: &Segment) {
         // There is nothing to acknowledge.
-        if segment.ack == self.snd.una && segment.long.blocks().is_empty() && self.is_idle() {
+        if segment.ack == self.snd.una && segment.rare.blocks().is_empty() && self.is_idle() {
             if self.snd.ecn {
                 self.stats.sender.ece_received += u64::from(segment.flags.contains(Flags::ECE));
                 self.observe_idle();
@@ -72,7 +72,7 @@ impl<C: CongestionControl> Connection<C> {
         let mut facts = Facts::of(segment, prior_una, self.snd.nxt, self.snd.ecn);
         // "If the ACK is a duplicate (SEG.ACK =< SND.UNA), it can be ignored": but for SACKs, which may be news.
         if before(ack, prior_una) {
-            if self.snd.sack && !segment.long.blocks().is_empty() {
+            if self.snd.sack && !segment.rare.blocks().is_empty() {
                 self.take_sacks(segment, &mut facts);
                 self.recover(&mut facts);
             }
@@ -110,7 +110,7 @@ impl<C: CongestionControl> Connection<C> {
 
     #[inline]
     fn take_selective(&mut self, segment: &Segment, facts: &mut Facts) {
-        if self.snd.sack && !segment.long.blocks().is_empty() {
+        if self.snd.sack && !segment.rare.blocks().is_empty() {
             self.take_sacks(segment, facts);
         } else {
             self.snd.board.forget_reported();

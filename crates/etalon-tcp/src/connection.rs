@@ -161,27 +161,27 @@ impl<C: CongestionControl> Connection<C> {
         self
     }
 
-    /// A segment arrived at `now`; `ce`: its IP header carried CE.
+    /// A segment arrived at `now`.
     #[inline(always)] // all that comes in goes through it
-    pub fn on_segment(&mut self, now: u64, segment: &Segment, ce: bool) {
+    pub fn on_segment(&mut self, now: u64, segment: &Segment) {
         self.clock.advance(now);
         self.stats.segments_received += 1;
         self.stats.data_segments_received += u64::from(segment.len > 0);
-        if ce {
+        if segment.ce {
             self.stats.receiver.ce_received += 1;
         }
         if self.foretells(segment) && self.take_foretold(segment) {
             return;
         }
-        self.take_generally(segment, ce);
+        self.take_generally(segment);
     }
 
     /// Takes a segment that was not foretold: apart, so that what is takes no more registers than it needs.
     #[inline(never)]
-    fn take_generally(&mut self, segment: &Segment, ce: bool) {
+    fn take_generally(&mut self, segment: &Segment) {
         self.outlook = Outlook::Open;
         if self.exchanges_data() || self.handshake(segment) {
-            self.on_segment_synchronised(segment, ce);
+            self.on_segment_synchronised(segment);
         }
     }
 
@@ -216,7 +216,7 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     #[inline(always)]
-    fn on_segment_synchronised(&mut self, segment: &Segment, ce: bool) {
+    fn on_segment_synchronised(&mut self, segment: &Segment) {
         let end = segment.seq.wrapping_add(segment.seq_len());
         let echoed_before = self.snd.echoed;
         if !self.take_timestamps(segment) {
@@ -248,14 +248,14 @@ impl<C: CongestionControl> Connection<C> {
         if self.state == ConnectionState::Closed {
             return;
         }
-        if segment.long.mptcp().is_some() {
+        if segment.rare.mptcp().is_some() {
             self.hear_mptcp(segment);
         }
         if segment.seq_len() > 0 {
             let len = u32::from(segment.len);
             self.rcv
                 .note_echo(&self.clock, len, self.snd.echoed, echoed_before);
-            self.on_payload(segment, ce);
+            self.on_payload(segment);
         }
     }
 
@@ -356,12 +356,12 @@ impl<C: CongestionControl> Connection<C> {
         }
     }
 
-    fn on_payload(&mut self, segment: &Segment, ce: bool) {
+    fn on_payload(&mut self, segment: &Segment) {
         let len = u32::from(segment.len);
         let rto = self.paths.active.rtt.rto_ticks();
         let cwr = segment.flags.contains(Flags::CWR);
         let marks = Marks {
-            ce,
+            ce: segment.ce,
             ect: segment.ect,
             cwr,
         };

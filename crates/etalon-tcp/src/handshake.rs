@@ -4,7 +4,7 @@ use crate::Ecn;
 use crate::cc::CongestionControl;
 use crate::connection::{CloseReason, Connection, ConnectionState};
 use crate::linux;
-use crate::options::LongOptions;
+use crate::options::{RareOptions, SynOptions};
 use crate::segment::{Flags, Segment};
 use crate::sender::Fin;
 use crate::timers::Purpose;
@@ -40,30 +40,32 @@ impl<C: CongestionControl> Connection<C> {
         }
         let mss = self.config.mss + timestamp_option(self.config.timestamps);
         let full = mss - timestamp_option(reply && self.snd.timestamps);
-        let mut long = LongOptions::default();
-        long.set_mptcp(self.offered_mptcp());
+        let mut rare = RareOptions::from(SynOptions {
+            mss,
+            window_scale: (!reply || self.peer_scales).then_some(self.rcv.scale),
+            sack_permitted: self.snd.sack,
+        });
+        rare.set_mptcp(self.offered_mptcp());
         Segment {
             seq: self.snd.first,
             ack: if reply { self.rcv.nxt } else { 0 },
             window: self.rcv.first_window(full),
             flags,
             ect: self.rcv.dctcp && (!reply || self.snd.ecn),
-            mss,
-            window_scale: (!reply || self.peer_scales).then_some(self.rcv.scale),
-            sack_permitted: self.snd.sack,
             timestamps: self
                 .snd
                 .timestamps
                 .then(|| (self.clock.timestamp(), self.snd.ts_recent)),
             tdn: self.offered_tdns(),
-            long,
+            rare,
             ..Segment::default()
         }
     }
 
     fn take_options(&mut self, syn: &Segment) {
+        let offered = syn.rare.syn();
         self.rcv.start(syn.seq);
-        self.snd.sack &= syn.sack_permitted;
+        self.snd.sack &= offered.sack_permitted;
         self.rcv.sack = self.snd.sack;
         self.snd.timestamps &= syn.timestamps.is_some();
         if let Some((value, echo)) = syn.timestamps {
@@ -71,7 +73,7 @@ impl<C: CongestionControl> Connection<C> {
             self.snd.ts_recent_at = self.clock.us;
             self.snd.echoed = echo;
         }
-        match syn.window_scale {
+        match offered.window_scale {
             Some(scale) => {
                 self.peer_scales = true;
                 self.snd.peer_scale = scale.min(14);
@@ -83,8 +85,8 @@ impl<C: CongestionControl> Connection<C> {
             u32::from(self.config.mss + timestamp_option(self.config.timestamps) - options);
         self.rcv.advertised_mss = self.snd.mss;
         self.rcv.options = options.into();
-        if syn.mss > options {
-            self.snd.mss = self.snd.mss.min(u32::from(syn.mss - options));
+        if offered.mss > options {
+            self.snd.mss = self.snd.mss.min(u32::from(offered.mss - options));
         }
         self.agree_on_tdns(syn);
         self.agree_on_mptcp(syn);

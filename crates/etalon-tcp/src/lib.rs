@@ -55,7 +55,7 @@ pub use calls::PendingTimer;
 pub use config::{Config, Ecn};
 pub use connection::{CloseReason, Connection, ConnectionState};
 pub use memory::Memory;
-pub use options::LongOptions;
+pub use options::{RareOptions, SynOptions};
 pub use outlet::Outlet;
 pub use path::{Path, PathId, Pipe};
 pub use scoreboard::Sums;

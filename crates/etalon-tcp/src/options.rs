@@ -1,7 +1,21 @@
-//! The options of a segment that take most room, SACK blocks and MPTCP's: in the same memory, as they share the 40 bytes that a header has
-//! for options. Where MPTCP's option says much, fewer blocks go with it.
+//! Options that few segments have: a SYN's, SACK blocks, and MPTCP's. They take memory of their own where there are any, so that the many segments
+//! without them are small. Blocks and MPTCP's option share their memory, as they share the 40 bytes that a header has for options: where
+//! MPTCP's says much, fewer blocks go with it.
+
+use core::fmt;
 
 use crate::mptcp::{Dss, Mapping, MptcpOption};
+
+/// What a SYN offers, beside timestamps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SynOptions {
+    /// MSS in bytes (0 if absent).
+    pub mss: u16,
+    /// Window scale shift, if offered.
+    pub window_scale: Option<u8>,
+    /// SACK permitted.
+    pub sack_permitted: bool,
+}
 
 /// Which of MPTCP's options is there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,78 +42,122 @@ impl Kind {
     }
 }
 
-/// Up to four SACK blocks (RFC 2018), most recent first, and MPTCP's option. With timestamps on, three blocks fit on the wire; beside MPTCP's
-/// option as many fit as on the wire without timestamps: three, one beside a mapping, four beside MP_CAPABLE.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LongOptions {
+/// A SYN's options; up to four SACK blocks (RFC 2018), most recent first; and MPTCP's option. With timestamps on, three blocks fit on the
+/// wire; beside MPTCP's option as many fit as on the wire without timestamps: three, one beside a mapping, four beside MP_CAPABLE.
+#[derive(Clone, Default)]
+pub struct RareOptions(Option<Box<Present>>);
+
+/// Those of a segment that has any.
+#[derive(Clone, Copy, Default)]
+struct Present {
     places: [(u32, u32); MOST_BLOCKS],
+    syn: SynOptions,
     blocks: u8,
     kind: Kind,
 }
 
 const MOST_BLOCKS: usize = 4;
 
-impl PartialEq for LongOptions {
-    fn eq(&self, other: &LongOptions) -> bool {
-        (self.blocks(), self.mptcp()) == (other.blocks(), other.mptcp())
-    }
-}
+impl RareOptions {
+    /// None of them.
+    pub(crate) const NONE: RareOptions = RareOptions(None);
 
-impl Eq for LongOptions {}
-
-impl LongOptions {
     /// Appends the block from `start` up to, not including, `end`; ignored when full.
     pub fn push(&mut self, start: u32, end: u32) {
-        let most = MOST_BLOCKS - self.kind.places();
-        if let Some(slot) = self.places[..most].get_mut(usize::from(self.blocks)) {
+        let present = self.present();
+        let most = MOST_BLOCKS - present.kind.places();
+        if let Some(slot) = present.places[..most].get_mut(usize::from(present.blocks)) {
             *slot = (start, end);
-            self.blocks += 1;
+            present.blocks += 1;
         }
+    }
+
+    /// Has these blocks instead of those before, as many as there is room for.
+    #[inline]
+    pub(crate) fn report(&mut self, blocks: impl Iterator<Item = (u32, u32)>) {
+        let present = self.present();
+        let most = MOST_BLOCKS - present.kind.places();
+        present.blocks = 0;
+        for (place, block) in present.places[..most].iter_mut().zip(blocks) {
+            *place = block;
+            present.blocks += 1;
+        }
+    }
+
+    fn present(&mut self) -> &mut Present {
+        self.0.get_or_insert_default()
     }
 
     /// Keeps the first blocks, at most so many.
     pub(crate) fn truncate(&mut self, most: usize) {
-        self.blocks = self.blocks.min(most as u8);
+        if let Some(present) = &mut self.0 {
+            present.blocks = present.blocks.min(most as u8);
+        }
     }
 
     /// Removes all blocks.
-    #[inline]
     pub fn clear_blocks(&mut self) {
-        self.blocks = 0;
+        self.truncate(0);
     }
 
     /// The blocks.
     #[inline]
     #[must_use]
     pub fn blocks(&self) -> &[(u32, u32)] {
-        &self.places[..usize::from(self.blocks)]
+        match &self.0 {
+            Some(present) => &present.places[..usize::from(present.blocks)],
+            None => &[],
+        }
     }
 
-    /// Removes all blocks, and MPTCP's option.
-    #[inline]
-    pub(crate) fn clear(&mut self) {
-        (self.blocks, self.kind) = (0, Kind::None);
+    /// Removes all, and takes their memory for others.
+    #[must_use]
+    pub fn take_memory(&mut self) -> RareOptions {
+        let mut memory = self.0.take();
+        if let Some(present) = &mut memory {
+            (present.syn, present.blocks, present.kind) = Default::default();
+        }
+        RareOptions(memory)
     }
 
-    /// Whether there are neither blocks nor MPTCP's option.
+    /// Whether there are none, and no memory for any.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.blocks as u32 | self.kind as u32 == 0
+        self.0.is_none()
+    }
+
+    /// A SYN's options.
+    #[must_use]
+    pub fn syn(&self) -> SynOptions {
+        self.0.as_ref().map_or_else(SynOptions::default, |p| p.syn)
+    }
+
+    /// Sets a SYN's options.
+    pub fn set_syn(&mut self, syn: SynOptions) {
+        self.present().syn = syn;
     }
 
     /// MPTCP's option, if it is present.
     #[inline]
     #[must_use]
     pub fn mptcp(&self) -> Option<MptcpOption> {
-        if self.kind == Kind::None {
-            return None;
-        }
-        Some(self.read())
+        let present = self.0.as_ref().filter(|p| p.kind != Kind::None);
+        present.map(|present| present.mptcp())
     }
 
+    /// Sets MPTCP's option. Blocks for which it leaves no room are lost, the last first.
     #[cold]
-    fn read(&self) -> MptcpOption {
+    pub fn set_mptcp(&mut self, option: Option<MptcpOption>) {
+        if option.is_some() || !self.is_empty() {
+            self.present().set_mptcp(option);
+        }
+    }
+}
+
+impl Present {
+    #[cold]
+    fn mptcp(&self) -> MptcpOption {
         let [_, (subflow_seq, len), data_seq, last] = self.places;
         let mapping = Mapping {
             data_seq: joined(data_seq),
@@ -116,9 +174,7 @@ impl LongOptions {
         }
     }
 
-    /// Sets MPTCP's option. Blocks for which it leaves no room are lost, the last first.
-    #[cold]
-    pub fn set_mptcp(&mut self, option: Option<MptcpOption>) {
+    fn set_mptcp(&mut self, option: Option<MptcpOption>) {
         self.kind = match option {
             None => Kind::None,
             Some(MptcpOption::Capable) => Kind::Capable,
@@ -126,7 +182,8 @@ impl LongOptions {
             Some(MptcpOption::Dss(dss)) if dss.mapping.is_none() => Kind::DataAck,
             Some(MptcpOption::Dss(_)) => Kind::Mapping,
         };
-        self.truncate(MOST_BLOCKS - self.kind.places());
+        let most = MOST_BLOCKS - self.kind.places();
+        self.blocks = self.blocks.min(most as u8);
         match option {
             Some(MptcpOption::Join(id)) => self.places[3].0 = id.into(),
             Some(MptcpOption::Dss(dss)) => {
@@ -138,6 +195,32 @@ impl LongOptions {
             }
             None | Some(MptcpOption::Capable) => {}
         }
+    }
+}
+
+impl From<SynOptions> for RareOptions {
+    fn from(syn: SynOptions) -> RareOptions {
+        let mut options = RareOptions::NONE;
+        options.set_syn(syn);
+        options
+    }
+}
+
+impl PartialEq for RareOptions {
+    fn eq(&self, other: &RareOptions) -> bool {
+        let all = |options: &RareOptions| (options.syn(), options.mptcp());
+        self.blocks() == other.blocks() && all(self) == all(other)
+    }
+}
+
+impl Eq for RareOptions {}
+
+impl fmt::Debug for RareOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("RareOptions");
+        shown.field("syn", &self.syn());
+        shown.field("blocks", &self.blocks());
+        shown.field("mptcp", &self.mptcp()).finish()
     }
 }
 
@@ -175,7 +258,7 @@ mod tests {
             (Some(dss(Some(mapping))), 1),
         ] {
             let blocks = [(1, 2), (3, 4), (5, 6), (7, 8)];
-            let (mut before, mut after) = (LongOptions::default(), LongOptions::default());
+            let (mut before, mut after) = (RareOptions::default(), RareOptions::default());
             after.set_mptcp(option);
             for (start, end) in blocks {
                 before.push(start, end);
@@ -184,9 +267,13 @@ mod tests {
             before.push(9, 10);
             before.set_mptcp(option);
             assert_eq!((after.mptcp(), after.blocks()), (option, &blocks[..room]));
-            assert_eq!((before, before.is_empty()), (after, false));
-            before.clear();
-            assert_eq!((before, before.is_empty()), (LongOptions::default(), true));
+            assert_eq!(
+                (&before, before.is_empty()),
+                (&after, option.is_none() && room == 0)
+            );
+            let emptied = before.take_memory();
+            assert_eq!((&emptied, emptied.is_empty()), (&RareOptions::NONE, false));
+            assert_eq!((&before, before.is_empty()), (&RareOptions::NONE, true));
         }
     }
 }

@@ -1,12 +1,18 @@
 //! How segments leave a connection, and what is in every one of them.
 
+use crate::options::RareOptions;
 use crate::segment::{Flags, Segment};
 
 /// Where segments go that a connection sends.
 pub trait Outlet {
-    /// Has `fill` fill in the next segment, in whose place there may be anything before, and sends it if there is one, which
-    /// `fill` returns. Returns the same.
+    /// Has `fill` fill in the next segment, in whose place there may be anything before, but no [rare options](Segment::rare). Sends it if there is
+    /// one, which `fill` returns. Returns the same.
     fn put(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> bool;
+
+    /// No rare options, with the memory of some that nobody needs any more, if it was kept.
+    fn spare(&mut self) -> RareOptions {
+        RareOptions::default()
+    }
 }
 
 impl Outlet for Vec<Segment> {
@@ -36,10 +42,8 @@ impl Header {
         out.window = self.window;
         out.len = 0;
         out.flags = Flags::ACK;
-        out.ect = false;
-        (out.mss, out.window_scale, out.sack_permitted) = (0, None, false);
+        (out.ect, out.ce) = (false, false);
         out.tdn = None;
         out.timestamps = self.timestamps;
-        out.long.clear();
     }
 }

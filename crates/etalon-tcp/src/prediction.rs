@@ -108,6 +108,7 @@ impl<C: CongestionControl> Connection<C> {
     /// The ACK of what was not expected.
     #[inline(never)]
     fn answer(&mut self, outlet: &mut impl Outlet) {
+        self.rcv.provide(outlet);
         outlet.put(|out| {
             self.pure_ack(out);
             self.write_rare_options(out);
@@ -196,7 +197,7 @@ impl<C: CongestionControl> Connection<C> {
         let plain = timely
             && segment.seq == self.rcv.nxt
             && segment.tdn.is_none()
-            && segment.long.is_empty();
+            && segment.rare.is_empty();
         match self.outlook {
             Outlook::AwaitsData => {
                 plain

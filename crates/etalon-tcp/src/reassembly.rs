@@ -1,7 +1,7 @@
 //! What arrived beyond the next expected byte, as ranges of sequence numbers, and the SACK and DSACK blocks that report it (RFC 2018,
 //! RFC 2883).
 
-use crate::LongOptions;
+use crate::RareOptions;
 use crate::memory::Buffer;
 use crate::seq::{after, before, earlier, later};
 
@@ -49,6 +49,8 @@ pub(crate) struct Reassembly {
     earlier: Vec<Range>,
     /// What came twice and is not reported yet.
     dsack: Option<(u32, u32)>,
+    /// Memory for the blocks of the next segment that reports any of it, if there was some to spare.
+    pub spare: RareOptions,
 }
 
 impl Reassembly {
@@ -58,6 +60,7 @@ impl Reassembly {
         reported: Vec::new(),
         earlier: Vec::new(),
         dsack: None,
+        spare: RareOptions::NONE,
     };
 
     /// Whether nothing waits beyond a hole.
@@ -224,21 +227,20 @@ impl Reassembly {
     }
 
     /// The blocks of the next segment, at most `most`: a DSACK first, then the ranges, that of the latest arrival first.
-    pub fn blocks(&mut self, most: usize, blocks: &mut LongOptions) {
+    pub fn blocks(&mut self, most: usize, blocks: &mut RareOptions) {
+        *blocks = core::mem::take(&mut self.spare);
         fill(blocks, most, self.dsack.take(), &self.reported);
     }
 
     /// The same, before the latest arrival.
-    pub fn earlier_blocks(&mut self, most: usize, blocks: &mut LongOptions) {
+    pub fn earlier_blocks(&mut self, most: usize, blocks: &mut RareOptions) {
         fill(blocks, most, self.dsack.take(), &self.earlier);
     }
 }
 
-fn fill(blocks: &mut LongOptions, most: usize, dsack: Option<(u32, u32)>, ranges: &[Range]) {
+fn fill(blocks: &mut RareOptions, most: usize, dsack: Option<(u32, u32)>, ranges: &[Range]) {
     let ranges = ranges.iter().map(|r| (r.start, r.end));
-    for (start, end) in dsack.into_iter().chain(ranges).take(most) {
-        blocks.push(start, end);
-    }
+    blocks.report(dsack.into_iter().chain(ranges).take(most));
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod window;
 use crate::autotune::Autotune;
 use crate::delayed_ack::{DelayedAck, MAX_QUICK_ACKS};
 use crate::memory::Buffer;
+use crate::outlet::Outlet;
 use crate::rare::{Fresh, Rare};
 use crate::reassembly::{Kept, Reassembly};
 use crate::sack_compression::SackCompression;
@@ -199,6 +200,16 @@ impl Receiver {
     pub fn has_blocks(&self) -> bool {
         let waiting = self.waiting.changed();
         waiting.is_some_and(|waiting| waiting.held.has_blocks())
+    }
+
+    /// Has memory for the blocks of the next segment, if that has any and `outlet` has some to spare.
+    #[inline]
+    pub fn provide(&mut self, outlet: &mut impl Outlet) {
+        if let Some(Waiting { held, .. }) = self.waiting.changed_mut() {
+            if held.has_blocks() && held.spare.is_empty() {
+                held.spare = outlet.spare();
+            }
+        }
     }
 
     /// An ACK must go out with an earlier state.

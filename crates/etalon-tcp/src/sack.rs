@@ -54,7 +54,7 @@ fn dsack(blocks: &[(u32, u32)], ack: u32) -> Option<(u32, u32)> {
 impl<C: CongestionControl> Connection<C> {
     /// Marks what the blocks of `segment` report.
     pub(crate) fn take_sacks(&mut self, segment: &Segment, facts: &mut Facts) {
-        let mut blocks = segment.long.blocks();
+        let mut blocks = segment.rare.blocks();
         if blocks.is_empty() {
             return;
         }

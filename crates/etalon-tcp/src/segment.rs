@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-use crate::options::LongOptions;
+use crate::options::RareOptions;
 use crate::tdtcp::TdnOption;
 
 /// The flag bits of a TCP header, with the values that they have on the wire.
@@ -70,7 +70,7 @@ impl core::ops::BitOrAssign for Flags {
 }
 
 /// One TCP segment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Sequence number of the first byte of payload (or of SYN).
     pub seq: u32,
@@ -84,18 +84,14 @@ pub struct Segment {
     pub flags: Flags,
     /// The segment is sent in an ECN-capable IP packet (ECT(0)).
     pub ect: bool,
-    /// Options of a SYN: MSS in bytes (0 if absent).
-    pub mss: u16,
-    /// Options of a SYN: window scale shift, if offered.
-    pub window_scale: Option<u8>,
-    /// Options of a SYN: SACK permitted.
-    pub sack_permitted: bool,
+    /// Its IP packet was marked on its way (CE).
+    pub ce: bool,
     /// TDTCP's option, if it is present.
     pub tdn: Option<TdnOption>,
     /// Timestamp value and echo reply (RFC 7323), if the option is present.
     pub timestamps: Option<(u32, u32)>,
-    /// SACK blocks, of which a first one at or below `ack` is a DSACK (RFC 2883), and MPTCP's option.
-    pub long: LongOptions,
+    /// Options that few segments have. Of SACK blocks a first one at or below `ack` is a DSACK (RFC 2883).
+    pub rare: RareOptions,
 }
 
 impl Segment {
@@ -105,8 +101,7 @@ impl Segment {
     pub fn header_len(&self) -> u32 {
         let mut options = if self.timestamps.is_some() { 12 } else { 0 };
         // One question for nearly all segments.
-        let others = self.tdn.is_some() | !self.long.is_empty();
-        if others | self.flags.contains(Flags::SYN) {
+        if self.tdn.is_some() | !self.rare.is_empty() {
             options += self.len_of_others();
         }
         20 + options
@@ -122,12 +117,12 @@ impl Segment {
         if let Some(tdn) = &self.tdn {
             options += tdn.wire_len();
         }
-        if let Some(mptcp) = self.long.mptcp() {
+        if let Some(mptcp) = self.rare.mptcp() {
             let has = |flag| self.flags.contains(flag);
             options += mptcp.wire_len(has(Flags::SYN), has(Flags::ACK));
         }
-        if !self.long.blocks().is_empty() {
-            options += 4 + 8 * self.long.blocks().len() as u32;
+        if !self.rare.blocks().is_empty() {
+            options += 4 + 8 * self.rare.blocks().len() as u32;
         }
         options
     }
@@ -135,8 +130,9 @@ impl Segment {
     /// Length of options that only a SYN has: beside timestamps, 'SACK permitted' needs no padding.
     #[cold]
     fn len_of_syn_options(&self) -> u32 {
-        let sack_permitted = self.sack_permitted && self.timestamps.is_none();
-        let present = [self.mss != 0, self.window_scale.is_some(), sack_permitted];
+        let syn = self.rare.syn();
+        let sack_permitted = syn.sack_permitted && self.timestamps.is_none();
+        let present = [syn.mss != 0, syn.window_scale.is_some(), sack_permitted];
         4 * present.map(u32::from).iter().sum::<u32>()
     }
 
@@ -162,16 +158,17 @@ impl fmt::Display for Segment {
         }
         write!(f, ", win {}", self.window)?;
         let mut options = Vec::new();
-        if self.mss > 0 {
-            options.push(format!("mss {}", self.mss));
+        let syn = self.rare.syn();
+        if syn.mss > 0 {
+            options.push(format!("mss {}", syn.mss));
         }
-        if self.sack_permitted {
+        if syn.sack_permitted {
             options.push("sackOK".to_owned());
         }
         if let Some((value, echo)) = self.timestamps {
             options.push(format!("TS val {value} ecr {echo}"));
         }
-        if let Some(shift) = self.window_scale {
+        if let Some(shift) = syn.window_scale {
             options.push(format!("wscale {shift}"));
         }
         if let Some(TdnOption::Capable(tdns)) = self.tdn {
@@ -183,10 +180,10 @@ impl fmt::Display for Segment {
             let names: Vec<String> = names.into_iter().flatten().collect();
             options.push(format!("tdn {}", names.join(" ")));
         }
-        if let Some(option) = self.long.mptcp() {
+        if let Some(option) = self.rare.mptcp() {
             options.push(format!("mptcp {option}"));
         }
-        let blocks = self.long.blocks();
+        let blocks = self.rare.blocks();
         if !blocks.is_empty() {
             let ranges = blocks.iter().map(|b| format!("{{{}:{}}}", b.0, b.1));
             let ranges: String = ranges.collect();
@@ -202,6 +199,7 @@ impl fmt::Display for Segment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::SynOptions;
     use crate::tdtcp::TdDataAck;
 
     #[test]
@@ -210,10 +208,13 @@ mod tests {
             seq: 7,
             window: 65_535,
             flags: Flags::SYN | Flags::ECE | Flags::CWR,
-            mss: 8960,
-            window_scale: Some(6),
-            sack_permitted: true,
             timestamps: Some((1, 0)),
+            rare: SynOptions {
+                mss: 8960,
+                window_scale: Some(6),
+                sack_permitted: true,
+            }
+            .into(),
             ..Segment::default()
         };
         assert_eq!(
@@ -237,8 +238,8 @@ mod tests {
         }));
         assert!(data.to_string().contains("options [tdn data 1 ack 0], "));
         data.tdn = None;
-        data.long.push(20, 30);
-        data.long.push(40, 50);
+        data.rare.push(20, 30);
+        data.rare.push(40, 50);
         assert!(
             data.to_string()
                 .contains(", options [sack 2 {20:30}{40:50}], ")

@@ -3,7 +3,7 @@
 use crate::cc::CongestionControl;
 use crate::connection::{Connection, ConnectionState};
 use crate::frto::Retransmit;
-use crate::options::LongOptions;
+use crate::options::RareOptions;
 use crate::outlet::{Header, Outlet};
 use crate::prediction::Outlook;
 use crate::receiver::PriorAck;
@@ -28,6 +28,7 @@ impl<C: CongestionControl> Connection<C> {
     /// All that is to be sent at `now`, segment by segment; once only new data is owed, the rest as a burst.
     #[inline(never)]
     pub(crate) fn transmit_generally(&mut self, now: u64, outlet: &mut impl Outlet) {
+        self.rcv.provide(outlet);
         while outlet.put(|out| self.poll_transmit_into(now, out)) && !self.is_silent() {
             if self.owes_only_data() {
                 return self.send_data(outlet);
@@ -132,11 +133,12 @@ impl<C: CongestionControl> Connection<C> {
             ConnectionState::Closed => self.rst_due.take().map(|rst| *rst),
             _ => None,
         };
+        let sends = segment.is_some();
         match segment {
             Some(segment) => *out = segment,
             None => self.outlook = Outlook::Silent,
         }
-        segment.is_some()
+        sends
     }
 
     /// A segment without payload, as the receiver's state has it.
@@ -151,7 +153,7 @@ impl<C: CongestionControl> Connection<C> {
         if self.snd.sack && self.rcv.has_blocks() {
             self.stats.receiver.dsacks_sent += u32::from(self.rcv.waiting.held.has_dsack());
             let most = self.most_sack_blocks();
-            self.rcv.waiting.held.blocks(most, &mut out.long);
+            self.rcv.waiting.held.blocks(most, &mut out.rare);
         }
     }
 
@@ -173,7 +175,7 @@ impl<C: CongestionControl> Connection<C> {
     /// An ACK that should have gone out before what arrived last.
     #[cold]
     fn prior_ack(&mut self, prior: PriorAck, out: &mut Segment) {
-        let mut earlier = LongOptions::default();
+        let mut earlier = RareOptions::default();
         if matches!(prior, PriorAck::Range) {
             let most = self.most_sack_blocks();
             self.rcv.waiting.held.earlier_blocks(most, &mut earlier);
@@ -187,13 +189,13 @@ impl<C: CongestionControl> Connection<C> {
             }
             PriorAck::Marks { ack, ece } => {
                 out.ack = ack;
-                out.long.clear_blocks();
+                out.rare.clear_blocks();
                 out.flags.0 &= !Flags::ECE.0;
                 if ece {
                     out.flags |= Flags::ECE;
                 }
             }
-            PriorAck::Range => out.long = earlier,
+            PriorAck::Range => out.rare = earlier,
         }
         self.stats.acks_sent += 1;
     }

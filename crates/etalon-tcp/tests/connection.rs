@@ -46,37 +46,39 @@ fn the_syn_offers_what_is_configured() {
         Reno,
     );
     let syn = client.poll_transmit(0).expect("SYN");
+    let options = syn.rare.syn();
     // Whole segments; a scale for all of 6 MiB.
     assert_eq!(
-        (syn.seq, syn.mss, syn.sack_permitted, syn.window),
+        (syn.seq, options.mss, options.sack_permitted, syn.window),
         (77, 8960, true, 7 * 8960)
     );
     assert_eq!(syn.flags, Flags::SYN | Flags::ECE | Flags::CWR);
     // The largest buffer, 3 MiB, needs a shift of 6.
-    assert_eq!(syn.window_scale, Some(7));
+    assert_eq!(options.window_scale, Some(7));
     assert!(syn.timestamps.is_some());
     let mut server = Connection::server(ecn(), Reno);
     assert_eq!(server.poll_transmit(0), None);
-    server.on_segment(0, &syn, false);
+    server.on_segment(0, &syn);
     let reply = server.poll_transmit(0).expect("SYN-ACK");
     assert_eq!(reply.flags, Flags::SYN | Flags::ACK | Flags::ECE);
     assert_eq!(
         (reply.ack, reply.timestamps.map(|t| t.1)),
         (78, syn.timestamps.map(|t| t.0))
     );
-    client.on_segment(0, &reply, false);
+    client.on_segment(0, &reply);
     let ack = client.poll_transmit(0).expect("ACK");
     assert!(client.is_established() && !server.is_established());
-    server.on_segment(0, &ack, false);
+    server.on_segment(0, &ack);
     assert!(server.is_established());
 }
 
 #[test]
 fn options_that_the_peer_lacks_are_not_used() {
     let mut b = Bench::client(Connection::client(Config::default(), Reno), RTT, |reply| {
-        reply.sack_permitted = false;
+        let mut options = reply.rare.syn();
+        (options.mss, options.sack_permitted) = (1460, false);
+        reply.rare.set_syn(options);
         reply.timestamps = None;
-        reply.mss = 1460;
     });
     b.end.write(10_000);
     let segment = b.poll().expect("data");
@@ -293,23 +295,23 @@ fn holes_and_their_filling_are_acknowledged_at_once_most_recent_block_first() {
     }
     let at = |n: u32| PEER + n * MSS;
     let acks = b.data(11 * MSS, 12 * MSS, false);
-    assert_eq!(acks[0].long.blocks(), [(at(11), at(12))]);
+    assert_eq!(acks[0].rare.blocks(), [(at(11), at(12))]);
     let acks = b.data(13 * MSS, 14 * MSS, false);
-    assert_eq!(acks[0].long.blocks(), [(at(13), at(14)), (at(11), at(12))]);
+    assert_eq!(acks[0].rare.blocks(), [(at(13), at(14)), (at(11), at(12))]);
     b.data(15 * MSS, 16 * MSS, false);
     let acks = b.data(17 * MSS, 18 * MSS, false);
     assert_eq!(
-        acks[0].long.blocks(),
+        acks[0].rare.blocks(),
         [(at(17), at(18)), (at(15), at(16)), (at(13), at(14))]
     );
     let acks = b.data(12 * MSS, 13 * MSS, false);
-    assert_eq!(acks[0].long.blocks()[0], (at(11), at(14)));
+    assert_eq!(acks[0].rare.blocks()[0], (at(11), at(14)));
     let acks = b.data(10 * MSS, 11 * MSS, false);
     assert_eq!((acks.len(), acks[0].ack), (1, at(14)));
     b.data(14 * MSS, 15 * MSS, false);
     let acks = b.data(16 * MSS, 17 * MSS, false);
     assert_eq!(
-        (acks[0].ack, acks[0].long.blocks().is_empty()),
+        (acks[0].ack, acks[0].rare.blocks().is_empty()),
         (at(18), true)
     );
     assert_eq!(b.end.bytes_received(), u64::from(18 * MSS));
@@ -322,14 +324,14 @@ fn duplicates_are_reported_as_dsack() {
         b.data(n * MSS, (n + 1) * MSS, false);
     }
     let acks = b.data(MSS, 2 * MSS, false);
-    assert_eq!(acks[0].long.blocks(), [(PEER + MSS, PEER + 2 * MSS)]);
+    assert_eq!(acks[0].rare.blocks(), [(PEER + MSS, PEER + 2 * MSS)]);
     b.data(5 * MSS, 6 * MSS, false);
     let acks = b.data(5 * MSS, 6 * MSS, false);
     let block = (PEER + 5 * MSS, PEER + 6 * MSS);
-    assert_eq!(acks[0].long.blocks(), [block, block]);
+    assert_eq!(acks[0].rare.blocks(), [block, block]);
     assert_eq!(b.end.stats().dsacks_sent, 2);
     assert!(
-        b.data(4 * MSS, 5 * MSS, false)[0].long.blocks().is_empty(),
+        b.data(4 * MSS, 5 * MSS, false)[0].rare.blocks().is_empty(),
         "a DSACK is sent once"
     );
 }

@@ -3,7 +3,7 @@ mod common;
 
 use common::{Bench, Fate, MS, Pair, SECOND};
 use etalon_tcp::cc::{Any, Reno};
-use etalon_tcp::{CloseReason, Config, Connection, Flags, PendingTimer, Segment};
+use etalon_tcp::{CloseReason, Config, Connection, Flags, PendingTimer, Segment, SynOptions};
 
 const RTT: u64 = 10 * MS;
 
@@ -45,9 +45,9 @@ fn why_a_connection_is_over() {
     let syn = refused.poll_transmit(0).expect("SYN");
     let mut closed = Connection::server(Config::default(), Reno);
     closed.abort();
-    closed.on_segment(0, &syn, false);
+    closed.on_segment(0, &syn);
     let answer = closed.poll_transmit(0).expect("RST");
-    refused.on_segment(0, &answer, false);
+    refused.on_segment(0, &answer);
     assert_eq!(refused.close_reason(), Some(CloseReason::Refused));
 }
 
@@ -117,7 +117,10 @@ fn what_the_timer_is_set_for() {
 #[test]
 fn what_is_unsent_and_how_large_segments_are() {
     let mut b = Bench::client(Connection::client(Config::default(), Reno), RTT, |reply| {
-        reply.mss = 1460;
+        reply.rare.set_syn(SynOptions {
+            mss: 1460,
+            ..reply.rare.syn()
+        });
         reply.timestamps = None;
     });
     assert_eq!((b.end.mss(), b.end.unsent()), (1460, 0));

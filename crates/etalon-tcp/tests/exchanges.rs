@@ -7,7 +7,7 @@ mod common;
 
 use common::{MS, US};
 use etalon_tcp::cc::{Any, State};
-use etalon_tcp::{Config, Connection, Ecn, Flags, Memory, Segment};
+use etalon_tcp::{Config, Connection, Ecn, Flags, Memory, Segment, SynOptions};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Linux may take so many microseconds to answer, for its program's system calls take time.
@@ -28,7 +28,7 @@ const PERIOD: u64 = 2_048_000_000;
 #[derive(Clone, Debug, PartialEq)]
 enum Event {
     Connect,
-    Arrives(Segment, bool),
+    Arrives(Segment),
     Sent(Segment),
     Write(u64),
     Shutdown,
@@ -120,12 +120,14 @@ fn segment(words: &[&str], ours: u32, theirs: u32, sent: bool) -> (Segment, u8) 
     }
     for block in at("k").unwrap_or_default().chunks(2) {
         let edge = |n: i64| (n as u32).wrapping_add(theirs);
-        segment.long.push(edge(block[0]), edge(block[1]));
+        segment.rare.push(edge(block[0]), edge(block[1]));
     }
     if let Some(o) = at("o") {
-        segment.mss = o[0] as u16;
-        segment.window_scale = u8::try_from(o[1]).ok();
-        segment.sack_permitted = o[2] == 1;
+        segment.rare.set_syn(SynOptions {
+            mss: o[0] as u16,
+            window_scale: u8::try_from(o[1]).ok(),
+            sack_permitted: o[2] == 1,
+        });
     }
     if let Some(e) = at("e") {
         ecn = e[0] as u8;
@@ -181,7 +183,10 @@ fn parse(text: &str) -> Vec<Exchange> {
             "c" => Event::Connect,
             "<" => {
                 let (segment, ecn) = segment(&words[2..], theirs, ours, false);
-                Event::Arrives(segment, ecn == 3)
+                Event::Arrives(Segment {
+                    ce: ecn == 3,
+                    ..segment
+                })
             }
             ">" => Event::Sent(segment(&words[2..], ours, theirs, true).0),
             "w" => Event::Write(number(2).into()),
@@ -296,8 +301,8 @@ impl Replay<'_> {
         }
         let end = self.end.as_mut().expect("made above");
         match event {
-            Event::Arrives(segment, ce) => {
-                end.on_segment(PERIOD + now, segment, *ce);
+            Event::Arrives(segment) => {
+                end.on_segment(PERIOD + now, segment);
                 self.arrived = Some(at);
             }
             Event::Write(bytes) => end.write(*bytes),
@@ -327,7 +332,7 @@ impl Replay<'_> {
             ));
         };
         self.compared += 1;
-        let mut alike = *ours;
+        let mut alike = ours.clone();
         let pushed = alike.flags.contains(Flags::PSH);
         self.pushes += usize::from(pushed != theirs.flags.contains(Flags::PSH));
         alike.flags.0 ^= (alike.flags.0 ^ theirs.flags.0) & Flags::PSH.0;
@@ -366,15 +371,15 @@ impl Replay<'_> {
 /// A segment with sequence numbers from the SYN's.
 fn show(exchange: &Exchange, segment: &Segment) -> String {
     let (ours, theirs) = (exchange.get("iss"), exchange.peer_first());
-    let mut shown = *segment;
+    let mut shown = segment.clone();
     shown.seq = shown.seq.wrapping_sub(ours);
     if shown.flags.contains(Flags::ACK) {
         shown.ack = shown.ack.wrapping_sub(theirs);
     }
-    shown.long.clear_blocks();
-    for &(start, end) in segment.long.blocks() {
+    shown.rare.clear_blocks();
+    for &(start, end) in segment.rare.blocks() {
         shown
-            .long
+            .rare
             .push(start.wrapping_sub(theirs), end.wrapping_sub(theirs));
     }
     shown.to_string()

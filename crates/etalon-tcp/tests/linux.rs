@@ -42,7 +42,7 @@ const BOTTLENECK: u64 = 20_000_000;
 /// Time on a link, and in which order events of the same instant come.
 type When = (u64, u64);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Event {
     Start(usize),
     /// A segment of a flow leaves the client's or the server's NIC.
@@ -172,8 +172,7 @@ impl Network {
                 self.transmit();
             }
             Event::Arrives(index, to_server, segment) => {
-                self.flows[index].ends[usize::from(to_server)]
-                    .on_segment(self.now, &segment, false);
+                self.flows[index].ends[usize::from(to_server)].on_segment(self.now, &segment);
                 self.drain(index);
             }
         }

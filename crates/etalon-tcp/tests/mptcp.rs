@@ -125,7 +125,7 @@ impl Net {
 
     /// What a segment says of its payload is so.
     fn check(&self, subflow: usize, segment: &Segment) {
-        let Some(MptcpOption::Dss(dss)) = segment.long.mptcp() else {
+        let Some(MptcpOption::Dss(dss)) = segment.rare.mptcp() else {
             assert_eq!(segment.len, 0, "{segment}");
             return;
         };
@@ -172,7 +172,7 @@ impl Net {
                     for at in copies {
                         self.order += 1;
                         self.flying
-                            .push((at, self.order, subflow, 1 - end, segment));
+                            .push((at, self.order, subflow, 1 - end, segment.clone()));
                     }
                 }
             }
@@ -198,7 +198,7 @@ impl Net {
         match packet {
             Some((due, place)) if due == at => {
                 let (.., subflow, end, segment) = self.flying.remove(place);
-                self.ends[subflow][end].on_segment(at, &segment, false);
+                self.ends[subflow][end].on_segment(at, &segment);
             }
             _ => {
                 for end in self.ends.iter_mut().flatten() {
@@ -392,7 +392,7 @@ fn who_does_not_agree_speaks_tcp() {
         assert!(!pair.client.is_subflow() && !pair.server.is_subflow());
         assert!(
             pair.data()
-                .all(|logged| logged.segment.long.mptcp().is_none())
+                .all(|logged| logged.segment.rare.mptcp().is_none())
         );
     }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Fate, MS, Pair, SECOND, US};
 use etalon_tcp::cc::{Any, Reno, State};
-use etalon_tcp::{Config, Connection, Flags, Segment};
+use etalon_tcp::{Config, Connection, Flags, Segment, SynOptions};
 use proptest::prelude::*;
 
 const MSS: u64 = 8948;
@@ -83,7 +83,7 @@ proptest! {
         transfer(&mut plain, segments, &[]);
         transfer(&mut told, segments, &notices);
         let log = |pair: &Pair<Any, _>| -> Vec<_> {
-            pair.log.iter().map(|l| (l.at, l.to_server, l.segment)).collect()
+            pair.log.iter().map(|l| (l.at, l.to_server, l.segment.clone())).collect()
         };
         prop_assert_eq!(log(&plain), log(&told));
     }
@@ -165,13 +165,16 @@ impl Sender {
             ack: syn.seq.wrapping_add(1),
             window: 65_535,
             flags: Flags::SYN | Flags::ACK,
-            mss: syn.mss,
-            window_scale: Some(10),
-            sack_permitted: true,
+            rare: SynOptions {
+                mss: syn.rare.syn().mss,
+                window_scale: Some(10),
+                sack_permitted: true,
+            }
+            .into(),
             timestamps: syn.timestamps.map(|t| (1, t.0)),
             ..Segment::default()
         };
-        end.on_segment(2 * MS, &reply, false);
+        end.on_segment(2 * MS, &reply);
         let mut sender = Sender {
             end,
             next: reply.ack,
@@ -180,7 +183,7 @@ impl Sender {
         };
         assert!(sender.end.poll_transmit(2 * MS).is_some());
         let update = sender.ack(2 * MS);
-        sender.end.on_segment(2 * MS, &update, false);
+        sender.end.on_segment(2 * MS, &update);
         sender
     }
 
@@ -194,7 +197,7 @@ impl Sender {
             ..Segment::default()
         };
         for &(start, end) in self.held.iter().take(3) {
-            ack.long.push(start, end);
+            ack.rare.push(start, end);
         }
         ack
     }
@@ -242,7 +245,7 @@ impl Sender {
                 }
                 let spared = last || sent.is_empty();
                 if spared || !drops.get(sent.len()).copied().unwrap_or(false) {
-                    arrivals.push_back((now + 2 * MS, segment));
+                    arrivals.push_back((now + 2 * MS, segment.clone()));
                 }
                 sent.push((now - start, segment.seq - first));
             }
@@ -262,7 +265,7 @@ impl Sender {
                     self.take(&segment);
                 }
                 let ack = self.ack(now);
-                self.end.on_segment(now, &ack, false);
+                self.end.on_segment(now, &ack);
             } else {
                 self.end.on_timer(now);
             }

@@ -8,7 +8,7 @@ mod common;
 
 use common::{Fate, MS, Pair, SECOND, US, end_of, mutated};
 use etalon_tcp::cc::Any;
-use etalon_tcp::{Config, Connection, Flags, LongOptions, Segment};
+use etalon_tcp::{Config, Connection, Flags, Segment, SynOptions};
 use proptest::prelude::*;
 
 /// What is read off the bytes; zeros when there are none left.
@@ -67,15 +67,17 @@ impl Bytes<'_> {
             };
         }
         if told(6) {
-            segment.mss = u16::from_le_bytes([self.next(), self.next()]);
-            segment.window_scale = Some(self.next());
-            segment.sack_permitted = self.next() < 128;
+            segment.rare.set_syn(SynOptions {
+                mss: u16::from_le_bytes([self.next(), self.next()]),
+                window_scale: Some(self.next()),
+                sack_permitted: self.next() < 128,
+            });
         }
         if told(7) {
-            segment.long = LongOptions::default();
+            segment.rare.clear_blocks();
             for _ in 0..self.next() % 5 {
                 let (start, end) = (self.number(segment.ack), self.number(segment.ack));
-                segment.long.push(start, end);
+                segment.rare.push(start, end);
             }
         }
         segment
@@ -152,8 +154,8 @@ fn conversation(bytes: &[u8]) {
     }
     for _ in 0..400 {
         let going = pair.step(100 * SECOND);
-        if let (true, Some(logged)) = (script.next().is_multiple_of(3), pair.log.last().copied()) {
-            let segment = script.lie(logged.segment);
+        if let (true, Some(logged)) = (script.next().is_multiple_of(3), pair.log.last().cloned()) {
+            let mut segment = script.lie(logged.segment);
             let to_server = logged.to_server ^ (script.next() % 8 == 0);
             let now = pair.now;
             let to = if to_server {
@@ -161,7 +163,8 @@ fn conversation(bytes: &[u8]) {
             } else {
                 &mut pair.client
             };
-            to.on_segment(now, &segment, script.next() % 16 == 0);
+            segment.ce = script.next() % 16 == 0;
+            to.on_segment(now, &segment);
         }
         holds(&pair.client, written[0]);
         holds(&pair.server, written[1]);

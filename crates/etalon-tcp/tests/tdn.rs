@@ -546,7 +546,7 @@ proptest! {
                 }
                 assert!(pair.step(2_000 * SECOND), "stuck: {:?}", pair.client);
             }
-            pair.log.iter().map(|l| (l.at, l.to_server, l.segment)).collect()
+            pair.log.iter().map(|l| (l.at, l.to_server, l.segment.clone())).collect()
         };
         let tdtcp = config(|t| (t.tdns, t.pace_burst) = (1, pace_burst));
         prop_assert_eq!(run(&Config::default(), &[]), run(&tdtcp, &notices));

@@ -137,7 +137,7 @@ fn conversation(bytes: &[u8]) {
             script.0.first().copied().unwrap_or(0),
         );
         // A liar's segment, which repeats one that was sent.
-        if let (1, Some(logged)) = (script.next() % 8, pair.log.last().copied()) {
+        if let (1, Some(logged)) = (script.next() % 8, pair.log.last().cloned()) {
             let (now, tdn) = (pair.now, script.option());
             let segment = Segment {
                 tdn,
@@ -148,7 +148,7 @@ fn conversation(bytes: &[u8]) {
             } else {
                 &mut pair.client
             };
-            to.on_segment(now, &segment, false);
+            to.on_segment(now, &segment);
         }
     }
     goes_well(&mut pair, heard);

@@ -192,7 +192,7 @@ fn sack_blocks_leave_room_for_the_tag() {
         };
         let mut pair = pair_of(end(false, 2, change), end(true, 2, change), fate);
         exchange(&mut pair, 600_000, |_, _| ());
-        let blocks = pair.log.iter().map(|l| l.segment.long.blocks().len());
+        let blocks = pair.log.iter().map(|l| l.segment.rare.blocks().len());
         assert_eq!(blocks.max(), Some(if timestamps { 2 } else { 3 }));
         let headers = pair.log.iter().map(|l| l.segment.header_len());
         assert!(headers.max() <= Some(60));
@@ -296,9 +296,9 @@ proptest! {
         let mut pair = pair_of(end(false, 2, |_| ()), end(true, 2, |_| ()), deliver);
         let mut client = end(false, 2, |_| ());
         let syn = client.poll_transmit(0).expect("SYN");
-        pair.server.on_segment(0, &Segment { tdn: offers[0].map(TdnOption::Capable), ..syn }, false);
+        pair.server.on_segment(0, &Segment { tdn: offers[0].map(TdnOption::Capable), ..syn });
         let reply = pair.server.poll_transmit(0).expect("SYN-ACK");
-        client.on_segment(MS, &Segment { tdn: offers[1].map(TdnOption::Capable), ..reply }, false);
+        client.on_segment(MS, &Segment { tdn: offers[1].map(TdnOption::Capable), ..reply });
         client.write_forever();
         let mut now = MS;
         for tag in tags {
@@ -306,12 +306,12 @@ proptest! {
             while let Some(segment) = client.poll_transmit(now) {
                 client.departed(u64::from(segment.len));
                 let tdn = tag.map(|(data, ack)| TdnOption::DataAck(TdDataAck { data, ack }));
-                pair.server.on_segment(now, &Segment { tdn, ..segment }, false);
+                pair.server.on_segment(now, &Segment { tdn, ..segment });
             }
             client.on_tdn(now, (now / MS % 2) as u8);
             while let Some(segment) = pair.server.poll_transmit(now) {
                 let tdn = tag.map(|(data, ack)| TdnOption::DataAck(TdDataAck { data, ack }));
-                client.on_segment(now, &Segment { tdn, ..segment }, false);
+                client.on_segment(now, &Segment { tdn, ..segment });
             }
         }
         prop_assert!(client.bytes_acked() > 0);

@@ -240,7 +240,7 @@ impl<C: CongestionControl> Connection<C> {
         let Some(subflow) = &mut self.subflow else {
             return;
         };
-        if syn.long.mptcp() == offered {
+        if syn.rare.mptcp() == offered {
             self.snd.mss -= DSS_BYTES;
             subflow.room_end = syn.window.into();
             if let Some(tune) = &mut self.rcv.autotune {
@@ -270,18 +270,18 @@ impl<C: CongestionControl> Connection<C> {
         }
         let ends_handshake = self.stats.segments_received == 1 && out.len == 0;
         if ends_handshake && self.state == ConnectionState::Established {
-            out.long.set_mptcp(offered);
+            out.rare.set_mptcp(offered);
             return;
         }
         let place = acked + u64::from(unacked);
         let run = (out.len > 0).then(|| subflow.mapping_at(place)).flatten();
         if let Some(run) = run {
-            out.long.truncate(most_blocks);
+            out.rare.truncate(most_blocks);
             if place + u64::from(out.len) == run.end() {
                 out.flags |= Flags::PSH;
             }
         }
-        out.long.set_mptcp(Some(MptcpOption::Dss(Dss {
+        out.rare.set_mptcp(Some(MptcpOption::Dss(Dss {
             data_ack: subflow.data_ack,
             mapping: run.map(|run| Mapping {
                 data_seq: run.data_seq,
@@ -294,7 +294,7 @@ impl<C: CongestionControl> Connection<C> {
     /// A segment that is acceptable says what it acknowledges of the stream, and where its payload belongs.
     #[cold]
     pub(crate) fn hear_mptcp(&mut self, segment: &Segment) {
-        let Some(MptcpOption::Dss(dss)) = segment.long.mptcp() else {
+        let Some(MptcpOption::Dss(dss)) = segment.rare.mptcp() else {
             return;
         };
         let window = u64::from(self.snd.window);

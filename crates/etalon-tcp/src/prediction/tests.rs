@@ -87,7 +87,7 @@ struct Exchange {
     now: u64,
     /// Client and server.
     ends: [Twins; 2],
-    flying: Vec<(u64, usize, Segment, bool)>,
+    flying: Vec<(u64, usize, Segment)>,
     /// Segments taken, and those of them that were foretold.
     taken: u32,
     foretold: u32,
@@ -119,29 +119,34 @@ impl Exchange {
             let below = &mut self.ends[end].below;
             let left = below.last().map_or(now, |last| last.0.max(now)) + 10 * US;
             below.push((left, u32::from(segment.len)));
-            let mut add = |late, segment, ce| {
-                self.flying
-                    .push((left + DELAY + late, 1 - end, segment, ce));
+            let mut add = |late, segment| {
+                self.flying.push((left + DELAY + late, 1 - end, segment));
             };
             match fates.next().unwrap_or(Fate::Deliver) {
-                Fate::Deliver => add(0, segment, false),
+                Fate::Deliver => add(0, segment),
                 Fate::Drop => {}
-                Fate::Late(late) => add(late, segment, false),
+                Fate::Late(late) => add(late, segment),
                 Fate::Twice(late) => {
-                    add(0, segment, false);
-                    add(late, segment, false);
+                    add(0, segment.clone());
+                    add(late, segment);
                 }
-                Fate::Mark => add(0, segment, segment.ect),
+                Fate::Mark => add(
+                    0,
+                    Segment {
+                        ce: segment.ect,
+                        ..segment
+                    },
+                ),
                 Fate::Mangle(seq, ack, window, timestamp, flags) => {
-                    let mut odd = segment;
+                    let mut odd = segment.clone();
                     odd.seq = odd.seq.wrapping_add_signed(seq);
                     odd.ack = odd.ack.wrapping_add_signed(ack);
                     odd.window = odd.window.wrapping_add_signed(window);
                     odd.timestamps =
                         (odd.timestamps).map(|(v, e)| (v.wrapping_add_signed(timestamp), e));
                     odd.flags.0 ^= flags;
-                    add(0, odd, false);
-                    add(1, segment, false);
+                    add(0, odd);
+                    add(1, segment);
                 }
             }
         }
@@ -168,10 +173,10 @@ impl Exchange {
             self.ends[end].both(|c| c.departed(len.into()));
             end
         } else if let Some(i) = arrival.filter(|_| next == arrives) {
-            let (_, end, segment, ce) = self.flying.remove(i);
+            let (_, end, segment) = self.flying.remove(i);
             self.taken += 1;
             self.foretold += u32::from(self.ends[end].predicts.foretells(&segment));
-            self.ends[end].both(|c| c.on_segment(now, &segment, ce));
+            self.ends[end].both(|c| c.on_segment(now, &segment));
             end
         } else {
             let end = usize::from(next == timers[1]);

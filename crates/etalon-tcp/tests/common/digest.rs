@@ -37,11 +37,11 @@ pub fn mix_segment(digest: u64, at: u64, to_server: bool, s: &Segment) -> u64 {
         u64::from(stamp) << 32 | u64::from(echo),
     ];
     let digest = words.into_iter().fold(digest, mix);
-    let blocks = s.long.blocks().iter();
+    let blocks = s.rare.blocks().iter();
     let digest = blocks.fold(digest, |d, &(start, end)| {
         mix(d, u64::from(start) << 32 | u64::from(end))
     });
-    match s.long.mptcp() {
+    match s.rare.mptcp() {
         None => digest,
         Some(MptcpOption::Capable) => mix(digest, 1),
         Some(MptcpOption::Join(id)) => mix(mix(digest, 2), id.into()),

@@ -5,7 +5,7 @@
 pub mod digest;
 
 use etalon_tcp::cc::{Any, CongestionControl, State};
-use etalon_tcp::{Config, Connection, Flags, Segment};
+use etalon_tcp::{Config, Connection, Flags, Segment, SynOptions};
 use proptest::prelude::*;
 
 pub const US: u64 = 1_000;
@@ -42,12 +42,11 @@ struct InFlight {
     at: u64,
     order: u64,
     to_server: bool,
-    ce: bool,
     segment: Segment,
 }
 
 /// One segment as it entered the link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Logged {
     pub at: u64,
     pub to_server: bool,
@@ -108,7 +107,7 @@ impl<C: CongestionControl, F: FnMut(u64, bool, &Segment) -> Fate> Pair<C, F> {
         self.log.push(Logged {
             at: self.now,
             to_server,
-            segment,
+            segment: segment.clone(),
             fate,
         });
         let mut at = self.now + self.delay;
@@ -117,15 +116,17 @@ impl<C: CongestionControl, F: FnMut(u64, bool, &Segment) -> Fate> Pair<C, F> {
             *busy = (*busy).max(self.now) + self.transmission;
             at = *busy + self.delay;
         }
-        let ce = fate == Fate::Mark && segment.ect;
+        let segment = Segment {
+            ce: fate == Fate::Mark && segment.ect,
+            ..segment
+        };
         let mut add = |at| {
             self.order += 1;
             self.flying.push(InFlight {
                 at,
                 order: self.order,
                 to_server,
-                ce,
-                segment,
+                segment: segment.clone(),
             });
         };
         match fate {
@@ -173,7 +174,7 @@ impl<C: CongestionControl, F: FnMut(u64, bool, &Segment) -> Fate> Pair<C, F> {
                 } else {
                     &mut self.client
                 };
-                end.on_segment(at, &p.segment, p.ce);
+                end.on_segment(at, &p.segment);
             }
             _ => {
                 self.client.on_timer(at);
@@ -229,14 +230,16 @@ impl<C: CongestionControl> Bench<C> {
             ack: syn.seq.wrapping_add(1),
             window: 65_535,
             flags: Flags::SYN | Flags::ACK,
-            mss: syn.mss,
-            window_scale: Some(7),
-            sack_permitted: syn.sack_permitted,
+            rare: SynOptions {
+                window_scale: Some(7),
+                ..syn.rare.syn()
+            }
+            .into(),
             timestamps: syn.timestamps.map(|t| (1, t.0)),
             ..Segment::default()
         };
         accept(&mut reply);
-        end.on_segment(rtt, &reply, false);
+        end.on_segment(rtt, &reply);
         let ours = syn.seq.wrapping_add(1);
         let mut bench = Bench {
             end,
@@ -293,7 +296,7 @@ impl<C: CongestionControl> Bench<C> {
             ..Segment::default()
         };
         for &(from, to) in sacks {
-            ack.long.push(at(from), at(to));
+            ack.rare.push(at(from), at(to));
         }
         ack
     }
@@ -305,7 +308,7 @@ impl<C: CongestionControl> Bench<C> {
     /// Injects an ACK at `now`; returns the segments that it lets out.
     pub fn ack(&mut self, segments: u32, sacks: &[(u32, u32)]) -> Vec<u32> {
         let ack = self.ack_segment(segments, sacks);
-        self.end.on_segment(self.now, &ack, false);
+        self.end.on_segment(self.now, &ack);
         self.sent()
     }
 
@@ -322,7 +325,11 @@ impl<C: CongestionControl> Bench<C> {
 
     /// Injects a segment; returns what is sent now.
     pub fn inject(&mut self, segment: &Segment, ce: bool) -> Vec<Segment> {
-        self.end.on_segment(self.now, segment, ce);
+        let segment = Segment {
+            ce,
+            ..segment.clone()
+        };
+        self.end.on_segment(self.now, &segment);
         let mut list = Vec::new();
         while let Some(segment) = self.poll() {
             list.push(segment);
