@@ -90,7 +90,19 @@ fn run<'py>(
     let measured = py
         .detach(|| etalon_sim::run(plan, &control))
         .map_err(value_error)?;
+    give_back(py);
     results(py, measured)
+}
+
+/// Gives memory that a run needs no more back to the system, where the C library can (glibc). It would keep it, and Python would read libraries
+/// for the tables into more.
+fn give_back(py: Python<'_>) {
+    let trim = || {
+        let library = py.import("ctypes")?.getattr("CDLL")?.call1((py.None(),))?;
+        library.call_method1("malloc_trim", (0,))
+    };
+    // Another C library has no such function, and its own ways.
+    drop(trim());
 }
 
 /// All that a run measured.

@@ -27,8 +27,9 @@ impl Route {
     }
 }
 
-/// A packet between two hosts.
+/// A packet between two hosts: one cache line.
 #[derive(Clone, Debug, Default)]
+#[repr(align(64))]
 pub(crate) struct Packet {
     pub(crate) segment: Segment,
     /// The receiving endpoint: twice the flow's number, plus one for the flow's server.
@@ -44,7 +45,7 @@ pub(crate) struct Packet {
     pub(crate) ip_id: u16,
 }
 
-const _: () = assert!(size_of::<Packet>() == 64, "as long as a cache line");
+const _: () = assert!(size_of::<Packet>() == 64, "a packet is one cache line");
 
 impl Packet {
     /// What the network needs to know of it.
@@ -80,6 +81,14 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
+    /// Has room for a packet of each of so many flows, which may all connect at a time: to grow, all is copied.
+    pub(crate) fn with_room(flows: usize) -> Pool {
+        Pool {
+            packets: Vec::with_capacity(flows),
+            ..Pool::default()
+        }
+    }
+
     /// Takes a place, to be filled in. The segment there has no rare options.
     #[inline]
     pub(crate) fn take(&mut self) -> (PacketId, &mut Packet) {

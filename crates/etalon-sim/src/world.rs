@@ -71,7 +71,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             announces,
             is_plain: !is_uncommon && !meter.follows_senders() && !meter.follows_order(),
             queue: Queue::new(),
-            pool: Pool::default(),
+            pool: Pool::with_room(plan.flows.len()),
             flows,
             groups,
             starts: Starts::new(plan),
