@@ -35,9 +35,19 @@ pub(crate) struct Way {
     /// What tells its flow from others on the route.
     pub(crate) label: u16,
     /// Data handed to the NIC: when it has left, and its payload (TCP small queues).
-    pub(crate) below: Fifo<(Time, u32)>,
+    pub(crate) below: Fifo<Departing>,
     /// Packets that it has sent and that are under way; where no flow can end, all that it has sent, modulo 2^32.
     pub(crate) under_way: u32,
+}
+
+/// Data handed to the NIC, of which there are as many as packets under way: without padding.
+#[derive(Clone, Copy, Debug)]
+#[repr(Rust, packed(4))]
+pub(crate) struct Departing {
+    /// When it has left.
+    pub(crate) time: Time,
+    /// Its payload in bytes.
+    pub(crate) payload: u32,
 }
 
 impl Endpoint {

@@ -4,7 +4,7 @@ use etalon_net::Edge;
 use etalon_tcp::{Outlet, RareOptions, Segment};
 use etalon_units::Time;
 
-use crate::endpoint::{Endpoint, Way};
+use crate::endpoint::{Departing, Endpoint, Way};
 use crate::packet::{ETHERNET_AND_IP, PacketId, Pool};
 use crate::queue::{Queue, Wake};
 
@@ -20,13 +20,18 @@ pub(crate) fn send(
 ) {
     let (now, index, place) = at;
     let mut payload = 0;
-    end.way.below.drop_while(|&(time, bytes)| {
-        if time > now {
-            return false;
-        }
-        payload += u64::from(bytes);
-        true
-    });
+    end.way.below.drop_while(
+        |&Departing {
+             time,
+             payload: data,
+         }| {
+            if time > now {
+                return false;
+            }
+            payload += u64::from(data);
+            true
+        },
+    );
     if payload > 0 {
         end.connection.departed(payload);
     }
@@ -47,7 +52,7 @@ pub(crate) fn send(
         }
     }
     if end.connection.is_throttled() && !end.waits {
-        if let Some(&(time, _)) = end.way.below.front() {
+        if let Some(&Departing { time, .. }) = end.way.below.front() {
             end.waits = true;
             queue.push(time.max(now), Wake::Departed(index));
         }
@@ -88,7 +93,10 @@ impl Outlet for Nic<'_> {
         self.way.under_way = self.way.under_way.wrapping_add(1);
         let done = self.edge.send(self.now, self.way.host, bytes, id);
         if payload > 0 {
-            self.way.below.push_back_sparingly((done, payload));
+            let time = done;
+            self.way
+                .below
+                .push_back_sparingly(Departing { time, payload });
         }
         true
     }

@@ -6,7 +6,6 @@
 use crate::Config;
 use crate::cc::CongestionControl;
 use crate::path::{Path, PathId};
-use crate::tdtcp::Tdtcp;
 use crate::timers::Clock;
 use std::sync::Arc;
 
@@ -18,14 +17,16 @@ pub(crate) struct Paths<C> {
 
 #[derive(Clone, Debug)]
 struct Parked<C> {
-    paths: Vec<Path<C>>,
+    paths: Box<[Path<C>]>,
     /// The congestion controls of path 1 and of those after it in their first state, which connections share.
     controls: Arc<[C]>,
     /// Another path than the first has been heard of.
     are_several: bool,
     /// When the active path became so, in microseconds.
     since: u64,
-    tdtcp: Option<Tdtcp>,
+    /// Of TDTCP's switches: RTT samples count whichever way data and ACK went; a window limits what is in flight on all paths.
+    all_rtts: bool,
+    shared_pipe: bool,
     /// The path by which the ACK came that is being taken, if it says so.
     ack_path: Option<PathId>,
     /// Until when the active path's first segments are paced, in nanoseconds; 0 if they are not.
@@ -36,7 +37,7 @@ impl<C> Parked<C> {
     /// Whether the round-trip time of a segment sent at `sent` on path `id` and acknowledged now is one of the path `active`:
     /// data and ACK went by it, and no change of paths came between.
     fn times(&self, active: PathId, sent: u64, id: PathId) -> bool {
-        if self.tdtcp.is_some_and(|tdtcp| tdtcp.all_rtts) {
+        if self.all_rtts {
             return true;
         }
         let came_by_another = self.ack_path.is_some_and(|path| path != active);
@@ -51,14 +52,14 @@ impl<C> Paths<C> {
         if id == self.active.id {
             return &mut self.active;
         }
-        let parked = self.parked.iter_mut().flat_map(|p| &mut p.paths);
+        let parked = self.parked.iter_mut().flat_map(|p| &mut *p.paths);
         let path = parked.into_iter().find(|p| p.id == id);
         path.unwrap_or(&mut self.active)
     }
 
     /// The active path, and all on which something was sent.
     pub fn iter(&self) -> impl Iterator<Item = &Path<C>> {
-        let parked = self.parked.iter().flat_map(|p| &p.paths);
+        let parked = self.parked.iter().flat_map(|p| &*p.paths);
         core::iter::once(&self.active).chain(parked)
     }
 
@@ -112,7 +113,7 @@ impl<C> Paths<C> {
 
     #[cold]
     fn sum_in_flight(&self, parked: &Parked<C>) -> u32 {
-        if parked.tdtcp.is_some_and(|tdtcp| tdtcp.shared_pipe) {
+        if parked.shared_pipe {
             self.iter().map(|path| path.pipe.in_flight()).sum()
         } else {
             self.active.pipe.in_flight()
@@ -122,7 +123,7 @@ impl<C> Paths<C> {
     /// Whether one window limits all paths (a shared pipe), and what is in flight on them fills it.
     #[inline]
     pub fn is_full(&self) -> bool {
-        let shared = |parked: &Parked<C>| parked.tdtcp.is_some_and(|tdtcp| tdtcp.shared_pipe);
+        let shared = |parked: &Parked<C>| parked.shared_pipe;
         self.parked.as_deref().is_some_and(shared) && self.in_flight() >= self.active.window.cwnd
     }
 
@@ -143,7 +144,7 @@ impl<C> Paths<C> {
     pub fn take_parked(&mut self) -> Vec<Path<C>> {
         self.parked
             .take()
-            .map_or_else(Vec::new, |parked| parked.paths)
+            .map_or_else(Vec::new, |parked| parked.paths.into_vec())
     }
 
     /// The first round trip of the active path, from `now` on, is paced.
@@ -168,7 +169,7 @@ impl<C> Paths<C> {
     /// Tells the rate samples of all paths that the segments before `index` were delivered.
     #[cold]
     pub fn note_acked_before(&mut self, index: u64) {
-        let parked = self.parked.iter_mut().flat_map(|p| &mut p.paths);
+        let parked = self.parked.iter_mut().flat_map(|p| &mut *p.paths);
         for path in core::iter::once(&mut self.active).chain(parked) {
             if let Some(rate) = &mut path.rate {
                 rate.on_acked_before(index);
@@ -207,11 +208,12 @@ impl<C: CongestionControl> Paths<C> {
     pub fn add(&mut self, config: &Config, controls: Arc<[C]>) {
         assert!(controls.len() < 256, "at most 256 paths");
         self.parked = Some(Box::new(Parked {
-            paths: Vec::new(),
+            paths: Box::default(),
             controls,
             are_several: false,
             since: 0,
-            tdtcp: config.tdtcp,
+            all_rtts: config.tdtcp.is_some_and(|tdtcp| tdtcp.all_rtts),
+            shared_pipe: config.tdtcp.is_some_and(|tdtcp| tdtcp.shared_pipe),
             ack_path: None,
             burst_until: 0,
         }));
@@ -243,7 +245,11 @@ impl<C: CongestionControl> Paths<C> {
             reduction.undo.interrupt();
         }
         match place {
-            Some(place) if !keep => *active = parked.paths.swap_remove(place),
+            Some(place) if !keep => {
+                let mut paths = core::mem::take(&mut parked.paths).into_vec();
+                *active = paths.swap_remove(place);
+                parked.paths = paths.into();
+            }
             Some(place) => core::mem::swap(active, &mut parked.paths[place]),
             None => {
                 let control = parked.controls[usize::from(id) - 1].clone();
@@ -252,8 +258,10 @@ impl<C: CongestionControl> Paths<C> {
                 path.establish(clock, nxt);
                 let left = core::mem::replace(active, path);
                 if keep {
-                    parked.paths.reserve_exact(1);
-                    parked.paths.push(left);
+                    let mut paths = core::mem::take(&mut parked.paths).into_vec();
+                    paths.reserve_exact(1);
+                    paths.push(left);
+                    parked.paths = paths.into();
                 }
             }
         }

@@ -55,7 +55,7 @@ pub(crate) struct Sender {
     pub forced: Option<Forced>,
     /// Consecutive timeouts without progress, and doublings of the persist timer.
     pub timeouts: u32,
-    pub persist_backoff: u32,
+    pub persist_backoff: u16,
     /// End of the last small segment sent (Minshall).
     pub small_end: u32,
     /// Bytes handed out that have not left the host.

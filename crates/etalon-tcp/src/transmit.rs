@@ -564,7 +564,7 @@ impl<C: CongestionControl> Connection<C> {
         if !self.snd.board.is_empty() || !self.snd.has_unsent() {
             return;
         }
-        self.snd.persist_backoff += 1;
+        self.snd.persist_backoff = self.snd.persist_backoff.saturating_add(1);
         self.snd.forced = Some(Forced::WindowProbe);
     }
 
