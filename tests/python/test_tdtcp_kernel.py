@@ -284,7 +284,7 @@ def test_values_that_are_no_good_are_refused(ran: Callable[..., Any]) -> None:
         "cubic": "EINVAL",
         "cubic,cubic,cubic": "EINVAL",
         "cubic,nonsense": "ENOENT",
-        "": "ENOENT",
+        "": "EINVAL",
         ",": "ENOENT",
         "no TDTCP": "EINVAL",
     }
