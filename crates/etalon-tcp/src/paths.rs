@@ -241,9 +241,6 @@ impl<C: CongestionControl> Paths<C> {
         }
         let active = &mut self.active;
         active.left = clock.now;
-        if let Some(reduction) = active.recovery.reduction.changed_mut() {
-            reduction.undo.interrupt();
-        }
         match place {
             Some(place) if !keep => {
                 let mut paths = core::mem::take(&mut parked.paths).into_vec();
@@ -264,6 +261,10 @@ impl<C: CongestionControl> Paths<C> {
                     parked.paths = paths.into();
                 }
             }
+        }
+        // Its reduction may have begun while it was parked.
+        if let Some(reduction) = self.active.recovery.reduction.changed_mut() {
+            reduction.undo.interrupt();
         }
         parked.are_several = true;
         parked.since = clock.us;

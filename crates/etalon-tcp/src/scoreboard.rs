@@ -461,20 +461,20 @@ impl Scoreboard {
         Some(before)
     }
 
-    /// Takes back all LOST marks (an undone reduction).
+    /// Takes back the LOST marks of the active path (an undone reduction).
     pub fn unmark_lost<C>(&mut self, paths: &mut Paths<C>) {
         if self.sums.lost == 0 {
             return;
         }
+        let active = &mut paths.active;
         for record in &mut self.records[self.head..] {
-            if record.has(mark::LOST) {
+            if record.has(mark::LOST) && record.charged == active.id {
                 record.marks &= !mark::LOST;
-                let pipe = &mut paths.of(record.charged).pipe;
-                pipe.lost -= 1;
-                pipe.shrink(-1);
+                active.pipe.lost -= 1;
+                active.pipe.shrink(-1);
+                self.sums.lost -= 1;
             }
         }
-        self.sums.lost = 0;
         self.walk_anew();
     }
 

@@ -286,8 +286,8 @@ impl Sender {
     }
 }
 
-#[test]
-fn a_loss_is_charged_to_the_path_that_sent_and_repaired_on_the_other() {
+/// Path 0 sends segments 0 to 9, and path 1, which is then in use, 10 to 19.
+fn two_windows() -> common::Bench<Reno> {
     let mut client = Connection::client(Config::default(), Reno);
     client.add_paths([Reno].into());
     let mut b = common::Bench::client(client, 10 * MS, |_| {});
@@ -295,37 +295,75 @@ fn a_loss_is_charged_to_the_path_that_sent_and_repaired_on_the_other() {
     assert_eq!(b.sent().len(), 10);
     b.wait(5 * MS);
     b.end.on_tdn(b.now, 1);
-    assert_eq!(
-        b.sent(),
-        (10..20).collect::<Vec<_>>(),
-        "a window of its own"
-    );
+    let second: Vec<u32> = (10..20).collect();
+    assert_eq!(b.sent(), second, "a window of its own");
     b.wait(5 * MS);
+    b
+}
+
+/// State, threshold and lost segments of a path.
+fn state(b: &common::Bench<Reno>, id: u8) -> (State, u32, u32) {
+    let path = b.end.paths().find(|path| path.id() == id).expect("known");
+    let (ssthresh, lost) = (path.window().ssthresh, path.pipe().lost);
+    (path.recovery_state(), ssthresh, lost)
+}
+
+/// An ACK after which one segment is sent, which this returns; what else might go out waits.
+fn answer(b: &mut common::Bench<Reno>, segments: u32, sacks: &[(u32, u32)]) -> Option<u32> {
+    let mss = u32::from(b.end.config().mss);
+    let first = b.end.initial_seq().wrapping_add(1);
+    let ack = b.ack_segment(segments, sacks);
+    b.end.on_segment(b.now, &ack);
+    b.poll()
+        .map(|segment| segment.seq.wrapping_sub(first) / mss)
+}
+
+#[test]
+fn timestamps_undo_no_reduction_that_began_while_its_path_was_parked() {
+    let mut b = two_windows();
+    // 0 and 5 are lost on path 0; path 1 sends 0 again.
+    assert_eq!(answer(&mut b, 0, &[(1, 5), (6, 14)]), Some(0));
+    assert_eq!(state(&b, 0), (State::FastRecovery, 5, 2));
+    b.wait(5 * MS);
+    // Back on path 0, which has sent nothing again itself: that the hole is filled does not say that nothing was lost.
+    b.end.on_tdn(b.now, 0);
+    assert_eq!(answer(&mut b, 5, &[(6, 14)]), Some(5));
+    assert_eq!(b.end.stats().undos, 0);
+    assert_eq!(state(&b, 0), (State::FastRecovery, 5, 1));
+}
+
+#[test]
+fn an_undone_reduction_takes_back_the_losses_of_its_own_path_only() {
+    let mut b = two_windows();
+    // 0 and 5 are lost on path 0, 12 on path 1.
+    assert_eq!(answer(&mut b, 0, &[(1, 5), (6, 12), (13, 20)]), Some(0));
+    assert_eq!((state(&b, 0).2, state(&b, 1).2), (2, 1));
+    // By its timestamp this answers what was sent before.
+    b.wait(5 * MS);
+    b.echo = Some(1);
+    answer(&mut b, 5, &[(6, 12), (13, 20)]);
+    assert_eq!(b.end.stats().undos, 1);
+    assert_eq!((state(&b, 0).2, state(&b, 1).2), (1, 0));
+}
+
+#[test]
+fn a_loss_is_charged_to_the_path_that_sent_and_repaired_on_the_other() {
+    let mut b = two_windows();
     // 0 is lost on path 0, which reduces its window; path 1 sends it again.
     for n in 2..=3 {
         b.ack(0, &[(1, n)]);
     }
     b.ack(0, &[(1, 4)]);
-    let state = |b: &common::Bench<Reno>, id| {
-        let path = b.end.paths().find(|path| path.id() == id);
-        path.map(|path| {
-            (
-                path.recovery_state(),
-                path.window().ssthresh,
-                path.pipe().lost,
-            )
-        })
-    };
-    assert_eq!(state(&b, 0), Some((State::FastRecovery, 5, 1)));
-    assert_eq!(state(&b, 1), Some((State::LimitedTransmit, u32::MAX, 0)));
+    assert_eq!(state(&b, 0), (State::FastRecovery, 5, 1));
+    assert_eq!(state(&b, 1), (State::LimitedTransmit, u32::MAX, 0));
     assert_eq!(b.end.stats().recoveries, 1);
     // Room on path 1: the retransmission is in its pipe, the loss still path 0's.
     b.wait(5 * MS);
     let sent = b.ack(0, &[(1, 12)]);
     assert_eq!(sent.first(), Some(&0));
-    assert_eq!(state(&b, 0).map(|s| s.2), Some(1));
+    assert_eq!(state(&b, 0).2, 1);
     b.wait(10 * MS);
     b.ack(20, &[]);
-    assert_eq!(state(&b, 0), Some((State::Open, 5, 0)));
-    assert_eq!(state(&b, 1).map(|s| s.0), Some(State::Open));
+    assert_eq!(state(&b, 0), (State::Open, 5, 0));
+    assert_eq!(state(&b, 1).0, State::Open);
 }
