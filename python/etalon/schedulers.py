@@ -157,4 +157,8 @@ def _whole(values: ArrayLike) -> Matrix:
         raise PlanError(
             f"the demand from rack {row} to rack {column} is {array[row, column]}: it must be whole bytes"
         )
+    for row, column in np.argwhere(array >= 2**63)[:1]:
+        raise PlanError(
+            f"the demand from rack {row} to rack {column} is {array[row, column]}: it must be below 2^63 bytes"
+        )
     return np.ascontiguousarray(array, dtype=np.uint64)

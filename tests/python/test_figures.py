@@ -170,7 +170,7 @@ def test_save_leaves_nothing_behind_when_it_fails(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(FigureCanvasAgg, "print_png", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(EtalonError, match="figures could not be written: No space"):
         figures.save(figure, tmp_path, "goodput")
     assert list(tmp_path.iterdir()) == []
 

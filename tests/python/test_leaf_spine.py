@@ -92,3 +92,18 @@ def test_what_is_wrong_is_said(network: dict[str, Any], tcp: dict[str, Any], sen
     with pytest.raises(PlanError) as error:
         plan(flow("r0h0", "r1h0"), network=network, tcp=tcp)
     assert sentence in str(error.value)
+
+
+def test_what_a_layer_does_not_say_is_as_without_it() -> None:
+    """Each kind of network has its own defaults for each layer, which a plan that says one key of a layer keeps."""
+    links = et.Plan.from_dict({"network": {"kind": "leaf-spine"}}).network
+    changed = et.Plan.from_dict(
+        {"network": {"kind": "leaf-spine", "spine": {"switches": 4}, "rack": ["25Gbps"]}}
+    ).network
+    assert (changed.spine.rate, changed.spine.delay) == (links.spine.rate, links.spine.delay)
+    assert (changed.spine.switches, changed.rack.rate) == (4, 25 * 10**9)
+    assert changed.rack.delay == links.rack.delay == 1000
+    tree = et.Plan.from_dict({"network": {"kind": "tree", "core": {"queue": 10}}}).network
+    assert (tree.core.delay, tree.core.queue) == (1_000_000, 10)
+    with pytest.raises(PlanError, match=r"network\.spine"):
+        et.Plan.from_dict({"network": {"kind": "leaf-spine", "spine": [1, 2, 3, 4, 5, 6]}})

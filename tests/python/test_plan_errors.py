@@ -229,6 +229,10 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         ),
         ({"network.ece": 3}, "network.ece: 3 must be a table with keys"),
         ({"bulk": {"from": 0}}, "bulk: write [[bulk]], in double brackets: there may be several"),
+        (
+            {"network": {"kind": "dumbbell", "path": {"queue": 50}}},
+            "network.path: write [[network.path]], in double brackets: there may be several",
+        ),
         ({"tdf": 1e9}, "tdf: 1000000000.0 must be a whole number from 1 to 10000"),
         # Hosts and flows
         (

@@ -110,6 +110,8 @@ def test_where_nothing_was_measured_there_is_no_number(run: Run) -> None:
 def test_nonsense_is_refused(run: Run) -> None:
     with pytest.raises(EtalonError, match="percentile 101 must lie between 0 and 100"):
         run.latency(101)
+    with pytest.raises(EtalonError, match=r"pair \(5, 0\): racks are 0 to 2"):
+        run.latency(50, pair=(5, 0))
     with pytest.raises(EtalonError, match='there is no network "wifi"'):
         run.latency(50, "wifi")
     with pytest.raises(AttributeError, match=r"a run has no figure 'cake'; it has .*sequence,"):

@@ -92,6 +92,7 @@ def test_weeks_are_matchings_that_fill_the_window(name: str, demand: np.ndarray)
         ([[0, -1], [1, 0]], "from rack 0 to rack 1 is -1: demand is never negative"),
         ([[0, 1], [1, 5]], "rack 1 has demand for itself"),
         ([[0, 0.5], [1, 0]], "from rack 0 to rack 1 is 0.5: it must be whole bytes"),
+        ([[0, 1e20], [1, 0]], "from rack 0 to rack 1 is 1e\\+20: it must be below 2\\^63 bytes"),
         ([[0, float("nan")], [1, 0]], "must hold numbers of bytes"),
         ([["a", "b"], ["c", "d"]], "must hold numbers of bytes"),
         ([[0]], "2 to 1024 racks, this has 1"),

@@ -143,7 +143,8 @@ def draw(
     several = len(shown.tables) > 1
     top.set_ylabel("sequence (kB/flow)")
     top.set_ylim(0, 1.05 * highest if highest > 0 else None)
-    top.set_xlim(*shown.span_us)
+    if shown.span_us[0] < shown.span_us[1]:
+        top.set_xlim(*shown.span_us)
     style.legend(top, columns=3 if several else 1, outside=several)
     panels[-1].set_xlabel("time after the circuit (µs)")
     if ax is None:

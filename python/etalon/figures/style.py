@@ -21,6 +21,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from etalon import files
+from etalon.errors import EtalonError
 
 COLUMN: Final = 3.3
 """Width of a figure in inches: one column."""
@@ -196,12 +197,20 @@ def save(
     """Writes `name`.png, and with `pdf` `name`.pdf, into `folder`, which is created if need be, and returns their paths.
 
     Each file appears whole or not at all. The same figure gives the same bytes.
+
+    Raises:
+        EtalonError: if a file cannot be written.
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for suffix in ("png", "pdf") if pdf else ("png",):
-        path = folder / f"{name}.{suffix}"
-        files.put(path, _render(figure, suffix))
-        written.append(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for suffix in ("png", "pdf") if pdf else ("png",):
+            path = folder / f"{name}.{suffix}"
+            files.put(path, _render(figure, suffix))
+            written.append(path)
+    except OSError as error:
+        raise EtalonError(
+            f"{folder}: figures could not be written: {error.strerror or error}"
+        ) from error
     return written

@@ -48,9 +48,20 @@ class Table(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _from_sequence(cls, value: Any) -> Any:
+        return cls._by_key(value)
+
+    @classmethod
+    def _by_key(cls, value: Any) -> Any:
+        """Values that were given alone, with their keys."""
         if isinstance(value, (list, tuple)) and 0 < len(value) <= len(cls.in_order):
             return dict(zip(cls.in_order, value, strict=False))
         return value
+
+    def completing(self, given: Any) -> Any:
+        """What is given of a table of which this is the default: what it does not say is as it is here."""
+        given = self._by_key(given)
+        own = self.model_dump(mode="json", exclude_unset=True)
+        return {**own, **given} if isinstance(given, Mapping) else given
 
 
 @dataclass(frozen=True)

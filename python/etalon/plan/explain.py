@@ -86,7 +86,7 @@ def explain(detail: ErrorDetails, model: type[BaseModel], under: str = "") -> Pl
     elif kind in _NO_TABLE:
         sentence = f"{shown(value)} must be {_a_table(place.field)}"
     elif kind in ("tuple_type", "list_type") and isinstance(value, dict) and _several(place.field):
-        sentence = f"write [[{path[-1]}]], in double brackets: there may be several"
+        sentence = f"write [[{'.'.join(map(str, path))}]], in double brackets: there may be several"
     elif kind in ("int_type", "int_from_float"):
         sentence = f"{shown(value)} must be a whole number{_bounds(place.field)}"
     else:

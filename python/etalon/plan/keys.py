@@ -40,7 +40,8 @@ def all_keys() -> list[Key]:
     at_top = "Outside all tables"
     top = [name for name in Plan.model_fields if not _tables(Plan.model_fields[name].annotation)]
     said = _docstrings(Plan)
-    listed = [_key(at_top, name, Plan.model_fields[name], said.get(name)) for name in top]
+    fields = ((name, Plan.model_fields[name]) for name in top)
+    listed = [_key(at_top, name, field, said.get(name), field.default) for name, field in fields]
     choices: dict[str, Kinds] = {}
     for name, field in Plan.model_fields.items():
         for model in _tables(field.annotation):
@@ -79,21 +80,22 @@ def markdown() -> str:
 
 
 def _below(
-    title: str, prefix: str, model: type[BaseModel], choices: dict[str, Kinds]
+    title: str, prefix: str, model: type[BaseModel], choices: dict[str, Kinds], given: Any = None
 ) -> Iterator[Key]:
-    """The keys of a table. What may be one of several tables is listed once: `choices` has where
-    it was met first."""
+    """The keys of a table, which may be `given` as a default. What may be one of several tables is listed
+    once: `choices` has where it was met first."""
     said = _docstrings(model)
     for name, field in model.model_fields.items():
         path = f"{prefix}.{field.alias or name}"
-        yield _key(title, path, field, said.get(name))
+        yield _key(title, path, field, said.get(name), getattr(given, name, field.default))
         kinds = _kinds(field)
         if kinds is not None:
             if kinds not in choices.values():
                 choices[path] = kinds
             continue
         for table in _tables(field.annotation):
-            yield from _below(title, path, table, choices)
+            default = field.default if isinstance(field.default, table) else None
+            yield from _below(title, path, table, choices, default)
 
 
 @cache
@@ -116,14 +118,14 @@ def _docstrings(model: type[BaseModel]) -> dict[str, str]:
     return found
 
 
-def _key(title: str, name: str, field: FieldInfo, said: str | None) -> Key:
+def _key(title: str, name: str, field: FieldInfo, said: str | None, default: Any) -> Key:
     tables, kinds = _tables(field.annotation), _kinds(field)
     meaning = said or " ".join((table.__doc__ or "") for table in tables)
     return Key(
         title,
         name,
         _type(field.annotation, field.metadata) if kinds is None else _names(kinds),
-        _default(field) if kinds is None else shown(kinds.default),
+        _default(field, default) if kinds is None else shown(kinds.default),
         " ".join(meaning.split()),
     )
 
@@ -208,20 +210,20 @@ def _between(metadata: Any) -> str:
     return f", {low:g} to {high:g}" if low is not None and high is not None else ""
 
 
-def _default(field: FieldInfo) -> str:
+def _default(field: FieldInfo, default: Any) -> str:
     """The default as it would stand in a plan file; empty if the description has to say what comes without the key."""
     if field.is_required():
         return REQUIRED
-    if field.default_factory is not None or field.default is None or field.default in ("", ()):
+    if field.default_factory is not None or default is None or default in ("", ()):
         return ""
-    if isinstance(field.default, BaseModel):
+    if isinstance(default, BaseModel):
         return ""
     if quantity := _quantity(_all_metadata(field)):
-        return shown(quantity.format(field.default))
-    if isinstance(field.default, tuple):
-        tables = (entry.model_dump(mode="json") for entry in field.default)
+        return shown(quantity.format(default))
+    if isinstance(default, tuple):
+        tables = (entry.model_dump(mode="json") for entry in default)
         return ", ".join(f"[{_inline(table)}]" for table in tables)
-    return shown(field.default)
+    return shown(default)
 
 
 def _inline(table: dict[str, Any]) -> str:

@@ -149,6 +149,9 @@ class Run(Tables):
         if not 0 <= percentile <= 100:
             raise PlanError(f"percentile {percentile} must lie between 0 and 100")
         src, dst = pair or self.plan.measured_pair
+        racks = self.plan.network.racks
+        if not (0 <= src < racks and 0 <= dst < racks):
+            raise PlanError(f"pair ({src}, {dst}): racks are 0 to {racks - 1}")
         bins = self.latency_histogram.filter((pl.col("src") == src) & (pl.col("dst") == dst))
         bins = bins.filter(pl.col("network").is_in(networks))
         bins = bins.group_by("lower_ns", "upper_ns").agg(pl.col("count").sum()).sort("lower_ns")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from etalon.errors import PlanError
 from etalon.otcp.equations import PathInputs
@@ -88,6 +88,13 @@ class Switched(Racks):
     """How long switches take to choose other ways when a link goes down or comes up."""
     failure: tuple[Failure, ...] = ()
     """Links that are down for a time."""
+
+    @field_validator("rack", "pod", "core", "spine", mode="before", check_fields=False)
+    @classmethod
+    def _like_default(cls, given: Any, info: ValidationInfo) -> Any:
+        """What a layer does not say is as it is without the layer."""
+        default: Layer = cls.model_fields[info.field_name or ""].default
+        return default.completing(given)
 
     @property
     def layers(self) -> Mapping[str, Layer]:
