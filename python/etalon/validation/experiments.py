@@ -153,6 +153,9 @@ def time_division() -> Iterator[Experiment]:
     late = {"before": "0us", "delay": "20us"}
     yield _two_racks("tdtcp, heard 20 us late", [_tdtcp()], notify=late, **both)
     yield _two_racks("tdtcp, three networks", [_tdtcp()], between=({"rate": "40Gbps"},), **both)
+    for hosts in (2, 16):  # a network that comes back soon finds losses of its last day
+        name = f"tdtcp, {hosts} hosts, circuits each third day"
+        yield _two_racks(name, [_tdtcp()], dark=2, hosts=hosts, **both)
     for name, switches in (
         ("", {}),
         (", pinned", {"acks": "pinned"}),
@@ -181,16 +184,18 @@ def _two_racks(
     between: Sequence[dict[str, Any]] = (),
     over: str = "",
     duration: str = "434ms",  # 300 weeks, and 10 of warm-up
+    dark: int = 6,
+    hosts: int = 16,
     **network: Any,
 ) -> Experiment:
-    """Two racks whose week has a day with circuits after six without; circuits of `between` come in further days."""
+    """Two racks whose week has a day with circuits after `dark` without; circuits of `between` come in some of these."""
     circuits = [[0, 1], [1, 0]]
     week = [
-        {"circuits": [], "repeat": 6 - len(between)},
+        {"circuits": [], "repeat": dark - len(between)},
         *({"circuits": circuits, **kind} for kind in between),
         {"circuits": circuits},
     ]
-    net = api.network(racks=2, hosts=16, voq=16, **network)
+    net = api.network(racks=2, hosts=hosts, voq=16, **network)
     plan = api.experiment(
         net,
         api.fixed(net, week),
