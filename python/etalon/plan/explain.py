@@ -129,7 +129,7 @@ def _a_table(field: FieldInfo | None) -> str:
     if not isinstance(field.default, Table):
         return f"a list of {names}, or a table with keys"
     example = field.default.model_dump(mode="json")
-    values = [shown(example[name]) for name in table.in_order]
+    values = [shown(example[name]) for name in table.in_order if example[name] is not None]
     return f"{names}, like [{', '.join(values)}], or a table with keys"
 
 
