@@ -9,6 +9,7 @@ import pytest
 
 import etalon as et
 from etalon.errors import PlanError
+from etalon.plan.network.switched import Upper
 
 
 def plan(*flows: dict[str, Any], network: dict[str, Any] | None = None, **more: Any) -> et.Plan:
@@ -103,6 +104,8 @@ def test_what_a_layer_does_not_say_is_as_without_it() -> None:
     assert (changed.spine.rate, changed.spine.delay) == (links.spine.rate, links.spine.delay)
     assert (changed.spine.switches, changed.rack.rate) == (4, 25 * 10**9)
     assert changed.rack.delay == links.rack.delay == 1000
+    read = et.Plan.from_dict({"network": {"kind": "leaf-spine", "spine": Upper(switches=4)}})
+    assert read.network.spine == read.replace({}).network.spine == changed.spine
     tree = et.Plan.from_dict({"network": {"kind": "tree", "core": {"queue": 10}}}).network
     assert (tree.core.delay, tree.core.queue) == (1_000_000, 10)
     with pytest.raises(PlanError, match=r"network\.spine"):

@@ -13,7 +13,7 @@ use etalon_sim::{Results, TraceRequest};
 use etalon_tcp::cc;
 use etalon_units::{Bytes, Rate, Span, Time};
 use numpy::PyArray1;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -90,19 +90,27 @@ fn run<'py>(
     let measured = py
         .detach(|| etalon_sim::run(plan, &control))
         .map_err(value_error)?;
-    give_back(py);
+    if plan.flows.len() >= MANY {
+        give_back(py)?;
+    }
     results(py, measured)
 }
 
+/// A run of so many flows took more memory than it takes long to give back: that goes through all that Python holds, too.
+const MANY: usize = 1_000;
+
 /// Gives memory that a run needs no more back to the system, where the C library can (glibc). It would keep it, and Python would read libraries
 /// for the tables into more.
-fn give_back(py: Python<'_>) {
+fn give_back(py: Python<'_>) -> PyResult<()> {
     let trim = || {
         let library = py.import("ctypes")?.getattr("CDLL")?.call1((py.None(),))?;
         library.call_method1("malloc_trim", (0,))
     };
-    // Another C library has no such function, and its own ways.
-    drop(trim());
+    match trim() {
+        Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => Err(error),
+        // Another C library has no such function, and its own ways.
+        _ => Ok(()),
+    }
 }
 
 /// All that a run measured.

@@ -405,7 +405,9 @@ impl<T: Tap> World<'_, '_, T> {
     /// is chosen before what it says of the stream counts: that may be what this very ACK acknowledges.
     fn sends_again_by(&mut self, group: usize, index: u32) -> bool {
         let subflow = self.flows.end(index).subflow;
-        self.groups[group].plan.reinject && self.tdn_of(index) == usize::from(subflow)
+        let plan = &self.groups[group].plan;
+        let repeats = plan.reinject && plan.scheduler == Scheduler::Tdm;
+        repeats && self.tdn_of(index) == usize::from(subflow)
     }
 
     /// The TDN from an endpoint's host to its peer's.

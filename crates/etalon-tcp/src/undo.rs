@@ -55,7 +55,7 @@ impl Undo {
         self.since.is_some()
     }
 
-    /// The path is left.
+    /// The path is the active one again.
     pub fn interrupt(&mut self) {
         self.interrupted = true;
     }

@@ -59,6 +59,8 @@ class Table(BaseModel):
 
     def completing(self, given: Any) -> Any:
         """What is given of a table of which this is the default: what it does not say is as it is here."""
+        if isinstance(given, type(self)):
+            given = given.model_dump(mode="json", exclude_unset=True)
         given = self._by_key(given)
         own = self.model_dump(mode="json", exclude_unset=True)
         return {**own, **given} if isinstance(given, Mapping) else given
