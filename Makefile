@@ -21,7 +21,7 @@ $(VENV)/.stamp-packages: constraints.txt pyproject.toml requirements-dev.txt
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
 
 $(VENV)/.stamp-extension: $(VENV)/.stamp-packages $(RUST)
-	@PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --release --quiet
+	@PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --profile quick --quiet
 	@touch $@
 
 # Linux for the Linux engine: minutes the first time, then kept with the other builds.
@@ -62,11 +62,11 @@ demo: setup
 test: setup kernel test-rust test-kernel test-python
 
 test-rust:
-	cargo test --workspace --quiet
+	cargo test --profile quick --workspace --quiet
 
 test-kernel: kernel
-	cargo build --quiet -p etalon-linux --example run
-	ETALON_KERNEL=$$($(BIN)/etalon kernel path) cargo test --quiet -p etalon-linux --test kernel -- --include-ignored
+	cargo build --profile quick --quiet -p etalon-linux --example run
+	ETALON_KERNEL=$$($(BIN)/etalon kernel path) cargo test --profile quick --quiet -p etalon-linux --test kernel -- --include-ignored
 
 # The block placement policy for Hadoop; needs Java 17 and Maven.
 test-hdfs:
