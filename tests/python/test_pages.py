@@ -24,6 +24,7 @@ WITHOUT = {
     "docs/index.md": "its commands are run when the site is built",
     "docs/kernel.md": "no numbers of runs",
     "docs/libadu.md": "system calls, which its tests count",
+    "docs/limits.md": "no numbers of runs",
     "docs/metrics.md": "definitions",
     "docs/otcp-agent.md": "measured on hosts, not by an engine",
     "docs/otcp-protocol.md": "a protocol",
