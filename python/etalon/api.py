@@ -319,7 +319,8 @@ def sweep(
     Args:
         what: a plan, the path of its file, or a network.
         parts: schedule and workloads if `what` is a network; the grid comes last.
-        grid: values by dotted key, as `etalon list keys` names them; or as the last of the parts.
+        grid: values by dotted key, as `etalon list keys` names them; or as the last of the parts. Keys that vary together are
+            written as one: {"network.voq.packets, network.ece.before": [[16, "150us"], [50, "600us"]]}.
         seeds: how many of each point, from the plan's on, or which.
         jobs: runs at a time; default: one a processor.
         folder: where the runs are kept.

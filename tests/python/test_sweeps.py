@@ -273,3 +273,25 @@ def test_a_bad_grid_is_refused_before_anything_runs(
     with pytest.raises(PlanError) as error:
         et.sweep(small, grid, seeds=seeds)
     assert str(error.value) == sentence
+
+
+def test_keys_that_are_written_as_one_vary_together(small: Plan, tmp_path: Path) -> None:
+    grid = {"network.voq, tdf": [[4, 1], [8, 20]], "bulk.cc": ["reno", "cubic"]}
+    sweep = et.sweep(small, grid, folder=tmp_path / "sweep")
+    walked = [(row["network.voq"], row["tdf"]) for row in sweep.table.to_dicts()]
+    assert walked == [(4, 1), (4, 1), (8, 20), (8, 20)]
+    assert sweeps.Sweep.load(tmp_path / "sweep").table.equals(sweep.table)
+    (axes,) = sweep.plot.utilization().get_axes()
+    assert [len(line.get_xdata()) for line in axes.get_lines() if line.get_label()[0] != "_"] == []
+    assert len(axes.containers) == 2, "a line for each control, over both queues"
+    with pytest.raises(PlanError, match="must be a list of 2 values, one for each key"):
+        et.sweep(small, {"network.voq, tdf": [[4]]})
+    with pytest.raises(PlanError, match=r"network\.voq: is given twice in the grid"):
+        et.sweep(small, {"network.voq, tdf": [[4, 1]], "network.voq": [4]})
+
+
+def test_a_report_shows_the_plan_that_all_runs_share(small: Plan) -> None:
+    sweep = et.sweep(small, {"duration": ["20ms"], "network.voq": [4, 8]})
+    assert sweep.plan.duration != 20_000_000
+    assert sweep.shared_plan.duration == 20_000_000
+    assert sweep.shared_plan.network == small.network

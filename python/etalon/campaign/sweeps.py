@@ -71,7 +71,8 @@ class Sweep:
         folder = Path(folder)
         said = read_description(folder)
         plan = Plan.from_dict(said["plan"], file=str(folder / store.SWEEP))
-        seeds = None if "seed" in said["grid"] else said["seeds"]
+        varies_seed = any("seed" in _together(key) for key in said["grid"])
+        seeds = None if varies_seed else said["seeds"]
         points = points_of(plan, said["grid"], seeds)
         missing = sum(not store.complete(folder / folder_of(point.plan)) for point in points)
         if missing:
@@ -112,6 +113,17 @@ class Sweep:
     def keys(self) -> list[str]:
         """What it varies; the seed if that is all."""
         return figures_of.varied(self) or ["seed"]
+
+    @property
+    def shared_plan(self) -> Plan:
+        """The plan with the values that all runs share."""
+        first = self.points[0].values if self.points else {}
+        alike = {
+            key: value
+            for key, value in first.items()
+            if all(point.values[key] == value for point in self.points)
+        }
+        return self.plan.replace(alike) if alike else self.plan
 
     @property
     def answer(self) -> str:
@@ -226,7 +238,14 @@ def folder_of(plan: Plan) -> str:
 def points_of(
     plan: Plan, grid: Mapping[str, Sequence[Any]], seeds: int | Sequence[int] | None = None
 ) -> list[Point]:
-    """The plans of a grid over dotted keys. `seeds`: how many, from the plan's on, or which; not with `seed` in the grid."""
+    """The plans of a grid over dotted keys. `seeds`: how many, from the plan's on, or which; not with `seed` in the grid.
+
+    Several keys may vary together: "network.voq.packets, network.ece.before": [[16, "150us"], [50, "600us"]].
+    """
+    names = [name for key in grid for name in _together(key)]
+    for name in names:
+        if names.count(name) > 1:
+            raise PlanError("is given twice in the grid", key=name)
     for key, values in grid.items():
         if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
             raise PlanError(
@@ -237,7 +256,8 @@ def points_of(
         for at, value in enumerate(values):
             if value in values[:at]:
                 raise PlanError(f"{shown(value)} is given twice", key=key, value=value)
-    if "seed" in grid and seeds is not None:
+            _of_each(key, value)
+    if "seed" in names and seeds is not None:
         raise PlanError(
             "the grid varies seed; give its values there or seeds, not both", key="seeds"
         )
@@ -247,10 +267,28 @@ def points_of(
         raise PlanError(f"the sweep has {number} runs; at most {MOST_POINTS} are run in one")
     points = []
     for chosen in itertools.product(*grid.values()):
-        point = dict(zip(grid, chosen, strict=True))
+        together = map(_of_each, grid, chosen)
+        point = {name: value for one in together for name, value in one.items()}
         for seed in [point["seed"]] if "seed" in point else seeds:
             points.append(Point(point, plan.replace({**point, "seed": seed})))
     return points
+
+
+def _together(key: str) -> list[str]:
+    """The keys that vary together as one of a grid."""
+    return [name.strip() for name in str(key).split(",")]
+
+
+def _of_each(key: str, value: Any) -> dict[str, Any]:
+    """The values of the keys that vary together."""
+    names = _together(key)
+    if len(names) == 1:
+        return {key: value}
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != len(names):
+        raise PlanError(
+            f"{shown(value)} must be a list of {len(names)} values, one for each key", key=key
+        )
+    return dict(zip(names, value, strict=True))
 
 
 def seeds_of(plan: Plan, seeds: int | Sequence[int] | None) -> Sequence[int]:
@@ -280,9 +318,10 @@ def sweep(
 ) -> Sweep:
     """Runs a plan at every point of a grid: sweep(plan, {"network.voq": [4, 8, 16]}, seeds=3).
 
-    With a `folder`, every run is kept in it as soon as it is complete, and those already there are not run again, so
-    that a sweep that was interrupted goes on where it stopped, and a larger grid of the same keys runs what is new. With
-    `fresh` all are run again, and another sweep that was in the folder is replaced.
+    Keys that are written as one vary together (`points_of`). With a `folder`, every run is kept in it as soon as it is
+    complete, and those already there are not run again, so that a sweep that was interrupted goes on where it stopped, and
+    a larger grid of the same keys runs what is new. With `fresh` all are run again, and another sweep that was in the
+    folder is replaced.
 
     `executor` says where they run, `jobs` at a time: "local", "ray", "dask" or "slurm" (`etalon list executors`). The
     results are the same, and a sweep may go on with another executor.
@@ -349,7 +388,7 @@ class _Folder:
             "version": _core.__version__,
             "engine": self.engine,
             "plan": values,
-            "grid": {key: list(values) for key, values in grid.items()},
+            "grid": {str(key): list(values) for key, values in grid.items()},
             "seeds": sorted(set(seeds)),
         }
         text = json.dumps(description, indent=2) + "\n"

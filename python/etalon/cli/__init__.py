@@ -1,5 +1,5 @@
 """The command line: `etalon run | sweep | trace | report | reproduce | validate | exec | shell | list | examples |
-bench | kernel | doctor | otcp`.
+cite | bench | kernel | doctor | otcp`.
 
 One file a command. What is slow to import is imported by the command that needs it.
 """
@@ -20,6 +20,7 @@ import typer
 
 from etalon.cli import (
     bench,
+    cite,
     common,
     doctor,
     examples,
@@ -55,7 +56,7 @@ app = typer.Typer(
 )
 for command in (
     *(run, sweep, trace, report, reproduce, validate, hosts),
-    *(lists, examples, bench, kernel, doctor, otcp),
+    *(lists, examples, cite, bench, kernel, doctor, otcp),
 ):
     command.register(app)
 

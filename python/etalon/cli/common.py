@@ -158,14 +158,28 @@ def changed_plan(path: Path, settings: Sequence[str] | None, seed: int | None) -
         raise error.in_file(f"{path} with --set") from None
 
 
-def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:
+def parse_zip(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """Keys that vary together, as one of a grid, with the list of their values at each point."""
+    columns = parse_grid(texts, option="--zip")
+    lengths = {key: len(values) for key, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        said = ", ".join(f"{key} has {number}" for key, number in lengths.items())
+        raise PlanError(f"--zip: all keys need as many values; {said}")
+    if not columns:
+        return {}
+    if len(columns) == 1:
+        return columns
+    return {", ".join(columns): [list(row) for row in zip(*columns.values(), strict=True)]}
+
+
+def parse_grid(texts: Sequence[str], option: str = "--set") -> dict[str, list[Any]]:
     """`network.voq=4,8,16` as a key and its values."""
     grid: dict[str, list[Any]] = {}
     for text in texts:
         key, _ = parse_setting(text)
         if key in grid:
             raise PlanError(
-                f"--set {key}: is given twice; write all its values in one, like {key}=1,2"
+                f"{option} {key}: is given twice; write all its values in one, like {key}=1,2"
             )
         values = text.partition("=")[2].strip()
         try:
@@ -174,7 +188,7 @@ def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:
             parts = [value.strip() for value in values.split(",")]
             grid[key] = [_value(part) if part else None for part in parts]
         if values.endswith(",") or None in grid[key]:
-            raise PlanError(f"--set {key}: a value is missing in {values}")
+            raise PlanError(f"{option} {key}: a value is missing in {values}")
     return grid
 
 
@@ -229,8 +243,8 @@ def print_table(table: Table) -> None:
     sys.stdout.writelines(f"{line.rstrip()}\n" for line in text.get().splitlines())
 
 
-def plain_table(*columns: str, title: str | None = None) -> Table:
-    """A table without lines; columns whose name begins with '>' are flush right."""
+def plain_table(*columns: str, title: str | None = None, whole: Sequence[str] = ()) -> Table:
+    """A table without lines; columns whose name begins with '>' are flush right, those in `whole` are never cut."""
     from rich.table import Table
 
     table = Table(
@@ -242,5 +256,11 @@ def plain_table(*columns: str, title: str | None = None) -> Table:
         header_style="bold",
     )
     for column in columns:
-        table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left")
+        table.add_column(
+            column.lstrip(">"),
+            justify="right" if column.startswith(">") else "left",
+            no_wrap=column in whole,
+            overflow="fold",
+            min_width=len(column) if column in whole else None,
+        )
     return table

@@ -106,6 +106,12 @@ def _kind(text: str) -> Kind:
     kinds = [kind.value for kind in Kind]
     if text in kinds:
         return Kind(text)
+    from etalon.plan.schedules import SCHEDULES
+
+    if also := SCHEDULES.also.get(text.lower()):
+        raise PlanError(
+            f'there is no list "{text}"; the schedule of this name is "{also}" here: `etalon list schedulers`'
+        )
     near = difflib.get_close_matches(text, kinds, n=1, cutoff=0.5)
     hint = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(kinds)}"
     raise PlanError(f'there is no list "{text}"; {hint}')

@@ -5,16 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from etalon import amounts
 from etalon.cli import common, report
 from etalon.cli.watch import Watching
 from etalon.errors import EngineFailed, PlanError
 from etalon.progress import bar
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from etalon.campaign.store import Store
     from etalon.plan import Plan
     from etalon.results import Run
@@ -189,15 +192,7 @@ def show(run: Run, folder: Path, took_s: float | None) -> None:
     from etalon.units import rounded
 
     plan = run.plan
-    src, dst = plan.measured_pair
-    columns = (*(run.planes if plan.week_ns else run.planes[:1]), None)
-    table = common.plain_table(f"rack {src} -> {dst}", *(f">{name or 'total'}" for name in columns))
-    table.add_row("utilisation", *(_percent(run.utilization(name)) for name in columns if name))
-    table.add_row("payload", *(_gbps(run.payload(name)) for name in columns))
-    for percentile in (50, 99):
-        cells = [_microseconds(run.latency(percentile, name)) for name in columns]
-        table.add_row(f"latency p{percentile}", *cells)
-    common.print_table(table)
+    _show_pairs(run)
     _show_flows(run)
     counts = {
         "retransmission": run.counted("retransmits"),
@@ -232,10 +227,24 @@ def show(run: Run, folder: Path, took_s: float | None) -> None:
     )
 
 
+def _show_pairs(run: Run) -> None:
+    """What the networks carried, a column each: for the measured pair, or for all pairs if no pair stands out."""
+    columns = (*(run.planes if run.plan.week_ns else run.planes[:1]), None)
+    pair = run.plan.pair_in_question
+    title = "all rack pairs" if pair is None else f"rack {pair[0]} -> {pair[1]}"
+    of: Literal["all"] | tuple[int, int] = pair or "all"
+    table = common.plain_table(title, *(f">{name or 'total'}" for name in columns))
+    if pair is not None:  # pairs share uplinks, so that their capacities do not add up
+        table.add_row("utilisation", *(_percent(run.utilization(name)) for name in columns if name))
+    table.add_row("payload", *(_gbps(run.payload(name, of)) for name in columns))
+    for percentile in (50, 99):
+        cells = [_microseconds(run.latency(percentile, name, of)) for name in columns]
+        table.add_row(f"latency p{percentile}", *cells)
+    common.print_table(table)
+
+
 def _show_flows(run: Run) -> None:
     """Completion times of finite flows: a line, or a table if they have classes."""
-    from etalon.units import SIZE
-
     classes = run.by_class()
     if classes.is_empty():
         return
@@ -245,6 +254,7 @@ def _show_flows(run: Run) -> None:
         typer.echo(
             f"completion time {', '.join(times)}; {row['finished']} of {row['flows']} finite flows done"
         )
+        _say_censored(classes)
         return
     names = (">flows", ">done", ">p50", ">p99", ">p99.9", ">slowdown p50", ">p99", ">unfinished")
     table = common.plain_table("class", *names)
@@ -255,9 +265,20 @@ def _show_flows(run: Run) -> None:
             str(row["finished"]),
             *(_microseconds(row[f"fct_us_p{part}"]) for part in ("50", "99", "99.9")),
             *(_ratio(row[f"slowdown_p{part}"]) for part in ("50", "99")),
-            SIZE.format(row["bytes_unfinished"]),
+            amounts.humane(row["bytes_unfinished"], "B"),
         )
     common.print_table(table)
+    _say_censored(classes)
+
+
+def _say_censored(classes: pl.DataFrame) -> None:
+    """That percentiles leave flows out, if some did not finish: the slowest are among these."""
+    unfinished = int(classes["flows"].sum()) - int(classes["finished"].sum())
+    if unfinished:
+        typer.echo(
+            f"percentiles leave out {unfinished} unfinished {'flow' if unfinished == 1 else 'flows'}, "
+            "and so are too low"
+        )
 
 
 def _show_programs(run: Run) -> None:

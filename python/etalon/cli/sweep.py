@@ -20,6 +20,27 @@ if TYPE_CHECKING:
     from etalon.plan import Plan
 
 
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", "-s", metavar="KEY=V1,V2,...", help="A key and its values.", show_default=False
+    ),
+]
+Zipped = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--zip",
+        metavar="KEY=V1,V2,...",
+        help="A key and its values; all keys given so take their first values together, then their second, ...",
+        show_default=False,
+    ),
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option("--seeds", min=1, help="Seeds a point, from the plan's on.", show_default="1"),
+]
+
+
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command(
@@ -29,16 +50,9 @@ def register(app: typer.Typer) -> None:
 
 def sweep(
     plan_file: common.PlanFile,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", "-s", metavar="KEY=V1,V2,...", help="A key and its values.", show_default=False
-        ),
-    ] = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option("--seeds", min=1, help="Seeds a point, from the plan's on.", show_default="1"),
-    ] = None,
+    settings: Settings = None,
+    zipped: Zipped = None,
+    seeds: Seeds = None,
     jobs: common.Jobs = None,
     out: common.Out = None,
     force: Annotated[
@@ -63,8 +77,8 @@ def sweep(
 
     executors.named(executor)
     plan = Plan.load(plan_file)
-    grid, points = _points(plan_file, plan, settings or (), seeds)
-    report.check_axes(grid, x, hue, facet, metrics)
+    grid, points = _points(plan_file, plan, settings or (), zipped or (), seeds)
+    report.check_axes(points[0].values, x, hue, facet, metrics)
     folder = out or _default_folder(plan, grid, seeds or 1, engine)
     files = [plan_file] * len(points)
     chosen = common.prepare(engine, [point.plan for point in points], patience, files)
@@ -89,12 +103,16 @@ def sweep(
 
 
 def _points(
-    plan_file: Path, plan: Plan, settings: Sequence[str], seeds: int | None
+    plan_file: Path,
+    plan: Plan,
+    settings: Sequence[str],
+    zipped: Sequence[str],
+    seeds: int | None,
 ) -> tuple[dict[str, list[Any]], list[sweeps.Point]]:
     """The grid that the options say, and its points."""
     from etalon.campaign import sweeps
 
-    grid = common.parse_grid(settings)
+    grid = common.parse_grid(settings) | common.parse_zip(zipped)
     if not grid and seeds in (None, 1):
         raise PlanError("a sweep varies something: give --set KEY=V1,V2,... or --seeds N")
     try:
@@ -126,7 +144,7 @@ def _show(result: sweeps.Sweep, folder: Path) -> None:
 
     columns, rows = sweeps.overview(result)
     keys = [key for key in columns if key in ("seed", *result.keys)]
-    table = common.plain_table(*keys, *(f">{name}" for name in columns[len(keys) :]))
+    table = common.plain_table(*keys, *(f">{name}" for name in columns[len(keys) :]), whole=keys)
     for row in rows:
         table.add_row(*row)
     common.print_table(table)

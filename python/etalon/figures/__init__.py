@@ -35,12 +35,25 @@ __all__ = [
 
 
 def draw(name: str, *args: Any, **kwargs: Any) -> Figure:
-    """Draws the figure called `name` for print; arguments are those of its `draw`."""
+    """Draws a figure for print (matplotlib).
+
+    >>> draw("sequence", {"CUBIC": run, "reTCP": other})
+    >>> draw("lines", {"CUBIC": {4: 21.0, 16: 50.2}}, xlabel="VOQ (packets)", ylabel="circuit (%)")
+
+    Args:
+        name: the figure, one of `etalon list figures`.
+        args: what it shows, which its entry in the list says: a run; runs by the name for the legend; runs, or numbers, by
+            value of a parameter.
+        kwargs: its own options; `help(etalon.figures.get(name).draw)` names them. Every figure takes `ax`, axes to draw on.
+
+    Raises:
+        EtalonError: if there is no such figure; the message lists those that exist.
+    """
     return get(name).draw(*args, **kwargs)
 
 
 def interactive(name: str, *args: Any, **kwargs: Any) -> WebFigure:
-    """Draws the figure called `name` for a browser; arguments are those of its `interactive`."""
+    """Draws a figure for a browser (plotly): the arguments of `draw`, without `ax`."""
     return get(name).interactive(*args, **kwargs)
 
 

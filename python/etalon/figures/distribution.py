@@ -59,7 +59,7 @@ def draw(curves: Named, ax: Axes | None, *, x: str, y: str, from_zero: bool = Tr
     ax = style.axes(ax)
     for index, (name, one) in enumerate(curves):
         if one is not None:
-            ax.step(*one, where="post", color=style.colour(index), label=name)
+            ax.step(*one, where="post", color=style.colour(index), ls=style.dash(index), label=name)
     if from_zero:
         ax.set_xlim(left=0)
     ax.set_ylim(0, 1.02)
@@ -77,6 +77,7 @@ def interactive(curves: Named, *, x: str, y: str, alone: str) -> WebFigure:
     figure = web.panels()
     for index, (name, one) in enumerate(curves):
         if one is not None:
-            web.line(figure, *one, name or alone, colour=web.colour(index), step=True)
+            colour, dash = web.colour(index), web.dash(index)
+            web.line(figure, *one, name or alone, colour=colour, dash=dash, step=True)
     web.label(figure, x=x, y=y)
     return figure

@@ -45,6 +45,7 @@ def draw(
         seen: dict[str, Any] = {
             "color": style.colour(index),
             "marker": style.marker(index),
+            "ls": style.dash(index),
             "label": name or None,
         }
         if line.spread is not None and name not in bands:
@@ -79,7 +80,15 @@ def interactive(
     series = _lines(points)
     for index, (name, line) in enumerate(series.items()):
         colour = web.colour(index)
-        web.line(figure, line.x, line.y, name or ylabel, colour=colour, markers=index)
+        web.line(
+            figure,
+            line.x,
+            line.y,
+            name or ylabel,
+            colour=colour,
+            markers=index,
+            dash=web.dash(index),
+        )
         if line.spread is not None:
             above, below = line.spread[1], line.spread[0]
             figure.data[-1].error_y = {"array": above, "arrayminus": below, "color": colour}

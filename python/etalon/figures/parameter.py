@@ -165,7 +165,8 @@ def web_line(figure: WebFigure, line: Line, name: str, index: int, **kwargs: Any
     """Adds a measured series to an interactive figure, with whiskers for its seeds."""
     from etalon.figures import web
 
-    web.line(figure, line.x, line.y, name, colour=web.colour(index), markers=index, **kwargs)
+    seen: dict[str, Any] = {"dash": web.dash(index)} | kwargs
+    web.line(figure, line.x, line.y, name, colour=web.colour(index), markers=index, **seen)
     if (spread := line.spread) is not None:
         figure.data[-1].error_y = {
             "type": "data",

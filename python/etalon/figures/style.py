@@ -43,6 +43,8 @@ PALETTE: Final = (
 )
 """Colours of series, in order of use. The yellow of the original is too pale for lines on white."""
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
+MOST_INSIDE: Final = 5
+"""Entries of a legend within the axes: of more, some would cover data."""
 DAY: Final = "#56B4E9"
 """Shade of circuit days, drawn at `DAY_ALPHA`."""
 DAY_ALPHA: Final = 0.22
@@ -134,11 +136,15 @@ def figure_of(ax: Axes) -> Figure:
 
 
 def legend(ax: Axes, *, columns: int = 1, outside: bool = False, **kwargs: Any) -> None:
-    """Adds a legend if there is something to tell apart: inside where the data leave room, or above the axes."""
+    """Adds a legend if there is something to tell apart: inside where the data leave room, or above the axes, where long ones
+    always stand."""
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
     placement: dict[str, Any] = {"loc": "best"}
+    if len(handles) > MOST_INSIDE and not outside:
+        outside, columns = True, max(columns, 3)
+        kwargs.pop("loc", None)
     if outside:
         placement = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
     ax.legend(handles, labels, ncols=columns, **(placement | kwargs))
@@ -158,6 +164,15 @@ def name_bars(ax: Axes, names: Sequence[str]) -> None:
 def colour(index: int) -> str:
     """Colour of series number `index`."""
     return PALETTE[index % len(PALETTE)]
+
+
+DASHES: Final = ("-", "--", ":", "-.")
+"""Lines of series, in order of use: another once all colours have been used."""
+
+
+def dash(index: int) -> str:
+    """Dashes of series number `index`: with these, 28 lines can be told apart."""
+    return DASHES[index // len(PALETTE) % len(DASHES)]
 
 
 def marker(index: int) -> str:

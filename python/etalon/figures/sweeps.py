@@ -48,8 +48,8 @@ _AXES: tuple[tuple[Quantity, float, str], ...] = (
 BY_NAME = "congestion_controls"
 """The figure whose axis has names, not numbers."""
 MOST_PANELS = 24
-MOST_LINES = 7
-"""Lines of a panel, which have a colour each."""
+MOST_LINES = 14
+"""Lines of a panel, told apart by colour and dashes."""
 
 Number = Callable[[RunLike], float | None]
 """What is drawn of a run; None: the run itself, of which the figure reads what it shows."""
@@ -135,6 +135,21 @@ def varied(sweep: SweepLike) -> list[str]:
     return [key for key in keys if len(values_of(sweep, key)) > 1]
 
 
+def independent(sweep: SweepLike) -> list[str]:
+    """The keys of `varied`, but of those that vary together only the first."""
+    kept: list[str] = []
+    for key in varied(sweep):
+        if not any(_follows(sweep, key, other) for other in kept):
+            kept.append(key)
+    return kept
+
+
+def _follows(sweep: SweepLike, key: str, other: str) -> bool:
+    """Whether each of two keys has one value for each value of the other."""
+    pairs = {(repr(point.values.get(key)), repr(point.values.get(other))) for point in sweep.points}
+    return len(pairs) == len(values_of(sweep, key)) == len(values_of(sweep, other))
+
+
 def values_of(sweep: SweepLike, key: str) -> list[Any]:
     """The values that a key takes, in the order of the sweep."""
     values: list[Any] = []
@@ -168,7 +183,10 @@ def layout(
     given = [key for key in (x, hue, facet) if key is not None]
     if len(set(given)) < len(given):
         raise PlanError("x, hue and facet must be different keys")
-    left = [key for key in keys if key not in given]
+    alone = [
+        key for key in independent(sweep) if not any(_follows(sweep, key, one) for one in given)
+    ]
+    left = [key for key in alone if key not in given]
     if entry.shows == "runs":
         if x is not None:
             raise PlanError(f"{entry.name} has an axis of its own; choose hue and facet")

@@ -51,8 +51,8 @@ def draw(
         parameter.plot_reference(ax, reference)
     for index, (name, line) in enumerate(series.items()):
         ax.errorbar(
-            line.x, line.y, yerr=line.spread, color=style.colour(index), marker=style.marker(index), capsize=1.5,
-            elinewidth=0.7, label=name or "measured",
+            line.x, line.y, yerr=line.spread, color=style.colour(index), marker=style.marker(index), ls=style.dash(index),
+            capsize=1.5, elinewidth=0.7, label=name or "measured",
         )  # fmt: skip
     parameter.scale_x(ax, seen, logarithmic=parameter.looks_logarithmic(seen))
     ax.set_ylim(0, 105)

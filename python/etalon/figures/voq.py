@@ -63,8 +63,8 @@ def draw(
     for index, (name, run) in enumerate(named.items()):
         part = _part(run, span_us)
         ax.plot(
-            part["t_ns"], part["voq_packets"], color=style.colour(index), lw=0.9, label=name or None
-        )
+            part["t_ns"], part["voq_packets"], color=style.colour(index), ls=style.dash(index), lw=0.9, label=name or None,
+        )  # fmt: skip
     table = _part(next(iter(named.values())), span_us)
     if table.height:
         ax.set_xlim(*(span_us or (0, float(table["t_ns"][-1]))))

@@ -30,6 +30,11 @@ def colour(index: int) -> str:
     return palette[index % len(palette)]
 
 
+def dash(index: int) -> str:
+    """Dashes of series number `index`, as in print."""
+    return ("solid", "dash", "dot", "dashdot")[index // 6 % 4]
+
+
 def panels(rows: int = 1, heights: tuple[float, ...] | None = None) -> go.Figure:
     """An empty figure of panels above each other that share their x axis."""
     figure = make_subplots(

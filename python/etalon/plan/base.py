@@ -76,6 +76,8 @@ class Kinds:
     """By kind."""
     variants: Mapping[tuple[str, str], type[Table]] = field(default_factory=dict)
     """Classes of tables of a kind that have a certain key."""
+    also: Mapping[str, str] = field(default_factory=dict)
+    """Other names that the field has for kinds."""
 
     def tags(self) -> Iterator[tuple[str, type[Table]]]:
         """What names each class in pydantic's errors."""

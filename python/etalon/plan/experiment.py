@@ -174,6 +174,14 @@ class Experiment(Table):
             return next(iter([*crossing, *pairs]), (0, 0))
         return next(iter(crossing), (0, 1))
 
+    @property
+    def pair_in_question(self) -> tuple[int, int] | None:
+        """The measured pair; None if the plan names none and its flows join all racks alike."""
+        alike = bool(self.workloads) and all(work.everywhere for work in self.workloads)
+        if self.measure.pair is None and alike and self.network.racks > 2:
+            return None
+        return self.measured_pair
+
 
 WORKLOADS: dict[str, type[Workload]] = {
     name: table

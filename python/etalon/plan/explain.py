@@ -82,7 +82,7 @@ def explain(detail: ErrorDetails, model: type[BaseModel], under: str = "") -> Pl
     elif kind == "union_tag_invalid" and place.kinds is not None:
         path = (*path, "kind")
         value = value.get("kind") if isinstance(value, Mapping) else value
-        sentence = _one_of(value, list(place.kinds.classes))
+        sentence = _one_of(value, list(place.kinds.classes), place.kinds.also)
     elif kind in _NO_TABLE:
         sentence = f"{shown(value)} must be {_a_table(place.field)}"
     elif kind in ("tuple_type", "list_type") and isinstance(value, dict) and _several(place.field):
@@ -153,8 +153,9 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
     return []
 
 
-def _one_of(value: Any, choices: Sequence[str]) -> str:
-    near = difflib.get_close_matches(str(value), choices, n=1, cutoff=0.5)
+def _one_of(value: Any, choices: Sequence[str], also: Mapping[str, str] | None = None) -> str:
+    known = (also or {}).get(str(value).lower())
+    near = [known] if known else difflib.get_close_matches(str(value), choices, n=1, cutoff=0.5)
     hint = f"; did you mean {shown(near[0])}?" if near else ""
     return f"{shown(value)} must be one of {', '.join(map(shown, choices))}{hint}"
 

@@ -177,7 +177,15 @@ class Plan(Experiment):
         values = self.to_dict(defaults=False)
         if self.network.kind != NETWORKS.default:
             values.setdefault("network", {})["kind"] = self.network.kind
-        for key, value in {**(changes or {}), **more}.items():
+        wanted = {**(changes or {}), **more}
+        if (
+            "schedule.file" in wanted
+        ):  # in place of the week that the plan has, which may have come from a file
+            for name in {"configurations", "demand"} - {
+                str(key).partition(".")[2] for key in wanted
+            }:
+                values.get("schedule", {}).pop(name, None)
+        for key, value in wanted.items():
             _assign(values, str(key).split("."), _plain(value), str(key))
         return Plan.from_dict(values)
 

@@ -59,10 +59,21 @@ def write(
         sections.append(Section("Figures", pictures[1:]))
     sections += [
         Section("Runs", [Table(columns, rows[:MOST_ROWS], caption, right)]),
-        Section("Plan", [Code(sweep.plan.to_toml())]),
+        Section("Plan", [Prose(_varied(sweep)), Code(sweep.shared_plan.to_toml())]),
     ]
     title, over = f"{sweep.plan.name}, sweep", f"over {', '.join(sweep.keys)}"
     return write_page(folder / "report.html", title, sections, subtitle=over)
+
+
+def _varied(sweep: Sweep) -> str:
+    """Which keys of the plan below have other values in some runs."""
+    seeds = ["seed"] * (len({point.plan.seed for point in sweep.points}) > 1)
+    keys = list(dict.fromkeys([*(key for key in sweep.keys if key != "seed"), *seeds]))
+    return (
+        f"All runs share this plan, except for {', '.join(keys)}."
+        if keys
+        else "All runs share this plan."
+    )
 
 
 def _wanted(sweep: Sweep, metrics: Sequence[str]) -> Iterator[tuple[str, str, str, dict[str, Any]]]:

@@ -326,9 +326,16 @@ class Paper:
 
 def papers() -> dict[str, str]:
     """The papers there are, by name, with title and venue."""
+    return {name: f"{head['title']} ({head['venue']})" for name, head in heads().items()}
+
+
+def heads() -> dict[str, dict[str, str]]:
+    """Title, authors, venue and link of the papers there are, by name."""
     root = _root()
     files = sorted(root.glob("*/paper.toml")) if root else []
-    return {path.parent.name: f"{_toml(path)['title']} ({_toml(path)['venue']})" for path in files}
+    said = {path.parent.name: _toml(path) for path in files}
+    keys = ("title", "authors", "venue", "link")
+    return {name: {key: str(head[key]) for key in keys} for name, head in said.items()}
 
 
 def _root() -> Path | None:

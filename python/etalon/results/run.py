@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +18,7 @@ from etalon.arguments import checked
 from etalon.errors import PlanError
 from etalon.results import completion, highlights, metrics, store
 from etalon.results.tables import Tables
+from etalon.units import rounded
 
 if TYPE_CHECKING:
     from etalon.figures import Plots
@@ -111,15 +112,18 @@ class Run(Tables):
         )
 
     @checked
-    def payload(self, network: str | None = None) -> float | None:
-        """Payload that left the plane `network` (or any) for the measured pair, over the measured time, in bit/s. None if
-        nothing was measured.
+    def payload(
+        self, network: str | None = None, pair: tuple[int, int] | Literal["all"] | None = None
+    ) -> float | None:
+        """Payload that left the plane `network` (or any), over the measured time, in bit/s. None if nothing was measured.
+
+        Of the measured pair, of another (source and destination rack), or of all rack pairs together.
         """
         if not self.measured_ns:
             return None
-        row = self._row_of_pair()
-        payload = sum(row[f"{name}_payload_bytes"] for name in self._named(network)) if row else 0
-        return float(payload * 8e9 / self.measured_ns)
+        columns = [f"{name}_payload_bytes" for name in self._named(network)]
+        rows = self.pairs.filter(self._of(pair)).select(columns)
+        return float(sum(rows.sum().row(0)) * 8e9 / self.measured_ns)
 
     @property
     def voq_mean(self) -> float | None:
@@ -137,23 +141,18 @@ class Run(Tables):
         self,
         percentile: float,
         network: str | Sequence[str] | None = None,
-        pair: tuple[int, int] | None = None,
+        pair: tuple[int, int] | Literal["all"] | None = None,
     ) -> float:
         """A percentile of the time that packets spent in the switch, in microseconds.
 
         From entering the switch to leaving it, packets over 1000 B, carried by the plane `network`, one of several or any, for
-        the measured pair or another. Read off a histogram with bins narrower than 0.4 %. Not a number if there was no such
-        packet.
+        the measured pair, for another, or for all rack pairs together. Read off a histogram with bins narrower than 0.4 %. Not
+        a number if there was no such packet.
         """
         networks = self._named(network)
         if not 0 <= percentile <= 100:
             raise PlanError(f"percentile {percentile} must lie between 0 and 100")
-        src, dst = pair or self.plan.measured_pair
-        racks = self.plan.network.racks
-        if not (0 <= src < racks and 0 <= dst < racks):
-            raise PlanError(f"pair ({src}, {dst}): racks are 0 to {racks - 1}")
-        bins = self.latency_histogram.filter((pl.col("src") == src) & (pl.col("dst") == dst))
-        bins = bins.filter(pl.col("network").is_in(networks))
+        bins = self.latency_histogram.filter(self._of(pair), pl.col("network").is_in(networks))
         bins = bins.group_by("lower_ns", "upper_ns").agg(pl.col("count").sum()).sort("lower_ns")
         if bins.is_empty():
             return math.nan
@@ -309,9 +308,21 @@ class Run(Tables):
     @property
     def warnings(self) -> list[str]:
         """Sentences about results that do not say what was probably asked."""
-        if self.partial or self.counted("bytes_delivered") != 0:
+        if self.partial:
             return []
-        return [f"{self.plan.name}: nothing was delivered in the measured time"]
+        if self.counted("bytes_delivered") == 0:
+            return [f"{self.plan.name}: nothing was delivered in the measured time"]
+        return list(self._short())
+
+    def _short(self) -> Iterator[str]:
+        """That the run is too short for its own timeouts, if flows had some."""
+        plan, timeouts = self.plan, self.counted("rtos")
+        shortest = plan.tcp.min_rto / plan.tdf
+        if timeouts and self.measured_ns < shortest:
+            yield (
+                f"{plan.name}: there were {timeouts} timeouts, and the measured {rounded(self.measured_ns)} are shorter "
+                f"than one ({rounded(round(shortest))}): a longer duration will give other numbers"
+            )
 
     def summary(self) -> dict[str, float | None]:
         """Every metric of `etalon list metrics`."""
@@ -365,6 +376,16 @@ class Run(Tables):
                 known = " or ".join(f'"{name}"' for name in self.planes)
                 raise PlanError(f'there is no network "{plane}"; it is {known}, or None for all')
         return planes
+
+    def _of(self, pair: tuple[int, int] | Literal["all"] | None) -> pl.Expr:
+        """Rows of a rack pair: the measured one, this one, or all."""
+        if pair == "all":
+            return pl.lit(True)
+        src, dst = pair or self.plan.measured_pair
+        racks = self.plan.network.racks
+        if not (0 <= src < racks and 0 <= dst < racks):
+            raise PlanError(f"pair ({src}, {dst}): racks are 0 to {racks - 1}")
+        return (pl.col("src") == src) & (pl.col("dst") == dst)
 
     def _row_of_pair(self) -> dict[str, Any] | None:
         """The measured pair's row of `pairs`; None if it carried nothing."""

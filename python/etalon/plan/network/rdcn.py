@@ -237,3 +237,8 @@ class Network(Racks):
                 f"network.voq.resize.before is {rounded(resize.before)}, as long as the week of "
                 f"{rounded(week)} or longer: the VOQ will always be big"
             )
+        if self.ece is not None and week and self.ece.before >= week:
+            yield (
+                f"network.ece.before is {rounded(self.ece.before)}, as long as the week of "
+                f"{rounded(week)} or longer: hosts will always hear that a circuit is up"
+            )

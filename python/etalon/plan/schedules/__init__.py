@@ -20,7 +20,23 @@ from etalon.plan.schedules.strobe import Strobe
 __all__ = ["DESCRIPTIONS", "SCHEDULES", "AnySchedule", "Schedule", "Strobe", "with_files"]
 
 SCHEDULES = Kinds(
-    "strobe", {**RULES, **dict.fromkeys(SCHEDULERS, Computed)}, {("fixed", "demand"): Known}
+    "strobe",
+    {**RULES, **dict.fromkeys(SCHEDULERS, Computed)},
+    {("fixed", "demand"): Known},
+    also={
+        "rotor": "strobe",
+        "rotornet": "strobe",
+        "round-robin": "strobe",
+        "rotation": "strobe",
+        "circle": "tournament",
+        "static": "fixed",
+        "matchings": "fixed",
+        "birkhoff": "bvn",
+        "edmonds": "max-weight",
+        "helios": "max-weight",
+        "c-through": "max-weight",
+        "mordia": "tms",
+    },
 )
 
 DESCRIPTIONS = {

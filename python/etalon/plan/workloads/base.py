@@ -101,6 +101,8 @@ class Workload(Table):
     """A line for `etalon list workloads`."""
     streams: ClassVar[bool] = False
     """Whether its flows can come in order of start without being listed, however many there are."""
+    everywhere: ClassVar[bool] = False
+    """Whether its flows join all racks alike, so that no rack pair stands out."""
     cc: Controls = "cubic"
     """Congestion control: see `etalon list cc`. With TDTCP it may be a list, one for each network."""
     params: dict[str, int | float] = Field(default_factory=dict)

@@ -14,6 +14,7 @@ T = TypeVar("T")
 class Permutation(Workload):
     """Every host sends to a host of another rack, drawn at random so that every host receives one flow."""
 
+    everywhere: ClassVar = True
     about: ClassVar = (
         "every host sends to one host of another rack, drawn at random, and hears from one"
     )

@@ -62,6 +62,7 @@ Sizes = Annotated[str | Points, BeforeValidator(_sizes), PlainSerializer(_writte
 class Poisson(Workload):
     """Flows between random hosts of different racks that begin at random: a Poisson process for each sending rack."""
 
+    everywhere: ClassVar = True
     about: ClassVar = (
         "flows that begin at random, with sizes as published of web search or data mining"
     )

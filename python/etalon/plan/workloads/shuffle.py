@@ -14,6 +14,7 @@ from etalon.units import Size
 class Shuffle(Workload):
     """Every host sends as much to every host of every other rack, all at once."""
 
+    everywhere: ClassVar = True
     about: ClassVar = "every host sends to every host of other racks"
     streams: ClassVar = True
     size: Size

@@ -36,6 +36,7 @@ class Trace(Workload):
     100,000 flows are in order of start, and are read while the plan is run.
     """
 
+    everywhere: ClassVar = True
     about: ClassVar = "flows from a file: source, destination, bytes, start"
     streams: ClassVar = True
     file: Annotated[str, Field(min_length=1)]
