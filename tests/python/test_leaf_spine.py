@@ -110,3 +110,17 @@ def test_what_a_layer_does_not_say_is_as_without_it() -> None:
     assert (tree.core.delay, tree.core.queue) == (1_000_000, 10)
     with pytest.raises(PlanError, match=r"network\.spine"):
         et.Plan.from_dict({"network": {"kind": "leaf-spine", "spine": [1, 2, 3, 4, 5, 6]}})
+
+
+def test_a_digest_tells_which_spines_a_flow_and_its_acks_take() -> None:
+    four = {"racks": 2, "hosts": 1, "spine": {"switches": 4}}
+    one = plan(flow("r0h0", "r1h0", "100kB"), network=four, measure={"ports": True})
+    digests: dict[tuple[str, str], set[str]] = {}
+    for seed in range(1, 7):
+        run = et.run(one.replace({"seed": seed}))
+        up = run.ports.filter(pl.col("to").str.starts_with("s") & (pl.col("packets") > 0))
+        forth, back = up.sort("from")["to"]
+        digests.setdefault((forth, back), set()).add(run.meta["digest"])
+    assert len(digests) > 1
+    assert all(len(found) == 1 for found in digests.values()), "the same way, the same digest"
+    assert len(set.union(*digests.values())) == len(digests)

@@ -2,7 +2,7 @@
 
 use etalon_units::Time;
 
-use crate::Event;
+use crate::{Event, Pair, QueueId};
 
 /// Mixes what happens, in order.
 #[derive(Clone, Copy, Debug)]
@@ -22,13 +22,14 @@ impl Digest {
         self.0 = x ^ (x >> 29);
     }
 
-    /// Mixes what an event says of a run, if it says anything.
+    /// Mixes what an event says of a run, if it says anything: when, what, of which pair, on which way, and how much.
     #[inline(always)] // where the event is known, three words are mixed and nothing is asked
     pub fn event(&mut self, time: Time, event: &Event) {
         if let Some((pair, value)) = event.mixed() {
             self.mix(time.0);
-            let pair = u64::from(pair.src) << 16 | u64::from(pair.dst);
-            self.mix(u64::from(event.kind()) << 32 | pair);
+            let racks = u64::from(pair.src) << 16 | u64::from(pair.dst);
+            let what = u64::from(event.kind()) << 32 | racks;
+            self.mix(what ^ way(pair, event).wrapping_mul(0xff51_afd7_ed55_8ccd));
             self.mix(value);
         }
     }
@@ -40,10 +41,22 @@ impl Digest {
     }
 }
 
+/// The queue and the plane of an event of a pair, as a number; 0 in the pair's own VOQ, whose plane follows from the schedule.
+#[inline(always)] // a constant where the event is known
+fn way(pair: Pair, event: &Event) -> u64 {
+    match event.queue() {
+        Some(queue) if queue != QueueId::voq(pair) => {
+            let plane = event.plane().map_or(0, |plane| u64::from(plane.0));
+            1 + (u64::from(queue.at) << 24 | u64::from(queue.number) << 8 | plane)
+        }
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Pair, QueueId};
+    use crate::Plane;
 
     #[test]
     fn an_event_mixes_when_what_where_and_how_much() {
@@ -65,5 +78,43 @@ mod tests {
         }
         assert_eq!(digest.value(), words.value());
         assert_ne!(digest.value(), Digest::default().value());
+    }
+
+    #[test]
+    fn packets_that_go_other_ways_give_other_digests() {
+        let pair = Pair { src: 3, dst: 5 };
+        let at = |at, number, plane| {
+            let mut digest = Digest::default();
+            let (len, bytes) = (1, 9014);
+            let queue = QueueId { at, number };
+            let plane = Plane(plane);
+            digest.event(
+                Time(11),
+                &Event::Dequeue {
+                    pair,
+                    queue,
+                    len,
+                    bytes,
+                    plane,
+                },
+            );
+            digest.value()
+        };
+        let ways = [
+            at(0, 0, 0),
+            at(3, 5, 0),
+            at(3, 6, 0),
+            at(4, 5, 0),
+            at(4, 5, 1),
+            at(5, 4, 0),
+        ];
+        for (index, way) in ways.iter().enumerate() {
+            assert!(!ways[..index].contains(way), "way {index}");
+        }
+        assert_eq!(
+            at(3, 5, 0),
+            at(3, 5, 1),
+            "the schedule says which plane serves a VOQ"
+        );
     }
 }
