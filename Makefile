@@ -1,4 +1,5 @@
-# make demo: set-up, then figures 9 and 11 of NSDI'20 on the simulator.  make test: set-up, then all tests.
+# make demo: set-up, then figures 9 and 11 of NSDI'20 on the simulator.  make test: set-up, then all that can fail because of
+# a change.  make check: everything, which takes longer and wants more of the machine.
 # Builds are cached outside the tree, so that a fresh clone does not compile the dependencies again.
 CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/etalon
 export CARGO_TARGET_DIR ?= $(CACHE)/target
@@ -6,7 +7,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup kernel release wheel docs otcp-agent demo test test-rust test-kernel test-python test-hdfs lint format bench clean
+.PHONY: setup programs kernel release wheel docs otcp-agent demo test test-rust test-kernel test-python check rest test-hdfs \
+    lint format bench clean
 
 setup: $(VENV)/.stamp-extension
 
@@ -26,7 +28,12 @@ $(VENV)/.stamp-extension: $(VENV)/.stamp-packages $(RUST)
 
 # Linux for the Linux engine: minutes the first time, then kept with the other builds.
 kernel: setup
+	@$(BIN)/etalon kernel path >/dev/null 2>&1 || $(PYTHON) tools/packages.py kernel
 	$(BIN)/etalon kernel build
+
+# What tests run of the system: installed where that is possible, else named.
+programs:
+	@$(PYTHON) tools/packages.py tests
 
 # The core of this tree, guided by its own profile (tools/train.py): faster by up to a quarter (it depends on the plan), some minutes more to build.
 # `make setup` builds the plain one again after the next change.
@@ -59,7 +66,17 @@ otcp-agent:
 demo: setup
 	$(BIN)/etalon reproduce nsdi20 --figure 9 --figure 11 --out runs/demo --force
 
-test: setup kernel test-rust test-kernel test-python
+test: setup programs kernel test-rust test-kernel test-python
+
+# Beside `make test`: what takes long, and what only the whole of the tree can fail.
+check: lint test docs rest
+
+rest: setup programs kernel
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt ray
+	$(PYTEST) --numprocesses=auto -m "slow and not alone"
+	$(PYTEST) -m "slow and alone"
+	$(BIN)/etalon bench --instructions
+	@if command -v mvn >/dev/null; then $(MAKE) test-hdfs; else echo "no Maven: the tests of reHDFS are left out"; fi
 
 test-rust:
 	cargo test --profile quick --workspace --quiet
@@ -73,9 +90,12 @@ test-hdfs:
 	@command -v mvn >/dev/null || { echo "reHDFS needs Java 17 and Maven: apt-get install maven openjdk-17-jdk-headless"; exit 1; }
 	MAVEN_OPTS="-Xmx384m -XX:+UseSerialGC" mvn -q -B -f hdfs/pom.xml -Dmaven.repo.local=$(CACHE)/m2 verify
 
-# With ETALON_TEST_ALL no test is skipped for want of what these targets have made.
+# A process a processor; then, one by one, those that want the machine to themselves. With CI or ETALON_TEST_ALL in the
+# environment nothing may be missing.
+PYTEST := $(BIN)/pytest --quiet --durations=12 --durations-min=2 --dist=loadgroup
 test-python: setup kernel
-	ETALON_TEST_ALL=1 $(BIN)/pytest
+	$(PYTEST) --numprocesses=auto -m "not slow and not alone"
+	$(PYTEST) -m "alone and not slow"
 
 lint: setup
 	cargo fmt --all --check

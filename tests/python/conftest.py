@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
+import importlib.util
 import json
 import os
+import random
+import resource
+import shutil
 import signal
-from collections.abc import Callable
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +20,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from etalon import kernel
 from etalon.cli import main
 from etalon.plan import Plan
 
@@ -25,10 +33,97 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def need(there: object, what: str) -> None:
-    """Skips a test whose means are not there; fails it under `make test`, which provides them."""
+sys.path.insert(0, str(ROOT / "tools"))
+import packages  # noqa: E402
+
+EVERYTHING = "CI" in os.environ or "ETALON_TEST_ALL" in os.environ
+"""Whether nothing may be missing, and no test may take long that does not say so."""
+LONGEST = 5.0
+"""Seconds of processor time that a test may take which is not marked slow."""
+
+
+def need(there: object, what: str, how: str = "") -> None:
+    """Leaves a test out whose means are not there; fails it in CI, where nothing may be missing.
+
+    `how` is the command that provides them.
+    """
     if not there:
-        (pytest.fail if "ETALON_TEST_ALL" in os.environ else pytest.skip)(f"{what} is missing")
+        sentence = f"{what} is missing{how and f': {how}'}"
+        if EVERYTHING:
+            pytest.fail(sentence)
+        pytest.skip(sentence, allow_module_level=True)
+
+
+def need_kernel() -> None:
+    """Leaves a test out if the Linux engine has no kernel."""
+    need(kernel.find(250), "the Linux engine's kernel", "etalon kernel build")
+
+
+def need_program(*names: str) -> None:
+    """Leaves a test out if a program is not there."""
+    for name in names:
+        package = packages.TESTS.get(name, name)
+        need(shutil.which(name, path=packages.PATH), name, packages.command([package]))
+
+
+def need_module(name: str, extra: str = "") -> None:
+    """Leaves a test out if a Python module is not there, of an extra of ours if it is named."""
+    found = importlib.util.find_spec(name) is not None
+    need(found, name, f"pip install {f'etalon-rdcn[{extra}]' if extra else name}")
+
+
+def drawn_today(cases: Sequence[Any], number: int) -> list[Any]:
+    """All of the cases; but some, drawn anew each day, are marked slow: `make test` leaves these out."""
+    today = random.Random(datetime.datetime.now(datetime.UTC).date().toordinal())
+    chosen = {cases[at] for at in today.sample(range(len(cases)), number)}
+    return [
+        case if case in chosen else pytest.param(case, marks=pytest.mark.slow) for case in cases
+    ]
+
+
+def processor_time() -> float:
+    """Seconds of processor time that this process took, and those of its children that have ended."""
+    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(used.ru_utime + used.ru_stime for used in both)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keeps the tests that share something expensive in one process."""
+    for item in items:
+        definitions = getattr(item, "_fixtureinfo").name2fixturedefs.values()  # noqa: B009
+        if any(one.scope == "module" for found in definitions for one in found):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Holds each test to what it may take."""
+    before = processor_time()
+    yield
+    took = processor_time() - before
+    if EVERYTHING and took > LONGEST and not item.get_closest_marker("slow"):
+        pytest.fail(f"took {took:.1f} s of processor time: shrink it, or mark it slow")
+
+
+LEFT_OUT = pytest.StashKey[str]()
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Counts what was left out, by what it needs."""
+    reasons = Counter(
+        str(report.longrepr[2]).removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", ())
+        if isinstance(report.longrepr, tuple) and " is missing" in report.longrepr[2]
+    )
+    if reasons:
+        said = (f"{reason} ({number})" for reason, number in sorted(reasons.items()))
+        config.stash[LEFT_OUT] = f"not run, with the number of tests: {'; '.join(said)}"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Says it last, where it is seen."""
+    if LEFT_OUT in config.stash:
+        print(config.stash[LEFT_OUT])
 
 
 SMALL = """

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import etalon as et
+from conftest import need_program
 from etalon import report
 from etalon.report import sweeps
 
@@ -50,7 +51,7 @@ page.onload = () => setInterval(measure, 500);
 @pytest.fixture(scope="module")
 def browser() -> str:
     if CHROMIUM is None:
-        pytest.skip("no browser is installed (apt-get install chromium)")
+        need_program("chromium")
     return CHROMIUM
 
 

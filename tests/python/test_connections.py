@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from typing import Any
 
@@ -11,8 +10,7 @@ import polars as pl
 import pytest
 
 import etalon as et
-from conftest import need
-from etalon import kernel
+from conftest import need_kernel, need_program
 from etalon.plan import Plan
 from etalon.results import Run
 
@@ -43,7 +41,7 @@ REFUSED = "import socket; socket.socket().connect_ex(('10.0.1.2', 1))"
 
 def run(*programs: tuple[str, Any, str], **more: Any) -> Run:
     """Programs by host, command and start on three racks of two hosts."""
-    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    need_kernel()
     tables = [
         {"host": host, "command": command, "start": start} for host, command, start in programs
     ]
@@ -64,7 +62,7 @@ def ends(row: dict[str, Any]) -> tuple[int, ...]:
 @pytest.fixture(scope="module")
 def iperf() -> Run:
     """A transfer there, one back, and two flows of the plan beside them."""
-    need(shutil.which("iperf3"), "iperf3")
+    need_program("iperf3")
     return run(
         ("r1h0", "iperf3 -s -1", "0ms"),
         ("r0h0", "iperf3 -c 10.0.1.1 -n 3M -J", "5ms"),
@@ -150,7 +148,7 @@ def test_many_short_connections_are_as_many_rows() -> None:
 
 
 def test_what_the_warm_up_saw_is_not_counted_and_a_refusal_is_a_reset() -> None:
-    need(shutil.which("sockperf"), "sockperf")
+    need_program("sockperf")
     programs = (
         ("r1h0", "sockperf server --tcp -i 10.0.1.1 -p 7000", "0ms"),
         ("r0h0", "sockperf ping-pong --tcp -i 10.0.1.1 -p 7000 -m 200 -t 2", "10ms"),

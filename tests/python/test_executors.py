@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 
 import etalon as et
 from conftest import Answer as Printed
-from conftest import need
+from conftest import need_module
 from etalon import engine
 from etalon.campaign import executors
 from etalon.campaign.executors import base, cluster
@@ -224,10 +223,12 @@ def test_programs_stay_on_this_machine(small: Plan, monkeypatch: pytest.MonkeyPa
         Fake().execute([plan], engine.named("linux"))
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_dask_of_two_workers_one_of_them_killed(
     longer: Plan, local: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    need(find_spec("distributed"), "the extra etalon-rdcn[dask]")
+    need_module("distributed", "dask")
     import dask
     from distributed import LocalCluster
 
@@ -247,7 +248,7 @@ def test_dask_of_two_workers_one_of_them_killed(
 def test_a_dask_scheduler_that_does_not_answer(
     etalon: Callable[..., Printed], small_file: Path, tmp_path: Path
 ) -> None:
-    need(find_spec("distributed"), "the extra etalon-rdcn[dask]")
+    need_module("distributed", "dask")
     import dask
 
     (tmp_path / "empty").mkdir()
@@ -270,16 +271,21 @@ def test_a_dask_scheduler_that_does_not_answer(
     assert not any((tmp_path / "empty").iterdir())
 
 
+@pytest.mark.alone
 def test_dask_on_this_machine(longer: Plan, local: dict[str, bytes], tmp_path: Path) -> None:
-    need(find_spec("distributed"), "the extra etalon-rdcn[dask]")
+    need_module("distributed", "dask")
     et.sweep(longer, GRID, folder=tmp_path / "dask", executor="dask", jobs=2)
     assert files(tmp_path / "dask") == local
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_ray_of_two_workers_one_of_them_killed(
     longer: Plan, local: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ray = pytest.importorskip("ray", reason="the extra etalon-rdcn[ray] is not installed")
+    need_module("ray", "ray")
+    import ray
+
     from etalon.campaign.executors.ray import RayPool
 
     def busy() -> int | None:
@@ -297,10 +303,12 @@ def test_ray_of_two_workers_one_of_them_killed(
     assert files(tmp_path / "ray") == local
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_slurm_jobs_one_of_them_killed(
     longer: Plan, local: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    need(find_spec("submitit"), "the extra etalon-rdcn[slurm]")
+    need_module("submitit", "slurm")
     from etalon.campaign.executors.slurm import Slurm, SlurmPool
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

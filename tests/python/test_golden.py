@@ -14,8 +14,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 import etalon as et
-from conftest import ROOT, need
-from etalon import kernel, pages
+from conftest import ROOT, need_kernel
+from etalon import pages
 
 FILES = sorted(
     path
@@ -24,6 +24,8 @@ FILES = sorted(
 )
 # The simulator has no programs; some of the papers' plans take Linux half a minute.
 SIMULATED = [path for path in FILES if path.stem not in ("programs", "delays")]
+LONG = ("papers/cnsm16/plans/busy", "papers/etalon18/plans/rings")
+"""Of these, those that take more than five seconds."""
 ON_LINUX = [
     path
     for path in FILES
@@ -37,12 +39,18 @@ def named(path: Path) -> str:
 
 # Benches of many racks are shorter than their week.
 @pytest.mark.filterwarnings("ignore:the plan measures:etalon.errors.PlanWarning")
-@pytest.mark.parametrize("path", SIMULATED, ids=named)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=named(path), marks=[pytest.mark.slow] * (named(path) in LONG))
+        for path in SIMULATED
+    ],
+)
 def test_simulator(path: Path, snapshot: SnapshotAssertion) -> None:
     assert pages.record(et.run(et.Plan.load(path))) == snapshot
 
 
 @pytest.mark.parametrize("path", ON_LINUX, ids=named)
 def test_linux(path: Path, snapshot: SnapshotAssertion) -> None:
-    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    need_kernel()
     assert pages.record(et.run(et.Plan.load(path), engine="linux")) == snapshot

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import etalon as et
-from conftest import ROOT, Answer, need
+from conftest import ROOT, Answer, need_kernel, need_program
 from etalon import kernel
 from etalon.controls import controls
 from etalon.plan import Plan
@@ -32,7 +32,7 @@ LINUX = ("--engine", "linux")
 
 @pytest.fixture(autouse=True)
 def _built() -> None:
-    need(IMAGE, "the kernel, which `etalon kernel build` builds,")
+    need_kernel()
 
 
 def kernels() -> list[int]:
@@ -106,8 +106,8 @@ def test_flows_complete(small: Plan) -> None:
     assert run.flows["bytes_delivered"].to_list() == [1_000_000]
 
 
-@pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
 def test_programs_run_on_a_network_of_the_plans_speed(tmp_path: Path, etalon: Command) -> None:
+    need_program("iperf3")
     answer = etalon("run", ROOT / "examples" / "programs.toml", *LINUX, "--no-figures", "--json")
     assert answer.code == 0, answer.err
     server, client, ping = answer.json["programs"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,7 @@ import pytest
 
 import etalon as et
 import tcp_info_hosts
-from conftest import need
-from etalon import kernel
+from conftest import need_kernel, need_program
 
 TICK_US = 4000
 LAYERS = {"rack": "r0h1", "pod": "r1h0", "core": "r2h0"}
@@ -33,7 +31,7 @@ GIVEN = {
 
 @pytest.fixture(autouse=True)
 def _built() -> None:
-    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    need_kernel()
 
 
 def command(*arguments: str) -> str:
@@ -90,7 +88,7 @@ def test_sockets_have_their_layers_parameters(layer: str, given: bool) -> None:
 def test_a_syn_ack_has_the_layers_initial_timeout() -> None:
     """The SYN-ACK is lost on a link that is down for a moment. The client has lost its route's parameters and would wait for a
     second; the server sends again after 40 ms."""
-    need(shutil.which("ip"), "ip, of iproute2,")
+    need_program("ip")
     programs = {
         "r1h0": command("server"),
         "r0h0": "ip route replace 10.0.1.0/24 dev eth0 && " + command("client", "--server", "r1h0"),

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import etalon as et
-from conftest import SIGCOMM22, need
-from etalon import kernel
+from conftest import SIGCOMM22, need_kernel, need_program
 from etalon import tracing as trace
 from etalon.plan import Plan
 from etalon.results import Run
@@ -98,7 +96,7 @@ SWITCHES = (
 
 @pytest.fixture(autouse=True)
 def _built() -> None:
-    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    need_kernel()
 
 
 def run(transport: str, change: dict[str, Any] | None = None) -> Run:
@@ -125,7 +123,7 @@ def test_each_flow_has_its_own_transport_on_one_host(tmp_path: Path) -> None:
     assert flows["bytes_delivered"].to_list() == [3_000_000] * 3
     assert flows["end_ns"].min() > 0, "all have ended"
 
-    need(shutil.which("tshark"), "tshark (apt-get install tshark)")
+    need_program("tshark")
     (path,) = trace.write(plan, tmp_path, end_ns=3_000_000, timeline=False, engine="linux")
     names = ("tcp.srcport", "tcp.option_kind", "tcp.flags.syn", "tdtcp.data_tdn", "tdtcp.num_tdns")
     fields = [argument for name in names for argument in ("-e", name)]
@@ -141,7 +139,7 @@ def test_each_flow_has_its_own_transport_on_one_host(tmp_path: Path) -> None:
 
 
 def test_the_tor_tells_its_hosts_by_real_packets(tmp_path: Path) -> None:
-    need(shutil.which("tshark"), "tshark (apt-get install tshark)")
+    need_program("tshark")
     plan = Plan.from_toml(PLAN + BULK.replace("TRANSPORT", '"tdtcp"')).replace({"warmup": "0ms"})
     (path,) = trace.write(plan, tmp_path, end_ns=2_800_000, timeline=False, engine="linux")
     names = (
@@ -216,7 +214,7 @@ def networks(circuits: int, transport: Any) -> Plan:
 
 
 def test_four_networks_take_turns(tmp_path: Path) -> None:
-    need(shutil.which("tshark"), "tshark (apt-get install tshark)")
+    need_program("tshark")
     plan = networks(3, "tdtcp").replace({"warmup": "0ms"})
     (path,) = trace.write(plan, tmp_path, end_ns=3_000_000, timeline=False, engine="linux")
     said = tshark_file(path, "-Y", "tdtcp.data_tdn", "-T", "fields", "-e", "tdtcp.data_tdn")

@@ -12,9 +12,8 @@ from conftest import ROOT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-nbformat = pytest.importorskip("nbformat")
-nbclient = pytest.importorskip("nbclient")
-pytest.importorskip("ipykernel")
+import nbclient
+import nbformat
 
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of Jupyter's own packages

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import etalon as et
-from conftest import need
-from etalon import _core, kernel
+from conftest import drawn_today, need_kernel
+from etalon import _core
 from etalon import engine as engines
 from etalon.plan import Plan
 from etalon.results import Run
@@ -126,7 +126,7 @@ def hold_latency(run: Run, trace: recompute.Trace, pair: recompute.Pair) -> None
             assert found * 1000 == pytest.approx(times[at], rel=0.004, abs=2), (pair, plane)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", drawn_today(range(40), 12))
 def test_no_plane_carries_more_than_it_could(seed: int) -> None:
     """Hosts' links slower than circuits: what stands in front of hosts when measurement begins was carried before."""
     run = et.run(crowded_plan(seed))
@@ -136,14 +136,14 @@ def test_no_plane_carries_more_than_it_could(seed: int) -> None:
             assert 0 <= row[f"{plane}_utilization"] <= 1, (row, plane)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", drawn_today(range(6), 3))
 def test_senders_of_linux(seed: int) -> None:
-    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    need_kernel()
     run = et.run(graph_plan(seed), engine="linux")
     hold_senders(run, (run.plan.warmup, run.meta["simulated_ns"]))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", drawn_today(range(20), 6))
 def test_dumbbells(seed: int, tmp_path: Path) -> None:
     plan = dumbbell_plan(seed)
     run = et.run(plan)
@@ -213,19 +213,19 @@ def hold_access(trace: recompute.Trace, found: dict[str, Any], host: str) -> Non
     assert captured == pytest.approx(found["packets"], abs=in_wire)
 
 
-@pytest.mark.parametrize("seed", range(45))
+@pytest.mark.parametrize("seed", drawn_today(range(45), 12))
 def test_ports(seed: int, tmp_path: Path) -> None:
     hold_ports(port_plan(seed), "sim", tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", drawn_today(range(12), 4))
 def test_ports_on_linux(seed: int, tmp_path: Path) -> None:
-    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    need_kernel()
     plan = port_plan(seed)
     hold_ports(plan.replace({"tcp.min_rto": "200ms", "tcp.initial_rto": None}), "linux", tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", drawn_today(range(12), 4))
 def test_graphs_of_the_simulator(seed: int, tmp_path: Path) -> None:
     plan = graph_plan(seed)
     run = et.run(plan)
@@ -233,25 +233,25 @@ def test_graphs_of_the_simulator(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["sim", "linux"])
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", drawn_today(range(15), 4))
 def test_weeks_that_change(seed: int, engine: str, tmp_path: Path) -> None:
     if engine == "linux":
-        need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+        need_kernel()
     plan = changing_plan(seed)
     run = et.run(plan, engine=engine)
     hold(run, traced(plan, run, engine, tmp_path))
 
 
-@pytest.mark.parametrize("seed", PLANS)
+@pytest.mark.parametrize("seed", drawn_today(PLANS, 8))
 def test_simulator(seed: int, tmp_path: Path) -> None:
     plan = random_plan(seed)
     run = et.run(plan)
     hold(run, traced(plan, run, "sim", tmp_path))
 
 
-@pytest.mark.parametrize("seed", PLANS)
+@pytest.mark.parametrize("seed", drawn_today(PLANS, 8))
 def test_linux(seed: int, tmp_path: Path) -> None:
-    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    need_kernel()
     plan = random_plan(seed)
     run = et.run(plan, engine="linux")
     hold(run, traced(plan, run, "linux", tmp_path))

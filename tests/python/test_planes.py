@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import etalon as et
-from conftest import ROOT, need
-from etalon import kernel
+from conftest import ROOT, need_kernel
 
 BOTH = [(0, 1), (1, 0)]
 
@@ -14,7 +13,7 @@ BOTH = [(0, 1), (1, 0)]
 @pytest.fixture(params=["sim", "linux"])
 def engine(request: pytest.FixtureRequest) -> str:
     if request.param == "linux":
-        need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+        need_kernel()
     return str(request.param)
 
 

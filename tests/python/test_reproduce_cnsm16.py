@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import etalon as et
-from conftest import Answer, need
-from etalon import figures, kernel
+from conftest import Answer, need_kernel
+from etalon import figures
 from etalon.reproduce import Estimate, Judged, table
 from etalon.reproduce.paper import Paper
 
@@ -47,7 +47,7 @@ def test_figures_that_compare_engines_are_linux_ones() -> None:
 @pytest.mark.parametrize("series", ["rack-otcp", "core-dctcp"])
 def test_incasts_take_the_same_time_on_linux(series: str) -> None:
     """By five rounds, with the kernel that other tests have."""
-    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    need_kernel()
     plan = Paper.load("cnsm16").point(series, 25).plans[0]
     plan = plan.replace({"incast.rounds": 5, "tcp.hz": 250})
     means = {}

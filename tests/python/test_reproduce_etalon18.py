@@ -59,6 +59,7 @@ def test_hosts_and_the_age_of_demand_are_the_same_within_a_section(etalon18: Pap
     assert ages == {(100_000, 0)}
 
 
+@pytest.mark.slow
 def test_every_figure_is_run_judged_and_drawn(tmp_path: Path) -> None:
     """The same folder with short runs: what comes out is not the paper's, but all of it comes out."""
     folder = _shortened(
@@ -78,6 +79,7 @@ def test_every_figure_is_run_judged_and_drawn(tmp_path: Path) -> None:
         assert any(name.split("-")[0] == figure for name in drawn), figure
 
 
+@pytest.mark.slow
 def test_big_flows_are_served_far_better_if_hosts_announce_them(tmp_path: Path) -> None:
     """Figure 13 over a tenth of the paper's time: what VOQs hold says little about what is to come."""
     folder = _shortened(tmp_path / "etalon18", {"rings": {"period": "200ms"}})

@@ -56,6 +56,7 @@ def test_one_set_of_host_parameters(nsdi20: Paper) -> None:
     assert len(hosts) == 1
 
 
+@pytest.mark.slow
 def test_every_figure_is_run_judged_and_drawn(tmp_path: Path) -> None:
     """The same folder with short runs: what comes out is not the paper's, but all of it comes out."""
     folder = tmp_path / "nsdi20"
@@ -79,6 +80,7 @@ def test_every_figure_is_run_judged_and_drawn(tmp_path: Path) -> None:
     assert {"tdf1-static", "tdf1-resize", "tdf1-retcp"} <= drawn
 
 
+@pytest.mark.slow
 def test_the_central_figures_are_reproduced_at_full_length(tmp_path: Path) -> None:
     """Utilisation and tail latency of static VOQs, of resizing and of reTCP: every published point, in tolerance."""
     result = reproduce.reproduce(

@@ -73,6 +73,7 @@ def test_the_lines_to_compare_with(
     assert lines.packet_only[-1] * 8 / 1.4e6 == pytest.approx(packet_only)
 
 
+@pytest.mark.slow
 def test_every_figure_is_run_judged_and_drawn(tmp_path: Path) -> None:
     """The same folder with short runs: what comes out is not the paper's, but all of it comes out."""
     folder = _shortened(tmp_path / "sigcomm22")

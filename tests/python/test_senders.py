@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import etalon as et
-from conftest import need
-from etalon import kernel, report
+from conftest import need_kernel
+from etalon import report
 from etalon.errors import PlanError
 from etalon.plan import Plan
 from etalon.results import Run
@@ -43,7 +43,7 @@ def experiment(**measure: Any) -> Plan:
 @pytest.fixture(scope="module", params=["sim", "linux"])
 def run(request: pytest.FixtureRequest) -> Run:
     if request.param == "linux":
-        need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+        need_kernel()
     return et.run(experiment(flows=[0, "small"]), engine=request.param)
 
 

@@ -294,6 +294,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_flows_which_are_open(tmp_path: Path) -> None:
     """Five times as many flows that follow each other take less than 150 bytes more for each."""
     counts, peaks = [], []
@@ -568,6 +569,7 @@ def test_a_run_that_is_terminated_leaves_no_files(tmp_path: Path) -> None:
     assert not list((tmp_path / "rows").iterdir())
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_has_what_it_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     local = executors.named("local")
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import struct
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, need
+from conftest import ROOT, need_program
 
 DISSECTOR = ROOT / "tools" / "wireshark" / "tdtcp.lua"
 SYN, ACK = 0x02, 0x10
@@ -17,7 +16,7 @@ SYN, ACK = 0x02, 0x10
 
 @pytest.fixture(autouse=True)
 def _installed() -> None:
-    need(shutil.which("tshark"), "tshark (apt-get install tshark)")
+    need_program("tshark")
 
 
 def checksum(content: bytes) -> int:

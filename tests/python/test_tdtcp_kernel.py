@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +15,7 @@ from typing import Any
 import pytest
 
 import tdtcp_hosts as hosts
-from conftest import SIGCOMM22, Answer, need
-from etalon import kernel
+from conftest import SIGCOMM22, Answer, need_kernel, need_program
 from etalon import tracing as trace
 from etalon.plan import Plan
 from test_tdtcp_dissector import tshark_file
@@ -42,7 +40,7 @@ RTO = 0.2 + 0.1
 
 @pytest.fixture(autouse=True)
 def _built() -> None:
-    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    need_kernel()
 
 
 def plan(*programs: Program, change: str = "") -> str:
@@ -87,7 +85,7 @@ def ran(tmp_path: Path, etalon: Command) -> Callable[..., tuple[list[Any], dict[
 
 def capture(folder: Path, *programs: Program, until_ms: int = 6) -> Callable[..., list[str]]:
     """tshark on what the same run's packets were."""
-    need(shutil.which("tshark"), "tshark (apt-get install tshark)")
+    need_program("tshark")
     asked = Plan.from_toml(plan(*programs))
     (path,) = trace.write(
         asked, folder, end_ns=until_ms * 1_000_000, timeline=False, engine="linux"

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import io
-import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 import etalon as et
+from conftest import need_program
 from etalon import tracing as trace
 from etalon.cli import main
 
@@ -251,13 +251,13 @@ def test_a_run_is_traced_from_python(plan: et.Plan, tmp_path: Path) -> None:
         et.trace(run, tmp_path, start="soon")
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark here")
 def test_what_the_hint_says_is_what_one_point_has(
     plan: et.Plan,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    need_program("tshark")
     monkeypatch.chdir(tmp_path)
     plan.save("p.toml")
     assert main(["trace", "p.toml", "--end", "6ms", "--out", "a b", "--no-timeline"]) == 0
@@ -277,8 +277,8 @@ def test_what_the_hint_says_is_what_one_point_has(
     assert len(fields("c/trace.pcapng", *odd)) < len(fields("a b/trace.pcapng", *odd)) / 4
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark here")
 def test_tshark_reads_the_packets(plan: et.Plan, tmp_path: Path) -> None:
+    need_program("tshark")
     (path,) = trace.write(plan, tmp_path, end_ns=6_000_000, timeline=False)
 
     def tshark(*arguments: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 import etalon as et
-from conftest import ROOT
+from conftest import ROOT, need_program
 from etalon import engine
 from etalon import tracing as trace
 from etalon.plan import Plan
@@ -158,8 +157,8 @@ def test_linux_follows_four_networks(transport: Any, sentence: str) -> None:
     assert sentence in str(refused.value)
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark here")
 def test_tshark_reads_options_and_notifications(tmp_path: Path) -> None:
+    need_program("tshark")
     tshark = captured("tdtcp", tmp_path)
     assert tshark("-Y", "_ws.malformed || _ws.expert.severity == error") == []
     syn = "tcp.flags.syn == 1"
@@ -183,8 +182,8 @@ def test_tshark_reads_options_and_notifications(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark here")
 def test_tshark_finds_the_subflows_of_a_stream(tmp_path: Path) -> None:
+    need_program("tshark")
     tshark = captured("mptcp", tmp_path)
     assert tshark("-Y", "_ws.malformed || _ws.expert.severity == error") == []
     ports = ("-T", "fields", "-e", "mptcp.stream", "-e", "tcp.dstport", "-e", "tcp.srcport")

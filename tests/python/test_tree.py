@@ -8,15 +8,14 @@ import polars as pl
 import pytest
 
 import etalon as et
-from conftest import need
-from etalon import kernel
+from conftest import need_kernel
 from etalon.errors import PlanError
 
 
 @pytest.fixture(params=["sim", "linux"])
 def engine(request: pytest.FixtureRequest) -> str:
     if request.param == "linux":
-        need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+        need_kernel()
     return str(request.param)
 
 

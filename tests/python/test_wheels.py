@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import etalon as et
-from conftest import ROOT, SMALL, need
+from conftest import ROOT, SMALL, need_kernel
 from etalon import cache as user_cache
 from etalon import kernel
 from etalon.errors import EtalonError
@@ -24,13 +24,15 @@ from etalon.kernel import cache, packaged, places
 from etalon.kernel.recipe import recipe
 from etalon.results import Run
 
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
+
 VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `make wheel` builds, with one kernel: the one that the other tests have built already."""
-    need(kernel.find(), "the Linux engine's kernel")
+    need_kernel()
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, ROOT / "tools" / "wheels.py", "--hz", "250", "--unguided"]
     command += ["--out", folder]

@@ -318,6 +318,8 @@ class Run(Tables):
         """That the run is too short for its own timeouts, if flows had some."""
         plan, timeouts = self.plan, self.counted("rtos")
         shortest = plan.tcp.min_rto / plan.tdf
+        if int(self.meta["simulated_ns"]) < plan.duration:  # it ended when its flows did
+            return
         if timeouts and self.measured_ns < shortest:
             yield (
                 f"{plan.name}: there were {timeouts} timeouts, and the measured {rounded(self.measured_ns)} are shorter "

@@ -18,8 +18,10 @@ from typing import Any
 import pytest
 from networks import tree, without
 
-pytest.importorskip("fastapi", reason="the extra otcp is not installed")
-pytest.importorskip("uvicorn", reason="the extra otcp is not installed")
+from conftest import need_module
+
+need_module("fastapi", "otcp")
+need_module("uvicorn", "otcp")
 
 from etalon.errors import PlanError
 from etalon.otcp import groups
@@ -219,6 +221,7 @@ def test_a_third_stream_closes_the_oldest(serve: Callable[..., Running]) -> None
         stream.close()
 
 
+@pytest.mark.slow
 def test_who_does_not_read_is_dropped(
     serve: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -414,7 +417,7 @@ def _certificate(folder: Path, name: str, issuer: Any = None) -> Any:
 
 
 def test_tls_is_mutual_if_wanted(serve: Callable[..., Running], tmp_path: Path) -> None:
-    pytest.importorskip("cryptography")
+    need_module("cryptography")
     ca = _certificate(tmp_path, "ca")
     _certificate(tmp_path, "server", ca)
     _certificate(tmp_path, "client", ca)

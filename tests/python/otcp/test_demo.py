@@ -17,12 +17,15 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("os_ken", reason="the extra otcp is not installed")
-pytest.importorskip("fastapi", reason="the extra otcp is not installed")
+from conftest import ROOT, drawn_today, need, need_module
 
-from conftest import ROOT
+need_module("os_ken", "otcp")
+need_module("fastapi", "otcp")
+
 from etalon.errors import EtalonError
 from etalon.otcp.demo import outside
+
+pytestmark = pytest.mark.alone
 
 MARK = "ETALON_OTCP_TEST"
 
@@ -31,13 +34,13 @@ MARK = "ETALON_OTCP_TEST"
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the links and the agent."""
     if lacking := outside.missing():
-        pytest.skip(f"the demonstration needs: {'; '.join(lacking)}")
+        need(False, "what the demonstration runs", "; ".join(lacking))
     folder = tmp_path_factory.mktemp("programs")
     try:
-        for name, path in outside.programs("dev").items():
+        for name, path in outside.programs("quick").items():
             (folder / name).symlink_to(path)
     except EtalonError as error:
-        pytest.skip(str(error))
+        need(False, "what the demonstration runs", str(error))
     return folder
 
 
@@ -157,16 +160,19 @@ def test_an_ordinary_user_has_all_but_bpf(programs: Path, left: list[Demo]) -> N
 
 @pytest.mark.parametrize(
     "part",
-    [
-        "otcp demo",
-        "demo.inside",
-        "unshare",
-        "ovsdb-server",
-        "ovs-vswitchd",
-        "otcp controller",
-        "etalon-otcp-links",
-        "etalon-otcp-agent",
-    ],
+    drawn_today(
+        [
+            "otcp demo",
+            "demo.inside",
+            "unshare",
+            "ovsdb-server",
+            "ovs-vswitchd",
+            "otcp controller",
+            "etalon-otcp-links",
+            "etalon-otcp-agent",
+        ],
+        2,
+    ),
 )
 def test_nothing_is_left_after_kill_9(programs: Path, left: list[Demo], part: str) -> None:
     demo = Demo(programs, "--samples", "5")

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from fabric import HOSTS, running, until
 
+from conftest import need_module
 from etalon.otcp import arp, lldp
 from etalon.otcp.controller import Controller
 from etalon.otcp.lldp import Frame, Kind
@@ -159,7 +160,7 @@ def test_what_is_signed_is_believed_only_as_it_was() -> None:
 def test_packet_in_messages(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Whole OpenFlow messages through os-ken's parser, as a connection reads them, and on to the controller."""
     caplog.set_level(logging.CRITICAL, logger="os_ken")  # it logs each that it refuses
-    pytest.importorskip("os_ken", reason="the extra otcp is not installed")
+    need_module("os_ken", "otcp")
     from os_ken.ofproto import ofproto_parser, ofproto_protocol, ofproto_v1_3
 
     from etalon.otcp.switches import Switches

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from networks import tree
 
+from conftest import need_program
 from etalon.otcp import ovsdb, paths
 from etalon.otcp.config import Config
 from etalon.otcp.controller import Controller
@@ -29,7 +30,7 @@ Vsctl = Callable[..., str]
 def database(tmp_path: Path) -> Iterator[tuple[str, Vsctl]]:
     """A database without switches: its address, and ovs-vsctl on it."""
     if shutil.which("ovsdb-server", path=PATH) is None or not SCHEMA.exists():
-        pytest.skip("Open vSwitch is missing: apt-get install openvswitch-switch")
+        need_program("ovs-vsctl")
     environment = {
         "PATH": PATH,
         **{f"OVS_{n}": str(tmp_path) for n in ("RUNDIR", "DBDIR", "LOGDIR")},

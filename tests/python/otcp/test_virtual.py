@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import subprocess
 import sys
 import threading
@@ -13,22 +12,24 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("os_ken", reason="the extra otcp is not installed")
-pytest.importorskip("fastapi", reason="the extra otcp is not installed")
+from conftest import ROOT, Answer, need, need_kernel, need_module
+
+need_module("os_ken", "otcp")
+need_module("fastapi", "otcp")
 
 import etalon as et
-from conftest import ROOT, Answer, need
-from etalon import kernel
 from etalon.errors import EtalonError
 from etalon.otcp.demo import outside, virtual
 from etalon.otcp.demo.layout import Layout
 from etalon.otcp.demo.outside import Options
 
+pytestmark = pytest.mark.alone
+
 
 def ready() -> None:
-    need(kernel.find(250), "the kernel, which `etalon kernel build` builds,")
+    need_kernel()
     if lacking := outside.missing(emulated=True):
-        pytest.skip(f"the demonstration needs: {'; '.join(lacking)}")
+        need(False, "what the demonstration runs", "; ".join(lacking))
 
 
 def show() -> tuple[str, dict[str, Any]]:
@@ -43,14 +44,15 @@ def first() -> Iterator[tuple[str, dict[str, Any]]]:
     """The demonstration, once."""
     ready()
     try:
-        found = outside.programs("dev").values()
+        found = outside.programs("quick").values()
     except EtalonError as error:
-        pytest.skip(str(error))
+        need(False, "what the demonstration runs", str(error))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(outside.FOLDER, str(Path(next(iter(found))).parent))
         yield show()
 
 
+@pytest.mark.slow
 def test_the_whole_system_in_virtual_time(first: tuple[str, dict[str, Any]]) -> None:
     shown, told = first
     assert len(told["delays"]) == 12
@@ -71,7 +73,7 @@ def test_the_whole_system_in_virtual_time(first: tuple[str, dict[str, Any]]) -> 
     assert "agents put back what they set" in shown
 
 
-@pytest.mark.skipif("ETALON_TEST_ALL" not in os.environ, reason="a minute: ETALON_TEST_ALL=1")
+@pytest.mark.slow
 def test_the_same_to_the_byte(
     first: tuple[str, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
