@@ -60,11 +60,14 @@ def test_hosts_are_told_of_networks_if_a_transport_asks() -> None:
         return plan(network, transport=transport).resolve()["network"]["rdcn"]["notify"]
 
     assert notify(et.network(), "tcp") is None
-    default = {"before_ns": 5000, "delay_ns": 0, "jitter_ns": 0, "lost_ppm": 0, "each_ns": 0}
+    default = {"before_ns": 0, "delay_ns": 0, "jitter_ns": 0, "lost_ppm": 0, "each_ns": 0}
     assert notify(et.network(), "tdtcp") == notify(et.network(), "mptcp") == default
     given = et.network(notify={"before": "0s", "delay": "2us", "lost": 0.1})
     said = {**default, "before_ns": 0, "delay_ns": 2000, "lost_ppm": 100_000}
-    assert notify(given, "tcp") == notify(given, "tdtcp") == said
+    assert notify(given, "tdtcp") == said
+    assert notify(given, "tcp") is None, "nobody listens"
+    heard = plan(given, transport="tcp").replace({"program": [{"host": "r0h0", "command": "true"}]})
+    assert heard.resolve()["network"]["rdcn"]["notify"] == said
 
 
 def test_different_transports_stand_side_by_side() -> None:

@@ -244,7 +244,7 @@ def _chosen_flows(plan: Experiment) -> Iterator[PlanError]:
 def _notify(plan: Experiment, network: Network) -> Iterator[PlanError]:
     """That hosts would be told of a change before the one before it, if so; the schedule is right."""
     shortest = shortest_configuration(plan)
-    notify = notified(plan)
+    notify = network.notify or notified(plan)
     if notify is not None and shortest and notify.before > shortest:
         yield PlanError(
             f"{shown(TIME.format(notify.before))} must not be longer than the shortest configuration of the "

@@ -81,17 +81,22 @@ def shortest_configuration(plan: Experiment) -> int:
 
 
 def notified(plan: Experiment) -> Notify | None:
-    """How hosts hear which network leads to a rack: as the plan says, or by the defaults if a transport asks for it."""
+    """How hosts hear which network leads to a rack: as the plan says, or by the defaults. None if nobody listens: neither a
+    transport, nor a program of a plan that says how."""
     if not isinstance(plan.network, Network):
         return None
-    asks = any(not isinstance(workload.transport, PlainTcp) for workload in plan.workloads)
-    return plan.network.notify or (Notify() if asks else None)
+    if any(not isinstance(workload.transport, PlainTcp) for workload in plan.workloads):
+        return plan.network.notify or Notify()
+    return plan.network.notify if plan.program else None
 
 
 def _between(plan: Experiment) -> dict[str, Any]:
     """What lies between racks."""
-    between, notify = plan.network.resolve(), notified(plan)
-    return between if notify is None else {**between, "notify": notify.resolve()}
+    between = plan.network.resolve()
+    if isinstance(plan.network, Network):
+        notify = notified(plan)
+        between["notify"] = notify and notify.resolve()
+    return between
 
 
 def _tcp(plan: Experiment) -> dict[str, Any]:

@@ -282,7 +282,7 @@ def _cell(value: Any) -> str:
 def _verdict_class(verdict: str) -> str:
     if verdict == "reproduced":
         return "good"
-    return "" if verdict.startswith("not ") else "bad"
+    return "" if verdict == "calibrated" or verdict.startswith("not ") else "bad"
 
 
 def _png(figure: Figure) -> bytes:

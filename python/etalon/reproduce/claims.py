@@ -14,7 +14,8 @@ from etalon.reproduce.paper import Claim, Paper
 from etalon.reproduce.results import Missing, Results
 from etalon.results.metrics import METRICS
 
-REPRODUCED, NOT_YET, NOT_MEASURED = "reproduced", "not yet", "not measured"
+REPRODUCED, CALIBRATED = "reproduced", "calibrated"
+NOT_YET, NOT_MEASURED = "not yet", "not measured"
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Judged:
     """An `Estimate` has an interval: that of its confidence, or what seeds spread over."""
     verdict: str
     reason: str = ""
-    """Why nothing was measured."""
+    """Why nothing was measured, or why the claim does not count."""
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -109,7 +110,10 @@ def _judge(paper: Paper, claim: Claim, results: Results) -> Judged:
         measured = _measure_each(paper, claim, results)
     except Missing as missing:
         return Judged(claim, None, NOT_YET if missing.yet else NOT_MEASURED, str(missing))
-    return Judged(claim, measured, tolerance.verdict(claim.published, measured, group.unit))
+    verdict = tolerance.verdict(claim.published, measured, group.unit)
+    if verdict == REPRODUCED and group.calibrated:
+        return Judged(claim, measured, CALIBRATED, group.calibrated)
+    return Judged(claim, measured, verdict)
 
 
 def _measure_each(paper: Paper, claim: Claim, results: Results) -> float:

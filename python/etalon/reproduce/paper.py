@@ -96,6 +96,9 @@ class ClaimGroup(_Entry):
     """A function of `claims.py`."""
     name: str | None = None
     """The claim's name if two share a measure."""
+    calibrated: str = ""
+    """Why it does not count as reproduced if it holds: a setting that the paper leaves open was chosen because it holds there,
+    or it was read in this way after its result was known."""
     each_seed: bool = False
     """Every seed of its points has a value: their mean is judged, and the smallest and the largest are shown."""
 

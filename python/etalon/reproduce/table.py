@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from etalon.reproduce.claims import NOT_MEASURED, NOT_YET, REPRODUCED, Judged
+from etalon.reproduce.claims import CALIBRATED, NOT_MEASURED, NOT_YET, REPRODUCED, Judged
 from etalon.reproduce.paper import Unclaimed
 
 COLUMNS = ("figure", "claim", "published", "measured", "tolerance", "verdict")
@@ -65,8 +65,11 @@ def show(claims: Sequence[Judged]) -> None:
 def total(claims: Sequence[Judged]) -> str:
     """The verdicts, counted."""
     waiting = (NOT_YET, NOT_MEASURED)
-    count = Counter(one.verdict if one.verdict in (REPRODUCED, *waiting) else "" for one in claims)
+    known = (REPRODUCED, CALIBRATED, *waiting)
+    count = Counter(one.verdict if one.verdict in known else "" for one in claims)
     parts = [f"{count[REPRODUCED]} reproduced"]
+    if count[CALIBRATED]:
+        parts.append(f"{count[CALIBRATED]} calibrated")
     if count[""]:
         parts.append("1 differs" if count[""] == 1 else f"{count['']} differ")
     parts += [f"{count[verdict]} {verdict}" for verdict in waiting if count[verdict]]
@@ -102,9 +105,15 @@ def _markdown(claims: Sequence[Judged]) -> Iterator[str]:
         yield "| " + " | ".join(cells(judged)) + " |"
     yield ""
     yield total(claims)
+    reasons = dict.fromkeys(one.reason for one in claims if one.verdict == CALIBRATED)
+    if reasons:
+        yield ""
+        yield f"Calibrated claims hold, and do not count as reproduced: {'; '.join(reasons)}."
 
 
 def _colour(judged: Judged) -> str:
     if judged.verdict == REPRODUCED:
         return "green"
+    if judged.verdict == CALIBRATED:
+        return "cyan"
     return "dim" if judged.verdict in (NOT_YET, NOT_MEASURED) else "yellow"

@@ -101,9 +101,9 @@ class Ece(Table):
 class Notify(Table):
     """ToR switches tell hosts which network leads to which rack (TDTCP, SIGCOMM'22 section 4.2)."""
 
-    before: Time = 5 * US
-    """How long before a change it is told; at most as long as the shortest configuration. That it is 5us is inferred: with it,
-    both the throughput and the queues that are published hold."""
+    before: Time = 0
+    """How long before a change hosts hear of it; at most as long as the shortest configuration. SIGCOMM'22's plans have 5us,
+    which is fitted: the paper does not print it, and its throughput and queues hold together there."""
     delay: Time = 0
     """From the ToR switch to the host."""
     jitter: Time = 0
@@ -152,7 +152,7 @@ class Network(Racks):
     ece: Ece | None = None
     notify: Notify | None = None
     """How ToR switches tell hosts which network leads to which rack (TDTCP, SIGCOMM'22 section 4.2). Without it they do so
-    by these defaults if a transport asks for it, and not at all if none does."""
+    by these defaults. They do not where nobody listens: neither a transport, nor a program of a plan with this table."""
     ack_bypass: Time | None = None
     """If set, segments without payload skip the switch and take this long."""
     host: Hosts = Hosts()
