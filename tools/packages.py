@@ -14,19 +14,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-KERNEL = {
-    "gcc": "gcc",
-    "make": "make",
-    "ld": "binutils",
-    "perl": "perl",
-    "flex": "flex",
-    "bison": "bison",
-    "bc": "bc",
-    "patch": "patch",
-    "xz": "xz-utils",
-    "/usr/include/stdio.h": "libc6-dev",
-}
-"""Debian's package of each program, or file, that builds the kernel."""
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+from etalon.kernel import tools
+
 TESTS = {
     "ip": "iproute2",
     "ping": "iputils-ping",
@@ -40,24 +30,24 @@ TESTS = {
     "valgrind": "valgrind",
     "systemd-analyze": "systemd",
 }
-"""The same of what the tests run."""
-LISTS = {"kernel": KERNEL, "tests": TESTS}
+"""Debian's package of each program that the tests run."""
 PATH = os.pathsep.join(
     [os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"]
 )
 """Where programs are looked for: those of the administrator are not on every user's path."""
 
 
-def missing(wanted: dict[str, str]) -> dict[str, str]:
-    """Those programs and files that are not there, with their packages."""
-    return {name: package for name, package in wanted.items() if not there(name)}
+def missing(name: str) -> dict[str, str]:
+    """What is not there of one of the lists, with Debian's packages."""
+    if name == "kernel":
+        names = [tool for tool in tools.missing() if not tool.startswith("cargo")]
+        return {tool: tools.packages([tool], "apt-get")[0] for tool in names}
+    return {program: package for program, package in TESTS.items() if not there(program)}
 
 
-def there(name: str) -> bool:
-    """Whether a program or a file is there."""
-    return (
-        Path(name).exists() if name.startswith("/") else shutil.which(name, path=PATH) is not None
-    )
+def there(program: str) -> bool:
+    """Whether a program is there."""
+    return shutil.which(program, path=PATH) is not None
 
 
 def command(packages: list[str]) -> str:
@@ -85,7 +75,7 @@ def install(packages: list[str]) -> bool:
 
 def main(name: str) -> int:
     """Sees to one of the lists; returns the exit code."""
-    lacking = missing(LISTS[name])
+    lacking = missing(name)
     packages = sorted(set(lacking.values()))
     if not packages:
         return 0

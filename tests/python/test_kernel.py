@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 
 import tiny_kernel
-from conftest import ROOT, Answer
+from conftest import ROOT, Answer, need
 from etalon import kernel
 from etalon.errors import EtalonError
-from etalon.kernel import cache, places, profile, source, tools
+from etalon.kernel import answers, cache, places, profile, source, time_constants, tools
+from etalon.kernel.build import asked
 from etalon.kernel.recipe import recipe
 from tiny_kernel import edit
 
@@ -172,7 +173,8 @@ def test_other_patches_replace_those_of_a_tree(checkout: Path, archive: Path) ->
 def test_what_was_left_out_and_is_used_now_is_unpacked(checkout: Path, archive: Path) -> None:
     kernel.image(given=archive)
     edit(checkout / "kernel/unused", "*.rst", "*.dts")
-    edit(checkout / "kernel/config", "CONFIG_NET=y", "CONFIG_NET=y\nCONFIG_BPF_SYSCALL=y")
+    for name in ("config", "answers"):
+        edit(checkout / "kernel" / name, "CONFIG_NET=y", "CONFIG_NET=y\nCONFIG_BPF_SYSCALL=y")
     assert steps_of(None)[1][0] == f"unpacking {archive.name}"
     assert (places.trees() / "hz250" / "Documentation" / "index.rst").exists()
 
@@ -272,15 +274,15 @@ def test_a_package_that_cannot_be_fetched(
 def test_a_missing_tool(
     checkout: Path, archive: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    path = tiny_kernel.without(tmp_path, "flex", "xz", "cargo", "apt-get", "dnf", "pacman")
+    path = tiny_kernel.without(tmp_path, "git", "perl", "cargo", "apt-get", "dnf", "pacman")
     (Path(path) / "apt-get").symlink_to("/bin/true")
     monkeypatch.setenv("PATH", path)
-    assert tools.missing() == ["flex", "xz", "cargo"]
+    assert tools.missing() == ["git", "perl", "cargo"]
     with pytest.raises(EtalonError) as caught:
         kernel.image(given=archive)
     assert str(caught.value) == (
-        "the kernel cannot be built: flex, xz, cargo are missing\n"
-        "  sudo apt-get install flex xz-utils; "
+        "the kernel cannot be built: git, perl, cargo are missing\n"
+        "  sudo apt-get install git perl; "
         "install Rust with rustup (https://rustup.rs): curl -sSf https://sh.rustup.rs | sh"
     )
 
@@ -309,13 +311,66 @@ def test_a_rust_that_is_too_old(
     assert tools.remedy(["cargo 1.87"]).endswith(": rustup update stable")
 
 
-def test_an_option_that_this_kernel_does_not_have(checkout: Path, archive: Path) -> None:
+def test_answers_that_are_older_than_the_configuration(checkout: Path, archive: Path) -> None:
     with (checkout / "kernel/config").open("a") as file:
         file.write("CONFIG_NOSUCH=y\n")
     with pytest.raises(
-        EtalonError, match=r"Linux 6\.1\.7 cannot be configured with CONFIG_NOSUCH=y"
+        EtalonError, match=r"NOSUCH; `python tools/kernel_answers\.py` asks kconfig"
     ):
         kernel.image(given=archive)
+
+
+def test_an_option_that_a_kernel_does_not_have() -> None:
+    with pytest.raises(EtalonError, match="this kernel cannot be configured with NOSUCH"):
+        answers.kept({"NET": "y"}, "CONFIG_NET=y\nCONFIG_NOSUCH=y\n")
+
+
+def test_what_changes_in_the_configuration_is_compiled_again(tmp_path: Path) -> None:
+    one = {"HZ": "250", "NET": "y", "HOST": '"a"'}
+    answers.write(tmp_path, one)
+    known = tmp_path / "include" / "config"
+    assert not any(known.glob("[A-Z]*"))
+    answers.write(tmp_path, one | {"HZ": "100", "IPV6": "y"})
+    assert {path.name for path in known.glob("[A-Z]*")} == {"HZ", "IPV6"}
+    assert 'HOST="a"' in (tmp_path / ".config").read_text()
+    assert "HOST=a\n" in (known / "auto.conf").read_text()
+    header = (tmp_path / "include/generated/autoconf.h").read_text()
+    assert "#define CONFIG_NET 1\n" in header and '#define CONFIG_HOST "a"\n' in header
+    times = [
+        (tmp_path / name).stat().st_mtime_ns
+        for name in (".config", "include/config/auto.conf", "include/generated/autoconf.h")
+    ]
+    assert times == sorted(times), "or kconfig would be asked"
+
+
+@pytest.mark.slow
+def test_the_answers_are_kconfigs() -> None:
+    """With flex and bison, on this machine's compiler: what kconfig says of kernel/config is what the tree has."""
+    need(
+        shutil.which("flex") and shutil.which("bison"),
+        "flex or bison",
+        "apt-get install flex bison",
+    )
+    made = recipe()
+    assert (ROOT / answers.ANSWERS).read_text() == answers.kept(asked(made), made.config)
+
+
+def test_time_constants_are_those_of_the_kernels_own_script() -> None:
+    """Which bc runs; for the frequencies that are used, and some that are not."""
+    need(shutil.which("bc"), "bc", "apt-get install bc")
+    tree = places.trees() / "hz250"
+    script = tree / "kernel" / "time" / "timeconst.bc"
+    need(script.is_file(), "the tree of a kernel", "etalon kernel build")
+    for hz in (24, 100, 250, 300, 999, 1000):
+        said = subprocess.run(
+            ["bc", "-q", script], input=f"{hz}\n", capture_output=True, text=True, check=True
+        )
+        assert constants(time_constants.header(hz)) == constants(said.stdout), hz
+
+
+def constants(header: str) -> dict[str, int]:
+    found = re.findall(r"#define (\w+_(?:MUL32|ADJ32|SHR32|NUM|DEN))\s+(?:U64_C\()?(\w+)", header)
+    return {name: int(value, 0) for name, value in found}
 
 
 def test_a_full_disk_is_seen_before_the_work(
@@ -491,7 +546,7 @@ def test_an_installation_without_sources(
 def test_doctor_says_what_is_missing(
     checkout: Path, etalon: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    path = tiny_kernel.without(tmp_path, "bison", "iperf3", "apt-get", "dnf", "pacman")
+    path = tiny_kernel.without(tmp_path, "perl", "iperf3", "apt-get", "dnf", "pacman")
     (Path(path) / "apt-get").symlink_to("/bin/true")
     monkeypatch.setenv("PATH", path)
     answer = etalon("doctor", "--json")
@@ -499,11 +554,11 @@ def test_doctor_says_what_is_missing(
     assert not answer.json["ok"]
     checks = {check["name"]: check for check in answer.json["checks"]}
     assert checks["build tools"]["state"] == "missing"
-    assert checks["build tools"]["remedy"] == "sudo apt-get install bison"
+    assert checks["build tools"]["remedy"] == "sudo apt-get install perl"
     assert checks["kernel"]["remedy"] == "etalon kernel build"
     assert checks["iperf3"]["state"] == "optional"
     assert checks["Python"]["state"] == "ok"
-    assert "sudo apt-get install bison" in etalon("doctor").out
+    assert "sudo apt-get install perl" in etalon("doctor").out
 
 
 def test_doctor_says_which_parts_of_otcp_work(

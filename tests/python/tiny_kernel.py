@@ -13,8 +13,6 @@ VERSION = 6
 PATCHLEVEL = 1
 SUBLEVEL = 7
 OUR = drivers/net/etalon
-allnoconfig:
-\tgrep -v NOSUCH $(KCONFIG_ALLCONFIG) > .config
 linux: init/main.c .config $(OUR)/netdev.c net/ipv4/tcp_retcp.c $(OUR)/etalon_core.o_shipped usr/etalon/initramfs.list
 \t@echo '  CC      init/main.o'
 \tgcc -DHZ=$$(sed -n s/CONFIG_HZ=//p .config) -include net/ipv4/tcp_retcp.c -o linux init/main.c
@@ -48,6 +46,7 @@ FILES = {
     "crates/libadu/build.sh": ADU,
     "crates/libadu/src/lib.rs": "// reports\n",
     "kernel/config": "CONFIG_NET=y\n",
+    "kernel/answers": "CONFIG_NET=y\n",
     "kernel/unused": "*.rst\n",
     "kernel/patches/0001-words.patch": PATCH,
     "kernel/driver/Kconfig": "config ETALON\n",

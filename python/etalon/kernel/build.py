@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from etalon.errors import EtalonError
-from etalon.kernel import cache, patches, places, profile, source, tools
+from etalon.kernel import answers, cache, patches, places, profile, source, tools
 from etalon.kernel.cache import About
 from etalon.kernel.process import Failed, Log
 from etalon.kernel.recipe import DEFAULT_HZ, FIXED, INITRAMFS, Recipe, recipe
@@ -68,6 +68,22 @@ def image(
             except OSError as error:
                 what = error.filename or places.cache()
                 raise EtalonError(f"{what}: {error.strerror}; the kernel was not built") from error
+
+
+def asked(recipe: Recipe) -> answers.Options:
+    """What kconfig answers to this recipe's configuration, in a tree of its own; needs flex and bison."""
+    with cache.lock("source", print), Log(places.log(recipe.hz)) as log:
+        at = source.obtain(print, log)
+        with tempfile.TemporaryDirectory(dir=places.cache()) as scratch:
+            tree = Path(scratch)
+            at.unpack(tree, log)
+            patches.apply(tree, recipe.patches, log)
+            shutil.copytree(recipe.root / "kernel" / "driver", tree / DRIVER)
+            wanted = tree / "wanted"
+            wanted.write_text(recipe.config, encoding="utf-8")
+            words = ["make", *ARCH, f"KCONFIG_ALLCONFIG={wanted}", "allnoconfig"]
+            log.run(words, "kconfig", folder=tree, environment=FIXED)
+            return answers.parse((tree / ".config").read_text(encoding="utf-8"))
 
 
 class _Build:
@@ -137,26 +153,12 @@ class _Build:
                 f"Linux {about['version']} does not take Etalon's patches: {error}"
             ) from None
         profile.unpack(self.recipe.root, self.tree, self.log)
-        self.configure(about["version"])
+        self.copy("driver", DRIVER)
+        answers.write(self.tree, answers.options(self.recipe.root, self.recipe.config))
         self.progress(0.1)
         about = {**about, "recipe": self.recipe.tree}
         cache.write_about(self.tree, about)
         return about
-
-    def configure(self, version: str) -> None:
-        """Writes .config, and checks that this kernel has everything that was asked for."""
-        self.copy("driver", DRIVER)
-        wanted = self.tree / ".etalon" / "config"
-        wanted.write_text(self.recipe.config, encoding="utf-8")
-        self.make(f"KCONFIG_ALLCONFIG={wanted}", "allnoconfig")
-        got = set((self.tree / ".config").read_text(encoding="utf-8").splitlines())
-        lost = [
-            line
-            for line in self.recipe.config.splitlines()
-            if line.startswith("CONFIG_") and line not in got
-        ]
-        if lost:
-            raise EtalonError(f"Linux {version} cannot be configured with {', '.join(lost)}")
 
     def add(self) -> None:
         """Puts into the tree what is ours: the driver, reTCP, the Rust core and the initramfs."""

@@ -40,9 +40,12 @@ def apply(tree: Path, patches: list[Path], log: Log) -> None:
     draft.mkdir(parents=True)
     for file in _files(originals):
         _copy(originals / file, draft / file)
-    command = ["patch", "-p1", "--batch", "--forward", "--no-backup-if-mismatch"]
+    nowhere = {
+        "GIT_DIR": str(draft / ".git")
+    }  # else git leaves out what is not of the repository around the cache
     for patch in patches:
-        log.run([*command, "-i", patch], f"patch {patch.name}", folder=draft)
+        command = ["git", "apply", "-C1", "--whitespace=nowarn", str(patch)]
+        log.run(command, f"patch {patch.name}", folder=draft, environment=nowhere)
     for file in _files(originals) | _files(added):
         if (draft / file).is_file():
             put(draft / file, tree / file)

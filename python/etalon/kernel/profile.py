@@ -10,6 +10,7 @@ import hashlib
 import subprocess
 from pathlib import Path
 
+from etalon.kernel import source
 from etalon.kernel.process import Log
 
 ARCHIVE = Path("kernel", "profile.tar.xz")
@@ -47,4 +48,4 @@ def unpack(root: Path, tree: Path, log: Log) -> None:
     for old in tree.rglob("*.gcda"):
         old.unlink()
     if (root / ARCHIVE).is_file():
-        log.run(["tar", "-xf", root / ARCHIVE], "unpacking the profile", folder=tree)
+        source.extract(root / ARCHIVE, tree, log)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etalon.errors import EtalonError, PlanError
-from etalon.kernel import packaged, places, profile
+from etalon.kernel import answers, packaged, places, profile
 
 DEFAULT_HZ = 250
 """Timer frequency of Ubuntu's kernels, which the papers used."""
@@ -84,6 +84,7 @@ def _recipe(root: Path, hz: int) -> Recipe:
     tree = hashlib.sha256(configuration(root, hz).encode())
     tree.update(repr(sorted(FIXED.items())).encode())
     _add(tree, root, [*_files(kernel / "patches", "*.patch"), kernel / "driver" / "Kconfig"])
+    _add(tree, root, [root / answers.ANSWERS])
     _add(tree, root, [file for file in (root / profile.ARCHIVE,) if file.is_file()])
     image = tree.copy()
     crates = dict.fromkeys(

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,15 +74,34 @@ class Source:
             command = ["sh", "-c", f'{_quoted(pack)} | tar -x -C "$1"', "sh", str(to)]
             log.run(command, f"copying {self.path}", folder=self.path)
             return
-        threads = ["--use-compress-program=xz -T0"] if self.path.suffix == ".xz" else []
-        command = ["tar", *threads, *without, "--strip-components=1", "-xf", str(self.path)]
         try:
-            log.run(command, f"unpacking {self.path}", folder=to)
+            extract(self.path, to, log, *without, "--strip-components=1")
         except Failed as error:
             raise EtalonError(
                 f"{self.path}: is not a whole archive of a kernel ({log.last[-1] if log.last else error}); "
                 "get it again, or give another one with --source"
             ) from None
+
+
+DECOMPRESS = """\
+import lzma, shutil, sys
+with lzma.open(sys.argv[1]) as archive:
+    shutil.copyfileobj(archive, sys.stdout.buffer, 1 << 20)
+"""
+"""For Python: an archive on standard output."""
+
+
+def extract(archive: Path, to: Path, log: Log, *options: str) -> None:
+    """Unpacks an archive into a folder, with options of tar; for .xz Python has what tar would need a program for."""
+    tar = ["tar", *options, "-x", "-f"]
+    what = f"unpacking {archive}"
+    if archive.suffix != ".xz":
+        log.run([*tar, str(archive)], what, folder=to)
+        return
+    script = f'set -o pipefail; "$1" -c "$2" "$3" | {_quoted([*tar, "-"])}'
+    log.run(
+        ["bash", "-c", script, "bash", sys.executable, DECOMPRESS, str(archive)], what, folder=to
+    )
 
 
 def _quoted(command: list[str]) -> str:

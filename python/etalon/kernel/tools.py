@@ -31,12 +31,8 @@ def _same(name: str, purpose: str, package: str | None = None) -> Tool:
 TOOLS = (
     _same("gcc", "compiles the kernel"),
     _same("make", "runs the build"),
-    _same("flex", "reads the kernel's configuration"),
-    _same("bison", "reads the kernel's configuration"),
-    _same("bc", "computes the kernel's time constants"),
-    _same("patch", "applies Etalon's patches"),
+    _same("git", "applies Etalon's patches"),
     _same("tar", "unpacks the kernel's source"),
-    Tool("xz", "unpacks the kernel's source", {"apt-get": "xz-utils", "dnf": "xz", "pacman": "xz"}),
     _same("ld", "links the kernel", "binutils"),
     _same("perl", "generates some of the kernel's source"),
 )
@@ -92,17 +88,21 @@ def remedy(names: list[str]) -> str:
     system = [name for name in names if not name.startswith("cargo")]
     if system and manager is None:
         steps.append(f"install {', '.join(system)} with your system's package manager")
-    elif system:
-        libc = {"apt-get": "libc6-dev", "dnf": "glibc-static", "pacman": "glibc"}
-        known = {tool.name: tool.packages for tool in TOOLS}
-        packages = [known.get(name, libc)[manager] for name in system] if manager else []
-        steps.append(f"sudo {MANAGERS[manager or '']} {' '.join(dict.fromkeys(packages))}")
+    elif manager is not None and system:
+        steps.append(f"sudo {MANAGERS[manager]} {' '.join(packages(system, manager))}")
     if "cargo" in names:
         steps.append(f"install Rust {RUSTUP}")
     elif len(system) < len(names):
         newer = "rustup update stable" if shutil.which("rustup") else f"install it {RUSTUP}"
         steps.append(f"the Rust here is too old, or does not run: {newer}")
     return "; ".join(steps)
+
+
+def packages(names: list[str], manager: str) -> list[str]:
+    """The packages that have these tools, each once."""
+    libc = {"apt-get": "libc6-dev", "dnf": "glibc-static", "pacman": "glibc"}
+    known = {tool.name: tool.packages for tool in TOOLS}
+    return list(dict.fromkeys(known.get(name, libc)[manager] for name in names))
 
 
 def check() -> None:
