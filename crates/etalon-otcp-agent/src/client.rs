@@ -308,10 +308,10 @@ fn refusal(head: &http::Head) -> Failure {
         404 => ("it does not know this host (404)".into(), Some(REFUSED)),
         status @ (429 | 503) => {
             let seconds = head.retry_after.unwrap_or(BUSY).clamp(1, LONGEST_BUSY);
-            let why = if status == 429 {
-                "too many requests (429)"
-            } else {
-                "it has no routes for this host yet (503)"
+            let why = match status {
+                429 => "too many requests or connections (429)",
+                _ if head.has_no_routes => "it has no routes for this host yet (503)",
+                _ => "it is overloaded, or not there yet (503)",
             };
             (why.into(), Some(Duration::from_secs(seconds)))
         }
@@ -464,7 +464,7 @@ mod tests {
             refusal(&http::Head {
                 status,
                 retry_after,
-                content_type: String::new(),
+                ..http::Head::default()
             })
             .wait
             .map(|w| w.as_secs())
@@ -482,6 +482,21 @@ mod tests {
             [Some(7), Some(2), Some(300)]
         );
         assert_eq!([wait(500, Some(7)), wait(302, None)], [None, None]);
+    }
+
+    #[test]
+    fn a_controller_without_routes_is_told_from_one_that_is_overloaded() {
+        let why = |has_no_routes| {
+            let status = 503;
+            refusal(&http::Head {
+                status,
+                has_no_routes,
+                ..http::Head::default()
+            })
+            .why
+        };
+        assert_eq!(why(true), "it has no routes for this host yet (503)");
+        assert_eq!(why(false), "it is overloaded, or not there yet (503)");
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub struct Head {
     pub retry_after: Option<u64>,
     /// `Content-Type`, without parameters, in lower case.
     pub content_type: String,
+    /// Whether the controller itself says that it has no routes yet (`OTCP-Routes: none`); others answer 503, too.
+    pub has_no_routes: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,6 +179,7 @@ fn read_head(response: &httparse::Response<'_, '_>) -> Result<(Head, State), Str
         status: response.code.unwrap_or(0),
         retry_after: text("retry-after").and_then(|v| v.trim().parse().ok()),
         content_type: content_type.trim().to_ascii_lowercase(),
+        has_no_routes: text("otcp-routes").is_some_and(|v| v.trim() == "none"),
     };
     let framing = match (text("transfer-encoding"), text("content-length")) {
         (Some(coding), None) if coding.trim().eq_ignore_ascii_case("chunked") => State::ChunkLine,
@@ -249,7 +252,8 @@ mod tests {
             Some(&Head {
                 status: 503,
                 retry_after: Some(7),
-                content_type: String::new()
+                content_type: String::new(),
+                has_no_routes: false,
             })
         );
         assert!(decoder.is_done());

@@ -150,7 +150,7 @@ class _Build:
             patches.apply(self.tree, self.recipe.patches, self.log)
         except Failed as error:
             raise Failed(
-                f"Linux {about['version']} does not take Etalon's patches: {error}"
+                f"Linux {about['version']} does not take Etalon's patches, which are made for {source.MADE_FOR}: {error}"
             ) from None
         profile.unpack(self.recipe.root, self.tree, self.log)
         self.copy("driver", DRIVER)

@@ -16,7 +16,9 @@ from etalon.kernel import places
 from etalon.kernel.process import Failed, Log
 
 SERIES = "6.1"
-"""The patches are for this series of kernels; made for 6.1.192."""
+"""The patches are for this series of kernels."""
+MADE_FOR = "6.1.192"
+"""Of Debian's updates; Debian 12 as first installed has an older one."""
 PACKAGE = f"linux-source-{SERIES}"
 INSTALLED = Path(f"/usr/src/{PACKAGE}.tar.xz")
 """Where Debian's package puts it."""

@@ -15,6 +15,7 @@ from etalon.otcp.bounds import Bounds
 from etalon.otcp.delays import Calibrate, Statistic
 from etalon.otcp.paths import Policy
 from etalon.otcp.prefixes import Subnet
+from etalon.otcp.seats import Policy as SeatPolicy
 from etalon.otcp.topology import Given, KnownHost
 from etalon.plan.base import Table
 from etalon.plan.explain import build
@@ -88,6 +89,10 @@ class Api(Listen):
     """How long hosts keep what they were told when the controller is gone."""
     requests_per_minute: Annotated[int, Field(strict=True, ge=1)] = 120
     """Of each token."""
+    connections: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] = 16_384
+    """At a time, of hosts and operators; fewer if the system lets the controller have fewer descriptors."""
+    connections_of_one: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] = 256
+    """At a time, from one address."""
 
     @field_validator("lifetime")
     @classmethod
@@ -214,6 +219,9 @@ class NetworkTable(Table):
     """Hosts of a switch whose delays differ by no more are told the same."""
     forwarding: bool = True
     """Whether the controller writes flow entries and answers ARP for its hosts."""
+    seats: SeatPolicy = SeatPolicy.FIRST
+    """Which port counts where several answer for a host: `first`, `latest`, or `pinned` to the hardware address of the file, or
+    the one that was seen first."""
     settle: Time = 3_000 * MS
     """At a start, how long it waits for the switches of this file before it publishes."""
     ovsdb: tuple[str, ...] = ()

@@ -21,6 +21,7 @@ from etalon.otcp.paths import Policy
 from etalon.otcp.probing import Action, HostAsks, HostSeen, LinkSeen, PacketOut, Prober
 from etalon.otcp.publication import Document, Publication
 from etalon.otcp.routes import Routes
+from etalon.otcp.seats import Seats
 from etalon.otcp.state import State
 from etalon.otcp.topology import Given, PortDescription, Topology
 
@@ -81,7 +82,8 @@ class Controller:
         epoch = max(time.time_ns() // 1_000_000, state.epoch + 1)
         self.publication = Publication(epoch, config.api.lifetime // 1_000_000_000)
         everywhere = Given(config.network.rate, config.network.queue)
-        self.topology = Topology(config.hosts_given(), config.ports_given(), everywhere)
+        seats = Seats(config.network.seats, len(config.host))
+        self.topology = Topology(config.hosts_given(), config.ports_given(), everywhere, seats)
         state.restore(self.topology)
         self.prober = Prober(config.dpids(), config.measure.samples)
         self.events = Events()
@@ -96,6 +98,7 @@ class Controller:
         self._tables: dict[str, Table] = {}
         self._flows: dict[PortId, dict[object, int]] = {}
         self._flow_counts: dict[PortId, int] = {}
+        self._disputes: list[str] = []
         self.view = View(
             Network(), Routes(Network()), config.policy, {}, ("no network yet",), False
         )
@@ -134,6 +137,9 @@ class Controller:
         self._change(changed)
         if changed and port.up and not deleted:
             self.probe_ports(switch, port.number)
+            place = PortId(switch, port.number)
+            for host in self.topology.seats.hosts_of(place):  # who was there may be back
+                self.probe_host(host, place)
 
     def packet_in(self, place: PortId, frame: bytes, at_ns: int) -> None:
         """A frame that a switch hands in."""
@@ -143,8 +149,10 @@ class Controller:
             if isinstance(finding, LinkSeen):
                 changed = self.topology.link_seen(finding.source, finding.target)
             elif isinstance(finding, HostSeen) and self._is_host(finding):
-                changed = self.topology.host_seen(finding.host, finding.port, finding.mac)
+                now = time.monotonic()
+                changed = self.topology.host_seen(finding.host, finding.port, finding.mac, now)
         if isinstance(finding, HostAsks):
+            self._check_claim(finding)
             self._answer(finding)
         self._change(changed)
         if isinstance(finding, LinkSeen) and self.topology.neighbour(finding.target) is None:
@@ -205,6 +213,40 @@ class Controller:
                 with self.lock:
                     action = self.prober.link(place, time.monotonic_ns())
                 self.send(action)
+
+    def probe_host(self, name: str, place: PortId) -> None:
+        """Asks at a port whether a host is there."""
+        host = self.topology.hosts_given[name]
+        if host.probed is None or not self.topology.is_up(place):
+            return
+        with self.lock:
+            now = time.monotonic_ns()
+            action = self.prober.host(name, host.probed, place.switch, (place.number,), now)
+        self.send(action)
+
+    def check_seats(self) -> None:
+        """Asks all hosts whether they still are where they were seen, and moves those that are elsewhere."""
+        with self.lock:
+            now = time.monotonic()
+            changed = self.topology.check_seats(now)
+            found = self.topology.seats.problems(now)
+            asked = [
+                (name, place)
+                for name in self.topology.hosts_given
+                for place in self.topology.seats.ports(name)
+            ]
+        for problem in found:
+            if problem not in self._disputes:
+                LOG.warning("%s", problem)
+        self._disputes = found
+        self._change(changed)
+        for name, place in asked:
+            self.probe_host(name, place)
+
+    @property
+    def disputes(self) -> list[str]:
+        """Hosts whose place is claimed by several, or by another than at first."""
+        return self._disputes
 
     def changed(self) -> None:
         """The topology was changed by who measured."""
@@ -312,6 +354,14 @@ class Controller:
             and host.switch in ("", seen.port.switch)
             and host.port in (None, seen.port.number)
         )
+
+    def _check_claim(self, asks: HostAsks) -> None:
+        """A host that asks somewhere else than where it sits has moved, or another claims to be it: a probe will show."""
+        for name, host in self.topology.hosts_given.items():
+            if asks.request.sender in host.addresses:
+                seat = self.topology.seat(name)
+                if seat is None or seat[0] != asks.port:
+                    self.probe_host(name, asks.port)
 
     def _answer(self, asks: HostAsks) -> None:
         """Answers ARP for a host that we know, in its stead."""

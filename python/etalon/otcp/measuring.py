@@ -101,13 +101,15 @@ class Measuring:
 
     def _find_hosts(self) -> None:
         """ARP for hosts that were not seen, or whose port has been down, at ports where no switch is."""
-        controller = self._controller
+        controller, now = self._controller, time.monotonic()
         with controller.lock:
             topology = controller.topology
             lost = [
                 host
                 for name, host in topology.hosts_given.items()
-                if (seat := topology.seat(name)) is None or not topology.is_edge(seat[0])
+                if (seat := topology.seat(name)) is None
+                or not topology.is_edge(seat[0])
+                or topology.is_silent(name, now)
             ]
             free = {
                 switch: tuple(
@@ -270,6 +272,15 @@ def _shuffled(probes: Iterable[Probe]) -> list[Probe]:
     found = list(probes)
     _VARIED.shuffle(found)
     return found
+
+
+def watch_seats(controller: Controller) -> None:
+    """Asks hosts whether they still are where they were, until the controller is stopped."""
+    while not controller.stopped.wait(controller.topology.seats.each_s):
+        try:
+            controller.check_seats()
+        except Exception:
+            LOG.exception("hosts' places could not be checked")
 
 
 def watch_ovsdb(controller: Controller) -> None:

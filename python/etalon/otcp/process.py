@@ -30,11 +30,12 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
         EtalonError: if an address cannot be taken, or a file cannot be used.
     """
     check_extra()
-    from etalon.otcp import measuring, switches
+    from etalon.otcp import descriptors, measuring, switches
     from etalon.otcp.api import server
     from etalon.otcp.api.service import Service
     from etalon.otcp.controller import Controller
 
+    descriptors.raise_limit()
     sys.setswitchinterval(0.0005)  # threads that stamp times wait for each other's turns
     controller = Controller(config)
     probes = measuring.Measuring(controller)
@@ -46,6 +47,7 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
     work = [
         threading.Thread(target=controller.run, name="compute"),
         threading.Thread(target=probes.run, name="probes"),
+        threading.Thread(target=measuring.watch_seats, args=(controller,), name="seats"),
     ]
     if config.network.ovsdb:
         work.append(

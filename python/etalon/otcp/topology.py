@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 
 from etalon.otcp.network import Address, Host, Known, Link, Network, Port, PortId, Source
+from etalon.otcp.seats import Seats
 
 STEADY_NS = 20_000
 """A delay that is measured again and differs by no more stays what it was, so that noise publishes nothing."""
@@ -72,6 +73,8 @@ class Topology:
     hosts_given: Mapping[str, KnownHost]
     ports_given: Mapping[tuple[str, str | int], Given] = field(default_factory=dict)
     everywhere: Given = Given()
+    seats: Seats = field(default_factory=Seats)
+    """Who claims to be which host."""
     _ports: dict[str, dict[int, PortDescription]] = field(default_factory=dict)
     _described: dict[PortId, float] = field(default_factory=dict)
     _ovsdb: dict[tuple[str, str], tuple[Given, float]] = field(default_factory=dict)
@@ -118,6 +121,7 @@ class Topology:
             self._described[place] = now
         if deleted or not port.up:
             self._edges.discard(place)  # whoever was there may be unplugged
+            self.seats.port_down(place)
             self._neighbours.pop(place, None)
             for source in [s for s, target in self._neighbours.items() if target == place]:
                 del self._neighbours[source]
@@ -155,15 +159,30 @@ class Topology:
             del self._neighbours[source]
         return bool(dumb)
 
-    def host_seen(self, name: str, place: PortId, mac: str) -> bool:
-        """A host has answered at a port."""
+    def host_seen(self, name: str, place: PortId, mac: str, now: float) -> bool:
+        """A host has answered at a port, at `now` (monotonic seconds); whether it sits there is the policy's to say."""
         self._edges.add(place)
-        seat = self._seats.get(name)
-        if seat and seat.port == place:
-            changed = seat.mac != mac
-            seat.mac = mac
-            return changed
-        self._seats[name] = _Seat(place, mac)
+        self.seats.seen(name, place, mac, now)
+        return self._sit(name, now)
+
+    def check_seats(self, now: float) -> bool:
+        """Moves hosts whose claims have died to where they are now."""
+        moved = [self._sit(name, now) for name in self.hosts_given]
+        return any(moved)
+
+    def is_silent(self, name: str, now: float) -> bool:
+        """Whether a host answers nowhere, so that it has to be looked for."""
+        return self.seats.owner(name, now) is None
+
+    def _sit(self, name: str, now: float) -> bool:
+        """Has a host sit where its owner is; whether that changed anything. One that is silent stays where it was."""
+        owner, seat = self.seats.owner(name, now), self._seats.get(name)
+        if owner is None or (seat and (seat.port, seat.mac) == (owner.port, owner.mac)):
+            return False
+        if seat and seat.port == owner.port:
+            seat.mac = owner.mac
+        else:
+            self._seats[name] = _Seat(owner.port, owner.mac)
         return True
 
     def host_known(self, name: str, place: PortId, mac: str, delay: Known) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from etalon.otcp import arp, lldp
 from etalon.otcp.config import Config
 from etalon.otcp.controller import Controller
-from etalon.otcp.measuring import Measuring
+from etalon.otcp.measuring import Measuring, watch_seats
 from etalon.otcp.network import PortId
 from etalon.otcp.probing import CONTROLLER_PORT, Action, Echo
 from etalon.otcp.topology import PortDescription
@@ -63,7 +63,7 @@ class Fabric:
     def connect(self, *switches: str) -> None:
         self.up |= set(switches)
         for switch in switches:
-            numbers = (1, 2, 3) if switch.startswith("t") else (1, 2)
+            numbers = (1, 2, 3, 4) if switch.startswith("t") else (1, 2)
             ports = [PortDescription(n, f"{switch}-{n}", True, 10**9) for n in numbers]
             self.controller.switch_up(switch, ports, self.tables.get(switch, {}))
 
@@ -120,7 +120,8 @@ def running(folder: Path, text: str = FILE) -> Iterator[tuple[Controller, Fabric
     controller = Controller(Config.load(file))
     fabric = Fabric(controller)
     measuring = Measuring(controller)
-    threads = [threading.Thread(target=work) for work in (controller.run, measuring.run)]
+    work = (controller.run, measuring.run, lambda: watch_seats(controller))
+    threads = [threading.Thread(target=one) for one in work]
     for thread in threads:
         thread.start()
     try:

@@ -7,8 +7,11 @@ import datetime
 import http.client
 import ipaddress
 import json
+import resource
 import socket
 import ssl
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -18,16 +21,16 @@ from typing import Any
 import pytest
 from networks import tree, without
 
-from conftest import need_module
+from conftest import need, need_module
 
 need_module("fastapi", "otcp")
 need_module("uvicorn", "otcp")
 
 from etalon.errors import PlanError
 from etalon.otcp import groups
-from etalon.otcp.api import server
+from etalon.otcp.api import events, server
 from etalon.otcp.api.auth import Tokens, make
-from etalon.otcp.api.limits import Rate
+from etalon.otcp.api.limits import Connections, Rate
 from etalon.otcp.api.service import Service
 from etalon.otcp.config import Config
 from etalon.otcp.controller import Controller
@@ -440,3 +443,103 @@ def test_tls_is_mutual_if_wanted(serve: Callable[..., Running], tmp_path: Path) 
         ask()
     context.load_cert_chain(tmp_path / "client.pem", tmp_path / "client.key")
     assert ask() == 200
+
+
+def test_a_slow_second_request_is_dropped(
+    serve: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A byte now and then keeps no connection, whether it asked something before or not."""
+    monkeypatch.setattr(server, "SLOW_S", 0.5)
+    running = serve()
+    with socket.create_connection(("127.0.0.1", running.port), timeout=20) as slow:
+        slow.sendall(b"GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert slow.recv(4096).startswith(b"HTTP/1.1 200")
+        began = time.monotonic()
+        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+            for byte in b"GET /v1/health HTTP/1.1\r\n" * 100:
+                slow.sendall(bytes([byte]))
+                time.sleep(0.05)
+                assert time.monotonic() - began < 4, "it is still there"
+
+
+def test_one_address_cannot_take_all_connections(serve: Callable[..., Running]) -> None:
+    running = serve(api="connections_of_one = 20")
+    running.publish(tree(racks=2, hosts=1))
+    with contextlib.ExitStack() as stack:
+        for _ in range(20):
+            mute = stack.enter_context(socket.create_connection(("127.0.0.1", running.port)))
+            mute.sendall(b"GET /v1/health HTTP/1.1\r\nHost:")
+        with socket.create_connection(("127.0.0.1", running.port), timeout=20) as another:
+            assert another.recv(4096).startswith(b"HTTP/1.1 429 ")
+        elsewhere = ("127.0.0.2", 0)
+        with socket.create_connection(
+            ("127.0.0.1", running.port), timeout=20, source_address=elsewhere
+        ) as agent:
+            agent.sendall(b"GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert agent.recv(4096).startswith(b"HTTP/1.1 200")
+    end = time.monotonic() + 20
+    while len(running.service.connections):
+        assert time.monotonic() < end, "connections that are gone are still counted"
+        time.sleep(0.01)
+
+
+def test_connections_are_counted_by_address() -> None:
+    connections = Connections(3, 2)
+    assert [connections.enter("a") for _ in range(3)] == [True, True, False]
+    assert [connections.enter("b") for _ in range(2)] == [True, False]
+    connections.leave("a")
+    assert connections.enter("b")
+    assert len(connections) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_ten_thousand_agents_listen(
+    serve: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From forty addresses of this machine, in a process of their own; all for one host, which may have so many here."""
+    monkeypatch.setattr(events, "MOST_STREAMS", 20_000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    need(hard >= 12_000, "room for 12,000 descriptors", "ulimit -Hn 12000")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    running = serve(api="requests_per_minute = 1000000")
+    running.publish(tree(racks=2, hosts=1))
+    with subprocess.Popen(
+        [sys.executable, "-c", AGENTS, str(running.port), "10000", HOST],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as agents:  # fmt: skip
+        assert agents.stdout is not None and agents.stdin is not None
+        assert agents.stdout.readline() == "10000 listen\n"
+        assert running.service.hub.count() == 10_000
+        assert running.ask("/v1/health", OPERATOR)[0] == 200, "operators still get through"
+        running.publish(tree(racks=2, hosts=1, upper_us=(900, 990)))
+        assert agents.stdout.readline() == "10000 heard\n"
+        agents.stdin.close()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+AGENTS = """
+import resource, selectors, socket, sys
+port, number, token = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+head = f"GET /v1/hosts/h1-1/events HTTP/1.1\\r\\nHost: x\\r\\nAuthorization: Bearer {token}\\r\\n\\r\\n".encode()
+all, begun = selectors.DefaultSelector(), set()
+def wait(count, what):
+    seen = set()
+    while len(seen) < count:
+        for key, _ in all.select(60):
+            data = key.fileobj.recv(1 << 16)
+            assert data and (key.fd in begun or data.startswith(b"HTTP/1.1 200")), data[:200]
+            begun.add(key.fd)
+            if b"data:" in data:
+                seen.add(key.fd)
+    print(len(seen), what, flush=True)
+for at in range(number):
+    agent = socket.create_connection(("127.0.0.1", port), source_address=(f"127.0.1.{at // 250 + 1}", 0))
+    agent.sendall(head)
+    all.register(agent, selectors.EVENT_READ)
+wait(number, "listen")
+wait(number, "heard")
+sys.stdin.read()
+"""

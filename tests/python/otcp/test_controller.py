@@ -11,6 +11,7 @@ from fabric import CABLES, FILE, HOSTS, running, until
 
 from etalon.errors import PlanError
 from etalon.otcp import arp
+from etalon.otcp.api import views
 from etalon.otcp.config import Config
 from etalon.otcp.controller import Controller
 from etalon.otcp.network import Known, PortId, Source
@@ -135,6 +136,71 @@ def test_cables_moved_while_a_switch_was_away_are_found(
         move_cables(monkeypatch)
         fabric.connect("t1")
         until(lambda: cables_are_as_moved(controller))
+
+
+THIEF = ("10.0.0.1", "02:00:00:00:00:04")
+
+
+def place(controller: Controller, host: str) -> PortId | None:
+    seat = controller.topology.seat(host)
+    return seat[0] if seat else None
+
+
+def complaints(controller: Controller) -> list[str]:
+    found = views.health(controller, 0, "", operator=True)
+    assert found.problems is not None
+    assert found.status == ("problems" if found.problems else "ok")
+    return found.problems
+
+
+def test_an_address_cannot_be_kept_by_who_took_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """h1's port is down for a while, and another host answers the probes for it."""
+    with running(tmp_path) as (controller, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(controller, "h1") == "a1")
+        assert complaints(controller) == []
+        monkeypatch.setitem(HOSTS, ("t2", 4), THIEF)
+        fabric.set_port("t1", 3, up=False)
+        until(lambda: place(controller, "h1") == PortId("t2", 4))
+        until(lambda: any("at first it was" in one for one in complaints(controller)))
+        fabric.set_port("t1", 3, up=True)
+        until(lambda: place(controller, "h1") == PortId("t1", 3))
+        until(lambda: way(controller, "h1") == "a1")
+        until(lambda: any("host h1 is claimed by" in one for one in complaints(controller)))
+        monkeypatch.delitem(HOSTS, ("t2", 4))
+        until(lambda: complaints(controller) == [])
+
+
+def test_a_host_that_moves_while_its_old_port_stays_up_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path) as (controller, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(controller, "h1") == "a1")
+        monkeypatch.setitem(HOSTS, ("t2", 4), HOSTS["t1", 3])
+        monkeypatch.delitem(HOSTS, ("t1", 3))
+        until(lambda: place(controller, "h1") == PortId("t2", 4))
+        until(lambda: complaints(controller) == [])
+
+
+def test_a_host_that_says_where_it_is_now_is_believed_once_it_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gratuitous ARP is followed by a probe, which another host's would fail."""
+    with running(tmp_path, FILE + 'mac = "02:00:00:00:00:02"\n') as (controller, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(controller, "h1") == "a1")
+        address, mac = IPv4Address("10.0.0.1"), bytes.fromhex("020000000001")
+        gratuitous = arp.Packet(arp.BROADCAST, mac, arp.REQUEST, mac, address, bytes(6), address)
+        asked = controller.prober.counters["arp_accepted"]
+        controller.packet_in(PortId("t2", 4), arp.encode(gratuitous), 0)
+        assert controller.prober.counters["arp_accepted"] == asked, "nobody is there"
+        assert place(controller, "h1") == PortId("t1", 3)
+        monkeypatch.setitem(HOSTS, ("t2", 4), HOSTS["t1", 3])
+        controller.packet_in(PortId("t2", 4), arp.encode(gratuitous), 0)
+        assert PortId("t2", 4) in controller.topology.seats.ports("h1")
 
 
 def test_a_host_is_not_where_a_link_is() -> None:

@@ -97,7 +97,8 @@ def _for_hosts(app: FastAPI, service: Service) -> None:
     async def routes(host: Host) -> Response:
         document = service.document(host)
         if document is None:
-            raise HTTPException(503, "there are no routes yet", {"Retry-After": str(RETRY_S)})
+            headers = {"Retry-After": str(RETRY_S), "OTCP-Routes": "none"}
+            raise HTTPException(503, "there are no routes yet", headers)
         return Response(document.to_json(), media_type="application/json")
 
     @app.get(

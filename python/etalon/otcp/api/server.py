@@ -15,35 +15,62 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from etalon.errors import EtalonError
 from etalon.otcp.api.app import make
+from etalon.otcp.api.limits import Connections
 from etalon.otcp.api.service import Service
 from etalon.otcp.config import Listen
 
 LOG = logging.getLogger("etalon.otcp")
 SLOW_S = 10.0
-"""A connection that takes nothing for so long, or has not asked anything by then, is dropped."""
-MOST_CONNECTIONS = 4096
+"""A connection that takes nothing for so long, or has not asked all of a request by then, is dropped."""
 MOST_HEADERS = 16 * 1024
 """Bytes of a request's head."""
 
 
-class Guarded(H11Protocol):
-    """HTTP that drops who is slow."""
+BUSY = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+"""What a connection too many is told."""
 
+
+class Guarded(H11Protocol):
+    """HTTP that drops who is slow: to ask, from the first byte of each request on, or to read."""
+
+    counted: Connections
+    """All of this server."""
+    _from: str | None = None
+    """The address of a connection that is counted."""
     _slow: asyncio.TimerHandle | None = None
-    _mute: asyncio.TimerHandle | None = None
+    _asking: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
+        address = (transport.get_extra_info("peername") or ("",))[0]
+        if not self.counted.enter(address):
+            LOG.debug("%s has too many connections", address)
+            transport.write(BUSY)
+            transport.close()
+            transport.set_protocol(asyncio.Protocol())
+            return
+        self._from = address
         super().connection_made(transport)
-        self._mute = self.loop.call_later(SLOW_S, self._drop_mute)
+        self._await_request()
         raw = transport.get_extra_info("socket")
         if raw is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(SLOW_S * 1000))
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
+    def data_received(self, data: bytes) -> None:
+        answering = self.cycle
+        if answering is None or answering.response_complete:
+            self._await_request()
+        super().data_received(data)
+        if self.cycle is not answering:  # a request is whole
+            self._cancel()
+
     def connection_lost(self, exc: Exception | None) -> None:
-        for timer in (self._slow, self._mute):
-            if timer:
-                timer.cancel()
+        if self._from is None:
+            return
+        self.counted.leave(self._from)
+        self._cancel()
+        if self._slow:
+            self._slow.cancel()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -55,9 +82,15 @@ class Guarded(H11Protocol):
             self._slow.cancel()
         super().resume_writing()
 
-    def _drop_mute(self) -> None:
-        if self.cycle is None:
-            self._drop()
+    def _await_request(self) -> None:
+        """Gives the client so long for all of its next request, however often it sends a byte of it."""
+        if self._asking is None:
+            self._asking = self.loop.call_later(SLOW_S, self._drop)
+
+    def _cancel(self) -> None:
+        if self._asking:
+            self._asking.cancel()
+            self._asking = None
 
     def _drop(self) -> None:
         LOG.warning("%s is too slow and was dropped", self.client)
@@ -86,13 +119,12 @@ def start(service: Service, at: socket.socket) -> Callable[[], None]:
     listen = service.controller.config.api
     config = uvicorn.Config(
         make(service),
-        http=Guarded,
+        http=type("Http", (Guarded,), {"counted": service.connections}),
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
-        limit_concurrency=MOST_CONNECTIONS,
         h11_max_incomplete_event_size=MOST_HEADERS,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=2,

@@ -9,9 +9,10 @@ from typing import Annotated
 from fastapi import Path, Request
 from starlette.exceptions import HTTPException
 
+from etalon.otcp import descriptors
 from etalon.otcp.api.auth import NOBODY_ELSE, Identity, Tokens
 from etalon.otcp.api.events import Hub
-from etalon.otcp.api.limits import Rate
+from etalon.otcp.api.limits import Connections, Rate
 from etalon.otcp.config import NAME
 from etalon.otcp.controller import Controller
 from etalon.otcp.measuring import Measuring
@@ -30,6 +31,8 @@ class Service:
         self.tokens = Tokens(config.tokens) if config.tokens else None
         self.hub = Hub()
         self.requests: Counter[int] = Counter()
+        most = descriptors.most_connections(config.connections)
+        self.connections = Connections(most, config.connections_of_one)
         self._rate = Rate(config.requests_per_minute, time.monotonic)
         self._strangers = Rate(config.requests_per_minute, time.monotonic)
         controller.told = self.hub.wake
