@@ -110,7 +110,7 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup
+bench: release
 	$(BIN)/etalon bench --out benches/RESULTS.md
 
 clean:

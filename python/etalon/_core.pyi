@@ -13,6 +13,7 @@ __all__ = [
     "KernelError",
     "Scenario",
     "__version__",
+    "is_fast",
     "compute_week",
     "congestion_controls",
     "format_bytes",
@@ -36,6 +37,8 @@ __all__ = [
 ]
 
 __version__: str
+is_fast: bool
+"""Whether this core is optimised: one that `make setup` builds is made to be built often."""
 
 LINUX_MOST_FLOWS: int
 """Flows of a plan on the Linux engine; each has a port of its own."""

@@ -2,7 +2,7 @@
 
 use etalon_units::Time;
 
-use crate::{Event, Pair, QueueId};
+use crate::Event;
 
 /// Mixes what happens, in order.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +27,8 @@ impl Digest {
     pub fn event(&mut self, time: Time, event: &Event) {
         if let Some((pair, value)) = event.mixed() {
             self.mix(time.0);
-            let racks = u64::from(pair.src) << 16 | u64::from(pair.dst);
-            let what = u64::from(event.kind()) << 32 | racks;
-            self.mix(what ^ way(pair, event).wrapping_mul(0xff51_afd7_ed55_8ccd));
+            let racks = word(pair.src, pair.dst);
+            self.mix(u64::from(event.kind()) << 32 ^ racks ^ way(racks, event));
             self.mix(value);
         }
     }
@@ -41,22 +40,29 @@ impl Digest {
     }
 }
 
-/// The queue and the plane of an event of a pair, as a number; 0 in the pair's own VOQ, whose plane follows from the schedule.
+/// The queue that a packet joins, leaves or finds full, as a number; 0 for the pair's own VOQ. The plane follows from it, or from the
+/// schedule, and the queue that it departs from is the last one that it left.
 #[inline(always)] // a constant where the event is known
-fn way(pair: Pair, event: &Event) -> u64 {
-    match event.queue() {
-        Some(queue) if queue != QueueId::voq(pair) => {
-            let plane = event.plane().map_or(0, |plane| u64::from(plane.0));
-            1 + (u64::from(queue.at) << 24 | u64::from(queue.number) << 8 | plane)
+fn way(racks: u64, event: &Event) -> u64 {
+    match *event {
+        Event::Enqueue { queue, .. }
+        | Event::Dequeue { queue, .. }
+        | Event::Dropped { queue, .. } => {
+            (racks ^ word(queue.at, queue.number)).rotate_left(38) // above the kind
         }
         _ => 0,
     }
 }
 
+#[inline(always)]
+fn word(high: u16, low: u16) -> u64 {
+    u64::from(high) << 16 | u64::from(low)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Plane;
+    use crate::{Pair, Plane, QueueId};
 
     #[test]
     fn an_event_mixes_when_what_where_and_how_much() {
@@ -83,38 +89,21 @@ mod tests {
     #[test]
     fn packets_that_go_other_ways_give_other_digests() {
         let pair = Pair { src: 3, dst: 5 };
-        let at = |at, number, plane| {
+        let at = |at, number| {
             let mut digest = Digest::default();
-            let (len, bytes) = (1, 9014);
-            let queue = QueueId { at, number };
-            let plane = Plane(plane);
-            digest.event(
-                Time(11),
-                &Event::Dequeue {
-                    pair,
-                    queue,
-                    len,
-                    bytes,
-                    plane,
-                },
-            );
+            let dequeue = Event::Dequeue {
+                pair,
+                queue: QueueId { at, number },
+                len: 1,
+                bytes: 9014,
+                plane: Plane::PACKET,
+            };
+            digest.event(Time(11), &dequeue);
             digest.value()
         };
-        let ways = [
-            at(0, 0, 0),
-            at(3, 5, 0),
-            at(3, 6, 0),
-            at(4, 5, 0),
-            at(4, 5, 1),
-            at(5, 4, 0),
-        ];
+        let ways = [at(0, 0), at(3, 5), at(3, 6), at(4, 5), at(5, 4)];
         for (index, way) in ways.iter().enumerate() {
             assert!(!ways[..index].contains(way), "way {index}");
         }
-        assert_eq!(
-            at(3, 5, 0),
-            at(3, 5, 1),
-            "the schedule says which plane serves a VOQ"
-        );
     }
 }

@@ -24,9 +24,26 @@ pub enum Due {
     Engine,
 }
 
+impl Due {
+    /// The kinds that concern hosts' NICs and what surrounds the network.
+    pub(crate) const OF_AN_EDGE: [Due; Due::Network as usize] = [
+        Due::Milestone,
+        Due::NicFree,
+        Due::Week,
+        Due::Notification,
+        Due::Delivery,
+    ];
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_edge_has_every_kind_before_the_networks() {
+        assert!(Due::OF_AN_EDGE.is_sorted());
+        assert!(Due::OF_AN_EDGE.iter().all(|&due| due < Due::Network));
+    }
 
     #[test]
     fn what_happens_at_one_instant_has_an_order() {

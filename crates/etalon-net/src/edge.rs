@@ -217,14 +217,28 @@ impl<H: Copy> Edge<H> {
 
     /// Looks what comes first.
     pub(crate) fn look(&mut self) {
-        let mut first = (self.milestone(), Due::Milestone);
-        if let Some(in_nics) = &self.in_nics {
-            first = first.min((in_nics.pending.next(), Due::NicFree));
+        let [first, others @ ..] = Due::OF_AN_EDGE;
+        self.first = others
+            .iter()
+            .fold((self.next(first), first), |first, &due| {
+                first.min((self.next(due), due))
+            });
+    }
+
+    /// When something of this kind is due.
+    #[inline(always)] // each kind is known where this is called
+    fn next(&self, due: Due) -> Time {
+        match due {
+            Due::Milestone => self.milestone(),
+            Due::NicFree => self
+                .in_nics
+                .as_ref()
+                .map_or(Time::MAX, |in_nics| in_nics.pending.next()),
+            Due::Week => self.week,
+            Due::Notification => self.notification(),
+            Due::Delivery => self.delivery(),
+            Due::Network | Due::Arrival | Due::Engine => Time::MAX,
         }
-        let week = (self.week, Due::Week);
-        let delivery = (self.delivery(), Due::Delivery);
-        let notification = (self.notification(), Due::Notification);
-        self.first = first.min(week).min(notification).min(delivery);
     }
 
     /// Takes the first packet with which its NIC is done, and says of which host.

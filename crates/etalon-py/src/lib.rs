@@ -269,6 +269,7 @@ fn format_bytes(n: u64) -> String {
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add("is_fast", cfg!(not(debug_assertions)))?;
     m.add_class::<Control>()?;
     m.add_class::<PyScenario>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;

@@ -6,8 +6,9 @@ use std::collections::BinaryHeap;
 use etalon_tcp::PathId;
 use etalon_units::Time;
 
-/// What is woken. Of what is due at one instant, what stands first here comes first, then the smaller number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// What is woken. Of what is due at one instant, what has the smaller [`key`](Wake::key) comes first: what stands first here, then
+/// the smaller number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wake {
     /// A flow connects, or starts.
     Start(u32),

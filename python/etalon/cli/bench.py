@@ -75,6 +75,7 @@ def bench(
     weeks: list[dict[str, Any]] = []
     if out is not None:
         _check(out)
+    _check_core(out)
     _prepare(chosen)
     results = []
     with bar("bench") as progress:
@@ -91,6 +92,18 @@ def bench(
         common.print_json([*results, *({"name": schedulers.NAME, **week} for week in weeks)])
         return
     _print(results, weeks)
+
+
+def _check_core(out: Path | None) -> None:
+    """Says that a core which `make setup` built is slow; refuses to publish its numbers."""
+    from etalon import _core
+
+    if _core.is_fast:
+        return
+    said = "this core was built to be built often, not to be fast: `make release` builds the other"
+    if out is not None:
+        raise PlanError(said)
+    common.note(f"warning: {said}")
 
 
 def _prepare(chosen: Sequence[str]) -> None:

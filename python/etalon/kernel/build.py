@@ -149,8 +149,11 @@ class _Build:
         try:
             patches.apply(self.tree, self.recipe.patches, self.log)
         except Failed as error:
+            cache.remove(self.tree)  # the next build takes whatever source there is then
+            source.forget(about["source"])
             raise Failed(
-                f"Linux {about['version']} does not take Etalon's patches, which are made for {source.MADE_FOR}: {error}"
+                f"Linux {about['version']} does not take Etalon's patches, which are made for {source.MADE_FOR} "
+                f"({source.NEWER}): {error}"
             ) from None
         profile.unpack(self.recipe.root, self.tree, self.log)
         self.copy("driver", DRIVER)

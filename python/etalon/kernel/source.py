@@ -19,6 +19,9 @@ SERIES = "6.1"
 """The patches are for this series of kernels."""
 MADE_FOR = "6.1.192"
 """Of Debian's updates; Debian 12 as first installed has an older one."""
+NEWER = (
+    "with Debian's updates and security updates among apt's sources, `sudo apt-get update` finds it"
+)
 PACKAGE = f"linux-source-{SERIES}"
 INSTALLED = Path(f"/usr/src/{PACKAGE}.tar.xz")
 """Where Debian's package puts it."""
@@ -124,6 +127,12 @@ def given(path: Path) -> Source:
 def again(path: str) -> Source | None:
     """The source that a tree was made of, if it is still there."""
     return Source(Path(path)) if Path(path).exists() else None
+
+
+def forget(path: str) -> None:
+    """Removes a source that was fetched, so that it is fetched anew."""
+    if Path(path).parent == places.downloads():
+        Path(path).unlink(missing_ok=True)
 
 
 def unused() -> str:

@@ -28,6 +28,8 @@ pub struct Heard {
 pub struct Reports {
     pub of: BTreeMap<Connection, BTreeMap<u64, Heard>>,
     pub count: u64,
+    /// Reports for which the system had no room: a busy machine, where the usual room has to do.
+    pub dropped: u64,
 }
 
 impl Reports {
@@ -73,6 +75,18 @@ impl Reports {
     }
 }
 
+/// Datagrams that a socket had no room for, as Linux counts them.
+fn dropped(socket: &UdpSocket) -> u64 {
+    let port = socket.local_addr().expect("bound").port();
+    let local = format!("0100007F:{port:04X}");
+    let table = std::fs::read_to_string("/proc/net/udp").expect("Linux has it");
+    let row = table
+        .lines()
+        .find(|row| row.split_whitespace().nth(1) == Some(local.as_str()));
+    let drops = row.and_then(|row| row.split_whitespace().last()?.parse().ok());
+    drops.expect("the socket is listed")
+}
+
 /// An estimator that only sums up.
 pub struct Estimator {
     pub address: String,
@@ -106,7 +120,10 @@ impl Estimator {
                     Ok(len) => datagram[..len]
                         .chunks(LEN)
                         .for_each(|bytes| reports.hear(&Report::decode(bytes).expect("a report"))),
-                    Err(_) if last => return reports,
+                    Err(_) if last => {
+                        reports.dropped = dropped(&socket);
+                        return reports;
+                    }
                     Err(_) => {}
                 }
             }
