@@ -92,7 +92,7 @@ test-hdfs:
 
 # A process a processor; then, one by one, those that want the machine to themselves. With CI or ETALON_TEST_ALL in the
 # environment nothing may be missing.
-PYTEST := $(BIN)/pytest --quiet --durations=12 --durations-min=2 --dist=loadgroup
+PYTEST := $(BIN)/pytest --quiet --durations=12 --durations-min=2 --dist=loadgroup --snapshot-disable-unused
 test-python: setup kernel
 	$(PYTEST) --numprocesses=auto -m "not slow and not alone"
 	$(PYTEST) -m "alone and not slow"

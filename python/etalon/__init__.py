@@ -103,7 +103,7 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 
-_MODULES = ("figures", "report", "reproduce", "schedulers")
+_MODULES = ("circuits", "figures", "report", "reproduce", "schedulers")
 
 
 def __getattr__(name: str) -> Any:

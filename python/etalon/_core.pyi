@@ -13,8 +13,10 @@ __all__ = [
     "KernelError",
     "Scenario",
     "__version__",
+    "circuit_hops",
     "compute_week",
     "congestion_controls",
+    "draw_circuits",
     "format_bytes",
     "format_rate",
     "format_span",
@@ -26,6 +28,7 @@ __all__ = [
     "parse_span",
     "read_demand",
     "read_week",
+    "routing_entries",
     "run",
     "run_linux",
     "run_stream",
@@ -160,6 +163,24 @@ def maximum_matching(matrix: NDArray[np.uint64], threshold: int) -> list[int]:
 
 def heaviest_matching(matrix: NDArray[np.uint64]) -> list[int]:
     """The column of each row in the assignment of largest sum."""
+
+def draw_circuits(
+    kind: str, racks: int, switches: int, seed: int
+) -> tuple[NDArray[np.uint16], list[int | None]]:
+    """A random network: whom each rack meets, by slice, rack and switch (65535: nobody); and the switch that turns dark at each
+    slice's end."""
+
+def circuit_hops(
+    racks: int,
+    switches: int,
+    peers: NDArray[np.uint16],
+    ending: list[int | None],
+    failed: NDArray[np.bool_],
+) -> NDArray[np.uint8]:
+    """Hops between all racks in all slices; 255 where there is no way."""
+
+def routing_entries(racks: int, switches: int) -> int:
+    """Entries of a ToR's tables in Opera."""
 
 def parse_span(text: str) -> int:
     """Nanoseconds of "180us"."""

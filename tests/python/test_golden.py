@@ -8,6 +8,7 @@ summary that moves beneath an equal digest, that a metric's definition changed. 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,14 @@ def named(path: Path) -> str:
 )
 def test_simulator(path: Path, snapshot: SnapshotAssertion) -> None:
     assert pages.record(et.run(et.Plan.load(path))) == snapshot
+
+
+def test_every_snapshot_has_its_test() -> None:
+    """`make test` runs some of them, so it cannot tell which are no longer used."""
+    text = Path(__file__).with_name("__snapshots__").joinpath("test_golden.ambr").read_text()
+    kept = set(re.findall(r"^# name: (.*)$", text, re.MULTILINE))
+    simulated = {f"test_simulator[{named(path)}]" for path in SIMULATED}
+    assert kept == simulated | {f"test_linux[{named(path)}]" for path in ON_LINUX}
 
 
 @pytest.mark.parametrize("path", ON_LINUX, ids=named)

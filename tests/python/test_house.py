@@ -14,7 +14,7 @@ CORE = "etalon._core"
 
 FOUNDATION = (
     *("errors", "files", "cache", "units", "amounts", "markup", "arguments", "progress"),
-    *("controls", "schedulers"),
+    *("controls", "schedulers", "circuits"),
 )
 ROOMS = (
     "plan",

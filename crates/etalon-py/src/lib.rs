@@ -1,5 +1,6 @@
 //! Python bindings of the engines. Everything here converts; nothing decides.
 
+mod circuits;
 mod linux;
 mod schedulers;
 mod stream;
@@ -289,6 +290,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(schedulers::read_week, m)?)?;
     m.add_function(wrap_pyfunction!(schedulers::strobe_week, m)?)?;
     m.add_function(wrap_pyfunction!(schedulers::tournament_week, m)?)?;
+    m.add_function(wrap_pyfunction!(circuits::draw_circuits, m)?)?;
+    m.add_function(wrap_pyfunction!(circuits::circuit_hops, m)?)?;
+    m.add_function(wrap_pyfunction!(circuits::routing_entries, m)?)?;
     m.add_function(wrap_pyfunction!(parse_span, m)?)?;
     m.add_function(wrap_pyfunction!(parse_rate, m)?)?;
     m.add_function(wrap_pyfunction!(parse_bytes, m)?)?;

@@ -1,5 +1,5 @@
 """The command line: `etalon run | sweep | trace | report | reproduce | validate | exec | shell | list | examples |
-cite | bench | kernel | doctor | otcp`.
+circuits | cite | bench | kernel | doctor | otcp`.
 
 One file a command. What is slow to import is imported by the command that needs it.
 """
@@ -20,6 +20,7 @@ import typer
 
 from etalon.cli import (
     bench,
+    circuits,
     cite,
     common,
     doctor,
@@ -56,7 +57,7 @@ app = typer.Typer(
 )
 for command in (
     *(run, sweep, trace, report, reproduce, validate, hosts),
-    *(lists, examples, cite, bench, kernel, doctor, otcp),
+    *(lists, examples, circuits, cite, bench, kernel, doctor, otcp),
 ):
     command.register(app)
 

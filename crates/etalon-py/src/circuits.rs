@@ -1,0 +1,72 @@
+//! Networks of circuits: tables of slices, and distances in them.
+
+use etalon_route::{Distances, Rng, RouteError, Slices};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// Peers, slice by slice, rack by rack, switch by switch; and of each slice the switch that turns dark at its end, if one does.
+type Table<'py> = (Bound<'py, PyArray1<u16>>, Vec<Option<usize>>);
+
+fn refusal(error: RouteError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn table<'py>(py: Python<'py>, slices: &Slices) -> Table<'py> {
+    let ending = (0..slices.len())
+        .map(|slice| slices.ending(slice))
+        .collect();
+    (PyArray1::from_slice(py, slices.peers()), ending)
+}
+
+/// A random network of this kind ("rotor", "opera", "regular").
+#[pyfunction]
+pub(crate) fn draw_circuits<'py>(
+    py: Python<'py>,
+    kind: &str,
+    racks: usize,
+    switches: usize,
+    seed: u64,
+) -> PyResult<Table<'py>> {
+    let rng = &mut Rng::new(seed);
+    let made = match kind {
+        "rotor" => etalon_route::rotor(racks, switches, rng),
+        "opera" => etalon_route::opera(racks, switches, rng),
+        "regular" => etalon_route::regular(racks, switches, rng),
+        _ => return Err(PyValueError::new_err("unknown kind of network")),
+    };
+    Ok(table(py, &made.map_err(refusal)?))
+}
+
+/// Hops between all racks, slice by slice, from rack by rack, to rack by rack; 255 where there is no way. `failed` has a truth value for
+/// each rack and switch.
+#[pyfunction]
+pub(crate) fn circuit_hops<'py>(
+    py: Python<'py>,
+    racks: usize,
+    switches: usize,
+    peers: PyReadonlyArray1<'py, u16>,
+    ending: Vec<Option<usize>>,
+    failed: PyReadonlyArray1<'py, bool>,
+) -> PyResult<Bound<'py, PyArray1<u8>>> {
+    let (peers, failed) = (peers.as_slice()?.to_vec(), failed.as_slice()?.to_vec());
+    let ending: Vec<usize> = ending
+        .into_iter()
+        .map(|one| one.unwrap_or(switches))
+        .collect();
+    if failed.len() != racks * switches {
+        return Err(PyValueError::new_err(
+            "failures need a truth value for each rack and switch",
+        ));
+    }
+    let slices = Slices::new(racks, switches, peers, ending).map_err(refusal)?;
+    let has_failed = |_, rack: usize, switch: usize| failed[rack * switches + switch];
+    let distances = py.detach(|| Distances::without(&slices, has_failed));
+    Ok(PyArray1::from_slice(py, distances.all()))
+}
+
+/// Entries of a ToR's tables in Opera.
+#[pyfunction]
+pub(crate) fn routing_entries(racks: u64, switches: u64) -> u64 {
+    etalon_route::entries(racks, switches)
+}

@@ -1,0 +1,271 @@
+"""Networks of circuits: which racks meet in which slice, how far apart they are, and how many entries a ToR's tables hold.
+
+    net = etalon.circuits.opera(racks=108, switches=6)
+    net.longest_path, net.mean_path, net.routing_entries
+    net.save("schedule.txt")
+
+These are topologies and their paths; packets do not cross them yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from etalon import _core, files
+from etalon.errors import EtalonError, PlanError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NOBODY = -1
+NO_WAY = 255
+MOST_DRAWS = 100
+"""Random networks that are drawn until all racks reach each other."""
+LARGEST = 256 << 20
+"""Bytes of a schedule file."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Circuits:
+    """Racks whose uplinks lead to circuit switches, one each, over a cycle of slices.
+
+    `peers[slice, rack, switch]` is the rack that is met: -1 for nobody, the rack itself if its matching leaves it alone.
+    `ending` has the switch that turns dark at each slice's end, to change its matching; None if none does, or all do.
+    """
+
+    name: str
+    peers: NDArray[np.int32]
+    ending: tuple[int | None, ...]
+
+    @property
+    def slices(self) -> int:
+        """How many slices a cycle has."""
+        return int(self.peers.shape[0])
+
+    @property
+    def racks(self) -> int:
+        """How many racks there are."""
+        return int(self.peers.shape[1])
+
+    @property
+    def switches(self) -> int:
+        """How many circuit switches there are, and uplinks of a rack."""
+        return int(self.peers.shape[2])
+
+    def hops(
+        self,
+        links: Iterable[tuple[int, int]] = (),
+        racks: Iterable[int] = (),
+        switches: Iterable[int] = (),
+    ) -> NDArray[np.uint8]:
+        """Hops between racks: an array of slice, from and to; 255 where there is no way.
+
+        Ways within a slice, not over the switch that turns dark at its end.
+
+        Args:
+            links: uplinks that have failed, as (rack, switch).
+            racks: racks that have failed, with all their uplinks.
+            switches: circuit switches that have failed.
+        """
+        failed = np.zeros((self.racks, self.switches), dtype=np.bool_)
+        for rack, switch in links:
+            failed[_known(rack, self.racks, "rack"), _known(switch, self.switches, "switch")] = True
+        for rack in racks:
+            failed[_known(rack, self.racks, "rack"), :] = True
+        for switch in switches:
+            failed[:, _known(switch, self.switches, "switch")] = True
+        flat = self.peers.astype(np.uint16).ravel()  # -1 is the core's 65535
+        found = _core.circuit_hops(
+            self.racks, self.switches, flat, list(self.ending), failed.ravel()
+        )
+        return found.reshape(self.slices, self.racks, self.racks)
+
+    @cached_property
+    def paths(self) -> dict[int, int]:
+        """Ordered pairs of racks in all slices, counted by the hops between them; 255 for those without a way."""
+        hops = self.hops()
+        values, counts = np.unique(hops[:, ~np.eye(self.racks, dtype=np.bool_)], return_counts=True)
+        return {int(value): int(count) for value, count in zip(values, counts, strict=True)}
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether all racks reach each other in every slice."""
+        return NO_WAY not in self.paths
+
+    @property
+    def longest_path(self) -> int:
+        """Hops of the longest of the shortest ways, over all slices; ways that there are not do not count."""
+        return max(hops for hops in self.paths if hops != NO_WAY)
+
+    @property
+    def mean_path(self) -> float:
+        """Hops of the shortest way, averaged over pairs of racks and slices that have one."""
+        there = {hops: count for hops, count in self.paths.items() if hops != NO_WAY}
+        return sum(hops * count for hops, count in there.items()) / sum(there.values())
+
+    @property
+    def routing_entries(self) -> int:
+        """Entries of a ToR's tables in Opera (NSDI 2020, section 6.2). A cycle has as many slices as racks; each slice has an
+        entry for each other rack, by the expander, and one for each rack met directly over a switch that stays."""
+        return _core.routing_entries(self.racks, self.switches)
+
+    def meetings(self) -> NDArray[np.int64]:
+        """How often each rack meets each other in a cycle, over any switch: an array of rack and rack."""
+        met = np.zeros((self.racks, self.racks), dtype=np.int64)
+        for one in self.peers:
+            for switch in range(self.switches):
+                there = one[:, switch] != NOBODY
+                np.add.at(met, (np.flatnonzero(there), one[there, switch]), 1)
+        return met
+
+    def staggered(self) -> Circuits:
+        """The same matchings with switches that change one after the other, as in Opera, instead of together."""
+        slices, switches = self.slices, self.switches
+        at = np.arange(slices * switches)[:, None]
+        held = (at + switches - 1 - np.arange(switches)[None, :]) // switches % slices
+        peers = np.stack([self.peers[held[:, k], :, k] for k in range(switches)], axis=2)
+        ending = tuple(int(slot) % switches for slot in range(slices * switches))
+        return Circuits(f"{self.name}, staggered", peers, ending)
+
+    def save(self, path: str | Path, force: bool = False) -> Path:
+        """Writes the schedule as text and returns the path. The first line has racks and switches. Then comes a line a slice:
+        for each rack and switch the rack that is met, -1 for none. The next slice tells which switch turned dark."""
+        path = Path(path)
+        if path.exists() and not force:
+            raise PlanError("already exists; force=True replaces it", file=str(path))
+        lines = [f"{self.racks} {self.switches}"]
+        lines += [" ".join(map(str, one.ravel().tolist())) for one in self.peers]
+        try:
+            files.put(path, "\n".join(lines) + "\n")
+        except OSError as error:
+            raise EtalonError(f"{path}: could not be written: {error.strerror}") from error
+        return path
+
+    def __repr__(self) -> str:
+        slices = "a graph" if self.slices == 1 else f"{self.slices} slices"
+        return f"<Circuits {self.name}: {self.racks} racks, {self.switches} switches, {slices}>"
+
+
+def opera(racks: int = 108, switches: int = 6, seed: int = 1) -> Circuits:
+    """Opera (NSDI 2020): random matchings dealt to rotor switches that change one after the other. A cycle has as many slices
+    as racks. Drawn again until all racks reach each other in every slice.
+
+    Raises:
+        PlanError: if the switches cannot share out the matchings evenly, or no such network was found.
+    """
+    for at in range(MOST_DRAWS):
+        made = _drawn("opera", racks, switches, seed + (at << 32))
+        if made.is_connected:
+            return made
+    raise PlanError(
+        f"{switches} switches join {racks} racks in every slice only by chance: take more switches"
+    )
+
+
+def rotor(racks: int = 108, switches: int = 6, seed: int = 1) -> Circuits:
+    """RotorNet (SIGCOMM 2017): random matchings dealt to rotor switches that change together. Each rack meets each other once
+    in a cycle of racks / switches slices.
+
+    Raises:
+        PlanError: if the switches cannot share out the matchings evenly.
+    """
+    return _drawn("rotor", racks, switches, seed)
+
+
+def regular(racks: int = 130, degree: int = 7, seed: int = 1) -> Circuits:
+    """A static expander: a random connected graph in which each rack has as many neighbours.
+
+    Raises:
+        PlanError: if there is no such graph.
+    """
+    return _drawn("regular", racks, degree, seed)
+
+
+KINDS = {"opera": opera, "rotor": rotor, "regular": regular}
+"""What can be drawn."""
+
+
+def load(path: str | Path) -> Circuits:
+    """Reads a schedule file of `Circuits.save`, or one of matchings as Opera's generator writes it: hosts, hosts a rack,
+    uplinks and racks; slices and two durations; then a line a slice.
+
+    Raises:
+        PlanError: if it is neither; with the line.
+    """
+    path = Path(path)
+    try:
+        lines = files.text_of(path, "schedule").split("\n")
+    except OSError as error:
+        raise PlanError(f"cannot be read: {error.strerror}", file=str(path)) from None
+    except UnicodeDecodeError:
+        raise PlanError("is not text", file=str(path)) from None
+    rows = [(number, line.split()) for number, line in enumerate(lines, 1) if line.strip()]
+    numbers = [_integers(path, number, words) for number, words in rows]
+    if numbers and len(numbers[0]) == 4:
+        _, _, switches, racks = numbers[0]
+        body, first = numbers[2:], 2
+    elif numbers and len(numbers[0]) == 2:
+        racks, switches = numbers[0]
+        body, first = numbers[1:], 1
+    else:
+        raise PlanError("its first line must be: racks switches", file=str(path))
+    if racks < 2 or switches < 1 or not body:
+        raise PlanError("needs two racks, a switch and a slice at least", file=str(path))
+    for (number, _), one in zip(rows[first:], body, strict=True):
+        if len(one) != racks * switches:
+            raise PlanError(
+                f"has {len(one)} numbers, not {racks * switches}: one for each of {racks} racks and {switches} switches",
+                file=f"{path}:{number}",
+            )
+        if not all(NOBODY <= peer < racks for peer in one):
+            raise PlanError(f"a rack is a number from 0 to {racks - 1}", file=f"{path}:{number}")
+    peers = np.array(body, dtype=np.int32).reshape(len(body), racks, switches)
+    made = Circuits(path.stem, peers, _ending(peers))
+    try:
+        made.hops()
+    except ValueError as error:
+        raise PlanError(str(error), file=str(path)) from None
+    return made
+
+
+def _ending(peers: NDArray[np.int32]) -> tuple[int | None, ...]:
+    """The only switch that has changed by the next slice, of each slice."""
+    changed = (peers != np.roll(peers, -1, axis=0)).any(axis=1)
+    return tuple(
+        int(np.flatnonzero(row)[0]) if row.sum() == 1 and peers.shape[2] > 1 else None
+        for row in changed
+    )
+
+
+def _integers(path: Path, number: int, words: list[str]) -> list[int]:
+    try:
+        return [int(word) for word in words]
+    except ValueError:
+        raise PlanError(
+            "holds something that is no whole number", file=f"{path}:{number}"
+        ) from None
+
+
+def _drawn(kind: str, racks: int, switches: int, seed: int) -> Circuits:
+    for name, value in (("racks", racks), ("switches", switches), ("seed", seed)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise PlanError(f"{value!r} must be a whole number, not negative", key=name)
+    try:
+        peers, ending = _core.draw_circuits(kind, racks, switches, seed)
+    except (ValueError, OverflowError) as error:
+        raise PlanError(str(error)) from None
+    table = peers.astype(np.int32)
+    table[table == 0xFFFF] = NOBODY
+    return Circuits(kind, table.reshape(len(ending), racks, switches), tuple(ending))
+
+
+def _known(number: int, count: int, what: str) -> int:
+    if not 0 <= number < count:
+        raise PlanError(f"there is no {what} {number}: they are 0 to {count - 1}")
+    return number

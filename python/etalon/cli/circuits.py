@@ -1,0 +1,76 @@
+"""`etalon circuits`: networks of circuits, drawn or read from a file, summed up and written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from etalon.cli import common
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command(
+        epilog="Example:  etalon circuits opera --racks 108 --switches 6 --out schedule.txt"
+    )(circuits)
+
+
+def circuits(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="opera|rotor|regular|FILE", help="A kind of network, or a file with a schedule."
+        ),
+    ],
+    racks: Annotated[int, typer.Option("--racks", min=2, help="Racks.")] = 108,
+    switches: Annotated[
+        int, typer.Option("--switches", min=1, help="Circuit switches, and uplinks of a rack.")
+    ] = 6,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of what is drawn.")] = 1,
+    staggered: Annotated[
+        bool,
+        typer.Option("--staggered", help="Let the switches of a file change one after the other."),
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File for the schedule.", show_default=False)
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace that file.")] = False,
+    json: common.Json = False,
+) -> None:
+    """Sum up a network of circuits. Paths within a slice, and entries of a ToR's tables."""
+    from etalon import circuits as networks
+
+    draw = networks.KINDS.get(what)
+    made = draw(racks, switches, seed) if draw else networks.load(Path(what))
+    if staggered and draw is None:
+        made = made.staggered()
+    if out is not None:
+        made.save(out, force=force)
+    ways = {str(hops): count for hops, count in made.paths.items() if hops != networks.NO_WAY}
+    said = {
+        "racks": made.racks,
+        "switches": made.switches,
+        "slices": made.slices,
+        "longest_path": made.longest_path,
+        "mean_path": round(made.mean_path, 4),
+        "pairs_by_hops": ways,
+        "pairs_without_way": made.paths.get(networks.NO_WAY, 0),
+        "routing_entries": made.routing_entries,
+    }
+    if json:
+        common.print_json(said)
+        return
+    table = common.plain_table("", ">")
+    table.show_header = False
+    for name, value in said.items():
+        if not isinstance(value, dict):
+            table.add_row(name.replace("_", " "), str(value))
+    everything = sum(made.paths.values())
+    for hops, count in ways.items():
+        table.add_row(
+            f"pairs {hops} {'hop' if hops == '1' else 'hops'} apart",
+            f"{100 * count / everything:.1f} %",
+        )
+    common.print_table(table)
