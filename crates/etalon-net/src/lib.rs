@@ -30,6 +30,7 @@ mod hybrid;
 mod net;
 mod network;
 mod notices;
+mod ocs;
 mod pending;
 mod switched;
 

@@ -8,11 +8,11 @@ use core::ffi::c_char;
 use etalon_units::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::Pair;
 use crate::check::{ScenarioError, ensure};
 use crate::hosts::{HostId, Hosts};
 use crate::layout;
 use crate::transport::{Numbers, Transport};
+use crate::{Class, Pair};
 
 /// The port of the flows' servers.
 pub const SERVER_PORT: u16 = 5001;
@@ -134,6 +134,9 @@ pub struct Flow {
     /// Results are given by class.
     #[serde(default)]
     pub class: Arc<String>,
+    /// The network's class of its packets; none for that of its bytes.
+    #[serde(default)]
+    pub priority: Option<Class>,
 }
 
 impl Flow {

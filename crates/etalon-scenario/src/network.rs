@@ -4,6 +4,8 @@ mod dumbbell;
 mod failure;
 mod layer;
 mod leaf_spine;
+mod ocs;
+mod routing;
 mod tree;
 
 use alloc::vec::Vec;
@@ -17,6 +19,8 @@ pub use dumbbell::{Dumbbell, Stage};
 pub use failure::Failure;
 pub use layer::Layer;
 pub use leaf_spine::LeafSpine;
+pub use ocs::{Access, CircuitFailure, CircuitSwitch, Late, MOST_UPLINKS, Ocs, Part};
+pub use routing::{Earliest, Entry, MOST_PATHS, Paths, Routing, Ucmp};
 pub use tree::Tree;
 
 /// Calls a macro with the kinds of network. This is the one list of them: what depends on the kind is made from it, here and
@@ -33,6 +37,8 @@ macro_rules! network_kinds {
             Tree,
             /// Leaves below spines.
             LeafSpine,
+            /// Racks with several uplinks, each to a circuit switch with a schedule of its own.
+            Ocs,
         }
     };
 }

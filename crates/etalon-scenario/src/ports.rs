@@ -19,6 +19,10 @@ pub enum Place {
     Core(u16),
     /// A spine: `s0`.
     Spine(u16),
+    /// A circuit switch, by the number of the uplinks that lead there: `o0`.
+    Circuits(u16),
+    /// A switch of a network of circuits that has no hosts: `x0`.
+    Relay(u16),
     /// Between the stages of a dumbbell, by the number of the stage that follows: `f1` on the way forth, `b1` on the way back.
     Stage {
         /// Which of the two ways.
@@ -36,6 +40,8 @@ impl fmt::Display for Place {
             Place::Aggregation(pod, number) => write!(f, "p{pod}a{number}"),
             Place::Core(number) => write!(f, "c{number}"),
             Place::Spine(number) => write!(f, "s{number}"),
+            Place::Circuits(number) => write!(f, "o{number}"),
+            Place::Relay(number) => write!(f, "x{number}"),
             Place::Stage { back, number } => write!(f, "{}{number}", if back { 'b' } else { 'f' }),
         }
     }

@@ -61,6 +61,11 @@ pub enum ConfigError {
         /// The pair.
         pair: Pair,
     },
+    /// A kind of network that no engine runs yet.
+    NotRun {
+        /// The kind.
+        kind: &'static str,
+    },
 }
 
 impl fmt::Display for ConfigError {
@@ -109,6 +114,10 @@ impl fmt::Display for ConfigError {
                 f,
                 "two VOQ capacities are given for the pair {} -> {}",
                 pair.src, pair.dst
+            ),
+            ConfigError::NotRun { kind } => write!(
+                f,
+                "a network of kind '{kind}' can be described, but packets do not cross it yet"
             ),
         }
     }

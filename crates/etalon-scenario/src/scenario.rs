@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
 use crate::{
-    Change, Control, Dfsio, Flow, Hosts, Measure, Network, Notify, Program, Rdcn, Schedule, Tcp,
-    Transport, Weeks,
+    Change, Class, Control, Dfsio, Flow, Hosts, Measure, Network, Notify, Program, Rdcn, Schedule,
+    Tcp, Transport, Weeks,
 };
 
 /// A whole experiment. Times of network and workload are virtual, those of [`Tcp`] are the hosts'.
@@ -91,6 +91,7 @@ impl Scenario {
         let tdns = self.tdns();
         for (index, flow) in self.flows.iter().enumerate() {
             flow.check(index, &self.hosts, tdns)?;
+            self.check_priority(index, flow)?;
         }
         for (index, job) in self.dfsio.iter().enumerate() {
             job.check(index, tdns)?;
@@ -133,6 +134,35 @@ impl Scenario {
             "changes of the schedule must be in order of time"
         );
         Ok(())
+    }
+
+    fn check_priority(&self, index: usize, flow: &Flow) -> Result<(), ScenarioError> {
+        let classes = match &self.network {
+            Network::Ocs(ocs) => ocs.classes.len(),
+            _ => 0,
+        };
+        let Some(class) = flow.priority else {
+            return Ok(());
+        };
+        ensure!(
+            classes > 0,
+            "flow {index}: only networks of circuits have classes"
+        );
+        ensure!(
+            class.index() < classes,
+            "flow {index}: there is no class {}, but {classes} from 0 on",
+            class.0
+        );
+        Ok(())
+    }
+
+    /// The network's class of a flow's packets: the first, where there are none.
+    #[must_use]
+    pub fn class_of(&self, flow: &Flow) -> Class {
+        match &self.network {
+            Network::Ocs(ocs) => flow.priority.unwrap_or_else(|| ocs.class_of(flow.bytes)),
+            _ => Class::default(),
+        }
     }
 
     /// How many networks lead from rack to rack, in turn: TDNs are numbered from 0, the packet network, to below this.
