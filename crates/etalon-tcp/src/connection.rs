@@ -8,7 +8,7 @@ use crate::mptcp::Subflow;
 use crate::paths::Paths;
 use crate::prediction::Outlook;
 use crate::rack::Rack;
-use crate::receiver::{Marks, PriorAck, Receiver};
+use crate::receiving::{Marks, PriorAck, Receiver};
 use crate::segment::{Flags, Segment};
 use crate::send_buffer::SendBuffer;
 use crate::sender::{Fin, Sender};

@@ -5,13 +5,11 @@
 //! Payload is counted, not carried.
 
 mod ack;
-mod autotune;
 mod buffers;
 mod calls;
 pub mod cc;
 mod config;
 mod connection;
-mod delayed_ack;
 mod digest;
 mod episode;
 mod frto;
@@ -29,12 +27,10 @@ mod prediction;
 mod prr;
 mod rack;
 mod rare;
-mod reassembly;
-mod receiver;
+mod receiving;
 mod recovery;
 mod rtt;
 mod sack;
-mod sack_compression;
 mod scoreboard;
 mod segment;
 mod send_buffer;

@@ -6,7 +6,7 @@ use crate::frto::Retransmit;
 use crate::options::RareOptions;
 use crate::outlet::{Header, Outlet};
 use crate::prediction::Outlook;
-use crate::receiver::PriorAck;
+use crate::receiving::PriorAck;
 use crate::scoreboard::{Record, mark};
 use crate::segment::{Flags, Segment};
 use crate::sender::{Fin, Forced};

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use crate::autotune::Autotune;
 use crate::buffers::Buffers;
 use crate::cc::CongestionControl;
 use crate::connection::{Connection, ConnectionState};
 use crate::mptcp::{DSS_BYTES, DataReceiver, Dss, Mapping, Mptcp, MptcpOption};
+use crate::receiving::autotune::Autotune;
 use crate::segment::{Flags, Segment};
 
 /// Where a run of a subflow's bytes belongs: `start` counts them from 0.

@@ -1,15 +1,19 @@
 //! The receiving half: what is expected next, the window that is advertised, and what is echoed of marks. What arrived beyond a hole
-//! is in `reassembly.rs`, when to acknowledge in `delayed_ack.rs`, the window in `receiver/window.rs`.
+//! is in `reassembly.rs`, when to acknowledge in `delayed_ack.rs`, the window in `window.rs`.
 
+pub(crate) mod autotune;
+mod delayed_ack;
+mod reassembly;
+mod sack_compression;
 mod window;
 
-use crate::autotune::Autotune;
-use crate::delayed_ack::{DelayedAck, MAX_QUICK_ACKS};
+use self::autotune::Autotune;
+use self::delayed_ack::{DelayedAck, MAX_QUICK_ACKS};
+use self::reassembly::{Kept, Reassembly};
+use self::sack_compression::SackCompression;
 use crate::memory::Buffer;
 use crate::outlet::Outlet;
 use crate::rare::{Fresh, Rare};
-use crate::reassembly::{Kept, Reassembly};
-use crate::sack_compression::SackCompression;
 use crate::segment::Flags;
 use crate::seq::{after, before, earlier};
 use crate::timers::{Clock, Purpose};
