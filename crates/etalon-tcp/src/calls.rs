@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::cc::CongestionControl;
 use crate::connection::{CloseReason, Connection, ConnectionState};
-use crate::path::Path;
 use crate::prediction::Outlook;
 use crate::segment::{Flags, Segment};
-use crate::sender::{FOREVER, Fin};
+use crate::sending::path::Path;
+use crate::sending::{FOREVER, Fin};
 use crate::timers::Purpose;
 use crate::{Config, Stats, Sums};
 
@@ -41,10 +41,10 @@ impl<C: CongestionControl> Connection<C> {
         if self.rcv.acks.timer.deadline == due || self.rcv.held_back_until() == due {
             return Some(PendingTimer::DelayedAck);
         }
-        if self.timer.deadline != due {
+        if self.snd.timer.deadline != due {
             return Some(PendingTimer::Pacing);
         }
-        match self.timer.purpose {
+        match self.snd.timer.purpose {
             Purpose::None => None,
             Purpose::Rto => Some(PendingTimer::Retransmission),
             Purpose::LossProbe => Some(PendingTimer::LossProbe),
@@ -58,10 +58,11 @@ impl<C: CongestionControl> Connection<C> {
     pub fn write(&mut self, bytes: u64) {
         if self.snd.fin == Fin::None && self.state != ConnectionState::Closed {
             if self.exchanges_data() {
-                self.lay_out(self.snd.pending);
+                let mss = self.current_mss();
+                self.snd.lay_out(self.snd.pending, mss);
             }
             self.snd.pending = self.snd.pending.saturating_add(bytes);
-            if let Some(buffer) = &mut self.send_buffer {
+            if let Some(buffer) = &mut self.snd.send_buffer {
                 buffer.write(bytes);
             }
             self.outlook = Outlook::Open;
@@ -78,7 +79,7 @@ impl<C: CongestionControl> Connection<C> {
         if self.snd.fin == Fin::None {
             if self.snd.pending > FOREVER / 2 {
                 self.snd.pending = 0;
-                if let Some(buffer) = &mut self.send_buffer {
+                if let Some(buffer) = &mut self.snd.send_buffer {
                     buffer.shutdown();
                 }
             }
@@ -98,7 +99,7 @@ impl<C: CongestionControl> Connection<C> {
                 ack: self.rcv.nxt,
                 flags: Flags::RST | Flags::ACK,
                 timestamps: (self.snd.timestamps)
-                    .then(|| (self.clock.timestamp(), self.snd.ts_recent)),
+                    .then(|| (self.clock.timestamp(), self.rcv.ts_recent)),
                 ..Segment::default()
             }));
         }
@@ -130,7 +131,7 @@ impl<C: CongestionControl> Connection<C> {
     /// Whether [`poll_transmit`](Connection::poll_transmit) has nothing to yield, whenever it is asked.
     #[inline]
     pub fn is_silent(&self) -> bool {
-        self.outlook.is_silent() && !self.paced
+        self.outlook.is_silent() && !self.snd.paced
     }
 
     /// Whether data waits only for [`departed`](Connection::departed).
@@ -198,7 +199,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Degree of reordering in segments that is believed; 3 before any was seen.
     pub fn reordering(&self) -> u32 {
-        self.rack.reordering.degree
+        self.snd.rack.reordering.degree
     }
 
     /// Turns Nagle's algorithm on or off.
@@ -212,7 +213,7 @@ impl<C: CongestionControl> Connection<C> {
         if self.config.pacing != on {
             Arc::make_mut(&mut self.config).pacing = on;
         }
-        self.paced = on || self.paths.controls().any(CongestionControl::wants_pacing);
+        self.snd.choose_pacing(&self.config);
         self.outlook = Outlook::Open;
     }
 
@@ -231,26 +232,28 @@ impl<C: CongestionControl> Connection<C> {
         if cc.wants_dctcp_feedback() != self.rcv.dctcp && self.state != ConnectionState::Listen {
             return Err(cc);
         }
-        self.rcv.dctcp = cc.wants_dctcp_feedback();
-        self.reads_ece = cc.reads_ece_without_ecn();
-        self.paths.active.set_congestion_control(cc);
+        self.set_dctcp(cc.wants_dctcp_feedback());
+        self.snd.reads_ece = cc.reads_ece_without_ecn();
+        self.snd.paths.active.set_congestion_control(cc);
         self.set_pacing(self.config.pacing);
         Ok(())
     }
 
     /// Counters.
     pub fn stats(&self) -> Stats {
-        self.stats.stats()
+        let (snd, rcv) = (&self.snd, &self.rcv);
+        self.stats
+            .stats(snd.data_segments_sent, &snd.stats, &rcv.stats)
     }
 
     /// The path that is active.
     pub fn path(&self) -> &Path<C> {
-        &self.paths.active
+        &self.snd.paths.active
     }
 
     /// All paths, the active one first.
     pub fn paths(&self) -> impl Iterator<Item = &Path<C>> {
-        self.paths.iter()
+        self.snd.paths.iter()
     }
 
     /// Segments outstanding on all paths, by what is known of them.
@@ -266,5 +269,25 @@ impl<C: CongestionControl> Connection<C> {
     /// The configuration, but for [`initial_seq`](Connection::initial_seq).
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Has the socket take what its send buffer has room for of what the program has written. Returns how many bytes these are; with
+    /// [`Config::send_buffer`](crate::Config::send_buffer), to be called after each segment and each write.
+    #[cold]
+    pub fn take_writes(&mut self) -> u64 {
+        if !self.is_established() {
+            return 0;
+        }
+        let mss = self.current_mss();
+        self.snd.take_writes(mss)
+    }
+
+    /// Recomputes all counters of segments from the records of what is outstanding: for tests.
+    ///
+    /// # Panics
+    ///
+    /// If one differs.
+    pub fn check_counters(&self) {
+        self.snd.board.check(&self.snd.paths, self.snd.sack);
     }
 }

@@ -2,21 +2,15 @@
 
 use crate::Config;
 use crate::cc::CongestionControl;
-use crate::frto::Frto;
 use crate::linux;
 use crate::mptcp::Subflow;
-use crate::paths::Paths;
 use crate::prediction::Outlook;
-use crate::rack::Rack;
 use crate::receiving::{Marks, PriorAck, Receiver};
 use crate::segment::{Flags, Segment};
-use crate::send_buffer::SendBuffer;
-use crate::sender::{Fin, Sender};
+use crate::sending::{Fin, Sender};
 use crate::seq::{after, before};
 use crate::stats::Tally;
-use crate::timers::{Clock, Purpose, Timer};
-use crate::tlp::LossProbe;
-use crate::undo::Eifel;
+use crate::timers::{Clock, Purpose};
 use std::sync::Arc;
 
 /// States of a connection (RFC 9293, 3.3.2).
@@ -74,33 +68,18 @@ pub struct Connection<C> {
     pub(crate) clock: Clock,
     pub(crate) state: ConnectionState,
     pub(crate) close_reason: Option<CloseReason>,
-    pub(crate) snd: Sender,
+    pub(crate) snd: Sender<C>,
     pub(crate) rcv: Receiver,
-    pub(crate) paths: Paths<C>,
-    pub(crate) rack: Rack,
-    pub(crate) frto: Frto,
-    pub(crate) probe: LossProbe,
-    pub(crate) eifel: Eifel,
     pub(crate) stats: Tally,
-    /// The retransmission timer.
-    pub(crate) timer: Timer,
     /// What may be due, and what is expected next.
     pub(crate) outlook: Outlook,
-    /// Segments are paced.
-    pub(crate) paced: bool,
-    pub(crate) reads_ece: bool,
     pub(crate) syn_due: bool,
-    /// The ACK that completes the handshake of a server has just arrived.
-    pub(crate) opens: bool,
     pub(crate) syn_sent_at: u64,
     pub(crate) syns_sent: u32,
     pub(crate) peer_scales: bool,
     pub(crate) ack_before_data: bool,
-    /// What the program could hand over of its writes, if that is followed.
-    pub(crate) send_buffer: Option<Box<SendBuffer>>,
     /// RST that is to go out: apart, since few connections send one.
     pub(crate) rst_due: Option<Box<Segment>>,
-    pub(crate) fin_acked: bool,
     pub(crate) fin_received: bool,
     /// When a segment without payload that was not acceptable was answered last, in ticks.
     answered_invalid: u32,
@@ -112,29 +91,18 @@ impl<C: CongestionControl> Connection<C> {
         let mut rcv = Receiver::new(&config, &clock);
         rcv.dctcp = cc.wants_dctcp_feedback();
         Connection {
-            snd: Sender::new(&config),
-            paced: config.pacing || cc.wants_pacing(),
-            reads_ece: cc.reads_ece_without_ecn(),
-            paths: Paths::new(&config, &clock, cc),
-            rack: Rack::default(),
-            frto: Frto::default(),
-            probe: LossProbe::default(),
-            eifel: Eifel::default(),
+            snd: Sender::new(&config, &clock, cc),
             rcv,
             state,
             close_reason: None,
             stats: Tally::default(),
-            timer: Timer::OFF,
             outlook: Outlook::Open,
             syn_due: state == ConnectionState::SynSent,
-            opens: false,
             syn_sent_at: 0,
             syns_sent: 0,
             peer_scales: false,
             ack_before_data: false,
-            send_buffer: config.send_buffer.map(|max| Box::new(SendBuffer::new(max))),
             rst_due: None,
-            fin_acked: false,
             fin_received: false,
             answered_invalid: u32::MAX / 2,
             clock,
@@ -157,7 +125,6 @@ impl<C: CongestionControl> Connection<C> {
     #[must_use]
     pub fn starting_at(mut self, seq: u32) -> Connection<C> {
         self.snd.start_at(seq);
-        self.paths.active.validation.round_end = seq;
         self
     }
 
@@ -168,7 +135,7 @@ impl<C: CongestionControl> Connection<C> {
         self.stats.segments_received += 1;
         self.stats.data_segments_received += u64::from(segment.len > 0);
         if segment.ce {
-            self.stats.receiver.ce_received += 1;
+            self.rcv.stats.ce_received += 1;
         }
         if self.foretells(segment) && self.take_foretold(segment) {
             return;
@@ -220,7 +187,7 @@ impl<C: CongestionControl> Connection<C> {
         let end = segment.seq.wrapping_add(segment.seq_len());
         let echoed_before = self.snd.echoed;
         if !self.take_timestamps(segment) {
-            self.stats.receiver.paws_drops += 1;
+            self.rcv.stats.paws_drops += 1;
             self.answer_invalid(segment, end);
             return;
         }
@@ -243,7 +210,8 @@ impl<C: CongestionControl> Connection<C> {
         if self.state == ConnectionState::TimeWait && segment.flags.contains(Flags::FIN) {
             self.enter_time_wait();
         }
-        self.on_ack(segment);
+        let mss = self.current_mss();
+        self.snd.on_ack(&self.clock, &self.config, mss, segment);
         self.after_ack();
         if self.state == ConnectionState::Closed {
             return;
@@ -330,17 +298,21 @@ impl<C: CongestionControl> Connection<C> {
             return true;
         };
         self.snd.echoed = echo;
-        if !before(value, self.snd.ts_recent) || segment.flags.contains(Flags::RST) {
+        if !before(value, self.rcv.ts_recent) || segment.flags.contains(Flags::RST) {
             return true;
         }
         // One tick may be an accident of reordering. After 24 idle days the clock may have wrapped. A reordered pure ACK
         // does no harm and need not be answered.
-        let old = self.snd.ts_recent.wrapping_sub(value);
-        let idle = self.clock.us - self.snd.ts_recent_at;
+        let old = self.rcv.ts_recent.wrapping_sub(value);
+        let idle = self.clock.us - self.rcv.ts_recent_at;
         let reordered_ack = segment.seq_len() == 0
             && segment.seq == self.rcv.nxt
             && segment.ack == self.snd.una
-            && u64::from(old) <= self.clock.us_of_ticks(self.paths.active.rtt.rto_ticks()) / 1000;
+            && u64::from(old)
+                <= self
+                    .clock
+                    .us_of_ticks(self.snd.paths.active.rtt.rto_ticks())
+                    / 1000;
         old <= 1 || idle > 24 * 86_400 * 1_000_000 || reordered_ack
     }
 
@@ -350,15 +322,15 @@ impl<C: CongestionControl> Connection<C> {
         let Some((value, _)) = segment.timestamps else {
             return;
         };
-        if !after(segment.seq, self.rcv.acked_up_to) && !before(value, self.snd.ts_recent) {
-            self.snd.ts_recent = value;
-            self.snd.ts_recent_at = self.clock.us;
+        if !after(segment.seq, self.rcv.acked_up_to) && !before(value, self.rcv.ts_recent) {
+            self.rcv.ts_recent = value;
+            self.rcv.ts_recent_at = self.clock.us;
         }
     }
 
     fn on_payload(&mut self, segment: &Segment) {
         let len = u32::from(segment.len);
-        let rto = self.paths.active.rtt.rto_ticks();
+        let rto = self.snd.paths.active.rtt.rto_ticks();
         let cwr = segment.flags.contains(Flags::CWR);
         let marks = Marks {
             ce: segment.ce,
@@ -369,12 +341,13 @@ impl<C: CongestionControl> Connection<C> {
             .rcv
             .receive(&self.clock, segment.seq, len, segment.flags, marks, rto)
         {
-            self.stats.receiver.out_of_order += u64::from(after(segment.seq, self.rcv.nxt));
+            self.rcv.stats.out_of_order += u64::from(after(segment.seq, self.rcv.nxt));
         }
         if self.rcv.fin_reached() && !self.fin_received {
             self.on_fin();
         }
-        self.rcv.schedule(&self.clock, self.paths.active.rtt.srtt());
+        self.rcv
+            .schedule(&self.clock, self.snd.paths.active.rtt.srtt());
     }
 
     /// The time that [`next_timer`](Connection::next_timer) gave has come. A call before it is harmless.
@@ -386,25 +359,28 @@ impl<C: CongestionControl> Connection<C> {
         }
         self.outlook = Outlook::Open;
         if self.rcv.acks.timer.deadline <= now
-            && self.rcv.acks.timer_fired(self.paths.active.rtt.rto_ticks())
+            && self
+                .rcv
+                .acks
+                .timer_fired(self.snd.paths.active.rtt.rto_ticks())
         {
-            self.stats.receiver.delayed_acks += 1;
+            self.rcv.stats.delayed_acks += 1;
         }
         if self.rcv.held_back_until() <= now {
             self.rcv.waiting.prior_ack = Some(PriorAck::HeldBack);
         }
-        if self.timer.deadline <= now {
-            let purpose = self.timer.purpose;
-            self.timer.clear();
+        if self.snd.timer.deadline <= now {
+            let purpose = self.snd.timer.purpose;
+            self.snd.timer.clear();
             match (self.state, purpose) {
                 (_, Purpose::TimeWait) => self.close(CloseReason::Finished),
                 (ConnectionState::SynSent | ConnectionState::SynReceived, _) => {
                     self.on_syn_timeout();
                 }
-                (_, Purpose::Rto) => self.on_rto(),
-                (_, Purpose::LossProbe) => self.on_loss_probe_timer(),
-                (_, Purpose::Reordering) => self.on_reordering_timer(),
-                (_, Purpose::Persist) => self.on_persist_timer(),
+                (_, Purpose::Rto) => self.snd.on_rto(&self.clock, &self.config),
+                (_, Purpose::LossProbe) => self.snd.on_loss_probe_timer(&self.clock),
+                (_, Purpose::Reordering) => self.snd.on_reordering_timer(&self.clock, &self.config),
+                (_, Purpose::Persist) => self.snd.on_persist_timer(),
                 (_, Purpose::None) => {}
             }
         }
@@ -413,22 +389,25 @@ impl<C: CongestionControl> Connection<C> {
     /// Whether [`next_timer`](Connection::next_timer) comes before `time`.
     #[inline]
     pub fn has_timer_before(&self, time: u64) -> bool {
-        self.timer.deadline < time
+        self.snd.timer.deadline < time
             || self.rcv.acks.timer.deadline < time
             || self.rcv.held_back_until() < time
-            || (self.paced && self.pacing_blocks() && self.snd.paced_until < time)
+            || (self.snd.paced
+                && self.snd.pacing_blocks(&self.clock)
+                && self.snd.paced_until < time)
     }
 
     /// When [`on_timer`](Connection::on_timer) must be called next; `u64::MAX` if never. Valid once
     /// [`poll_transmit`](Connection::poll_transmit) has yielded `None`.
     #[inline]
     pub fn next_timer(&self) -> u64 {
-        let paced = if self.paced && self.pacing_blocks() {
+        let paced = if self.snd.paced && self.snd.pacing_blocks(&self.clock) {
             self.snd.paced_until
         } else {
             u64::MAX
         };
-        self.timer
+        self.snd
+            .timer
             .deadline
             .min(self.rcv.acks.timer.deadline)
             .min(self.rcv.held_back_until())

@@ -6,7 +6,6 @@ use crate::connection::{CloseReason, Connection, ConnectionState};
 use crate::linux;
 use crate::options::{RareOptions, SynOptions};
 use crate::segment::{Flags, Segment};
-use crate::sender::Fin;
 use crate::timers::Purpose;
 
 /// Bytes of the timestamp option, padded, if it is there.
@@ -34,9 +33,9 @@ impl<C: CongestionControl> Connection<C> {
         self.syn_sent_at = self.clock.us;
         self.syns_sent += 1;
         self.snd.nxt = self.snd.first.wrapping_add(1);
-        if self.timer.purpose == Purpose::None {
-            let ticks = self.paths.active.rtt.rto_ticks();
-            self.timer.set(&self.clock, Purpose::Rto, ticks);
+        if self.snd.timer.purpose == Purpose::None {
+            let ticks = self.snd.paths.active.rtt.rto_ticks();
+            self.snd.timer.set(&self.clock, Purpose::Rto, ticks);
         }
         let mss = self.config.mss + timestamp_option(self.config.timestamps);
         let full = mss - timestamp_option(reply && self.snd.timestamps);
@@ -55,7 +54,7 @@ impl<C: CongestionControl> Connection<C> {
             timestamps: self
                 .snd
                 .timestamps
-                .then(|| (self.clock.timestamp(), self.snd.ts_recent)),
+                .then(|| (self.clock.timestamp(), self.rcv.ts_recent)),
             tdn: self.offered_tdns(),
             rare,
             ..Segment::default()
@@ -69,8 +68,8 @@ impl<C: CongestionControl> Connection<C> {
         self.rcv.sack = self.snd.sack;
         self.snd.timestamps &= syn.timestamps.is_some();
         if let Some((value, echo)) = syn.timestamps {
-            self.snd.ts_recent = value;
-            self.snd.ts_recent_at = self.clock.us;
+            self.rcv.ts_recent = value;
+            self.rcv.ts_recent_at = self.clock.us;
             self.snd.echoed = echo;
         }
         match offered.window_scale {
@@ -110,6 +109,12 @@ impl<C: CongestionControl> Connection<C> {
         self.syn_due = true;
     }
 
+    /// ACKs echo marks as DCTCP has it, or not.
+    pub(crate) fn set_dctcp(&mut self, on: bool) {
+        self.snd.dctcp = on;
+        self.rcv.dctcp = on;
+    }
+
     fn set_ecn(&mut self, on: bool) {
         self.snd.ecn = on;
         self.rcv.ecn = on;
@@ -133,7 +138,8 @@ impl<C: CongestionControl> Connection<C> {
                 && !segment.flags.contains(Flags::CWR),
         );
         self.establish();
-        self.lay_out(0);
+        let mss = self.current_mss();
+        self.snd.lay_out(0, mss);
         self.rcv.force_ack();
         self.ack_before_data = true;
     }
@@ -152,10 +158,11 @@ impl<C: CongestionControl> Connection<C> {
             self.snd.echoed = echo;
         }
         self.establish();
-        self.opens = true;
+        self.snd.opens = true;
         self.snd.window = u32::from(segment.window) << self.snd.peer_scale;
         self.snd.max_window = self.snd.window;
-        self.lay_out(0);
+        let mss = self.current_mss();
+        self.snd.lay_out(0, mss);
         self.snd.window_seq = segment.seq;
         self.answer_join();
         true
@@ -166,7 +173,7 @@ impl<C: CongestionControl> Connection<C> {
         self.state = ConnectionState::Established;
         self.snd.una = self.snd.nxt;
         self.snd.small_end = self.snd.nxt;
-        self.timer.clear();
+        self.snd.timer.clear();
         let sample = if self.syns_sent == 1 {
             Some(self.clock.us - self.syn_sent_at)
         } else if self.snd.timestamps && self.snd.echoed != 0 {
@@ -175,7 +182,7 @@ impl<C: CongestionControl> Connection<C> {
             None
         };
         let (una, nxt) = (self.snd.una, self.snd.nxt);
-        let path = &mut self.paths.active;
+        let path = &mut self.snd.paths.active;
         match sample {
             Some(us) => {
                 path.rtt.sample_min(&self.clock, us as u32);
@@ -188,17 +195,17 @@ impl<C: CongestionControl> Connection<C> {
             // The SYN was lost more than once (RFC 6298, 5.7; Linux lets one loss pass).
             path.window.cwnd = 1;
         }
-        self.paths.establish(&self.clock, nxt);
+        self.snd.paths.establish(&self.clock, nxt);
         self.rcv.established(&self.clock, self.snd.echoed);
     }
 
     /// The SYN or SYN-ACK timed out.
     pub(crate) fn on_syn_timeout(&mut self) {
-        let rtt = &mut self.paths.active.rtt;
+        let rtt = &mut self.snd.paths.active.rtt;
         rtt.back_off(&self.clock, &self.config);
         self.syn_due = true;
-        let ticks = self.paths.active.rtt.rto_ticks();
-        self.timer.set(&self.clock, Purpose::Rto, ticks);
+        let ticks = self.snd.paths.active.rtt.rto_ticks();
+        self.snd.timer.set(&self.clock, Purpose::Rto, ticks);
     }
 
     /// The peer's FIN is in order.
@@ -208,7 +215,7 @@ impl<C: CongestionControl> Connection<C> {
         self.rcv.acks.fin_arrived(open);
         self.state = match self.state {
             ConnectionState::Established => ConnectionState::CloseWait,
-            ConnectionState::FinWait1 if self.fin_acked => ConnectionState::TimeWait,
+            ConnectionState::FinWait1 if self.snd.fin_acked => ConnectionState::TimeWait,
             ConnectionState::FinWait1 => ConnectionState::Closing,
             ConnectionState::FinWait2 => ConnectionState::TimeWait,
             other => other,
@@ -222,12 +229,11 @@ impl<C: CongestionControl> Connection<C> {
     pub(crate) fn enter_time_wait(&mut self) {
         self.state = ConnectionState::TimeWait;
         let ticks = self.clock.ticks_for_ns(self.config.time_wait);
-        self.timer.set(&self.clock, Purpose::TimeWait, ticks);
+        self.snd.timer.set(&self.clock, Purpose::TimeWait, ticks);
     }
 
     /// Our FIN went out.
     pub(crate) fn fin_sent(&mut self) {
-        self.snd.fin = Fin::Sent;
         self.state = match self.state {
             ConnectionState::Established => ConnectionState::FinWait1,
             ConnectionState::CloseWait => ConnectionState::LastAck,
@@ -237,7 +243,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Our FIN may have been acknowledged.
     pub(crate) fn after_ack(&mut self) {
-        if !self.fin_acked {
+        if !self.snd.fin_acked {
             return;
         }
         match self.state {
@@ -274,7 +280,7 @@ impl<C: CongestionControl> Connection<C> {
     pub(crate) fn close(&mut self, reason: CloseReason) {
         self.state = ConnectionState::Closed;
         self.close_reason = self.close_reason.or(Some(reason));
-        self.timer.clear();
+        self.snd.timer.clear();
         self.rcv.acks.timer.clear();
         self.rcv.release_held_back();
         self.snd.pending = 0;

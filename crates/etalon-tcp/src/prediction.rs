@@ -7,11 +7,12 @@
 
 use crate::cc::{Ack, CongestionControl, State};
 use crate::connection::{Connection, ConnectionState};
-use crate::frto::Retransmit;
 use crate::outlet::Outlet;
-use crate::scoreboard::Record;
 use crate::segment::{Flags, Segment};
-use crate::sender::Fin;
+use crate::sending::Fin;
+use crate::sending::frto::Retransmit;
+use crate::sending::output::Limits;
+use crate::sending::scoreboard::Record;
 use crate::seq::{after, before};
 use crate::timers::Purpose;
 
@@ -121,7 +122,7 @@ impl<C: CongestionControl> Connection<C> {
     #[inline(always)] // asked of every segment that was not foretold
     pub(crate) fn owes_an_ack_at_most(&self) -> bool {
         self.exchanges_data()
-            && self.is_idle()
+            && self.snd.is_idle()
             && !self.rcv.owes_prior_ack()
             && !self.ack_before_data
             && self.snd.forced.is_none()
@@ -133,7 +134,7 @@ impl<C: CongestionControl> Connection<C> {
             return Outlook::Silent;
         }
         if self.snd.board.is_empty() {
-            if self.is_idle() && self.snd.board.is_intact() {
+            if self.snd.is_idle() && self.snd.board.is_intact() {
                 return Outlook::AwaitsData;
             }
         } else if self.expects_ack() {
@@ -150,37 +151,37 @@ impl<C: CongestionControl> Connection<C> {
             && self.config.tdtcp.is_none()
             && !self.snd.ecn
             && self.snd.forced.is_none()
-            && self.frto.retransmit == Retransmit::Lost
+            && self.snd.frto.retransmit == Retransmit::Lost
     }
 
     /// Only new data can be due, which leaves as after an ACK that was foretold: nothing is to be sent again, and nothing is owed to the peer.
     #[inline(always)] // as above
     pub(crate) fn owes_only_data(&self) -> bool {
-        let path = &self.paths.active;
+        let path = &self.snd.paths.active;
         self.outlook == Outlook::Open
             && path.pipe.in_flight() > 0
             && !self.snd.board.has_lost()
             && self.snd.fin == Fin::None
-            && !self.paced
+            && !self.snd.paced
             && !self.ack_before_data
             && path.rate.is_none()
-            && self.paths.is_only_one()
+            && self.snd.paths.is_only_one()
             && self.rcv.owes_nothing()
             && self.is_plain()
     }
 
     /// What is outstanding was sent once, on the only path, and nothing speaks against it; nothing is owed to the peer.
     fn expects_ack(&self) -> bool {
-        let path = &self.paths.active;
+        let path = &self.snd.paths.active;
         path.recovery.state == State::Open
             && self.snd.board.is_intact()
             && self.snd.sack
             && self.snd.fin == Fin::None
             && self.snd.timeouts == 0
-            && !self.probe.is_out()
-            && !self.paced
+            && !self.snd.probe.is_out()
+            && !self.snd.paced
             && path.rate.is_none()
-            && self.paths.is_only_one()
+            && self.snd.paths.is_only_one()
             && self.rcv.owes_nothing()
     }
 
@@ -191,7 +192,7 @@ impl<C: CongestionControl> Connection<C> {
             return false;
         }
         let timely = match segment.timestamps {
-            Some((value, _)) => self.snd.timestamps && !before(value, self.snd.ts_recent),
+            Some((value, _)) => self.snd.timestamps && !before(value, self.rcv.ts_recent),
             None => !self.snd.timestamps,
         };
         let plain = timely
@@ -239,9 +240,9 @@ impl<C: CongestionControl> Connection<C> {
         if !after(segment.seq, self.rcv.acked_up_to) {
             self.note_timely(segment);
         }
-        self.update_window(segment, false);
+        self.snd.update_window(segment, false);
         let echoes = (self.snd.echoed, echoed_before);
-        let rtt = &self.paths.active.rtt;
+        let rtt = &self.snd.paths.active.rtt;
         self.rcv
             .receive_whole(&self.clock, len, segment.flags, echoes, rtt.rto_ticks());
         if !self.rcv.ack_due() {
@@ -258,8 +259,8 @@ impl<C: CongestionControl> Connection<C> {
     #[inline(always)] // for every packet
     fn note_timely(&mut self, segment: &Segment) {
         if let Some((value, _)) = segment.timestamps {
-            self.snd.ts_recent = value;
-            self.snd.ts_recent_at = self.clock.us;
+            self.rcv.ts_recent = value;
+            self.rcv.ts_recent_at = self.clock.us;
         }
     }
 
@@ -270,12 +271,12 @@ impl<C: CongestionControl> Connection<C> {
         self.snd.echoed = segment.timestamps.map_or(0, |(_, echo)| echo);
         self.note_timely(segment);
         let prior_una = std::mem::replace(&mut self.snd.una, segment.ack);
-        self.update_window(segment, true);
-        let path = &mut self.paths.active;
+        self.snd.update_window(segment, true);
+        let path = &mut self.snd.paths.active;
         path.pipe.acked(count);
         path.delivered += u64::from(count);
         let now = self.clock.us;
-        self.rack.delivered(now, path.rtt.min(), &last);
+        self.snd.rack.delivered(now, path.rtt.min(), &last);
         self.snd.bytes_acked += u64::from(segment.ack.wrapping_sub(prior_una));
         let rtt = now - last.sent;
         path.rtt.sample_min(&self.clock, rtt as u32);
@@ -283,12 +284,12 @@ impl<C: CongestionControl> Connection<C> {
         let first_rtt = (now - first_sent) as u32;
         path.rtt
             .sample(&self.clock, &self.config, first_rtt, una, nxt);
-        self.set_loss_probe(true);
+        self.snd.set_loss_probe(&self.clock, &self.config, true);
         self.outlook = Outlook::AckCame;
-        let path = &mut self.paths.active;
+        let path = &mut self.snd.paths.active;
         let limited = path.cwnd_limited();
         if path.cc.increase_by(&mut path.window, count, limited) {
-            return self.note_growth();
+            return self.snd.note_growth(&self.clock, &self.config);
         }
         let mut ack = Ack {
             now: self.clock.now,
@@ -305,7 +306,7 @@ impl<C: CongestionControl> Connection<C> {
             hz: self.clock.hz,
         };
         path.cc.on_ack(&mut path.window, &ack);
-        self.grow(&mut ack);
+        self.snd.grow(&self.clock, &self.config, &mut ack);
     }
 
     /// The ACK of what was expected.
@@ -326,11 +327,19 @@ impl<C: CongestionControl> Connection<C> {
     /// New data, as far as the window lets it out.
     #[inline(never)] // so that what receives takes no more registers than it needs
     pub(crate) fn send_data(&mut self, outlet: &mut impl Outlet) {
+        let limits = Limits {
+            mss: self.snd.mss,
+            mapping: None,
+        };
         while self.snd.pending > 0 {
-            let path = &self.paths.active;
+            let path = &self.snd.paths.active;
             let free = path.window.cwnd.saturating_sub(path.pipe.in_flight());
             if self.snd.chunk.left == 0
-                && (free == 0 || self.begin_chunk(free, self.snd.mss, Fin::None).is_none())
+                && (free == 0
+                    || self
+                        .snd
+                        .begin_chunk(&self.clock, &self.config, limits, free, Fin::None)
+                        .is_none())
             {
                 break;
             }
@@ -339,7 +348,7 @@ impl<C: CongestionControl> Connection<C> {
             }
         }
         if self.outlook == Outlook::AckCame {
-            self.note_burst(true);
+            self.snd.note_burst(&self.clock, &self.config, true);
             self.outlook = Outlook::AwaitsAck;
         } else {
             self.end_burst();
@@ -356,7 +365,7 @@ impl<C: CongestionControl> Connection<C> {
         let whole = limit == chunk;
         let pushes = self.snd.chunk.several && whole || u64::from(limit) == self.snd.pending;
         let header = self.header(self.rcv.field());
-        let (us, path) = (self.clock.us, self.paths.active.id);
+        let (us, path) = (self.clock.us, self.snd.paths.active.id);
         let mut sent = 0;
         let mut count = 0;
         while sent < limit {
@@ -394,7 +403,7 @@ impl<C: CongestionControl> Connection<C> {
     /// As many bytes of a chunk as what is queued below TCP has room for, in whole segments.
     #[inline(always)] // of `send_chunk`
     fn queued_of(&self, chunk: u32) -> u32 {
-        let enough = self.enough_queued_with(chunk);
+        let enough = self.snd.enough_queued_with(&self.config, chunk);
         if self.snd.queued + u64::from(chunk) <= enough {
             chunk
         } else {
@@ -409,7 +418,7 @@ impl<C: CongestionControl> Connection<C> {
             let queued = self.snd.queued + u64::from(part);
             if queued > enough {
                 // The pace may have grown with what is outstanding.
-                enough = self.enough_queued_beyond(count);
+                enough = self.snd.enough_queued_beyond(count);
                 if queued > enough {
                     break;
                 }
@@ -432,8 +441,8 @@ impl<C: CongestionControl> Connection<C> {
         snd.buffers.sent(sent);
         snd.chunk.left -= sent;
         snd.burst += count;
-        snd.rearm |= self.timer.purpose == Purpose::LossProbe;
-        let path = &mut self.paths.active;
+        snd.rearm |= snd.timer.purpose == Purpose::LossProbe;
+        let path = &mut snd.paths.active;
         path.pipe.sent(count);
         if path.recovery.reduces() {
             path.recovery.reduction.prr.out += count;
@@ -444,7 +453,7 @@ impl<C: CongestionControl> Connection<C> {
         if self.config.small_queues {
             self.snd.queued += u64::from(sent);
         }
-        self.stats.data_segments_sent += u64::from(count);
+        self.snd.data_segments_sent += u64::from(count);
         self.stats.segments_sent += u64::from(count);
     }
 }

@@ -1,6 +1,6 @@
 //! What a connection counts.
 
-use crate::rare::{Fresh, Rare};
+use crate::rare::Fresh;
 
 /// Counters of one connection: 64 bits wide where packets are counted, 32 for what happens to a connection now and then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,16 +55,13 @@ pub struct Stats {
     pub reorderings: u32,
 }
 
-/// The same as it is kept: what happens now and then takes memory once it has happened.
+/// The same as a connection keeps them. What happens to a half now and then is counted there, and takes memory once it has happened.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub segments_sent: u64,
     pub segments_received: u64,
-    pub data_segments_sent: u64,
     pub data_segments_received: u64,
     pub acks_sent: u64,
-    pub sender: Rare<OfSender>,
-    pub receiver: Rare<OfReceiver>,
 }
 
 /// What happens to senders.
@@ -132,13 +129,17 @@ impl Fresh for OfReceiver {
 }
 
 impl Tally {
-    /// All counters.
-    pub fn stats(&self) -> Stats {
-        let (sender, receiver) = (&*self.sender, &*self.receiver);
+    /// All counters, with those of the two halves.
+    pub fn stats(
+        &self,
+        data_segments_sent: u64,
+        sender: &OfSender,
+        receiver: &OfReceiver,
+    ) -> Stats {
         Stats {
             segments_sent: self.segments_sent,
             segments_received: self.segments_received,
-            data_segments_sent: self.data_segments_sent,
+            data_segments_sent,
             data_segments_received: self.data_segments_received,
             acks_sent: self.acks_sent,
             retransmits: sender.retransmits,

@@ -1,4 +1,5 @@
-//! TDTCP at one end of a connection (SIGCOMM'22): its switches, and what it writes into headers.
+//! TDTCP at one end of a connection (SIGCOMM'22): its switches, its changes of paths, and what it writes into headers. What it asks of the
+//! sender: `sending/tdn.rs`.
 //!
 //! The state of each TDN is a [`Path`](crate::Path).
 
@@ -6,8 +7,9 @@ use std::sync::Arc;
 
 use crate::cc::CongestionControl;
 use crate::connection::Connection;
-use crate::path::PathId;
+use crate::prediction::Outlook;
 use crate::segment::{Flags, Segment};
+use crate::sending::path::PathId;
 
 /// Switches of TDTCP. The defaults are the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +74,50 @@ impl TdnOption {
 }
 
 impl<C: CongestionControl> Connection<C> {
+    /// More paths, with congestion controls of their own that begin as these are. They are numbered from 1: the first path is 0.
+    /// What is sent goes over path 0 until [`on_tdn`](Connection::on_tdn) names another. Their state is made when they are first named.
+    ///
+    /// # Panics
+    ///
+    /// If they are more than 255.
+    pub fn add_paths(&mut self, controls: Arc<[C]>) {
+        self.outlook.surprise();
+        for cc in controls.iter() {
+            self.snd.paced |= cc.wants_pacing();
+            self.set_dctcp(self.rcv.dctcp || cc.wants_dctcp_feedback());
+            self.snd.reads_ece |= cc.reads_ece_without_ecn();
+        }
+        self.snd.paths.add(&self.config, controls);
+    }
+
+    /// The network has changed: what is sent from `now` on goes over path `id`, with its window, congestion control, RTT and
+    /// state of recovery. A path that was not added changes nothing.
+    pub fn on_tdn(&mut self, now: u64, id: PathId)
+    where
+        C: Clone,
+    {
+        if id == self.snd.paths.active.id {
+            return;
+        }
+        // What waits for its pacing time is asked for again: that may be now.
+        self.clock.advance(now);
+        self.outlook.surprise();
+        if self.snd.paced {
+            self.outlook = Outlook::Open;
+        }
+        // An episode that has ended meanwhile is over.
+        self.snd.recover_parked(&self.clock);
+        let (nxt, active) = (self.snd.nxt, &self.snd.paths.active);
+        let keep = !active.is_new() || self.snd.board.names(active.id);
+        if !(self.snd.paths).activate(&self.config, &self.clock, nxt, id, keep) {
+            return;
+        }
+        self.outlook = Outlook::Open;
+        if self.config.tdtcp.is_some() {
+            self.snd.come_back(&self.clock, &self.config);
+        }
+    }
+
     /// TDTCP's switches, while it is on: not where both ends did not agree.
     #[must_use]
     pub fn tdtcp(&self) -> Option<&Tdtcp> {
@@ -82,9 +128,10 @@ impl<C: CongestionControl> Connection<C> {
     /// end may go on to write options, and gets plain ACKs (section 4.3).
     pub fn downgrade(&mut self) {
         Arc::make_mut(&mut self.config).tdtcp = None;
-        self.end_burst_pacing();
-        let others = self.paths.take_parked();
-        self.snd.board.merge(&mut self.paths, &others);
+        self.snd.end_burst_pacing(&self.config);
+        self.outlook = Outlook::Open;
+        let others = self.snd.paths.take_parked();
+        self.snd.board.merge(&mut self.snd.paths, &others);
     }
 
     /// Whether options are on the wire, once both ends have agreed.
@@ -107,7 +154,7 @@ impl<C: CongestionControl> Connection<C> {
         };
         if !self.snd.sack || tdtcp.options && syn.tdn != self.offered_tdns() {
             Arc::make_mut(&mut self.config).tdtcp = None;
-            self.paths.take_parked();
+            self.snd.paths.take_parked();
         } else if tdtcp.options {
             self.snd.mss -= DATA_ACK_BYTES;
         }
@@ -118,7 +165,7 @@ impl<C: CongestionControl> Connection<C> {
         if !self.writes_tdns() || out.flags.0 & (Flags::SYN | Flags::RST).0 != 0 {
             return;
         }
-        let tdn = Some(self.paths.active.id);
+        let tdn = Some(self.snd.paths.active.id);
         out.tdn = Some(TdnOption::DataAck(TdDataAck {
             data: tdn.filter(|_| out.len > 0),
             ack: tdn,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::receiving::autotune::Autotune;
-use crate::send_buffer::room;
+use crate::sending::send_buffer::room;
 
 /// Bytes that Linux keeps together of what is written (32 KiB with a head of 40 bytes): a subflow is given those of one such buffer
 /// at a time, and all of the first that is not acknowledged is what goes once more.

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use crate::buffers::Buffers;
 use crate::cc::CongestionControl;
 use crate::connection::{Connection, ConnectionState};
 use crate::mptcp::{DSS_BYTES, DataReceiver, Dss, Mapping, Mptcp, MptcpOption};
 use crate::receiving::autotune::Autotune;
 use crate::segment::{Flags, Segment};
+use crate::sending::buffers::Buffers;
 
 /// Where a run of a subflow's bytes belongs: `start` counts them from 0.
 #[derive(Clone, Copy, Debug)]
@@ -201,15 +201,6 @@ impl<C: CongestionControl> Connection<C> {
             Some(subflow.mapping_at(place)?.end() - place)
         });
         left.map_or(0, |left| left as u32)
-    }
-
-    /// Up to `len` bytes of what is sent next: a segment is of one mapping.
-    #[inline]
-    pub(crate) fn within_mapping(&self, len: u32) -> u32 {
-        match self.subflow {
-            Some(_) => len.min(self.left_of_mapping()),
-            None => len,
-        }
     }
 
     /// What a SYN says of MPTCP.

@@ -1,5 +1,5 @@
 //! The receiving half: what is expected next, the window that is advertised, and what is echoed of marks. What arrived beyond a hole
-//! is in `reassembly.rs`, when to acknowledge in `delayed_ack.rs`, the window in `window.rs`.
+//! is in `reassembly.rs`, when to acknowledge in `delayed_ack.rs`, the window in `window.rs`. It knows nothing of the sending half.
 
 pub(crate) mod autotune;
 mod delayed_ack;
@@ -16,6 +16,7 @@ use crate::outlet::Outlet;
 use crate::rare::{Fresh, Rare};
 use crate::segment::Flags;
 use crate::seq::{after, before, earlier};
+use crate::stats::OfReceiver;
 use crate::timers::{Clock, Purpose};
 use crate::{Config, Memory};
 use std::collections::VecDeque;
@@ -69,6 +70,7 @@ impl Fresh for Waiting {
     }
 }
 
+/// One end's receiving half.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     /// Next expected (RCV.NXT).
@@ -112,6 +114,10 @@ pub(crate) struct Receiver {
     prior_nxt: u32,
     /// Where the sequence space ends, once the peer's FIN was seen.
     fin_end: Option<u32>,
+    /// The peer's timestamp that is echoed (TS.Recent), and when it came, in microseconds (RFC 7323, section 4.3).
+    pub ts_recent: u32,
+    pub ts_recent_at: u64,
+    pub stats: Rare<OfReceiver>,
 }
 
 impl Receiver {
@@ -151,6 +157,9 @@ impl Receiver {
             ecn_seen: false,
             prior_nxt: 0,
             fin_end: None,
+            ts_recent: 0,
+            ts_recent_at: 0,
+            stats: Rare::default(),
         }
     }
 

@@ -8,10 +8,10 @@ mod judging;
 
 pub(crate) use judging::Verdict;
 
-use crate::path::{Path, PathId, Pipe};
-use crate::paths::Paths;
 use crate::rare::{Fresh, Rare};
-use crate::sack::Reported;
+use crate::sending::path::{Path, PathId, Pipe};
+use crate::sending::paths::Paths;
+use crate::sending::sack::Reported;
 use crate::seq::{after, before};
 use std::collections::VecDeque;
 

@@ -3,17 +3,18 @@
 //!
 //! The reordering timer runs in ticks with a margin of [`timer_margin`](crate::Config::timer_margin).
 
+use crate::Config;
 use crate::cc::{CongestionControl, State};
-use crate::connection::Connection;
-use crate::digest::Facts;
-use crate::frto::Retransmit;
 use crate::linux;
-use crate::path::{Path, PathId};
-use crate::recovery::Fact;
-use crate::rtt::UNKNOWN;
-use crate::scoreboard::{Lost, Record, Verdict, mark};
+use crate::sending::Sender;
+use crate::sending::digest::Facts;
+use crate::sending::frto::Retransmit;
+use crate::sending::path::{Path, PathId};
+use crate::sending::recovery::Fact;
+use crate::sending::rtt::UNKNOWN;
+use crate::sending::scoreboard::{Lost, Record, Verdict, mark};
 use crate::seq::{after, before};
-use crate::timers::Purpose;
+use crate::timers::{Clock, Purpose};
 
 /// Duplicate ACKs that mean a loss (RFC 5681), and the degree of reordering assumed at first.
 pub(crate) const DUP_THRESH: u32 = 3;
@@ -149,24 +150,28 @@ impl Rack {
     }
 }
 
-impl<C: CongestionControl> Connection<C> {
+impl<C: CongestionControl> Sender<C> {
     /// Step 5, `RACK_detect_loss()`: marks what is lost. Returns it, and the time until the next verdict in microseconds.
-    fn rack_detect(&mut self) -> (Lost, Option<u64>) {
-        if self.is_relaxed() {
+    fn rack_detect(&mut self, clock: &Clock, config: &Config) -> (Lost, Option<u64>) {
+        if self.is_relaxed(config) {
             let patience = self.relaxed_patience();
-            self.rack_judge(|record| patience.of(record.path))
+            self.rack_judge(clock, |record| patience.of(record.path))
         } else {
             let rtt = self.rack.rtt;
-            self.rack_judge(|_| rtt)
+            self.rack_judge(clock, |_| rtt)
         }
     }
 
     /// The same; `patience`: the time after which a record should have arrived, in microseconds.
     #[inline]
-    fn rack_judge(&mut self, patience: impl Fn(&Record) -> u32) -> (Lost, Option<u64>) {
+    fn rack_judge(
+        &mut self,
+        clock: &Clock,
+        patience: impl Fn(&Record) -> u32,
+    ) -> (Lost, Option<u64>) {
         let rack = self.rack;
-        let window = rack.reordering_window(&self.paths.active, self.snd.board.sums().sacked);
-        let now = self.clock.us;
+        let window = rack.reordering_window(&self.paths.active, self.board.sums().sacked);
+        let now = clock.us;
         let mut wait = None;
         let judge = |record: &Record| {
             if !sent_after(rack.sent, rack.end, record.sent, record.end) {
@@ -179,73 +184,78 @@ impl<C: CongestionControl> Connection<C> {
             wait = wait.max(Some(due - now));
             Verdict::Wait
         };
-        let lost = self.snd.board.judge_by_time(&mut self.paths, judge);
+        let lost = self.board.judge_by_time(&mut self.paths, judge);
         self.count_lost(lost);
         (lost, wait)
     }
 
     pub(crate) fn count_lost(&mut self, lost: Lost) {
-        self.stats.sender.lost += u64::from(lost.segments);
-        self.stats.sender.lost_retransmits += lost.retransmissions;
+        self.stats.lost += u64::from(lost.segments);
+        self.stats.lost_retransmits += lost.retransmissions;
     }
 
     /// Marks what the ACK shows to be lost, and returns it.
-    pub(crate) fn detect_losses(&mut self, facts: &mut Facts) -> Lost {
-        if self.snd.board.is_empty() {
+    pub(crate) fn detect_losses(
+        &mut self,
+        clock: &Clock,
+        config: &Config,
+        facts: &mut Facts,
+    ) -> Lost {
+        if self.board.is_empty() {
             return Lost::default();
         }
-        if !self.snd.sack {
+        if !self.sack {
             return self.newreno_detect(facts.progress);
         }
         if !core::mem::take(&mut self.rack.advanced) {
             return Lost::default();
         }
-        self.rack.widen(self.clock.us);
-        let (lost, wait) = self.rack_detect();
+        self.rack.widen(clock.us);
+        let (lost, wait) = self.rack_detect(clock, config);
         if let Some(us) = wait {
-            let us = us + self.config.timer_margin / 1000;
-            let ticks = self.clock.ticks_for_us(us);
-            self.timer.set(&self.clock, Purpose::Reordering, ticks);
+            let us = us + config.timer_margin / 1000;
+            let ticks = clock.ticks_for_us(us);
+            self.timer.set(clock, Purpose::Reordering, ticks);
             facts.restart_timer = false;
         }
         lost
     }
 
     /// The reordering timer fired (section 6.2, last paragraph).
-    pub(crate) fn on_reordering_timer(&mut self) {
+    pub(crate) fn on_reordering_timer(&mut self, clock: &Clock, config: &Config) {
         let lost_before = self.paths.active.lost;
-        let (lost, _) = self.rack_detect();
+        let (lost, _) = self.rack_detect(clock, config);
         if lost.segments > 0 {
             let mine = self.paths.active.lost - lost_before;
             if mine > 0 && self.paths.active.recovery.state != State::FastRecovery {
-                self.hear_timer(Fact::Overdue);
+                self.hear_timer(clock, config, Fact::Overdue);
                 self.follow_prr(1, mine, false);
             }
-            self.recover_parked();
+            self.recover_parked(clock);
             self.frto.retransmit = Retransmit::Lost;
         }
         if self.timer.purpose == Purpose::None {
-            self.resume_rto();
+            self.resume_rto(clock);
         }
     }
 
     /// Fact: a segment never retransmitted, the one from `low`, was delivered after a later one.
     pub(crate) fn note_reordering(&mut self, low: u32) {
         // Without SACK nothing tells what lies beyond SND.UNA.
-        let high = if self.snd.sack {
-            self.snd.board.highest_sacked(self.snd.una)
+        let high = if self.sack {
+            self.board.highest_sacked(self.una)
         } else {
-            self.snd.una
+            self.una
         };
         if !before(low, high) {
             return;
         }
-        let distance = high.wrapping_sub(low).div_ceil(self.snd.mss);
+        let distance = high.wrapping_sub(low).div_ceil(self.mss);
         if distance > self.rack.reordering.degree {
             self.rack.reordering.widen(distance);
         }
         self.rack.reordering.seen = true;
-        self.stats.sender.reorderings += 1;
+        self.stats.reorderings += 1;
     }
 }
 

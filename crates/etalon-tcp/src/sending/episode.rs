@@ -1,18 +1,19 @@
 //! Episodes of loss recovery: the facts that an ACK holds for a path, and what the table of `recovery.rs` has it do about them.
 //! While an episode reduces the window, that follows proportional rate reduction (`prr.rs`).
 
+use crate::Config;
 use crate::cc::{CongestionControl, State};
-use crate::connection::Connection;
-use crate::digest::Facts;
-use crate::frto::{Progress, Retransmit, Verdict};
 use crate::linux;
-use crate::path::Path;
-use crate::prr::Prr;
 use crate::rare::{Fresh, Rare};
-use crate::recovery::{Action, Evidence, Fact, Reach, Rest, transition};
+use crate::sending::Sender;
+use crate::sending::digest::Facts;
+use crate::sending::frto::{Progress, Retransmit, Verdict};
+use crate::sending::path::Path;
+use crate::sending::prr::Prr;
+use crate::sending::recovery::{Action, Evidence, Fact, Reach, Rest, transition};
+use crate::sending::undo::Undo;
 use crate::seq::{after, before};
 use crate::timers::{Clock, Purpose};
-use crate::undo::Undo;
 
 /// A path's recovery.
 #[derive(Clone, Debug, Default)]
@@ -129,12 +130,12 @@ impl<C: CongestionControl> Path<C> {
     }
 }
 
-impl<C: CongestionControl> Connection<C> {
+impl<C: CongestionControl> Sender<C> {
     pub(crate) fn flight(&self) -> Flight {
         Flight {
-            una: self.snd.una,
-            nxt: self.snd.nxt,
-            retransmitted: self.snd.board.sums().retransmitted,
+            una: self.una,
+            nxt: self.nxt,
+            retransmitted: self.board.sums().retransmitted,
             in_flight: self.paths.in_flight(),
         }
     }
@@ -143,34 +144,34 @@ impl<C: CongestionControl> Connection<C> {
     /// asks for another reduction.
     pub(crate) fn reduction_begun(&mut self) {
         self.probe.forget();
-        self.snd.cwr_queued = self.snd.ecn;
+        self.cwr_queued = self.ecn;
     }
 
     /// Takes the facts of an ACK that says more than that data arrived in order, or that meets a path in an episode.
-    pub(crate) fn recover(&mut self, facts: &mut Facts) {
-        if self.snd.board.is_empty() {
+    pub(crate) fn recover(&mut self, clock: &Clock, config: &Config, facts: &mut Facts) {
+        if self.board.is_empty() {
             self.count_duplicates(0);
         }
         if facts.ece {
             self.paths.active.recovery.forbid_undo();
         }
         let said = self.said_of_earlier_decisions(facts);
-        let rest = self.hear(said, facts);
+        let rest = self.hear(clock, config, said, facts);
         if rest == Rest::Nothing {
             return;
         }
-        if rest == Rest::Everything && !self.snd.sack {
+        if rest == Rest::Everything && !self.sack {
             self.hear_duplicate(facts);
         }
-        let lost = self.detect_losses(facts);
+        let lost = self.detect_losses(clock, config, facts);
         if lost.retransmissions > 0 {
-            self.hear(Fact::RetransmissionLost, facts);
+            self.hear(clock, config, Fact::RetransmissionLost, facts);
         }
         if self.paths.active.pipe.lost > 0 {
-            self.hear(Fact::Lost, facts);
+            self.hear(clock, config, Fact::Lost, facts);
         } else if rest == Rest::Everything {
             if facts.ece {
-                self.hear(Fact::EcnEcho, facts);
+                self.hear(clock, config, Fact::EcnEcho, facts);
             }
             let missing = self.evidence() == State::LimitedTransmit;
             let fact = if missing {
@@ -178,27 +179,27 @@ impl<C: CongestionControl> Connection<C> {
             } else {
                 Fact::NothingMissing
             };
-            self.hear(fact, facts);
+            self.hear(clock, config, fact, facts);
         }
         if !self.paths.parked().is_empty() {
-            self.recover_parked();
+            self.recover_parked(clock);
         }
     }
 
     /// The active path hears a fact.
     #[inline(always)] // most facts are known where they are heard, and most do nothing
-    fn hear(&mut self, fact: Fact, facts: &mut Facts) -> Rest {
-        let (action, rest) = transition(self.paths.active.recovery.state, fact, self.snd.sack);
+    fn hear(&mut self, clock: &Clock, config: &Config, fact: Fact, facts: &mut Facts) -> Rest {
+        let (action, rest) = transition(self.paths.active.recovery.state, fact, self.sack);
         if action != Action::Nothing {
-            self.carry_out(action, facts);
+            self.carry_out(clock, config, action, facts);
         }
         rest
     }
 
     /// The active path hears a fact that no ACK brings.
-    pub(crate) fn hear_timer(&mut self, fact: Fact) {
-        let mut none = Facts::none(self.snd.una, self.snd.nxt);
-        self.hear(fact, &mut none);
+    pub(crate) fn hear_timer(&mut self, clock: &Clock, config: &Config, fact: Fact) {
+        let mut none = Facts::none(self.una, self.nxt);
+        self.hear(clock, config, fact, &mut none);
     }
 
     /// What an ACK says of the episode that the path is in, or of its last one.
@@ -207,14 +208,14 @@ impl<C: CongestionControl> Connection<C> {
             return Fact::Reneged;
         }
         let recovery = &self.paths.active.recovery;
-        let reach = recovery.reach(self.snd.una, facts.progress);
+        let reach = recovery.reach(self.una, facts.progress);
         // RFC 3522, section 3.2, step 3, waits for an acceptable ACK, one that acknowledges something.
         let acceptable = reach != Reach::DuplicateAck;
         let eifel = || {
             acceptable
                 .then(|| self.original_answered())
                 .filter(|&a| a)?;
-            let in_flight = self.snd.board.sums().retransmitted > 0;
+            let in_flight = self.board.sums().retransmitted > 0;
             Some(Evidence::Eifel { in_flight })
         };
         let dsack = || {
@@ -240,11 +241,11 @@ impl<C: CongestionControl> Connection<C> {
         let progress = Progress {
             recovered: matches!(reach, Reach::FullAck | Reach::PastPoint),
             beyond: self.sent_beyond_point(),
-            new_data: self.snd.has_unsent() && after(self.snd.window_end(), self.snd.nxt),
+            new_data: self.has_unsent() && after(self.window_end(), self.nxt),
         };
         match self.frto.verdict(facts, progress) {
             Verdict::Spurious => {
-                self.stats.sender.frto_undos += 1;
+                self.stats.frto_undos += 1;
                 Fact::SpuriousReduction(Evidence::Frto, reach)
             }
             Verdict::SendNew => Fact::NewDataFirst,
@@ -254,33 +255,33 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Whether new data was sent since the active path's state began.
     pub(crate) fn sent_beyond_point(&self) -> bool {
-        after(self.snd.nxt, self.paths.active.recovery.point)
+        after(self.nxt, self.paths.active.recovery.point)
     }
 
-    fn carry_out(&mut self, action: Action, facts: &mut Facts) {
+    fn carry_out(&mut self, clock: &Clock, config: &Config, action: Action, facts: &mut Facts) {
         match action {
             Action::Nothing => {}
             Action::ForgetEpisode => self.eifel.forget(),
             Action::GiveGrace => {
-                let ticks = linux::reneging_grace(&self.clock, &self.paths.active.rtt);
-                self.timer.set(&self.clock, Purpose::Rto, ticks);
+                let ticks = linux::reneging_grace(clock, &self.paths.active.rtt);
+                self.timer.set(clock, Purpose::Rto, ticks);
                 facts.restart_timer = false;
             }
-            Action::EndCwr => self.paths.active.complete_reduction(&self.clock),
+            Action::EndCwr => self.paths.active.complete_reduction(clock),
             Action::EndFastRecovery => {
                 self.rack.recovery_over(false);
-                self.paths.active.complete_reduction(&self.clock);
+                self.paths.active.complete_reduction(clock);
             }
             Action::EndTimeout => {
                 self.rack.recovery_over(false);
-                self.end_timeout();
+                self.end_timeout(clock);
             }
             Action::AwaitMore => {
                 self.rack.recovery_over(false);
                 self.await_more();
             }
             Action::UndoAndAwaitMore => {
-                self.undo();
+                self.undo(clock);
                 self.await_more();
             }
             Action::Repair => self.frto.retransmit = Retransmit::Lost,
@@ -291,28 +292,28 @@ impl<C: CongestionControl> Connection<C> {
             Action::UndoAndJudgeAgain => {
                 self.note_reordering(facts.prior_una);
                 self.forget_repaired();
-                self.undo_and_unmark();
-                self.follow_evidence();
+                self.undo_and_unmark(clock);
+                self.follow_evidence(clock);
             }
             Action::UndoWithin => {
-                self.undo_as_reported();
-                self.follow_evidence();
+                self.undo_as_reported(clock);
+                self.follow_evidence(clock);
             }
             Action::UndoAtEnd => {
-                self.undo();
-                self.paths.active.set_state(&self.clock, State::Open);
+                self.undo(clock);
+                self.paths.active.set_state(clock, State::Open);
             }
-            Action::UndoLate => self.undo_as_reported(),
-            Action::UndoTimeout { ends } => self.undo_timeout(ends),
+            Action::UndoLate => self.undo_as_reported(clock),
+            Action::UndoTimeout { ends } => self.undo_timeout(clock, ends),
             Action::BeginFastRecovery => {
-                self.enter_fast_recovery(facts.ece);
+                self.enter_fast_recovery(clock, facts.ece);
                 self.frto.retransmit = Retransmit::Lost;
             }
-            Action::BeginCwr => self.enter_cwr(),
-            Action::BeginTimeout { reduces } => self.enter_timeout(reduces),
+            Action::BeginCwr => self.enter_cwr(clock),
+            Action::BeginTimeout { reduces } => self.enter_timeout(clock, config, reduces),
             Action::FollowEvidence(state) => {
                 self.forget_repaired();
-                self.come_to_rest(state);
+                self.come_to_rest(clock, state);
             }
             Action::ForgetRepaired => self.forget_repaired(),
         }
@@ -327,62 +328,62 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// The active path enters fast recovery.
-    fn enter_fast_recovery(&mut self, ece: bool) {
-        self.stats.sender.recoveries += 1;
+    fn enter_fast_recovery(&mut self, clock: &Clock, ece: bool) {
+        self.stats.recoveries += 1;
         let flight = self.flight();
         let path = &mut self.paths.active;
-        if path.begin_fast_recovery(&self.clock, flight, ece) {
+        if path.begin_fast_recovery(clock, flight, ece) {
             self.reduction_begun();
         }
     }
 
     /// The window is reduced for ECE.
-    fn enter_cwr(&mut self) {
-        self.stats.sender.cwrs += 1;
+    fn enter_cwr(&mut self, clock: &Clock) {
+        self.stats.cwrs += 1;
         let path = &mut self.paths.active;
         path.recovery.reduction.undo.forget();
-        path.begin_reduction(&self.clock, self.snd.nxt);
-        path.set_state(&self.clock, State::Cwr);
+        path.begin_reduction(clock, self.nxt);
+        path.set_state(clock, State::Cwr);
         self.reduction_begun();
     }
 
     /// Outside of an episode, what the scoreboard shows: limited transmit if anything is missing or sent again, else open.
     fn evidence(&self) -> State {
-        let sums = self.snd.board.sums();
-        if sums.sacked + sums.lost > 0 || self.snd.board.repairs() {
+        let sums = self.board.sums();
+        if sums.sacked + sums.lost > 0 || self.board.repairs() {
             State::LimitedTransmit
         } else {
             State::Open
         }
     }
 
-    pub(crate) fn follow_evidence(&mut self) {
-        self.come_to_rest(self.evidence());
+    pub(crate) fn follow_evidence(&mut self, clock: &Clock) {
+        self.come_to_rest(clock, self.evidence());
     }
 
-    fn come_to_rest(&mut self, state: State) {
+    fn come_to_rest(&mut self, clock: &Clock, state: State) {
         let path = &mut self.paths.active;
         if path.recovery.state != state {
-            path.set_state(&self.clock, state);
-            path.recovery.point = self.snd.nxt;
+            path.set_state(clock, state);
+            path.recovery.point = self.nxt;
         }
     }
 
     /// Paths that are not active hear of the losses that they are charged with, and of the end of their recovery.
-    pub(crate) fn recover_parked(&mut self) {
+    pub(crate) fn recover_parked(&mut self, clock: &Clock) {
         let flight = self.flight();
         for path in self.paths.parked() {
             let state = path.recovery.state;
             if state > State::LimitedTransmit && !before(flight.una, path.recovery.point) {
                 if state == State::Timeout {
-                    path.set_state(&self.clock, State::Open);
+                    path.set_state(clock, State::Open);
                 } else {
-                    path.complete_reduction(&self.clock);
+                    path.complete_reduction(clock);
                 }
             }
             if path.pipe.lost > 0 && path.recovery.state < State::FastRecovery {
-                self.stats.sender.recoveries += 1;
-                path.begin_fast_recovery(&self.clock, flight, false);
+                self.stats.recoveries += 1;
+                path.begin_fast_recovery(clock, flight, false);
             }
         }
     }

@@ -8,9 +8,9 @@
 //! What TCP sends does not depend on it: a [`Connection`] may send whatever was written, and the buffer says at each instant how much
 //! a program could have handed over. A real sender whose window is larger than its buffer waits for its program; this one does not.
 
-use crate::buffers::Buffers;
 use crate::cc::CongestionControl;
-use crate::connection::Connection;
+use crate::sending::Sender;
+use crate::sending::buffers::Buffers;
 
 /// Memory that a buffer takes beside its payload.
 const BESIDE_PAYLOAD: u64 = 768;
@@ -112,21 +112,17 @@ impl SendBuffer {
     }
 }
 
-impl<C: CongestionControl> Connection<C> {
-    /// Has the socket take what its send buffer has room for of what the program has written. Returns how many bytes these are; with
-    /// [`Config::send_buffer`](crate::Config::send_buffer), to be called after each segment and each write.
+impl<C: CongestionControl> Sender<C> {
+    /// What its socket takes now. `mss`: of a full segment.
     #[cold]
-    pub fn take_writes(&mut self) -> u64 {
-        if !self.is_established() {
-            return 0;
-        }
+    pub(crate) fn take_writes(&mut self, mss: u32) -> u64 {
         let path = &self.paths.active;
         let sending = Sending {
-            acked: self.snd.bytes_acked,
+            acked: self.bytes_acked,
             cwnd: path.window.cwnd,
             in_flight: path.pipe.in_flight(),
-            mss: self.snd.mss,
-            buffer: Buffers::size_for(self.current_mss(), self.snd.max_window),
+            mss: self.mss,
+            buffer: Buffers::size_for(mss, self.max_window),
         };
         let buffer = self.send_buffer.as_mut();
         buffer.map_or(0, |buffer| buffer.take(&sending))

@@ -1,11 +1,11 @@
 //! Without SACK (RFC 6582): duplicate ACKs stand for segments that have left the network, and are what losses are told by.
 
 use crate::cc::{CongestionControl, State};
-use crate::connection::Connection;
-use crate::digest::Facts;
-use crate::scoreboard::Lost;
+use crate::sending::Sender;
+use crate::sending::digest::Facts;
+use crate::sending::scoreboard::Lost;
 
-impl<C: CongestionControl> Connection<C> {
+impl<C: CongestionControl> Sender<C> {
     /// Counts a duplicate ACK, or forgets those before SND.UNA advanced.
     pub(crate) fn hear_duplicate(&mut self, facts: &Facts) {
         let (forgets, counts) = match self.paths.active.recovery.state {
@@ -19,22 +19,22 @@ impl<C: CongestionControl> Connection<C> {
             self.count_duplicates(0);
         }
         if counts && facts.duplicate {
-            let before = self.snd.board.sums().sacked;
+            let before = self.board.sums().sacked;
             self.count_duplicates(before + 1);
             self.limit_duplicates();
-            let counted = self.snd.board.sums().sacked.saturating_sub(before);
+            let counted = self.board.sums().sacked.saturating_sub(before);
             self.paths.active.delivered += u64::from(counted);
         }
     }
 
     pub(crate) fn count_duplicates(&mut self, count: u32) {
-        self.snd.board.count_duplicates(&mut self.paths, count);
+        self.board.count_duplicates(&mut self.paths, count);
     }
 
     /// No more duplicate ACKs than segments beside the holes; more of them mean reordering.
     fn limit_duplicates(&mut self) {
-        let out = self.snd.board.len();
-        let sums = self.snd.board.sums();
+        let out = self.board.len();
+        let sums = self.board.sums();
         let most = out - sums.lost.max(1).min(out);
         if sums.sacked > most {
             self.count_duplicates(most);
@@ -44,7 +44,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Of `acked` segments one filled the hole, the others had sent duplicate ACKs.
     pub(crate) fn take_duplicates(&mut self, acked: u32) {
-        let duplicates = self.snd.board.sums().sacked;
+        let duplicates = self.board.sums().sacked;
         let delivered = acked.saturating_sub(duplicates).max(1);
         self.paths.active.delivered += u64::from(delivered);
         self.count_duplicates(duplicates.saturating_sub(acked - 1));
@@ -57,13 +57,13 @@ impl<C: CongestionControl> Connection<C> {
         let lost = match self.paths.active.recovery.state {
             State::FastRecovery => progress,
             State::Timeout => false,
-            _ => self.snd.board.sums().sacked >= self.rack.reordering.degree,
+            _ => self.board.sums().sacked >= self.rack.reordering.degree,
         };
         if !lost {
             return Lost::default();
         }
-        let front = self.snd.board.first();
-        let lost = self.snd.board.mark_lost(&mut self.paths, front);
+        let front = self.board.first();
+        let lost = self.board.mark_lost(&mut self.paths, front);
         self.count_lost(lost);
         lost
     }

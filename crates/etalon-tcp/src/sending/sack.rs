@@ -3,11 +3,12 @@
 //! Receivers repeat blocks; what the previous ACK already told is skipped without a look at the scoreboard.
 
 use crate::cc::{CongestionControl, State};
-use crate::connection::Connection;
-use crate::digest::Facts;
-use crate::scoreboard::{Record, mark};
 use crate::segment::Segment;
+use crate::sending::Sender;
+use crate::sending::digest::Facts;
+use crate::sending::scoreboard::{Record, mark};
 use crate::seq::{after, before, earlier, later};
+use crate::timers::Clock;
 
 /// Blocks of the previous ACK.
 #[derive(Clone, Copy, Debug)]
@@ -51,9 +52,9 @@ fn dsack(blocks: &[(u32, u32)], ack: u32) -> Option<(u32, u32)> {
     }
 }
 
-impl<C: CongestionControl> Connection<C> {
+impl<C: CongestionControl> Sender<C> {
     /// Marks what the blocks of `segment` report.
-    pub(crate) fn take_sacks(&mut self, segment: &Segment, facts: &mut Facts) {
+    pub(crate) fn take_sacks(&mut self, clock: &Clock, segment: &Segment, facts: &mut Facts) {
         let mut blocks = segment.rare.blocks();
         if blocks.is_empty() {
             return;
@@ -62,24 +63,24 @@ impl<C: CongestionControl> Connection<C> {
             self.take_dsack(block, facts);
             blocks = &blocks[1..];
         }
-        if self.snd.board.is_empty() {
-            self.snd.board.forget_reported();
+        if self.board.is_empty() {
+            self.board.forget_reported();
             return;
         }
         let mut valid = [(0, 0); 4];
         let mut count = 0;
-        let una = self.snd.una;
+        let una = self.una;
         for &(start, end) in blocks {
-            if before(start, end) && !after(end, self.snd.nxt) && after(end, una) {
+            if before(start, end) && !after(end, self.nxt) && after(end, una) {
                 valid[count] = (later(start, una), end);
                 count += 1;
             }
         }
         valid[..count].sort_unstable_by_key(|b| b.0.wrapping_sub(una));
         for &(start, end) in &valid[..count] {
-            self.take_block(start, end, facts);
+            self.take_block(clock, start, end, facts);
         }
-        self.snd.board.repair.reported = Reported {
+        self.board.repair.reported = Reported {
             blocks: valid,
             count: count as u8,
         };
@@ -92,8 +93,8 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// Walks the parts of a block that the previous ACK did not report.
-    fn take_block(&mut self, start: u32, end: u32, facts: &mut Facts) {
-        let reported = self.snd.board.repair.reported;
+    fn take_block(&mut self, clock: &Clock, start: u32, end: u32, facts: &mut Facts) {
+        let reported = self.board.repair.reported;
         let seen = reported.blocks();
         let mut at = start;
         while before(at, end) {
@@ -106,14 +107,14 @@ impl<C: CongestionControl> Connection<C> {
                 .iter()
                 .filter(|b| after(b.0, at))
                 .fold(end, |e, b| earlier(e, b.0));
-            let mut index = self.snd.board.find(at);
-            while let Some(&record) = self.snd.board.get(index) {
+            let mut index = self.board.find(at);
+            while let Some(&record) = self.board.get(index) {
                 if !before(record.start, next_seen) {
                     break;
                 }
                 let inside = !before(record.start, start) && !after(record.end, end);
                 if inside && !record.has(mark::SACKED) {
-                    self.take_sacked(index, &record, facts);
+                    self.take_sacked(clock, index, &record, facts);
                 }
                 index += 1;
             }
@@ -122,15 +123,15 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// Fact: a segment was delivered out of order.
-    fn take_sacked(&mut self, index: u64, record: &Record, facts: &mut Facts) {
-        let highest = self.snd.board.highest_sacked(self.snd.una);
+    fn take_sacked(&mut self, clock: &Clock, index: u64, record: &Record, facts: &mut Facts) {
+        let highest = self.board.highest_sacked(self.una);
         let path = self.paths.of(record.path);
         path.delivered += 1;
         if let Some(rate) = &mut path.rate {
             rate.on_sacked(index);
         }
         let min_rtt = path.rtt.min();
-        self.rack.delivered(self.clock.us, min_rtt, record);
+        self.rack.delivered(clock.us, min_rtt, record);
         facts.sacked = true;
         if !record.has(mark::EVER_RETRANSMITTED) {
             if before(record.start, highest) && before(record.start, facts.reordered_from) {
@@ -143,7 +144,7 @@ impl<C: CongestionControl> Connection<C> {
                 facts.sacked_sent = Some((first, record.sent));
             }
         }
-        self.snd.board.mark_sacked(&mut self.paths, index);
+        self.board.mark_sacked(&mut self.paths, index);
     }
 
     /// The receiver got something twice.
@@ -151,11 +152,11 @@ impl<C: CongestionControl> Connection<C> {
         let (start, end) = block;
         self.count_dsack(block, facts);
         if !after(end, facts.prior_una) && facts.reported {
-            let segments = end.wrapping_sub(start).div_ceil(self.snd.mss);
+            let segments = end.wrapping_sub(start).div_ceil(self.mss);
             let undo = &mut self.paths.active.recovery.reduction.undo;
             undo.reported(end, segments);
         }
-        if after(end, facts.prior_una) && !after(end, self.snd.nxt) {
+        if after(end, facts.prior_una) && !after(end, self.nxt) {
             self.take_dsack_in_flight(block, facts);
         }
     }
@@ -163,18 +164,18 @@ impl<C: CongestionControl> Connection<C> {
     /// A DSACK that makes sense tells RACK and the loss probe that a retransmission was needless.
     fn count_dsack(&mut self, (start, end): (u32, u32), facts: &mut Facts) {
         let len = end.wrapping_sub(start);
-        if !before(start, end) || len > self.snd.max_window.max(self.snd.mss) {
+        if !before(start, end) || len > self.max_window.max(self.mss) {
             return;
         }
-        self.stats.sender.dsacks += 1;
-        self.snd.dsacked = self.snd.dsacked.saturating_add(len.div_ceil(self.snd.mss));
-        facts.probe_reported = len <= self.snd.mss && self.probe.ends_at(end);
-        if u64::from(self.snd.dsacked) > self.stats.sender.retransmits {
+        self.stats.dsacks += 1;
+        self.dsacked = self.dsacked.saturating_add(len.div_ceil(self.mss));
+        facts.probe_reported = len <= self.mss && self.probe.ends_at(end);
+        if u64::from(self.dsacked) > self.stats.retransmits {
             // More than was ever retransmitted: the network duplicates.
             return;
         }
         facts.reported = true;
-        self.paths.active.delivered += u64::from(len.div_ceil(self.snd.mss));
+        self.paths.active.delivered += u64::from(len.div_ceil(self.mss));
         if !facts.probe_reported {
             self.rack.note_dsack();
         }
@@ -182,8 +183,8 @@ impl<C: CongestionControl> Connection<C> {
 
     /// A DSACK for segments not yet cumulatively acknowledged.
     fn take_dsack_in_flight(&mut self, (start, end): (u32, u32), facts: &mut Facts) {
-        let mut index = self.snd.board.find(start);
-        while let Some(&record) = self.snd.board.get(index) {
+        let mut index = self.board.find(start);
+        while let Some(&record) = self.board.get(index) {
             if !before(record.start, end) {
                 break;
             }
@@ -194,9 +195,7 @@ impl<C: CongestionControl> Connection<C> {
                 if record.has(mark::SACKED) {
                     facts.reordered_from = earlier(facts.reordered_from, record.start);
                     if record.has(mark::RETRANSMITTED) {
-                        self.snd
-                            .board
-                            .retransmission_arrived(&mut self.paths, index);
+                        self.board.retransmission_arrived(&mut self.paths, index);
                     }
                 }
             }

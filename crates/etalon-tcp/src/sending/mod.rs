@@ -1,9 +1,45 @@
-//! The sending half's sequence space and what the application asked it to send.
+//! The sending half: sequence space, what the application asked it to send, what is outstanding, the paths that it goes over, and the
+//! timer. What is done with an ACK is in `ack.rs`, what is sent next in `output.rs`. It knows nothing of the receiving half.
 
+mod ack;
+pub(crate) mod buffers;
+pub(crate) mod digest;
+mod episode;
+pub(crate) mod frto;
+mod newreno;
+pub(crate) mod output;
+mod pacing;
+pub(crate) mod path;
+mod paths;
+mod persist;
+mod prr;
+pub(crate) mod rack;
+mod recovery;
+pub(crate) mod rtt;
+mod sack;
+pub(crate) mod scoreboard;
+pub(crate) mod send_buffer;
+mod tdn;
+mod timeout;
+mod tlp;
+mod tso;
+mod undo;
+mod validation;
+
+use self::buffers::Buffers;
+use self::frto::Frto;
+use self::paths::Paths;
+use self::rack::Rack;
+use self::scoreboard::Scoreboard;
+use self::send_buffer::SendBuffer;
+use self::tlp::LossProbe;
+use self::tso::Chunk;
+use self::undo::Eifel;
 use crate::Config;
-use crate::buffers::Buffers;
-use crate::scoreboard::Scoreboard;
-use crate::tso::Chunk;
+use crate::cc::CongestionControl;
+use crate::rare::Rare;
+use crate::stats::OfSender;
+use crate::timers::{Clock, Timer};
 
 /// Whether and when a FIN ends the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +54,7 @@ pub(crate) enum Fin {
     Sent,
 }
 
-/// A transmission that the window does not bound.
+/// A transmission that the congestion window does not bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Forced {
     /// The front of the scoreboard, after a timeout.
@@ -32,8 +68,9 @@ pub(crate) enum Forced {
 /// Bytes that stand for 'as much as the network takes'.
 pub(crate) const FOREVER: u64 = u64::MAX;
 
+/// One end's sending half.
 #[derive(Clone, Debug)]
-pub(crate) struct Sender {
+pub(crate) struct Sender<C> {
     /// Initial sequence number.
     pub first: u32,
     /// SND.UNA, SND.NXT.
@@ -67,24 +104,58 @@ pub(crate) struct Sender {
     pub burst: u32,
     /// The burst calls for the retransmission timer to be set.
     pub rearm: bool,
-    /// ECN: negotiated, CWR to be sent, CE feedback as in DCTCP.
+    /// ECN was negotiated; CWR is to be sent.
     pub ecn: bool,
     pub cwr_queued: bool,
     pub bytes_acked: u64,
     pub sack: bool,
     pub timestamps: bool,
-    /// Timestamp of the peer to echo, and what the segment under way echoed.
-    pub ts_recent: u32,
-    pub ts_recent_at: u64,
+    /// The timestamp of ours that the segment under way echoed; 0 if none.
     pub echoed: u32,
     /// Segments that DSACKs reported, to tell them from duplicates made by the network.
     pub dsacked: u32,
+    pub paths: Paths<C>,
+    pub rack: Rack,
+    pub frto: Frto,
+    pub probe: LossProbe,
+    pub eifel: Eifel,
+    /// The retransmission timer.
+    pub timer: Timer,
+    /// Segments are paced.
+    pub paced: bool,
+    /// ECE counts though ECN was not negotiated.
+    pub reads_ece: bool,
+    /// The peer echoes marks as DCTCP has it.
+    pub dctcp: bool,
+    /// The ACK that completes the handshake of a server has just arrived.
+    pub opens: bool,
+    /// Our FIN is acknowledged.
+    pub fin_acked: bool,
+    /// What the program could hand over of its writes, if that is followed.
+    pub send_buffer: Option<Box<SendBuffer>>,
+    /// Segments with payload sent, retransmissions included.
+    pub data_segments_sent: u64,
+    pub stats: Rare<OfSender>,
 }
 
-impl Sender {
-    pub fn new(config: &Config) -> Sender {
+impl<C: CongestionControl> Sender<C> {
+    pub fn new(config: &Config, clock: &Clock, cc: C) -> Sender<C> {
         let first = config.initial_seq;
         Sender {
+            paced: config.pacing || cc.wants_pacing(),
+            reads_ece: cc.reads_ece_without_ecn(),
+            dctcp: cc.wants_dctcp_feedback(),
+            paths: Paths::new(config, clock, cc),
+            rack: Rack::default(),
+            frto: Frto::default(),
+            probe: LossProbe::default(),
+            eifel: Eifel::default(),
+            timer: Timer::OFF,
+            opens: false,
+            fin_acked: false,
+            send_buffer: config.send_buffer.map(|max| Box::new(SendBuffer::new(max))),
+            data_segments_sent: 0,
+            stats: Rare::default(),
             first,
             una: first,
             nxt: first,
@@ -112,8 +183,6 @@ impl Sender {
             bytes_acked: 0,
             sack: config.sack,
             timestamps: config.timestamps,
-            ts_recent: 0,
-            ts_recent_at: 0,
             echoed: 0,
             dsacked: 0,
         }
@@ -122,6 +191,7 @@ impl Sender {
     /// Nothing was sent yet: another initial sequence number.
     pub fn start_at(&mut self, seq: u32) {
         (self.first, self.una, self.nxt, self.small_end) = (seq, seq, seq, seq);
+        self.paths.active.validation.round_end = seq;
     }
 
     /// Right edge of the peer's window.

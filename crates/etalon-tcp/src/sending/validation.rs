@@ -1,9 +1,11 @@
 //! Congestion window validation (RFC 7661, RFC 2861): a window grows only if it limited the sender, and what was not used for
 //! long is given up.
 
+use crate::Config;
 use crate::cc::{CongestionControl, State};
 use crate::linux;
-use crate::path::Path;
+use crate::sending::Sender;
+use crate::sending::path::Path;
 use crate::seq::before;
 use crate::timers::Clock;
 
@@ -106,5 +108,19 @@ impl<C: CongestionControl> Path<C> {
         self.window.cwnd = self.window.cwnd.max(floor);
         self.validation.used_at = clock.jiffies as u32;
         self.validation.used = 0;
+    }
+}
+
+impl<C: CongestionControl> Sender<C> {
+    /// Data flows after a pause: the window may be out of date (RFC 2861).
+    pub(crate) fn restart_after_idle(&mut self, clock: &Clock, config: &Config) {
+        if !config.slow_start_after_idle {
+            return;
+        }
+        let path = &mut self.paths.active;
+        let idle = clock.jiffies.saturating_sub(path.last_sent);
+        if idle > path.rtt.rto_ticks() {
+            path.restart_after_idle(clock, idle);
+        }
     }
 }

@@ -6,10 +6,10 @@
 use crate::Config;
 use crate::cc::rate::RateEstimator;
 use crate::cc::{CongestionControl, State, Window};
-use crate::episode::Recovery;
-use crate::rtt::{Rtt, UNKNOWN};
+use crate::sending::episode::Recovery;
+use crate::sending::rtt::{Rtt, UNKNOWN};
+use crate::sending::validation::Validation;
 use crate::timers::Clock;
-use crate::validation::Validation;
 
 /// Number of a path, from 0.
 pub type PathId = u8;

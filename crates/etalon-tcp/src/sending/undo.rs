@@ -2,10 +2,11 @@
 //! and threshold return to what they were (RFC 4015).
 
 use crate::cc::CongestionControl;
-use crate::connection::Connection;
-use crate::episode::Reduction;
-use crate::path::Path;
+use crate::sending::Sender;
+use crate::sending::episode::Reduction;
+use crate::sending::path::Path;
 use crate::seq::{after, before};
+use crate::timers::Clock;
 
 /// What a path remembers of its latest reduction.
 #[derive(Clone, Copy, Debug)]
@@ -128,39 +129,39 @@ impl<C: CongestionControl> Path<C> {
     }
 }
 
-impl<C: CongestionControl> Connection<C> {
+impl<C: CongestionControl> Sender<C> {
     /// Whether timestamps say that the active path's reduction was needless.
     pub(crate) fn original_answered(&self) -> bool {
         let undo = &self.paths.active.recovery.reduction.undo;
         undo.is_open()
             && !undo.interrupted
-            && (undo.unreported.is_none() || self.eifel.original_answered(self.snd.echoed))
+            && (undo.unreported.is_none() || self.eifel.original_answered(self.echoed))
     }
 
     /// Undoes the active path's reduction.
-    pub(crate) fn undo(&mut self) {
-        if self.paths.active.restore(self.clock.jiffies) {
-            self.snd.cwr_queued = false;
+    pub(crate) fn undo(&mut self, clock: &Clock) {
+        if self.paths.active.restore(clock.jiffies) {
+            self.cwr_queued = false;
         }
         self.rack.judge_again();
-        self.stats.sender.undos += 1;
+        self.stats.undos += 1;
     }
 
     /// Undoes it and takes back what was marked lost, which is judged again.
-    pub(crate) fn undo_and_unmark(&mut self) {
-        self.snd.board.unmark_lost(&mut self.paths);
-        self.undo();
+    pub(crate) fn undo_and_unmark(&mut self, clock: &Clock) {
+        self.board.unmark_lost(&mut self.paths);
+        self.undo(clock);
     }
 
     /// Undoes it because DSACKs account for every retransmission.
-    pub(crate) fn undo_as_reported(&mut self) {
+    pub(crate) fn undo_as_reported(&mut self, clock: &Clock) {
         self.rack.recovery_over(true);
-        self.undo();
+        self.undo(clock);
     }
 
     /// With no retransmission outstanding the next episode has a timestamp of its own.
     pub(crate) fn forget_repaired(&mut self) {
-        if !self.snd.board.repairs() {
+        if !self.board.repairs() {
             self.eifel.forget();
         }
     }

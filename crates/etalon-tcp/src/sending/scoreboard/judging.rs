@@ -1,7 +1,7 @@
 //! Losses that time tells: the records are walked in the order in which they were last sent.
 
 use super::{Lost, Record, Scoreboard, mark};
-use crate::paths::Paths;
+use crate::sending::paths::Paths;
 use crate::seq::after;
 
 /// What a loss detector says of a record.

@@ -5,7 +5,7 @@
 
 use crate::Config;
 use crate::cc::CongestionControl;
-use crate::path::{Path, PathId};
+use crate::sending::path::{Path, PathId};
 use crate::timers::Clock;
 use std::sync::Arc;
 

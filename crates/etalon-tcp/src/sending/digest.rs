@@ -4,14 +4,15 @@
 //! In this order: the segment that moved SND.UNA filled a hole before those that blocks report, so it arrived after them, and "the
 //! most recently delivered segment", whose round trip is RACK.rtt (RFC 8985, section 5.3), is the last of the cumulative part.
 
+use crate::Config;
 use crate::cc::CongestionControl;
-use crate::connection::Connection;
 use crate::linux;
-use crate::scoreboard::{Record, mark};
 use crate::segment::{Flags, Segment};
+use crate::sending::Sender;
+use crate::sending::scoreboard::{Record, mark};
+use crate::sending::undo::echo_before;
 use crate::seq::{after, before};
 use crate::timers::Clock;
-use crate::undo::echo_before;
 
 /// What one ACK says.
 #[derive(Clone, Copy, Debug)]
@@ -120,14 +121,20 @@ pub(crate) struct RttSample {
     pub last: u64,
 }
 
-impl<C: CongestionControl> Connection<C> {
+impl<C: CongestionControl> Sender<C> {
     /// "Any segments on the retransmission queue that are thereby entirely acknowledged are removed" (RFC 9293, section 3.10.7.4).
     #[inline(always)] // its only call
-    pub(crate) fn take_cumulative(&mut self, facts: &mut Facts, covered: &mut Covered, una: u32) {
+    pub(crate) fn take_cumulative(
+        &mut self,
+        clock: &Clock,
+        facts: &mut Facts,
+        covered: &mut Covered,
+        una: u32,
+    ) {
         let path = &mut self.paths;
         let point = path.active.recovery.point;
         // Nearly always this is all: segments that were sent once and arrived in order.
-        if let Some((first, last, count)) = self.snd.board.pop_unmarked(path, una) {
+        if let Some((first, last, count)) = self.board.pop_unmarked(path, una) {
             facts.acked = count;
             facts.original_delivered = !after(first.end, point);
             covered.lowest = first.start;
@@ -136,27 +143,33 @@ impl<C: CongestionControl> Connection<C> {
             } else {
                 covered.changed = true;
             }
-            if self.snd.sack {
+            if self.sack {
                 path.active.delivered += u64::from(count);
                 let min_rtt = path.active.rtt.min();
-                self.rack.delivered(self.clock.us, min_rtt, &last);
+                self.rack.delivered(clock.us, min_rtt, &last);
             }
         }
-        while let Some(record) = self.snd.board.pop_acked(&mut self.paths, una) {
+        while let Some(record) = self.board.pop_acked(&mut self.paths, una) {
             facts.acked += 1;
-            self.take_acked(facts, covered, &record);
+            self.take_acked(clock, facts, covered, &record);
         }
-        self.snd.board.clear_if_empty();
+        self.board.clear_if_empty();
         if self.paths.active.rate.is_some() {
-            self.paths.note_acked_before(self.snd.board.first());
+            self.paths.note_acked_before(self.board.first());
         }
-        if !self.snd.sack && facts.acked > 0 {
+        if !self.sack && facts.acked > 0 {
             self.take_duplicates(facts.acked);
         }
     }
 
     /// A segment that has marks, or was sent on another path, was acknowledged cumulatively.
-    fn take_acked(&mut self, facts: &mut Facts, covered: &mut Covered, record: &Record) {
+    fn take_acked(
+        &mut self,
+        clock: &Clock,
+        facts: &mut Facts,
+        covered: &mut Covered,
+        record: &Record,
+    ) {
         if record.has(mark::FIN) {
             self.fin_acked = true;
             covered.fin = true;
@@ -179,14 +192,14 @@ impl<C: CongestionControl> Connection<C> {
             let point = self.paths.active.recovery.point;
             facts.original_delivered |= !after(record.end, point);
         }
-        if self.snd.sack {
+        if self.sack {
             let path = self.paths.of(record.path);
             path.delivered += 1;
             // The ACK answers an earlier transmission.
-            let earlier = again && echo_before(self.snd.echoed, Clock::timestamp_of(record.sent));
+            let earlier = again && echo_before(self.echoed, Clock::timestamp_of(record.sent));
             if !earlier {
                 let min_rtt = path.rtt.min();
-                self.rack.delivered(self.clock.us, min_rtt, record);
+                self.rack.delivered(clock.us, min_rtt, record);
             }
         }
     }
@@ -196,23 +209,24 @@ impl<C: CongestionControl> Connection<C> {
     #[inline(always)] // its only call
     pub(crate) fn conclude(
         &mut self,
+        clock: &Clock,
+        config: &Config,
         facts: &mut Facts,
         covered: &Covered,
         prior_high: u32,
     ) -> Option<RttSample> {
-        let bytes = self.snd.una.wrapping_sub(facts.prior_una);
-        self.snd.bytes_acked += u64::from(bytes - u32::from(covered.fin));
-        facts.reneged = self.snd.board.front().is_some_and(|r| r.has(mark::SACKED));
-        let sample = self.rtt_sample(facts, covered);
+        let bytes = self.una.wrapping_sub(facts.prior_una);
+        self.bytes_acked += u64::from(bytes - u32::from(covered.fin));
+        facts.reneged = self.board.front().is_some_and(|r| r.has(mark::SACKED));
+        let sample = self.rtt_sample(clock, config, facts, covered);
         if facts.acked > 0 {
             // "(5.3) When an ACK is received that acknowledges new data, restart the retransmission timer" (RFC 6298).
             facts.restart_timer = true;
-            if self.snd.sack && before(covered.lowest, prior_high) {
+            if self.sack && before(covered.lowest, prior_high) {
                 self.note_reordering(covered.lowest);
             }
-        } else if let (Some((first, _)), Some(front)) = (facts.sacked_sent, self.snd.board.front())
-        {
-            let now = self.clock.us;
+        } else if let (Some((first, _)), Some(front)) = (facts.sacked_sent, self.board.front()) {
+            let now = clock.us;
             let front_age = now.saturating_sub(front.sent);
             facts.restart_timer = linux::sack_restarts_timeout(now - first, front_age);
         }
@@ -221,8 +235,14 @@ impl<C: CongestionControl> Connection<C> {
 
     /// The RTT that an ACK shows, which the path's estimate takes: of segments sent once (Karn), else by the timestamp it echoes.
     #[inline(always)] // its only call
-    fn rtt_sample(&mut self, facts: &Facts, covered: &Covered) -> Option<RttSample> {
-        let now = self.clock.us;
+    fn rtt_sample(
+        &mut self,
+        clock: &Clock,
+        config: &Config,
+        facts: &Facts,
+        covered: &Covered,
+    ) -> Option<RttSample> {
+        let now = clock.us;
         let cumulative = covered
             .sent
             .filter(|_| !covered.ambiguous && !covered.changed);
@@ -236,8 +256,8 @@ impl<C: CongestionControl> Connection<C> {
                 first: now - first,
                 last: now - last,
             },
-            None if facts.acked > 0 && !covered.changed && self.echoes_tell_the_rtt() => {
-                let us = self.echoed_rtt()?;
+            None if facts.acked > 0 && !covered.changed && self.echoes_tell_the_rtt(config) => {
+                let us = self.echoed_rtt(clock)?;
                 RttSample {
                     first: us,
                     last: us,
@@ -246,19 +266,19 @@ impl<C: CongestionControl> Connection<C> {
             None => return None,
         };
         let rtt = &mut self.paths.active.rtt;
-        rtt.sample_min(&self.clock, sample.last as u32);
-        let (una, nxt) = (self.snd.una, self.snd.nxt);
-        rtt.sample(&self.clock, &self.config, sample.first as u32, una, nxt);
-        if self.config.tdtcp.is_some() {
-            self.mix_rtts();
+        rtt.sample_min(clock, sample.last as u32);
+        let (una, nxt) = (self.una, self.nxt);
+        rtt.sample(clock, config, sample.first as u32, una, nxt);
+        if config.tdtcp.is_some() {
+            self.mix_rtts(clock, config);
         }
         Some(sample)
     }
 
     /// RFC 7323, section 4.1: the RTT by the echoed timestamp, in microseconds.
-    fn echoed_rtt(&self) -> Option<u64> {
-        let ms = self.clock.timestamp().wrapping_sub(self.snd.echoed);
-        let plausible = self.snd.echoed != 0 && ms < linux::LONGEST_RTT_MS;
+    fn echoed_rtt(&self, clock: &Clock) -> Option<u64> {
+        let ms = clock.timestamp().wrapping_sub(self.echoed);
+        let plausible = self.echoed != 0 && ms < linux::LONGEST_RTT_MS;
         plausible.then(|| u64::from(ms.max(1)) * 1000)
     }
 }

@@ -1,14 +1,15 @@
 //! The retransmission timer (RFC 6298, section 5): when it is set, and what follows when it expires.
 
+use crate::Config;
 use crate::cc::{CongestionControl, State};
-use crate::connection::Connection;
-use crate::episode::Flight;
 use crate::linux;
-use crate::path::Path;
-use crate::rack::DUP_THRESH;
-use crate::recovery::{Fact, Reach};
-use crate::scoreboard::mark;
-use crate::sender::Forced;
+use crate::sending::Forced;
+use crate::sending::Sender;
+use crate::sending::episode::Flight;
+use crate::sending::path::Path;
+use crate::sending::rack::DUP_THRESH;
+use crate::sending::recovery::{Fact, Reach};
+use crate::sending::scoreboard::mark;
 use crate::timers::{Clock, Purpose};
 
 impl<C: CongestionControl> Path<C> {
@@ -34,20 +35,20 @@ impl<C: CongestionControl> Path<C> {
     }
 }
 
-impl<C: CongestionControl> Connection<C> {
+impl<C: CongestionControl> Sender<C> {
     /// Microseconds until the front of the scoreboard times out; `None` if that is past.
-    pub(crate) fn us_until_rto(&self) -> Option<u64> {
-        let front = self.snd.board.front()?;
-        let rto = self.clock.us_of_ticks(self.paths.active.rtt.rto_ticks());
+    pub(crate) fn us_until_rto(&self, clock: &Clock) -> Option<u64> {
+        let front = self.board.front()?;
+        let rto = clock.us_of_ticks(self.paths.active.rtt.rto_ticks());
         (front.sent + rto)
-            .checked_sub(self.clock.us)
+            .checked_sub(clock.us)
             .filter(|&us| us > 0)
     }
 
     /// Sets the retransmission timer (RFC 6298, 5.1 to 5.3): a full timeout from now, or what is left of it if the timer
     /// served another purpose meanwhile.
-    pub(crate) fn rearm_rto(&mut self) {
-        if self.snd.board.is_empty() {
+    pub(crate) fn rearm_rto(&mut self, clock: &Clock) {
+        if self.board.is_empty() {
             // "(5.2) When all outstanding data has been acknowledged, turn off the retransmission timer."
             if self.timer.purpose != Purpose::Persist {
                 self.timer.clear();
@@ -55,112 +56,110 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         if matches!(self.timer.purpose, Purpose::Reordering | Purpose::LossProbe) {
-            self.resume_rto();
+            self.resume_rto(clock);
         } else {
             let ticks = self.paths.active.rtt.rto_ticks();
-            self.timer.set(&self.clock, Purpose::Rto, ticks);
+            self.timer.set(clock, Purpose::Rto, ticks);
         }
     }
 
     /// Sets the retransmission timer to what is left of the timeout since the front was sent: the timer served another
     /// purpose meanwhile, which is no news of the network.
-    pub(crate) fn resume_rto(&mut self) {
-        if self.snd.board.is_empty() {
+    pub(crate) fn resume_rto(&mut self, clock: &Clock) {
+        if self.board.is_empty() {
             return;
         }
-        let ticks = self.clock.ticks_for_us(self.us_until_rto().unwrap_or(1));
-        self.timer.set(&self.clock, Purpose::Rto, ticks);
+        let ticks = clock.ticks_for_us(self.us_until_rto(clock).unwrap_or(1));
+        self.timer.set(clock, Purpose::Rto, ticks);
     }
 
     /// The retransmission timer expired.
-    pub(crate) fn on_rto(&mut self) {
-        if self.snd.board.is_empty() {
+    pub(crate) fn on_rto(&mut self, clock: &Clock, config: &Config) {
+        if self.board.is_empty() {
             return;
         }
-        self.stats.sender.rtos += 1;
+        self.stats.rtos += 1;
         self.probe.forget();
         let recovery = &self.paths.active.recovery;
         let expired = Fact::RtoExpired {
             covered: !matches!(
-                recovery.reach(self.snd.una, false),
+                recovery.reach(self.una, false),
                 Reach::DuplicateAck | Reach::PartialAck
             ),
-            again: self.snd.timeouts > 0,
+            again: self.timeouts > 0,
         };
-        self.hear_timer(expired);
-        self.snd.timeouts += 1;
+        self.hear_timer(clock, config, expired);
+        self.timeouts += 1;
         // "(5.4) Retransmit the earliest segment that has not been acknowledged by the TCP receiver."
-        self.snd.forced = Some(Forced::Front);
+        self.forced = Some(Forced::Front);
         // "(5.5) The host MUST set RTO <- RTO * 2 ("back off the timer")."
         let rtt = &mut self.paths.active.rtt;
-        rtt.back_off(&self.clock, &self.config);
+        rtt.back_off(clock, config);
         // "(5.6) Start the retransmission timer, such that it expires after RTO seconds."
-        self.timer.set(&self.clock, Purpose::Rto, rtt.rto_ticks());
+        self.timer.set(clock, Purpose::Rto, rtt.rto_ticks());
     }
 
-    pub(crate) fn enter_timeout(&mut self, reduces: bool) {
+    pub(crate) fn enter_timeout(&mut self, clock: &Clock, config: &Config, reduces: bool) {
         let before = self.paths.active.recovery.state;
-        self.mark_lost_at_timeout();
-        if before <= State::LimitedTransmit && self.snd.board.sums().sacked >= DUP_THRESH {
+        self.mark_lost_at_timeout(clock, config);
+        if before <= State::LimitedTransmit && self.board.sums().sacked >= DUP_THRESH {
             // Duplicates did not repair it: the degree of reordering was overestimated.
             self.rack.reordering.degree = self.rack.reordering.degree.min(DUP_THRESH);
         }
         let flight = self.flight();
-        self.paths
-            .active
-            .begin_timeout(&self.clock, flight, reduces);
+        self.paths.active.begin_timeout(clock, flight, reduces);
         // RFC 5682, section 3.1, step 1: not if fast recovery went on, unless the timer has expired before.
         let fresh = !matches!(before, State::FastRecovery | State::Timeout);
-        self.frto.begin(fresh || self.snd.timeouts > 0);
-        self.snd.cwr_queued = self.snd.ecn;
-        self.recover_parked();
+        self.frto.begin(fresh || self.timeouts > 0);
+        self.cwr_queued = self.ecn;
+        self.recover_parked(clock);
     }
 
     /// RFC 8985, section 6.3: the front is lost, and what was sent long enough ago.
-    fn mark_lost_at_timeout(&mut self) {
-        let reneged = self.snd.board.front().is_some_and(|r| r.has(mark::SACKED));
+    fn mark_lost_at_timeout(&mut self, clock: &Clock, config: &Config) {
+        let reneged = self.board.front().is_some_and(|r| r.has(mark::SACKED));
         if reneged {
             // RFC 2018, section 5: after a timeout "the data sender SHOULD turn off all of the SACKed bits".
-            self.stats.sender.reneged += 1;
-            self.snd.board.unmark_sacked(&mut self.paths);
-            self.snd.board.forget_reported();
-        } else if !self.snd.sack {
+            self.stats.reneged += 1;
+            self.board.unmark_sacked(&mut self.paths);
+            self.board.forget_reported();
+        } else if !self.sack {
             self.count_duplicates(0);
         }
-        let spares = self.snd.sack && !reneged;
-        let others = self.is_relaxed().then(|| self.relaxed_patience());
-        for index in self.snd.board.first()..self.snd.board.end() {
-            let front = index == self.snd.board.first();
-            let Some(record) = self.snd.board.get(index) else {
+        let spares = self.sack && !reneged;
+        let others = self.is_relaxed(config).then(|| self.relaxed_patience());
+        for index in self.board.first()..self.board.end() {
+            let front = index == self.board.first();
+            let Some(record) = self.board.get(index) else {
                 break;
             };
             let rtt = match &others {
                 Some(others) => others.of(record.path),
                 None => self.rack.rtt,
             };
-            if spares && !front && linux::may_still_arrive(record, rtt, self.clock.us) {
+            if spares && !front && linux::may_still_arrive(record, rtt, clock.us) {
                 continue;
             }
-            let lost = self.snd.board.mark_lost(&mut self.paths, index);
+            let lost = self.board.mark_lost(&mut self.paths, index);
             self.count_lost(lost);
         }
     }
 
     /// All that the timeout marked lost is repaired.
-    pub(crate) fn end_timeout(&mut self) {
-        self.paths.active.set_state(&self.clock, State::Open);
-        if !self.snd.sack {
+    pub(crate) fn end_timeout(&mut self, clock: &Clock) {
+        self.paths.active.set_state(clock, State::Open);
+        if !self.sack {
             // As on Linux: duplicates counted meanwhile may begin the next episode.
             self.newreno_detect(false);
         }
     }
 
     /// The timeout was spurious. `ends`: beyond doubt, so that its repair is over.
-    pub(crate) fn undo_timeout(&mut self, ends: bool) {
-        self.undo_and_unmark();
-        self.snd.timeouts = 0;
+    pub(crate) fn undo_timeout(&mut self, clock: &Clock, ends: bool) {
+        self.undo_and_unmark(clock);
+        self.timeouts = 0;
         if ends {
-            self.end_timeout();
+            self.end_timeout(clock);
         }
     }
 }

@@ -5,12 +5,15 @@
 //! RFC 9293 has nothing of it. The settings are documented with the kernel (`tcp_tso_win_divisor`, `tcp_tso_rtt_log`,
 //! `tcp_min_tso_segs`); sizes and conditions were seen on the wire (`tests/exchanges.rs`).
 
-use crate::buffers::{Buffers, LARGEST};
+use crate::Config;
 use crate::cc::{CongestionControl, State};
-use crate::connection::Connection;
 use crate::linux;
-use crate::rtt::UNKNOWN;
-use crate::sender::Fin;
+use crate::sending::Fin;
+use crate::sending::Sender;
+use crate::sending::buffers::{Buffers, LARGEST};
+use crate::sending::output::Limits;
+use crate::sending::rtt::UNKNOWN;
+use crate::timers::Clock;
 
 /// Segments of a chunk at least (`tcp_min_tso_segs`).
 const LEAST: u32 = 2;
@@ -58,41 +61,60 @@ impl Offer {
     }
 }
 
-impl<C: CongestionControl> Connection<C> {
-    /// The program writes behind `before` unsent bytes, or what it wrote in the handshake is taken as written now.
-    pub(crate) fn lay_out(&mut self, before: u64) {
-        let size = Buffers::size_for(self.current_mss(), self.snd.max_window);
-        self.snd.buffers.written(before, size);
+impl<C: CongestionControl> Sender<C> {
+    /// The program writes behind `before` unsent bytes, or what it wrote in the handshake is taken as written now. `mss`: of a
+    /// full segment now.
+    pub(crate) fn lay_out(&mut self, before: u64, mss: u32) {
+        let size = Buffers::size_for(mss, self.max_window);
+        self.buffers.written(before, size);
     }
 
     /// Payload of the next new segment, if it may go now.
     #[inline]
-    pub(crate) fn next_of_chunk(&mut self) -> Option<u32> {
-        let mss = self.current_mss();
-        if self.snd.chunk.left > 0 {
-            return Some(mss.min(self.snd.chunk.left));
+    pub(crate) fn next_of_chunk(
+        &mut self,
+        clock: &Clock,
+        config: &Config,
+        limits: Limits,
+    ) -> Option<u32> {
+        if self.chunk.left > 0 {
+            return Some(limits.mss.min(self.chunk.left));
         }
         let path = &self.paths.active;
         let free = path.window.cwnd.saturating_sub(path.pipe.in_flight());
-        if free == 0 && self.snd.fin != Fin::Queued {
+        if free == 0 && self.fin != Fin::Queued {
             return None;
         }
-        self.begin_chunk_generally(free, mss)
+        self.begin_chunk_generally(clock, config, limits, free)
     }
 
     #[inline(never)] // there is a copy of it where nearly all chunks begin
-    fn begin_chunk_generally(&mut self, free: u32, mss: u32) -> Option<u32> {
-        self.begin_chunk(free, mss, self.snd.fin)
+    fn begin_chunk_generally(
+        &mut self,
+        clock: &Clock,
+        config: &Config,
+        limits: Limits,
+        free: u32,
+    ) -> Option<u32> {
+        self.begin_chunk(clock, config, limits, free, self.fin)
     }
 
     /// Begins a chunk where `free` segments fit into the congestion window. Returns the payload of its first segment. `fin`: the sender's,
     /// which may be known.
     #[inline(always)] // see above
-    pub(crate) fn begin_chunk(&mut self, free: u32, mss: u32, fin: Fin) -> Option<u32> {
-        let first = self.next_len_of(mss, fin)?;
+    pub(crate) fn begin_chunk(
+        &mut self,
+        clock: &Clock,
+        config: &Config,
+        limits: Limits,
+        free: u32,
+        fin: Fin,
+    ) -> Option<u32> {
+        let mss = limits.mss;
+        let first = self.next_len_of(config, mss, fin)?;
         let mut free = free;
-        if self.snd.board.is_empty() {
-            self.restart_after_idle();
+        if self.board.is_empty() {
+            self.restart_after_idle(clock, config);
             let path = &self.paths.active;
             free = path.window.cwnd.saturating_sub(path.pipe.in_flight());
         }
@@ -100,80 +122,79 @@ impl<C: CongestionControl> Connection<C> {
         if !in_window && !linux::last_ignores_the_window(self.ends_with(first, fin)) {
             return None;
         }
-        self.fill_buffer(mss);
-        let front = self.snd.buffers.front;
+        self.fill_buffer(limits);
+        let front = self.buffers.front;
         let chunk = if !in_window {
             Some(first)
         } else if front <= mss {
             Some(first.min(front))
         } else {
             let offer = self.offer(free, mss);
-            let chunk = self.cut(&offer, fin);
+            let chunk = self.cut(clock, config, &offer, fin);
             if chunk.is_none() {
-                self.snd.chunk.held_back |= offer.waits_for_congestion_window();
+                self.chunk.held_back |= offer.waits_for_congestion_window();
             }
             chunk
         };
-        self.snd.chunk.left = chunk?;
-        self.snd.chunk.several = self.snd.chunk.left > mss;
-        Some(first.min(self.snd.chunk.left))
+        self.chunk.left = chunk?;
+        self.chunk.several = self.chunk.left > mss;
+        Some(first.min(self.chunk.left))
     }
 
     /// Payload of the next new segment, whatever the congestion window and Nagle's algorithm; the chunk that it begins has no other.
-    pub(crate) fn next_alone(&mut self) -> Option<u32> {
-        let len = self.snd.pending.min(u64::from(self.current_mss())) as u32;
-        if !self.fits(len, self.ends_with(len, self.snd.fin)) {
+    pub(crate) fn next_alone(&mut self, limits: Limits) -> Option<u32> {
+        let len = self.pending.min(u64::from(limits.mss)) as u32;
+        if !self.fits(len, self.ends_with(len, self.fin)) {
             return None;
         }
-        let len = self.within_mapping(len);
-        self.fill_buffer(self.current_mss());
-        Some(len)
+        self.fill_buffer(limits);
+        Some(limits.within_mapping(len))
     }
 
-    /// Fills the first buffer that is sent from. `mss`: of a full segment now.
+    /// Fills the first buffer that is sent from.
     #[inline]
-    pub(crate) fn fill_buffer(&mut self, mss: u32) {
-        if self.subflow.is_some() {
-            self.snd.buffers.front_is(self.left_of_mapping());
+    pub(crate) fn fill_buffer(&mut self, limits: Limits) {
+        if let Some(left) = limits.mapping {
+            self.buffers.front_is(left);
             return;
         }
-        if !self.snd.buffers.holds_until_sent(self.snd.pending) {
-            self.begin_buffer(mss);
+        if !self.buffers.holds_until_sent(self.pending) {
+            self.begin_buffer(limits.mss);
         }
     }
 
     #[inline(never)] // a buffer holds many segments
     fn begin_buffer(&mut self, mss: u32) {
-        if Buffers::overflow(self.snd.pending) {
-            let size = Buffers::size_for(mss, self.snd.max_window);
-            self.snd.buffers.lay_out_anew(size);
+        if Buffers::overflow(self.pending) {
+            let size = Buffers::size_for(mss, self.max_window);
+            self.buffers.lay_out_anew(size);
         }
-        let half = self.snd.max_window / 2;
-        self.snd.buffers.fill(self.snd.pending, half);
+        let half = self.max_window / 2;
+        self.buffers.fill(self.pending, half);
     }
 
     #[inline]
     fn offer(&self, free: u32, mss: u32) -> Offer {
-        let front = self.snd.buffers.front;
+        let front = self.buffers.front;
         Offer {
             mss,
             by_congestion: free.saturating_mul(mss),
-            by_peer: self.snd.window_end().wrapping_sub(self.snd.nxt),
+            by_peer: self.window_end().wrapping_sub(self.nxt),
             front,
-            more_behind: u64::from(front) < self.snd.pending,
+            more_behind: u64::from(front) < self.pending,
         }
     }
 
     /// Bytes that are cut off the first buffer as a chunk; none if they wait.
     #[inline(always)] // of `begin_chunk`
-    fn cut(&self, offer: &Offer, fin: Fin) -> Option<u32> {
-        if !self.snd.buffers.is_being_filled() && self.waits(offer, fin) {
+    fn cut(&self, clock: &Clock, config: &Config, offer: &Offer, fin: Fin) -> Option<u32> {
+        if !self.buffers.is_being_filled() && self.waits(clock, config, offer, fin) {
             return None;
         }
         let chunk = self.largest_of(offer).min(offer.front).min(offer.by_peer);
         let to_its_end = chunk == offer.front && offer.more_behind;
         let rest = chunk % offer.mss;
-        let rest_waits = !to_its_end && rest > 0 && self.config.nagle && self.small_out();
+        let rest_waits = !to_its_end && rest > 0 && config.nagle && self.small_out();
         Some(if rest_waits { chunk - rest } else { chunk })
     }
 
@@ -214,9 +235,9 @@ impl<C: CongestionControl> Connection<C> {
 
     /// TSO deferral: what may leave now is not worth it, and an ACK that lets more leave is near.
     #[inline(always)] // of `begin_chunk`
-    fn waits(&self, offer: &Offer, fin: Fin) -> bool {
-        offer.may_leave() < self.fair_share(offer.mss)
-            && self.ack_is_near()
+    fn waits(&self, clock: &Clock, config: &Config, offer: &Offer, fin: Fin) -> bool {
+        offer.may_leave() < self.fair_share(config, offer.mss)
+            && self.ack_is_near(clock)
             && !self.is_complete(offer, fin)
     }
 
@@ -231,26 +252,25 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Bytes that are worth sending though a chunk could hold more: a share of the window in use, `tcp_tso_win_divisor`.
     #[inline]
-    fn fair_share(&self, mss: u32) -> u32 {
-        match self.config.tso_win_divisor {
+    fn fair_share(&self, config: &Config, mss: u32) -> u32 {
+        match config.tso_win_divisor {
             0 => WORTH * mss + 1,
             divisor => {
                 let cwnd = self.paths.active.window.cwnd.saturating_mul(mss);
-                cwnd.min(self.snd.window) / divisor
+                cwnd.min(self.window) / divisor
             }
         }
     }
 
     /// Whether ACKs come in a steady stream, the next of them soon: a round trip after the oldest segment in flight was sent. They do
     /// not, as far as a sender can tell, in recovery or after a pause.
-    fn ack_is_near(&self) -> bool {
+    fn ack_is_near(&self, clock: &Clock) -> bool {
         let path = &self.paths.active;
-        let steady = path.recovery.state < State::FastRecovery
-            && self.clock.now - path.last_sent_ns < RECENT;
+        let steady =
+            path.recovery.state < State::FastRecovery && clock.now - path.last_sent_ns < RECENT;
         let srtt = u64::from(path.rtt.srtt());
-        let due_soon = |sent: u64| {
-            srtt > 0 && (sent + srtt).saturating_sub(self.clock.us) <= SOON.min(srtt / 2)
-        };
-        steady && (self.snd.board.front()).is_some_and(|oldest| due_soon(oldest.sent))
+        let due_soon =
+            |sent: u64| srtt > 0 && (sent + srtt).saturating_sub(clock.us) <= SOON.min(srtt / 2);
+        steady && (self.board.front()).is_some_and(|oldest| due_soon(oldest.sent))
     }
 }

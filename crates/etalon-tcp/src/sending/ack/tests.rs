@@ -1,0 +1,216 @@
+//! Acknowledgements for a sender alone: there is no receiver, nor a connection. The ACKs are written by hand.
+
+use super::*;
+use crate::cc::{Any, State};
+use crate::options::RareOptions;
+use crate::sending::output::{Limits, Transmission};
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+const MSS: u32 = 1_000;
+
+/// A sender, open, and what it is given otherwise.
+struct Alone {
+    snd: Sender<Any>,
+    clock: Clock,
+    config: Config,
+}
+
+impl Alone {
+    /// The peer's SYN-ACK has come, and its window is large.
+    fn new(control: &str) -> Alone {
+        let config = Config {
+            mss: MSS as u16,
+            initial_seq: 999,
+            ..Config::default()
+        };
+        let mut clock = Clock::new(config.hz);
+        clock.advance(100 * MS);
+        let mut snd = Sender::new(&config, &clock, Any::by_name(control, &[]).unwrap());
+        (snd.una, snd.nxt, snd.small_end) = (1_000, 1_000, 1_000);
+        (snd.window, snd.max_window, snd.peer_scale) = (1 << 24, 1 << 24, 8);
+        snd.mss = MSS;
+        snd.paths.establish(&clock, 1_000);
+        Alone { snd, clock, config }
+    }
+
+    /// The same, with as much written as goes out.
+    fn with_data(control: &str) -> Alone {
+        let mut alone = Alone::new(control);
+        alone.write(1 << 30);
+        alone
+    }
+
+    fn write(&mut self, bytes: u64) {
+        self.snd.lay_out(self.snd.pending, MSS);
+        self.snd.pending += bytes;
+    }
+
+    /// All that may go out now.
+    fn send(&mut self) -> Vec<Transmission> {
+        let limits = Limits {
+            mss: MSS,
+            mapping: None,
+        };
+        let mut sent = Vec::new();
+        loop {
+            let forced = self.snd.forced.take();
+            let (snd, clock, config) = (&mut self.snd, &self.clock, &self.config);
+            let next = match forced {
+                Some(forced) => snd.forced_transmission(clock, config, limits, forced),
+                None => snd.next_transmission(clock, config, limits),
+            };
+            let Some(next) = next else { break };
+            sent.push(next);
+        }
+        self.snd.note_burst(&self.clock, &self.config, false);
+        sent
+    }
+
+    /// Where each of them starts, in segments from the first.
+    fn send_segments(&mut self) -> Vec<u32> {
+        let place = |sent: Transmission| (sent.start - 1_000) / MSS;
+        self.send().into_iter().map(place).collect()
+    }
+
+    /// `after` later, an ACK of the first `segments` with SACK blocks, in segments.
+    fn ack(&mut self, after: u64, segments: u32, blocks: &[(u32, u32)], flags: Flags) {
+        self.clock.advance(self.clock.now + after);
+        let seq = |segments: u32| 1_000 + segments * MSS;
+        let mut rare = RareOptions::default();
+        for &(start, end) in blocks {
+            rare.push(seq(start), seq(end));
+        }
+        let segment = Segment {
+            ack: seq(segments),
+            window: u16::MAX,
+            flags: Flags::ACK | flags,
+            rare,
+            ..Segment::default()
+        };
+        self.snd.on_ack(&self.clock, &self.config, MSS, &segment);
+        self.snd.board.check(&self.snd.paths, self.snd.sack);
+    }
+
+    fn cwnd(&self) -> u32 {
+        self.snd.paths.active.window.cwnd
+    }
+
+    fn state(&self) -> State {
+        self.snd.paths.active.recovery.state
+    }
+}
+
+#[test]
+fn in_slow_start_each_segment_lets_two_out_and_shows_the_round_trip() {
+    let mut alone = Alone::with_data("reno");
+    assert_eq!(alone.send_segments(), (0..10).collect::<Vec<_>>());
+    alone.ack(2 * MS, 2, &[], Flags(0));
+    assert_eq!(alone.snd.bytes_acked, 2_000);
+    assert_eq!(alone.snd.paths.active.rtt.srtt(), 2_000);
+    assert_eq!(alone.cwnd(), 12);
+    assert_eq!(alone.send_segments(), [10, 11, 12, 13]);
+    assert_eq!(alone.snd.timer.purpose, Purpose::LossProbe);
+}
+
+#[test]
+fn an_old_acknowledgement_changes_nothing() {
+    let mut alone = Alone::with_data("reno");
+    alone.send();
+    alone.ack(2 * MS, 4, &[], Flags(0));
+    let before = format!("{:?}", (&alone.snd.board, &alone.snd.paths));
+    alone.ack(0, 3, &[], Flags(0));
+    assert_eq!(alone.snd.una, 5_000);
+    assert_eq!(
+        before,
+        format!("{:?}", (&alone.snd.board, &alone.snd.paths))
+    );
+}
+
+#[test]
+fn a_hole_that_three_segments_show_is_repaired_once() {
+    let mut alone = Alone::with_data("reno");
+    alone.send();
+    alone.ack(2 * MS, 0, &[(1, 2)], Flags(0));
+    assert_eq!(alone.state(), State::LimitedTransmit);
+    alone.ack(0, 0, &[(1, 3)], Flags(0));
+    alone.ack(0, 0, &[(1, 4)], Flags(0));
+    assert_eq!(alone.state(), State::FastRecovery);
+    assert_eq!(alone.snd.paths.active.window.ssthresh, 5);
+    let sent = alone.send();
+    assert!(!sent[0].new && sent[0].start == 1_000, "{sent:?}");
+    assert_eq!(sent.iter().filter(|sent| !sent.new).count(), 1);
+    alone.ack(2 * MS, 10, &[], Flags(0));
+    // The window is the threshold, and grows by one for the seven that this delivers.
+    assert_eq!((alone.state(), alone.cwnd()), (State::Open, 6));
+}
+
+#[test]
+fn an_echo_of_congestion_reduces_the_window_once_a_round_trip() {
+    let mut alone = Alone::with_data("reno");
+    alone.snd.ecn = true;
+    alone.send();
+    alone.ack(2 * MS, 1, &[], Flags::ECE);
+    assert_eq!(alone.state(), State::Cwr);
+    alone.ack(0, 2, &[], Flags::ECE);
+    assert_eq!(alone.snd.stats.cwrs, 1);
+    assert_eq!(alone.snd.paths.active.window.ssthresh, 5);
+    assert!(alone.snd.cwr_queued, "the next segment says so");
+}
+
+#[test]
+fn a_timeout_is_spurious_if_the_originals_arrive() {
+    let mut alone = Alone::with_data("reno");
+    alone.send();
+    alone.clock.advance(3_000 * MS);
+    alone.snd.on_rto(&alone.clock, &alone.config);
+    assert_eq!(alone.state(), State::Timeout);
+    assert_eq!(alone.send_segments(), [0]);
+    // F-RTO (RFC 5682): the first ACK lets new data out, and the second, of originals, shows that nothing was lost.
+    alone.ack(MS, 2, &[], Flags(0));
+    assert_eq!(alone.snd.stats.frto_undos, 1);
+    assert_eq!(alone.state(), State::Open);
+    assert_eq!(alone.snd.timeouts, 0);
+}
+
+#[test]
+fn when_all_is_acknowledged_the_timer_is_off() {
+    let mut alone = Alone::new("reno");
+    alone.write(2_000);
+    assert_eq!(alone.send_segments(), [0, 1]);
+    assert!(!alone.snd.is_idle());
+    alone.ack(2 * MS, 2, &[], Flags(0));
+    assert!(alone.snd.is_idle());
+    assert_eq!(alone.snd.bytes_acked, 2_000);
+}
+
+proptest! {
+    /// Whatever is acknowledged, in whatever order, all counters are those of the records, SND.UNA never goes back, and no byte is
+    /// acknowledged twice.
+    #[test]
+    fn counters_are_those_of_the_records(
+        control in prop::sample::select(vec!["reno", "cubic", "dctcp"]),
+        steps in prop::collection::vec((0..60_u32, 0..8_u32, 1..8_u32, 0..6_u64, 0..4_u8), 1..80),
+    ) {
+        let mut alone = Alone::with_data(control);
+        alone.snd.ecn = control == "dctcp";
+        for (ack, gap, len, after, kind) in steps {
+            alone.send();
+            let out = (alone.snd.nxt - 1_000) / MSS;
+            let una = alone.snd.una;
+            let ack = ((una - 1_000) / MSS + ack / 4).min(out);
+            let block = ((ack + gap).min(out), (ack + gap + len).min(out));
+            let blocks = [block];
+            let blocks = if block.0 < block.1 && kind > 0 { &blocks[..] } else { &[] };
+            if kind == 3 && after == 0 {
+                alone.clock.advance(alone.clock.now + 2_000 * MS);
+                alone.snd.on_rto(&alone.clock, &alone.config);
+            }
+            let flags = if after == 5 { Flags::ECE } else { Flags(0) };
+            alone.ack(after * MS, ack, blocks, flags);
+            prop_assert!(!before(alone.snd.una, una));
+            prop_assert_eq!(alone.snd.bytes_acked, u64::from(alone.snd.una - 1_000));
+            prop_assert!(alone.cwnd() >= 1);
+        }
+    }
+}
