@@ -7,7 +7,7 @@ use core::num::NonZero;
 use etalon_events::{Event, Packet, Record};
 use etalon_net::{Arrival, Delivery, Edge, Milestone, Part};
 use etalon_scenario::Capture;
-use etalon_switch::{DropReason, Plane};
+use etalon_switch::{Class, DropReason, Plane};
 use etalon_units::Time;
 
 /// What a driver needs of the kernel that it is in.
@@ -117,6 +117,7 @@ impl InFlight {
             },
             ect: self.packet.ect,
             pure_ack: self.tcp && self.packet.payload == 0,
+            class: Class::default(),
             label: self.packet.label(),
         }
     }
@@ -204,8 +205,12 @@ impl<E: Kernel> etalon_net::Environment<Slot> for Inside<'_, E> {
     }
 
     #[inline]
-    fn deliver(&mut self, delivery: Delivery<Slot>, _edge: &mut Edge<Slot>) {
+    fn deliver(&mut self, delivery: Delivery<Slot>, edge: &mut Edge<Slot>) {
         let slot = delivery.handle;
+        if delivery.trimmed {
+            // Linux TCP has no use for a header alone.
+            return self.discard(delivery.time, slot, DropReason::Full, edge);
+        }
         let InFlight {
             handle,
             to,

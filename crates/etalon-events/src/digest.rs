@@ -47,7 +47,9 @@ fn way(racks: u64, event: &Event) -> u64 {
     match *event {
         Event::Enqueue { queue, .. }
         | Event::Dequeue { queue, .. }
-        | Event::Dropped { queue, .. } => {
+        | Event::Dropped { queue, .. }
+        | Event::Trimmed { queue, .. }
+        | Event::Returned { queue, .. } => {
             (racks ^ word(queue.at, queue.number)).rotate_left(38) // above the kind
         }
         _ => 0,

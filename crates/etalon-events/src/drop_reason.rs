@@ -15,5 +15,9 @@ numbered! {
         DownlinkFull,
         /// The link was down, or no way led on.
         LinkDown,
+        /// The circuit was dark: it ended while the packet was sent, or was not up.
+        Dark,
+        /// The packet had passed more switches than any way has.
+        Loop,
     }
 }

@@ -82,6 +82,19 @@ events! {
             /// SIGCOMM'22 section 4.2).
             Notified = 31 "notify", { pair: Pair = racks, host: u16 = c, plane: Plane = a },
                 mixes pair, u64::from(host) << 8 | u64::from(plane.0);
+            /// A packet found its queue full, and only its header joined it, of `bytes` (NDP, SIGCOMM'17); the queue now holds `len`
+            /// packets.
+            Trimmed = 38 "trim",
+                { pair: Pair = racks, queue: QueueId = e, len: u32 = c, bytes: u32 = d },
+                mixes pair, u64::from(len) << 17 | u64::from(bytes);
+            /// A packet that a queue had no room or no way for is on its way back to its sender, with `bytes` of it.
+            Returned = 39 "return",
+                { pair: Pair = racks, queue: QueueId = e, bytes: u32 = d },
+                mixes pair, u64::from(bytes);
+            /// A slice of time starts, number `slice` from 0: circuits are others than before.
+            Slice = 40 "slice", { slice: u64 = e }, mixes Pair::default(), slice;
+            /// Switches have chosen other ways, since links went down or came up.
+            Rerouted = 41 "reroute", {}, mixes Pair::default(), 0;
         }
         Edge {
             /// A packet enters the network.

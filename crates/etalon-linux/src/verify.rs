@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use etalon_events::{Event, Listener, Packet, Probe, Source};
 use etalon_net::{Advanced, AnyNetwork, Arrival, Delivery, Edge, Environment, Net, Network, Part};
 use etalon_scenario::Setup;
-use etalon_switch::{DropReason, Plane, Schedule};
+use etalon_switch::{Class, DropReason, Plane, Schedule};
 use etalon_units::Time;
 
 /// The net outside the kernel, and what it has done that the kernel's has not yet said.
@@ -134,6 +134,7 @@ fn entering(packet: Packet) -> Arrival<Packet> {
         },
         ect: packet.ect,
         pure_ack: is_tcp(&packet) && packet.payload == 0,
+        class: Class::default(),
         label: packet.label(),
     }
 }
@@ -158,7 +159,11 @@ impl Environment<Packet> for Said<'_> {
         entering(packet)
     }
 
-    fn deliver(&mut self, delivery: Delivery<Packet>, _edge: &mut Edge<Packet>) {
+    fn deliver(&mut self, delivery: Delivery<Packet>, edge: &mut Edge<Packet>) {
+        if delivery.trimmed {
+            let lost = delivery.handle;
+            return self.discard(delivery.time, lost, DropReason::Full, edge);
+        }
         let packet = Packet {
             ce: delivery.ce,
             ece: delivery.ece && is_tcp(&delivery.handle),

@@ -116,5 +116,7 @@ fn words(reason: DropReason) -> &'static str {
         DropReason::HoldFull => "the hold was full",
         DropReason::DownlinkFull => "the host's downlink was full",
         DropReason::LinkDown => "the link was down",
+        DropReason::Dark => "the circuit was dark",
+        DropReason::Loop => "the way was a loop",
     }
 }

@@ -353,6 +353,7 @@ impl<H: Copy> Chain<H> {
             plane,
             ce: false,
             ece: false,
+            trimmed: false,
         });
     }
 

@@ -1,6 +1,6 @@
 //! What a net needs of the engine that it is in.
 
-use etalon_switch::{Arrival, DropReason, Plane};
+use etalon_switch::{Arrival, DropReason, Plane, Transmission};
 use etalon_units::Time;
 
 use crate::accounts::Part;
@@ -19,6 +19,8 @@ pub struct Delivery<H> {
     pub ce: bool,
     /// The network marks its TCP header with ECE.
     pub ece: bool,
+    /// Only its header has come: the network cut off the rest, for which a queue had no room.
+    pub trimmed: bool,
 }
 
 /// An engine, as its net sees it: it has the packets that the net knows by handles of type `H`.
@@ -31,6 +33,24 @@ pub trait Environment<H> {
 
     /// A packet is no more.
     fn discard(&mut self, now: Time, handle: H, reason: DropReason, edge: &mut Edge<H>);
+
+    /// A packet that the network had no room or no way for is back at its sender. Whoever makes nothing of that has lost it.
+    #[inline]
+    fn given_back(&mut self, now: Time, handle: H, why: DropReason, edge: &mut Edge<H>) {
+        self.discard(now, handle, why, edge);
+    }
+
+    /// A packet left a queue on its way: telemetry for whoever wants it.
+    #[inline]
+    fn stamped(&mut self, now: Time, handle: H, from: Transmission) {
+        let _ = (now, handle, from);
+    }
+
+    /// A slice of time starts, number `slice` from 0: all hosts of a network of circuits hear of it.
+    #[inline]
+    fn slice(&mut self, now: Time, slice: u64, edge: &mut Edge<H>) {
+        let _ = (now, slice, edge);
+    }
 
     /// What a packet carries of a stream of which there is an account; none if nothing.
     fn part(&mut self, handle: H) -> Option<Part>;

@@ -148,7 +148,8 @@ impl<H: Copy> Fabric<H> {
     ) -> bool {
         let port = &mut self.ports[number as usize];
         let (queue, wire) = (port.queue, port.wire);
-        if !port.is_up || !port.admit() {
+        let bytes = self.pool.get_mut(id).packet.bytes;
+        if !port.is_up || !port.admit(bytes) {
             let reason = match port.is_up {
                 true => DropReason::Full,
                 false => DropReason::LinkDown,
@@ -159,7 +160,7 @@ impl<H: Copy> Fabric<H> {
         }
         let (len, marks) = (port.len, port.marks());
         let inside = self.pool.get_mut(id);
-        let (pair, bytes) = (inside.packet.pair(), inside.packet.bytes);
+        let pair = inside.packet.pair();
         let enqueue = Event::Enqueue {
             pair,
             queue,
@@ -204,7 +205,8 @@ impl<H: Copy> Fabric<H> {
             self.calendar.push(end, number);
         }
         let (queue, len, wire) = (port.queue, port.len, port.wire);
-        let packet = &self.pool.get_mut(id).packet;
+        let from = port.transmission();
+        let packet = self.pool.get_mut(id).packet;
         let (pair, bytes) = (packet.pair(), packet.bytes);
         let dequeue = Event::Dequeue {
             pair,
@@ -214,6 +216,7 @@ impl<H: Copy> Fabric<H> {
             plane: Plane::PACKET,
         };
         probe.on(now, dequeue);
+        sink.dequeued(now, packet.handle, from);
         match self.delay {
             Delay::OnWire => {
                 self.wires.push(now, wire, id, number);
@@ -273,6 +276,7 @@ impl<H: Copy> Fabric<H> {
             plane,
             ce: inside.ce,
             ece: false,
+            trimmed: false,
         });
     }
 

@@ -67,6 +67,7 @@ impl<H: Copy> Hybrid<H> {
                 plane: Plane::PACKET,
                 ce: false,
                 ece: self.switch.announces(pair.opposite()),
+                trimmed: false,
             });
         }
     }

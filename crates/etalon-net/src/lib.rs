@@ -40,7 +40,7 @@ pub use due::Due;
 pub use edge::{Edge, Milestone};
 pub use environment::{Delivery, Environment};
 pub use etalon_scenario::{HostId, Hosts};
-pub use etalon_switch::{Arrival, Packet};
+pub use etalon_switch::{Arrival, Class, Packet, Transmission};
 pub use fifo::Fifo;
 pub use hybrid::Hybrid;
 pub use net::{Advanced, Net, NewError};

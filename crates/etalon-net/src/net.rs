@@ -7,6 +7,7 @@ use etalon_scenario::{Control, HostId, Hosts, Notify, Rdcn};
 use etalon_schedule::{ComputedWeek, ControlError, Controller, HostDemand};
 use etalon_switch::{
     Arrival, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Sink, Switch,
+    Transmission,
 };
 use etalon_units::{Span, Time};
 
@@ -343,6 +344,7 @@ fn within_rack<H>(now: Time, packet: Packet<H>) -> Departure<H> {
         plane: Plane::PACKET,
         ce: false,
         ece: false,
+        trimmed: false,
     }
 }
 
@@ -364,7 +366,7 @@ impl<H: Copy, E: Environment<H>, const EXTRAS: bool> Outside<'_, H, E, EXTRAS> {
         (src, dst): (HostId, HostId),
         (bytes, plane): (u32, Plane),
         time: Time,
-        (ce, ece): (bool, bool),
+        (ce, ece, trimmed): (bool, bool, bool),
     ) {
         let delivery = Delivery {
             handle,
@@ -372,6 +374,7 @@ impl<H: Copy, E: Environment<H>, const EXTRAS: bool> Outside<'_, H, E, EXTRAS> {
             plane,
             ce,
             ece,
+            trimmed,
         };
         let Some(Extras {
             accounts,
@@ -417,12 +420,14 @@ impl<H: Copy, E: Environment<H>, const EXTRAS: bool> Sink<H> for Outside<'_, H, 
             plane,
             ce,
             ece,
+            trimmed,
             ..
         } = departure;
         let handle = packet.handle;
         if EXTRAS && self.edge.extras.is_some() {
             let (ends, bytes) = ((packet.src, packet.dst), packet.bytes);
-            self.deliver_with_extras(handle, ends, (bytes, plane), time, (ce, ece));
+            let marks = (ce, ece, trimmed);
+            self.deliver_with_extras(handle, ends, (bytes, plane), time, marks);
         } else {
             let delivery = Delivery {
                 handle,
@@ -430,16 +435,29 @@ impl<H: Copy, E: Environment<H>, const EXTRAS: bool> Sink<H> for Outside<'_, H, 
                 plane,
                 ce,
                 ece,
+                trimmed,
             };
             self.env.deliver(delivery, self.edge);
         }
     }
 
     #[inline]
-    fn dequeued(&mut self, now: Time, handle: H) {
+    fn dequeued(&mut self, now: Time, handle: H, from: Transmission) {
         if EXTRAS && self.edge.extras.is_some() {
             self.dequeued_with_extras(now, handle);
         }
+        self.env.stamped(now, handle, from);
+    }
+
+    #[cold]
+    fn give_back(&mut self, now: Time, handle: H, _pair: Pair, why: DropReason) {
+        self.edge.settle(now, handle, self.env);
+        self.env.given_back(now, handle, why, self.edge);
+    }
+
+    #[inline]
+    fn slice_began(&mut self, now: Time, slice: u64) {
+        self.env.slice(now, slice, self.edge);
     }
 
     #[cold]

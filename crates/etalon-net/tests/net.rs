@@ -4,7 +4,7 @@ use etalon_net::{
     Advanced, Arrival, Chain, Delivery, Edge, Environment, HostId, Hosts, Milestone, Net, Packet,
     Part, Stage,
 };
-use etalon_switch::{DropReason, Plane};
+use etalon_switch::{Class, DropReason, Plane};
 use etalon_units::{Rate, Span, Time};
 
 /// A byte takes a nanosecond.
@@ -95,6 +95,7 @@ impl World {
             },
             ect: false,
             pure_ack: false,
+            class: Class::default(),
             label: 0,
         });
         let index = self.net.edge().hosts().index(host(src));

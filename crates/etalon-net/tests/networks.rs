@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use etalon_net::{Arrival, Chain, HostId, Hybrid, Network, Packet, Stage};
 use etalon_switch::{
-    CircuitNetwork, Configuration, Departure, DropReason, Event, Matching, Night, PacketNetwork,
-    Pair, Plane, Probe, QueueId, Rdcn, Schedule, Sink, Switch, VoqConfig,
+    CircuitNetwork, Class, Configuration, Departure, DropReason, Event, Matching, Night,
+    PacketNetwork, Pair, Plane, Probe, QueueId, Rdcn, Schedule, Sink, Switch, VoqConfig,
 };
 use etalon_units::{Rate, Serializer, Span, Time};
 use proptest::prelude::*;
@@ -48,6 +48,7 @@ fn packet(handle: u32, pair: Pair, bytes: u32) -> Arrival<u32> {
         },
         ect: false,
         pure_ack: bytes < 100,
+        class: Class::default(),
         label: 0,
     }
 }

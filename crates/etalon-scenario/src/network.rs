@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::check::ScenarioError;
-use crate::{Hosts, Pair, PlaneFacts, PortFacts, Rdcn};
+use crate::{Hosts, Notify, Pair, PlaneFacts, PortFacts, Rdcn, Schedule};
 
 pub use dumbbell::{Dumbbell, Stage};
 pub use failure::Failure;
@@ -83,6 +83,35 @@ pub trait NetworkKind {
 
     /// Whether each rack pair has a queue of its own, of which every packet is seen to join and to leave it.
     fn has_voqs(&self) -> bool {
+        false
+    }
+
+    /// Whether it follows the weeks of the scenario's schedule.
+    fn follows_weeks(&self) -> bool {
+        false
+    }
+
+    /// Whether it can follow this one.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] if it cannot.
+    fn check_week(&self, hosts: &Hosts, week: &Schedule) -> Result<(), ScenarioError> {
+        let _ = (hosts, week);
+        Ok(())
+    }
+
+    /// How hosts hear which plane leads to a rack, if they do.
+    fn notify(&self) -> Option<&Notify> {
+        None
+    }
+
+    /// The switch whose weeks can be computed from demand, if it is one.
+    fn controlled(&self) -> Option<&Rdcn> {
+        None
+    }
+
+    /// Whether packets without payload go another way than others, which has no queue.
+    fn has_ack_bypass(&self) -> bool {
         false
     }
 }

@@ -6,7 +6,7 @@ use core::iter;
 use etalon_units::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::{Hosts, NetworkKind, Notify, Pair, PlaneFacts, ScenarioError, Ways};
+use crate::{Hosts, NetworkKind, Notify, Pair, PlaneFacts, ScenarioError, Schedule, Ways};
 
 /// The names of the planes of a reconfigurable network, by number: the packet network, and kinds of circuits.
 pub(crate) const PLANES: [&str; 16] = [
@@ -176,5 +176,25 @@ impl NetworkKind for Rdcn {
 
     fn has_voqs(&self) -> bool {
         true
+    }
+
+    fn follows_weeks(&self) -> bool {
+        true
+    }
+
+    fn check_week(&self, hosts: &Hosts, week: &Schedule) -> Result<(), ScenarioError> {
+        Rdcn::check_week(self, hosts.racks, week).map_err(ScenarioError::new)
+    }
+
+    fn notify(&self) -> Option<&Notify> {
+        self.notify.as_ref()
+    }
+
+    fn controlled(&self) -> Option<&Rdcn> {
+        Some(self)
+    }
+
+    fn has_ack_bypass(&self) -> bool {
+        self.ack_bypass.is_some()
     }
 }

@@ -109,21 +109,18 @@ impl Scenario {
         let Some(weeks) = &self.schedule else {
             return Ok(());
         };
+        let (network, racks) = (self.network.kind(), self.hosts.racks);
         ensure!(
-            matches!(self.network, Network::Rdcn(_)),
+            network.follows_weeks(),
             "schedules are for networks with circuits only"
         );
-        let racks = self.hosts.racks;
         for week in weeks.given() {
             let schedule = week.racks();
             ensure!(
                 schedule == racks,
                 "the schedule is for {schedule} racks, the network has {racks}"
             );
-            if let Network::Rdcn(rdcn) = &self.network {
-                let checked = rdcn.check_week(racks, week);
-                checked.map_err(ScenarioError::new)?;
-            }
+            network.check_week(&self.hosts, week)?;
         }
         ensure!(
             weeks.control.is_none() || weeks.changes.is_empty(),
@@ -201,19 +198,13 @@ impl Scenario {
     /// How weeks are computed from demand, and for which network, if they are.
     #[must_use]
     pub fn computed(&self) -> Option<(&Control, &Rdcn)> {
-        let Network::Rdcn(rdcn) = &self.network else {
-            return None;
-        };
-        self.control().map(|control| (control, rdcn))
+        self.control().zip(self.network.kind().controlled())
     }
 
     /// How hosts hear which network leads to a rack, if they do.
     #[must_use]
     pub fn notify(&self) -> Option<&Notify> {
-        let Network::Rdcn(rdcn) = &self.network else {
-            return None;
-        };
-        rdcn.notify.as_ref()
+        self.network.kind().notify()
     }
 
     /// Weeks that follow the first, if they are given.

@@ -201,8 +201,7 @@ fn net<N: Network<PacketId>>(
     may_hear_late: bool,
 ) -> Result<Net<PacketId, N>, ScenarioError> {
     // An ACK that goes around the switch does not wake its pair, of which the queue in front of a host is heard.
-    let goes_around =
-        matches!(&plan.network, etalon_scenario::Network::Rdcn(rdcn) if rdcn.ack_bypass.is_some());
+    let goes_around = plan.network.kind().has_ack_bypass();
     if let (Some(switch), true) = (network.switch_mut(), may_hear_late && !goes_around) {
         switch.let_idle_pairs_sleep(plan.measure.pair);
     }

@@ -2,7 +2,7 @@
 
 use std::mem::{forget, take};
 
-use etalon_net::{Arrival, HostId};
+use etalon_net::{Arrival, Class, HostId};
 use etalon_scenario::Pair;
 use etalon_tcp::{RareOptions, Segment};
 
@@ -60,6 +60,7 @@ impl Packet {
             },
             ect: self.segment.ect,
             pure_ack: self.segment.len == 0,
+            class: Class::default(),
             label: self.label,
         }
     }

@@ -432,6 +432,10 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
     #[inline(always)] // marks are told by the packet itself: they need not be handed on
     fn deliver(&mut self, delivery: Delivery<PacketId>, edge: &mut Edge<PacketId>) {
         let handle = delivery.handle;
+        if delivery.trimmed {
+            // To TCP a header alone is a loss.
+            return self.discard(delivery.time, handle, DropReason::Full, edge);
+        }
         if delivery.ce {
             self.pool.get_mut(handle).segment.ce = true;
         }

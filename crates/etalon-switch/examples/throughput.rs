@@ -90,6 +90,7 @@ fn run(name: &str, racks: u16, circuits: bool, packets: u64) {
                 },
                 ect: false,
                 pure_ack: false,
+                class: Class::default(),
                 label: 0,
             };
             switch.enqueue(now, arrival, &mut sink, &mut ());

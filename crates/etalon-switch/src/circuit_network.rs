@@ -35,6 +35,8 @@ pub(crate) struct Leaving<H> {
     pub(crate) id: PacketId,
     pub(crate) packet: Packet<H>,
     pub(crate) len: u32,
+    /// Of so many bytes.
+    pub(crate) left: u64,
     /// There is more to send.
     pub(crate) has_more: bool,
 }
@@ -145,6 +147,7 @@ impl CircuitFabric {
                         id,
                         packet,
                         len: voq.len(),
+                        left: voq.bytes(),
                         has_more: voq.has_backlog(),
                     };
                     return self.transmit(now, number, leaving, core, sink, probe);
@@ -180,6 +183,7 @@ impl CircuitFabric {
             id,
             packet,
             len,
+            left,
             has_more,
         } = leaving;
         let pair = packet.pair();
@@ -191,7 +195,7 @@ impl CircuitFabric {
             plane: *plane,
         };
         probe.on(now, dequeue);
-        sink.dequeued(now, packet.handle);
+        sink.dequeued(now, packet.handle, link.transmission(left));
         let Core {
             pool, event_queue, ..
         } = core;

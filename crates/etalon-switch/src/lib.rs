@@ -27,9 +27,9 @@ mod week;
 
 pub use etalon_events::{DropReason, Event, Plane, Probe, QueueId, Weeks};
 pub use etalon_scenario::{
-    CircuitNetwork, ConfigError, Configuration, HostId, Marking, Matching, Night, Notify,
+    CircuitNetwork, Class, ConfigError, Configuration, HostId, Marking, Matching, Night, Notify,
     PacketNetwork, Pair, PairVoq, Rdcn, Resize, Schedule, ScheduleError, VoqConfig,
 };
 pub use packet::{Arrival, Packet};
-pub use sink::{Departure, Sink};
+pub use sink::{Departure, Sink, Transmission};
 pub use switch::Switch;

@@ -2,6 +2,7 @@
 
 use etalon_units::{Rate, Serializer, Span, Time};
 
+use crate::Transmission;
 use crate::event_queue::{EventQueue, Kind, Label, Pending, Place, Source};
 use crate::pool::{Line, PacketId, Pool};
 
@@ -9,6 +10,8 @@ use crate::pool::{Line, PacketId, Pool};
 #[derive(Debug)]
 pub(crate) struct Link {
     transmitter: Serializer,
+    /// Bytes that were given to it.
+    sent: u64,
     delay: Span,
     /// Packets in transmission or propagation. Each takes the same delay, so they arrive in order.
     on_the_way: Line,
@@ -35,6 +38,7 @@ impl Link {
         };
         Link {
             transmitter: Serializer::new(rate),
+            sent: 0,
             delay,
             on_the_way: Line::new(),
             place: event_queue.place(source, port),
@@ -49,6 +53,16 @@ impl Link {
     #[inline]
     pub(crate) const fn free_at(&self) -> Time {
         self.transmitter.free_at()
+    }
+
+    /// What telemetry says of a packet that is about to be sent, and leaves so many bytes in its queue: all before it have been transmitted.
+    #[inline]
+    pub(crate) const fn transmission(&self, queue: u64) -> Transmission {
+        Transmission {
+            queue,
+            sent: self.sent,
+            rate: self.transmitter.rate(),
+        }
     }
 
     /// The earliest of its events, if what follows the arrival of a packet takes `after_arrival`, and service `after_service`.
@@ -106,6 +120,7 @@ impl Link {
     ) -> Time {
         debug_assert!(self.free_at() <= now, "the transmitter is busy");
         let end = self.transmitter.transmit(now, bytes);
+        self.sent += u64::from(bytes);
         let arrives = event_queue.at(end + self.delay, self.arrival);
         pool.get_mut(id).arrives = arrives;
         let serve = match has_more {

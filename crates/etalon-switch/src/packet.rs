@@ -1,6 +1,6 @@
 //! A packet, as a network between racks knows it.
 
-use crate::{HostId, Pair};
+use crate::{Class, HostId, Pair};
 
 /// A packet between two hosts.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +36,8 @@ pub struct Arrival<H> {
     pub ect: bool,
     /// It has no payload.
     pub pure_ack: bool,
+    /// Its class, where ports have a queue for each.
+    pub class: Class,
     /// What tells its flow from others between these hosts, where flows choose among equal ways
     /// ([`flow_label`](etalon_scenario::flow_label)).
     pub label: u16,

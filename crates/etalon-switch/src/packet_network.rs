@@ -160,7 +160,7 @@ impl PacketFabric {
                     plane: Plane::PACKET,
                 };
                 probe.on(now, dequeue);
-                sink.dequeued(now, packet.handle);
+                sink.dequeued(now, packet.handle, link.transmission(voq.bytes()));
                 let has_more = !open.is_empty();
                 let Core {
                     pool, event_queue, ..

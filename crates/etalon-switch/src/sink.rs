@@ -1,6 +1,6 @@
 //! What comes out of a switch: packets to a sink.
 
-use etalon_units::{Span, Time};
+use etalon_units::{Rate, Span, Time};
 
 use crate::{DropReason, Packet, Pair, Plane, QueueId};
 
@@ -21,6 +21,19 @@ pub struct Departure<H> {
     pub ce: bool,
     /// A circuit for the opposite direction is up or near: set ECE in the TCP header.
     pub ece: bool,
+    /// Only its header is left, which is as long as the packet says.
+    pub trimmed: bool,
+}
+
+/// A packet's port, as it was when the packet left its queue: in-band telemetry (INT; HPCC, SIGCOMM'19).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmission {
+    /// Bytes that are left in the queue.
+    pub queue: u64,
+    /// Bytes that the port has transmitted by then.
+    pub sent: u64,
+    /// Rate of the link.
+    pub rate: Rate,
 }
 
 /// Takes the packets that leave the switch, one way or the other. Each handle comes out exactly once.
@@ -31,11 +44,23 @@ pub trait Sink<H> {
     /// A packet is dropped.
     fn discard(&mut self, now: Time, handle: H, pair: Pair, reason: DropReason);
 
-    /// A packet left its VOQ, or its hold, and its transmission starts: what a demand estimator counts down by. A packet that
-    /// was [held](crate::Event::Held) is dequeued once more.
+    /// A packet left its queue. In the hybrid switch that is its VOQ, or its hold, and its transmission starts: what a demand estimator
+    /// counts down by; one that was [held](crate::Event::Held) is dequeued once more. In other networks it is each queue on its way.
     #[inline]
-    fn dequeued(&mut self, now: Time, handle: H) {
-        let _ = (now, handle);
+    fn dequeued(&mut self, now: Time, handle: H, from: Transmission) {
+        let _ = (now, handle, from);
+    }
+
+    /// A packet for which there was no room, or no way, is back at the host that sent it. Whoever makes nothing of that has it dropped.
+    #[inline]
+    fn give_back(&mut self, now: Time, handle: H, pair: Pair, why: DropReason) {
+        self.discard(now, handle, pair, why);
+    }
+
+    /// A slice of time starts, number `slice` from 0: circuits are others than before.
+    #[inline]
+    fn slice_began(&mut self, now: Time, slice: u64) {
+        let _ = (now, slice);
     }
 
     /// The ToR of `pair.src` tells its hosts that the TDN `tdn` leads to rack `pair.dst` from [`Notify::before`](crate::Notify)

@@ -268,6 +268,7 @@ impl<H: Copy> Switch<H> {
                     id,
                     packet,
                     len: 0,
+                    left: 0,
                     has_more: false,
                 };
                 self.circuits
@@ -459,6 +460,7 @@ impl<H: Copy> Switch<H> {
             plane,
             ce: entry.ce,
             ece,
+            trimmed: false,
         });
     }
 

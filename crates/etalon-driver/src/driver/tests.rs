@@ -10,7 +10,7 @@ use etalon_scenario::{
     Network as Kind, Night, Notify, PacketNetwork, Plane, Rdcn, Resize, Schedule, Stage, Tcp,
     VoqConfig, Weeks,
 };
-use etalon_switch::{Arrival, Departure, DropReason, Sink, Switch};
+use etalon_switch::{Arrival, Class, Departure, DropReason, Sink, Switch};
 use etalon_units::Rate;
 use proptest::prelude::*;
 
@@ -204,6 +204,7 @@ fn replay(setup: &Setup, log: &[(Time, Event)]) -> Vec<(Time, Event)> {
             },
             ect: packet.ect,
             pure_ack: false,
+            class: Class::default(),
             label: 0,
         };
         switch.enqueue(*time, arrival, &mut Nowhere, &mut probe);

@@ -82,7 +82,7 @@ fn drops_go_by_reason_and_marks_by_pair() {
     ]);
     assert_eq!(
         metrics.pair(FORTH).map(|m| m.dropped),
-        Some([1, 2, 1, 0, 0])
+        Some([1, 2, 1, 0, 0, 0, 0])
     );
     assert_eq!(metrics.pair(FORTH).map(|m| m.marked), Some(0));
     assert_eq!(metrics.pair(BACK).map(|m| m.marked), Some(2));
@@ -98,7 +98,10 @@ fn the_warm_up_leaves_queues_and_circuits_but_no_counts() {
     ]);
     metrics.begin();
     let m = metrics.pair(FORTH).expect("the pair");
-    assert_eq!((m.dropped, m.latency.total(0), m.days), ([0; 5], 0, 0));
+    assert_eq!(
+        (m.dropped, m.latency.total(0), m.days),
+        ([0; DropReason::ALL.len()], 0, 0)
+    );
     metrics.on(Time(150_000), circuit(FORTH, false));
     metrics.on(Time(150_001), departed(FORTH, 9014, 1000, PACKET));
     let m = metrics.pair(FORTH).expect("the pair");

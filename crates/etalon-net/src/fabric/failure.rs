@@ -103,7 +103,7 @@ impl<H: Copy> Fabric<H> {
         for id in self.wires.cut(number) {
             let port = &mut self.ports[number as usize];
             if self.delay == super::Delay::InQueue {
-                port.len -= 1; // which counts them
+                port.release(self.pool.get_mut(id).packet.bytes); // which counts them
             }
             let len = port.len;
             self.lose(now, id, queue, len, reason, sink, probe);

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use etalon_switch::{Packet, QueueId};
+use etalon_switch::{Packet, QueueId, Transmission};
 use etalon_units::{Serializer, Time};
 
 use etalon_scenario::{Egress, Node};
@@ -131,6 +131,10 @@ pub(crate) struct Port {
     mark_above: u32,
     /// Packets that count as queued, the one in transmission included.
     pub(crate) len: u32,
+    /// Of so many bytes.
+    bytes: u64,
+    /// Bytes that were transmitted.
+    sent: u64,
     /// Those that can be transmitted: the first is in transmission.
     ready: List,
 }
@@ -146,16 +150,36 @@ impl Port {
             capacity: egress.link.queue,
             mark_above: egress.link.mark_above.unwrap_or(u32::MAX),
             len: 0,
+            bytes: 0,
+            sent: 0,
             ready: List::EMPTY,
         }
     }
 
-    /// Takes a packet into account, or returns false if the queue is full.
+    /// Takes a packet of so many bytes into account, or returns false if the queue is full.
     #[inline]
-    pub(crate) fn admit(&mut self) -> bool {
+    pub(crate) fn admit(&mut self, bytes: u32) -> bool {
         let fits = self.len < self.capacity;
         self.len += u32::from(fits);
+        self.bytes += u64::from(if fits { bytes } else { 0 });
         fits
+    }
+
+    /// A packet of so many bytes is in the queue no more.
+    #[inline]
+    pub(crate) fn release(&mut self, bytes: u32) {
+        self.len -= 1;
+        self.bytes -= u64::from(bytes);
+    }
+
+    /// What telemetry says of the packet that was just transmitted.
+    #[inline]
+    pub(crate) const fn transmission(&self) -> Transmission {
+        Transmission {
+            queue: self.bytes,
+            sent: self.sent,
+            rate: self.link.rate(),
+        }
     }
 
     /// Whether a packet that was just admitted is to be marked.
@@ -185,7 +209,9 @@ impl Port {
         pool: &mut Pool<H>,
     ) -> Option<(PacketId, Option<Time>)> {
         let id = self.ready.pop(pool)?;
-        self.len -= 1;
+        let bytes = pool.get_mut(id).packet.bytes;
+        self.release(bytes);
+        self.sent += u64::from(bytes);
         let next = self.ready.first;
         let end = (next != NONE).then(|| self.link.transmit(now, pool.get_mut(next).packet.bytes));
         Some((id, end))
@@ -194,7 +220,8 @@ impl Port {
     /// Takes the first packet that can be transmitted, of a link that is down.
     pub(crate) fn lose<H: Copy>(&mut self, pool: &mut Pool<H>) -> Option<PacketId> {
         self.link = Serializer::new(self.link.rate());
-        self.len -= u32::from(self.ready.first != NONE);
-        self.ready.pop(pool)
+        let id = self.ready.pop(pool)?;
+        self.release(pool.get_mut(id).packet.bytes);
+        Some(id)
     }
 }

@@ -2,7 +2,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use etalon_scenario::{Egress, HostId, Link, Place};
-use etalon_switch::Pair;
+use etalon_switch::{Class, Pair};
 use etalon_units::Rate;
 use proptest::prelude::*;
 
@@ -51,6 +51,7 @@ fn packet(handle: u32, (src, dst): (HostId, HostId), bytes: u32, label: u16) -> 
         },
         ect: true,
         pure_ack: false,
+        class: Class::default(),
         label,
     }
 }

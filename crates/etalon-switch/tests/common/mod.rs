@@ -53,7 +53,7 @@ impl Sink<u32> for Log {
         self.add(now, Out::Discard(handle, pair, reason));
     }
 
-    fn dequeued(&mut self, now: Time, handle: u32) {
+    fn dequeued(&mut self, now: Time, handle: u32, _: Transmission) {
         self.add(now, Out::Dequeued(handle));
     }
 
@@ -79,6 +79,7 @@ pub fn packet<H>(handle: H, pair: Pair, bytes: u32, ect: bool) -> Arrival<H> {
         },
         ect,
         pure_ack: false,
+        class: Class::default(),
         label: 0,
     }
 }
