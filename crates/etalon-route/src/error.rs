@@ -32,6 +32,31 @@ pub enum RouteError {
         /// The rack.
         rack: usize,
     },
+    /// A class of packets has no way between these racks when they come in this slice.
+    NoWay {
+        /// The class.
+        class: usize,
+        /// The slice.
+        slice: usize,
+        /// Where they are.
+        from: usize,
+        /// Where they go.
+        to: usize,
+    },
+    /// Tables would take so much memory.
+    TooLarge {
+        /// Bytes.
+        bytes: usize,
+        /// Bytes at most.
+        most: usize,
+    },
+    /// An entry of a time-flow table cannot be.
+    Entry {
+        /// Which, from 0.
+        index: usize,
+        /// Why.
+        why: &'static str,
+    },
 }
 
 impl fmt::Display for RouteError {
@@ -60,6 +85,22 @@ impl fmt::Display for RouteError {
                 f,
                 "slice {slice}: switch {switch} joins rack {rack} to a rack that it does not join to rack {rack}"
             ),
+            RouteError::NoWay {
+                class,
+                slice,
+                from,
+                to,
+            } => write!(
+                f,
+                "packets of class {class} that are at rack {from} in slice {slice} have no way to rack {to}"
+            ),
+            RouteError::TooLarge { bytes, most } => write!(
+                f,
+                "routing tables would take {bytes} bytes or more, and {most} at most are made: take fewer racks, slices or paths"
+            ),
+            RouteError::Entry { index, why } => {
+                write!(f, "entry {index} of the time-flow table: {why}")
+            }
         }
     }
 }

@@ -1,0 +1,31 @@
+//! The packet network beside the circuits.
+
+use crate::graph::Graph;
+use crate::ways::{At, Next, Router};
+
+#[derive(Debug)]
+pub(super) struct Packet {
+    uplink: u8,
+}
+
+impl Packet {
+    pub(super) fn new(graph: &Graph) -> Packet {
+        Packet {
+            uplink: graph.uplinks as u8,
+        }
+    }
+}
+
+impl Router for Packet {
+    fn next(&self, _: &At) -> Next {
+        Next::Now(self.uplink)
+    }
+
+    fn stranded(&self) -> Option<(usize, usize, usize)> {
+        None
+    }
+
+    fn bytes(&self) -> usize {
+        0
+    }
+}
