@@ -120,7 +120,7 @@ struct Search {
     /// Where a rack's circuits begin in `circuits`; one more at the end.
     first: Vec<u32>,
     circuits: Vec<(u8, u16)>,
-    /// Hops from rack to rack.
+    /// Hops to each rack, from each.
     far: Vec<u8>,
     /// The racks, and the uplinks, of the path in hand.
     racks: Vec<u16>,
@@ -167,16 +167,17 @@ impl Search {
     fn measure(&mut self) {
         let mut queue = VecDeque::new();
         for from in 0..self.nodes {
-            let row = from * self.nodes;
-            self.far[row + from] = 0;
+            self.far[from * self.nodes + from] = 0;
             queue.push_back(from);
             while let Some(node) = queue.pop_front() {
-                let hops = self.far[row + node].saturating_add(1).min(FAR - 1);
+                let hops = self.far[node * self.nodes + from]
+                    .saturating_add(1)
+                    .min(FAR - 1);
                 for at in self.circuits(node) {
-                    let peer = usize::from(self.circuits[at].1);
-                    if self.far[row + peer] == FAR {
-                        self.far[row + peer] = hops;
-                        queue.push_back(peer);
+                    let place = usize::from(self.circuits[at].1) * self.nodes + from;
+                    if self.far[place] == FAR {
+                        self.far[place] = hops;
+                        queue.push_back(self.circuits[at].1.into());
                     }
                 }
             }
@@ -187,7 +188,7 @@ impl Search {
         self.found.clear();
         self.lengths.clear();
         (self.count, self.visits) = (0, 0);
-        let shortest = self.far[from * self.nodes + to];
+        let shortest = self.far[to * self.nodes + from];
         if shortest > LONGEST {
             return;
         }
@@ -224,14 +225,17 @@ impl Search {
             return;
         }
         // Each pair begins elsewhere, so that not all take the first.
-        let turn = mix(self.seed ^ (node as u64) << 20 ^ (self.racks[0] as u64) << 10 ^ to as u64);
-        let turn = (turn % all.len() as u64) as usize;
-        for step in 0..all.len() {
-            let (uplink, peer) = self.circuits[all.start + (step + turn) % all.len()];
+        let key = u64::from(self.racks[0]) << 10 ^ (node as u64) << 20 ^ to as u64;
+        let turn = all.start + (mix(self.seed ^ key) % all.len() as u64) as usize;
+        let far = to * self.nodes;
+        for at in (turn..all.end).chain(all.start..turn) {
+            let (uplink, peer) = self.circuits[at];
             let there = usize::from(peer);
-            let close = self.far[there * self.nodes + to] < left;
-            let early = there == to && left > 1;
-            if !close || early || self.racks.contains(&peer) {
+            // Too far, there too early, or there already.
+            if self.far[far + there] >= left
+                || (there == to && left > 1)
+                || self.racks.contains(&peer)
+            {
                 continue;
             }
             self.racks.push(peer);
