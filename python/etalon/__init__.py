@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         program,
         run,
         run_many,
+        schedule,
         strobe,
         sweep,
         tournament,
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     )
     from etalon.campaign.sweeps import Sweep
     from etalon.campaign.tournaments import Tournament
+    from etalon.custom.scheduler import scheduler
+    from etalon.custom.workload import Flow, after, after_any, wait
     from etalon.errors import EngineFailed, EtalonError, Interrupted, PlanError, PlanWarning
     from etalon.plan import Plan
     from etalon.results import Run
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EngineFailed",
     "EtalonError",
+    "Flow",
     "Interrupted",
     "Plan",
     "PlanError",
@@ -52,6 +56,8 @@ __all__ = [
     "Run",
     "Sweep",
     "Tournament",
+    "after",
+    "after_any",
     "bulk",
     "computed",
     "dumbbell",
@@ -65,10 +71,13 @@ __all__ = [
     "program",
     "run",
     "run_many",
+    "schedule",
+    "scheduler",
     "strobe",
     "sweep",
     "tournament",
     "trace",
+    "wait",
     "workload",
 ]
 
@@ -87,12 +96,15 @@ _HOME = {
         "program",
         "run",
         "run_many",
+        "schedule",
         "strobe",
         "sweep",
         "tournament",
         "trace",
         "workload",
     ),
+    "custom.scheduler": ("scheduler",),
+    "custom.workload": ("Flow", "after", "after_any", "wait"),
     "errors": ("EngineFailed", "EtalonError", "Interrupted", "PlanError", "PlanWarning"),
     "plan": ("Plan",),
     "results": ("Run",),
@@ -103,7 +115,7 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 
-_MODULES = ("circuits", "figures", "report", "reproduce", "schedulers")
+_MODULES = ("circuits", "figures", "report", "reproduce", "schedulers", "testing")
 
 
 def __getattr__(name: str) -> Any:

@@ -34,6 +34,7 @@ __all__ = [
     "run_stream",
     "scenario_schema",
     "schedulers",
+    "serve_week",
     "strobe",
     "tournament",
     "trace",
@@ -76,8 +77,16 @@ class Scenario:
 
     def __init__(self, plan_json: str) -> None: ...
 
-def run(scenario: Scenario, control: Control | None = None) -> dict[str, dict[str, Any]]:
-    """Runs a plan. Releases the GIL. ValueError for one that cannot be run."""
+def run(
+    scenario: Scenario,
+    control: Control | None = None,
+    plugins: dict[str, Any] | None = None,
+) -> dict[str, dict[str, Any]]:
+    """Runs a plan. Releases the GIL. ValueError for one that cannot be run.
+
+    `plugins` are functions of the user's, whose exceptions end the run: "scheduler" takes the time in ns and a demand matrix,
+    and answers with days: per destination its source rack (-1 for none), day and night in ns.
+    """
 
 def scenario_schema() -> str:
     """The JSON schema of a resolved plan, from the types that the core reads it into."""
@@ -88,6 +97,7 @@ def trace(
     start_ns: int,
     end_ns: int,
     control: Control | None = None,
+    plugins: dict[str, Any] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Runs a plan up to `end_ns`; keeps the events of [start_ns, end_ns), and its packets in a pcapng."""
 
@@ -96,6 +106,7 @@ def run_stream(
     come: Callable[[], tuple[NDArray[np.int64], ...] | None],
     take: Callable[[dict[str, Any]], None],
     control: Control | None = None,
+    plugins: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Runs a resolved plan whose flows are kinds of those that `come` returns, batch by batch in order of start, and None after
     the last: columns of start in ns, numbers of the sending and the receiving host, bytes (-1 without end), when it is killed
@@ -151,6 +162,11 @@ def compute_week(
     seed: int,
 ) -> dict[str, Any]:
     """Configurations, bytes served, idle time and the time taken. ValueError if there is no such week."""
+
+def serve_week(
+    demand: NDArray[np.uint64], days: Sequence[tuple[Sequence[int], int, int]], circuit_bps: int
+) -> dict[str, Any]:
+    """Bytes served and idle time of a week, whose days are source racks by destination, day and night in ns."""
 
 def read_week(text: str, racks: int, dilation: int) -> list[dict[str, Any]]:
     """The configurations that a file holds. ValueError if it is none."""

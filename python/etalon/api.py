@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,9 @@ from etalon.campaign.runs import run_all, warn_of
 from etalon.campaign.sweeps import Sweep
 from etalon.campaign.sweeps import sweep as run_sweep
 from etalon.campaign.tournaments import Tournament, matches
+from etalon.custom import source
+from etalon.custom.capture import captured
+from etalon.custom.scheduler import Function, Scheduler
 from etalon.engine import Engine, Progress
 from etalon.errors import PlanError
 from etalon.plan import Plan
@@ -20,10 +23,13 @@ from etalon.plan.experiment import WORKLOADS
 from etalon.plan.explain import build
 from etalon.plan.network import Dumbbell, Network
 from etalon.plan.program import Program
-from etalon.plan.schedules import Schedule, schedule
+from etalon.plan.schedules import Schedule
+from etalon.plan.schedules import schedule as schedule_of
 from etalon.plan.workloads.base import Workload as _Workload
 from etalon.plan.workloads.bulk import Bulk
+from etalon.plan.workloads.code import with_source
 from etalon.plan.workloads.flow import Flow
+from etalon.plan.workloads.generator import Generator
 from etalon.progress import for_people
 from etalon.results import Run, store
 from etalon.units import TIME, shown
@@ -101,12 +107,30 @@ def known(net: Network, demand: Any, scheduler: str = "solstice", **more: Any) -
 
 
 @fitting
-def computed(net: Network, scheduler: str = "solstice", **more: Any) -> Schedule:
-    """Weeks that `scheduler` computes from demand, one after the other.
+def computed(
+    net: Network, scheduler: str | Scheduler | Function = "solstice", **more: Any
+) -> Schedule:
+    """Weeks that `scheduler` computes from demand, one after the other: one of `etalon list schedulers`, or a function of yours
+    (`etalon.scheduler` tells what it is given and answers), itself or as "my.py:longest_first".
 
     >>> computed(net, "solstice", window="2ms", estimator="adu", compute="100us")
+    >>> computed(net, longest_first, window="2ms")
     """
-    return _checked(net, {"kind": scheduler, **more})
+    week = _checked(net, {"kind": captured(scheduler), **more})
+    source.allow(getattr(week, "source", {}).values())
+    return week
+
+
+@fitting
+def schedule(
+    demand: Any, scheduler: str | Scheduler | Function = "solstice", **more: Any
+) -> schedulers.Week:
+    """The week that `scheduler` computes for `demand`, a matrix of bytes, without a run: `etalon.schedulers.compute`.
+
+    >>> schedule(demand, "solstice", window="2ms").served.sum()
+    >>> schedule(demand, longest_first).configurations
+    """
+    return schedulers.compute(scheduler, demand, **more)
 
 
 @fitting
@@ -120,7 +144,7 @@ def _checked(net: Network, values: dict[str, Any]) -> Schedule:
         raise PlanError(
             f"a schedule is that of a network, as etalon.network() makes it, not of {shown(net)}"
         )
-    return schedule({key: value for key, value in values.items() if value is not None}, net)
+    return schedule_of({key: value for key, value in values.items() if value is not None}, net)
 
 
 @fitting
@@ -149,9 +173,8 @@ def bulk(
         "transport": transport,
         "params": cc_params,
     }
-    return build(
-        Bulk, {key: value for key, value in given.items() if value is not None}, under="bulk"
-    )
+    given = {key: value for key, value in given.items() if value is not None}
+    return build(Bulk, _with_code(given, "bulk"), under="bulk")
 
 
 @fitting
@@ -174,20 +197,36 @@ def flow(
         "transport": transport,
         "params": cc_params,
     }
-    return build(Flow, given, under="flow")
+    return build(Flow, _with_code(given, "flow"), under="flow")
 
 
 @checked
-def workload(kind: str, **keys: Any) -> _Workload:
-    """A workload of any kind of `etalon list workloads`, by the keys of its table in a plan.
+def workload(kind: str | Callable[..., Any], **keys: Any) -> _Workload:
+    """A workload of any kind of `etalon list workloads`, by the keys of its table in a plan; or a generator of yours, or its
+    name such as "my.py:closed_loop", with its arguments, and the keys that all workloads have (cc, params, transport, class,
+    start).
 
     >>> workload("incast", to="r0h0", size="100kB")
     >>> workload("poisson", sizes="websearch", load=0.3)
+    >>> workload(closed_loop, clients=4, cc="dctcp")
     """
+    if not isinstance(kind, str) or source.is_reference(kind):
+        own = {"cc", "params", "transport", "class", "flow_class", "start"}
+        given: dict[str, Any] = {key: value for key, value in keys.items() if key in own}
+        given["function"] = captured(kind)
+        given["arguments"] = {key: value for key, value in keys.items() if key not in own}
+        return build(Generator, _with_code(given, "generator"), under="generator")
     if kind not in WORKLOADS:
         known = ", ".join(f'"{name}"' for name in WORKLOADS)
         raise PlanError(f'there is no workload "{kind}"; there are {known}')
-    return build(WORKLOADS[kind], keys, under=kind)
+    return build(WORKLOADS[kind], _with_code(keys, kind), under=kind)
+
+
+def _with_code(given: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """What is given of a workload, with the text of code of the caller's, which may run."""
+    table = with_source({key: captured(value) for key, value in given.items()}, Path(), kind)
+    source.allow(table.get("source", {}).values())
+    return table
 
 
 @fitting
@@ -228,8 +267,9 @@ def experiment(
 
 
 @checked
-def load(path: str | Path) -> Plan | Run | Sweep:
-    """What is at a path: the plan of a file, the run or the sweep of a folder.
+def load(path: str | Path, code: bool = False) -> Plan | Run | Sweep:
+    """What is at a path: the plan of a file, the run or the sweep of a folder. `code` allows the Python to run that a plan
+    names.
 
     >>> load("strobe.toml").replace({"network.voq": 32})
     >>> load("runs/strobe-1a2b3c4d").plot.sequence()
@@ -237,7 +277,7 @@ def load(path: str | Path) -> Plan | Run | Sweep:
     path = Path(path)
     if (path / store.SWEEP).is_file():
         return Sweep.load(path)
-    return Run.load(path) if path.is_dir() else Plan.load(path)
+    return Run.load(path) if path.is_dir() else Plan.load(path, code)
 
 
 What = Plan | str | Path | Network | Dumbbell
@@ -251,6 +291,7 @@ def run(
     *workloads: Workload,
     engine: str | Engine = "sim",
     progress: Progress | None = None,
+    code: bool = False,
     **settings: Any,
 ) -> Run:
     """Runs a plan, a plan file, or the experiment of these parts.
@@ -264,13 +305,14 @@ def run(
         workloads: what is sent.
         engine: "sim" or "linux" (`etalon list engines`). The first run on Linux may build its kernel, which takes minutes.
         progress: told the share that is done, 0 to 1. Without it, notebooks and prompts show a bar.
+        code: whether the Python that a plan file names may run.
         settings: the plan's keys: duration, warmup, tdf, seed, name, tcp, measure; of a plan, other values.
 
     Raises:
         PlanError: if the plan makes no sense.
         Interrupted: on Ctrl-C; its `runs` hold the partial run.
     """
-    plan = _planned(what, week, workloads, settings)
+    plan = _planned(what, week, workloads, settings, code)
     return run_many([plan], engine=engine, progress=progress)[0]
 
 
@@ -306,6 +348,7 @@ def sweep(
     executor: str = "local",
     fresh: bool = False,
     progress: Progress | None = None,
+    code: bool = False,
     **settings: Any,
 ) -> Sweep:
     """Runs a plan, or the experiment of these parts, at every point of a grid.
@@ -328,6 +371,7 @@ def sweep(
         executor: where they run: "local", "ray", "dask" or "slurm" (`etalon list executors`).
         fresh: whether all are run again, and another sweep that was in the folder is replaced.
         progress: told the share that is done, 0 to 1. Without it, notebooks and prompts show a bar.
+        code: whether the Python that a plan file names may run.
         settings: the plan's keys, as in `run`.
     """
     if parts and isinstance(parts[-1], Mapping):
@@ -336,7 +380,8 @@ def sweep(
         *parts, grid = parts  # type: ignore[assignment]
     if any(isinstance(part, Mapping) for part in parts):
         raise PlanError("etalon.sweep: the grid comes last, behind schedule and workloads")
-    plan = _planned(what, *_week_and_workloads(parts), settings)
+    plan = _planned(what, *_week_and_workloads(parts), settings, code)
+    grid = {key: captured(list(values)) for key, values in (grid or {}).items()}
     if not grid and seeds in (None, 1):
         raise PlanError('a sweep varies something: give a grid, like {"tdf": [1, 20]}, or seeds')
     with for_people(f"{plan.name}, sweep", progress) as told:
@@ -356,6 +401,7 @@ def tournament(
     engine: str | Engine = "sim",
     executor: str = "local",
     progress: Progress | None = None,
+    code: bool = False,
     **settings: Any,
 ) -> Tournament:
     """Runs every two of these congestion controls side by side, each with half of the flows, and each beside itself.
@@ -373,6 +419,7 @@ def tournament(
         engine: "sim" or "linux" (`etalon list engines`).
         executor: where they run.
         progress: told the share that is done, 0 to 1. Without it, notebooks and prompts show a bar.
+        code: whether the Python that a plan file names may run.
         settings: the plan's keys, as in `run`.
     """
     if parts and isinstance(parts[-1], (list, tuple)):
@@ -381,7 +428,7 @@ def tournament(
         raise PlanError("etalon.tournament: the congestion controls come last")
     if controls is None:
         raise PlanError('etalon.tournament needs congestion controls, like ["cubic", "reno"]')
-    plan = _planned(what, *_week_and_workloads(parts), settings)
+    plan = _planned(what, *_week_and_workloads(parts), settings, code)
     points = matches(plan, controls, seeds)
     with for_people(f"{plan.name}, tournament", progress) as told:
         plans = [point.plan for point in points]
@@ -452,11 +499,12 @@ def _planned(
     week: Schedule | Workload | None,
     workloads: Sequence[Workload],
     settings: Mapping[str, Any],
+    code: bool = False,
 ) -> Plan:
     """The plan of these parts, or the plan itself with other settings."""
     if isinstance(what, (Network, Dumbbell)):
         return experiment(what, week, *workloads, **settings)
-    plan = what if isinstance(what, Plan) else Plan.load(what)
+    plan = what if isinstance(what, Plan) else Plan.load(what, code)
     if week is not None or workloads:
         raise PlanError("a plan already has its schedule and workloads; give the plan alone")
     return plan.replace(settings) if settings else plan

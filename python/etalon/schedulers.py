@@ -8,14 +8,19 @@ Demand is a square matrix of bytes, a row for each source rack; anything that Nu
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from etalon import _core
+from etalon.custom import source
+from etalon.custom.capture import capture
+from etalon.custom.scheduler import Function, Scheduler, Scheduling
 from etalon.errors import PlanError
 from etalon.units import RATE, SIZE, TIME
 
@@ -59,7 +64,7 @@ def names() -> dict[str, str]:
 
 
 def compute(
-    scheduler: str,
+    scheduler: str | Scheduler | Function,
     demand: ArrayLike,
     *,
     window: str = "2ms",
@@ -71,17 +76,26 @@ def compute(
     only_big: bool = False,
     seed: int = 1,
 ) -> Week:
-    """The week that `scheduler` computes for `demand`.
+    """The week that `scheduler` computes for `demand`: one of `names`, or a function of yours (`etalon.scheduler`).
 
     The week lasts `window`; its days last `day` or longer, each followed by a `night`. `circuit` and `packet` are the
     rates of a rack's links. Solstice leaves demand below `threshold` to the packet network if there is demand above, or
-    always if `only_big`. Rows and columns sum to whatever they do.
+    always if `only_big`. Rows and columns sum to whatever they do. A function keeps its own times, up to `window`.
 
     Raises:
         PlanError: if there is no such scheduler, the demand is no square matrix of whole bytes with an empty diagonal,
             or the window has no room for a day and its night.
     """
     matrix = checked(demand)
+    if not isinstance(scheduler, str) or source.is_reference(scheduler):
+        facts = {
+            "window_ns": TIME.read(window),
+            "day_ns": TIME.read(day),
+            "night_ns": TIME.read(night),
+            "circuit_bps": RATE.read(circuit),
+            "packet_bps": RATE.read(packet),
+        }
+        return _by_function(scheduler, matrix, seed, facts)
     if scheduler not in names() or scheduler == "fixed":
         there = ", ".join(name for name in names() if name != "fixed")
         raise PlanError(f'no scheduler "{scheduler}" computes weeks; there are {there}')
@@ -108,6 +122,31 @@ def compute(
         circuit_bps=RATE.read(circuit),
         idle_ns=answer["idle_ns"],
         took_ns=answer["took_ns"],
+    )
+
+
+def _by_function(
+    function: str | Scheduler | Function, matrix: Matrix, seed: int, facts: Mapping[str, int]
+) -> Week:
+    """The week that the user's function computes."""
+    given = function if isinstance(function, str) else capture(function)
+    reference, texts = source.read(given, Path(), "scheduler")
+    source.allow(texts.values())  # whoever calls it names it
+    computing = Scheduling(reference, texts, seed, facts)
+    begin = time.perf_counter_ns()
+    days = computing(0, matrix)
+    took = time.perf_counter_ns() - begin
+    answer = _core.serve_week(matrix, days, facts["circuit_bps"])
+    return Week(
+        scheduler=computing.name,
+        demand=matrix,
+        configurations=tuple(
+            {"sources": sources, "day_ns": day, "night_ns": night} for sources, day, night in days
+        ),
+        served=np.array(answer["served_bytes"], dtype=np.uint64).reshape(matrix.shape),
+        circuit_bps=facts["circuit_bps"],
+        idle_ns=answer["idle_ns"],
+        took_ns=took,
     )
 
 

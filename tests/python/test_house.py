@@ -14,6 +14,7 @@ CORE = "etalon._core"
 
 FOUNDATION = (
     *("errors", "files", "cache", "units", "amounts", "markup", "arguments", "progress"),
+    "custom",
     *("controls", "schedulers", "circuits"),
 )
 ROOMS = (
@@ -26,6 +27,7 @@ ROOMS = (
     "report",
     "tracing",
     "api",
+    "testing",
     "pages",
     "reproduce",
     "validation",

@@ -2,7 +2,7 @@
 
 - ```` ```shell run ````: a shell runs it line by line, and the page shows each line with what it printed.
 - ```` ```python run ````: a script; what it prints stands below it.
-- ```` ```toml run NAME ````: a file.
+- ```` ```toml run NAME ````, ```` ```python run NAME ````: a file.
 
 All blocks of a page share a folder; `![...](run/FILE)` shows a picture from it.
 """
@@ -31,9 +31,9 @@ def run_blocks(markdown: str, folder: Path) -> str:
 
     def shown(found: re.Match[str]) -> str:
         language, name, code = found[1], found[2], found[3]
-        if language == "toml":
+        if name and language != "shell":
             (folder / name).write_text(code, encoding="utf-8")
-            return f"```toml\n{code}```"
+            return f"```{language}\n{code}```"
         if language == "shell":
             return f"```console\n{_session(code, folder)}```"
         said = _said([sys.executable, "-c", code], folder)

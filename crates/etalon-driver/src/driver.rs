@@ -339,7 +339,7 @@ impl Driver {
     /// Computes a week, or has the switch adopt one.
     #[cold]
     fn compute<E: Kernel>(&mut self, now: Time, env: &E) {
-        match self.net.compute(now) {
+        match self.net.compute(now, None) {
             Ok(None) => {}
             Ok(Some(week)) => tell_week(&week, |event| env.log(&event.at(now))),
             Err(error) => {

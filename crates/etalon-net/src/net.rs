@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use core::fmt;
 
 use etalon_scenario::{Control, HostId, Hosts, Notify, Rdcn};
-use etalon_schedule::{ComputedWeek, ControlError, Controller, HostDemand};
+use etalon_schedule::{ComputedWeek, ControlError, Controller, HostDemand, Scheduler};
 use etalon_switch::{
     Arrival, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Sink, Switch,
     Transmission,
@@ -149,18 +149,23 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
         self.edge.week
     }
 
-    /// Looks at demand, or has a week that the network adopts, which it returns: for [`Due::Week`] at `now`.
+    /// Looks at demand, or has a week that the network adopts, which it returns: for [`Due::Week`] at `now`. A scheduler of the user's is
+    /// `lent`.
     ///
     /// # Errors
     /// [`ControlError`] of the scheduler, and for more demand than can be computed with.
     #[cold]
-    pub fn compute(&mut self, now: Time) -> Result<Option<ComputedWeek>, ControlError> {
+    pub fn compute(
+        &mut self,
+        now: Time,
+        lent: Option<&mut dyn Scheduler>,
+    ) -> Result<Option<ComputedWeek>, ControlError> {
         let (Some(controller), Some(switch)) = (&mut self.controller, self.network.switch_mut())
         else {
             return Ok(None);
         };
         let hosts = self.edge.accounts().map(Accounts::demand);
-        let week = controller.step(now, switch, hosts)?;
+        let week = controller.step(now, switch, hosts, lent)?;
         self.look_at_weeks();
         Ok(week)
     }

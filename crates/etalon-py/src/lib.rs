@@ -2,6 +2,7 @@
 
 mod circuits;
 mod linux;
+mod plugins;
 mod schedulers;
 mod stream;
 
@@ -17,6 +18,8 @@ use numpy::PyArray1;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+
+use plugins::plugins_of;
 
 /// Shared between the thread that runs an experiment and the one that watches it.
 #[pyclass(frozen)]
@@ -78,19 +81,20 @@ impl PyScenario {
     }
 }
 
-/// Runs a plan on the simulator.
+/// Runs a plan on the simulator, with the functions of its user.
 #[pyfunction]
-#[pyo3(signature = (scenario, control=None))]
+#[pyo3(signature = (scenario, control=None, plugins=None))]
 fn run<'py>(
     py: Python<'py>,
     scenario: &Bound<'py, PyScenario>,
     control: Option<PyRef<'py, Control>>,
+    plugins: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let plan = &scenario.get().0;
     let control = control_of(control);
-    let measured = py
-        .detach(|| etalon_sim::run(plan, &control))
-        .map_err(value_error)?;
+    let (plugins, raised) = plugins_of(plugins)?;
+    let measured = py.detach(|| etalon_sim::run_with(plan, &control, plugins));
+    let measured = raised.check(measured.map_err(value_error))?;
     if plan.flows.len() >= MANY {
         give_back(py)?;
     }
@@ -136,7 +140,7 @@ fn results(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>> {
 
 /// Runs a plan again and records what happens between two instants.
 #[pyfunction]
-#[pyo3(signature = (scenario, pcapng_path, start_ns, end_ns, control=None))]
+#[pyo3(signature = (scenario, pcapng_path, start_ns, end_ns, control=None, plugins=None))]
 fn trace<'py>(
     py: Python<'py>,
     scenario: &Bound<'py, PyScenario>,
@@ -144,23 +148,26 @@ fn trace<'py>(
     start_ns: u64,
     end_ns: u64,
     control: Option<PyRef<'py, Control>>,
+    plugins: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let plan = &scenario.get().0;
     let control = control_of(control);
+    let (plugins, raised) = plugins_of(plugins)?;
     let request = TraceRequest {
         start: Time(start_ns),
         end: Time(end_ns),
         pcapng: pcapng_path,
     };
-    let (results, events) = py
-        .detach(|| etalon_sim::trace(plan, &control, &request))
+    let traced = py
+        .detach(|| etalon_sim::trace_with(plan, &control, plugins, &request))
         .map_err(|e| match e {
             etalon_sim::TraceError::Plan(e) => value_error(e),
             etalon_sim::TraceError::Io(e) => match e.raw_os_error() {
                 Some(code) => PyOSError::new_err((code, e.to_string())),
                 None => PyOSError::new_err(e.to_string()),
             },
-        })?;
+        });
+    let (results, events) = raised.check(traced)?;
     let out = PyDict::new(py);
     out.set_item("meta", meta(py, &results.meta)?)?;
     out.set_item("events", table(py, events)?)?;
@@ -284,6 +291,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(congestion_controls, m)?)?;
     m.add_function(wrap_pyfunction!(schedulers::schedulers, m)?)?;
     m.add_function(wrap_pyfunction!(schedulers::compute_week, m)?)?;
+    m.add_function(wrap_pyfunction!(schedulers::serve_week, m)?)?;
     m.add_function(wrap_pyfunction!(schedulers::heaviest_matching, m)?)?;
     m.add_function(wrap_pyfunction!(schedulers::maximum_matching, m)?)?;
     m.add_function(wrap_pyfunction!(schedulers::read_demand, m)?)?;

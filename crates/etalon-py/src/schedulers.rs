@@ -7,7 +7,7 @@ use etalon_schedule::{
     mimicked_strobe, parse_original, parse_week, scheduler, served, strobe, tournament,
 };
 use etalon_sim::Computed;
-use etalon_switch::Schedule;
+use etalon_switch::{Configuration, Matching, Plane, Schedule};
 use etalon_units::{Bytes, Rate, Span};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -147,6 +147,36 @@ pub(crate) fn compute_week<'py>(
     out.set_item("idle_ns", carried.idle.0)?;
     out.set_item("took_ns", took.as_nanos() as u64)?;
     Ok(out)
+}
+
+/// What circuits carry of a demand in a week that was computed elsewhere.
+#[pyfunction]
+pub(crate) fn serve_week<'py>(
+    py: Python<'py>,
+    demand: PyReadonlyArray2<'py, u64>,
+    days: Vec<(Vec<i32>, u64, u64)>,
+    circuit_bps: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let demand = Demand::new(&rows(&demand)).map_err(value_error)?;
+    let carried = served(&week_of(days)?, &demand, Rate(circuit_bps));
+    let out = PyDict::new(py);
+    out.set_item("served_bytes", carried.circuits.entries())?;
+    out.set_item("idle_ns", carried.idle.0)?;
+    Ok(out)
+}
+
+/// A week of days: per destination its source rack (-1: none), day and night in ns.
+pub(crate) fn week_of(days: Vec<(Vec<i32>, u64, u64)>) -> PyResult<Schedule> {
+    let configuration = |(sources, day, night)| {
+        Ok(Configuration {
+            matching: Matching::try_from(sources)?,
+            day: Span(day),
+            night: Span(night),
+            plane: Plane::CIRCUIT,
+        })
+    };
+    let days: Result<Vec<_>, _> = days.into_iter().map(configuration).collect();
+    days.and_then(Schedule::new).map_err(value_error)
 }
 
 /// A matching of the most entries of a square matrix that are `threshold` or more: the column of each row, -1 for none.

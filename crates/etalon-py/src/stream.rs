@@ -8,6 +8,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::plugins::plugins_of;
 use crate::{Control, control_of, results, table, value_error};
 
 /// Columns of flows that come: start, sender, receiver, bytes, end and kind.
@@ -78,26 +79,29 @@ impl Functions {
 /// sender and receiver among all, bytes (-1: no end), when it is killed (-1: never), and kind; None after the last. `take` is given
 /// rows of flows that are over.
 #[pyfunction]
-#[pyo3(signature = (plan_json, come, take, control=None))]
+#[pyo3(signature = (plan_json, come, take, control=None, plugins=None))]
 pub(crate) fn run_stream<'py>(
     py: Python<'py>,
     plan_json: &str,
     come: Py<PyAny>,
     take: Py<PyAny>,
     control: Option<PyRef<'py, Control>>,
+    plugins: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let plan = Scenario::from_json(plan_json).map_err(value_error)?;
     let control = control_of(control);
     let hosts = plan.hosts;
     let mut functions = Functions { come, take, hosts };
+    let (plugins, raised) = plugins_of(plugins)?;
     let measured = py
-        .detach(|| etalon_sim::run_stream(plan, &control, &mut functions))
+        .detach(|| etalon_sim::run_stream(plan, &control, plugins, &mut functions))
         .map_err(|error| match error {
             StreamError::Plan(error) => value_error(error),
             StreamError::Stream(failure) => match failure.downcast::<PyErr>() {
                 Ok(raised) => *raised,
                 Err(failure) => value_error(failure),
             },
-        })?;
+        });
+    let measured = raised.check(measured)?;
     results(py, measured)
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
 use crate::{
-    Change, Class, Control, Dfsio, Flow, Hosts, Measure, Network, Notify, Program, Rdcn, Schedule,
-    Tcp, Transport, Weeks,
+    Change, Class, Control, Dfsio, Flow, Generator, Hosts, Measure, Network, Notify, Program, Rdcn,
+    Schedule, Tcp, Transport, Weeks,
 };
 
 /// A whole experiment. Times of network and workload are virtual, those of [`Tcp`] are the hosts'.
@@ -44,6 +44,9 @@ pub struct Scenario {
     /// Jobs that write files to HDFS.
     #[serde(default)]
     pub dfsio: Vec<Dfsio>,
+    /// Workloads that functions of the user's make while the run lasts.
+    #[serde(default)]
+    pub generators: Vec<Generator>,
     /// The run ends as soon as every flow and every job is over.
     #[serde(default)]
     pub end_when_done: bool,
@@ -95,6 +98,9 @@ impl Scenario {
         }
         for (index, job) in self.dfsio.iter().enumerate() {
             job.check(index, tdns)?;
+        }
+        for (index, generator) in self.generators.iter().enumerate() {
+            generator.check(index, tdns)?;
         }
         for (index, program) in self.programs.iter().enumerate() {
             program.check(index, &self.hosts)?;

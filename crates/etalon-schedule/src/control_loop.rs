@@ -29,7 +29,8 @@ pub struct Pace {
 /// The owner has the clock: it calls [`step`](ControlLoop::step) when [`next_event`](ControlLoop::next_event) is due,
 /// before the switch does what is due at that instant.
 pub struct ControlLoop {
-    scheduler: Box<dyn Scheduler + Send>,
+    /// None for one that the owner has, and lends for each step.
+    scheduler: Option<Box<dyn Scheduler + Send>>,
     params: Params,
     pace: Pace,
     /// The earliest start of the next computation.
@@ -39,10 +40,11 @@ pub struct ControlLoop {
 }
 
 impl ControlLoop {
-    /// The loop of `scheduler`; its first computation starts at `start` or later.
+    /// The loop of `scheduler`, none for one that each [`step`](ControlLoop::step) is lent; its first computation starts at
+    /// `start` or later.
     #[must_use]
     pub fn new(
-        scheduler: Box<dyn Scheduler + Send>,
+        scheduler: Option<Box<dyn Scheduler + Send>>,
         params: Params,
         pace: Pace,
         start: Time,
@@ -80,11 +82,16 @@ impl ControlLoop {
     }
 
     /// Starts the computation that is due at `now`, of the `demand` at this instant, or ends it: then returns the week to
-    /// be adopted.
+    /// be adopted. A loop without a scheduler of its own takes the one that it is `lent`.
     ///
     /// # Errors
-    /// [`CannotSchedule`] of the scheduler.
-    pub fn step(&mut self, now: Time, demand: &Demand) -> Result<Option<Schedule>, CannotSchedule> {
+    /// [`CannotSchedule`] of the scheduler; [`CannotSchedule::Failed`] if there is none.
+    pub fn step(
+        &mut self,
+        now: Time,
+        demand: &Demand,
+        lent: Option<&mut dyn Scheduler>,
+    ) -> Result<Option<Schedule>, CannotSchedule> {
         if let Some((done, week)) = self.computing.take() {
             if done > now {
                 self.computing = Some((done, week));
@@ -92,7 +99,14 @@ impl ControlLoop {
             }
             return Ok(Some(week));
         }
-        let week = self.scheduler.schedule(demand, &self.params)?;
+        let week = match (&mut self.scheduler, lent) {
+            (Some(own), _) => own.schedule(demand, &self.params)?,
+            (None, Some(lent)) => {
+                lent.look_at(now);
+                lent.schedule(demand, &self.params)?
+            }
+            (None, None) => return Err(CannotSchedule::Failed),
+        };
         self.next = now + self.period();
         if self.pace.compute == Span::ZERO {
             return Ok(Some(week));
@@ -134,7 +148,8 @@ mod tests {
             compute: Span(compute),
             interval: Span(interval),
         };
-        let mut control = ControlLoop::new(Box::new(MaxWeight), params(2000), pace, Time::ZERO);
+        let scheduler = Some(Box::new(MaxWeight) as _);
+        let mut control = ControlLoop::new(scheduler, params(2000), pace, Time::ZERO);
         let (mut looks, mut weeks_done) = (Vec::new(), Vec::new());
         let mut roll_over = Time(WEEK);
         while roll_over <= Time(weeks * WEEK) {
@@ -146,7 +161,7 @@ mod tests {
             if control.looks_at_demand() {
                 looks.push(due.0);
             }
-            let week = control.step(due, &Demand::none(2).unwrap());
+            let week = control.step(due, &Demand::none(2).unwrap(), None);
             if week.unwrap().is_some() {
                 weeks_done.push(due.0);
             }
@@ -175,7 +190,8 @@ mod tests {
     fn the_first_is_for_the_first_week_that_ends_after_the_start() {
         let start = Time(3 * WEEK + 1);
         let pace = Pace::default();
-        let control = ControlLoop::new(Box::new(MaxWeight), params(2000), pace, start);
+        let scheduler = Some(Box::new(MaxWeight) as _);
+        let control = ControlLoop::new(scheduler, params(2000), pace, start);
         assert_eq!(control.next_event(Time(WEEK)), Time(4 * WEEK));
     }
 
@@ -199,11 +215,42 @@ mod tests {
             compute: Span(100),
             interval: Span::ZERO,
         };
-        let mut control = ControlLoop::new(Box::new(MaxWeight), params(2000), pace, Time(5));
+        let scheduler = Some(Box::new(MaxWeight) as _);
+        let mut control = ControlLoop::new(scheduler, params(2000), pace, Time(5));
         let none = Demand::none(2).unwrap();
-        assert_eq!(control.step(Time(5), &none), Ok(None));
-        assert_eq!(control.step(Time(104), &none), Ok(None));
+        assert_eq!(control.step(Time(5), &none, None), Ok(None));
+        assert_eq!(control.step(Time(104), &none, None), Ok(None));
         assert_eq!(control.next_event(Time(WEEK)), Time(105));
-        assert!(control.step(Time(105), &none).unwrap().is_some());
+        assert!(control.step(Time(105), &none, None).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_scheduler_that_is_lent_hears_the_time() {
+        struct Clock(Time);
+        impl Scheduler for Clock {
+            fn look_at(&mut self, now: Time) {
+                self.0 = now;
+            }
+            fn schedule(
+                &mut self,
+                demand: &Demand,
+                p: &Params,
+            ) -> Result<Schedule, CannotSchedule> {
+                MaxWeight.schedule(demand, p)
+            }
+        }
+        let mut control = ControlLoop::new(None, params(2000), Pace::default(), Time::ZERO);
+        let (none, mut clock) = (Demand::none(2).unwrap(), Clock(Time::ZERO));
+        assert!(
+            control
+                .step(Time(7), &none, Some(&mut clock))
+                .unwrap()
+                .is_some()
+        );
+        assert_eq!(clock.0, Time(7));
+        assert_eq!(
+            control.step(Time(8), &none, None),
+            Err(CannotSchedule::Failed)
+        );
     }
 }

@@ -13,7 +13,7 @@ use crate::demand::{Demand, DemandError};
 use crate::host_demand::HostDemand;
 use crate::params::{Params, ParamsError};
 use crate::registry::{Options, SchedulerError, scheduler};
-use crate::scheduler::CannotSchedule;
+use crate::scheduler::{CannotSchedule, Scheduler};
 
 /// The scheduler's random stream; those of hosts are numbered from 0, that of initial sequence numbers is 2^32.
 const STREAM_SCHEDULER: u64 = (1 << 32) + 1;
@@ -74,7 +74,8 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller for the weeks of `network`; `seed` is that of the experiment.
+    /// A controller for the weeks of `network`; `seed` is that of the experiment. A scheduler whose name
+    /// [is a user's](is_of_user) is lent to each [`step`](Controller::step).
     ///
     /// # Errors
     /// [`ControlError`] if there is no such scheduler, or if no week can be built.
@@ -102,7 +103,10 @@ impl Controller {
             week: None,
             rng,
         };
-        let scheduler = scheduler(&control.scheduler, options).map_err(ControlError::Scheduler)?;
+        let scheduler = match is_of_user(&control.scheduler) {
+            true => None,
+            false => Some(scheduler(&control.scheduler, options).map_err(ControlError::Scheduler)?),
+        };
         Ok(Controller {
             control: ControlLoop::new(scheduler, params, pace, Time::ZERO),
             looked_at: None,
@@ -117,7 +121,7 @@ impl Controller {
     }
 
     /// Does what is due at `now`: looks at the demand of `hosts`, or at the queues of the `network` if these do not tell; or has
-    /// a week, which it returns, adopted by the network at its next roll-over.
+    /// a week, which it returns, adopted by the network at its next roll-over. A scheduler of the user's is `lent`.
     ///
     /// # Errors
     /// [`ControlError`] of the scheduler, and for more demand than can be computed with.
@@ -126,6 +130,7 @@ impl Controller {
         now: Time,
         network: &mut impl Reconfigurable,
         hosts: Option<&mut HostDemand>,
+        lent: Option<&mut dyn Scheduler>,
     ) -> Result<Option<ComputedWeek>, ControlError> {
         if self.control.looks_at_demand() {
             let demand = match hosts {
@@ -137,7 +142,7 @@ impl Controller {
         let Some((_, demand)) = &self.looked_at else {
             return Ok(None);
         };
-        let week = self.control.step(now, demand);
+        let week = self.control.step(now, demand, lent);
         let Some(week) = week.map_err(ControlError::Cannot)? else {
             return Ok(None);
         };
@@ -146,6 +151,12 @@ impl Controller {
         let looked_at = self.looked_at.take();
         Ok(looked_at.map(|(time, demand)| ComputedWeek { time, demand, week }))
     }
+}
+
+/// Whether a scheduler is a function of the user's, such as `my.py:longest_first`, and not one of the registry.
+#[must_use]
+pub fn is_of_user(scheduler: &str) -> bool {
+    scheduler.contains(':')
 }
 
 /// Why no weeks can be computed.
@@ -268,11 +279,11 @@ mod tests {
             racks.week = week;
             racks.waiting = waiting;
             let looks = controller.next_event(&racks);
-            assert_eq!(controller.step(looks, &mut racks, None), Ok(None));
+            assert_eq!(controller.step(looks, &mut racks, None, None), Ok(None));
             racks.waiting = 0; // too late: demand has been looked at
             let done = controller.next_event(&racks);
             assert_eq!(done, looks + Span(300_000));
-            let computed = controller.step(done, &mut racks, None);
+            let computed = controller.step(done, &mut racks, None, None);
             let computed = computed.expect("a week").expect("a week");
             assert_eq!((computed.time, computed.demand.total()), (looks, waiting));
             assert_eq!(racks.adopted.last(), Some(&computed.week));

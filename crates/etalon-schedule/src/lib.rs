@@ -62,7 +62,7 @@ mod tournament;
 pub use assignment::largest_assignment;
 pub use bvn::BirkhoffVonNeumann;
 pub use control_loop::{ControlLoop, Pace};
-pub use controller::{ComputedWeek, ControlError, Controller, Reconfigurable};
+pub use controller::{ComputedWeek, ControlError, Controller, Reconfigurable, is_of_user};
 pub use demand::{Demand, DemandError};
 pub use eclipse::Eclipse;
 pub use fixed::{Fixed, WeekError, format_week, parse_week};

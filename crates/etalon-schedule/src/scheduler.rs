@@ -3,7 +3,7 @@
 use core::fmt;
 
 use etalon_switch::{Schedule, ScheduleError};
-use etalon_units::Span;
+use etalon_units::{Span, Time};
 
 use crate::demand::Demand;
 use crate::params::Params;
@@ -13,13 +13,18 @@ use crate::params::Params;
 /// The same scheduler, fed the same sequence of demands, gives the same sequence of schedules: what randomness it uses
 /// is a seeded stream of its own.
 pub trait Scheduler {
+    /// The demand of the next [`schedule`](Scheduler::schedule) was looked at at `now`. Most schedulers need no clock.
+    fn look_at(&mut self, now: Time) {
+        let _ = now;
+    }
+
     /// The week to run for this demand.
     ///
     /// Its days and nights sum to the window of `params` exactly and no day is below the minimum; only the fixed
-    /// schedule keeps its own times.
+    /// schedule and a user's function keep their own times.
     ///
     /// # Errors
-    /// [`CannotSchedule`], only by schedulers that follow a rule or a file instead of demand.
+    /// [`CannotSchedule`], only by schedulers that follow a rule, a file or a user's function instead of demand alone.
     fn schedule(&mut self, demand: &Demand, params: &Params) -> Result<Schedule, CannotSchedule>;
 }
 
@@ -42,6 +47,8 @@ pub enum CannotSchedule {
         /// The window there is.
         window: Span,
     },
+    /// A user's function failed, or its answer is no week; whoever called it can tell why.
+    Failed,
     /// What was put together is not a schedule.
     Invalid(ScheduleError),
 }
@@ -61,6 +68,7 @@ impl fmt::Display for CannotSchedule {
                 f,
                 "{days} days and nights need a window of {needed}, which is longer than {window}"
             ),
+            CannotSchedule::Failed => f.write_str("the function of the user failed"),
             CannotSchedule::Invalid(error) => error.fmt(f),
         }
     }

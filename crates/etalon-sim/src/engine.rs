@@ -7,7 +7,9 @@ use etalon_scenario::{Scenario, ScenarioError};
 use etalon_schedule::ComputedWeek;
 use etalon_units::Time;
 
+use crate::generators::Generated;
 use crate::packet::PacketId;
+use crate::plugins::Plugins;
 use crate::stream::Streamed;
 use crate::tap::Tap;
 use crate::world::World;
@@ -20,16 +22,36 @@ const REPORT_EVERY: u32 = 1 << 14;
 /// # Errors
 /// [`ScenarioError`] if the plan contradicts itself or asks for what the simulator does not have.
 pub fn run(plan: &Scenario, control: &Control) -> Result<Results, ScenarioError> {
-    run_tapped(plan, control, (), |metrics| metrics).map(|(results, _)| results)
+    run_with(plan, control, Plugins::default())
+}
+
+/// Runs an experiment with what its user lends.
+///
+/// # Errors
+/// As [`run`], and if what is lent fails.
+pub fn run_with(
+    plan: &Scenario,
+    control: &Control,
+    plugins: Plugins,
+) -> Result<Results, ScenarioError> {
+    run_tapped(plan, control, plugins, (), |metrics| metrics).map(|(results, _)| results)
 }
 
 /// Runs an experiment whose flows come and go.
 pub(crate) fn run_streamed(
     plan: &Scenario,
     control: &Control,
+    plugins: Plugins,
     streamed: &mut Streamed<'_>,
 ) -> Result<Results, ScenarioError> {
-    let run = drive(plan, control, (), |metrics| metrics, Some(streamed));
+    let run = drive(
+        plan,
+        control,
+        plugins,
+        (),
+        |metrics| metrics,
+        Some(streamed),
+    );
     run.map(|(results, _)| results)
 }
 
@@ -37,15 +59,17 @@ pub(crate) fn run_streamed(
 pub(crate) fn run_tapped<T: Tap, O: Observer>(
     plan: &Scenario,
     control: &Control,
+    plugins: Plugins,
     tap: T,
     observer: impl FnOnce(Metrics) -> O,
 ) -> Result<(Results, (T, O)), ScenarioError> {
-    drive(plan, control, tap, observer, None)
+    drive(plan, control, plugins, tap, observer, None)
 }
 
 fn drive<T: Tap, O: Observer>(
     plan: &Scenario,
     control: &Control,
+    plugins: Plugins,
     tap: T,
     observer: impl FnOnce(Metrics) -> O,
     streamed: Option<&mut Streamed<'_>>,
@@ -60,6 +84,7 @@ fn drive<T: Tap, O: Observer>(
     let drive = Drive {
         plan,
         control,
+        plugins,
         tap,
         observer,
         streamed,
@@ -103,6 +128,7 @@ impl Turns {
 struct Drive<'a, 's, T, O> {
     plan: &'a Scenario,
     control: &'a Control,
+    plugins: Plugins,
     tap: T,
     observer: O,
     /// Where flows come from, if the plan does not list them.
@@ -114,9 +140,19 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, '_, T, O> {
 
     fn visit<N: Network<PacketId>>(self, network: N) -> Self::Answer {
         let (plan, control, mut observer) = (self.plan, self.control, self.observer);
+        let Plugins {
+            mut scheduler,
+            generators,
+        } = self.plugins;
         let mut net = net(plan, network, observer.may_hear_late())?;
         let metrics = observer.metrics();
-        let mut world = World::new(plan, self.streamed, metrics, self.tap, net.edge_mut())?;
+        let mut world = World::new(
+            plan,
+            (self.streamed, generators),
+            metrics,
+            self.tap,
+            net.edge_mut(),
+        )?;
         let mut turns = Turns::new();
         let mut partial = false;
         let end = loop {
@@ -131,7 +167,8 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, '_, T, O> {
                     }
                 }
                 Advanced::Week(now) => {
-                    let week = net.compute(now).map_err(ScenarioError::new)?;
+                    let lent = scheduler.as_deref_mut().map(|s| s as _);
+                    let week = net.compute(now, lent).map_err(ScenarioError::new)?;
                     if let Some(ComputedWeek { time, demand, week }) = week {
                         observer.metrics().computed(time, demand.entries(), &week);
                     }
@@ -151,6 +188,13 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, '_, T, O> {
                 }
             }
         };
+        if let Some(failure) = world
+            .generated
+            .as_deref_mut()
+            .and_then(Generated::take_failure)
+        {
+            return Err(ScenarioError::new(failure));
+        }
         control.report(end.0, plan.end().0);
         observer.metrics().finish(end);
         world.finish(end);

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use etalon_measure::{Counters, FlowFacts, RecoveryState, Sender};
 use etalon_scenario::{
-    Flow, Hosts, SERVER_PORT, Scenario, ScenarioError, Transport, client_port, flow_label,
+    Flow, Generator, Hosts, SERVER_PORT, Scenario, ScenarioError, Transport, client_port,
+    flow_label,
 };
 use etalon_tcp::cc::State;
 use etalon_tcp::mptcp::Mptcp;
@@ -83,7 +84,9 @@ impl<'a> Flows<'a> {
             !is_bulk || flow.connects() < flow.start
         };
         let mut flows = Flows {
-            can_end: !plan.dfsio.is_empty() || plan.flows.iter().any(can_end),
+            can_end: !plan.dfsio.is_empty()
+                || !plan.generators.is_empty()
+                || plan.flows.iter().any(can_end),
             plan,
             planned: plan.flows.len() as u32,
             opened: Vec::new(),
@@ -105,6 +108,11 @@ impl<'a> Flows<'a> {
         for (index, job) in plan.dfsio.iter().enumerate() {
             let who = format_args!("job {index}");
             let control = flows.add_controls(who, &job.cc, &job.cc_params, &job.transport)?;
+            flows.control_of_job.push(control);
+        }
+        for (index, one) in plan.generators.iter().enumerate() {
+            let who = format_args!("generator {index}");
+            let control = flows.add_controls(who, &one.cc, &one.cc_params, &one.transport)?;
             flows.control_of_job.push(control);
         }
         Ok(flows)
@@ -164,7 +172,12 @@ impl<'a> Flows<'a> {
         (self.places.len() - 1) as u32
     }
 
-    /// One more flow, that of a job of the plan. Returns its number.
+    /// The plan's generators.
+    pub(crate) fn generators(&self) -> &'a [Generator] {
+        &self.plan.generators
+    }
+
+    /// One more flow, that of a job of the plan or, numbered after these, of a generator. Returns its number.
     pub(crate) fn push(&mut self, flow: Flow, job: u32) -> u32 {
         self.opened.push(flow);
         self.add(self.control_of_job[job as usize])
@@ -244,7 +257,8 @@ impl<'a> Flows<'a> {
         self.rng.set_word_pos(index.into());
         let initial = self.rng.next_u32();
         // HDFS turns Nagle's algorithm off at both ends (dfs.data.transfer.client.tcpnodelay, .server.tcpnodelay).
-        let nagle = flow < self.planned() + self.joins.len() as u32;
+        let planned = self.planned() + self.joins.len() as u32;
+        let nagle = flow < planned || self.plan.dfsio.is_empty();
         let subflow = self.subflow(flow);
         let config = self.config(flow, nagle, subflow);
         let controls = &self.controls[self.control(flow) as usize];

@@ -13,6 +13,7 @@ use etalon_units::Time;
 
 use crate::engine;
 use crate::packet::PacketId;
+use crate::plugins::Plugins;
 use crate::queue::Wake;
 use crate::tap::Tap;
 use crate::world::{World, downgrade_of};
@@ -87,6 +88,7 @@ impl Error for StreamError {}
 pub fn run_stream(
     mut plan: Scenario,
     control: &Control,
+    plugins: Plugins,
     stream: &mut dyn Stream,
 ) -> Result<Results, StreamError> {
     check(&plan).map_err(|why| StreamError::Plan(ScenarioError(why.to_owned())))?;
@@ -101,7 +103,7 @@ pub fn run_stream(
         gave_up: BTreeSet::new(),
         failure: None,
     };
-    let results = engine::run_streamed(&plan, control, &mut streamed);
+    let results = engine::run_streamed(&plan, control, plugins, &mut streamed);
     match streamed.failure {
         Some(failure) => Err(StreamError::Stream(failure)),
         None => results.map_err(StreamError::Plan),
@@ -124,6 +126,10 @@ fn check(plan: &Scenario) -> Result<(), &'static str> {
         (
             !plan.dfsio.is_empty(),
             "jobs cannot be beside flows that come as a stream",
+        ),
+        (
+            !plan.generators.is_empty(),
+            "generators cannot be beside flows that come as a stream",
         ),
         (
             !plan.measure.flows.is_empty(),

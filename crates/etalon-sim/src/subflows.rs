@@ -94,10 +94,17 @@ impl Group {
 pub(crate) fn check(plan: &Scenario) -> Result<(), ScenarioError> {
     let is_mptcp = |transport: &Transport| matches!(transport, Transport::Mptcp(_));
     let flow = plan.flows.iter().any(|flow| is_mptcp(&flow.transport));
-    let job = plan.dfsio.iter().any(|job| is_mptcp(&job.transport));
+    let job = plan.dfsio.iter().any(|job| is_mptcp(&job.transport))
+        || plan.generators.iter().any(|one| is_mptcp(&one.transport));
     let estimator = plan.control().map(|control| control.estimator);
     let announces = estimator.is_some_and(|estimator| estimator != Estimator::Voq);
-    if job || flow && (announces || !plan.dfsio.is_empty()) {
+    let has_jobs = !plan.dfsio.is_empty() || !plan.generators.is_empty();
+    if !plan.dfsio.is_empty() && !plan.generators.is_empty() {
+        return Err(ScenarioError(
+            "the simulator has generators not beside jobs".to_owned(),
+        ));
+    }
+    if job || flow && (announces || has_jobs) {
         return Err(ScenarioError(
             "the simulator has MPTCP neither beside jobs nor where hosts announce demand"
                 .to_owned(),

@@ -12,6 +12,7 @@ use crate::engine::run_tapped;
 use crate::frame::{Frame, TOR, encode_notification};
 use crate::mptcp_options::Secrets;
 use crate::packet::Packet;
+use crate::plugins::Plugins;
 use crate::tap::Tap;
 
 /// Runs `plan` up to the trace's end; returns its results up to there, and the events of the traced part.
@@ -21,6 +22,19 @@ use crate::tap::Tap;
 pub fn trace(
     plan: &Scenario,
     control: &Control,
+    request: &TraceRequest,
+) -> Result<(Results, Table), TraceError> {
+    trace_with(plan, control, Plugins::default(), request)
+}
+
+/// As [`trace`], with what the user lends.
+///
+/// # Errors
+/// As [`trace`], and if what is lent fails.
+pub fn trace_with(
+    plan: &Scenario,
+    control: &Control,
+    plugins: Plugins,
     request: &TraceRequest,
 ) -> Result<(Results, Table), TraceError> {
     let plan = request.shorten(plan);
@@ -49,7 +63,7 @@ pub fn trace(
     };
     let recorder = |metrics| Recorder::new(&plan, metrics, window);
     let (results, (tap, recorder)) =
-        run_tapped(&plan, control, tap, recorder).map_err(TraceError::Plan)?;
+        run_tapped(&plan, control, plugins, tap, recorder).map_err(TraceError::Plan)?;
     if let Some(capture) = tap.capture {
         capture.finish().map_err(TraceError::Io)?;
     }

@@ -56,14 +56,18 @@ impl<T: Tap> World<'_, '_, T> {
         if index & 1 == 0 {
             let cwnd = end.connection.path().window().cwnd;
             self.meter.follow_cwnd(now, row, cwnd);
-        } else if self.meter.received(now, row, received) && flow < self.flows.planned() {
-            self.finish_flow(now, edge);
+        } else if self.meter.received(now, row, received) {
+            if flow < self.flows.planned() {
+                self.finish_flow(now, edge);
+            } else if self.generated.is_some() {
+                self.generated_ended(now, flow, edge);
+            }
         }
         self.transmit(now, index, edge);
         if self.meter.follows_senders() {
             self.follow_sender(now, index);
         }
-        if payload > 0 && flow >= self.flows.planned() {
+        if payload > 0 && flow >= self.flows.planned() && self.generated.is_none() {
             self.with_jobs(now, edge, |jobs, hosts| {
                 jobs.received(now, index, received, hosts);
             });

@@ -9,6 +9,7 @@ use etalon_tcp::{Flags, PathId};
 use etalon_units::Time;
 
 use crate::flows::Flows;
+use crate::generators::{Generated, Generators};
 use crate::jobs::Jobs;
 use crate::nic::send;
 use crate::packet::{PacketId, Pool};
@@ -38,6 +39,10 @@ pub(crate) struct World<'a, 's, T> {
     pub(crate) unfinished: usize,
     /// Applications; apart while they are at work.
     jobs: Option<Box<Jobs>>,
+    /// Workloads that functions of the user's make; apart while they are at work.
+    pub(crate) generated: Option<Box<Generated>>,
+    /// Jobs that write to HDFS: generators are numbered after these.
+    pub(crate) dfsio: usize,
     end_when_done: bool,
     pub(crate) tdns: Tdns,
     /// What MPTCP carries.
@@ -49,7 +54,10 @@ pub(crate) struct World<'a, 's, T> {
 impl<'a, 's, T: Tap> World<'a, 's, T> {
     pub(crate) fn new(
         plan: &'a Scenario,
-        streamed: Option<&'a mut Streamed<'s>>,
+        (streamed, generators): (
+            Option<&'a mut Streamed<'s>>,
+            Option<Box<dyn Generators + Send>>,
+        ),
         metrics: &Metrics,
         tap: T,
         edge: &mut Edge<PacketId>,
@@ -64,7 +72,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         };
         let groups = flows.groups();
         let announces = stack::announces(plan);
-        let has_jobs = !plan.dfsio.is_empty();
+        let has_jobs = !plan.dfsio.is_empty() || !plan.generators.is_empty();
         let is_uncommon = announces || has_jobs || streamed.is_some() || !groups.is_empty();
         let mut world = World {
             tdf: plan.tdf,
@@ -78,6 +86,8 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             streamed,
             unfinished: plan.flows.len(),
             jobs: Some(Box::new(Jobs::new(plan)?)),
+            generated: Generated::new(&plan.generators, generators)?,
+            dfsio: plan.dfsio.len(),
             end_when_done: plan.end_when_done,
             tdns: plan
                 .notify()
@@ -98,6 +108,10 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         }
         for (index, job) in plan.dfsio.iter().enumerate() {
             world.queue.push(job.start, Wake::Job(index as u32));
+        }
+        for (index, generator) in plan.generators.iter().enumerate() {
+            let job = (plan.dfsio.len() + index) as u32;
+            world.queue.push(generator.start, Wake::Job(job));
         }
         world.await_start();
         world.end_if_done(Time::ZERO, edge);
@@ -155,9 +169,12 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     }
 
     /// The experiment may be one that ends when every flow is over, killed ones included, and every job.
-    fn end_if_done(&self, now: Time, edge: &mut Edge<PacketId>) {
-        let is_done =
-            || self.unfinished == 0 && self.jobs.as_ref().is_some_and(|jobs| jobs.is_done());
+    pub(crate) fn end_if_done(&self, now: Time, edge: &mut Edge<PacketId>) {
+        let is_done = || {
+            self.unfinished == 0
+                && self.jobs.as_ref().is_some_and(|jobs| jobs.is_done())
+                && self.generated.as_deref().is_none_or(Generated::is_done)
+        };
         if self.end_when_done && is_done() {
             edge.end(now);
         }
@@ -224,6 +241,9 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
                     client.connection.downgrade();
                     client.follows = Follows::Nothing;
                 }
+            }
+            Wake::Job(job) if job as usize >= self.dfsio => {
+                self.wake_generator(now, job - self.dfsio as u32, edge);
             }
             Wake::Job(job) => self.with_jobs(now, edge, |jobs, hosts| jobs.start(now, job, hosts)),
         }

@@ -21,6 +21,7 @@ from etalon.campaign import executors
 from etalon.campaign.plots import SweepPlots
 from etalon.campaign.runs import prepare, run_all, run_missing, warn_of
 from etalon.campaign.store import Store
+from etalon.custom import source
 from etalon.engine import Engine, Progress
 from etalon.errors import EtalonError, Interrupted, Occupied, PlanError
 from etalon.figures import sweeps as figures_of
@@ -73,7 +74,8 @@ class Sweep:
         plan = Plan.from_dict(said["plan"], file=str(folder / store.SWEEP))
         varies_seed = any("seed" in _together(key) for key in said["grid"])
         seeds = None if varies_seed else said["seeds"]
-        points = points_of(plan, said["grid"], seeds)
+        grid = {key: source.with_texts(values, folder) for key, values in said["grid"].items()}
+        points = points_of(plan, grid, seeds)
         missing = sum(not store.complete(folder / folder_of(point.plan)) for point in points)
         if missing:
             raise EtalonError(
@@ -338,7 +340,8 @@ def sweep(
     prepare(plans, chosen)  # and with it its digest
     kept = _Folder(Path(folder), chosen.NAME)
     store = Store(chosen, kept.place)
-    with kept.opened(plan, grid, [one.seed for one in plans], fresh):
+    seeds, texts = [one.seed for one in plans], source.merged(one.sources for one in plans)
+    with kept.opened(plan, grid, seeds, texts, fresh):
         done = run_missing(
             plans, store, fresh=fresh, executor=executor, jobs=jobs, progress=progress
         )
@@ -362,11 +365,16 @@ class _Folder:
 
     @contextmanager
     def opened(
-        self, plan: Plan, grid: Mapping[str, Sequence[Any]], seeds: Sequence[int], fresh: bool
+        self,
+        plan: Plan,
+        grid: Mapping[str, Sequence[Any]],
+        seeds: Sequence[int],
+        texts: Mapping[str, str],
+        fresh: bool,
     ) -> Iterator[None]:
         """The folder is there in the block. One that it made is gone again if the block fails before any run is kept."""
         is_new, existed = not (self.path / store.SWEEP).is_file(), self.path.exists()
-        self._open(plan, grid, seeds, fresh)
+        self._open(plan, grid, seeds, texts, fresh)
         try:
             yield
         except EtalonError:
@@ -378,7 +386,12 @@ class _Folder:
             raise
 
     def _open(
-        self, plan: Plan, grid: Mapping[str, Sequence[Any]], seeds: Sequence[int], fresh: bool
+        self,
+        plan: Plan,
+        grid: Mapping[str, Sequence[Any]],
+        seeds: Sequence[int],
+        texts: Mapping[str, str],
+        fresh: bool,
     ) -> None:
         """Makes the folder, or finds that of an earlier sweep that this one goes on with."""
         if (self.path / store.RUN).exists():
@@ -400,7 +413,7 @@ class _Folder:
             self._forget_table(TABLE, PARTIAL_TABLE)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            for name, content in copies.items():
+            for name, content in {**copies, **texts}.items():
                 files.put(self.path / name, content)
             files.put(self.path / store.SWEEP, text)
         except OSError as error:

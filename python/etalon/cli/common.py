@@ -28,6 +28,22 @@ PlanFile = Annotated[
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder for the results.", show_default=False)
 ]
+
+
+def _allow(code: bool) -> bool:
+    if code:
+        from etalon.custom import source
+
+        source.allow_everything()
+    return code
+
+
+Code = Annotated[
+    bool,
+    typer.Option(
+        "--code", callback=_allow, help="Run the Python code that a plan names. Read it first."
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace the results in that folder.")]
 Jobs = Annotated[
     int | None,

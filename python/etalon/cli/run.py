@@ -46,6 +46,7 @@ def run(
     engine: common.Engine = "sim",
     patience: common.Patience = "60s",
     jobs: common.Jobs = None,
+    code: common.Code = False,
     json: common.Json = False,
     figures: common.Figures = True,
     pdf: common.Pdf = False,

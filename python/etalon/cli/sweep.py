@@ -63,6 +63,7 @@ def sweep(
         str, typer.Option("--executor", help="Where the runs are done: local, ray, dask or slurm.")
     ] = "local",
     patience: common.Patience = "60s",
+    code: common.Code = False,
     json: common.Json = False,
     figures: common.Figures = True,
     x: report.X = None,

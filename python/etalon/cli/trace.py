@@ -63,6 +63,7 @@ def trace(
     engine: EngineOfRun = None,
     patience: common.Patience = "60s",
     force: common.Force = False,
+    code: common.Code = False,
     json: common.Json = False,
 ) -> int:
     """Keep every packet and event of a part of a run. The plan is run again up to there."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
+from etalon.custom import source
+from etalon.engine import code
 from etalon.engine.linux import Linux
 from etalon.engine.protocol import Engine, Options
 from etalon.engine.sim import Simulator
@@ -49,4 +51,6 @@ def check(
         found = [*(() if idle else plan.idle), *chosen.problems(plan)]
         if found:
             raise gather(found, file or plan.name)
+        source.refuse(plan.sources, file or plan.name)
+        code.plugins(plan)  # which fails now rather than in the middle of a sweep
     return chosen

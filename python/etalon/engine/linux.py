@@ -19,6 +19,7 @@ from etalon.engine.protocol import Options
 from etalon.errors import EngineFailed, EtalonError, PlanError
 from etalon.plan import Plan
 from etalon.plan.linux import MIB
+from etalon.plan.schedules.computed import Written
 from etalon.plan.transport import Mptcp, Tdtcp
 from etalon.plan.workloads.base import Workload
 from etalon.progress import Progress, Status
@@ -227,6 +228,12 @@ def _models(plan: Plan) -> list[PlanError]:
             PlanError(
                 "the model of HDFS is the simulator's; on Linux run Hadoop itself", key="dfsio"
             )
+        )
+    if plan.generator:
+        found.append(PlanError("generators run on the simulator alone", key="generator"))
+    if isinstance(plan.schedule, Written):
+        found.append(
+            PlanError("schedulers in Python run on the simulator alone", key="schedule.kind")
         )
     if plan.end_when_done and not plan.workloads:
         found.append(

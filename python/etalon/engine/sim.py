@@ -9,7 +9,7 @@ from typing import Any
 
 from etalon import _core
 from etalon.controls import SIM, controls
-from etalon.engine import build
+from etalon.engine import build, code
 from etalon.engine.protocol import Options
 from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
@@ -66,9 +66,11 @@ class Simulator:
                 resolved.pop("streamed")  # which is for the plan's digest
                 come, rows = batches(plan), FlowRows(plan)
                 text = json.dumps(resolved)
-                answer = _core.run_stream(text, lambda: next(come, None), rows.take, control)
+                answer = _core.run_stream(
+                    text, lambda: next(come, None), rows.take, control, code.plugins(plan)
+                )
             else:
-                answer = _core.run(_read(plan), control)
+                answer = _core.run(_read(plan), control, code.plugins(plan))
         except ValueError as error:
             raise EtalonError(f"{plan.name}: the simulator refused the plan: {error}") from error
         return Run.from_core(plan, answer, self.NAME, self.digest(plan), rows)
@@ -79,7 +81,7 @@ class Simulator:
         """Runs a plan up to `end_ns`; gives the events of [start_ns, end_ns) and writes its packets to `pcapng`."""
         path = None if pcapng is None else str(pcapng)
         try:
-            return _core.trace(_read(plan), path, start_ns, end_ns, control)
+            return _core.trace(_read(plan), path, start_ns, end_ns, control, code.plugins(plan))
         except ValueError as error:
             raise EtalonError(f"{plan.name}: the simulator refused the plan: {error}") from error
 
@@ -97,10 +99,14 @@ def _announces(plan: Plan) -> bool:
 
 def _no_model(plan: Plan) -> Iterator[PlanError]:
     """What the simulator has no model of."""
+    if plan.generator and plan.dfsio:
+        yield PlanError("generators cannot run beside [[dfsio]]", key="generator")
     for key, workload in plan.named_workloads():
-        if isinstance(workload.transport, Mptcp) and (plan.dfsio or _announces(plan)):
+        if isinstance(workload.transport, Mptcp) and (
+            plan.dfsio or plan.generator or _announces(plan)
+        ):
             yield PlanError(
-                "the simulator has MPTCP neither beside [[dfsio]] nor where hosts announce demand",
+                "the simulator has MPTCP neither beside [[dfsio]] or [[generator]] nor where hosts announce demand",
                 key=f"{key}.transport",
             )
         for name in workload.controls:

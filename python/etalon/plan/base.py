@@ -12,6 +12,7 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    StringConstraints,
     Tag,
     model_validator,
 )
@@ -78,6 +79,8 @@ class Kinds:
     """Classes of tables of a kind that have a certain key."""
     also: Mapping[str, str] = field(default_factory=dict)
     """Other names that the field has for kinds."""
+    marks: Mapping[str, str] = field(default_factory=dict)
+    """By what is in the name of a kind that the user defines: the kind that stands for all such."""
 
     def tags(self) -> Iterator[tuple[str, type[Table]]]:
         """What names each class in pydantic's errors."""
@@ -97,6 +100,7 @@ class Kinds:
             value if isinstance(value, Mapping) else dict(value) if isinstance(value, Table) else {}
         )
         kind = str(given.get("kind", self.default))
+        kind = next((stands for mark, stands in self.marks.items() if mark in kind), kind)
         keys = (key for of, key in self.variants if of == kind and key in given)
         return next((f"{kind} with {key}" for key in keys), kind)
 
@@ -128,3 +132,5 @@ Queue = Annotated[int, BeforeValidator(_not_text), Field(strict=True, ge=1, le=1
 """A capacity in packets."""
 Rack = Annotated[int, Field(strict=True, ge=0)]
 """The number of a rack, from 0. Whether it exists is checked with the whole plan."""
+Reference = Annotated[str, StringConstraints(pattern=r"^[^:/\\]+\.py:[A-Za-z_][A-Za-z0-9_]*$")]
+"""Code of the user's: its file, without folders, and a name in it."""

@@ -27,6 +27,10 @@ LONGEST_HOST_TIME = 24 * 24 * 3600 * S
 def problems(plan: Experiment) -> Iterator[PlanError]:
     """Everything that is wrong with a plan whose single values are right."""
     yield from _clocks(plan)
+    try:
+        assert plan.sources is not None
+    except PlanError as error:
+        yield error
     network = plan.network
     yield from network.problems()
     if isinstance(network, Network):

@@ -8,6 +8,7 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
+from etalon.custom.source import merged
 from etalon.errors import PlanError
 from etalon.plan.base import Rack, Table
 from etalon.plan.linux import Linux
@@ -20,6 +21,7 @@ from etalon.plan.workloads.base import Setting, Workload
 from etalon.plan.workloads.bulk import Bulk
 from etalon.plan.workloads.dfsio import Dfsio
 from etalon.plan.workloads.flow import Flow
+from etalon.plan.workloads.generator import Generator
 from etalon.plan.workloads.incast import Incast
 from etalon.plan.workloads.permutation import Permutation
 from etalon.plan.workloads.poisson import Poisson
@@ -93,6 +95,7 @@ class Experiment(Table):
     poisson: tuple[Poisson, ...] = ()
     trace: tuple[Trace, ...] = ()
     dfsio: tuple[Dfsio, ...] = ()
+    generator: tuple[Generator, ...] = ()
     program: tuple[Program, ...] = ()
 
     @property
@@ -112,6 +115,11 @@ class Experiment(Table):
         """The kinds of circuits of its network: TDNs from 1 on."""
         network = self.network
         return self.schedule.circuits(network) if isinstance(network, Network) else ()
+
+    @cached_property
+    def sources(self) -> dict[str, str]:
+        """The text of the user's code that it runs, by the name of its file. Raises `PlanError` if a name has two texts."""
+        return merged(getattr(one, "source", {}) for one in (self.schedule, *self.workloads))
 
     def setting(self, key: str = "") -> Setting:
         """What the workload at `key` needs to know of this experiment."""

@@ -17,6 +17,8 @@ from pydantic import BaseModel, model_validator
 
 from etalon import files, markup
 from etalon.arguments import checked
+from etalon.custom import source
+from etalon.custom.capture import captured
 from etalon.errors import EtalonError, Occupied, PlanError, gather
 from etalon.plan import check
 from etalon.plan.experiment import WORKLOADS, Experiment
@@ -24,6 +26,7 @@ from etalon.plan.explain import build
 from etalon.plan.network import NETWORKS, Network
 from etalon.plan.resolve import resolve, week_ns
 from etalon.plan.schedules import with_files
+from etalon.plan.workloads.code import with_code
 from etalon.units import TIME, rounded, shown
 
 
@@ -40,8 +43,11 @@ class Plan(Experiment):
 
     @classmethod
     @checked
-    def load(cls, path: str | Path) -> Plan:
-        """Reads a plan file. Every error is a `PlanError` that names the file."""
+    def load(cls, path: str | Path, code: bool = False) -> Plan:
+        """Reads a plan file. Every error is a `PlanError` that names the file.
+
+        `code` allows the Python to run that the plan names.
+        """
         try:
             text = files.text_of(Path(path), "plan")
         except FileNotFoundError:
@@ -52,7 +58,10 @@ class Plan(Experiment):
             raise PlanError("is not text; a plan is a TOML file", file=str(path)) from None
         except OSError as error:
             raise PlanError(f"cannot be read: {error.strerror}", file=str(path)) from None
-        return cls.from_toml(text, file=str(path), name=_name_of(Path(path)))
+        plan = cls.from_toml(text, file=str(path), name=_name_of(Path(path)))
+        if code:
+            source.allow(plan.sources.values())
+        return plan
 
     @classmethod
     def from_toml(cls, text: str, *, file: str | None = None, name: str | None = None) -> Plan:
@@ -73,7 +82,7 @@ class Plan(Experiment):
         folder = Path(file).parent if file else Path()
         try:
             _check_depth(values)
-            complete = with_files(values, folder)
+            complete = with_code(with_files(values, folder), folder, WORKLOADS)
         except PlanError as error:
             raise error.in_file(file) if file else error from None
         _place(complete, folder)
@@ -93,8 +102,9 @@ class Plan(Experiment):
         wanted |= {path.with_name(name): content for name, content in copies.items()}
         if path.is_dir():
             raise PlanError("is a folder; a plan is a TOML file", file=str(path))
-        if not force and path.exists():
-            raise Occupied("a file", file=str(path))
+        for place, content in wanted.items():
+            if not force and place.exists() and (place == path or _differs(place, content)):
+                raise Occupied("a file", file=str(place))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             for place, content in wanted.items():
@@ -152,7 +162,7 @@ class Plan(Experiment):
         """The plan as in a plan file: quantities as text. Without `defaults`, only what was given."""
         values = self.model_dump(mode="json", exclude_none=True, exclude_unset=not defaults)
         for workload in (one for kind in WORKLOADS for one in values.get(kind, ())):
-            for name in ("params", "class"):
+            for name in ("params", "class", "source"):
                 if not workload.get(name):
                     workload.pop(name, None)
         if not isinstance(self.network, Network):
@@ -166,6 +176,8 @@ class Plan(Experiment):
         for table, trace in zip(values.get("trace", ()), self.trace, strict=True):
             name = f"trace-{trace.digest[:8]}.txt"
             table["file"], copies[name] = name, trace.content
+        for table in _with_source(values):
+            copies |= table.pop("source")
         return values, copies
 
     @checked
@@ -199,6 +211,8 @@ class Plan(Experiment):
         whole = self.resolve()
         if self.linux.memory is not None:  # which no network knows
             whole["linux"] = {"memory": self.linux.memory}
+        if self.sources:  # of which no network knows more than the names
+            whole["source"] = {file: source.digest(text) for file, text in self.sources.items()}
         canonical = json.dumps(whole, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -250,6 +264,19 @@ def _place(values: dict[str, Any], folder: Path) -> None:
         ]
 
 
+def _with_source(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The tables of a plan that carry the text of files."""
+    for value in values.values():
+        for table in value if isinstance(value, list) else [value]:
+            if isinstance(table, dict) and isinstance(table.get("source"), dict):
+                yield table
+
+
+def _differs(place: Path, content: str | Path) -> bool:
+    """Whether a file of the user's holds other text than would be written."""
+    return isinstance(content, str) and place.read_text(errors="replace") != content
+
+
 def _without_empty(values: dict[str, Any]) -> dict[str, Any]:
     """Leaves out empty lists and texts, which say nothing."""
     return {
@@ -275,10 +302,10 @@ def _syntax_error(error: tomllib.TOMLDecodeError, file: str) -> PlanError:
 
 
 def _plain(value: Any) -> Any:
-    """Tables as plain values; a copy of others."""
+    """Tables as plain values, references to code in place of it; a copy of others."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", exclude_none=True, exclude_unset=True)
-    return copy.deepcopy(value)
+    return copy.deepcopy(captured(value))
 
 
 def _assign(table: dict[str, Any], path: list[str], value: Any, key: str) -> None:

@@ -46,6 +46,8 @@ def resolve(plan: Experiment) -> dict[str, Any]:
         resolved["end_when_done"] = True
     if plan.dfsio:
         resolved["dfsio"] = [job.job() for job in plan.dfsio]
+    if plan.generator:
+        resolved["generators"] = [one.generator() for one in plan.generator]
     if plan.program:  # which the simulator does not know
         resolved["programs"] = [program.resolve() for program in plan.program]
     return resolved

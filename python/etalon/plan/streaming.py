@@ -82,6 +82,8 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
             yield PlanError(f"{listed} single ones cannot be followed", key=key)
     if plan.dfsio:
         yield PlanError(f"{listed} jobs cannot run beside them", key="dfsio")
+    if plan.generator:
+        yield PlanError(f"{listed} generators cannot run beside them", key="generator")
     if plan.program:
         yield PlanError(f"{listed} programs cannot run beside them", key="program")
     schedule = plan.schedule

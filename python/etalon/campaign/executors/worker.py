@@ -11,6 +11,7 @@ import polars as pl
 
 from etalon import _core
 from etalon import engine as engines
+from etalon.custom import source
 from etalon.engine import Engine, Options
 from etalon.errors import EtalonError
 from etalon.plan import Plan
@@ -66,6 +67,7 @@ class Answer:
 def perform(task: Task) -> Answer:
     """Runs a task; called by the worker."""
     engine = engines.named(task.engine, task.options)
+    source.allow(task.plan.sources.values())  # as whoever submitted it had
     try:
         engine.prepare([task.plan])
         found = engine.digest(task.plan)

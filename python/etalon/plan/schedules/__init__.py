@@ -6,12 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from etalon.custom.source import MARK, is_reference
 from etalon.errors import PlanError, gather
 from etalon.plan.base import Kinds, Table
 from etalon.plan.explain import build
 from etalon.plan.network import Network
 from etalon.plan.schedules.base import Schedule
-from etalon.plan.schedules.computed import SCHEDULERS, Computed
+from etalon.plan.schedules.computed import (
+    SCHEDULERS,
+    WRITTEN,
+    Computed,
+    Written,
+    with_source,
+)
 from etalon.plan.schedules.fixed import with_week
 from etalon.plan.schedules.known import Known, with_demand
 from etalon.plan.schedules.rules import RULES
@@ -21,7 +28,7 @@ __all__ = ["DESCRIPTIONS", "SCHEDULES", "AnySchedule", "Schedule", "Strobe", "wi
 
 SCHEDULES = Kinds(
     "strobe",
-    {**RULES, **dict.fromkeys(SCHEDULERS, Computed)},
+    {**RULES, **dict.fromkeys(SCHEDULERS, Computed), WRITTEN: Written},
     {("fixed", "demand"): Known},
     also={
         "rotor": "strobe",
@@ -37,6 +44,7 @@ SCHEDULES = Kinds(
         "c-through": "max-weight",
         "mordia": "tms",
     },
+    marks={MARK: WRITTEN},
 )
 
 DESCRIPTIONS = {
@@ -45,6 +53,7 @@ DESCRIPTIONS = {
         name: f"computed from demand, week after week: {about}"
         for name, about in SCHEDULERS.items()
     },
+    WRITTEN: Written.about,
 }
 """The kinds of schedule, for `etalon list schedulers`."""
 
@@ -85,4 +94,6 @@ def with_files(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         schedule = with_week(schedule, folder, racks, values.get("tdf", 20))
     if isinstance(schedule.get("demand"), str):
         schedule = with_demand(schedule, folder)
+    if is_reference(schedule.get("kind")):
+        schedule = with_source(schedule, folder)
     return {**values, "schedule": schedule}

@@ -1,13 +1,17 @@
-"""Weeks that a scheduler computes from demand, one after the other."""
+"""Weeks that a scheduler computes from demand, one after the other: one of the registry, or a user's function."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+from pydantic import Field
+
 from etalon import _core
+from etalon.custom import source as sources
 from etalon.errors import PlanError
-from etalon.plan.base import Choice
+from etalon.plan.base import Choice, Reference
 from etalon.plan.network import Network
 from etalon.plan.schedules.base import Windowed
 from etalon.plan.schedules.rules import RULES
@@ -65,3 +69,26 @@ class Computed(Windowed):
                 key="schedule.report",
             )
         yield from super().problems(network)
+
+
+WRITTEN = "FILE.py:NAME"
+"""What stands for a user's function among the kinds of schedule."""
+
+
+class Written(Computed):
+    """As any scheduler that computes weeks, but for a function of the user's."""
+
+    which: ClassVar = "that a function of yours computes"
+    about: ClassVar = (
+        "computed from demand by a function of yours: etalon run --code, docs/write.md"
+    )
+    kind: Reference  # type: ignore[assignment]
+    """A function and its file, such as `"my.py:longest_first"`, which runs only with `--code`."""
+    source: dict[str, str] = Field(default_factory=dict)
+    """The text of that file, by its name: read when the plan is, so that the plan has all that is run."""
+
+
+def with_source(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The table with the text of the file in which its function stands; paths start at `folder`."""
+    kind, texts = sources.read(table["kind"], folder, "schedule.kind", table.get("source"))
+    return {**table, "kind": kind, "source": texts}

@@ -117,6 +117,10 @@ class Workload(Table):
     """If set, connections are made before `start`, one after the other and evenly from this time on, as flowgrind does;
     leave each a round trip. Without it, each flow connects when it starts."""
 
+    source: dict[str, str] = Field(default_factory=dict)
+    """The text of files with code of yours that this names, by their names: read when the plan is, so that it has all that is
+    run."""
+
     @property
     def racks(self) -> tuple[int, int]:
         """The rack pair that is measured if the plan names none."""

@@ -1,0 +1,188 @@
+//! Workloads that a function of the user's makes while a run lasts: it begins flows, and hears when they are complete.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use etalon_net::Edge;
+use etalon_scenario::{Flow, Generator, HostId, ScenarioError};
+use etalon_units::Time;
+
+use crate::packet::PacketId;
+use crate::queue::Wake;
+use crate::stream::Failure;
+use crate::tap::Tap;
+use crate::world::{World, downgrade_of};
+
+/// What makes the flows of a plan's generators.
+pub trait Generators {
+    /// What a generator begins at `now`: when the run reaches its start, when one of its flows is complete, whose number among
+    /// its own is `ended`, and when it asked to be woken.
+    ///
+    /// # Errors
+    /// Whatever went wrong, which ends the run.
+    fn step(&mut self, now: Time, generator: usize, ended: Option<u32>) -> Result<Step, Failure>;
+}
+
+/// What a generator does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// Flows that begin now.
+    pub flows: Vec<Begun>,
+    /// When it wants to go on at the latest, if nothing is complete before.
+    pub wake: Option<Time>,
+}
+
+/// A flow that begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// The sender.
+    pub src: HostId,
+    /// The receiver.
+    pub dst: HostId,
+    /// Bytes to send.
+    pub bytes: u64,
+    /// Its class; the generator's if empty.
+    pub class: String,
+}
+
+/// The generators of a run.
+pub(crate) struct Generated {
+    made: Box<dyn Generators + Send>,
+    /// By flow: its generator, and its number there.
+    owners: BTreeMap<u32, (usize, u32)>,
+    /// By generator: how many flows it has begun, and when it is to be woken.
+    begun: Vec<(u32, Option<Time>)>,
+    failure: Option<Failure>,
+}
+
+impl Generated {
+    /// Those of a plan; none if it has none. `made` makes their flows.
+    pub(crate) fn new(
+        plan: &[Generator],
+        made: Option<Box<dyn Generators + Send>>,
+    ) -> Result<Option<Box<Generated>>, ScenarioError> {
+        if plan.is_empty() {
+            return Ok(None);
+        }
+        let made = made.ok_or_else(|| {
+            ScenarioError("the functions of the plan's generators are not there".to_owned())
+        })?;
+        Ok(Some(Box::new(Generated {
+            made,
+            owners: BTreeMap::new(),
+            begun: plan.iter().map(|one| (0, Some(one.start))).collect(),
+            failure: None,
+        })))
+    }
+
+    /// Whether none waits for a time.
+    pub(crate) fn is_done(&self) -> bool {
+        self.begun.iter().all(|(_, wake)| wake.is_none())
+    }
+
+    /// What went wrong, if anything did.
+    pub(crate) fn take_failure(&mut self) -> Option<Failure> {
+        self.failure.take()
+    }
+}
+
+impl<T: Tap> World<'_, '_, T> {
+    /// A generator asked to be woken.
+    pub(crate) fn wake_generator(&mut self, now: Time, number: u32, edge: &mut Edge<PacketId>) {
+        let due = |(_, wake): &(u32, Option<Time>)| wake.is_some_and(|time| time <= now);
+        let Some(generated) = &self.generated else {
+            return;
+        };
+        // Not if it has gone on since, and asked for another time.
+        if generated.begun.get(number as usize).is_some_and(due) {
+            self.step_generator(now, number as usize, None, edge);
+        }
+        self.end_if_done(now, edge);
+    }
+
+    /// A flow is complete that may be a generator's.
+    pub(crate) fn generated_ended(&mut self, now: Time, flow: u32, edge: &mut Edge<PacketId>) {
+        let owner = |generated: &Generated| generated.owners.get(&flow).copied();
+        if let Some((number, own)) = self.generated.as_deref().and_then(owner) {
+            self.step_generator(now, number, Some(own), edge);
+            self.finish_flow(now, edge);
+        }
+    }
+
+    fn step_generator(
+        &mut self,
+        now: Time,
+        number: usize,
+        ended: Option<u32>,
+        edge: &mut Edge<PacketId>,
+    ) {
+        let Some(mut generated) = self.generated.take() else {
+            return;
+        };
+        if generated.begun[number].1.is_some_and(|time| time <= now) {
+            generated.begun[number].1 = None;
+        }
+        match generated.made.step(now, number, ended) {
+            Ok(step) => {
+                for begun in step.flows {
+                    let own = generated.begun[number].0;
+                    generated.begun[number].0 += 1;
+                    let flow = self.begin_generated(now, number, begun, edge);
+                    generated.owners.insert(flow, (number, own));
+                }
+                let wake = step.wake.map(|time| time.max(now));
+                let changed = generated.begun[number].1 != wake;
+                generated.begun[number].1 = wake;
+                if let (Some(time), true) = (wake, changed) {
+                    let job = (self.dfsio + number) as u32;
+                    self.queue.push(time, Wake::Job(job));
+                }
+            }
+            Err(failure) => {
+                generated.failure.get_or_insert(failure);
+                edge.end(now);
+            }
+        }
+        self.generated = Some(generated);
+    }
+
+    /// A flow of a generator begins. Returns its number.
+    fn begin_generated(
+        &mut self,
+        now: Time,
+        number: usize,
+        begun: Begun,
+        edge: &mut Edge<PacketId>,
+    ) -> u32 {
+        let kind = &self.flows.generators()[number];
+        let flow = Flow {
+            src_rack: begun.src.rack(),
+            src_host: begun.src.number(),
+            dst_rack: begun.dst.rack(),
+            dst_host: begun.dst.number(),
+            cc: kind.cc.clone(),
+            cc_params: kind.cc_params.clone(),
+            transport: kind.transport.clone(),
+            start: now,
+            bytes: Some(begun.bytes),
+            class: match begun.class.is_empty() {
+                true => kind.class.clone(),
+                false => Arc::new(begun.class),
+            },
+            ..Flow::default()
+        };
+        self.meter.add_flow(&flow);
+        self.tap.opened(&flow);
+        if let Some(accounts) = edge.accounts() {
+            accounts.open_flow(flow.pair());
+        }
+        let downgrade = downgrade_of(&flow.transport);
+        let flow = self.flows.push(flow, (self.dfsio + number) as u32);
+        self.unfinished += 1;
+        self.queue.push(now, Wake::Start(flow));
+        if let Some(time) = downgrade {
+            self.queue.push(time.max(now), Wake::Downgrade(flow));
+        }
+        flow
+    }
+}

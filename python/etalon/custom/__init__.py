@@ -1,0 +1,1 @@
+"""What users write in Python: schedulers, workloads and congestion controls, with their source, which travels with a plan."""
