@@ -140,19 +140,12 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, '_, T, O> {
 
     fn visit<N: Network<PacketId>>(self, network: N) -> Self::Answer {
         let (plan, control, mut observer) = (self.plan, self.control, self.observer);
-        let Plugins {
-            mut scheduler,
-            generators,
-        } = self.plugins;
+        let mut scheduler = self.plugins.scheduler;
+        let generated = Generated::new(&plan.generators, self.plugins.generators)?;
         let mut net = net(plan, network, observer.may_hear_late())?;
         let metrics = observer.metrics();
-        let mut world = World::new(
-            plan,
-            (self.streamed, generators),
-            metrics,
-            self.tap,
-            net.edge_mut(),
-        )?;
+        let sources = (self.streamed, generated);
+        let mut world = World::new(plan, sources, metrics, self.tap, net.edge_mut())?;
         let mut turns = Turns::new();
         let mut partial = false;
         let end = loop {
@@ -188,34 +181,47 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, '_, T, O> {
                 }
             }
         };
-        if let Some(failure) = world
-            .generated
-            .as_deref_mut()
-            .and_then(Generated::take_failure)
-        {
+        control.report(end.0, plan.end().0);
+        drop(net); // first, as are the packets: the tables find room where they were
+        if let Some(failure) = world.failure() {
             return Err(ScenarioError::new(failure));
         }
-        control.report(end.0, plan.end().0);
-        observer.metrics().finish(end);
-        world.finish(end);
-        drop(net); // first, as are the packets: the tables find room where they were
-        let peak_in_network = std::mem::take(&mut world.pool).peak();
-        let (facts, writes) = (world.facts(), world.writes());
-        let (meter, opened, tap) = world.into_what_is_left();
-        let results = results::collect(&Outcome {
+        Ok(measured(
             plan,
-            metrics: observer.metrics(),
-            meter: &meter,
-            flows: &facts,
-            opened: &opened,
-            writes: &writes,
-            end,
-            partial,
-            events: turns.count(),
-            peak_in_network,
-        });
-        Ok((results, (tap, observer)))
+            (end, partial),
+            turns.count(),
+            world,
+            observer,
+        ))
     }
+}
+
+/// What a run has measured that is over.
+fn measured<T: Tap, O: Observer>(
+    plan: &Scenario,
+    (end, partial): (Time, bool),
+    events: u64,
+    mut world: World<'_, '_, T>,
+    mut observer: O,
+) -> (Results, (T, O)) {
+    observer.metrics().finish(end);
+    world.finish(end);
+    let peak_in_network = std::mem::take(&mut world.pool).peak();
+    let (facts, writes) = (world.facts(), world.writes());
+    let (meter, opened, tap) = world.into_what_is_left();
+    let results = results::collect(&Outcome {
+        plan,
+        metrics: observer.metrics(),
+        meter: &meter,
+        flows: &facts,
+        opened: &opened,
+        writes: &writes,
+        end,
+        partial,
+        events,
+        peak_in_network,
+    });
+    (results, (tap, observer))
 }
 
 /// Says how far the run is, and what it has measured so far if that was asked for. Whether it is to go on.

@@ -79,14 +79,14 @@ impl Generated {
     pub(crate) fn is_done(&self) -> bool {
         self.begun.iter().all(|(_, wake)| wake.is_none())
     }
-
-    /// What went wrong, if anything did.
-    pub(crate) fn take_failure(&mut self) -> Option<Failure> {
-        self.failure.take()
-    }
 }
 
 impl<T: Tap> World<'_, '_, T> {
+    /// What a generator failed with, if one did.
+    pub(crate) fn failure(&mut self) -> Option<Failure> {
+        self.generated.as_deref_mut()?.failure.take()
+    }
+
     /// A generator asked to be woken.
     pub(crate) fn wake_generator(&mut self, now: Time, number: u32, edge: &mut Edge<PacketId>) {
         let due = |(_, wake): &(u32, Option<Time>)| wake.is_some_and(|time| time <= now);

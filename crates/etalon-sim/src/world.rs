@@ -9,7 +9,7 @@ use etalon_tcp::{Flags, PathId};
 use etalon_units::Time;
 
 use crate::flows::Flows;
-use crate::generators::{Generated, Generators};
+use crate::generators::Generated;
 use crate::jobs::Jobs;
 use crate::nic::send;
 use crate::packet::{PacketId, Pool};
@@ -54,10 +54,7 @@ pub(crate) struct World<'a, 's, T> {
 impl<'a, 's, T: Tap> World<'a, 's, T> {
     pub(crate) fn new(
         plan: &'a Scenario,
-        (streamed, generators): (
-            Option<&'a mut Streamed<'s>>,
-            Option<Box<dyn Generators + Send>>,
-        ),
+        (streamed, generated): (Option<&'a mut Streamed<'s>>, Option<Box<Generated>>),
         metrics: &Metrics,
         tap: T,
         edge: &mut Edge<PacketId>,
@@ -86,7 +83,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             streamed,
             unfinished: plan.flows.len(),
             jobs: Some(Box::new(Jobs::new(plan)?)),
-            generated: Generated::new(&plan.generators, generators)?,
+            generated,
             dfsio: plan.dfsio.len(),
             end_when_done: plan.end_when_done,
             tdns: plan
@@ -106,12 +103,10 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
                 world.queue.push(time, Wake::Downgrade(index as u32));
             }
         }
-        for (index, job) in plan.dfsio.iter().enumerate() {
-            world.queue.push(job.start, Wake::Job(index as u32));
-        }
-        for (index, generator) in plan.generators.iter().enumerate() {
-            let job = (plan.dfsio.len() + index) as u32;
-            world.queue.push(generator.start, Wake::Job(job));
+        let starts = plan.dfsio.iter().map(|job| job.start);
+        let starts = starts.chain(plan.generators.iter().map(|one| one.start));
+        for (job, start) in starts.enumerate() {
+            world.queue.push(start, Wake::Job(job as u32));
         }
         world.await_start();
         world.end_if_done(Time::ZERO, edge);

@@ -42,7 +42,7 @@ class Captured(str):
         made.text = text
         return made
 
-    def __getnewargs__(self) -> tuple[str, str]:
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
         """What a copy is made of."""
         return str(self), self.text
 

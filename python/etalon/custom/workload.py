@@ -293,7 +293,7 @@ class Running:
 
     def _line(self, process: Process) -> str:
         """File and line where a process stands."""
-        frame = process.generator.gi_frame
+        frame: Any = getattr(process.generator, "gi_frame", None)
         if frame is None:
             return self.place
         return source.place_at(frame.f_code.co_filename, frame.f_lineno)

@@ -175,7 +175,8 @@ def _type(annotation: Any, metadata: Any = ()) -> str:
     if get_origin(annotation) is Literal:
         return " or ".join(map(shown, get_args(annotation)))
     if get_origin(annotation) is dict:
-        return "table of numbers"
+        _, held = get_args(annotation)
+        return "table of numbers" if held in (float, int | float) else "table"
     if get_origin(annotation) is tuple:
         first, *others = get_args(annotation)
         if get_args(first) == (int, float):

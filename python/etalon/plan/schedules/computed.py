@@ -82,7 +82,7 @@ class Written(Computed):
     about: ClassVar = (
         "computed from demand by a function of yours: etalon run --code, docs/write.md"
     )
-    kind: Reference  # type: ignore[assignment]
+    kind: Reference
     """A function and its file, such as `"my.py:longest_first"`, which runs only with `--code`."""
     source: dict[str, str] = Field(default_factory=dict)
     """The text of that file, by its name: read when the plan is, so that the plan has all that is run."""

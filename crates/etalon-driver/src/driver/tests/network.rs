@@ -47,6 +47,7 @@ fn scenario() -> Scenario {
         }],
         programs: vec![],
         dfsio: vec![],
+        generators: vec![],
         end_when_done: false,
         measure: Measure {
             pair: Pair { src: 0, dst: 1 },
