@@ -25,7 +25,7 @@ pub(crate) fn loss_window(in_flight: u32) -> u32 {
 
 /// After a timeout what was sent within RACK's latest RTT is not lost yet (RFC 8985, section 6.3, without its reordering window).
 pub(crate) fn may_still_arrive(record: &Record, rack_rtt: u32, now_us: u64) -> bool {
-    record.sent + u64::from(rack_rtt) > now_us
+    record.sent() + u64::from(rack_rtt) > now_us
 }
 
 /// A receiver that takes back SACKs is given half an RTT to correct itself, then a timeout clears the marks (RFC 2018, section 5,

@@ -278,7 +278,7 @@ impl<C: CongestionControl> Connection<C> {
         let now = self.clock.us;
         self.snd.rack.delivered(now, path.rtt.min(), &last);
         self.snd.bytes_acked += u64::from(segment.ack.wrapping_sub(prior_una));
-        let rtt = now - last.sent;
+        let rtt = now - last.sent();
         path.rtt.sample_min(&self.clock, rtt as u32);
         let (una, nxt) = (self.snd.una, self.snd.nxt);
         let first_rtt = (now - first_sent) as u32;
@@ -296,7 +296,7 @@ impl<C: CongestionControl> Connection<C> {
             jiffies: self.clock.jiffies,
             acked: count,
             delivered: count,
-            rtt: Some(rtt * 1000),
+            rtt: Some(self.clock.now - last.stamp.ns()),
             srtt: path.srtt(),
             cwnd_limited: false,
             ece: false,
@@ -365,7 +365,7 @@ impl<C: CongestionControl> Connection<C> {
         let whole = limit == chunk;
         let pushes = self.snd.chunk.several && whole || u64::from(limit) == self.snd.pending;
         let header = self.header(self.rcv.field());
-        let (us, path) = (self.clock.us, self.snd.paths.active.id);
+        let (stamp, path) = (self.clock.stamp(), self.snd.paths.active.id);
         let mut sent = 0;
         let mut count = 0;
         while sent < limit {
@@ -374,7 +374,7 @@ impl<C: CongestionControl> Connection<C> {
             sent += len;
             count += 1;
             self.snd.board.append(Record {
-                sent: us,
+                stamp,
                 start,
                 end: first.wrapping_add(sent),
                 order: 0,

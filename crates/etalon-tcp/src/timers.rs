@@ -27,6 +27,27 @@ pub(crate) struct Clock {
     pub hz: u32,
 }
 
+/// Bits of a [`Stamp`] below microseconds.
+const SUBTLE_BITS: u32 = 10;
+
+/// An instant as microseconds, in which Linux's TCP counts, and the nanoseconds beyond them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp(u64);
+
+impl Stamp {
+    /// Microseconds.
+    #[inline]
+    pub fn us(self) -> u64 {
+        self.0 >> SUBTLE_BITS
+    }
+
+    /// Nanoseconds.
+    #[inline]
+    pub fn ns(self) -> u64 {
+        self.us() * 1000 + (self.0 & ((1 << SUBTLE_BITS) - 1))
+    }
+}
+
 impl Clock {
     pub fn new(hz: u32) -> Clock {
         let hz = hz.clamp(1, 1_000_000);
@@ -55,6 +76,12 @@ impl Clock {
             self.jiffies = now / tick;
             self.next_tick = self.jiffies.saturating_add(1).saturating_mul(tick);
         }
+    }
+
+    /// This instant, as a record of the scoreboard keeps it.
+    #[inline]
+    pub fn stamp(&self) -> Stamp {
+        Stamp((self.us << SUBTLE_BITS) + (self.now - self.us * 1000))
     }
 
     /// The timestamp clock (RFC 7323): milliseconds, never 0, which would mean 'no timestamp'.
@@ -202,6 +229,16 @@ mod tests {
                     "{ticks} ticks at {now} fired at {at}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_stamp_keeps_both_units() {
+        let mut clock = Clock::new(250);
+        for now in [0, 999, 1_000, 9_007_199_254_740_993, 12_345_678_901_234_567] {
+            clock.advance(now);
+            let stamp = clock.stamp();
+            assert_eq!((stamp.us(), stamp.ns()), (now / 1_000, now));
         }
     }
 

@@ -11,11 +11,17 @@ struct Collector {
     cwnd: u32,
     bytes_per_second: Option<u64>,
     samples: Vec<RateSample>,
+    /// Round trips in nanoseconds, and with them in microseconds.
+    rtts: Vec<(u64, u64)>,
 }
 
 impl CongestionControl for Collector {
     fn on_rate_sample(&mut self, _window: &mut Window, sample: &RateSample) {
         self.samples.push(*sample);
+    }
+
+    fn on_ack(&mut self, _window: &mut Window, ack: &Ack) {
+        self.rtts.extend(ack.rtt.zip(ack.rtt_us()));
     }
 
     fn increase(&mut self, window: &mut Window, _ack: &Ack) {
@@ -159,4 +165,52 @@ fn a_control_sets_the_pacing_rate() {
     let times: Vec<u64> = pair.data().skip(20).map(|l| l.at).collect();
     assert!(times.windows(2).all(|t| t[1] - t[0] >= 399 * US), "bursts");
     assert!(times.len() > 2_400, "{}", times.len());
+}
+
+#[test]
+fn round_trips_are_told_to_the_nanosecond() {
+    let cc = Collector {
+        cwnd: 1,
+        ..Collector::default()
+    };
+    let mut pair = pair(cc, |_, _, _| Fate::Deliver);
+    (pair.delay, pair.transmission) = (12_345, 0);
+    for n in 1..40 {
+        pair.client.write(2 * 8948);
+        pair.run(n * 50 * MS + n * 77);
+    }
+    let rtts = &pair.client.path().congestion_control().rtts;
+    let least = rtts.iter().min().expect("some");
+    // There and back, and in microseconds one more or less, by when the segment left.
+    assert_eq!(least.0, 2 * 12_345);
+    let us: Vec<u64> = rtts
+        .iter()
+        .filter(|rtt| rtt.0 == least.0)
+        .map(|rtt| rtt.1)
+        .collect();
+    assert!(
+        us.contains(&24) && us.contains(&25) && us.iter().all(|us| matches!(us, 24 | 25)),
+        "{us:?}"
+    );
+}
+
+#[test]
+fn a_control_may_want_less_than_a_segment_a_round_trip() {
+    // One segment in 100 ms: the round trip takes 2.1 ms, and a delayed ACK 44 more.
+    let cc = Collector {
+        cwnd: 1,
+        bytes_per_second: Some(8948 * 10),
+        ..Collector::default()
+    };
+    let mut pair = pair(cc, |_, _, _| Fate::Deliver);
+    pair.client.write_forever();
+    pair.run(6 * SECOND);
+    let times: Vec<u64> = pair.data().skip(11).map(|l| l.at).collect();
+    assert!((50..=60).contains(&times.len()), "{}", times.len());
+    assert!(
+        times
+            .windows(2)
+            .all(|t| (100 * MS..101 * MS).contains(&(t[1] - t[0])))
+    );
+    assert_eq!(pair.client.stats().rtos, 0);
 }

@@ -124,10 +124,10 @@ pub struct Ack {
     pub acked: u32,
     /// Segments newly delivered: by SACK, or cumulatively if they were not SACKed before. What windows grow by.
     pub delivered: u32,
-    /// Round-trip time of the segment sent last among those that this ACK newly delivers, if none of them was
-    /// retransmitted (Karn's rule).
+    /// Round-trip time of the segment sent last among those that this ACK newly delivers, to the nanosecond, if none of them was
+    /// retransmitted (Karn's rule). Of a retransmission whose time an echoed timestamp shows, to the millisecond.
     pub rtt: Option<u64>,
-    /// Smoothed RTT, 0 before the first sample.
+    /// Smoothed RTT in whole microseconds, as Linux keeps it; 0 before the first sample.
     pub srtt: u64,
     /// The sender was limited by its cwnd, so growth is justified (RFC 7661 as Linux has it: in slow start it is
     /// enough that more than half of the window was used). Said to `increase` only.
@@ -142,6 +142,16 @@ pub struct Ack {
     pub nxt: u32,
     /// Timer ticks a second.
     pub hz: u32,
+}
+
+impl Ack {
+    /// [`rtt`](Ack::rtt) in microseconds, as Linux takes it: the difference of two instants in whole microseconds.
+    #[inline]
+    #[must_use]
+    pub fn rtt_us(&self) -> Option<u64> {
+        let beyond = self.now % 1_000;
+        self.rtt.map(|rtt| (rtt + 999 - beyond) / 1_000)
+    }
 }
 
 /// The states of a path's loss recovery, in the order of severity.
@@ -167,6 +177,20 @@ pub enum State {
 /// reduction is under way already) it calls `ssthresh` once and sets [`Window::ssthresh`] to the result; then
 /// `on_state`, on every change of state and on every timeout, also the ones after the first. On entering Cwr or
 /// FastRecovery the window is reduced after that, on entering Timeout before it.
+///
+/// *Units*: windows and thresholds are in segments, all times in nanoseconds of host time, sequence numbers in bytes, pacing
+/// rates in bytes a second.
+///
+/// *What a hook may change*: each gets the window, and may set all three of its numbers, as long as [`Window::cwnd`] is between 1 and
+/// [`Window::MAX_CWND`] and [`Window::ssthresh`] at least 2. By the field's habits `on_ack` and `on_rate_sample` measure, and leave
+/// the congestion window alone (HyStart sets the threshold there); `increase` moves it. A control whose signal is loss or marks only raises it
+/// there; one whose signal is delay lowers it there, too, since for such a control no congestion event may ever come. While proportional rate
+/// reduction sets the window (Cwr, FastRecovery), what a hook sets it to lasts until the next ACK.
+///
+/// *Below one segment*: the window has whole segments, at least one. A control that wants less than one segment a round trip
+/// leaves it at 1, returns true from [`wants_pacing`](CongestionControl::wants_pacing), and gives the rate
+/// as [`pacing_rate`](CongestionControl::pacing_rate): a segment then leaves each `mss / rate` seconds, as in Swift (Kumar et al. 2020,
+/// section 3.4). The first ten segments of a connection are not paced, as on Linux.
 pub trait CongestionControl: core::fmt::Debug {
     /// Sees every ACK, in any state. The place for RTT samples (HyStart) and marks (DCTCP).
     #[inline]
@@ -180,19 +204,20 @@ pub trait CongestionControl: core::fmt::Debug {
         let _ = (window, sample);
     }
 
-    /// May grow the window (Linux's `cong_avoid`). Called whether or not the sender is cwnd-limited: look at
-    /// [`Ack::cwnd_limited`].
+    /// May grow the window (Linux's `cong_avoid`), or set it to what the delay calls for. Called whether or not the sender is
+    /// cwnd-limited: look at [`Ack::cwnd_limited`] before the window grows.
     fn increase(&mut self, window: &mut Window, ack: &Ack);
 
     /// As [`on_ack`](CongestionControl::on_ack) and `increase` of an ACK that delivers `delivered` segments, for a control to which that is all
-    /// there is to know. Returns whether it is one.
+    /// there is to know: no time, no mark. Returns whether it is one. For the same `delivered` and `cwnd_limited` the window must come out as
+    /// with those two (the model test holds it to that).
     #[inline]
     fn increase_by(&mut self, window: &mut Window, delivered: u32, cwnd_limited: bool) -> bool {
         let _ = (window, delivered, cwnd_limited);
         false
     }
 
-    /// The new slow-start threshold in segments, at least 2, on a congestion event at `now`.
+    /// The new slow-start threshold in segments, at least 2, on a congestion event at `now`. The path brings the window down to it.
     fn ssthresh(&mut self, window: &Window, now: u64) -> u32;
 
     /// The path's state changes to `state`.
@@ -214,8 +239,8 @@ pub trait CongestionControl: core::fmt::Debug {
         window.cwnd.max(prior_cwnd)
     }
 
-    /// The rate in bytes a second at which segments of `mss` bytes may leave; `None`: the window over the smoothed RTT, times
-    /// what Linux takes.
+    /// The rate in bytes a second at which segments of `mss` bytes may leave, which takes effect with the next segment; `None`: the window
+    /// over the smoothed RTT, times what Linux takes.
     #[inline]
     fn pacing_rate(&self, window: &Window, mss: u32) -> Option<u64> {
         let _ = (window, mss);

@@ -156,7 +156,7 @@ impl<C: CongestionControl> Sender<C> {
             jiffies: clock.jiffies,
             acked: facts.acked,
             delivered: (path.delivered - before.delivered) as u32,
-            rtt: rtt.map(|rtt| rtt.last * 1000),
+            rtt: rtt.map(|rtt| rtt.last_ns),
             srtt: path.srtt(),
             cwnd_limited: false,
             ece: ece_flag && (self.ecn || self.reads_ece),

@@ -12,7 +12,7 @@ use crate::sending::Sender;
 use crate::sending::scoreboard::{Record, mark};
 use crate::sending::undo::echo_before;
 use crate::seq::{after, before};
-use crate::timers::Clock;
+use crate::timers::{Clock, Stamp};
 
 /// What one ACK says.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +27,8 @@ pub(crate) struct Facts {
     pub original_delivered: bool,
     /// Reordered: the lowest segment never retransmitted that was delivered after later ones; SND.NXT if there is none.
     pub reordered_from: u32,
-    /// RTT: when the first and the last of the newly SACKed originals were sent on the active path; `None` without any.
-    pub sacked_sent: Option<(u64, u64)>,
+    /// RTT: when the first of the newly SACKed originals was sent on the active path, in microseconds, and the last; `None` without any.
+    pub sacked_sent: Option<(u64, Stamp)>,
     /// ECE, and ECN is on.
     pub ece: bool,
     /// A DSACK for something retransmitted; for the loss probe.
@@ -86,8 +86,8 @@ impl Facts {
 /// What the cumulative part covers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Covered {
-    /// When the first and the last segment were sent that were sent once, on the active path.
-    sent: Option<(u64, u64)>,
+    /// When the first segment was sent that was sent once, on the active path, in microseconds, and the last.
+    sent: Option<(u64, Stamp)>,
     /// A retransmission was among them: no sample (Karn).
     ambiguous: bool,
     /// The path has changed since one of them was sent: no sample either, not even by its timestamp.
@@ -112,13 +112,15 @@ impl Covered {
     }
 }
 
-/// Fact: an RTT sample in microseconds.
+/// Fact: an RTT sample. In microseconds it is Linux's: of instants in whole microseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RttSample {
     /// Of the first segment that the ACK newly delivers: what the timeout must cover, delayed ACKs included.
     pub first: u64,
     /// Of the last: what the congestion control is told.
     pub last: u64,
+    /// The same in nanoseconds.
+    pub last_ns: u64,
 }
 
 impl<C: CongestionControl> Sender<C> {
@@ -138,8 +140,8 @@ impl<C: CongestionControl> Sender<C> {
             facts.acked = count;
             facts.original_delivered = !after(first.end, point);
             covered.lowest = first.start;
-            if path.times(first.sent, first.path) {
-                covered.sent = Some((first.sent, last.sent));
+            if path.times(first.sent(), first.path) {
+                covered.sent = Some((first.sent(), last.stamp));
             } else {
                 covered.changed = true;
             }
@@ -180,9 +182,9 @@ impl<C: CongestionControl> Sender<C> {
             return;
         }
         if !again {
-            if self.paths.times(record.sent, record.path) {
-                let first = covered.sent.map_or(record.sent, |sent| sent.0);
-                covered.sent = Some((first, record.sent));
+            if self.paths.times(record.sent(), record.path) {
+                let first = covered.sent.map_or(record.sent(), |sent| sent.0);
+                covered.sent = Some((first, record.stamp));
             } else {
                 covered.changed = true;
             }
@@ -196,7 +198,7 @@ impl<C: CongestionControl> Sender<C> {
             let path = self.paths.of(record.path);
             path.delivered += 1;
             // The ACK answers an earlier transmission.
-            let earlier = again && echo_before(self.echoed, Clock::timestamp_of(record.sent));
+            let earlier = again && echo_before(self.echoed, Clock::timestamp_of(record.sent()));
             if !earlier {
                 let min_rtt = path.rtt.min();
                 self.rack.delivered(clock.us, min_rtt, record);
@@ -227,7 +229,7 @@ impl<C: CongestionControl> Sender<C> {
             }
         } else if let (Some((first, _)), Some(front)) = (facts.sacked_sent, self.board.front()) {
             let now = clock.us;
-            let front_age = now.saturating_sub(front.sent);
+            let front_age = now.saturating_sub(front.sent());
             facts.restart_timer = linux::sack_restarts_timeout(now - first, front_age);
         }
         sample
@@ -242,7 +244,6 @@ impl<C: CongestionControl> Sender<C> {
         facts: &Facts,
         covered: &Covered,
     ) -> Option<RttSample> {
-        let now = clock.us;
         let cumulative = covered
             .sent
             .filter(|_| !covered.ambiguous && !covered.changed);
@@ -253,14 +254,16 @@ impl<C: CongestionControl> Sender<C> {
         };
         let sample = match sent {
             Some((first, last)) => RttSample {
-                first: now - first,
-                last: now - last,
+                first: clock.us - first,
+                last: clock.us - last.us(),
+                last_ns: clock.now - last.ns(),
             },
             None if facts.acked > 0 && !covered.changed && self.echoes_tell_the_rtt(config) => {
                 let us = self.echoed_rtt(clock)?;
                 RttSample {
                     first: us,
                     last: us,
+                    last_ns: us * 1000,
                 }
             }
             None => return None,

@@ -99,9 +99,8 @@ impl<C: CongestionControl> Sender<C> {
         index: u64,
         counts: bool,
     ) -> Option<Transmission> {
-        let us = clock.us;
         let board = &mut self.board;
-        let record = board.retransmit(&mut self.paths, index, us, counts)?;
+        let record = board.retransmit(&mut self.paths, index, clock.stamp(), counts)?;
         if let Some(rate) = &mut self.paths.of(record.path).rate {
             rate.forget(index);
         }
@@ -265,7 +264,7 @@ impl<C: CongestionControl> Sender<C> {
         }
         self.nxt = end;
         let record = Record {
-            sent: clock.us,
+            stamp: clock.stamp(),
             start,
             end,
             order: 0,

@@ -88,15 +88,15 @@ impl Rack {
     /// Step 2: a segment was delivered. `min_rtt`: of the path on which it was sent.
     #[inline]
     pub fn delivered(&mut self, now_us: u64, min_rtt: u32, record: &Record) {
-        let rtt = now_us.saturating_sub(record.sent) as u32;
+        let rtt = now_us.saturating_sub(record.sent()) as u32;
         if rtt < min_rtt && record.has(mark::EVER_RETRANSMITTED) {
             // The ACK answers the original, not the retransmission.
             return;
         }
         self.advanced = true;
         self.rtt = rtt;
-        if sent_after(record.sent, record.end, self.sent, self.end) {
-            self.sent = record.sent;
+        if sent_after(record.sent(), record.end, self.sent, self.end) {
+            self.sent = record.sent();
             self.end = record.end;
             self.path = record.path;
         }
@@ -174,10 +174,10 @@ impl<C: CongestionControl> Sender<C> {
         let now = clock.us;
         let mut wait = None;
         let judge = |record: &Record| {
-            if !sent_after(rack.sent, rack.end, record.sent, record.end) {
+            if !sent_after(rack.sent, rack.end, record.sent(), record.end) {
                 return Verdict::Untold;
             }
-            let due = record.sent + (u64::from(patience(record)) + u64::from(window));
+            let due = record.sent() + (u64::from(patience(record)) + u64::from(window));
             if due <= now {
                 return Verdict::Lost;
             }

@@ -144,9 +144,9 @@ impl<C: CongestionControl> Sender<C> {
             }
             let point = self.paths.active.recovery.point;
             facts.original_delivered |= !after(record.end, point);
-            if self.paths.times(record.sent, record.path) {
-                let first = facts.sacked_sent.map_or(record.sent, |sent| sent.0);
-                facts.sacked_sent = Some((first, record.sent));
+            if self.paths.times(record.sent(), record.path) {
+                let first = facts.sacked_sent.map_or(record.sent(), |sent| sent.0);
+                facts.sacked_sent = Some((first, record.stamp));
             }
         }
         self.board.mark_sacked(&mut self.paths, index);

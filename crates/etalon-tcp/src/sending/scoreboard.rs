@@ -13,6 +13,7 @@ use crate::sending::path::{Path, PathId, Pipe};
 use crate::sending::paths::Paths;
 use crate::sending::sack::Reported;
 use crate::seq::{after, before};
+use crate::timers::Stamp;
 use std::collections::VecDeque;
 
 /// Marks of a record.
@@ -34,8 +35,8 @@ pub(crate) mod mark {
 /// One outstanding segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
-    /// When it was last sent, in microseconds.
-    pub sent: u64,
+    /// When it was last sent.
+    pub stamp: Stamp,
     pub start: u32,
     pub end: u32,
     /// Its last transmission among all of the connection.
@@ -53,6 +54,12 @@ const _: () = assert!(
 );
 
 impl Record {
+    /// When it was last sent, in microseconds.
+    #[inline]
+    pub fn sent(&self) -> u64 {
+        self.stamp.us()
+    }
+
     #[inline]
     pub fn has(&self, mark: u8) -> bool {
         self.marks & mark != 0
@@ -259,7 +266,7 @@ impl Scoreboard {
                 if record.end != una {
                     return None;
                 }
-                let found = (first.sent, *record, count);
+                let found = (first.sent(), *record, count);
                 self.pop(count as usize);
                 return Some(found);
             }
@@ -428,13 +435,13 @@ impl Scoreboard {
         None
     }
 
-    /// A record is sent again at `us` on the active path. `counts`: in the pipe, which a loss probe is not. Returns it as it
+    /// A record is sent again at `stamp` on the active path. `counts`: in the pipe, which a loss probe is not. Returns it as it
     /// was before.
     pub fn retransmit<C>(
         &mut self,
         paths: &mut Paths<C>,
         index: u64,
-        us: u64,
+        stamp: Stamp,
         counts: bool,
     ) -> Option<Record> {
         let place = self.place(index)?;
@@ -453,11 +460,11 @@ impl Scoreboard {
             paths.active.pipe.shrink(-1);
         }
         self.transmissions = self.transmissions.wrapping_add(1);
-        record.sent = us;
+        record.stamp = stamp;
         record.order = self.transmissions;
         record.marks = record.marks & !mark::JUDGED | mark::EVER_RETRANSMITTED;
         record.path = paths.active.id;
-        self.repair.retransmissions.push_back((index, us));
+        self.repair.retransmissions.push_back((index, stamp.us()));
         Some(before)
     }
 

@@ -15,7 +15,7 @@ impl<C: CongestionControl> Sender<C> {
     pub(crate) fn us_until_rto(&self, clock: &Clock) -> Option<u64> {
         let front = self.board.front()?;
         let rto = clock.us_of_ticks(self.paths.active.rtt.rto_ticks());
-        (front.sent + rto)
+        (front.sent() + rto)
             .checked_sub(clock.us)
             .filter(|&us| us > 0)
     }

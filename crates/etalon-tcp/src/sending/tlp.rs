@@ -102,7 +102,7 @@ impl<C: CongestionControl> Sender<C> {
         let rto = self.paths.active.rtt.rto_ticks();
         let front = self.board.front();
         front.is_some_and(|front| {
-            let age = clock.us - front.sent;
+            let age = clock.us - front.sent();
             rto > ticks && clock.covers_us(rto - ticks, age)
         })
     }

@@ -271,6 +271,6 @@ impl<C: CongestionControl> Sender<C> {
         let srtt = u64::from(path.rtt.srtt());
         let due_soon =
             |sent: u64| srtt > 0 && (sent + srtt).saturating_sub(clock.us) <= SOON.min(srtt / 2);
-        steady && (self.board.front()).is_some_and(|oldest| due_soon(oldest.sent))
+        steady && (self.board.front()).is_some_and(|oldest| due_soon(oldest.sent()))
     }
 }

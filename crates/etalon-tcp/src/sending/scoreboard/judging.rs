@@ -41,7 +41,7 @@ impl Scoreboard {
             if record.marks & settled_by == 0 {
                 match judge(record) {
                     Verdict::Untold => {
-                        fresh = Some((record.sent, record.order));
+                        fresh = Some((record.sent(), record.order));
                         break;
                     }
                     Verdict::Lost => lost.add(self.judge_lost(paths, index)),
@@ -67,7 +67,7 @@ impl Scoreboard {
         let (mut position, mut stale_front) = (0, true);
         while let Some(&(index, sent)) = self.repair.retransmissions.get(position) {
             let verdict = match self.get(index) {
-                Some(record) if record.sent == sent && may_arrive(record) => {
+                Some(record) if record.sent() == sent && may_arrive(record) => {
                     if fresh.is_some_and(|(at, order)| at == sent && after(record.order, order)) {
                         Verdict::Untold
                     } else {
@@ -80,7 +80,7 @@ impl Scoreboard {
                 Verdict::Untold => break,
                 Verdict::Wait => stale_front = false,
                 Verdict::Lost => {
-                    if self.get(index).is_some_and(|r| r.sent == sent) {
+                    if self.get(index).is_some_and(|r| r.sent() == sent) {
                         lost.add(self.judge_lost(paths, index));
                     }
                     if stale_front {
