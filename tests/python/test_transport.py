@@ -44,11 +44,13 @@ def test_a_transport_is_a_name_or_a_table() -> None:
     several = plan(cc=["cubic", "dctcp"], transport="tdtcp")
     assert carried(several) == {"tdtcp": {**PAPER, "cc": ["cubic", "dctcp"]}}
     assert several.resolve()["flows"][0]["cc"] == "cubic"
+    ndp = carried(plan(transport={"kind": "ndp", "pacer": "flow", "timeout": "never"}))["ndp"]
+    assert (ndp["window"], ndp["pacer"], ndp["timeout_ns"]) == (30, "flow", None)
     mptcp = {"subflows": 2, "scheduler": "tdm", "acks": "any", "reinject": False}
     assert carried(plan(transport="mptcp")) == {"mptcp": mptcp}
 
 
-@pytest.mark.parametrize("transport", ["tcp", "tdtcp", "mptcp", SWITCHED])
+@pytest.mark.parametrize("transport", ["tcp", "tdtcp", "mptcp", "ndp", SWITCHED])
 def test_a_plan_with_a_transport_is_read_back(transport: Any) -> None:
     one = plan(transport=transport)
     assert Plan.from_toml(one.to_toml()) == one

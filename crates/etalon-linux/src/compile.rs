@@ -133,6 +133,11 @@ fn check_flow(plan: &Scenario, index: usize, flow: &Flow) -> Result<(), String> 
         Transport::Tdtcp(tdtcp) => &tdtcp.cc,
         _ => &[],
     };
+    if !flow.transport.is_tcp() {
+        return Err(format!(
+            "Flow {index}: Linux has no NDP: run the plan on the simulator."
+        ));
+    }
     let unknown = |cc: &&String| cc.is_empty() || cc.len() > CC_NAME_MAX;
     if let Some(cc) = controls.iter().chain([&*flow.cc]).find(unknown) {
         return Err(format!(

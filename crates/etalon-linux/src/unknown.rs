@@ -3,9 +3,8 @@
 use etalon_events::Counter;
 use etalon_measure::results::{Column, Table};
 
-const COLUMNS: [(&str, Counter); 7] = [
+const COLUMNS: [(&str, Counter); 6] = [
     ("bytes_delivered", Counter::Received),
-    ("bytes_warmup", Counter::Received),
     ("retransmits", Counter::Retransmits),
     ("rtos", Counter::Rtos),
     ("tlps", Counter::Tlps),

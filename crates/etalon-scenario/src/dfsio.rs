@@ -62,7 +62,7 @@ pub enum Placement {
 pub const MOST_WRITERS: u32 = 100_000;
 
 impl Dfsio {
-    pub(crate) fn check(&self, index: usize, tdns: usize) -> Result<(), ScenarioError> {
+    pub(crate) fn check(&self, index: usize, tdns: usize, mtu: u16) -> Result<(), ScenarioError> {
         let lengths = [self.file_bytes, self.block_bytes, self.packet_bytes];
         ensure!(
             !lengths.contains(&0) && self.writers > 0 && self.window_packets > 0,
@@ -80,6 +80,10 @@ impl Dfsio {
             self.placement != never,
             "job {index}: the mapping of racks needs some time"
         );
-        self.transport.check(format_args!("job {index}"), tdns)
+        ensure!(
+            self.transport.is_tcp(),
+            "job {index}: TCP carries what jobs send"
+        );
+        self.transport.check(format_args!("job {index}"), tdns, mtu)
     }
 }

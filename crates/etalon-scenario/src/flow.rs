@@ -200,7 +200,7 @@ impl Flow {
             self.connects() <= self.start,
             "flow {index} starts before it connects"
         );
-        self.transport.check(who, tdns)
+        self.transport.check(who, tdns, hosts.mtu)
     }
 }
 

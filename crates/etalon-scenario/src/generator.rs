@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use etalon_units::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::check::ScenarioError;
+use crate::check::{ScenarioError, ensure};
 use crate::transport::Transport;
 
 /// A workload whose flows nobody knows ahead: what they have in common.
@@ -32,8 +32,12 @@ pub struct Generator {
 }
 
 impl Generator {
-    pub(crate) fn check(&self, index: usize, tdns: usize) -> Result<(), ScenarioError> {
+    pub(crate) fn check(&self, index: usize, tdns: usize, mtu: u16) -> Result<(), ScenarioError> {
+        ensure!(
+            self.transport.is_tcp(),
+            "generator {index}: TCP carries what generators send"
+        );
         self.transport
-            .check(format_args!("generator {index}"), tdns)
+            .check(format_args!("generator {index}"), tdns, mtu)
     }
 }

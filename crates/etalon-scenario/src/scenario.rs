@@ -3,13 +3,13 @@
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
-use etalon_units::{Span, Time};
+use etalon_units::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
 use crate::{
-    Change, Class, Control, Dfsio, Flow, Generator, Hosts, Measure, Network, Notify, Program, Rdcn,
-    Schedule, Tcp, Transport, Weeks,
+    Change, Class, Control, Dfsio, Flow, Generator, Hosts, Measure, Network, Notify, Place,
+    Program, Rdcn, Schedule, Tcp, Transport, Weeks,
 };
 
 /// A whole experiment. Times of network and workload are virtual, those of [`Tcp`] are the hosts'.
@@ -97,10 +97,10 @@ impl Scenario {
             self.check_priority(index, flow)?;
         }
         for (index, job) in self.dfsio.iter().enumerate() {
-            job.check(index, tdns)?;
+            job.check(index, tdns, self.hosts.mtu)?;
         }
         for (index, generator) in self.generators.iter().enumerate() {
-            generator.check(index, tdns)?;
+            generator.check(index, tdns, self.hosts.mtu)?;
         }
         for (index, program) in self.programs.iter().enumerate() {
             program.check(index, &self.hosts)?;
@@ -166,6 +166,16 @@ impl Scenario {
             Network::Ocs(ocs) => flow.priority.unwrap_or_else(|| ocs.class_of(flow.bytes)),
             _ => Class::default(),
         }
+    }
+
+    /// The rate of the links to hosts: of their ports if the network has such, else of their NICs.
+    #[must_use]
+    pub fn rate_to_hosts(&self) -> Rate {
+        let ports = self.network.kind().ports(&self.hosts);
+        let mut to_hosts = ports
+            .iter()
+            .filter(|port| matches!(port.to, Place::Host(_)));
+        to_hosts.next().map_or(self.hosts.rate, |port| port.rate)
     }
 
     /// How many networks lead from rack to rack, in turn: TDNs are numbered from 0, the packet network, to below this.

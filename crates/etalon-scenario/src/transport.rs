@@ -1,4 +1,4 @@
-//! What carries a flow: TCP, or what knows of networks that take turns (time-division networks, TDNs).
+//! What carries a flow: TCP, what knows of networks that take turns (time-division networks, TDNs), or what is not TCP.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,6 +8,7 @@ use etalon_units::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
+use crate::ndp::Ndp;
 
 /// What carries a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +22,8 @@ pub enum Transport {
     Tdtcp(Tdtcp),
     /// Multipath TCP (RFC 8684), a subflow for each network.
     Mptcp(Mptcp),
+    /// NDP (SIGCOMM 2017).
+    Ndp(Ndp),
 }
 
 /// TDTCP's switches.
@@ -123,15 +126,27 @@ impl Transport {
     #[must_use]
     pub fn subflows(&self) -> u8 {
         match self {
-            Transport::Tcp | Transport::Tdtcp(_) => 1,
             Transport::Mptcp(mptcp) => mptcp.subflows,
+            _ => 1,
         }
     }
 
+    /// Whether it is a kind of TCP.
+    #[must_use]
+    pub fn is_tcp(&self) -> bool {
+        !matches!(self, Transport::Ndp(_))
+    }
+
     /// What is wrong with it, for a flow in a network of `tdns` networks that take turns.
-    pub(crate) fn check(&self, who: fmt::Arguments<'_>, tdns: usize) -> Result<(), ScenarioError> {
+    pub(crate) fn check(
+        &self,
+        who: fmt::Arguments<'_>,
+        tdns: usize,
+        mtu: u16,
+    ) -> Result<(), ScenarioError> {
         match self {
             Transport::Tcp => {}
+            Transport::Ndp(ndp) => ndp.check(who, mtu)?,
             Transport::Tdtcp(tdtcp) => {
                 ensure!(
                     tdns > 1,
@@ -170,7 +185,8 @@ impl Transport {
     pub(crate) fn numbers(&self, tdns: usize) -> Numbers {
         let flag = |set: bool, flag: u32| if set { flag } else { 0 };
         match self {
-            Transport::Tcp => Numbers::default(),
+            // What is not TCP never comes to Linux.
+            Transport::Tcp | Transport::Ndp(_) => Numbers::default(),
             Transport::Tdtcp(t) => Numbers {
                 transport: TRANSPORT_TDTCP,
                 tdtcp: tdns as u32

@@ -206,7 +206,8 @@ fn measured<T: Tap, O: Observer>(
 ) -> (Results, (T, O)) {
     observer.metrics().finish(end);
     world.finish(end);
-    let peak_in_network = std::mem::take(&mut world.pool).peak();
+    let others = world.hosts.take().map_or(0, |hosts| hosts.parcels.peak());
+    let peak_in_network = std::mem::take(&mut world.pool).peak() + others;
     let (facts, writes) = (world.facts(), world.writes());
     let (meter, opened, tap) = world.into_what_is_left();
     let results = results::collect(&Outcome {

@@ -3,6 +3,8 @@
 //! Endpoints exist from when a flow connects until nothing can happen in it any more, so that memory holds the flows that are
 //! open at a time and not all that a plan has.
 
+mod carriers;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +20,7 @@ use etalon_tcp::{Config, Connection, ConnectionState};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
+use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
 use crate::packet::Route;
 use crate::stack::{self, Controls};
@@ -50,6 +53,8 @@ pub(crate) struct Flows<'a> {
     places: Vec<u32>,
     /// Endpoints of open flows: two for each slot. A server's is made when the first packet reaches it: many may wait for that at a time.
     endpoints: Vec<Option<Box<Endpoint>>>,
+    /// By slot, flows that TCP does not carry.
+    carriers: Vec<Option<Box<Carrier>>>,
     vacant: Vec<u32>,
     /// What is known of flows that have no endpoints any more.
     facts: Vec<Option<Box<FlowFacts>>>,
@@ -97,6 +102,7 @@ impl<'a> Flows<'a> {
             configs: BTreeMap::new(),
             places: Vec::new(),
             endpoints: Vec::new(),
+            carriers: Vec::new(),
             vacant: Vec::new(),
             facts: Vec::new(),
             rng,
@@ -476,15 +482,21 @@ impl<'a> Flows<'a> {
         if ends[0].as_deref().is_some_and(is_done) && !ends.iter().flatten().any(|end| waits(end)) {
             let facts = self.facts_at(first);
             self.endpoints[first..first + 2].fill_with(|| None);
-            if let Some(guests) = &mut self.guests {
-                guests.settled.push((slot, facts));
-                self.places[flow as usize] = GONE;
-                return;
-            }
-            self.facts[flow as usize] = Some(Box::new(facts));
-            self.places[flow as usize] = NOWHERE;
-            self.vacant.push(slot);
+            self.leave_slot(flow, facts);
         }
+    }
+
+    /// An open flow is over.
+    fn leave_slot(&mut self, flow: u32, facts: FlowFacts) {
+        let slot = self.places[flow as usize];
+        if let Some(guests) = &mut self.guests {
+            guests.settled.push((slot, facts));
+            self.places[flow as usize] = GONE;
+            return;
+        }
+        self.facts[flow as usize] = Some(Box::new(facts));
+        self.places[flow as usize] = NOWHERE;
+        self.vacant.push(slot);
     }
 
     /// Counters of the flow in a slot, open or settled.
@@ -519,6 +531,9 @@ impl<'a> Flows<'a> {
     }
 
     fn facts_at(&self, first: usize) -> FlowFacts {
+        if let Some(Some(carrier)) = self.carriers.get(first / 2) {
+            return carrier.facts();
+        }
         let [client, server] = [first, first + 1].map(|i| self.endpoints[i].as_deref());
         let Some(client) = client.map(|end| &end.connection) else {
             return FlowFacts::default();

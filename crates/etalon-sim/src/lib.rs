@@ -3,18 +3,23 @@
 //! Everything is deterministic: one seed, one ChaCha stream for each named component, a total order of events. The same
 //! plan and seed give the same [digest](results::Meta::digest) on any machine and any number of workers.
 
+mod carried;
+mod carrier;
 mod endpoint;
 mod engine;
 mod flows;
 mod frame;
 mod generators;
 mod hdfs;
+mod hosts;
 mod jobs;
 mod mptcp_options;
 mod nic;
 mod packet;
+mod parcels;
 mod plugins;
 mod queue;
+mod spray;
 mod stack;
 mod starts;
 mod stream;

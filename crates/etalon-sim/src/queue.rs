@@ -24,6 +24,13 @@ pub(crate) enum Wake {
     Departed(u32),
     /// A job of an application starts.
     Job(u32),
+    /// The NIC of a host is done with a packet that TCP does not carry.
+    Nic(u32),
+    /// The timer of a flow that TCP does not carry is due.
+    Carrier(u32),
+    /// The next pull of a host is due, or of a flow.
+    Pull(u32),
+    PullOfFlow(u32),
 }
 
 /// Bits of a [`PathId`], and of those with a number before them.
@@ -41,6 +48,10 @@ impl Wake {
             Wake::Timer(index) => (4, index, 0),
             Wake::Departed(index) => (5, index, 0),
             Wake::Job(job) => (6, job, 0),
+            Wake::Nic(host) => (7, host, 0),
+            Wake::Carrier(flow) => (8, flow, 0),
+            Wake::Pull(host) => (9, host, 0),
+            Wake::PullOfFlow(flow) => (10, flow, 0),
         };
         kind << NUMBER_BITS | u64::from(number) << PATH_BITS | u64::from(path)
     }
@@ -55,7 +66,11 @@ impl Wake {
             3 => Wake::Downgrade(number),
             4 => Wake::Timer(number),
             5 => Wake::Departed(number),
-            _ => Wake::Job(number),
+            6 => Wake::Job(number),
+            7 => Wake::Nic(number),
+            8 => Wake::Carrier(number),
+            9 => Wake::Pull(number),
+            _ => Wake::PullOfFlow(number),
         }
     }
 }
@@ -110,9 +125,9 @@ mod tests {
     proptest! {
         #[test]
         fn wakes_come_by_time_then_kind_then_number(
-            wakes in prop::collection::vec((0u64..20, 0usize..7, any::<u32>()), 1..200),
+            wakes in prop::collection::vec((0u64..20, 0usize..11, any::<u32>()), 1..200),
         ) {
-            let kinds: [fn(u32) -> Wake; 7] = [
+            let kinds: [fn(u32) -> Wake; 11] = [
                 Wake::Start,
                 Wake::Stop,
                 |number| Wake::Told(number, !number as PathId),
@@ -120,6 +135,10 @@ mod tests {
                 Wake::Timer,
                 Wake::Departed,
                 Wake::Job,
+                Wake::Nic,
+                Wake::Carrier,
+                Wake::Pull,
+                Wake::PullOfFlow,
             ];
             let mut queue = Queue::new();
             let mut expected: Vec<_> = wakes.iter().map(|&(time, kind, number)| (time, kind, number)).collect();

@@ -61,7 +61,7 @@ pub(crate) fn follows(transport: &Transport) -> Follows {
     match transport {
         Transport::Tdtcp(tdtcp) if tdtcp.update == Update::Push => Follows::LooksOnce,
         Transport::Tdtcp(_) => Follows::Looks,
-        Transport::Tcp | Transport::Mptcp(_) => Follows::Nothing,
+        _ => Follows::Nothing,
     }
 }
 

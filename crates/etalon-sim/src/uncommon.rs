@@ -76,4 +76,23 @@ impl<T: Tap> World<'_, '_, T> {
             self.flows.settle(flow);
         }
     }
+
+    /// What the endpoint's socket has room for by now is its program's to hand over.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn announce(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
+        let bytes = self.flows.end(index).connection.take_writes();
+        if let (Some(accounts), true) = (edge.accounts(), bytes > 0) {
+            accounts.accepted(now, index, bytes);
+        }
+    }
+
+    /// A client may be in another state than before, which somebody may want to know.
+    #[cold]
+    pub(crate) fn follow_sender(&mut self, now: Time, index: u32) {
+        if index & 1 == 0 {
+            let sender = self.flows.sender(index);
+            self.meter.follow_sender(now, (index >> 1) as usize, sender);
+        }
+    }
 }

@@ -10,9 +10,11 @@ use etalon_units::Time;
 
 use crate::flows::Flows;
 use crate::generators::Generated;
+use crate::hosts::Hosts;
 use crate::jobs::Jobs;
 use crate::nic::send;
 use crate::packet::{PacketId, Pool};
+use crate::parcels::is_parcel;
 use crate::queue::{Queue, Wake};
 use crate::stack;
 use crate::starts::Starts;
@@ -45,6 +47,8 @@ pub(crate) struct World<'a, 's, T> {
     pub(crate) dfsio: usize,
     end_when_done: bool,
     pub(crate) tdns: Tdns,
+    /// What hosts do for flows that TCP does not carry, if there are any.
+    pub(crate) hosts: Option<Box<Hosts>>,
     /// What MPTCP carries.
     pub(crate) groups: Vec<Group>,
     pub(crate) meter: Meter,
@@ -60,6 +64,8 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         edge: &mut Edge<PacketId>,
     ) -> Result<World<'a, 's, T>, ScenarioError> {
         subflows::check(plan)?;
+        let kinds = streamed.as_ref().map(|streamed| &streamed.kinds[..]);
+        let hosts = Hosts::of(plan, kinds.unwrap_or(&plan.flows), edge)?;
         let (meter, mut flows) = match &streamed {
             None => (Meter::new(plan, metrics), Flows::new(plan)?),
             Some(streamed) => (
@@ -89,6 +95,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             tdns: plan
                 .notify()
                 .map_or_else(Tdns::default, |notify| Tdns::new(&plan.hosts, notify.each)),
+            hosts,
             meter,
             tap,
         };
@@ -240,12 +247,18 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             Wake::Job(job) if job as usize >= self.dfsio => {
                 self.wake_generator(now, job - self.dfsio as u32, edge);
             }
+            Wake::Nic(_) | Wake::Carrier(_) | Wake::Pull(_) | Wake::PullOfFlow(_) => {
+                self.wake_carried(now, wake, edge);
+            }
             Wake::Job(job) => self.with_jobs(now, edge, |jobs, hosts| jobs.start(now, job, hosts)),
         }
     }
 
     /// A flow connects, unless it has; at its start its client writes.
     fn start(&mut self, now: Time, flow: u32, edge: &mut Edge<PacketId>) {
+        if self.is_carried(flow) {
+            return self.start_carried(now, flow, edge);
+        }
         if self.flows.is_over(flow) {
             return; // killed before it began
         }
@@ -293,6 +306,9 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     }
 
     fn stop(&mut self, now: Time, flow: u32, edge: &mut Edge<PacketId>) {
+        if self.is_carried(flow) {
+            return self.stop_carried(now, flow, edge);
+        }
         if self.is_gone(now, flow, edge) {
             return;
         }
@@ -399,25 +415,6 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         }
     }
 
-    /// What the endpoint's socket has room for by now is its program's to hand over.
-    #[cold]
-    #[inline(never)]
-    fn announce(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
-        let bytes = self.flows.end(index).connection.take_writes();
-        if let (Some(accounts), true) = (edge.accounts(), bytes > 0) {
-            accounts.accepted(now, index, bytes);
-        }
-    }
-
-    /// A client may be in another state than before, which somebody may want to know.
-    #[cold]
-    pub(crate) fn follow_sender(&mut self, now: Time, index: u32) {
-        if index & 1 == 0 {
-            let sender = self.flows.sender(index);
-            self.meter.follow_sender(now, (index >> 1) as usize, sender);
-        }
-    }
-
     /// A host tells one of its endpoints. That sends on the new network when it next has something to do.
     fn tell(&mut self, now: Time, index: u32, tdn: PathId) {
         if let Some(end) = self.flows.end_if_open(index) {
@@ -439,6 +436,9 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
 impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
     #[inline]
     fn enter(&mut self, now: Time, handle: PacketId) -> Arrival<PacketId> {
+        if let (true, Some(hosts)) = (is_parcel(handle), &self.hosts) {
+            return hosts.parcels.entering(handle);
+        }
         let packet = self.pool.get_mut(handle);
         self.tap.entered(now, packet);
         packet.entering(handle)
@@ -447,6 +447,9 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
     #[inline(always)] // marks are told by the packet itself: they need not be handed on
     fn deliver(&mut self, delivery: Delivery<PacketId>, edge: &mut Edge<PacketId>) {
         let handle = delivery.handle;
+        if is_parcel(handle) {
+            return self.deliver_carried(delivery, edge);
+        }
         if delivery.trimmed {
             // To TCP a header alone is a loss.
             return self.discard(delivery.time, handle, DropReason::Full, edge);
@@ -467,6 +470,9 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
         reason: DropReason,
         _edge: &mut Edge<PacketId>,
     ) {
+        if is_parcel(handle) {
+            return self.discard_carried(handle);
+        }
         let packet = self.pool.get_mut(handle);
         let (flow, place) = (packet.to >> 1, packet.place);
         self.tap.lost(now, packet, reason);
@@ -476,7 +482,23 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
         }
     }
 
+    fn given_back(
+        &mut self,
+        now: Time,
+        handle: PacketId,
+        why: DropReason,
+        edge: &mut Edge<PacketId>,
+    ) {
+        match is_parcel(handle) {
+            true => self.take_back_carried(now, handle, edge),
+            false => self.discard(now, handle, why, edge),
+        }
+    }
+
     fn part(&mut self, handle: PacketId) -> Option<Part> {
+        if is_parcel(handle) {
+            return None;
+        }
         let packet = self.pool.get_mut(handle);
         let (stream, seq, payload) = (packet.to ^ 1, packet.segment.seq, packet.segment.len);
         let fin = packet.segment.flags.contains(Flags::FIN);
@@ -515,7 +537,7 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
 pub(crate) fn downgrade_of(transport: &Transport) -> Option<Time> {
     match transport {
         Transport::Tdtcp(tdtcp) => tdtcp.downgrade_at,
-        Transport::Tcp | Transport::Mptcp(_) => None,
+        _ => None,
     }
 }
 

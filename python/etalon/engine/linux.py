@@ -20,7 +20,7 @@ from etalon.errors import EngineFailed, EtalonError, PlanError
 from etalon.plan import Plan
 from etalon.plan.linux import MIB
 from etalon.plan.schedules.computed import Written
-from etalon.plan.transport import Mptcp, Tdtcp
+from etalon.plan.transport import Mptcp, Ndp, Tdtcp
 from etalon.plan.workloads.base import Workload
 from etalon.progress import Progress, Status
 from etalon.results import Run
@@ -249,7 +249,13 @@ def _networks(plan: Plan) -> Iterator[PlanError]:
     tdns = 1 + len(plan.circuits)
     for key, workload in plan.named_workloads():
         transport = workload.transport
-        if isinstance(transport, Tdtcp) and tdns > MOST_TDNS:
+        if isinstance(transport, Ndp):
+            yield PlanError(
+                "Linux has no NDP, which the simulator has; --engine sim runs the plan",
+                key=f"{key}.transport",
+                value=transport.kind,
+            )
+        elif isinstance(transport, Tdtcp) and tdns > MOST_TDNS:
             yield PlanError(
                 f"on Linux TDTCP has at most {MOST_TDNS} TDNs; the plan's network has {tdns}",
                 key=f"{key}.transport",

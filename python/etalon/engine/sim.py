@@ -14,7 +14,7 @@ from etalon.engine.protocol import Options
 from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
 from etalon.plan.streaming import batches
-from etalon.plan.transport import Mptcp
+from etalon.plan.transport import Mptcp, Ndp
 from etalon.progress import Progress, Status
 from etalon.results import Run
 from etalon.results.rows import FlowRows
@@ -102,11 +102,12 @@ def _no_model(plan: Plan) -> Iterator[PlanError]:
     if plan.generator and plan.dfsio:
         yield PlanError("generators cannot run beside [[dfsio]]", key="generator")
     for key, workload in plan.named_workloads():
-        if isinstance(workload.transport, Mptcp) and (
+        if isinstance(workload.transport, Mptcp | Ndp) and (
             plan.dfsio or plan.generator or _announces(plan)
         ):
+            name = workload.transport.kind.upper()
             yield PlanError(
-                "the simulator has MPTCP neither beside [[dfsio]] or [[generator]] nor where hosts announce demand",
+                f"the simulator has {name} neither beside [[dfsio]] or [[generator]] nor where hosts announce demand",
                 key=f"{key}.transport",
             )
         for name in workload.controls:

@@ -15,7 +15,7 @@ from etalon.plan.resolve import (
     shortest_configuration,
     week_ns,
 )
-from etalon.plan.transport import Mptcp, PlainTcp, Tdtcp
+from etalon.plan.transport import Mptcp, Ndp, PlainTcp, Tdtcp
 from etalon.units import TIME, S, rounded, shown
 
 MOST_FOLLOWED = 1000
@@ -113,7 +113,7 @@ def _transports(plan: Experiment) -> Iterator[PlanError]:
     tdns = 1 + len(plan.circuits)
     for key, workload in plan.named_workloads():
         transport, controls = workload.transport, workload.cc
-        if isinstance(transport, PlainTcp):
+        if isinstance(transport, PlainTcp | Ndp):
             continue
         if tdns == 1:
             yield PlanError(

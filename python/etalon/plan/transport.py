@@ -1,4 +1,4 @@
-"""What carries flows: TCP, or what knows of networks that take turns (time-division networks, TDNs)."""
+"""What carries flows: TCP, what knows of networks that take turns (time-division networks, TDNs), or NDP."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import BeforeValidator, Field
 
 from etalon.plan.base import Kinds, Table
-from etalon.units import Time
+from etalon.units import Size, Time
 
 
 class PlainTcp(Table):
@@ -82,13 +82,65 @@ class Mptcp(Table):
         }
 
 
+class Ndp(Table):
+    """NDP (SIGCOMM 2017): senders push a first window, receivers pull the rest, and switches trim what they cannot hold.
+
+    The defaults are the paper's. Opera's authors (NSDI 2020) ran it with `pacer = "flow"`, `pull_bytes = "1436B"`,
+    `pulls = "each"`, `timeout = "never"` and `padded = true`, and took a flow as complete once it was `"acked"`.
+    """
+
+    which: ClassVar = 'of kind "ndp"'
+    kind: Literal["ndp"] = "ndp"
+    """NDP. Flows need no handshake, have no congestion control, and spray their packets over all paths."""
+    window: int = Field(default=30, strict=True, ge=1, le=65535)
+    """Packets that a sender pushes unasked (section 3.1)."""
+    payload: Size | None = None
+    """Of a full packet; without it, an MTU less the header."""
+    header: Size = 64
+    """On the wire, all layers together: of ACKs, NACKs, pulls, and of what is left of a trimmed packet."""
+    padded: bool = Field(default=False, strict=True)
+    """The last packet of a flow is as long as its first."""
+    pacer: Literal["host", "flow"] = "host"
+    """Who spaces pulls: the receiving host for all its flows in turn (section 3.2), or each flow for itself."""
+    pull_bytes: Size | None = None
+    """Pulls are as far apart as so many bytes on the receiver's link; without it, a full packet with its header."""
+    pulls: Literal["needed", "each"] = "needed"
+    """What entitles a flow to a pull: each packet that arrives, but no more than are missing; or each."""
+    timeout: Time | Literal["never"] = 1_000_000
+    """A packet without any answer is sent again after this, and after twice as long each time (section 3.2)."""
+    resends_last: bool = Field(default=False, strict=True)
+    """A sender that has sent all of a flow sends trimmed packets again without being asked."""
+    paths: int | None = Field(default=None, strict=True, ge=1, le=65535)
+    """Packets take so many paths in turn, in a random order that is drawn for each round; without it, a random path each."""
+    completes: Literal["received", "acked"] = "received"
+    """When a flow is complete: when its last byte has arrived, or when its sender knows of that."""
+
+    def resolve(self) -> dict[str, Any]:
+        """As the core takes it."""
+        return {
+            "ndp": {
+                "window": self.window,
+                "payload_bytes": self.payload,
+                "header_bytes": self.header,
+                "padded": self.padded,
+                "pacer": self.pacer,
+                "pull_bytes": self.pull_bytes,
+                "pulls": self.pulls,
+                "timeout_ns": None if self.timeout == "never" else self.timeout,
+                "resends_last": self.resends_last,
+                "paths": self.paths,
+                "completes": self.completes,
+            }
+        }
+
+
 def _kind(value: Any) -> Any:
     return {"kind": value} if isinstance(value, str) else value
 
 
-TRANSPORTS = Kinds("tcp", {"tcp": PlainTcp, "tdtcp": Tdtcp, "mptcp": Mptcp})
+TRANSPORTS = Kinds("tcp", {"tcp": PlainTcp, "tdtcp": Tdtcp, "mptcp": Mptcp, "ndp": Ndp})
 
 if TYPE_CHECKING:
-    Transport: TypeAlias = PlainTcp | Tdtcp | Mptcp
+    Transport: TypeAlias = PlainTcp | Tdtcp | Mptcp | Ndp
 else:
     Transport = Annotated[TRANSPORTS.annotation(), BeforeValidator(_kind)]

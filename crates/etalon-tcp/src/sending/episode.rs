@@ -310,9 +310,7 @@ impl<C: CongestionControl> Sender<C> {
                 self.frto.retransmit = Retransmit::Lost;
             }
             Action::BeginCwr => self.enter_cwr(clock),
-            Action::BeginTimeout { reduces, tests } => {
-                self.begin_timeout(clock, config, reduces, tests);
-            }
+            Action::BeginTimeout { reduces } => self.enter_timeout(clock, config, reduces),
             Action::FollowEvidence(state) => {
                 self.forget_repaired();
                 self.come_to_rest(clock, state);

@@ -35,6 +35,11 @@ impl<F: Copy> Puller<F> {
         }
     }
 
+    /// Pulls are so many picoseconds apart from now on.
+    pub fn set_spacing(&mut self, spacing: u64) {
+        self.spacing = spacing;
+    }
+
     /// Whether a pull may leave at once: none waits, and the last was long enough ago. If so, it counts as sent.
     pub fn try_at_once(&mut self, now: u64) -> bool {
         let now = now * 1000;

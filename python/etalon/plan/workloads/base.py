@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints
 from etalon import controls as registry
 from etalon.errors import PlanError
 from etalon.plan.base import Table
-from etalon.plan.transport import Mptcp, PlainTcp, Tdtcp, Transport
+from etalon.plan.transport import PlainTcp, Tdtcp, Transport
 from etalon.units import TIME, Time, problem, shown
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Workload(Table):
     params: dict[str, int | float] = Field(default_factory=dict)
     """Parameters of the congestion control."""
     transport: Transport = PlainTcp()
-    """What carries flows: `"tcp"`, `"tdtcp"`, `"mptcp"`, or a table with one of these as its `kind`."""
+    """What carries flows: `"tcp"`, `"tdtcp"`, `"mptcp"`, `"ndp"`, or a table with one of these as its `kind`."""
     flow_class: FlowClass = Field(default="", alias="class")
     """Completion times are given for each class of flows."""
     start: Time = 0
@@ -191,7 +191,7 @@ class Workload(Table):
         if isinstance(self.transport, Tdtcp):
             several = () if isinstance(self.cc, str) else self.cc
             carried["transport"] = self.transport.resolve(several)
-        elif isinstance(self.transport, Mptcp):
+        elif not isinstance(self.transport, PlainTcp):
             carried["transport"] = self.transport.resolve()
         return carried
 

@@ -1,0 +1,243 @@
+//! What hosts do for transports that are not TCP: NICs with priorities, and pulls.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use etalon_net::Edge;
+use etalon_scenario::{Flow, Ndp, Pacer, Scenario, ScenarioError, Transport};
+use etalon_transports::ndp::{Packet, Puller, Receiver, Sender};
+use etalon_units::Time;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+use crate::carrier::{Carrier, NdpKind, Way};
+use crate::packet::{PacketId, Route};
+use crate::parcels::{Parcel, Parcels};
+use crate::queue::{Queue, Wake};
+use crate::spray::Spray;
+
+/// The random stream that paths are drawn from, beyond those of hosts and of TCP.
+const STREAM_PATHS: u64 = 1 << 33;
+
+/// What leaves a NIC first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Priority {
+    /// What carries no payload.
+    Control,
+    /// What is sent again.
+    Again,
+    /// What is sent for the first time.
+    New,
+}
+
+/// Packets that wait for the NIC of a host, by priority; in front of those that the NIC has taken.
+#[derive(Debug, Default)]
+struct Nic {
+    waiting: [VecDeque<PacketId>; 3],
+    /// When the NIC is done with what it has taken.
+    free_at: Time,
+    /// It will be looked at then.
+    is_awaited: bool,
+}
+
+/// The pulls of a host, and when they are looked at.
+#[derive(Debug)]
+struct Pulls {
+    puller: Puller<u32>,
+    armed: u64,
+}
+
+/// All hosts.
+#[derive(Debug)]
+pub(crate) struct Hosts {
+    pub(crate) parcels: Parcels,
+    nics: Vec<Nic>,
+    pulls: Vec<Pulls>,
+    kinds: Vec<(Ndp, Arc<NdpKind>)>,
+    rng: ChaCha8Rng,
+}
+
+impl Hosts {
+    /// The hosts of a plan, if TCP does not carry all of these flows.
+    pub(crate) fn of(
+        plan: &Scenario,
+        flows: &[Flow],
+        edge: &mut Edge<PacketId>,
+    ) -> Result<Option<Box<Hosts>>, ScenarioError> {
+        if flows.iter().all(|flow| flow.transport.is_tcp()) {
+            return Ok(None);
+        }
+        let alone = plan.dfsio.is_empty() && plan.generators.is_empty();
+        if edge.accounts().is_some() || !alone {
+            return Err(ScenarioError(
+                "the simulator has flows that TCP does not carry neither beside jobs or generators nor where hosts announce demand"
+                    .to_owned(),
+            ));
+        }
+        Ok(Some(Box::new(Hosts::new(plan))))
+    }
+
+    fn new(plan: &Scenario) -> Hosts {
+        let count = plan.hosts.count() as usize;
+        let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
+        rng.set_stream(STREAM_PATHS);
+        Hosts {
+            parcels: Parcels::default(),
+            nics: (0..count).map(|_| Nic::default()).collect(),
+            pulls: (0..count)
+                .map(|_| Pulls {
+                    puller: Puller::new(0),
+                    armed: u64::MAX,
+                })
+                .collect(),
+            kinds: Vec::new(),
+            rng,
+        }
+    }
+
+    fn kind(&mut self, ndp: &Ndp, plan: &Scenario) -> Arc<NdpKind> {
+        if let Some((_, kind)) = self.kinds.iter().find(|(same, _)| same == ndp) {
+            return kind.clone();
+        }
+        let kind = Arc::new(NdpKind::new(ndp, plan));
+        self.kinds.push((*ndp, kind.clone()));
+        kind
+    }
+
+    /// The two ends of a flow that starts.
+    pub(crate) fn open(&mut self, flow: &Flow, plan: &Scenario) -> Option<Carrier> {
+        let Transport::Ndp(ndp) = &*flow.transport else {
+            return None;
+        };
+        let kind = self.kind(ndp, plan);
+        let (src, dst) = (flow.src(), flow.dst());
+        let way = |src, dst| Way {
+            host: plan.hosts.index(src),
+            route: Route { src, dst },
+            spray: Spray::new(kind.paths),
+        };
+        let mut config = kind.config;
+        if let (true, Some(bytes)) = (config.padded, flow.bytes) {
+            // A flow of one packet has nothing to be filled up to.
+            config.payload = bytes.min(config.payload.into()) as u16;
+        }
+        let ways = [way(src, dst), way(dst, src)];
+        let puller = match kind.pacer {
+            Pacer::Flow => Some(Puller::new(config.spacing)),
+            Pacer::Host => {
+                let pulls = &mut self.pulls[ways[1].host as usize];
+                pulls.puller.set_spacing(config.spacing);
+                None
+            }
+        };
+        Some(Carrier {
+            sender: Sender::new(flow.bytes, &config),
+            receiver: Receiver::new(),
+            config,
+            kind,
+            puller,
+            ways,
+            class: plan.class_of(flow),
+            under_way: 0,
+            armed: u64::MAX,
+            pull_armed: u64::MAX,
+            is_killed: false,
+        })
+    }
+
+    /// Packets leave one of a flow's ends: from its sender, or back.
+    pub(crate) fn send(
+        &mut self,
+        now: Time,
+        (flow, carrier): (u32, &mut Carrier),
+        (packet, priority): (Packet, Priority),
+        (queue, edge): (&mut Queue, &mut Edge<PacketId>),
+    ) {
+        let way = &mut carrier.ways[usize::from(!packet.is_data())];
+        let config = &carrier.config;
+        let len = match packet.is_data() && config.padded {
+            true => config.payload,
+            false => packet.len,
+        };
+        carrier.under_way += 1;
+        let id = self.parcels.insert(Parcel {
+            packet,
+            flow,
+            route: way.route,
+            label: way.spray.next(&mut self.rng),
+            class: carrier.class,
+            bytes: u32::from(config.header) + u32::from(len),
+        });
+        let nic = &mut self.nics[way.host as usize];
+        nic.waiting[priority as usize].push_back(id);
+        if !nic.is_awaited {
+            self.serve(now, way.host, queue, edge);
+        }
+    }
+
+    /// The NIC of a host takes what comes first, if it is free.
+    pub(crate) fn serve(
+        &mut self,
+        now: Time,
+        host: u32,
+        queue: &mut Queue,
+        edge: &mut Edge<PacketId>,
+    ) {
+        let nic = &mut self.nics[host as usize];
+        nic.is_awaited = false;
+        if nic.free_at <= now {
+            let first = nic.waiting.iter_mut().find_map(VecDeque::pop_front);
+            let Some(id) = first else { return };
+            nic.free_at = edge.send(now, host, self.parcels.get(id).bytes, id);
+        }
+        nic.is_awaited = true;
+        queue.push(nic.free_at, Wake::Nic(host));
+    }
+
+    /// A packet of data is at its receiver, which answers, and may pull later.
+    pub(crate) fn answer(
+        &mut self,
+        now: Time,
+        (flow, carrier): (u32, &mut Carrier),
+        (packet, trimmed): (&Packet, bool),
+        queue: &mut Queue,
+    ) -> Packet {
+        let host = carrier.ways[1].host;
+        let (puller, armed, wake) = match &mut carrier.puller {
+            Some(puller) => (puller, &mut carrier.pull_armed, Wake::PullOfFlow(flow)),
+            None => {
+                let pulls = &mut self.pulls[host as usize];
+                (&mut pulls.puller, &mut pulls.armed, Wake::Pull(host))
+            }
+        };
+        let config = &carrier.config;
+        let came = (packet, trimmed);
+        let answer = carrier
+            .receiver
+            .on_data(now.0, came, config, (puller, flow));
+        arm(puller, armed, wake, queue);
+        answer
+    }
+
+    /// A host's puller, whose time has come, until it is [put back](Hosts::put_back).
+    pub(crate) fn take_puller(&mut self, host: u32) -> Puller<u32> {
+        let pulls = &mut self.pulls[host as usize];
+        pulls.armed = u64::MAX;
+        std::mem::replace(&mut pulls.puller, Puller::new(0))
+    }
+
+    pub(crate) fn put_back(&mut self, host: u32, puller: Puller<u32>, queue: &mut Queue) {
+        let pulls = &mut self.pulls[host as usize];
+        pulls.puller = puller;
+        arm(&pulls.puller, &mut pulls.armed, Wake::Pull(host), queue);
+    }
+}
+
+/// Sets the event for the next pull, if there is none that comes as early.
+pub(crate) fn arm(puller: &Puller<u32>, armed: &mut u64, wake: Wake, queue: &mut Queue) {
+    let next = puller.next_time();
+    if next < *armed {
+        *armed = next;
+        queue.push(Time(next), wake);
+    }
+}
