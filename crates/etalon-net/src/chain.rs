@@ -5,14 +5,13 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
+use etalon_queues::{DropTail, Fifo};
 use etalon_scenario::{Dumbbell, Scenario};
 use etalon_switch::{
     Arrival, ConfigError, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Sink,
 };
 use etalon_units::{Serializer, Span, Time};
 
-use crate::drop_tail::DropTail;
-use crate::fifo::Fifo;
 use crate::network::{Described, Network};
 
 /// A queue with a link, then a delay.

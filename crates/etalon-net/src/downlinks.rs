@@ -2,14 +2,12 @@
 
 use alloc::vec::Vec;
 
+use etalon_queues::{DropTail, Fifo, Pending};
 use etalon_scenario::{HostId, Hosts};
 use etalon_switch::{DropReason, Event, Pair, Probe, QueueId};
 use etalon_units::{Serializer, Time};
 
-use crate::drop_tail::DropTail;
 use crate::environment::Delivery;
-use crate::fifo::Fifo;
-use crate::pending::Pending;
 
 /// A packet that has come out of the network between racks.
 #[derive(Clone, Copy, Debug)]

@@ -3,16 +3,15 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use etalon_queues::{Fifo, Pending};
 use etalon_scenario::{Hosts, Notify};
 use etalon_units::{Serializer, Span, Time};
 
 use crate::accounts::Accounts;
 use crate::downlinks::Downlinks;
 use crate::due::Due;
-use crate::fifo::Fifo;
 use crate::host::Host;
 use crate::notices::Notices;
-use crate::pending::Pending;
 
 /// Instants that the whole experiment hears of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

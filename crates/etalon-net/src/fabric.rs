@@ -4,7 +4,6 @@
 //! transmission ends and when it arrives; what is due next is found by a calendar and a FIFO for each delay, so that a hop
 //! costs the same whatever the number of ports.
 
-mod calendar;
 mod failure;
 mod next_hops;
 mod port;
@@ -16,15 +15,15 @@ mod tests;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use etalon_queues::{Calendar, PacketId};
 use etalon_scenario::{Egress, Hosts, Node, Topology};
 use etalon_switch::{Arrival, Departure, DropReason, Event, Packet, Plane, Probe, QueueId, Sink};
 use etalon_units::{Span, Time};
 
 use crate::network::Network;
-use calendar::Calendar;
 use failure::Failures;
 use next_hops::{NextHops, flow_hash};
-use port::{PacketId, Pool, Port};
+use port::{Inside, Pool, Port};
 use wire::{Delayed, Wires};
 
 pub use failure::Failure;
@@ -369,7 +368,13 @@ impl<H: Copy> Network<H> for Fabric<H> {
         let Packet { src, dst, .. } = arrival.packet;
         let (from, to) = (self.hosts.index(src), self.hosts.index(dst));
         let hash = flow_hash(from, to, arrival.label);
-        let id = self.pool.insert(now, arrival.packet, arrival.ect, hash);
+        let id = self.pool.insert(Inside {
+            packet: arrival.packet,
+            entered: now,
+            hash,
+            ect: arrival.ect,
+            ce: false,
+        });
         match self.host_ports {
             None => self.reach(now, src.rack(), id, sink, probe),
             Some(first) => self.queue(now, first + from, id, sink, probe),

@@ -1,10 +1,9 @@
 //! A host below TCP: a NIC that serialises, then a constant delay and a random jitter, in order.
 
+use etalon_queues::Fifo;
 use etalon_units::{Serializer, Span, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
-
-use crate::fifo::Fifo;
 
 /// A host's way to the network, for packets with handles of type `H`. Packets stay in order whatever their jitter.
 #[derive(Debug)]

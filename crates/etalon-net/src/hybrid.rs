@@ -2,11 +2,11 @@
 
 use core::fmt::Debug;
 
+use etalon_queues::Fifo;
 use etalon_scenario::{Rdcn, Scenario};
 use etalon_switch::{Arrival, ConfigError, Departure, Packet, Plane, Probe, QueueId, Sink, Switch};
 use etalon_units::{Span, Time};
 
-use crate::fifo::Fifo;
 use crate::network::{Described, Network};
 
 /// The hybrid switch, and beside it, if wanted, a way around it for acknowledgements.

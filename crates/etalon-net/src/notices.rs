@@ -2,14 +2,12 @@
 
 use alloc::vec::Vec;
 
+use etalon_queues::{Fifo, Pending};
 use etalon_scenario::{Hosts, Notify};
 use etalon_switch::{Pair, Plane};
 use etalon_units::{Span, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
-
-use crate::fifo::Fifo;
-use crate::pending::Pending;
 
 /// The random stream of delays and losses, beyond those of hosts (which are numbered from 0).
 const STREAM: u64 = 1 << 33;

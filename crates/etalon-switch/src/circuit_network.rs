@@ -2,11 +2,11 @@
 
 use alloc::vec::Vec;
 
+use etalon_queues::PacketId;
 use etalon_units::{Span, Time};
 
 use crate::event_queue::{EventQueue, Source};
 use crate::link::Link;
-use crate::pool::PacketId;
 use crate::switch::Core;
 use crate::{CircuitNetwork, Event, Packet, Pair, Plane, Probe, QueueId, Sink};
 

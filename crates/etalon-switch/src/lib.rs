@@ -11,12 +11,12 @@
 extern crate alloc;
 
 mod circuit_network;
+mod entry;
 mod event_queue;
 mod executor;
 mod link;
 mod packet;
 mod packet_network;
-mod pool;
 mod round_robin;
 mod sink;
 mod sleep;

@@ -1,10 +1,11 @@
 //! A store-and-forward link: a transmitter, and the packets on the way to the far end.
 
+use etalon_queues::{Line, PacketId};
 use etalon_units::{Rate, Serializer, Span, Time};
 
 use crate::Transmission;
+use crate::entry::Pool;
 use crate::event_queue::{EventQueue, Kind, Label, Pending, Place, Source};
-use crate::pool::{Line, PacketId, Pool};
 
 /// A link. It has two kinds of events: its transmitter is to be served, and a packet reaches the far end.
 #[derive(Debug)]

@@ -2,11 +2,11 @@
 
 use alloc::vec::Vec;
 
+use etalon_queues::{PacketId, Queue};
 use etalon_units::{Span, Time};
 
 use crate::event_queue::{EventQueue, Source};
 use crate::link::Link;
-use crate::pool::{PacketId, Queue};
 use crate::round_robin::RoundRobin;
 use crate::switch::Core;
 use crate::{Event, PacketNetwork, Pair, Plane, Probe, QueueId, Sink};

@@ -2,13 +2,14 @@
 
 use alloc::vec::Vec;
 
+use etalon_queues::PacketId;
 use etalon_units::{Span, Time};
 
 use crate::circuit_network::{CircuitFabric, Leaving};
+use crate::entry::{Entry, Pool};
 use crate::event_queue::{Due, EventQueue, Kind, Pending};
 use crate::executor::{Executor, Rules, Signal, Step};
 use crate::packet_network::PacketFabric;
-use crate::pool::{Entry, PacketId, Pool};
 use crate::voq::{Server, Voqs};
 use crate::week::Week;
 use crate::{

@@ -3,7 +3,9 @@
 use alloc::vec::Vec;
 
 use crate::executor::Signal;
-use crate::pool::{PacketId, Pool, Queue};
+use etalon_queues::{PacketId, Queue};
+
+use crate::entry::Pool;
 use crate::{Marking, Packet, Pair, PairVoq, Plane, Rdcn};
 
 /// Beside the signals: the packet network serves nobody.

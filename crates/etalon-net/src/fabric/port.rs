@@ -1,17 +1,10 @@
 //! An egress port: a drop-tail queue in front of a link.
 
-use alloc::vec::Vec;
-
+use etalon_queues::{PacketId, Queue};
 use etalon_switch::{Packet, QueueId, Transmission};
 use etalon_units::{Serializer, Time};
 
 use etalon_scenario::{Egress, Node};
-
-/// A packet's place in the pool.
-pub(crate) type PacketId = u32;
-
-/// No packet.
-const NONE: PacketId = PacketId::MAX;
 
 /// A packet in the fabric.
 #[derive(Clone, Copy, Debug)]
@@ -22,99 +15,10 @@ pub(crate) struct Inside<H> {
     pub(crate) hash: u32,
     pub(crate) ect: bool,
     pub(crate) ce: bool,
-    /// The one behind it in a queue.
-    next: PacketId,
 }
 
-/// All packets in the fabric. Places are used again, last out first in.
-#[derive(Debug)]
-pub(crate) struct Pool<H> {
-    packets: Vec<Inside<H>>,
-    free: Vec<PacketId>,
-}
-
-impl<H: Copy> Pool<H> {
-    pub(crate) const fn new() -> Pool<H> {
-        Pool {
-            packets: Vec::new(),
-            free: Vec::new(),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn insert(
-        &mut self,
-        entered: Time,
-        packet: Packet<H>,
-        ect: bool,
-        hash: u32,
-    ) -> PacketId {
-        let inside = Inside {
-            packet,
-            entered,
-            hash,
-            ect,
-            ce: false,
-            next: NONE,
-        };
-        match self.free.pop() {
-            Some(id) => {
-                self.packets[id as usize] = inside;
-                id
-            }
-            None => {
-                self.packets.push(inside);
-                (self.packets.len() - 1) as PacketId
-            }
-        }
-    }
-
-    #[inline]
-    pub(crate) fn get_mut(&mut self, id: PacketId) -> &mut Inside<H> {
-        &mut self.packets[id as usize]
-    }
-
-    #[inline]
-    pub(crate) fn remove(&mut self, id: PacketId) -> Inside<H> {
-        self.free.push(id);
-        self.packets[id as usize]
-    }
-}
-
-/// Packets in order, linked through their places in the pool.
-#[derive(Clone, Copy, Debug)]
-struct List {
-    first: PacketId,
-    last: PacketId,
-}
-
-impl List {
-    const EMPTY: List = List {
-        first: NONE,
-        last: NONE,
-    };
-
-    #[inline]
-    fn push<H: Copy>(&mut self, pool: &mut Pool<H>, id: PacketId) {
-        pool.get_mut(id).next = NONE;
-        if self.first == NONE {
-            self.first = id;
-        } else {
-            pool.get_mut(self.last).next = id;
-        }
-        self.last = id;
-    }
-
-    #[inline]
-    fn pop<H: Copy>(&mut self, pool: &mut Pool<H>) -> Option<PacketId> {
-        let id = self.first;
-        if id == NONE {
-            return None;
-        }
-        self.first = pool.get_mut(id).next;
-        Some(id)
-    }
-}
+/// All packets in the fabric.
+pub(crate) type Pool<H> = etalon_queues::Pool<Inside<H>>;
 
 /// An egress port.
 #[derive(Debug)]
@@ -136,7 +40,7 @@ pub(crate) struct Port {
     /// Bytes that were transmitted.
     sent: u64,
     /// Those that can be transmitted: the first is in transmission.
-    ready: List,
+    ready: Queue,
 }
 
 impl Port {
@@ -152,7 +56,7 @@ impl Port {
             len: 0,
             bytes: 0,
             sent: 0,
-            ready: List::EMPTY,
+            ready: Queue::new(),
         }
     }
 
@@ -196,7 +100,7 @@ impl Port {
         pool: &mut Pool<H>,
         id: PacketId,
     ) -> Option<Time> {
-        let is_idle = self.ready.first == NONE;
+        let is_idle = self.ready.is_empty();
         self.ready.push(pool, id);
         is_idle.then(|| self.link.transmit(now, pool.get_mut(id).packet.bytes))
     }
@@ -212,8 +116,8 @@ impl Port {
         let bytes = pool.get_mut(id).packet.bytes;
         self.release(bytes);
         self.sent += u64::from(bytes);
-        let next = self.ready.first;
-        let end = (next != NONE).then(|| self.link.transmit(now, pool.get_mut(next).packet.bytes));
+        let next = self.ready.front();
+        let end = next.map(|next| self.link.transmit(now, pool.get(next).packet.bytes));
         Some((id, end))
     }
 

@@ -2,10 +2,8 @@
 
 use alloc::vec::Vec;
 
+use etalon_queues::{Fifo, PacketId};
 use etalon_units::{Span, Time};
-
-use crate::fabric::port::PacketId;
-use crate::fifo::Fifo;
 
 /// A packet whose delay ends.
 #[derive(Clone, Copy, Debug)]

@@ -11,7 +11,7 @@ const FIRST_PLACES: u32 = 16;
 /// A drop-tail queue in front of a link. First in, first out: when a packet will have left is known when it comes, so that nothing has to
 /// be done when it leaves.
 #[derive(Debug)]
-pub(crate) struct DropTail {
+pub struct DropTail {
     link: Serializer,
     capacity: u32,
     /// A place for each packet that was queued at a time: when the one that took it last has left it. They are taken in turns.
@@ -22,7 +22,7 @@ pub(crate) struct DropTail {
 
 impl DropTail {
     /// A queue for `capacity` packets, waiting or in transmission.
-    pub(crate) fn new(link: Serializer, capacity: u32) -> DropTail {
+    pub fn new(link: Serializer, capacity: u32) -> DropTail {
         DropTail {
             link,
             capacity,
@@ -32,20 +32,20 @@ impl DropTail {
     }
 
     /// Packets that it has places for.
-    pub(crate) fn capacity(&self) -> u32 {
+    pub fn capacity(&self) -> u32 {
         self.capacity
     }
 
     /// A packet of `bytes` comes. Returns when its last bit leaves; none if all places are taken.
     #[inline]
-    pub(crate) fn take(&mut self, now: Time, bytes: u32) -> Option<Time> {
+    pub fn take(&mut self, now: Time, bytes: u32) -> Option<Time> {
         let leaves = self.take_place(now, bytes);
         leaves.or_else(|| self.take_another(now, bytes))
     }
 
     /// As [`DropTail::take`], unless [another place](DropTail::take_another) would have to be made.
     #[inline(always)] // with every packet, in every queue
-    pub(crate) fn take_place(&mut self, now: Time, bytes: u32) -> Option<Time> {
+    pub fn take_place(&mut self, now: Time, bytes: u32) -> Option<Time> {
         let place = self.places.get_mut(self.oldest);
         let place = place.filter(|left| **left <= now)?;
         let leaves = self.link.transmit(now, bytes);
@@ -60,7 +60,7 @@ impl DropTail {
     /// As [`DropTail::take`], when every place has been taken.
     #[cold]
     #[inline(never)]
-    pub(crate) fn take_another(&mut self, now: Time, bytes: u32) -> Option<Time> {
+    pub fn take_another(&mut self, now: Time, bytes: u32) -> Option<Time> {
         self.grow().then(|| {
             let leaves = self.link.transmit(now, bytes);
             self.places[0] = leaves;

@@ -8,7 +8,7 @@ use etalon_units::Time;
 /// Pending events, in order of (time, host). A host has one at most, so that there are few, and each is a single number: time
 /// and, in the lowest bits, host.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub struct Pending {
     /// The first, [`NONE`] if there is none. Often it is the only one, or the next one after itself.
     first: u64,
     others: BinaryHeap<Reverse<u64>>,
@@ -25,7 +25,7 @@ const NONE: u64 = u64::MAX;
 
 impl Pending {
     /// For hosts of numbers below `hosts`.
-    pub(crate) fn new(hosts: usize) -> Pending {
+    pub fn new(hosts: usize) -> Pending {
         let places = hosts.next_power_of_two();
         Pending {
             first: NONE,
@@ -37,7 +37,7 @@ impl Pending {
     }
 
     /// The last instant at which hosts can have events.
-    pub(crate) fn latest(&self) -> Time {
+    pub fn latest(&self) -> Time {
         Time(u64::MAX >> self.shift)
     }
 
@@ -49,7 +49,7 @@ impl Pending {
 
     /// Adds the event of a host that has none.
     #[inline]
-    pub(crate) fn push(&mut self, time: Time, host: u32) {
+    pub fn push(&mut self, time: Time, host: u32) {
         let mut key = self.key(time, host);
         if key < self.first {
             core::mem::swap(&mut key, &mut self.first);
@@ -62,26 +62,26 @@ impl Pending {
 
     /// When the first event is due, [`Time::MAX`] if there is none.
     #[inline]
-    pub(crate) fn next(&self) -> Time {
+    pub fn next(&self) -> Time {
         self.next
     }
 
     /// The host of the first event.
     #[inline]
-    pub(crate) fn first(&self) -> Option<u32> {
+    pub fn first(&self) -> Option<u32> {
         (self.first != NONE).then_some(self.first_if_any())
     }
 
     /// The host of the first event; of none, any number, for who knows that there is one.
     #[inline]
-    pub(crate) fn first_if_any(&self) -> u32 {
+    pub fn first_if_any(&self) -> u32 {
         (self.first & self.mask) as u32
     }
 
     /// Moves the event of `host`, which must be the first, to its next time; takes it off if there is none. Moving is cheaper
     /// than a pop and a push.
     #[inline(always)] // with every packet
-    pub(crate) fn move_first(&mut self, host: u32, next: Option<Time>) {
+    pub fn move_first(&mut self, host: u32, next: Option<Time>) {
         if let Some(time) = next {
             let key = self.key(time, host);
             match self.others.peek_mut() {

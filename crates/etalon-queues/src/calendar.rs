@@ -23,7 +23,7 @@ struct Entry {
 /// A calendar queue (Brown 1988): a day is a few nanoseconds, the year as long as the longest transmission, and each day
 /// has a list. Transmissions that are under way lie within a year, so that the next day that has an entry has the first.
 #[derive(Debug)]
-pub(crate) struct Calendar {
+pub struct Calendar {
     /// By port.
     entries: Vec<Entry>,
     /// The first port of each day.
@@ -39,7 +39,7 @@ pub(crate) struct Calendar {
 
 impl Calendar {
     /// For so many ports, whose transmissions hardly ever take longer than `longest`.
-    pub(crate) fn new(ports: usize, longest: Span) -> Calendar {
+    pub fn new(ports: usize, longest: Span) -> Calendar {
         let day = longest.0 / (DAYS as u64 - 2) + 1;
         let entry = Entry {
             time: Time::MAX,
@@ -58,7 +58,7 @@ impl Calendar {
 
     /// When the first port is done, [`Time::MAX`] if none is at work.
     #[inline]
-    pub(crate) fn next(&self) -> Time {
+    pub fn next(&self) -> Time {
         self.first.0
     }
 
@@ -69,7 +69,7 @@ impl Calendar {
 
     /// A port that is not at work will be done at `time`.
     #[inline]
-    pub(crate) fn push(&mut self, time: Time, port: u32) {
+    pub fn push(&mut self, time: Time, port: u32) {
         let day = self.day(time);
         self.entries[port as usize] = Entry {
             time,
@@ -84,7 +84,7 @@ impl Calendar {
 
     /// Takes the first port.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<u32> {
+    pub fn pop(&mut self) -> Option<u32> {
         let (time, port) = self.first;
         if port == NONE {
             return None;
@@ -96,7 +96,7 @@ impl Calendar {
 
     /// A port gives up what it transmits, if it does.
     #[cold]
-    pub(crate) fn remove(&mut self, port: u32) {
+    pub fn remove(&mut self, port: u32) {
         let (time, first) = self.first;
         if self.entries[port as usize].time < Time::MAX {
             self.unlink(port);

@@ -1,49 +1,40 @@
-//! Packets inside the switch, and the queues that they stand in.
+//! Packets inside a network, and the queues that they stand in.
 //!
 //! All packets live in one pool and never move; queues are linked lists through it. So a queue takes twelve bytes even
 //! where there are N^2 of them, moving a packet is two writes, and nothing is allocated once the pool has grown.
 
 use alloc::vec::Vec;
 
-use etalon_units::Time;
-
-use crate::Packet;
-use crate::event_queue::Pending;
-
 /// A packet's place in the pool.
-pub(crate) type PacketId = u32;
+pub type PacketId = u32;
 
 /// No packet.
 const NONE: PacketId = PacketId::MAX;
 
-/// What the switch knows of a packet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry<H> {
-    pub(crate) packet: Packet<H>,
-    /// When it entered the switch.
-    pub(crate) entered: Time,
-    /// That it reaches the far end of the link that it is on.
-    pub(crate) arrives: Pending,
-    /// Marked CE by the switch.
-    pub(crate) ce: bool,
-}
-
 #[derive(Debug)]
-struct Slot<H> {
-    entry: Entry<H>,
+struct Slot<T> {
+    entry: T,
     /// The next packet of the same queue, or the next free slot.
     next: PacketId,
 }
 
-/// All packets inside the switch.
+/// All packets inside a network: what it knows of each.
 #[derive(Debug)]
-pub(crate) struct Pool<H> {
-    slots: Vec<Slot<H>>,
+pub struct Pool<T> {
+    slots: Vec<Slot<T>>,
     free: PacketId,
 }
 
-impl<H: Copy> Pool<H> {
-    pub(crate) const fn new() -> Pool<H> {
+impl<T: Copy> Default for Pool<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Copy> Pool<T> {
+    /// A pool without packets.
+    #[must_use]
+    pub const fn new() -> Pool<T> {
         Pool {
             slots: Vec::new(),
             free: NONE,
@@ -51,13 +42,16 @@ impl<H: Copy> Pool<H> {
     }
 
     /// Number of packets in the pool, which are counted for that.
-    pub(crate) fn used(&self) -> usize {
+    #[must_use]
+    pub fn used(&self) -> usize {
         let free = |&id: &PacketId| self.slots.get(id as usize).map(|slot| slot.next);
         let unused = core::iter::successors(Some(self.free), free).skip(1);
         self.slots.len() - unused.count()
     }
 
-    pub(crate) fn insert(&mut self, entry: Entry<H>) -> PacketId {
+    /// Gives a packet a place.
+    #[inline]
+    pub fn insert(&mut self, entry: T) -> PacketId {
         let id = self.free;
         match self.slots.get_mut(id as usize) {
             Some(slot) => {
@@ -72,40 +66,53 @@ impl<H: Copy> Pool<H> {
     /// Puts a packet into a new slot, as none is free.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, entry: Entry<H>) -> PacketId {
+    fn grow(&mut self, entry: T) -> PacketId {
         let id = self.slots.len() as PacketId;
         self.slots.push(Slot { entry, next: NONE });
         id
     }
 
-    pub(crate) fn remove(&mut self, id: PacketId) -> Entry<H> {
+    /// A packet's place may be used again.
+    #[inline]
+    pub fn remove(&mut self, id: PacketId) -> T {
         let slot = &mut self.slots[id as usize];
         slot.next = self.free;
         self.free = id;
         slot.entry
     }
 
+    /// What is known of a packet.
+    #[must_use]
     #[inline]
-    pub(crate) fn get(&self, id: PacketId) -> &Entry<H> {
+    pub fn get(&self, id: PacketId) -> &T {
         &self.slots[id as usize].entry
     }
 
+    /// The same, to be changed.
     #[inline]
-    pub(crate) fn get_mut(&mut self, id: PacketId) -> &mut Entry<H> {
+    pub fn get_mut(&mut self, id: PacketId) -> &mut T {
         &mut self.slots[id as usize].entry
     }
 }
 
 /// A first-in first-out queue of packets of the pool.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Queue {
+pub struct Queue {
     head: PacketId,
     tail: PacketId,
     len: u32,
 }
 
+impl Default for Queue {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Queue {
-    pub(crate) const fn new() -> Queue {
+    /// A queue without packets.
+    #[must_use]
+    pub const fn new() -> Queue {
         Queue {
             head: NONE,
             tail: NONE,
@@ -113,25 +120,37 @@ impl Queue {
         }
     }
 
+    /// How many packets there are.
+    #[must_use]
     #[inline]
-    pub(crate) const fn len(&self) -> u32 {
+    pub const fn len(&self) -> u32 {
         self.len
     }
 
+    /// Whether there is none.
+    #[must_use]
     #[inline]
-    pub(crate) const fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// The oldest packet.
+    #[must_use]
     #[inline]
-    pub(crate) const fn front(&self) -> Option<PacketId> {
+    pub const fn front(&self) -> Option<PacketId> {
         if self.len == 0 { None } else { Some(self.head) }
     }
 
-    /// Whatever the packet has as its next one: the last of a queue needs none.
+    /// The newest packet.
+    #[must_use]
     #[inline]
-    pub(crate) fn push<H>(&mut self, pool: &mut Pool<H>, id: PacketId) {
+    pub const fn back(&self) -> Option<PacketId> {
+        if self.len == 0 { None } else { Some(self.tail) }
+    }
+
+    /// Adds a packet. Whatever the packet has as its next one: the last of a queue needs none.
+    #[inline]
+    pub fn push<T>(&mut self, pool: &mut Pool<T>, id: PacketId) {
         if self.len == 0 {
             self.head = id;
         } else {
@@ -141,14 +160,15 @@ impl Queue {
         self.len += 1;
     }
 
+    /// Takes the oldest packet.
     #[inline]
-    pub(crate) fn pop<H>(&mut self, pool: &Pool<H>) -> Option<PacketId> {
+    pub fn pop<T>(&mut self, pool: &Pool<T>) -> Option<PacketId> {
         self.take(pool).map(|(id, _)| id)
     }
 
     /// As [`Queue::pop`], with what is known of the packet.
     #[inline]
-    pub(crate) fn take<'a, H>(&mut self, pool: &'a Pool<H>) -> Option<(PacketId, &'a Entry<H>)> {
+    pub fn take<'a, T>(&mut self, pool: &'a Pool<T>) -> Option<(PacketId, &'a T)> {
         let id = self.front()?;
         let slot = &pool.slots[id as usize];
         self.head = slot.next;
@@ -157,7 +177,7 @@ impl Queue {
     }
 
     /// Keeps the `keep` oldest packets and returns the rest.
-    pub(crate) fn split_off<H>(&mut self, pool: &Pool<H>, keep: u32) -> Queue {
+    pub fn split_off<T>(&mut self, pool: &Pool<T>, keep: u32) -> Queue {
         if keep >= self.len {
             return Queue::new();
         }
@@ -181,23 +201,31 @@ impl Queue {
 
 /// The packets on a link, in order: as a [`Queue`] of which nobody asks how long it is.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub struct Line {
     /// [`NONE`] if there is no packet.
     first: PacketId,
     last: PacketId,
 }
 
+impl Default for Line {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Line {
-    pub(crate) const fn new() -> Line {
+    /// A line without packets.
+    #[must_use]
+    pub const fn new() -> Line {
         Line {
             first: NONE,
             last: NONE,
         }
     }
 
-    /// Whether it had no packet before.
+    /// Adds a packet. Returns whether there was none before.
     #[inline]
-    pub(crate) fn push<H>(&mut self, pool: &mut Pool<H>, id: PacketId) -> bool {
+    pub fn push<T>(&mut self, pool: &mut Pool<T>, id: PacketId) -> bool {
         let was_empty = self.first == NONE;
         if was_empty {
             self.first = id;
@@ -210,7 +238,7 @@ impl Line {
 
     /// The first packet, which there must be, and what is known of the one behind it.
     #[inline]
-    pub(crate) fn pop<'a, H>(&mut self, pool: &'a Pool<H>) -> (PacketId, Option<&'a Entry<H>>) {
+    pub fn pop<'a, T>(&mut self, pool: &'a Pool<T>) -> (PacketId, Option<&'a T>) {
         let id = self.first;
         if id == self.last {
             self.first = NONE;
@@ -224,26 +252,11 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::HostId;
-
-    fn packet(handle: u32) -> Entry<u32> {
-        Entry {
-            packet: Packet {
-                handle,
-                src: HostId::default(),
-                dst: HostId::default(),
-                bytes: 1,
-            },
-            entered: Time::ZERO,
-            arrives: Pending::NONE,
-            ce: false,
-        }
-    }
 
     fn drain(queue: &mut Queue, pool: &mut Pool<u32>) -> Vec<u32> {
         let mut handles = Vec::new();
         while let Some(id) = queue.pop(pool) {
-            handles.push(pool.remove(id).packet.handle);
+            handles.push(pool.remove(id));
         }
         handles
     }
@@ -254,11 +267,11 @@ mod tests {
             let mut pool = Pool::new();
             let mut queue = Queue::new();
             for n in 0..5 {
-                let id = pool.insert(packet(n));
+                let id = pool.insert(n);
                 queue.push(&mut pool, id);
             }
             let mut rest = queue.split_off(&pool, keep);
-            let id = pool.insert(packet(9));
+            let id = pool.insert(9);
             queue.push(&mut pool, id);
             let kept = keep.min(5);
             let expected: Vec<u32> = (0..kept).chain([9]).collect();
@@ -271,11 +284,11 @@ mod tests {
     #[test]
     fn slots_are_used_again() {
         let mut pool = Pool::new();
-        let first = pool.insert(packet(1));
-        let second = pool.insert(packet(2));
+        let first = pool.insert(1);
+        let second = pool.insert(2);
         pool.remove(first);
-        assert_eq!(pool.insert(packet(3)), first);
-        assert_eq!(pool.get(second).packet.handle, 2);
+        assert_eq!(pool.insert(3), first);
+        assert_eq!(*pool.get(second), 2);
         assert_eq!(pool.slots.len(), 2);
     }
 }
