@@ -7,7 +7,7 @@
 mod failure;
 mod next_hops;
 mod port;
-mod wire;
+pub(crate) mod wire;
 
 #[cfg(test)]
 mod tests;

@@ -42,3 +42,4 @@ pub use etalon_switch::{Arrival, Class, Packet, Transmission};
 pub use hybrid::Hybrid;
 pub use net::{Advanced, Net, NewError};
 pub use network::{AnyNetwork, Described, Network, Visitor, visit};
+pub use ocs::Circuits;

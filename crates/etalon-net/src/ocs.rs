@@ -1,17 +1,370 @@
-//! A network of circuits: described, and not run yet.
+//! A network of circuits: racks with several uplinks, each to a circuit switch with a schedule of its own, or to a packet network.
+//!
+//! A ToR switch asks [`Ways`] where a packet goes: to its host, into the queue of an uplink, whatever that leads to when the
+//! packet's turn comes, or into the queue of what waits for a circuit to another rack. An uplink whose circuit is up sends from its own queue
+//! and from that of what waits for its circuit, by class (strict priority); of one class its own queue goes first.
+//!
+//! A packet leaves its queue when its transmission starts. It is lost in the dark if its circuit came up later, or goes before the
+//! transmission ends, unless late packets complete.
+//!
+//! What is due at one instant happens in this order: days that end, failures, slices, days that begin; then transmissions that end, by
+//! port; then packets that arrive.
 
+mod changes;
+mod inside;
+mod tor;
+mod voqs;
+
+use alloc::vec::Vec;
 use core::fmt::Debug;
 
-use etalon_scenario::{Ocs, Scenario};
-use etalon_switch::ConfigError;
+use etalon_queues::{Calendar, Lists};
+use etalon_route::Ways;
+use etalon_scenario::{Count, Full, Hosts, Layer, Limit, Ocs, QueueId, Scenario, Slice, Slices};
+use etalon_switch::{Arrival, ConfigError, Packet, Probe, Sink};
+use etalon_units::{Serializer, Span, Time};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
 
-use crate::fabric::Fabric;
-use crate::network::Described;
+use crate::fabric::wire::{Delayed, Wires};
+use crate::network::{Described, Network};
+use changes::{Change, Changes};
+use inside::{Circuit, Inside, Kind, NO_SLICE, Pool, Port};
+use voqs::Voqs;
+
+/// Bytes on the wire of the longest packet beyond its MTU.
+const ETHERNET: u64 = 14;
+/// The random stream of clocks, and of coins, beyond those of hosts and notifications.
+const STREAM: u64 = 1 << 34;
+
+/// A network of circuits, for packets with handles `H`.
+#[derive(Debug)]
+pub struct Circuits<H> {
+    hosts: Hosts,
+    config: Ocs,
+    nodes: u16,
+    seed: u64,
+    slices: Slices,
+    ways: Ways,
+    /// The present slice, and how many have begun.
+    slice: u32,
+    begun: u64,
+    /// By circuit switch: where to look for its next day.
+    ahead: Vec<Option<Slice>>,
+    /// By node, if clocks are wrong: by how many nanoseconds.
+    skews: Vec<i64>,
+    changes: Changes,
+    /// Failures that have begun and not ended.
+    failed: Vec<u32>,
+    /// To hosts, uplinks of nodes, from the packet network, from hosts.
+    ports: Vec<Port>,
+    first_up: u32,
+    first_down: u32,
+    first_own: u32,
+    /// What queues hold: of uplinks, to hosts, of the packet network, of hosts.
+    rules: [Lists; 4],
+    /// By node and circuit switch.
+    circuits: Vec<Circuit>,
+    /// In the same order: how long what comes from there takes.
+    receives_until: Vec<Time>,
+    /// In the same order: how many failures keep it from receiving.
+    deaf: Vec<u8>,
+    voqs: Voqs,
+    calendar: Calendar,
+    wires: Wires,
+    pool: Pool<H>,
+    coin: ChaCha8Rng,
+    /// Whether a probe hears of what passes a port without waiting there.
+    tells: bool,
+    /// No packet passes sooner.
+    shortest: Span,
+}
 
 impl Described for Ocs {
-    type Network<H: Copy + Debug> = Fabric<H>;
+    type Network<H: Copy + Debug> = Circuits<H>;
 
-    fn network<H: Copy + Debug>(&self, _: &Scenario) -> Result<Fabric<H>, ConfigError> {
-        Err(ConfigError::NotRun { kind: "ocs" })
+    fn network<H: Copy + Debug>(&self, scenario: &Scenario) -> Result<Circuits<H>, ConfigError> {
+        let made = Circuits::new(self, scenario.hosts, scenario.seed)?;
+        Ok(Circuits {
+            tells: scenario.measure.ports,
+            ..made
+        })
+    }
+}
+
+/// A queue of a layer: packets, drop tail.
+fn drop_tail(layer: &Layer) -> Limit {
+    Limit {
+        count: Count::Packets,
+        room: Some(layer.queue_packets.into()),
+        mark_above: layer.mark_above_packets.map(u64::from),
+        full: Full::Drop,
+    }
+}
+
+impl<H: Copy> Circuits<H> {
+    /// An empty network at virtual time 0, for a description that was checked.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if its circuits or ways cannot be tabled.
+    pub fn new(config: &Ocs, hosts: Hosts, seed: u64) -> Result<Circuits<H>, ConfigError> {
+        let slices = Slices::of(&config.uplinks).map_err(|error| ConfigError::tables(&error))?;
+        let ways = Ways::new(config, hosts.racks, &slices, seed, &[])
+            .map_err(|error| ConfigError::tables(&error))?;
+        let nodes = config.nodes(&hosts);
+        let uplinks = config.uplinks.len();
+        let first = slices.at(Time::ZERO);
+        let mut coin = ChaCha8Rng::seed_from_u64(seed);
+        coin.set_stream(STREAM);
+        let limits = || config.classes.iter();
+        let core = config.packet.as_ref().map(drop_tail);
+        let unbound = |limit: Limit| Limit {
+            room: None,
+            mark_above: None,
+            ..limit
+        };
+        let mut network = Circuits {
+            nodes,
+            seed,
+            slice: first.number,
+            begun: 0,
+            ahead: alloc::vec![Some(first); uplinks],
+            skews: Vec::new(),
+            changes: Changes::default(),
+            failed: Vec::new(),
+            ports: Vec::new(),
+            first_up: 0,
+            first_down: 0,
+            first_own: 0,
+            rules: [
+                Lists::new(limits().map(|class| class.queue)),
+                Lists::new(limits().map(|class| class.downlink.unwrap_or(class.queue))),
+                Lists::new(limits().map(|class| core.unwrap_or(class.queue))),
+                Lists::new(limits().map(|class| unbound(class.queue))),
+            ],
+            circuits: alloc::vec![Circuit::NONE; usize::from(nodes) * uplinks],
+            receives_until: alloc::vec![Time::ZERO; usize::from(nodes) * uplinks],
+            deaf: alloc::vec![0; usize::from(nodes) * uplinks],
+            voqs: Voqs::new(nodes),
+            calendar: Calendar::new(0, Span::ZERO),
+            wires: Wires::new(),
+            pool: Pool::new(),
+            coin,
+            tells: false,
+            shortest: Span::ZERO,
+            config: config.clone(),
+            hosts,
+            slices,
+            ways,
+        };
+        network.add_ports();
+        network.set_clocks();
+        Ok(network)
+    }
+
+    fn add_ports(&mut self) {
+        let Circuits {
+            config,
+            hosts,
+            wires,
+            nodes,
+            calendar,
+            shortest,
+            ..
+        } = self;
+        let (config, hosts, nodes) = (&*config, &*hosts, *nodes);
+        let mut firsts = [0; 3];
+        let mut ports = Vec::new();
+        let mut add = |kind, at, number, rate, delay| {
+            let wire = wires.of(delay, kind == Kind::ToHost);
+            let queue = QueueId { at, number };
+            ports.push(Port::new(kind, queue, Serializer::new(rate), wire));
+            ports.len() as u32
+        };
+        let mut before = 0;
+        let all_hosts = || (0..hosts.count()).map(|index| (index, hosts.host(index)));
+        if let Some(access) = config.access {
+            for (_, host) in all_hosts() {
+                let (at, number) = (host.rack(), host.number());
+                before = add(Kind::ToHost, at, number, access.rate, access.delay);
+            }
+        }
+        firsts[0] = before;
+        for node in 0..nodes {
+            for (uplink, switch) in (0..).zip(&config.uplinks) {
+                let number = config.uplink_queue(hosts, uplink);
+                let kind = Kind::Up { node, uplink };
+                before = add(kind, node, number, switch.rate, switch.delay);
+            }
+            if let Some(layer) = &config.packet {
+                let number = config.uplink_queue(hosts, config.uplinks.len() as u8);
+                before = add(Kind::ToCore, node, number, layer.rate, layer.delay);
+            }
+        }
+        firsts[1] = before;
+        if let Some(layer) = &config.packet {
+            for rack in 0..hosts.racks {
+                // The packet network is one switch, behind all others and hosts.
+                before = add(
+                    Kind::FromCore(rack),
+                    u16::MAX,
+                    rack,
+                    layer.rate,
+                    layer.delay,
+                );
+            }
+        }
+        firsts[2] = before;
+        if let (Some(access), true) = (config.access, config.host_queues) {
+            for (index, host) in all_hosts() {
+                let at = (u32::from(nodes) + index) as u16;
+                let kind = Kind::FromHost(host.rack());
+                add(kind, at, 0, access.rate, access.delay);
+            }
+        }
+        let longest = u64::from(hosts.mtu) + ETHERNET;
+        let spans = ports.iter().map(|port| port.link.rate().span_of(longest));
+        *calendar = Calendar::new(ports.len(), spans.max().unwrap_or_default());
+        let circuits = config.uplinks.iter().map(|switch| switch.delay);
+        let delays = circuits.chain(config.packet.map(|layer| layer.delay + layer.delay));
+        *shortest = match config.access {
+            Some(access) => access.delay,
+            None => delays.min().unwrap_or_default(),
+        };
+        self.ports = ports;
+        [self.first_up, self.first_down, self.first_own] = firsts;
+    }
+
+    /// Sets what is to come: clocks, first days, slices, failures.
+    fn set_clocks(&mut self) {
+        let most = self.config.skew.0;
+        if most > 0 {
+            // Uniform over [-most, most], drawn for each.
+            let draw = |_| {
+                let wide = u128::from(2 * most + 1) * u128::from(self.coin.next_u64());
+                (wide >> 64) as i64 - most as i64
+            };
+            self.skews = (0..self.nodes).map(draw).collect();
+        }
+        self.changes.push(Time::ZERO, Change::Slice);
+        for uplink in 0..self.config.uplinks.len() as u8 {
+            self.plan_day(uplink);
+        }
+        let failures = self.config.failures.iter().enumerate();
+        for (number, failure) in failures {
+            let end = failure.to.unwrap_or(Time::MAX);
+            self.changes.push(failure.from, Change::Fail(number as u32));
+            self.changes.push(end, Change::Mend(number as u32));
+            if failure.locks_after.is_none() {
+                for time in [failure.from, end] {
+                    let learnt = time.saturating_add(self.config.reroute);
+                    self.changes.push(learnt, Change::Reroute);
+                }
+            }
+        }
+    }
+
+    /// The place of a node's circuit over an uplink.
+    #[inline]
+    fn circuit(&self, node: u16, uplink: u8) -> usize {
+        usize::from(node) * self.config.uplinks.len() + usize::from(uplink)
+    }
+
+    /// The port of a node's uplink; that of the packet network is behind the last.
+    #[inline]
+    fn up(&self, node: u16, uplink: u8) -> u32 {
+        let each = self.config.uplinks.len() as u32 + u32::from(self.config.packet.is_some());
+        self.first_up + u32::from(node) * each + u32::from(uplink)
+    }
+
+    /// The port from the packet network to a rack.
+    fn down_to(&self, rack: u16) -> u32 {
+        self.first_down + u32::from(rack)
+    }
+
+    /// Packets inside: in queues, in transmission, on wires. They are counted for that.
+    #[must_use]
+    pub fn inside(&self) -> usize {
+        self.pool.used()
+    }
+
+    /// Does what is due first, if that is by `now`, and returns when it was due.
+    #[inline(always)] // in two loops
+    fn step<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        sink: &mut S,
+        probe: &mut P,
+    ) -> Option<Time> {
+        let (changes, transmission) = (self.changes.next(), self.calendar.next());
+        let wire = self.wires.next();
+        let first = changes.min(transmission).min(wire);
+        if first > now || first == Time::MAX {
+            return None;
+        }
+        if changes == first {
+            self.change(sink, probe);
+        } else if transmission == first {
+            if let Some(port) = self.calendar.pop() {
+                self.transmitted(first, port, sink, probe);
+            }
+        } else if let Some(Delayed { packet, port, .. }) = self.wires.pop() {
+            self.arrive(first, port, packet, sink, probe);
+        }
+        Some(first)
+    }
+}
+
+impl<H: Copy> Network<H> for Circuits<H> {
+    fn enqueue<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        arrival: Arrival<H>,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let Packet { src, .. } = arrival.packet;
+        let id = self.pool.insert(Inside {
+            packet: arrival.packet,
+            entered: now,
+            slice: NO_SLICE,
+            to: src.rack(),
+            label: arrival.label,
+            last: QueueId::default(),
+            class: arrival.class,
+            hops: 0,
+            ect: arrival.ect,
+            ce: false,
+            trimmed: false,
+            returns: None,
+        });
+        if self.first_own < self.ports.len() as u32 {
+            let port = self.first_own + self.hosts.index(src);
+            self.queue(now, port, id, sink, probe);
+        } else {
+            self.reach(now, src.rack(), id, sink, probe);
+        }
+    }
+
+    #[inline]
+    fn next_event(&self) -> Time {
+        let inside = self.calendar.next().min(self.wires.next());
+        inside.min(self.changes.next())
+    }
+
+    fn next_departure(&self) -> Time {
+        self.next_event()
+    }
+
+    fn shortest_passage(&self) -> Span {
+        self.shortest
+    }
+
+    fn carries_within_racks(&self) -> bool {
+        self.config.access.is_some()
+    }
+
+    fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
+        while self.step(now, sink, probe).is_some() {}
     }
 }

@@ -182,7 +182,7 @@ impl Queue {
             return Queue::new();
         }
         if keep == 0 {
-            return core::mem::replace(self, Queue::new());
+            return core::mem::take(self);
         }
         let mut last = self.head;
         for _ in 1..keep {

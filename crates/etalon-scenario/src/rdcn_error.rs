@@ -1,12 +1,13 @@
 //! What is wrong with a reconfigurable network.
 
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::{MOST_CIRCUITS, Pair, PairVoq, Plane, Rdcn, Schedule};
 
 /// Why there is no such switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigError {
     /// Fewer than two racks.
     TooFewRacks {
@@ -61,11 +62,8 @@ pub enum ConfigError {
         /// The pair.
         pair: Pair,
     },
-    /// A kind of network that no engine runs yet.
-    NotRun {
-        /// The kind.
-        kind: &'static str,
-    },
+    /// A network of circuits has no tables: the reason.
+    Tables(String),
 }
 
 impl fmt::Display for ConfigError {
@@ -115,15 +113,20 @@ impl fmt::Display for ConfigError {
                 "two VOQ capacities are given for the pair {} -> {}",
                 pair.src, pair.dst
             ),
-            ConfigError::NotRun { kind } => write!(
-                f,
-                "a network of kind '{kind}' can be described, but packets do not cross it yet"
-            ),
+            ConfigError::Tables(reason) => f.write_str(reason),
         }
     }
 }
 
 impl core::error::Error for ConfigError {}
+
+impl ConfigError {
+    /// Of a network of circuits, for this reason.
+    #[must_use]
+    pub fn tables(reason: &impl fmt::Display) -> ConfigError {
+        ConfigError::Tables(reason.to_string())
+    }
+}
 
 impl Rdcn {
     /// Whether it makes a network of `racks` racks.

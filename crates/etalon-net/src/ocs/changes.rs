@@ -1,0 +1,342 @@
+//! What the clock brings: slices, days of circuit switches, failures.
+
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use etalon_route::Ways;
+use etalon_scenario::{Part, Slice, Slices};
+use etalon_switch::{DropReason, Event, Probe, Sink};
+use etalon_units::{Serializer, Time};
+
+use super::Circuits;
+use super::inside::{Circuit, NOBODY};
+
+/// A circuit switch's day for one node, or for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Day {
+    uplink: u8,
+    /// None for all nodes.
+    node: Option<u16>,
+    /// The first slice of the day.
+    slice: u32,
+    from: Time,
+    until: Time,
+}
+
+/// What changes; at one instant in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Change {
+    /// Circuits are there no more, as ToR switches believe.
+    Close(Day),
+    /// A failure ends.
+    Mend(u32),
+    /// A failure begins.
+    Fail(u32),
+    /// Ways are chosen anew.
+    Reroute,
+    /// A slice begins.
+    Slice,
+    /// A day of a circuit switch begins: the next is looked for.
+    Plan(u8),
+    /// Circuits are there, as ToR switches believe.
+    Open(Day),
+    /// A port may send again.
+    Serve(u32),
+}
+
+/// All changes that are to come.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    heap: BinaryHeap<Reverse<(Time, Change)>>,
+    next: Time,
+}
+
+impl Changes {
+    pub(super) fn push(&mut self, time: Time, change: Change) {
+        if time < Time::MAX {
+            self.heap.push(Reverse((time, change)));
+        }
+        self.look();
+    }
+
+    fn look(&mut self) {
+        self.next = self
+            .heap
+            .peek()
+            .map_or(Time::MAX, |Reverse((time, _))| *time);
+    }
+
+    /// When the first is due, [`Time::MAX`] if there is none.
+    #[inline]
+    pub(super) fn next(&self) -> Time {
+        self.next
+    }
+
+    fn pop(&mut self) -> Option<(Time, Change)> {
+        let first = self.heap.pop().map(|Reverse(first)| first);
+        self.look();
+        first
+    }
+}
+
+/// The next day of a circuit switch from a slice on, its first slice, and the slice after it.
+pub(super) fn day_from(
+    slices: &Slices,
+    mut slice: Slice,
+    uplink: usize,
+) -> Option<(u32, Time, Time, Option<Slice>)> {
+    // The end is known even of a slice that began before time did.
+    let dark = |slice: &Slice| {
+        let number = slice.number as usize;
+        let rest = slices
+            .length(number)
+            .saturating_sub(slices.dark_after(number, uplink));
+        Time(slice.end().0.saturating_sub(rest.0))
+    };
+    let mut looked = 0;
+    while dark(&slice) <= slice.start {
+        slice = slices.after(slice);
+        looked += 1;
+        if looked > slices.len() {
+            return None; // never lit
+        }
+    }
+    let (first, from) = (slice.number, slice.start);
+    for _ in 0..=slices.len() {
+        if !slices.stays(slice.number as usize, uplink) {
+            return Some((first, from, dark(&slice), Some(slices.after(slice))));
+        }
+        slice = slices.after(slice);
+    }
+    Some((first, from, Time::MAX, None))
+}
+
+impl<H: Copy> Circuits<H> {
+    /// Plans the next day of a circuit switch, if it has one.
+    pub(super) fn plan_day(&mut self, uplink: u8) {
+        let Some(ahead) = self.ahead[usize::from(uplink)] else {
+            return;
+        };
+        let found = day_from(&self.slices, ahead, uplink.into());
+        let Some((slice, from, until, next)) = found else {
+            self.ahead[usize::from(uplink)] = None;
+            return;
+        };
+        self.ahead[usize::from(uplink)] = next;
+        if next.is_some() {
+            self.changes.push(from, Change::Plan(uplink));
+        }
+        let mut day = Day {
+            uplink,
+            node: None,
+            slice,
+            from,
+            until,
+        };
+        // From the beginning of time on circuits need no guard: there was none before.
+        let opens = match from {
+            Time::ZERO => from,
+            from => from + self.config.guard,
+        };
+        if self.skews.is_empty() {
+            self.changes.push(opens, Change::Open(day));
+            self.changes.push(until, Change::Close(day));
+            return;
+        }
+        for node in 0..self.nodes {
+            day.node = Some(node);
+            let open = self.by_clock(node, opens);
+            self.changes.push(open, Change::Open(day));
+            self.changes
+                .push(self.by_clock(node, until), Change::Close(day));
+        }
+    }
+
+    /// When a node believes that it is this time.
+    pub(super) fn by_clock(&self, node: u16, time: Time) -> Time {
+        match self.skews.get(usize::from(node)) {
+            Some(&skew) if time < Time::MAX => Time(time.0.saturating_add_signed(skew)),
+            _ => time,
+        }
+    }
+
+    /// Makes the first change that is due.
+    #[cold]
+    pub(super) fn change<S: Sink<H>, P: Probe>(&mut self, sink: &mut S, probe: &mut P) {
+        let Some((now, change)) = self.changes.pop() else {
+            return;
+        };
+        match change {
+            Change::Close(day) => {
+                for node in self.nodes_of(&day) {
+                    let circuit = self.circuit(node, day.uplink);
+                    if self.circuits[circuit].until == day.until {
+                        self.circuits[circuit] = Circuit::NONE;
+                    }
+                }
+            }
+            Change::Open(day) => self.open(now, &day, sink, probe),
+            Change::Plan(uplink) => self.plan_day(uplink),
+            Change::Slice => self.begin_slice(now, sink, probe),
+            Change::Serve(port) => self.serve(now, port, sink, probe),
+            Change::Fail(number) => self.fail(now, number, sink, probe),
+            Change::Mend(number) => self.mend(now, number, sink, probe),
+            Change::Reroute => self.reroute(now, probe),
+        }
+    }
+
+    fn nodes_of(&self, day: &Day) -> core::ops::Range<u16> {
+        match day.node {
+            Some(node) => node..node + 1,
+            None => 0..self.nodes,
+        }
+    }
+
+    fn begin_slice<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
+        // The slice at the beginning of time may have begun before it.
+        let slice = self.slices.at(now);
+        self.slice = slice.number;
+        let number = self.begun;
+        self.begun += 1;
+        if !self.slices.are_static() {
+            self.changes.push(slice.end(), Change::Slice);
+        }
+        probe.on(now, Event::Slice { slice: number });
+        sink.slice_began(now, number);
+    }
+
+    fn open<S: Sink<H>, P: Probe>(&mut self, now: Time, day: &Day, sink: &mut S, probe: &mut P) {
+        let uplink = usize::from(day.uplink);
+        for node in self.nodes_of(day) {
+            let peer = self.slices.peer(day.slice as usize, node, uplink);
+            let Some(peer) = peer.filter(|&peer| peer != node) else {
+                continue;
+            };
+            let late = self.locks_after(node, peer, day.uplink);
+            let last = match day.until {
+                Time::MAX => Time::MAX,
+                until if self.config.guard.0 > 0 => {
+                    let guarded = Time(until.0.saturating_sub(self.config.guard.0));
+                    self.by_clock(node, guarded)
+                }
+                _ => Time::MAX, // without a guard band nobody looks ahead
+            };
+            let circuit = self.circuit(node, day.uplink);
+            self.circuits[circuit] = Circuit {
+                peer,
+                from: day.from.saturating_add(late),
+                until: day.until,
+                last,
+            };
+        }
+        for node in self.nodes_of(day) {
+            let port = self.up(node, day.uplink);
+            if self.circuits[self.circuit(node, day.uplink)].peer != NOBODY {
+                self.serve(now, port, sink, probe);
+            }
+        }
+    }
+
+    /// How much later than the day a circuit comes up, as failures have it.
+    fn locks_after(&self, from: u16, to: u16, uplink: u8) -> etalon_units::Span {
+        let hit = |part: Part| part.stops_sending(from, uplink) || part.stops_receiving(to, uplink);
+        let failed = self
+            .failed
+            .iter()
+            .map(|&number| &self.config.failures[number as usize]);
+        failed
+            .filter(|failure| hit(failure.part))
+            .filter_map(|failure| failure.locks_after)
+            .max()
+            .unwrap_or_default()
+    }
+
+    fn fail<S: Sink<H>, P: Probe>(&mut self, now: Time, number: u32, sink: &mut S, probe: &mut P) {
+        self.failed.push(number);
+        let failure = self.config.failures[number as usize];
+        if failure.locks_after.is_some() {
+            return;
+        }
+        for (node, uplink) in self.all_uplinks() {
+            if failure.part.stops_receiving(node, uplink) {
+                let circuit = self.circuit(node, uplink);
+                self.deaf[circuit] += 1;
+            }
+            if failure.part.stops_sending(node, uplink) {
+                let port = self.up(node, uplink);
+                self.ports[port as usize].down += 1;
+                if self.ports[port as usize].down == 1 {
+                    self.cut(now, port, sink, probe);
+                }
+            }
+        }
+    }
+
+    fn mend<S: Sink<H>, P: Probe>(&mut self, now: Time, number: u32, sink: &mut S, probe: &mut P) {
+        self.failed.retain(|&other| other != number);
+        let failure = self.config.failures[number as usize];
+        if failure.locks_after.is_some() {
+            return;
+        }
+        for (node, uplink) in self.all_uplinks() {
+            if failure.part.stops_receiving(node, uplink) {
+                let circuit = self.circuit(node, uplink);
+                self.deaf[circuit] -= 1;
+            }
+            if failure.part.stops_sending(node, uplink) {
+                let port = self.up(node, uplink);
+                self.ports[port as usize].down -= 1;
+                self.serve(now, port, sink, probe);
+            }
+        }
+    }
+
+    fn all_uplinks(&self) -> impl Iterator<Item = (u16, u8)> + use<H> {
+        let uplinks = self.config.uplinks.len() as u8;
+        (0..self.nodes).flat_map(move |node| (0..uplinks).map(move |uplink| (node, uplink)))
+    }
+
+    /// All that is at a port, or on its wire, is lost.
+    fn cut<S: Sink<H>, P: Probe>(&mut self, now: Time, number: u32, sink: &mut S, probe: &mut P) {
+        let reason = DropReason::LinkDown;
+        let port = &mut self.ports[number as usize];
+        let queue = port.queue;
+        if let Some(sending) = &mut port.sending {
+            sending.lost = Some(reason);
+        } else {
+            port.link = Serializer::new(port.link.rate());
+        }
+        let rules = port.kind.rules();
+        while let Some((list, id)) = self.ports[number as usize].waiting.next(&self.rules[rules]) {
+            let bytes = self.pool.get(id).packet.bytes;
+            let waiting = &mut self.ports[number as usize].waiting;
+            waiting.take(&self.rules[rules], list, &self.pool, bytes);
+            waiting.release(list, bytes);
+            let len = waiting.len();
+            self.lose(now, id, queue, len, reason, sink, probe);
+        }
+        for id in self.wires.cut(number) {
+            let len = self.ports[number as usize].waiting.len();
+            self.lose(now, id, queue, len, reason, sink, probe);
+        }
+    }
+
+    /// ToR switches have learnt what has failed, and what is well again.
+    fn reroute<P: Probe>(&mut self, now: Time, probe: &mut P) {
+        let failures = self
+            .failed
+            .iter()
+            .map(|&number| &self.config.failures[number as usize]);
+        let failed: Vec<Part> = failures
+            .filter(|failure| failure.locks_after.is_none())
+            .map(|failure| failure.part)
+            .collect();
+        let racks = self.hosts.racks;
+        // What was possible without failures is no larger with them.
+        if let Ok(ways) = Ways::new(&self.config, racks, &self.slices, self.seed, &failed) {
+            self.ways = ways;
+            probe.on(now, Event::Rerouted {});
+        }
+    }
+}

@@ -1,0 +1,621 @@
+//! What ToR switches do with packets: ways, queues, transmissions.
+
+use etalon_queues::{Classes, PacketId, Room};
+use etalon_route::{At, Next};
+use etalon_scenario::{Class, Full, Late, Trim};
+use etalon_switch::{Departure, DropReason, Event, Plane, Probe, QueueId, Sink};
+use etalon_units::Time;
+use rand_core::Rng;
+
+use super::Circuits;
+use super::changes::Change;
+use super::inside::{Kind, NO_SLICE, NOBODY, Sending};
+
+/// A queue: of a port, or of what waits at a node for a circuit to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Port(u32),
+    /// By the number of the queue, at this node, for this next one.
+    Voq(u32, u16, u16),
+}
+
+impl<H: Copy> Circuits<H> {
+    /// A packet is at a node.
+    #[inline]
+    pub(super) fn reach<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        node: u16,
+        id: PacketId,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let present = self.slice;
+        let inside = self.pool.get_mut(id);
+        if inside.slice == NO_SLICE {
+            inside.slice = present;
+        }
+        let (src, dst) = inside.ends();
+        let at = At {
+            entered: inside.slice,
+            slice: present,
+            source: src.rack(),
+            here: node,
+            destination: dst.rack(),
+            hops: inside.hops,
+            class: inside.class,
+            label: inside.label,
+        };
+        let nowhere = QueueId {
+            at: node,
+            number: u16::MAX,
+        };
+        let reason = if at.hops > self.config.most_hops {
+            DropReason::Loop
+        } else {
+            match self.ways.next(&at) {
+                Next::Deliver if self.config.access.is_none() => {
+                    return self.leave(now, id, sink, probe);
+                }
+                Next::Deliver => {
+                    let port = self.hosts.index(dst);
+                    return self.queue(now, port, id, sink, probe);
+                }
+                Next::Now(uplink) => {
+                    let port = self.up(node, uplink);
+                    return self.queue(now, port, id, sink, probe);
+                }
+                Next::Await(next) => return self.wait(now, (node, next), id, sink, probe),
+                Next::Nowhere => DropReason::LinkDown,
+            }
+        };
+        self.lose(now, id, nowhere, 0, reason, sink, probe);
+    }
+
+    /// A packet joins the queue of a port, or whatever becomes of it there.
+    #[inline]
+    pub(super) fn queue<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        number: u32,
+        id: PacketId,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let port = &self.ports[number as usize];
+        if port.down > 0 {
+            let (queue, reason) = (port.queue, DropReason::LinkDown);
+            return self.lose(now, id, queue, 0, reason, sink, probe);
+        }
+        let rules = port.kind.rules();
+        if self.join(now, Place::Port(number), rules, id, sink, probe) {
+            self.serve(now, number, sink, probe);
+        }
+    }
+
+    /// A packet waits at a node for a circuit to the next.
+    fn wait<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        (node, next): (u16, u16),
+        id: PacketId,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let number = self.voqs.open(node, next);
+        if self.join(now, Place::Voq(number, node, next), 0, id, sink, probe) {
+            for uplink in 0..self.config.uplinks.len() as u8 {
+                if self.circuits[self.circuit(node, uplink)].peer == next {
+                    let port = self.up(node, uplink);
+                    self.serve(now, port, sink, probe);
+                }
+            }
+        }
+    }
+
+    fn waiting(&mut self, place: Place) -> (&mut Classes, QueueId) {
+        match place {
+            Place::Port(number) => {
+                let port = &mut self.ports[number as usize];
+                (&mut port.waiting, port.queue)
+            }
+            Place::Voq(number, node, next) => {
+                let queue = QueueId {
+                    at: node,
+                    number: self.config.voq(&self.hosts, next),
+                };
+                (self.voqs.get_mut(number), queue)
+            }
+        }
+    }
+
+    /// A packet joins a queue if there is room. Returns whether something joined it.
+    #[inline]
+    fn join<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        place: Place,
+        rules: usize,
+        id: PacketId,
+        sink: &mut S,
+        probe: &mut P,
+    ) -> bool {
+        let inside = self.pool.get(id);
+        let (class, bytes) = (inside.class, inside.packet.bytes);
+        let lists = &self.rules[rules];
+        let room = match place {
+            Place::Port(number) => self.ports[number as usize]
+                .waiting
+                .room(lists, class, bytes),
+            Place::Voq(number, ..) => self.voqs.get_mut(number).room(lists, class, bytes),
+        };
+        match room {
+            Room::Fits(list) => {
+                self.push(now, place, rules, (class, list), id, probe);
+                true
+            }
+            Room::Trim => self.trim(now, place, rules, id, sink, probe),
+            Room::Return => {
+                self.send_back(now, place, id, DropReason::Full, sink, probe);
+                false
+            }
+            Room::Drop => {
+                self.no_room(now, place, id, sink, probe);
+                false
+            }
+        }
+    }
+
+    fn no_room<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        place: Place,
+        id: PacketId,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let (waiting, queue) = self.waiting(place);
+        let len = waiting.len();
+        self.lose(now, id, queue, len, DropReason::Full, sink, probe);
+    }
+
+    /// A packet joins a list.
+    #[inline]
+    fn push<P: Probe>(
+        &mut self,
+        now: Time,
+        place: Place,
+        rules: usize,
+        (class, list): (Class, usize),
+        id: PacketId,
+        probe: &mut P,
+    ) {
+        let inside = self.pool.get(id);
+        let (pair, bytes, trimmed) = (inside.pair(), inside.packet.bytes, inside.trimmed);
+        let (lists, in_list) = (&self.rules[rules], (class, list));
+        let (waiting, queue) = match place {
+            Place::Port(number) => {
+                let port = &mut self.ports[number as usize];
+                (&mut port.waiting, port.queue)
+            }
+            Place::Voq(number, node, next) => {
+                let number_there = self.config.voq(&self.hosts, next);
+                let queue = QueueId {
+                    at: node,
+                    number: number_there,
+                };
+                (self.voqs.get_mut(number), queue)
+            }
+        };
+        let marks = waiting.push(lists, in_list, &mut self.pool, (id, bytes));
+        let len = waiting.len();
+        let enqueue = Event::Enqueue {
+            pair,
+            queue,
+            len,
+            bytes,
+        };
+        probe.on(now, enqueue);
+        let inside = self.pool.get_mut(id);
+        if marks && inside.ect && !trimmed {
+            inside.ce = true;
+            probe.on(now, Event::Marked { pair, queue, len });
+        }
+    }
+
+    /// A packet finds its list full: it, or by the toss of a coin the last one there, is cut to its header (NDP, SIGCOMM 2017, section 3.1).
+    /// Returns whether something joined the queue.
+    #[cold]
+    fn trim<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        place: Place,
+        rules: usize,
+        id: PacketId,
+        sink: &mut S,
+        probe: &mut P,
+    ) -> bool {
+        let class = self.pool.get(id).class;
+        let Full::Trim(trim) = self.rules[rules].limit(class).full else {
+            self.no_room(now, place, id, sink, probe);
+            return false;
+        };
+        let swapped = trim.coin && self.coin.next_u32() & 1 == 1;
+        if swapped {
+            self.take_last_place(now, place, rules, id, probe);
+        }
+        // What is to be cut has this place in the pool, whichever it is.
+        let Trim { header_bytes, .. } = trim;
+        let inside = self.pool.get_mut(id);
+        inside.trimmed = true;
+        inside.packet.bytes = u32::from(header_bytes);
+        let (pair, class, bytes) = (inside.pair(), inside.class, inside.packet.bytes);
+        let lists = &self.rules[rules];
+        let room = match place {
+            Place::Port(number) => self.ports[number as usize]
+                .waiting
+                .room(lists, class, bytes),
+            Place::Voq(number, ..) => self.voqs.get_mut(number).room(lists, class, bytes),
+        };
+        match room {
+            Room::Fits(list) => {
+                let lists = &self.rules[rules];
+                let waiting = match place {
+                    Place::Port(number) => &mut self.ports[number as usize].waiting,
+                    Place::Voq(number, ..) => self.voqs.get_mut(number),
+                };
+                waiting.push(lists, (class, list), &mut self.pool, (id, bytes));
+                let (waiting, queue) = self.waiting(place);
+                let trimmed = Event::Trimmed {
+                    pair,
+                    queue,
+                    len: waiting.len(),
+                    bytes,
+                };
+                probe.on(now, trimmed);
+                return true;
+            }
+            Room::Return => self.send_back(now, place, id, DropReason::Full, sink, probe),
+            Room::Trim | Room::Drop => self.no_room(now, place, id, sink, probe),
+        }
+        swapped
+    }
+
+    /// A packet takes the place of the last in its list, which then has its own place in the pool, unless that is the shorter of the two.
+    fn take_last_place<P: Probe>(
+        &mut self,
+        now: Time,
+        place: Place,
+        rules: usize,
+        id: PacketId,
+        probe: &mut P,
+    ) {
+        let new = *self.pool.get(id);
+        let list = self.rules[rules].packets(new.class);
+        let Some(last) = self.waiting(place).0.last(list) else {
+            return; // all that counts is in transmission
+        };
+        let old = *self.pool.get(last);
+        if old.packet.bytes < new.packet.bytes {
+            return;
+        }
+        *self.pool.get_mut(last) = new;
+        *self.pool.get_mut(id) = old;
+        let (waiting, queue) = self.waiting(place);
+        waiting.resize(list, old.packet.bytes, new.packet.bytes);
+        let enqueue = Event::Enqueue {
+            pair: new.pair(),
+            queue,
+            len: waiting.len(),
+            bytes: new.packet.bytes,
+        };
+        probe.on(now, enqueue);
+    }
+
+    /// A packet goes back to its sender.
+    #[cold]
+    pub(super) fn send_back<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        place: Place,
+        id: PacketId,
+        why: DropReason,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let (waiting, queue) = self.waiting(place);
+        let (len, node) = (waiting.len(), queue.at);
+        let inside = self.pool.get_mut(id);
+        if inside.returns.is_some() {
+            return self.lose(now, id, queue, len, why, sink, probe);
+        }
+        inside.returns = Some(why);
+        inside.hops = 0;
+        inside.slice = NO_SLICE;
+        let (pair, bytes) = (inside.pair(), inside.packet.bytes);
+        let returned = Event::Returned { pair, queue, bytes };
+        probe.on(now, returned);
+        match place {
+            Place::Port(number)
+                if matches!(self.ports[number as usize].kind, Kind::FromHost(_)) =>
+            {
+                self.leave(now, id, sink, probe);
+            }
+            Place::Port(number) => match self.ports[number as usize].kind {
+                // What the packet network has no room for goes down another of its ports.
+                Kind::FromCore(_) => {
+                    let port = self.down_to(pair.src);
+                    self.queue(now, port, id, sink, probe);
+                }
+                _ => self.reach(now, node, id, sink, probe),
+            },
+            Place::Voq(..) => self.reach(now, node, id, sink, probe),
+        }
+    }
+
+    /// What a port sends next, if it can: from its own queue, or from that of what waits for its circuit, by class.
+    #[inline]
+    pub(super) fn serve<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        number: u32,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let port = &self.ports[number as usize];
+        if port.sending.is_some() || port.down > 0 {
+            return;
+        }
+        let rules = port.kind.rules();
+        let lists = &self.rules[rules];
+        let own = port.waiting.next(lists);
+        let Kind::Up { node, uplink } = port.kind else {
+            if let Some((list, id)) = own {
+                self.transmit(
+                    now,
+                    number,
+                    Place::Port(number),
+                    (list, id),
+                    None,
+                    sink,
+                    probe,
+                );
+            }
+            return;
+        };
+        let at = self.circuit(node, uplink);
+        let circuit = self.circuits[at];
+        if circuit.peer == NOBODY {
+            return;
+        }
+        let voq = self.voqs.find(node, circuit.peer);
+        let awaiting = voq.and_then(|voq| self.voqs.get_mut(voq).next(lists));
+        let (place, next) = match (own, awaiting, voq) {
+            (own, Some(next), Some(voq)) if own.is_none_or(|own| next.0 < own.0) => {
+                (Place::Voq(voq, node, circuit.peer), next)
+            }
+            (Some(next), ..) => (Place::Port(number), next),
+            _ => return,
+        };
+        let far = self.circuit(circuit.peer, uplink);
+        if self.config.late == Late::Completes {
+            let busy = self.receives_until[far];
+            if busy > now {
+                return self.changes.push(busy, Change::Serve(number));
+            }
+        }
+        let bytes = self.pool.get(next.1).packet.bytes;
+        let port = &mut self.ports[number as usize];
+        let end = port.link.clone().transmit(now, bytes);
+        if end > circuit.last {
+            return;
+        }
+        let lost = if now < circuit.from || end > circuit.until && self.config.late == Late::Lost {
+            Some(DropReason::Dark)
+        } else {
+            None
+        };
+        self.receives_until[far] = end;
+        self.pool.get_mut(next.1).to = circuit.peer;
+        self.transmit(now, number, place, next, lost, sink, probe);
+    }
+
+    /// A port starts to transmit a packet.
+    #[inline]
+    #[allow(clippy::too_many_arguments)] // what, from where, and who hears it
+    fn transmit<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        number: u32,
+        place: Place,
+        (list, id): (usize, PacketId),
+        lost: Option<DropReason>,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let bytes = self.pool.get(id).packet.bytes;
+        let rules = self.ports[number as usize].kind.rules();
+        let (waiting, queue) = match place {
+            Place::Port(_) => {
+                let port = &mut self.ports[number as usize];
+                (&mut port.waiting, port.queue)
+            }
+            Place::Voq(voq, node, next) => {
+                let queue = QueueId {
+                    at: node,
+                    number: self.config.voq(&self.hosts, next),
+                };
+                (self.voqs.get_mut(voq), queue)
+            }
+        };
+        waiting.take(&self.rules[rules], list, &self.pool, bytes);
+        let is_own = matches!(place, Place::Port(_));
+        if !is_own {
+            waiting.release(list, bytes); // it counts here no more
+        }
+        let (len, left) = (waiting.len(), waiting.bytes());
+        let inside = self.pool.get_mut(id);
+        inside.last = queue;
+        let (pair, handle, plane) = (inside.pair(), inside.packet.handle, Plane::PACKET);
+        let dequeue = Event::Dequeue {
+            pair,
+            queue,
+            len,
+            bytes,
+            plane,
+        };
+        probe.on(now, dequeue);
+        let port = &mut self.ports[number as usize];
+        sink.dequeued(now, handle, port.transmission(left));
+        let end = port.link.transmit(now, bytes);
+        port.sent += u64::from(bytes);
+        port.sending = Some(Sending {
+            id,
+            bytes,
+            list: is_own.then_some(list as u8),
+            lost,
+        });
+        if self.tells && !is_own {
+            let scheduled = Event::Scheduled {
+                pair,
+                queue: port.queue,
+                bytes,
+                until: end,
+            };
+            probe.on(now, scheduled);
+        }
+        self.calendar.push(end, number);
+    }
+
+    /// A port is done with a packet.
+    #[inline]
+    pub(super) fn transmitted<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        number: u32,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let port = &mut self.ports[number as usize];
+        let Some(sending) = port.sending.take() else {
+            return;
+        };
+        if let Some(list) = sending.list {
+            port.waiting.release(list.into(), sending.bytes);
+        }
+        let (kind, wire, queue, len) = (port.kind, port.wire, port.queue, port.waiting.len());
+        let mut lost = sending.lost;
+        if let Kind::Up { uplink, .. } = kind {
+            let peer = self.pool.get(sending.id).to;
+            if lost.is_none() && self.deaf[self.circuit(peer, uplink)] > 0 {
+                lost = Some(DropReason::LinkDown);
+            }
+        }
+        match lost {
+            None => self.wires.push(now, wire, sending.id, number),
+            Some(DropReason::Dark) if self.comes_back(sending.id) => {
+                let place = Place::Port(number);
+                self.send_back(now, place, sending.id, DropReason::Dark, sink, probe);
+            }
+            Some(reason) => self.lose(now, sending.id, queue, len, reason, sink, probe),
+        }
+        self.serve(now, number, sink, probe);
+    }
+
+    /// Whether a packet goes back to its sender if it cannot go on.
+    fn comes_back(&self, id: PacketId) -> bool {
+        let class = self.pool.get(id).class;
+        self.rules[0].limit(class).full == Full::Return
+    }
+
+    /// A packet is where its port leads.
+    #[inline]
+    pub(super) fn arrive<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        number: u32,
+        id: PacketId,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        match self.ports[number as usize].kind {
+            Kind::ToHost => self.leave(now, id, sink, probe),
+            Kind::Up { .. } => {
+                let inside = self.pool.get_mut(id);
+                inside.hops = inside.hops.saturating_add(1);
+                let to = inside.to;
+                self.reach(now, to, id, sink, probe);
+            }
+            Kind::ToCore => {
+                let (_, dst) = self.pool.get(id).ends();
+                let port = self.down_to(dst.rack());
+                self.queue(now, port, id, sink, probe);
+            }
+            Kind::FromCore(rack) => {
+                let inside = self.pool.get_mut(id);
+                inside.hops = inside.hops.saturating_add(1);
+                self.reach(now, rack, id, sink, probe);
+            }
+            Kind::FromHost(rack) => self.reach(now, rack, id, sink, probe),
+        }
+    }
+
+    /// A packet is at its host, or back at its sender.
+    pub(super) fn leave<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        id: PacketId,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let inside = self.pool.remove(id);
+        let (packet, pair) = (inside.packet, inside.pair());
+        if let Some(why) = inside.returns {
+            return sink.give_back(now, packet.handle, pair, why);
+        }
+        let (latency, queue, plane) = (now - inside.entered, inside.last, Plane::PACKET);
+        let departed = Event::Departed {
+            pair,
+            queue,
+            bytes: packet.bytes,
+            latency,
+            plane,
+        };
+        probe.on(now, departed);
+        sink.deliver(Departure {
+            packet,
+            time: now,
+            latency,
+            queue,
+            plane,
+            ce: inside.ce,
+            ece: false,
+            trimmed: inside.trimmed,
+        });
+    }
+
+    #[cold]
+    #[allow(clippy::too_many_arguments)] // what an event says, and who hears it
+    pub(super) fn lose<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        id: PacketId,
+        queue: QueueId,
+        len: u32,
+        reason: DropReason,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let packet = self.pool.remove(id).packet;
+        let pair = packet.pair();
+        let dropped = Event::Dropped {
+            pair,
+            queue,
+            len,
+            bytes: packet.bytes,
+            reason,
+        };
+        probe.on(now, dropped);
+        sink.discard(now, packet.handle, pair, reason);
+    }
+}

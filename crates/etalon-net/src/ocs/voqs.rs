@@ -1,0 +1,55 @@
+//! What waits at nodes for circuits: a queue for each next node, made when its first packet comes.
+
+use alloc::vec::Vec;
+
+use etalon_queues::Classes;
+
+/// No queue yet.
+const NONE: u32 = u32::MAX;
+
+/// The queues of all nodes.
+#[derive(Debug)]
+pub(super) struct Voqs {
+    nodes: usize,
+    /// By node, then by next node.
+    numbers: Vec<u32>,
+    queues: Vec<Classes>,
+}
+
+impl Voqs {
+    pub(super) fn new(nodes: u16) -> Voqs {
+        let nodes = usize::from(nodes);
+        Voqs {
+            nodes,
+            numbers: alloc::vec![NONE; nodes * nodes],
+            queues: Vec::new(),
+        }
+    }
+
+    fn place(&self, node: u16, next: u16) -> usize {
+        usize::from(node) * self.nodes + usize::from(next)
+    }
+
+    /// The number of a queue, if there is one.
+    #[inline]
+    pub(super) fn find(&self, node: u16, next: u16) -> Option<u32> {
+        let number = self.numbers[self.place(node, next)];
+        (number != NONE).then_some(number)
+    }
+
+    /// The same, which there is from now on.
+    #[inline]
+    pub(super) fn open(&mut self, node: u16, next: u16) -> u32 {
+        let place = self.place(node, next);
+        if self.numbers[place] == NONE {
+            self.numbers[place] = self.queues.len() as u32;
+            self.queues.push(Classes::new());
+        }
+        self.numbers[place]
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, number: u32) -> &mut Classes {
+        &mut self.queues[number as usize]
+    }
+}
