@@ -196,6 +196,7 @@ def circuit_hops(
     """Hops between all racks in all slices; 255 where there is no way."""
 
 def routing_entries(racks: int, switches: int) -> int:
+def match_graph(neighbours: list[list[int]]) -> list[list[int]]: ...
     """Entries of a ToR's tables in Opera."""
 
 def parse_span(text: str) -> int:

@@ -9,7 +9,7 @@ These are topologies and their paths; packets do not cross them yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -187,6 +187,32 @@ def regular(racks: int = 130, degree: int = 7, seed: int = 1) -> Circuits:
     return _drawn("regular", racks, degree, seed)
 
 
+def shale(racks: int = 64, switches: int = 1, dimensions: int = 2) -> Circuits:
+    """Shale (SIGCOMM 2024): racks are points of a cube with so many dimensions; in one dimension after the other, each meets
+    all others of its line, one a slice. Circuits go one way. Switches are equally far apart in the cycle.
+
+    Raises:
+        PlanError: if the racks do not make a cube, or it has fewer slices than there are switches.
+    """
+    side = round(racks ** (1 / dimensions)) if racks > 0 and dimensions > 0 else 0
+    if side < 2 or side**dimensions != racks:
+        raise PlanError(
+            f"{racks} racks are no cube of {dimensions} dimensions: take {max(side, 2) ** max(dimensions, 1)}"
+        )
+    cycle = dimensions * (side - 1)
+    if not 1 <= switches <= cycle:
+        raise PlanError(f"a cycle has {cycle} slices: take 1 to {cycle} switches, not {switches}")
+    peers = np.empty((cycle, racks, switches), dtype=np.int32)
+    rack = np.arange(racks)
+    for slot in range(cycle):
+        for switch in range(switches):
+            phase, shift = divmod((slot + switch * cycle // switches) % cycle, side - 1)
+            unit = side**phase
+            place = rack // unit % side
+            peers[slot, :, switch] = rack + ((place + shift + 1) % side - place) * unit
+    return Circuits("shale", peers, _ending(peers))
+
+
 KINDS = {"opera": opera, "rotor": rotor, "regular": regular}
 """What can be drawn."""
 
@@ -199,14 +225,8 @@ def load(path: str | Path) -> Circuits:
         PlanError: if it is neither; with the line.
     """
     path = Path(path)
-    try:
-        lines = files.text_of(path, "schedule").split("\n")
-    except OSError as error:
-        raise PlanError(f"cannot be read: {error.strerror}", file=str(path)) from None
-    except UnicodeDecodeError:
-        raise PlanError("is not text", file=str(path)) from None
-    rows = [(number, line.split()) for number, line in enumerate(lines, 1) if line.strip()]
-    numbers = [_integers(path, number, words) for number, words in rows]
+    rows = list(rows_of(path, "schedule"))
+    numbers = [integers(path, number, words) for number, words in rows]
     if numbers and len(numbers[0]) == 4:
         _, _, switches, racks = numbers[0]
         body, first = numbers[2:], 2
@@ -226,12 +246,43 @@ def load(path: str | Path) -> Circuits:
         if not all(NOBODY <= peer < racks for peer in one):
             raise PlanError(f"a rack is a number from 0 to {racks - 1}", file=f"{path}:{number}")
     peers = np.array(body, dtype=np.int32).reshape(len(body), racks, switches)
-    made = Circuits(path.stem, peers, _ending(peers))
+    try:
+        return checked(path.stem, peers)
+    except PlanError as error:
+        raise error.in_file(str(path)) from None
+
+
+def checked(name: str, peers: NDArray[np.int32]) -> Circuits:
+    """The network of this table of slices, racks and switches.
+
+    Raises:
+        PlanError: if a rack meets one that does not meet it.
+    """
+    made = Circuits(name, peers, _ending(peers))
     try:
         made.hops()
     except ValueError as error:
-        raise PlanError(str(error), file=str(path)) from None
+        raise PlanError(str(error)) from None
     return made
+
+
+def rows_of(path: Path, what: str) -> Iterator[tuple[int, list[str]]]:
+    """The words of each line of a file of numbers, with the line's number; empty lines and those that begin with # are left
+    out.
+
+    Raises:
+        PlanError: if it cannot be read.
+    """
+    try:
+        lines = files.text_of(path, what).split("\n")
+    except OSError as error:
+        raise PlanError(f"cannot be read: {error.strerror}", file=str(path)) from None
+    except UnicodeDecodeError:
+        raise PlanError("is not text", file=str(path)) from None
+    for number, line in enumerate(lines, 1):
+        words = line.split()
+        if words and not words[0].startswith("#"):
+            yield number, words
 
 
 def _ending(peers: NDArray[np.int32]) -> tuple[int | None, ...]:
@@ -243,7 +294,12 @@ def _ending(peers: NDArray[np.int32]) -> tuple[int | None, ...]:
     )
 
 
-def _integers(path: Path, number: int, words: list[str]) -> list[int]:
+def integers(path: Path, number: int, words: Sequence[str]) -> list[int]:
+    """The numbers of a line of a file.
+
+    Raises:
+        PlanError: if there is anything else.
+    """
     try:
         return [int(word) for word in words]
     except ValueError:

@@ -15,7 +15,7 @@ CORE = "etalon._core"
 FOUNDATION = (
     *("errors", "files", "cache", "units", "amounts", "markup", "arguments", "progress"),
     "custom",
-    *("controls", "schedulers", "circuits"),
+    *("controls", "schedulers", "circuits", "graphs", "timeflow"),
 )
 ROOMS = (
     "plan",

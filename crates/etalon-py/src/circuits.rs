@@ -65,6 +65,16 @@ pub(crate) fn circuit_hops<'py>(
     Ok(PyArray1::from_slice(py, distances.all()))
 }
 
+/// A static graph as matchings, uplink by uplink: for each node the one that it leads to, 65535 for none.
+#[pyfunction]
+pub(crate) fn match_graph(neighbours: Vec<Vec<u16>>) -> PyResult<Vec<Vec<u16>>> {
+    let nodes = neighbours.len();
+    match neighbours.iter().flatten().any(|&peer| usize::from(peer) >= nodes) {
+        true => Err(PyValueError::new_err("a neighbour that there is not")),
+        false => Ok(etalon_route::matched(nodes, &neighbours)),
+    }
+}
+
 /// Entries of a ToR's tables in Opera.
 #[pyfunction]
 pub(crate) fn routing_entries(racks: u64, switches: u64) -> u64 {

@@ -301,6 +301,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(circuits::draw_circuits, m)?)?;
     m.add_function(wrap_pyfunction!(circuits::circuit_hops, m)?)?;
     m.add_function(wrap_pyfunction!(circuits::routing_entries, m)?)?;
+    m.add_function(wrap_pyfunction!(circuits::match_graph, m)?)?;
     m.add_function(wrap_pyfunction!(parse_span, m)?)?;
     m.add_function(wrap_pyfunction!(parse_rate, m)?)?;
     m.add_function(wrap_pyfunction!(parse_bytes, m)?)?;

@@ -11,7 +11,7 @@ pub const MOST_RACKS: usize = 4096;
 
 /// For each slice, rack and circuit switch the rack that is met; a rack that a matching leaves alone meets itself.
 ///
-/// Circuits go both ways: who is met meets. A switch may be about to turn dark in a slice, since it changes its matching at the
+/// Circuits go both ways: who is met meets; or each rack leads to another, and the circuits go one way. A switch may be about to turn dark in a slice, since it changes its matching at the
 /// slice's end (Opera, NSDI 2020, section 3.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slices {
@@ -49,7 +49,8 @@ impl Slices {
         Ok(made)
     }
 
-    /// A switch joins both ways; in a graph, where an uplink leads to another rack's whatever uplink, that one has to lead back.
+    /// A switch joins both ways, or leads each rack to another than it leads others; in a graph, where an uplink leads to another rack's
+    /// whatever uplink, that one has to lead back.
     fn check(&self) -> Result<(), RouteError> {
         let is_graph = self.len() == 1;
         for slice in 0..self.len() {
@@ -59,7 +60,7 @@ impl Slices {
                     let meets = |at: usize| usize::from(self.peer(slice, peer, at)) == rack;
                     let back = peer < self.racks
                         && (meets(switch) || is_graph && (0..self.switches).any(meets));
-                    if !back && peer != usize::from(NONE) {
+                    if !back && peer != usize::from(NONE) && !self.is_permutation(slice, switch) {
                         return Err(RouteError::OneWay {
                             slice,
                             switch,
@@ -70,6 +71,15 @@ impl Slices {
             }
         }
         Ok(())
+    }
+
+    /// Whether a switch leads to each rack once.
+    fn is_permutation(&self, slice: usize, switch: usize) -> bool {
+        let mut met = alloc::vec![false; self.racks];
+        (0..self.racks).all(|rack| {
+            let peer = usize::from(self.peer(slice, rack, switch));
+            peer < self.racks && !core::mem::replace(&mut met[peer], true)
+        })
     }
 
     /// How many slices a cycle has.

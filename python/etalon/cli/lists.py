@@ -24,6 +24,7 @@ class Kind(StrEnum):
     ENGINES = "engines"
     EXECUTORS = "executors"
     SCHEDULERS = "schedulers"
+    ROUTINGS = "routings"
     WORKLOADS = "workloads"
     FIGURES = "figures"
     PAPERS = "papers"
@@ -141,6 +142,13 @@ def _schedulers() -> list[dict[str, Any]]:
     return _entries(DESCRIPTIONS)
 
 
+def _routings() -> list[dict[str, Any]]:
+    from etalon.plan.routing import WAYS
+
+    kinds = {name: str(getattr(way, "about", "")) for name, way in WAYS.classes.items()}
+    return _entries(kinds)
+
+
 def _workloads() -> list[dict[str, Any]]:
     from etalon.plan.experiment import WORKLOADS
     from etalon.plan.program import Program
@@ -198,6 +206,7 @@ _LISTS: dict[Kind, Callable[[], list[dict[str, Any]]]] = {
     Kind.ENGINES: _engines,
     Kind.EXECUTORS: _executors,
     Kind.SCHEDULERS: _schedulers,
+    Kind.ROUTINGS: _routings,
     Kind.WORKLOADS: _workloads,
     Kind.FIGURES: _figures,
     Kind.PAPERS: _papers,

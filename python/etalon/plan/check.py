@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from etalon.errors import PlanError
 from etalon.plan import streaming
 from etalon.plan.experiment import Experiment
-from etalon.plan.network import Network, Switched
+from etalon.plan.network import Network, Ocs, Switched
 from etalon.plan.resolve import (
     given_configurations,
     notified,
@@ -15,6 +15,7 @@ from etalon.plan.resolve import (
     shortest_configuration,
     week_ns,
 )
+from etalon.plan.schedules import Rotation
 from etalon.plan.transport import Mptcp, Ndp, PlainTcp, Tdtcp
 from etalon.units import TIME, S, rounded, shown
 
@@ -36,12 +37,20 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
     if isinstance(network, Network):
         wrong = list(plan.schedule.problems(network))
         yield from wrong or _notify(plan, network)
+    elif isinstance(network, Ocs):
+        yield from _circuit_switches(plan, network)
     elif "schedule" in plan.model_fields_set:
         yield PlanError(
             f'a network of kind "{network.kind}" has no circuits and so no schedule; leave the table out',
             key="schedule",
         )
+    if "routing" in plan.model_fields_set and not isinstance(network, Ocs):
+        yield PlanError(
+            f'only a network of kind "ocs" has routing, not one of kind "{network.kind}"; leave the table out',
+            key="routing",
+        )
     yield from _traffic(plan)
+    yield from _priorities(plan)
     yield from _transports(plan)
     yield from _too_many(plan)
     if plan.tcp.max_delayed_ack < plan.tcp.min_delayed_ack:
@@ -54,6 +63,45 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
     yield from _paths(plan)
     yield from _measured_pair(plan)
     yield from _ports(plan)
+
+
+def _circuit_switches(plan: Experiment, network: Ocs) -> Iterator[PlanError]:
+    """What is wrong with the schedule and the routing of a network of circuits."""
+    schedule = plan.schedule
+    if not isinstance(schedule, Rotation):
+        if "schedule" in plan.model_fields_set:
+            why = f"{shown(schedule.kind)} is for one circuit switch, and a network of kind"
+        else:
+            why = "a network of kind"
+        yield PlanError(
+            f'{why} "ocs" has several: take "rotor", "opera", "shale", "static" or "file"',
+            key="schedule.kind",
+        )
+        return
+    wrong = list(schedule.wrong_times(network))
+    if wrong:
+        yield from wrong
+        return
+    try:
+        net = plan.slices
+    except PlanError as error:
+        yield PlanError(error.expected, key="schedule")
+        return
+    if net is not None:
+        has_packet_network = network.packet is not None
+        yield from plan.routing.problems(net, network.racks, has_packet_network)
+
+
+def _priorities(plan: Experiment) -> Iterator[PlanError]:
+    """Flows of a class that there is not."""
+    both = isinstance(plan.network, Ocs) and len(plan.routing.classes) == 2
+    for key, workload in plan.named_workloads():
+        if workload.priority is not None and not both:
+            yield PlanError(
+                'chooses between the classes low and bulk, which only a network of kind "ocs" with routing of both has',
+                key=f"{key}.priority",
+                value=workload.priority,
+            )
 
 
 def idle(plan: Experiment) -> Iterator[PlanError]:

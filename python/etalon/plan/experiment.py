@@ -8,13 +8,15 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
+from etalon.circuits import Circuits
 from etalon.custom.source import merged
 from etalon.errors import PlanError
 from etalon.plan.base import Rack, Table
 from etalon.plan.linux import Linux
-from etalon.plan.network import AnyNetwork, CircuitNetwork, Network
+from etalon.plan.network import AnyNetwork, CircuitNetwork, Network, Ocs
 from etalon.plan.program import Program
-from etalon.plan.schedules import AnySchedule, Strobe
+from etalon.plan.routing import Routing
+from etalon.plan.schedules import AnySchedule, Rotation, Strobe
 from etalon.plan.tcp import Tcp
 from etalon.plan.workloads import base
 from etalon.plan.workloads.base import Setting, Workload
@@ -83,6 +85,7 @@ class Experiment(Table):
     """The experiment ends early once every flow and every job is over; programs do not count."""
     network: AnyNetwork = Network()
     schedule: AnySchedule = Strobe()
+    routing: Routing = Routing()
     tcp: Tcp = Tcp()
     measure: Measure = Measure()
     linux: Linux = Linux()
@@ -120,6 +123,14 @@ class Experiment(Table):
     def sources(self) -> dict[str, str]:
         """The text of the user's code that it runs, by the name of its file. Raises `PlanError` if a name has two texts."""
         return merged(getattr(one, "source", {}) for one in (self.schedule, *self.workloads))
+
+    @cached_property
+    def slices(self) -> Circuits | None:
+        """Who meets whom in each slice, if it has several circuit switches. Raises `PlanError`."""
+        network, schedule = self.network, self.schedule
+        if not isinstance(network, Ocs) or not isinstance(schedule, Rotation):
+            return None
+        return schedule.net(network, self.seed)
 
     def setting(self, key: str = "") -> Setting:
         """What the workload at `key` needs to know of this experiment."""

@@ -23,8 +23,9 @@ from etalon.errors import EtalonError, Occupied, PlanError, gather
 from etalon.plan import check
 from etalon.plan.experiment import WORKLOADS, Experiment
 from etalon.plan.explain import build
-from etalon.plan.network import NETWORKS, Network
+from etalon.plan.network import NETWORKS, Network, Ocs
 from etalon.plan.resolve import resolve, week_ns
+from etalon.plan.routing import with_tables
 from etalon.plan.schedules import with_files
 from etalon.plan.workloads.code import with_code
 from etalon.units import TIME, rounded, shown
@@ -83,6 +84,7 @@ class Plan(Experiment):
         try:
             _check_depth(values)
             complete = with_code(with_files(values, folder), folder, WORKLOADS)
+            complete = with_tables(complete, folder)
         except PlanError as error:
             raise error.in_file(file) if file else error from None
         _place(complete, folder)
@@ -149,6 +151,8 @@ class Plan(Experiment):
 
     def _said_of_the_week(self) -> str:
         """The kind of schedule and the length of its week."""
+        if self.slices is not None:
+            return f"{self.schedule.kind}, {self.slices.slices} slices of {self.slices.switches} switches"
         if not isinstance(self.network, Network) or not self.week_ns:
             return ""
         return f"{self.schedule.kind}, a week of {rounded(self.week_ns)}"
@@ -165,8 +169,10 @@ class Plan(Experiment):
             for name in ("params", "class", "source"):
                 if not workload.get(name):
                     workload.pop(name, None)
-        if not isinstance(self.network, Network):
+        if not isinstance(self.network, (Network, Ocs)):
             values.pop("schedule", None)
+        if not isinstance(self.network, Ocs):
+            values.pop("routing", None)
         return _without_empty(values)
 
     def to_files(self, *, defaults: bool = True) -> tuple[dict[str, Any], dict[str, str | Path]]:

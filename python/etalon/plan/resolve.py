@@ -8,8 +8,9 @@ from typing import Any
 from etalon.otcp.equations import LARGEST_WINDOW, compute
 from etalon.plan import streaming
 from etalon.plan.experiment import Experiment
-from etalon.plan.network import Network, Switched
+from etalon.plan.network import Network, Ocs, Switched
 from etalon.plan.network.rdcn import Notify
+from etalon.plan.schedules import Rotation
 from etalon.plan.tcp import MAX_SEND_BUFFER, Tcp, TcpPath
 from etalon.plan.transport import PlainTcp
 
@@ -95,10 +96,33 @@ def notified(plan: Experiment) -> Notify | None:
 def _between(plan: Experiment) -> dict[str, Any]:
     """What lies between racks."""
     between = plan.network.resolve()
+    if isinstance(plan.network, Ocs):
+        between |= _circuit_switches(plan, plan.network)
     if isinstance(plan.network, Network):
         notify = notified(plan)
         between["notify"] = notify and notify.resolve()
     return between
+
+
+def _circuit_switches(plan: Experiment, network: Ocs) -> dict[str, Any]:
+    """Uplinks and classes: what a schedule and routing say of a network of circuits."""
+    net, schedule = plan.slices, plan.schedule
+    if net is None or not isinstance(schedule, Rotation):
+        return {}
+    cutoff = plan.routing.cutoff
+    return {
+        "relays": net.racks - network.racks,
+        "uplinks": schedule.uplinks(network, net),
+        "classes": [
+            {
+                "name": name,
+                "queue": getattr(network.queue, name).resolve(network.mtu),
+                "routing": way.resolve(),
+            }
+            for name, way in plan.routing.classes.items()
+        ],
+        "cutoff_bytes": cutoff,
+    }
 
 
 def _tcp(plan: Experiment) -> dict[str, Any]:

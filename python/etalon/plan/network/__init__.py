@@ -8,6 +8,7 @@ from etalon.plan.base import Kinds
 from etalon.plan.network.base import Racks
 from etalon.plan.network.dumbbell import Dumbbell
 from etalon.plan.network.leaf_spine import LeafSpine
+from etalon.plan.network.ocs import Ocs
 from etalon.plan.network.rdcn import CircuitNetwork, Network
 from etalon.plan.network.switched import Switched
 from etalon.plan.network.tree import Tree
@@ -19,13 +20,15 @@ __all__ = [
     "Dumbbell",
     "LeafSpine",
     "Network",
+    "Ocs",
     "Racks",
     "Switched",
     "Tree",
 ]
 
 NETWORKS = Kinds(
-    "rdcn", {"rdcn": Network, "dumbbell": Dumbbell, "tree": Tree, "leaf-spine": LeafSpine}
+    "rdcn",
+    {"rdcn": Network, "dumbbell": Dumbbell, "tree": Tree, "leaf-spine": LeafSpine, "ocs": Ocs},
 )
 
 if TYPE_CHECKING:

@@ -21,22 +21,31 @@ from etalon.plan.schedules.computed import (
 )
 from etalon.plan.schedules.fixed import with_week
 from etalon.plan.schedules.known import Known, with_demand
+from etalon.plan.schedules.rotation import Rotation
 from etalon.plan.schedules.rules import RULES
+from etalon.plan.schedules.slices import Listed, with_slices
+from etalon.plan.schedules.static import with_graph
 from etalon.plan.schedules.strobe import Strobe
 
-__all__ = ["DESCRIPTIONS", "SCHEDULES", "AnySchedule", "Schedule", "Strobe", "with_files"]
+__all__ = [
+    "DESCRIPTIONS",
+    "SCHEDULES",
+    "AnySchedule",
+    "Rotation",
+    "Schedule",
+    "Strobe",
+    "with_files",
+]
 
 SCHEDULES = Kinds(
     "strobe",
     {**RULES, **dict.fromkeys(SCHEDULERS, Computed), WRITTEN: Written},
-    {("fixed", "demand"): Known},
+    {("fixed", "demand"): Known, ("fixed", "slices"): Listed},
     also={
-        "rotor": "strobe",
-        "rotornet": "strobe",
+        "rotornet": "rotor",
         "round-robin": "strobe",
         "rotation": "strobe",
         "circle": "tournament",
-        "static": "fixed",
         "matchings": "fixed",
         "birkhoff": "bvn",
         "edmonds": "max-weight",
@@ -87,13 +96,26 @@ def with_files(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         return dict(values)
     schedule = dict(table)
     if isinstance(schedule.get("file"), str):
-        if schedule.get("kind") != "fixed":
-            raise PlanError('only a schedule of kind "fixed" has a file', key="schedule.file")
-        network = values.get("network")
-        racks = network.get("racks", 3) if isinstance(network, Mapping) else 3
-        schedule = with_week(schedule, folder, racks, values.get("tdf", 20))
+        schedule = _with_file(schedule, values, folder)
     if isinstance(schedule.get("demand"), str):
         schedule = with_demand(schedule, folder)
     if is_reference(schedule.get("kind")):
         schedule = with_source(schedule, folder)
     return {**values, "schedule": schedule}
+
+
+def _with_file(
+    schedule: Mapping[str, Any], values: Mapping[str, Any], folder: Path
+) -> dict[str, Any]:
+    network = values.get("network")
+    given = network if isinstance(network, Mapping) else {}
+    kind = schedule.get("kind")
+    if kind == "static":
+        return with_graph(schedule, folder)
+    if kind == "file" or (kind == "fixed" and given.get("kind") == "ocs"):
+        return with_slices(schedule, folder)
+    if kind != "fixed":
+        raise PlanError(
+            'only a schedule of kind "fixed", "file" or "static" has a file', key="schedule.file"
+        )
+    return with_week(schedule, folder, given.get("racks", 3), values.get("tdf", 20))

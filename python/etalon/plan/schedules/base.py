@@ -32,6 +32,8 @@ class Schedule(Table):
     """A line for `etalon list schedulers`."""
     computed: ClassVar[bool] = False
     """Whether weeks are computed from demand, one after the other."""
+    for_circuit_switches: ClassVar[bool] = False
+    """Whether it is for networks with several circuit switches."""
 
     def resolve(self, network: Network, seed: int) -> dict[str, Any] | None:
         """The schedule as the core takes it; None without circuits."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 from etalon.plan.schedules.base import Schedule
 from etalon.plan.schedules.fixed import Fixed
 from etalon.plan.schedules.none import NoCircuits
+from etalon.plan.schedules.rotor import Opera, Rotor
+from etalon.plan.schedules.shale import Shale
+from etalon.plan.schedules.slices import Listed
+from etalon.plan.schedules.static import Static
 from etalon.plan.schedules.strobe import Strobe
 from etalon.plan.schedules.tournament import Tournament
 
@@ -13,5 +17,10 @@ RULES: dict[str, type[Schedule]] = {
     "tournament": Tournament,
     "fixed": Fixed,
     "none": NoCircuits,
+    "rotor": Rotor,
+    "opera": Opera,
+    "shale": Shale,
+    "static": Static,
+    "file": Listed,
 }
 """By the name that plans call them."""

@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints
 
@@ -111,6 +111,9 @@ class Workload(Table):
     """What carries flows: `"tcp"`, `"tdtcp"`, `"mptcp"`, `"ndp"`, or a table with one of these as its `kind`."""
     flow_class: FlowClass = Field(default="", alias="class")
     """Completion times are given for each class of flows."""
+    priority: Literal["low", "bulk"] | None = None
+    """In a network of kind "ocs" with two classes of packets: which the flows are of; without it, what `routing.cutoff`
+    says."""
     start: Time = 0
     """When the first sender begins."""
     connect: Time | None = None
@@ -233,6 +236,8 @@ class Workload(Table):
         name = self.flow_class or flow_class
         if name:
             resolved["class"] = name
+        if self.priority is not None:
+            resolved["priority"] = int(self.priority == "bulk")
         return resolved
 
 

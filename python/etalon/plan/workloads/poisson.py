@@ -68,13 +68,14 @@ class Poisson(Workload):
     )
     streams: ClassVar = True
     sizes: Sizes = "websearch"
-    """Distribution of sizes: "websearch" of DCTCP (SIGCOMM 2010, figure 4), "datamining" of VL2 (SIGCOMM 2009, figure 2), or
-    points of another: sizes, each with the share of flows that are not longer, from small to large. Between two points sizes
-    are uniform, and below the first, unless its share is 0."""
+    """Distribution of sizes: "websearch" of DCTCP (SIGCOMM 2010, figure 4), "datamining" of VL2 (SIGCOMM 2009, figure 2),
+    "opera-websearch" and "opera-datamining" as Opera's authors have these (steps), or points of another: sizes, each with
+    the share of flows that are not longer, from small to large. Between two points sizes are uniform, and below the first,
+    unless its share is 0."""
     load: Annotated[float, Field(ge=1e-6, le=10)]
     """Payload that each rack offers, as a share of `of`."""
     of: Rate | None = None
-    """Without it, the rate of the packet network."""
+    """Without it, the rate of the packet network; in a network of kind "ocs" that of all hosts of a rack."""
     period: Duration | None = None
     """Flows begin within this time; without it, to the end of the experiment."""
     small: Size | None = None

@@ -90,6 +90,8 @@ class Process:
         )
         after = np.maximum(np.searchsorted(shares, share, side="left"), 1)
         low, high = size[after - 1], size[after]
+        if self.sizes.steps:
+            return high.astype(np.int64)
         part = (share - shares[after - 1]) / (shares[after] - shares[after - 1])
         sizes: NDArray[np.int64] = np.maximum(np.rint(low + part * (high - low)), 1).astype(
             np.int64

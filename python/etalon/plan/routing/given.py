@@ -1,0 +1,68 @@
+"""Routing by a table of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from etalon import timeflow
+from etalon.circuits import Circuits
+from etalon.errors import PlanError
+from etalon.plan.routing.base import Way
+
+MOST_ENTRIES = 4_000_000
+
+
+class Given(Way):
+    """A time-flow table: for packets for a rack that come in a slice, the next rack, the uplink that leads there, and the
+    slice in which they leave."""
+
+    which: ClassVar = 'of kind "table"'
+    about: ClassVar = "a time-flow table of one's own, from a file"
+    kind: Literal["table"] = "table"
+    """As the table says."""
+    file: str | None = None
+    """A file with an entry a line: here, slice of arrival, destination, next rack, uplink, slice of departure. The entries
+    stand in the plan in its place."""
+    entries: tuple[tuple[int, int, int, int, int, int], ...] = ()
+    """The entries."""
+
+    def resolve(self) -> Any:
+        """As the core takes it."""
+        return {
+            "table": [dict(zip(timeflow.COLUMNS, entry, strict=True)) for entry in self.entries]
+        }
+
+    def problems(self, key: str, net: Circuits, racks: int) -> Iterator[PlanError]:
+        """What entries say of circuits that there are not. That ways end is for the core to see."""
+        if not self.entries or len(self.entries) > MOST_ENTRIES:
+            yield PlanError(
+                f"needs 1 to {MOST_ENTRIES} entries, or a file with them", key=f"{key}.entries"
+            )
+        for index, (here, arrival, to, after, uplink, departure) in enumerate(self.entries):
+            there = (
+                max(here, after) < net.racks
+                and to < racks
+                and uplink < net.switches
+                and max(arrival, departure) < net.slices
+                and min(here, arrival, to, after, uplink, departure) >= 0
+            )
+            if not there or int(net.peers[departure, here, uplink]) != after:
+                yield PlanError(
+                    f"in slice {departure} uplink {uplink} of rack {here} does not lead to rack {after}",
+                    key=f"{key}.entries.{index}",
+                )
+                return
+
+
+def with_file(way: Mapping[str, Any], folder: Path, key: str) -> dict[str, Any]:
+    """The table with what its file holds in the file's place."""
+    way = dict(way)
+    name = way.pop("file")
+    if "entries" in way:
+        raise PlanError("the entries are given already", key=f"{key}.file", value=name)
+    try:
+        return way | {"entries": [list(entry) for entry in timeflow.load(folder / name)]}
+    except PlanError as error:
+        raise PlanError(str(error), key=f"{key}.file") from None

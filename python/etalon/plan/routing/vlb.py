@@ -1,0 +1,27 @@
+"""Valiant load balancing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
+
+from etalon.circuits import Circuits
+from etalon.errors import PlanError
+from etalon.plan.routing.base import Way, never_met
+
+
+class Vlb(Way):
+    """The first hop is over any circuit that is up, the second is direct (RotorNet, SIGCOMM 2017, section 3.2)."""
+
+    which: ClassVar = 'of kind "vlb"'
+    about: ClassVar = "over any circuit that is up, and from there directly: Valiant load balancing"
+    kind: Literal["vlb"] = "vlb"
+    """Two hops at most."""
+
+    def resolve(self) -> Any:
+        """As the core takes it."""
+        return "vlb"
+
+    def problems(self, key: str, net: Circuits, racks: int) -> Iterator[PlanError]:
+        """Racks that never meet."""
+        return never_met(key, net, racks)
