@@ -196,8 +196,10 @@ def circuit_hops(
     """Hops between all racks in all slices; 255 where there is no way."""
 
 def routing_entries(racks: int, switches: int) -> int:
-def match_graph(neighbours: list[list[int]]) -> list[list[int]]: ...
     """Entries of a ToR's tables in Opera."""
+
+def match_graph(neighbours: list[list[int]]) -> list[list[int]]:
+    """A static graph as matchings, uplink by uplink: for each node the one that it leads to, 65535 for none."""
 
 def parse_span(text: str) -> int:
     """Nanoseconds of "180us"."""

@@ -69,7 +69,11 @@ pub(crate) fn circuit_hops<'py>(
 #[pyfunction]
 pub(crate) fn match_graph(neighbours: Vec<Vec<u16>>) -> PyResult<Vec<Vec<u16>>> {
     let nodes = neighbours.len();
-    match neighbours.iter().flatten().any(|&peer| usize::from(peer) >= nodes) {
+    match neighbours
+        .iter()
+        .flatten()
+        .any(|&peer| usize::from(peer) >= nodes)
+    {
         true => Err(PyValueError::new_err("a neighbour that there is not")),
         false => Ok(etalon_route::matched(nodes, &neighbours)),
     }

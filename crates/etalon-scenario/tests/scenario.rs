@@ -77,37 +77,6 @@ fn switches(kind: &str) -> Value {
     value
 }
 
-/// Three racks and a relay with two uplinks each, staggered, and a packet network.
-fn ocs() -> Value {
-    let turn =
-        |sources: [i32; 4]| json!({"sources": sources, "day_ns": 180, "night_ns": 20, "plane": 1});
-    let switch = |offset: u64, rate: u64| {
-        json!({"rate_bps": rate, "delay_ns": 500, "offset_ns": offset,
-            "rotation": [turn([1, 0, 3, 2]), turn([2, 3, 0, 1])]})
-    };
-    let trim = json!({"trim": {"header_bytes": 64, "room_bytes": 12_000, "headers_per_packet": 10,
-        "coin": true, "returns": true}});
-    let network = json!({"ocs": {
-        "access": {"rate_bps": 10_000_000_000u64, "delay_ns": 7},
-        "host_queues": true, "relays": 1,
-        "uplinks": [switch(0, 1), switch(100, 2)],
-        "packet": {"rate_bps": 1, "delay_ns": 2, "queue_packets": 3, "mark_above_packets": 4},
-        "classes": [
-            {"name": "low", "queue": {"count": "packets", "room": 8, "mark_above": 3, "full": trim},
-                "downlink": {"count": "bytes", "room": 9000, "mark_above": null, "full": "drop"},
-                "routing": {"expander": {"paths": 5, "equal": true, "spray": true}}},
-            {"name": "bulk", "queue": {"count": "bytes", "room": null, "mark_above": null, "full": "return"},
-                "downlink": null, "routing": "direct"}],
-        "cutoff_bytes": 15_000_000, "guard_ns": 5, "skew_ns": 4, "late": "completes", "most_hops": 9,
-        "failures": [{"part": {"link": [2, 1]}, "from_ns": 1, "to_ns": 9, "locks_after_ns": 3},
-            {"part": {"link": [2, 1]}, "from_ns": 9, "to_ns": null, "locks_after_ns": null}],
-        "reroute_ns": 6}});
-    let mut value = scenario(&network, &Value::Null, &json!("tcp"), 3);
-    value["hosts"]["downlink_packets"] = Value::Null;
-    value["flows"][0]["priority"] = json!(1);
-    value
-}
-
 fn read(value: &Value) -> Scenario {
     Scenario::from_json(&value.to_string()).expect("a good scenario")
 }
@@ -139,13 +108,7 @@ fn says(back: &Value, value: &Value) -> bool {
 
 #[test]
 fn json_comes_back_as_it_was() {
-    for value in [
-        rdcn(),
-        dumbbell(),
-        switches("tree"),
-        switches("leaf-spine"),
-        ocs(),
-    ] {
+    for value in [rdcn(), dumbbell(), switches("tree"), switches("leaf-spine")] {
         let scenario = read(&value);
         let back = serde_json::to_value(&scenario).expect("JSON");
         assert!(says(&back, &value), "{back}");
@@ -155,13 +118,7 @@ fn json_comes_back_as_it_was() {
 
 #[test]
 fn bytes_come_back_as_they_were() {
-    for value in [
-        rdcn(),
-        dumbbell(),
-        switches("tree"),
-        switches("leaf-spine"),
-        ocs(),
-    ] {
+    for value in [rdcn(), dumbbell(), switches("tree"), switches("leaf-spine")] {
         let setup = setup(&value);
         let bytes = setup.encode(b"the init's").expect("bytes");
         assert_eq!(Setup::decode(&bytes), Ok((setup, &b"the init's"[..])));
@@ -431,155 +388,6 @@ fn links_that_are_not_there_or_down_already_do_not_fail() {
 }
 
 #[test]
-fn a_network_of_circuits_that_contradicts_itself_is_refused() {
-    let entry =
-        json!({"here": 0, "arrival": 0, "destination": 1, "next": 1, "uplink": 0, "departure": 0});
-    let mut with_table = ocs();
-    with_table["network"]["ocs"]["classes"][1]["routing"] = json!({"table": [entry]});
-    assert!(Scenario::from_json(&with_table.to_string()).is_ok());
-    for (key, wrong, why) in [
-        (
-            "uplinks",
-            json!([]),
-            "1 to 64 uplinks to circuit switches, not 0",
-        ),
-        (
-            "uplinks/1/rate_bps",
-            json!(0),
-            "the rate of circuit switch 1 must be positive",
-        ),
-        (
-            "uplinks/0/offset_ns",
-            json!(400),
-            "begin within its first cycle of 400ns, not at 400ns",
-        ),
-        (
-            "relays",
-            json!(2),
-            "circuit switch 0 joins 4 racks, the network has 5",
-        ),
-        (
-            "guard_ns",
-            json!(90),
-            "guard bands of 90ns leave nothing of a day",
-        ),
-        ("classes", json!([]), "one class of traffic at least"),
-        (
-            "classes/0/queue/room",
-            json!(0),
-            "the queue of the class 'low' must have room",
-        ),
-        (
-            "classes/1/queue/room",
-            json!(8999),
-            "'bulk' has no room for a packet of 9000 bytes",
-        ),
-        (
-            "classes/0/queue/full/trim/header_bytes",
-            json!(9001),
-            "cannot trim packets of 9000 bytes to 9001",
-        ),
-        (
-            "classes/0/queue/full/trim/room_bytes",
-            json!(63),
-            "'low' has no room for a header",
-        ),
-        (
-            "classes/0/routing/expander/paths",
-            json!(0),
-            "'low' cannot take 0 paths",
-        ),
-        (
-            "classes/1/routing",
-            json!({"earliest": {"hops_per_slice": 0}}),
-            "one hop in a slice at least",
-        ),
-        (
-            "classes/1/routing",
-            json!("teleport"),
-            "unknown variant `teleport`",
-        ),
-        (
-            "failures/0/part",
-            json!({"link": [4, 1]}),
-            "failure 0: there is no such part",
-        ),
-        (
-            "failures/1/part",
-            json!({"switch": 2}),
-            "failure 1: there is no such part",
-        ),
-        (
-            "failures/1/from_ns",
-            json!(8),
-            "failure 1: the part has failed then already",
-        ),
-        (
-            "failures/0/to_ns",
-            json!(1),
-            "failure 0: it must begin before it ends",
-        ),
-        (
-            "access",
-            Value::Null,
-            "hosts that have queues need links to their racks",
-        ),
-        ("most_hops", json!(0), "packets must go one hop at least"),
-    ] {
-        refused(ocs(), &format!("/network/ocs/{key}"), wrong, why);
-    }
-    refused(
-        ocs(),
-        "/flows/0/priority",
-        json!(2),
-        "flow 0: there is no class 2, but 2 from 0 on",
-    );
-    let mut lists = ocs();
-    let classes = &mut lists["network"]["ocs"]["classes"];
-    *classes = json!([classes[0], classes[0], classes[1]]);
-    let error = Scenario::from_json(&lists.to_string()).expect_err("refused");
-    assert!(
-        error
-            .0
-            .contains("4 lists at most, and these classes need 5"),
-        "{error}"
-    );
-    let mut alone = ocs();
-    alone["network"]["ocs"]["packet"] = Value::Null;
-    refused(
-        alone,
-        "/network/ocs/classes/0/routing",
-        json!("packet"),
-        "there is none",
-    );
-}
-
-#[test]
-fn flows_are_of_the_class_of_their_bytes_unless_they_say() {
-    let mut value = ocs();
-    let class = |value: &Value| {
-        let scenario = read(value);
-        scenario.class_of(&scenario.flows[0]).0
-    };
-    assert_eq!(class(&value), 1, "as it says");
-    value["flows"][0]["priority"] = Value::Null;
-    assert_eq!(class(&value), 0, "short");
-    value["flows"][0]["bytes"] = json!(15_000_000);
-    assert_eq!(class(&value), 1);
-    value["flows"][0]["bytes"] = Value::Null;
-    assert_eq!(class(&value), 1, "without end");
-    value["network"]["ocs"]["cutoff_bytes"] = Value::Null;
-    assert_eq!(class(&value), 0);
-    let mut other = dumbbell();
-    other["flows"][0]["priority"] = json!(0);
-    let error = Scenario::from_json(&other.to_string()).expect_err("refused");
-    assert!(
-        error.0.contains("only networks of circuits have classes"),
-        "{error}"
-    );
-}
-
-#[test]
 fn ports_are_called_by_their_ends() {
     let names = |value: &Value| {
         let scenario = read(value);
@@ -599,11 +407,6 @@ fn ports_are_called_by_their_ends() {
     chain["network"]["dumbbell"]["stages"] = json!([stage, stage]);
     assert_eq!(names(&chain), ["r0>f1", "f1>r1"]);
     assert!(names(&rdcn()).is_empty());
-    let circuits = names(&ocs());
-    assert_eq!(circuits.len(), 6 + 4 * 3 + 6);
-    for name in ["r2>r2h1", "r1>o1", "x0>o0", "r2>c0", "r2h1>r2"] {
-        assert!(circuits.contains(&name.to_owned()), "{name}");
-    }
 }
 
 #[test]

@@ -26,7 +26,9 @@ def _kind(value: Any) -> Any:
 
 
 if TYPE_CHECKING:
-    AnyWay: TypeAlias = Way
+    AnyWay: TypeAlias = (
+        Way | None
+    )  # no union with None: pydantic finds what it needs at the field itself
 else:
     AnyWay = Annotated[WAYS.annotation(), BeforeValidator(_kind)]
 
@@ -35,9 +37,9 @@ class Routing(Table):
     """How packets find their way, by class; `routing = { kind = "vlb" }` is short for one class. Only in networks of kind
     "ocs"."""
 
-    low: AnyWay | None = None
+    low: AnyWay = None
     """Packets of short flows, for which delay counts: they go first."""
-    bulk: AnyWay | None = None
+    bulk: AnyWay = None
     """Packets of long flows, for which throughput counts."""
     cutoff: Size | None = None
     """Flows of so many bytes are bulk; without it all are low, if there are both classes."""

@@ -1,0 +1,264 @@
+"""Plans of networks of circuits: schedules as rotations, routing by class, graphs and files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import etalon as et
+from etalon import circuits, graphs, timeflow
+from etalon.errors import PlanError
+from etalon.plan.workloads.flow_sizes import FLOW_SIZES
+
+OPERA: dict[str, Any] = {
+    "duration": "2ms",
+    "network": {
+        "kind": "ocs",
+        "racks": 12,
+        "hosts": 2,
+        "circuits": {"rate": "10Gbps", "delay": "500ns", "switches": 4},
+        "queue": {"low": {"packets": 8, "trim": "64B"}, "bulk": {"packets": 64}},
+    },
+    "schedule": {"kind": "opera", "slice": "99us", "night": "10us"},
+    "routing": {
+        "low": {"kind": "expander", "paths": 5, "spread": "packet"},
+        "bulk": {"kind": "rotorlb"},
+        "cutoff": "15MB",
+    },
+    "poisson": [{"sizes": "opera-websearch", "load": 0.1}],
+}
+
+
+def plan(**changes: Any) -> et.Plan:
+    return et.Plan.from_dict({**OPERA, **changes})
+
+
+def ocs(made: et.Plan) -> dict[str, Any]:
+    found: dict[str, Any] = made.resolve()["network"]["ocs"]
+    return found
+
+
+def met_at(uplink: dict[str, Any], time: int) -> tuple[int, ...]:
+    """The sources that a switch joins at a time, all -1 in a night: read off its rotation alone."""
+    week = sum(one["day_ns"] + one["night_ns"] for one in uplink["rotation"])
+    into = (time - uplink["offset_ns"]) % week
+    for one in uplink["rotation"]:
+        if into < one["day_ns"]:
+            return tuple(one["sources"])
+        into -= one["day_ns"]
+        if into < one["night_ns"]:
+            return (-1,) * len(one["sources"])
+        into -= one["night_ns"]
+    raise AssertionError("a week is full")
+
+
+def test_a_plan_says_what_the_issue_has() -> None:
+    made = plan()
+    resolved = ocs(made)
+    low, bulk = resolved["classes"]
+    assert low["queue"]["full"]["trim"]["room_bytes"] == 8 * 1500
+    assert low["routing"] == {"expander": {"paths": 5, "equal": False, "spray": True}}
+    assert bulk["routing"] == "direct" and resolved["cutoff_bytes"] == 15_000_000
+    assert et.Plan.from_toml(made.to_toml()) == made
+    assert made.replace({"schedule.slice": "198us"}).slices is not None
+    assert made.setting().packet_rate == 20 * 10**9, "the hosts of a rack together"
+
+
+@pytest.mark.parametrize("kind", ["opera", "rotor"])
+def test_rotations_are_the_slices_drawn(kind: str) -> None:
+    made = plan(schedule={"kind": kind, "slice": "99us", "night": "10us"}, routing={"kind": "vlb"})
+    net = getattr(circuits, kind)(12, 4, seed=made.seed)
+    for slot in range(net.slices):
+        for switch, uplink in enumerate(ocs(made)["uplinks"]):
+            sources = met_at(uplink, slot * 99_000 + 50_000)
+            met = [int(peer) for peer in net.peers[slot, :, switch]]
+            expected = [-1 if peer == rack else peer for rack, peer in enumerate(met)]  # symmetric
+            assert list(sources) == expected
+            dark = set(met_at(uplink, slot * 99_000 + 95_000)) == {-1}
+            assert dark == (kind == "rotor" or net.ending[slot] == switch)
+
+
+def test_racks_of_a_cube_meet_their_lines() -> None:
+    net = circuits.shale(27, 2, dimensions=3)
+    met = net.meetings()
+    for one in range(27):
+        for other in range(27):
+            apart = sum(one // 3**d % 3 != other // 3**d % 3 for d in range(3))
+            assert met[one, other] == (2 if apart == 1 else 0)
+    round_robin = circuits.shale(8, 1, dimensions=1)
+    assert (round_robin.meetings() == 1 - np.eye(8)).all()
+    made = plan(
+        network={"kind": "ocs", "racks": 9, "circuits": {"switches": 2}},
+        schedule={"kind": "shale", "slice": "1us", "night": "50ns"},
+        routing={"kind": "earliest"},
+    )
+    assert met_at(ocs(made)["uplinks"][0], 10)[1] == 0, "rack 0 leads to rack 1: one way"
+    with pytest.raises(PlanError, match="27 racks are no cube of 2 dimensions: take 25"):
+        circuits.shale(27, 1, 2)
+
+
+def test_a_clos_network_is_the_authors() -> None:
+    graph = graphs.clos(12, 3)
+    assert (graph.racks, graph.nodes, graph.uplinks) == (72, 72 + 36 + 18, 12)
+    degrees = list(map(len, graph.neighbours))
+    assert degrees[:72] == [3] * 72 and degrees[72:] == [12] * 54
+    assert graph.neighbours[72 + 1][6:] == tuple(range(72 + 36 + 6, 72 + 36 + 12))  # aggregation 1
+    net = graphs.as_circuits(graph)
+    hops = net.hops()[0]
+    assert hops[0, 5] == 2 and hops[0, 6] == 4
+    again = graphs.given(graph.neighbours, 72)
+    assert again.neighbours == graph.neighbours
+    made = plan(
+        network={"kind": "ocs", "racks": 72, "hosts": 9},
+        schedule={"kind": "static", "graph": "clos", "oversubscription": 3},
+        routing={"kind": "ksp", "paths": 18, "equal": True},
+    )
+    resolved = ocs(made)
+    assert resolved["relays"] == 54 and len(resolved["uplinks"]) == 12
+    found = [
+        (source, node)
+        for uplink in resolved["uplinks"]
+        for node, source in enumerate(uplink["rotation"][0]["sources"])
+        if source >= 0
+    ]
+    links = [(one, peer) for one, row in enumerate(graph.neighbours) for peer in row]
+    assert sorted(found) == sorted(links), "each link once, each way"
+
+
+def test_files_come_back_and_stand_in_the_plan(tmp_path: Path) -> None:
+    net = circuits.rotor(8, 2, seed=3)
+    net.save(tmp_path / "slices.txt")
+    table = timeflow.of_earliest(net)
+    timeflow.save(table, tmp_path / "table.txt")
+    assert timeflow.load(tmp_path / "table.txt") == table
+    network = {"kind": "ocs", "racks": 8, "hosts": 1, "circuits": {"switches": 2}}
+    (tmp_path / "plan.toml").write_text(
+        'duration = "1ms"\n[network]\nkind = "ocs"\nracks = 8\nhosts = 1\ncircuits = { switches = 2 }\n'
+        '[schedule]\nkind = "file"\nfile = "slices.txt"\n'
+        '[routing]\nlow = { kind = "table", file = "table.txt" }\n[[bulk]]\nfrom = 0\nto = 1\n'
+    )
+    made = et.Plan.load(tmp_path / "plan.toml")
+    assert made.slices is not None and (made.slices.peers == net.peers).all()
+    assert len(ocs(made)["classes"][0]["routing"]["table"]) == len(table)
+    assert et.Plan.from_toml(made.to_toml()) == made, "without the files"
+    graph = graphs.regular(8, 3, seed=2)
+    graph.save(tmp_path / "graph.txt")
+    assert graphs.load(tmp_path / "graph.txt").neighbours == graph.neighbours
+    static = et.Plan.from_dict(
+        {
+            "network": {**network, "circuits": {"rate": "1Gbps"}},
+            "schedule": {"kind": "static", "file": str(tmp_path / "graph.txt")},
+            "routing": {"kind": "ksp"},
+            "bulk": [{"from": 0, "to": 1}],
+        }
+    )
+    assert len(ocs(static)["uplinks"]) == 3
+
+
+def test_the_table_of_earliest_arrivals_is_that_of_a_slow_search() -> None:
+    net = circuits.rotor(8, 2, seed=5)
+    entries = {entry[:3]: entry[3:] for entry in timeflow.of_earliest(net)}
+    for start in range(net.slices):
+        for source in range(8):
+            # Racks that a packet can be at, slice by slice, one hop each.
+            reached, when = {source}, {source: 0}
+            for slot in range(start, start + 2 * net.slices):
+                near = {
+                    int(net.peers[slot % net.slices, rack, u]) for rack in reached for u in (0, 1)
+                }
+                reached |= near
+                for rack in near:
+                    when.setdefault(rack, slot - start)
+            for to in set(range(8)) - {source}:
+                here, slot = source, start
+                for _ in range(8):
+                    after, _, departure = entries[here, slot % net.slices, to]
+                    slot += (departure - slot) % net.slices
+                    here = after
+                    if here == to:
+                        break
+                    slot += 1
+                assert here == to and slot - start == when[to]
+
+
+def test_operas_sizes_are_steps_with_the_published_means() -> None:
+    for name, mean in (("opera-datamining", 7.862e6), ("opera-websearch", 1.876e6)):
+        sizes = FLOW_SIZES[name]
+        assert sizes.mean == pytest.approx(mean, rel=1e-3)
+        points = {size for size, _ in sizes.points}
+        assert {sizes.at(share / 1000) for share in range(1, 1001)} <= points
+    datamining = FLOW_SIZES["opera-datamining"]
+    assert (datamining.at(0.085), datamining.at(0.0851)) == (180, 250)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"schedule": {"kind": "strobe"}}, 'schedule.kind: "strobe" is for one circuit switch'),
+        ({"schedule": {"kind": "opera", "slice": "10us"}}, "schedule.night: 10us leaves nothing of a slice"),
+        ({"schedule": {"kind": "rotor", "slice": "49ns", "night": "0s"}}, "slices are 50ns at least"),
+        ({"schedule": {"kind": "rotor"}}, "several switches change at the end of slice 0"),
+        ({"schedule": {"kind": "shale"}}, "12 racks are no cube of 2 dimensions"),
+        ({"schedule": {"kind": "file", "slices": [[1, 0]]}}, "has 2 numbers, not 48"),
+        ({"schedule": {"kind": "static", "graph": "clos"}}, "the graph has 72 racks, not 12"),
+        ({"routing": {"low": {"kind": "direct"}, "cutoff": "1MB"}}, "routing.cutoff: divides two classes"),
+        ({"routing": {"low": {"kind": "teleport"}}}, '"teleport" must be one of'),
+        ({"routing": {"low": {"kind": "packet"}}}, "there is no packet network"),
+        ({"routing": {"low": {"kind": "ksp", "paths": 65}}}, "65 must be at most 64"),
+        ({"network": {**OPERA["network"], "racks": 13}}, "4 switches cannot share out evenly"),
+        ({"network": {**OPERA["network"], "guard": "45us"}}, "guard bands of 45us leave nothing of a day of 89us"),
+        ({"network": {**OPERA["network"], "queue": {"low": {"trim": "2kB"}}}}, "cannot be cut down to 2000"),
+        ({"network": {**OPERA["network"], "failure": [{"from": "1ms"}]}}, "names one part that fails"),
+        (
+            {"network": {**OPERA["network"], "failure": [{"rack": 12, "from": "1ms"}]}},
+            "there is no rack 12",
+        ),
+        ({"network": {"kind": "rdcn"}}, '"opera" is for networks of kind "ocs"'),
+        ({"network": {"kind": "tree"}, "schedule": {}}, 'only a network of kind "ocs" has routing'),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_gets_a_sentence(changes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        plan(**changes)
+    assert sentence in str(caught.value)
+
+
+def test_priority_needs_two_classes() -> None:
+    flows = [{"from": 0, "to": 1, "priority": "bulk"}]
+    assert plan(bulk=flows, poisson=[]).resolve()["flows"][0]["priority"] == 1
+    with pytest.raises(
+        PlanError, match=r"bulk\.priority: chooses between the classes low and bulk"
+    ):
+        plan(bulk=flows, poisson=[], routing={"kind": "vlb"}, schedule={"kind": "rotor"})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("graph", "1\n0 2\n1\n", None),
+        (
+            "graph",
+            "# a graph\n1\n2\n1\n",
+            "graph.txt:2: node 0 leads to node 1, which does not lead back",
+        ),
+        ("graph", "1\n0\n\n3\n2\n", "graph.txt:4: node 2 is not reached from node 0"),
+        ("graph", "1 4\n0\n", "graph.txt:1: node 0 cannot have the neighbour 4"),
+        ("graph", "1 x\n0\n", "graph.txt:1: holds something that is no whole number"),
+        ("table", "0 0 1 1 0 0\n0 0 1\n", "table.txt:2: an entry has 6 whole numbers"),
+    ],
+)
+def test_bad_files_get_a_sentence(
+    tmp_path: Path, name: str, text: str, sentence: str | None
+) -> None:
+    path = tmp_path / f"{name}.txt"
+    path.write_text(text)
+    read = graphs.load if name == "graph" else timeflow.load
+    if sentence is None:
+        read(path)
+        return
+    with pytest.raises(PlanError) as caught:
+        read(path)
+    assert sentence in str(caught.value)
