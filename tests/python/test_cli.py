@@ -311,6 +311,7 @@ def test_a_setting_needs_a_key_and_a_value() -> None:
         "cc",
         "engines",
         "schedulers",
+        "routings",
         "workloads",
         "figures",
         "examples",

@@ -19,8 +19,8 @@ Command = Callable[..., Answer]
 
 def test_other_words_for_schedules_are_understood(etalon: Command) -> None:
     with pytest.raises(PlanError, match='did you mean "strobe"'):
-        Plan.from_dict({"schedule": {"kind": "rotor"}})
-    answer = etalon("list", "rotor")
+        Plan.from_dict({"schedule": {"kind": "round-robin"}})
+    answer = etalon("list", "round-robin")
     assert answer.code == 2
     assert '"strobe"' in answer.err
 

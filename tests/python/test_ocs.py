@@ -226,6 +226,16 @@ def test_what_cannot_be_gets_a_sentence(changes: dict[str, Any], sentence: str) 
     assert sentence in str(caught.value)
 
 
+def test_a_bad_file_of_a_plan_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "slices.txt").write_text("12 4\n1 2\n")
+    (tmp_path / "plan.toml").write_text(
+        '[network]\nkind = "ocs"\nracks = 12\n[schedule]\nkind = "file"\nfile = "slices.txt"\n'
+    )
+    with pytest.raises(PlanError) as caught:
+        et.Plan.load(tmp_path / "plan.toml")
+    assert 'schedule.file: "slices.txt", line 2: has 2 numbers, not 48' in str(caught.value)
+
+
 def test_priority_needs_two_classes() -> None:
     flows = [{"from": 0, "to": 1, "priority": "bulk"}]
     assert plan(bulk=flows, poisson=[]).resolve()["flows"][0]["priority"] == 1

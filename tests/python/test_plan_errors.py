@@ -79,11 +79,12 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         # One of a few
         (
             {"network.kind": "dumbel"},
-            'network.kind: "dumbel" must be one of "rdcn", "dumbbell", "tree", "leaf-spine"; did you mean "dumbbell"?',
+            'network.kind: "dumbel" must be one of "rdcn", "dumbbell", "tree", "leaf-spine", "ocs"; did you mean "dumbbell"?',
         ),
         (
             {"schedule.kind": "strob"},
-            'schedule.kind: "strob" must be one of "strobe", "tournament", "fixed", "none", "bvn", "eclipse", '
+            'schedule.kind: "strob" must be one of "strobe", "tournament", "fixed", "none", "rotor", "opera", "shale", '
+            '"static", "file", "bvn", "eclipse", '
             '"max-weight", "solstice", "solstice-published", "tms"; did you mean "strobe"?',
         ),
         # Times that do not fit together

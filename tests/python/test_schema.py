@@ -148,6 +148,54 @@ ports = true
 """
 
 
+EVERY_KEY_OF_CIRCUITS = """
+duration = "1ms"
+
+[network]
+kind = "ocs"
+racks = 4
+circuits = { switches = 2 }
+host = { queues = true }
+packet = { rate = "1Gbps" }
+guard = "10ns"
+skew = "5ns"
+late = "completes"
+reroute = "1us"
+
+[network.queue]
+low = { packets = 8, ecn_threshold = 3, trim = "64B", coin = true, returns = true, downlink = 20 }
+bulk = { bytes = "1MB" }
+
+[[network.failure]]
+PART
+from = "1us"
+to = "2us"
+locks_after = "50ns"
+
+[schedule]
+kind = "fixed"
+slice = "10us"
+night = "1us"
+slices = [[1, 2, 0, 3, 3, 0, 2, 1], [2, 1, 3, 0, 0, 3, 1, 2]]
+
+[routing]
+low = LOW
+bulk = BULK
+cutoff = "1MB"
+
+[[bulk]]
+from = 0
+to = 1
+priority = "bulk"
+"""
+
+WAYS_OF_CIRCUITS = (
+    ('{ kind = "ksp", paths = 2, equal = true, spread = "packet" }', '"ucmp"'),
+    ('"earliest"', '{ kind = "table", entries = [[0, 0, 1, 1, 0, 0]] }'),
+)
+PARTS = ("link = [0, 1]", "sender = [0, 1]", "receiver = [0, 1]", "rack = 0", "switch = 1")
+
+
 MOST_FLOWS = 100
 """Flows of a plan that are validated: they are all alike, and it takes a millisecond each."""
 
@@ -169,6 +217,14 @@ def _resolved() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "tree", Plan.from_dict(tomllib.loads(EVERY_KEY_OF_A_TREE)).resolve()
     leaf_spine = tomllib.loads(EVERY_KEY_OF_A_LEAF_SPINE)
     yield "leaf-spine", Plan.from_dict(leaf_spine).resolve()
+    for low, bulk in WAYS_OF_CIRCUITS:
+        for part in PARTS:
+            text = EVERY_KEY_OF_CIRCUITS.replace("LOW", low).replace("BULK", bulk)
+            text = text.replace("PART", part)
+            yield f"ocs, {low}, {part}", Plan.from_dict(tomllib.loads(text)).resolve()
+    opera = 'kind = "opera"\n[routing]\nlow = "expander"\n[[bulk]]\nfrom = 0\nto = 1\n'
+    text = f'[network]\nkind = "ocs"\nracks = 12\n[schedule]\n{opera}'
+    yield "ocs, opera", Plan.from_dict(tomllib.loads(text)).resolve()
     yield "dumbbell", et.experiment(et.dumbbell(), et.bulk(0, 1)).resolve()
 
 

@@ -18,6 +18,7 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
+from etalon.errors import PlanError
 from etalon.units import problem, shown
 
 
@@ -108,6 +109,13 @@ class Kinds:
         """The type of a field with such a table."""
         parts = tuple(Annotated[table, Tag(tag)] for tag, table in self.tags())
         return Annotated[Union[parts], Discriminator(self.tag), self]  # noqa: UP007
+
+
+def said_of_file(error: PlanError, name: str, key: str) -> PlanError:
+    """What is wrong with the file of this name that a plan gives at a key; with the line, if it says one."""
+    line = (error.file or "").rpartition(":")[2]
+    where = f"{shown(name)}, line {line}" if line.isdecimal() else shown(name)
+    return PlanError(f"{where}: {error.expected}", key=key)
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def _circuit_switches(plan: Experiment, network: Ocs) -> dict[str, Any]:
         "classes": [
             {
                 "name": name,
-                "queue": getattr(network.queue, name).resolve(network.mtu),
+                **getattr(network.queue, name).resolve(network.mtu),
                 "routing": way.resolve(),
             }
             for name, way in plan.routing.classes.items()

@@ -64,8 +64,20 @@ class ClassQueue(Table):
     returns: bool = Field(default=False, strict=True)
     """What finds no room goes back to its sender: a packet, or, if packets are trimmed, a header."""
 
+    downlink: int | None = Field(default=None, strict=True, ge=1, le=10_000_000)
+    """Packets that fit at a link to a host, if these are others."""
+
     def resolve(self, mtu: int) -> dict[str, Any]:
-        """As the core takes it."""
+        """As the core takes it: the queue, and that of a link to a host if it differs."""
+        queue = self._limit(mtu)
+        if self.downlink is None:
+            return {"queue": queue}
+        alone = self.model_copy(
+            update={"packets": self.downlink, "bytes": None, "unlimited": False}
+        )
+        return {"queue": queue, "downlink": alone._limit(mtu)}
+
+    def _limit(self, mtu: int) -> dict[str, Any]:
         count = "bytes" if self.bytes is not None else "packets"
         room = None if self.unlimited else self.bytes or self.packets or DEFAULT
         full: Any = "return" if self.returns else "drop"

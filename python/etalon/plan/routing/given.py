@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from etalon import timeflow
 from etalon.circuits import Circuits
 from etalon.errors import PlanError
+from etalon.plan.base import said_of_file
 from etalon.plan.routing.base import Way
 
 MOST_ENTRIES = 4_000_000
@@ -65,4 +66,4 @@ def with_file(way: Mapping[str, Any], folder: Path, key: str) -> dict[str, Any]:
     try:
         return way | {"entries": [list(entry) for entry in timeflow.load(folder / name)]}
     except PlanError as error:
-        raise PlanError(str(error), key=f"{key}.file") from None
+        raise said_of_file(error, name, f"{key}.file") from None

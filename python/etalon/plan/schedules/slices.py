@@ -11,6 +11,7 @@ import numpy as np
 from etalon import circuits
 from etalon.circuits import NOBODY, Circuits
 from etalon.errors import PlanError
+from etalon.plan.base import said_of_file
 from etalon.plan.network import Ocs
 from etalon.plan.schedules.rotation import MOST_SLICES, Rotation
 
@@ -75,5 +76,5 @@ def with_slices(schedule: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     try:
         net = circuits.load(folder / name)
     except PlanError as error:
-        raise PlanError(str(error), key="schedule.file") from None
+        raise said_of_file(error, name, "schedule.file") from None
     return made | {"slices": [one.ravel().tolist() for one in net.peers]}

@@ -12,6 +12,7 @@ from etalon import graphs
 from etalon.circuits import Circuits
 from etalon.errors import PlanError
 from etalon.graphs import Graph
+from etalon.plan.base import said_of_file
 from etalon.plan.network import Ocs
 from etalon.plan.schedules.rotation import Rotation
 
@@ -81,4 +82,4 @@ def with_graph(schedule: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     try:
         return made | {"neighbours": [list(row) for row in graphs.load(folder / name).neighbours]}
     except PlanError as error:
-        raise PlanError(str(error), key="schedule.file") from None
+        raise said_of_file(error, name, "schedule.file") from None
