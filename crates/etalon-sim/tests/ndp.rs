@@ -110,3 +110,110 @@ fn what_it_does_not_go_with_is_refused() {
     let error = wrong.expect_err("too long").to_string();
     assert!(error.contains("do not suit an MTU of 1500"), "{error}");
 }
+
+/// Racks and relays of a graph: each link is a circuit that stays, and its ends agree upon an uplink.
+fn graph(racks: u16, per_rack: u16, relays: u16, links: &[(u16, u16)], flows: Vec<Value>) -> Value {
+    let nodes = racks + relays;
+    // A link takes the first uplink that both ends have free.
+    let mut peers: Vec<Vec<Option<u16>>> = Vec::new();
+    for &(a, b) in links {
+        let is_free = |peer: &Vec<Option<u16>>| {
+            peer[usize::from(a)].is_none() && peer[usize::from(b)].is_none()
+        };
+        let uplink = peers.iter().position(is_free).unwrap_or_else(|| {
+            peers.push(vec![None; usize::from(nodes)]);
+            peers.len() - 1
+        });
+        peers[uplink][usize::from(a)] = Some(b);
+        peers[uplink][usize::from(b)] = Some(a);
+    }
+    let source = |peer: &Option<u16>| peer.map_or(-1, i32::from);
+    let uplinks: Vec<Value> = peers
+        .iter()
+        .map(|peers| {
+            let sources: Vec<i32> = peers.iter().map(source).collect();
+            json!({"rate_bps": 10_000_000_000u64, "delay_ns": 500,
+                "rotation": [{"sources": sources, "day_ns": 1_000_000, "night_ns": 0}]})
+        })
+        .collect();
+    // As Opera's authors had it: room for 46 packets, and for as many bytes of headers.
+    let queue = json!({"count": "bytes", "room": 69_000, "full": {"trim": {"header_bytes": 64, "room_bytes": 69_000,
+        "headers_per_packet": 10, "coin": true, "returns": true}}});
+    let mut value = leaf_spine(1, flows);
+    value["hosts"]["racks"] = json!(racks);
+    value["hosts"]["per_rack"] = json!(per_rack);
+    value["network"] = json!({"ocs": {"access": {"rate_bps": 10_000_000_000u64, "delay_ns": 0}, "relays": relays,
+        "uplinks": uplinks, "classes": [{"name": "low", "queue": queue,
+            "routing": {"ksp": {"paths": 18, "equal": true, "spray": true}}}]}});
+    value
+}
+
+/// The 3:1 Clos network of Opera's authors, k = 12: twelve pods of six racks and three switches, eighteen core switches.
+fn clos(flows: Vec<Value>) -> Value {
+    let mut links = Vec::new();
+    for pod in 0..12 {
+        for upper in 0..3 {
+            let here = 72 + 3 * pod + upper;
+            links.extend((0..6).map(|rack| (6 * pod + rack, here)));
+            links.extend((0..6).map(|core| (here, 108 + 6 * upper + core)));
+        }
+    }
+    graph(72, 9, 54, &links, flows)
+}
+
+/// Microseconds in the logs that Opera's authors published, of flows that nothing hindered: within a pod, and between pods.
+#[test]
+fn flows_alone_on_a_clos_network_take_what_logs_say() {
+    for (bytes, rack, log) in [
+        (180, 1, 2986),
+        (180, 6, 5478),
+        (5971, 1, 11_805),
+        (5971, 71, 16_307),
+        (27_563, 5, 29_805),
+        (27_563, 30, 34_307),
+        (620_119, 6, 528_707),
+    ] {
+        let results = run(&clos(vec![flow((0, 0), (rack, 3), bytes, &opera())]));
+        let took = integers(&results.flows, "end_ns")[0] as u64 - 1000;
+        // Each transmission but those right behind others takes whole nanoseconds here.
+        assert!(
+            took.abs_diff(log) <= 6,
+            "{bytes} to rack {rack}: {took} ns, not {log}"
+        );
+        let hops = if rack < 6 { 2 } else { 4 };
+        assert_eq!(took, closed_form(bytes, hops));
+    }
+}
+
+/// Senders of other racks fill one host's link, whose ports trim what they cannot hold; nobody waits for a timeout.
+#[test]
+fn incast_runs_at_the_rate_of_the_receivers_link() {
+    // Eight racks, each linked with each.
+    let links: Vec<(u16, u16)> = (0..8)
+        .flat_map(|a| (a + 1..8).map(move |b| (a, b)))
+        .collect();
+    for senders in [2, 8, 28] {
+        let bytes = 450_000;
+        let flows = (0..senders)
+            .map(|i| flow((1 + i % 7, i / 7), (0, 0), bytes, &paper()))
+            .collect();
+        let results = run(&graph(8, 4, 0, &links, flows));
+        assert!(
+            integers(&results.flows, "rtos")
+                .iter()
+                .all(|&rtos| rtos == 0)
+        );
+        let trimmed: i64 = integers(&results.flows, "retransmits").iter().sum();
+        let last = *integers(&results.flows, "end_ns")
+            .iter()
+            .max()
+            .expect("flows");
+        let wire = u64::from(senders) * (bytes + bytes.div_ceil(1436) * 64) * 8 / 10;
+        let share = wire as f64 / (last - 1000) as f64;
+        assert!((0.97..=1.0).contains(&share), "{senders} senders: {share}");
+        assert!(
+            trimmed <= 30 * i64::from(senders),
+            "{senders} senders: {trimmed}"
+        );
+    }
+}
