@@ -167,7 +167,14 @@ BEGIN, END = "<!-- measured -->", "<!-- end of what was measured -->"
 """Between them stands what a command writes into a page; what people wrote around it stays."""
 
 
-def check(page: Path) -> tuple[str, str]:
+def marks(part: str = "") -> tuple[str, str]:
+    """The two marks of a page's measured part; pages that several commands write have named parts beside the first."""
+    if not part:
+        return BEGIN, END
+    return f"<!-- measured: {part} -->", f"<!-- end of what was measured: {part} -->"
+
+
+def check(page: Path, part: str = "") -> tuple[str, str]:
     """What stands before and behind the measured part. A page that is not there has none.
 
     Raises:
@@ -176,29 +183,34 @@ def check(page: Path) -> tuple[str, str]:
     if not page.exists():
         return "", "\n"
     text = page.read_text(encoding="utf-8")
-    head, begin, rest = text.partition(BEGIN)
-    _, end, tail = rest.partition(END)
+    first, last = marks(part)
+    head, begin, rest = text.partition(first)
+    _, end, tail = rest.partition(last)
     if not begin or not end:
         raise PlanError(
-            f"has no line {BEGIN} with a line {END} behind it, between which the results would go",
+            f"has no line {first} with a line {last} behind it, between which the results would go",
             file=str(page),
         )
     return head, tail
 
 
-def put(page: Path, measured: str, title: str = "", by: str = "") -> tuple[str, ...]:
+def put(
+    page: Path, measured: str, title: str = "", by: str = "", part: str = ""
+) -> tuple[str, ...]:
     """Writes what was measured between the two marks of a page, and its stamp. A page that is not there begins with `title`.
 
-    Where the page is measured `by` more commands than this one, it is not stamped: returns the others.
+    Where the page is measured `by` more commands than this one, it is not stamped: returns the others. A named `part` never
+    stamps its page: the page's first command does.
 
     Raises:
         PlanError: if the page has no such marks.
     """
-    head, tail = check(page)
-    text = f"{head or title}{BEGIN}\n\n{measured}\n{END}{tail}"
+    head, tail = check(page, part)
+    first, last = marks(part)
+    text = f"{head or title}{first}\n\n{measured}\n{last}{tail}"
     stamp = stamp_of(text, str(page))
     others = tuple(command for command in stamp.again if by and command != by) if stamp else ()
-    files.put(page, text if others else stamped(text, str(page)))
+    files.put(page, text if others or part else stamped(text, str(page)))
     return others
 
 

@@ -57,6 +57,17 @@ def test_bulk_flows_never_end_a_run() -> None:
     assert et.run(Plan.from_toml(text)).meta["simulated_ns"] == 200_000_000
 
 
+def test_what_was_delivered_in_the_warm_up_is_not_unfinished() -> None:
+    """The same flow measured from its start and from its middle: what is left over at the end is one number."""
+    text = NETWORK.replace("200ms", "2ms") + FLOW.format(host=3, size=10_000_000, name="big")
+    whole, half = (et.run(Plan.from_toml(text).replace(warmup=w)) for w in ("0ms", "1ms"))
+    assert whole.flows["bytes_warmup"][0] == 0
+    (before,) = half.flows["bytes_warmup"]
+    assert before > 100_000
+    assert before + half.flows["bytes_delivered"][0] == whole.flows["bytes_delivered"][0]
+    assert half.bytes_unfinished == whole.bytes_unfinished > 5_000_000
+
+
 def test_results_are_given_by_class(tmp_path: Path) -> None:
     text = NETWORK.replace("200ms", "2ms")
     text += "".join(FLOW.format(host=host, size=10_000, name="small") for host in range(3))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import etalon as et
@@ -118,6 +119,18 @@ def test_what_to_cite(etalon: Command, tmp_path: Path) -> None:
         "etalon",
         "nsdi20",
     ]
+
+
+def test_tables_as_csv(etalon: Command, tmp_path: Path) -> None:
+    plan, folder = tmp_path / "plan.toml", tmp_path / "run"
+    plan.write_text('duration = "5ms"\nwarmup = "1ms"\n[[bulk]]\nfrom = 0\nto = 1\n')
+    etalon("run", plan, "--no-figures", "--out", folder)
+    assert not list(folder.glob("*.csv"))
+    assert etalon("run", plan, "--no-figures", "--csv", "--out", folder).code == 0
+    assert pl.read_csv(folder / "flows.csv").height == 16
+    names = [{path.stem for path in folder.glob(f"*.{end}")} for end in ("csv", "parquet")]
+    assert names[0] == names[1]
+    assert et.Run.load(folder).flows.height == 16
 
 
 def test_many_lines_are_told_apart() -> None:

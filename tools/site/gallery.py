@@ -123,7 +123,7 @@ def make() -> Gallery:
             f"tools/site/gallery.py: the figures {', '.join(sorted(missing))} differ from the registry's"
         )
     names = _runs()
-    parts, pictures = [HEAD, _prelude()], {}
+    parts, pictures = [HEAD, _prelude(), _index()], {}
     for entry in figures.FIGURES:
         line, remark = FIGURES[entry.name]
         figure = eval(line, names)
@@ -132,6 +132,15 @@ def make() -> Gallery:
         parts.append(f"## {entry.name}\n\n{summary} {remark}\n\n```python\n{line}\n```\n")
         parts.append(f"![{entry.summary}](gallery/{entry.name}.png)\n")
     return Gallery("\n".join(parts), pictures)
+
+
+def _index() -> str:
+    """A small picture of each figure, which leads to it."""
+    links = (
+        f'<a class="thumbnail" href="#{entry.name}"><img src="gallery/{entry.name}.png" alt="">{entry.name}</a>'
+        for entry in figures.FIGURES
+    )
+    return f"<p>{' '.join(links)}</p>\n"
 
 
 def _runs() -> dict[str, Any]:

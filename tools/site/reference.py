@@ -50,6 +50,7 @@ def python() -> str:
         for module in ("etalon.figures", "etalon.schedulers", "etalon.tracing", "etalon.reproduce")
     }
     parts = ["# Python\n", "Written from the docstrings. All of it is typed (`py.typed`).\n"]
+    parts += _overview(functions, classes)
     for title, names in (("Functions", functions), ("Classes", classes), ("Errors", errors)):
         parts.append(f"## {title}\n")
         parts += [f"::: {_home(name)}\n    options:\n      heading_level: 3\n" for name in names]
@@ -57,6 +58,21 @@ def python() -> str:
         parts.append(f"## {module}\n")
         parts += [f"::: {name}\n    options:\n      heading_level: 3\n" for name in names]
     return "\n".join(parts)
+
+
+def _overview(functions: list[str], classes: list[str]) -> Iterator[str]:
+    """The names that one needs first, each with the first sentence of its docstring."""
+    yield (
+        "Describe a network with `network` or `dumbbell`, a schedule with `strobe` or its like, flows with `bulk`, `flow` or "
+        "`workload`; `run` them, and read a `Run`. `sweep` runs a plan over values, `load` reads what is on the disk.\n"
+    )
+    for title, names in (("function", functions), ("class", classes)):
+        yield f"| {title} | what it does |\n|---|---|"
+        for name in names:
+            said = (inspect.getdoc(getattr(et, name)) or "").partition("\n\n")[0].replace("\n", " ")
+            place = _home(name)
+            yield f"| [`{name}`](#{place}) | {said.replace('|', ' ')} |"
+        yield ""
 
 
 def _is_exception(value: object) -> bool:

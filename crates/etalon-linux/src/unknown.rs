@@ -3,8 +3,9 @@
 use etalon_events::Counter;
 use etalon_measure::results::{Column, Table};
 
-const COLUMNS: [(&str, Counter); 6] = [
+const COLUMNS: [(&str, Counter); 7] = [
     ("bytes_delivered", Counter::Received),
+    ("bytes_warmup", Counter::Received),
     ("retransmits", Counter::Retransmits),
     ("rtos", Counter::Rtos),
     ("tlps", Counter::Tlps),

@@ -10,7 +10,7 @@ use crate::meter::{Counters, FlowFacts};
 use crate::results::{Column, Table};
 
 /// Columns before those of planes.
-const WHO: [&str; 13] = [
+const WHO: [&str; 14] = [
     "flow",
     "src_rack",
     "src_host",
@@ -24,6 +24,7 @@ const WHO: [&str; 13] = [
     "stop_ns",
     "end_ns",
     "bytes_delivered",
+    "bytes_warmup",
 ];
 /// Columns after those of planes. The mean window depends on the end of the run, which is not known yet: `cwnd_time` is the
 /// window's integral up to `cwnd_since`, and from then on it stays at `last_cwnd`.
@@ -137,6 +138,7 @@ impl Ended {
             time(flow.stop),
             time(seen.end),
             counters.received as i64,
+            received.saturating_sub(counters.received) as i64,
         ];
         let last = [
             counters.retransmits as i64,

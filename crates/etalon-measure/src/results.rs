@@ -286,6 +286,10 @@ fn who(rows: &[FlowRow<'_>]) -> Table {
         ("stop_ns", all(|r| r.plan.stop.map_or(-1, |t| t.0 as i64))),
         ("end_ns", all(|r| r.meter.end.map_or(-1, |t| t.0 as i64))),
         ("bytes_delivered", all(|r| r.counters.received as i64)),
+        (
+            "bytes_warmup",
+            all(|r| r.facts.counters.received.saturating_sub(r.counters.received) as i64),
+        ),
     ])
 }
 

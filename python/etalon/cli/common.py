@@ -83,6 +83,8 @@ Pdf = Annotated[
     bool, typer.Option("--pdf", help="Write the figures as PDF, too, for papers (slower).")
 ]
 
+Csv = Annotated[bool, typer.Option("--csv", help="Write the tables as CSV, too.")]
+
 OK, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes; 130 is what shells expect after Ctrl-C."""
 

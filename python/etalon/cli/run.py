@@ -50,11 +50,13 @@ def run(
     json: common.Json = False,
     figures: common.Figures = True,
     pdf: common.Pdf = False,
+    csv: common.Csv = False,
     watch: Watch = False,
 ) -> int:
     """Run an experiment and show its results."""
     from etalon.campaign.runs import run_missing
     from etalon.campaign.store import Store
+    from etalon.results.store import put_csv
 
     chosen = [common.changed_plan(path, settings, seed) for path in plans]
     places = _places(chosen, out, engine)
@@ -86,6 +88,8 @@ def run(
         if made is not None and _kept(store, made):
             kept.append((made, places[plan.digest]))
             _tell(*kept[-1], json, None if plan in known else took)
+    for _, folder in kept if csv else ():
+        put_csv(folder)
     if figures and not outcome.interrupted and not _draw(kept, pdf):
         return common.INTERRUPTED
     if json:

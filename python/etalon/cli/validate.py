@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from etalon.cli import common
-from etalon.errors import PlanError
+from etalon.errors import Interrupted, PlanError
 from etalon.progress import bar
+
+if TYPE_CHECKING:
+    from etalon.validation.judged import Judged
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command(epilog="Example:  etalon validate --only cubic")(validate)
+    app.command(
+        epilog="Examples:  etalon validate --only cubic;  etalon validate --random 30 --seed 7"
+    )(validate)
 
 
 def validate(
@@ -22,19 +27,50 @@ def validate(
         str | None,
         typer.Option(help="Only experiments whose name contains this.", show_default=False),
     ] = None,
+    random: Annotated[
+        int | None,
+        typer.Option(
+            "--random",
+            metavar="N",
+            min=1,
+            help="Instead of the fixed set: N plans drawn at random.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, help="Of --random: which plans (1).", show_default=False),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             "-o",
-            help="Write table and figures into this page, like docs/validation.md.",
+            help="The page for table and figures, like docs/validation.md; with --random the folder for plans and numbers.",
             show_default=False,
+        ),
+    ] = None,
+    publish: Annotated[
+        Path | None,
+        typer.Option(
+            "--publish", help="Of --random: a page that gets the shares.", show_default=False
         ),
     ] = None,
     jobs: common.Jobs = None,
     json: common.Json = False,
-) -> None:
-    """Compare simulator and Linux on a fixed set of experiments."""
+) -> int:
+    """Compare simulator and Linux on a fixed set of experiments, or on plans drawn at random."""
+    if random is not None:
+        if only is not None:
+            raise PlanError("--only chooses from the fixed set; leave it or --random out")
+        return _drawn(random, 1 if seed is None else seed, out, publish, jobs, json)
+    if seed is not None or publish is not None:
+        raise PlanError(f"{'--seed' if seed is not None else '--publish'} goes with --random N")
+    return _fixed(only, out, jobs, json)
+
+
+def _fixed(only: str | None, out: Path | None, jobs: int | None, json: bool) -> int:
+    """The fixed set."""
     from etalon import files, pages, validation
     from etalon.validation import page
 
@@ -65,3 +101,53 @@ def validate(
     if out is not None:
         for path in validation.write(rows, out):
             common.note(f"wrote {path}")
+    return common.OK
+
+
+def _drawn(
+    count: int, seed: int, out: Path | None, publish: Path | None, jobs: int | None, json: bool
+) -> int:
+    """Plans that nobody chose."""
+    from etalon import files, pages
+    from etalon.validation import drawn, drawn_page, many
+
+    folder = out or Path("runs") / f"random-{seed}"
+    if publish is not None:
+        pages.check(publish, drawn_page.PART)
+        files.check_writable(publish)
+    plans = list(drawn.draw(count, seed))
+    try:
+        with bar("validate") as progress:
+            rows = many.judge(plans, folder, jobs=jobs, progress=progress)
+    except Interrupted:
+        common.note(
+            f"interrupted: {folder} keeps what is complete; the same command goes on from there"
+        )
+        return common.INTERRUPTED
+    if json:
+        common.print_json([drawn_page.as_dict(row) for row in rows])
+    else:
+        _show(rows, seed, folder)
+    if publish is not None:
+        drawn_page.write(rows, seed, publish)
+        common.note(f"wrote {publish}")
+    return common.OK
+
+
+def _show(rows: list[Judged], seed: int, folder: Path) -> None:
+    """The plans, the shares, and what differs."""
+    from etalon.validation import drawn_page
+
+    columns, right = drawn_page.PLAN_COLUMNS, ("packets", "sim (s)", "linux (s)")
+    table = common.plain_table(*(f">{name}" if name in right else name for name in columns))
+    for cells in drawn_page.plan_rows(rows):
+        table.add_row(*cells)
+    common.print_table(table)
+    typer.echo(drawn_page.headline(rows, seed))
+    table = common.plain_table(*drawn_page.SHARE_COLUMNS)
+    for cells in drawn_page.share_rows(rows):
+        table.add_row(*cells)
+    common.print_table(table)
+    for line in drawn_page.cluster_lines(rows):
+        typer.echo(line)
+    typer.echo(f"plans and numbers: {folder}")

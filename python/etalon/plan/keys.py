@@ -6,9 +6,9 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -67,16 +67,25 @@ def markdown() -> str:
         '`"10Gbps"`, an amount of data like `"1MB"`. Keys are written as behind `--set`; in a list of tables `bulk.cc`',
         "means all of them, `bulk.0.cc` the first. [Examples](../examples/) show whole plans.",
     ]
-    table = None
-    for key in all_keys():
-        if key.table != table:
-            table = key.table
-            lines += ["", f"## {table}", ""]
-            lines += ["| key | type | default | meaning |", "|---|---|---|---|"]
-        default = f"`{key.default}`" if key.default not in ("", REQUIRED) else key.default
-        cells = (f"`{key.name}`", key.type, default, key.description)
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    known: dict[tuple[Key, ...], str] = {}
+    for table, keys in groupby(all_keys(), lambda key: key.table):
+        lines += ["", f"## {table}", ""]
+        lines += ["| key | type | default | meaning |", "|---|---|---|---|"]
+        for below, group in groupby(keys, lambda key: ".".join(key.name.split(".")[:2])):
+            part = tuple(group)
+            same = tuple(replace(key, table="") for key in part)
+            first = known.setdefault(same, table)
+            if len(part) > 1 and first != table:
+                lines.append(f"| `{below}` |  |  | As in {first}, with all keys below it. |")
+                continue
+            lines += map(_row, part)
     return "\n".join(lines) + "\n"
+
+
+def _row(key: Key) -> str:
+    default = f"`{key.default}`" if key.default not in ("", REQUIRED) else key.default
+    cells = (f"`{key.name}`", key.type, default, key.description)
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def _below(

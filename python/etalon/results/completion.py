@@ -26,6 +26,8 @@ def completions(flows: pl.LazyFrame, plan: Plan, end: int) -> pl.LazyFrame:
     flows = flows.filter((pl.col("bytes") >= 0) & (pl.col("start_ns") < end))
     if "class" not in flows.collect_schema().names():  # of an older version
         flows = flows.with_columns(pl.lit("").alias("class"), stop_ns=pl.lit(-1))
+    if "bytes_warmup" not in flows.collect_schema().names():
+        flows = flows.with_columns(bytes_warmup=pl.lit(0))
     finished = pl.col("end_ns") >= 0
     killed = pl.when(pl.col("stop_ns") >= 0).then(pl.min_horizontal("stop_ns", pl.lit(end)))
     last = pl.when(finished).then("end_ns").otherwise(killed.otherwise(end))
@@ -91,7 +93,7 @@ def by_class(rows: pl.LazyFrame, planes: Iterable[str]) -> pl.DataFrame:
         pl.col("bytes").sum(),
         pl.col("bytes_delivered").sum(),
         *(pl.col(f"{plane}_bytes").sum() for plane in planes),
-        cut_off.then(pl.col("bytes") - pl.col("bytes_delivered"))
+        cut_off.then(pl.col("bytes") - pl.col("bytes_delivered") - pl.col("bytes_warmup"))
         .otherwise(0)
         .sum()
         .alias("bytes_unfinished"),

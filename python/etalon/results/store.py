@@ -133,6 +133,16 @@ def _write(run: Tables, summary: Mapping[str, Any], draft: Path) -> None:
     files.put(draft / RUN, json.dumps(document, indent=2) + "\n")
 
 
+def put_csv(folder: Path) -> list[Path]:
+    """Writes each table of a run's folder as CSV beside its Parquet file, whole or not at all; gives the files."""
+    written = []
+    for table in sorted(folder.glob("*.parquet")):
+        written.append(table.with_suffix(".csv"))
+        with files.draft(written[-1]) as draft:
+            pl.scan_parquet(table).sink_csv(draft)
+    return written
+
+
 def put_table(path: Path, table: pl.DataFrame) -> None:
     """Writes a Parquet file. It is made in memory, so that what the disk has to say arrives as an `OSError`."""
     buffer = io.BytesIO()

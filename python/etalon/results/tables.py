@@ -17,9 +17,11 @@ TABLES = ("flows", "pairs", "latency_histogram", "sequence", "days")
 """The tables of a run, each a Parquet file of its folder."""
 
 
-COUNTERS = ("bytes_delivered", "retransmits", "rtos", "tlps", "recoveries", "undos", "spurious")
+COUNTERS = (
+    "bytes_delivered", "bytes_warmup", "retransmits", "rtos", "tlps", "recoveries", "undos", "spurious",
+)  # fmt: skip
 """Columns of flows that the hosts count, and `spurious`: null where it is not known (a run on Linux stopped before they could
-tell; a program's flow, of which packets tell the first two; the plan did not ask), -1 from the core."""
+tell; a program's flow, of which packets tell the first three; the plan did not ask), -1 from the core."""
 
 PROGRAMS = {
     "program": pl.Int64,

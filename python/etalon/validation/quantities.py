@@ -22,6 +22,8 @@ class Quantity:
     """Compared in percent of what Linux has, otherwise by the difference."""
     bound: float | None = None
     """How far apart they may be; nothing where it is not bounded."""
+    least: float = 0.0
+    """A difference up to this, in its unit, counts for none (of random plans, whose queues may be empty)."""
 
     @property
     def compared(self) -> bool:
@@ -113,3 +115,40 @@ COMPLETION = tuple(
     for percentile, bound in ((50, 8), (99, 15))
 )
 """Of finite flows: medians within 8 %, 99th percentiles within 15 %."""
+
+
+def _latency_of_all(percentile: float) -> Callable[[Run], float]:
+    return lambda run: run.latency(percentile, pair="all")
+
+
+def _fct_of_all(percentile: float) -> Callable[[Run], float]:
+    def of(run: Run) -> float:
+        time = run.fct_percentile(percentile)
+        return float("nan") if time is None else time
+
+    return of
+
+
+def _finished(run: Run) -> float:
+    """Flows that came to their end, in percent of those that have one."""
+    times = run.fct()["fct_us"]
+    return 100 * times.count() / len(times) if len(times) else float("nan")
+
+
+ANY_PLAN = (
+    Quantity("utilization", "utilisation (%)", "%", utilization, bound=5),
+    Quantity("goodput", "goodput (Gb/s)", "Gb/s", goodput, relative=True, bound=5),
+    Quantity(
+        "latency_p50", "p50 (µs)", "us", _latency_of_all(50), relative=True, bound=10, least=1
+    ),
+    Quantity(
+        "latency_p99", "p99 (µs)", "us", _latency_of_all(99), relative=True, bound=10, least=1
+    ),
+    Quantity("voq_mean", "mean VOQ (packets)", "packets", _voq, relative=True, bound=10, least=0.5),
+    Quantity("fct_p50", "FCT, p50 (µs)", "us", _fct_of_all(50), relative=True, bound=10, least=1),
+    Quantity("finished", "finished (%)", "%", _finished, bound=5),
+    Quantity("fct_p99", "FCT, p99 (µs)", "us", _fct_of_all(99), relative=True),
+    Quantity("retransmitted", "retransmitted (‰)", "per 1000 packets", retransmissions),
+)
+"""Of plans that nobody chose: utilisation and the share of flows that finish within 5 points, goodput within 5 %, times in the
+switch, the mean VOQ and the median completion time within 10 %. The last two are shown."""

@@ -1,0 +1,109 @@
+"""What `etalon validate --random` says of drawn plans, in a terminal and on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from etalon import pages
+from etalon.validation.judged import Judged, clusters, shares
+
+PART = "drawn plans"
+"""Of the page."""
+
+
+def share_rows(rows: Sequence[Judged]) -> Iterator[tuple[str, str, str, str]]:
+    """By transport: the share within bounds, that by the first seed alone, and the plans out of bounds by no more than the
+    spread of their seeds."""
+    first = shares(rows, lambda row: row.held_at_first)
+    open_ = shares(rows, lambda row: row.undecided)
+    for transport, share in shares(rows).items():
+        yield (
+            transport,
+            str(share),
+            f"{first[transport].percent:.0f} %",
+            str(open_[transport].within),
+        )
+
+
+SHARE_COLUMNS = ("transport", "within all bounds (95 %)", "by one seed", "within the seeds' spread")
+
+
+def cluster_lines(rows: Sequence[Judged]) -> Iterator[str]:
+    """What the plans out of bounds have in common."""
+    for cluster in clusters(rows):
+        of = f" of {cluster.of}" if cluster.name != "others" else ""
+        differs = "; ".join(cluster.differs) or "no quantity in half of them"
+        names = ", ".join(row.drawn.plan.name for row in cluster.rows)
+        yield f"{cluster.name}: {len(cluster.rows)}{of} ({differs}): {names}"
+
+
+def plan_rows(rows: Sequence[Judged]) -> Iterator[tuple[str, ...]]:
+    """A row a plan: what it is, its packets, the time of each engine in s, and what differs."""
+    for row in rows:
+        traits = " ".join(value for _, value in row.drawn.traits if value != "none")
+        seconds = (f"{sum(x.seconds for x in engine):.1f}" for engine in (row.sim, row.linux))
+        yield row.drawn.plan.name, traits, f"{row.sim[0].packets}", *seconds, verdict(row)
+
+
+PLAN_COLUMNS = ("plan", "traits", "packets", "sim (s)", "linux (s)", "out of bounds")
+
+
+def verdict(row: Judged) -> str:
+    """What is out of bounds, simulator / Linux, the furthest first; empty if nothing is."""
+    if row.failed:
+        return row.failed
+    worst = row.worst
+    if worst is None:
+        return ""
+    more = f" and {len(row.outside) - 1} more" if len(row.outside) > 1 else ""
+    spread = " (within the seeds' spread)" if row.undecided else ""
+    return f"{worst.quantity.key} {worst.sim:.4g} / {worst.linux:.4g}{more}{spread}"
+
+
+def headline(rows: Sequence[Judged], seed: int) -> str:
+    """What was run."""
+    packets = sum(x.packets for row in rows for x in (*row.sim, *row.linux))
+    minutes = sum(row.seconds for row in rows) / 60
+    runs = sum(len(row.sim) + len(row.linux) for row in rows)
+    return (
+        f"{len(rows)} plans of seed {seed}, {runs} runs of {packets / 1e6:.1f} million packets "
+        f"in {minutes:.0f} minutes of one processor"
+    )
+
+
+def as_dict(row: Judged) -> dict[str, Any]:
+    """The row of the JSON list."""
+    return {
+        "plan": row.drawn.plan.name,
+        **dict(row.drawn.traits),
+        "seeds": len(row.sim),
+        "holds": row.holds,
+        "undecided": row.undecided,
+        "failed": row.failed,
+        "seconds": {
+            "sim": sum(x.seconds for x in row.sim),
+            "linux": sum(x.seconds for x in row.linux),
+        },
+        "numbers": {
+            one.quantity.key: {"sim": one.sim, "linux": one.linux, "holds": one.holds}
+            for one in row.beside
+        },
+    }
+
+
+def write(rows: Sequence[Judged], seed: int, page: Path) -> None:
+    """Writes the shares and clusters into the page's part for drawn plans."""
+    lines = [
+        f"{headline(rows, seed)}.",
+        "",
+        f"| {' | '.join(SHARE_COLUMNS)} |",
+        "|---|---:|---:|---:|",
+        *(f"| {' | '.join(row)} |" for row in share_rows(rows)),
+        "",
+        "What differs, by what the plans have in common (the median difference of what is out of bounds in half of them):",
+        "",
+        *(f"- {line}" for line in cluster_lines(rows)),
+    ]
+    pages.put(page, "\n".join(lines) + "\n", "# Drawn plans\n\n", part=PART)
