@@ -213,6 +213,19 @@ def networks(circuits: int, transport: Any) -> Plan:
     return plan.replace({**changes, "bulk.transport": transport})
 
 
+def test_finite_flows_end_that_fall_back_to_plain_tcp() -> None:
+    """Each host sends to eight others at once through VOQs of 16 packets: some connections lose their whole first flight."""
+    need_kernel()
+    net = et.network(racks=3, hosts=4)
+    flows = et.workload("shuffle", size="77kB", transport="mptcp")
+    plan = et.experiment(
+        net, et.strobe(net, mimic=25), flows, duration="2s", warmup="0ms", tdf=1, end_when_done=True
+    )
+    run = et.run(plan, engine="linux")
+    assert run.fct()["fct_us"].null_count() == 0
+    assert set(run.flows["bytes_delivered"]) == {77_000}
+
+
 def test_four_networks_take_turns(tmp_path: Path) -> None:
     need_program("tshark")
     plan = networks(3, "tdtcp").replace({"warmup": "0ms"})
