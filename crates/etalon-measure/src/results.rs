@@ -288,7 +288,12 @@ fn who(rows: &[FlowRow<'_>]) -> Table {
         ("bytes_delivered", all(|r| r.counters.received as i64)),
         (
             "bytes_warmup",
-            all(|r| r.facts.counters.received.saturating_sub(r.counters.received) as i64),
+            all(|r| {
+                r.facts
+                    .counters
+                    .received
+                    .saturating_sub(r.counters.received) as i64
+            }),
         ),
     ])
 }

@@ -96,7 +96,27 @@ def test_the_same_to_the_byte(
         hog.wait()
         done.set()
         thread.join()
-    assert again == first
+    assert not (found := difference(again, first)), found
+
+
+def difference(one: Any, other: Any, where: str = "") -> str:
+    """The first place in which two results differ, with both values; empty if there is none."""
+    if isinstance(one, str) and isinstance(other, str) and "\n" in one + other:
+        one, other = one.splitlines(), other.splitlines()
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        one, other = dict(enumerate(one)), dict(enumerate(other))
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return "" if one == other else f"at {where or 'the top'}: {one!r}, and {other!r} before"
+    places = [*one, *(key for key in other if key not in one)]
+    parts = (difference(one.get(key), other.get(key), f"{where}[{key!r}]") for key in places)
+    return next(filter(None, parts), "")
+
+
+def test_the_first_difference_is_named() -> None:
+    assert difference(("a\nb\n", {"x": [1, 2]}), ("a\nb\n", {"x": [1, 2]})) == ""
+    assert difference(("a\nb\n", {}), ("a\nc\n", {})) == "at [0][1]: 'b', and 'c' before"
+    assert difference({"x": [1, 2]}, {"x": [1, 3]}) == "at ['x'][1]: 2, and 3 before"
+    assert difference({"x": 1}, {}) == "at ['x']: 1, and None before"
 
 
 def test_only_an_emulated_host_is_taken_as_it_is(etalon: Callable[..., Answer]) -> None:
