@@ -46,6 +46,8 @@ SAME = {
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 PICTURE = re.compile(r"!\[[^\]]*\]\(run/([^)\s]+)\)")
 """A picture that a command of the page has drawn."""
+COUNT = re.compile(r"^\d+ claims: .*$", re.MULTILINE)
+"""How many claims of a paper hold, where its table ends."""
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 EXAMPLE = re.compile(
     r"<blockquote>\s*<blockquote>\s*<blockquote>\s*<p>(.*?)</p>\s*</blockquote>\s*</blockquote>\s*</blockquote>",
@@ -78,6 +80,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Runs the page's commands, and has its links lead to pages of the site."""
     here = page.file.src_uri
+    markdown = _count_first(markdown)
     with TemporaryDirectory(prefix="etalon-site-") as scratch:
         try:
             markdown = shell.run_blocks(markdown, Path(scratch))
@@ -102,6 +105,13 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     parts = FENCE.split(markdown)
     parts[::2] = [LINK.sub(follow, part) for part in parts[::2]]
     return "".join(parts)
+
+
+def _count_first(markdown: str) -> str:
+    """A page that ends with the count of a paper's claims begins with it, too, below its title."""
+    count = COUNT.search(markdown)
+    title, space, rest = markdown.partition("\n\n")
+    return f"{title}{space}**{count[0]}.**\n\n{rest}" if count else markdown
 
 
 def _on_site(here: str, path: str, files: Files) -> str | None:
