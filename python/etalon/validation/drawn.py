@@ -138,7 +138,7 @@ def _rdcn(rng: random.Random, mtu: int, cc: str) -> _Net:
     if cc == "retcp":
         values["ece"] = {"before": f"{rng.choice((0, day // 2, day))}us"}
     night = max(round(day * rng.uniform(0.02, 0.2)), 1)
-    schedule = {"kind": "strobe" if rule == "mimic" else rule}
+    schedule: dict[str, Any] = {"kind": "strobe" if rule == "mimic" else rule}
     if rule == "mimic":
         schedule["mimic"] = 25
     schedule |= {"day": f"{day}us", "night": f"{night}us"}

@@ -12,6 +12,7 @@ from statistics import fmean, median, stdev
 from etalon.validation.drawn import Drawn
 from etalon.validation.quantities import ANY_PLAN, Quantity
 
+Traits = tuple[tuple[str, str], ...]
 LEAST_CLUSTER = 2
 """Plans that a cluster has at least."""
 Z = 1.959964
@@ -192,7 +193,7 @@ def shares(
 class Cluster:
     """Plans that are out of bounds, and what they have in common."""
 
-    traits: tuple[tuple[str, str], ...]
+    traits: Traits
     rows: tuple[Judged, ...]
     of: int
     """Plans with these traits."""
@@ -227,7 +228,7 @@ def clusters(rows: Sequence[Judged]) -> list[Cluster]:
     mean = len(rest) / max(len(rows), 1)
     found = []
     while rest:
-        by: dict[tuple[tuple[str, str], ...], list[Judged]] = {}
+        by: dict[Traits, list[Judged]] = {}
         for row in rest:
             for size in (1, 2):
                 for traits in combinations(row.drawn.traits, size):
@@ -235,7 +236,9 @@ def clusters(rows: Sequence[Judged]) -> list[Cluster]:
         counts = {traits: _with(rows, traits) for traits in by}
 
         def excess(
-            traits: tuple[tuple[str, str], ...], by: Mapping = by, counts: Mapping = counts
+            traits: Traits,
+            by: Mapping[Traits, list[Judged]] = by,
+            counts: Mapping[Traits, int] = counts,
         ) -> tuple[float, int]:
             return len(by[traits]) - mean * counts[traits], -len(traits)
 
@@ -249,5 +252,5 @@ def clusters(rows: Sequence[Judged]) -> list[Cluster]:
     return found
 
 
-def _with(rows: Sequence[Judged], traits: tuple[tuple[str, str], ...]) -> int:
+def _with(rows: Sequence[Judged], traits: Traits) -> int:
     return sum(set(traits) <= set(row.drawn.traits) for row in rows)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from etalon import _core
 from etalon import engine as engines
@@ -90,16 +90,11 @@ class Enduring:
     seconds: dict[str, float] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     """By digest of the plan: why it did not come to its end."""
+    NAME: str = field(init=False)
+    DESCRIPTION: str = field(init=False)
 
-    @property
-    def NAME(self) -> str:
-        """As the other's."""
-        return self.engine.NAME
-
-    @property
-    def DESCRIPTION(self) -> str:
-        """As the other's."""
-        return self.engine.DESCRIPTION
+    def __post_init__(self) -> None:
+        self.NAME, self.DESCRIPTION = self.engine.NAME, self.engine.DESCRIPTION
 
     @property
     def options(self) -> Options:
@@ -133,7 +128,7 @@ class Enduring:
             self.failed[plan.digest] = str(failure)
             if failure.run is None:
                 raise
-            return failure.run
+            return cast(Run, failure.run)
         finally:
             self.seconds[plan.digest] = time.monotonic() - begun
 
