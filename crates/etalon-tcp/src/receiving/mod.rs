@@ -3,7 +3,9 @@
 
 pub(crate) mod autotune;
 mod delayed_ack;
+mod offer;
 mod reassembly;
+mod round_trip;
 mod sack_compression;
 mod window;
 

@@ -1,15 +1,13 @@
-//! The window that a receiver offers. As Linux it counts the memory of what it has received and not its payload, offers half of its
-//! buffer's, and has the offer grow with segments that do not waste theirs.
+//! The window that a receiver offers. As Linux it counts the memory of what it has received and not its payload. The rules are in
+//! `offer.rs`; here is what they are asked about.
 
+use super::offer::{Arrival, LEAST_TO_GROW, Room};
 use super::{Receiver, Waiting};
 use crate::memory::Buffer;
 use crate::timers::Clock;
 
 /// Segments that the first round trip is expected to bring (RFC 6928), whatever our own initial window.
 const FIRST_SEGMENTS: u32 = 10;
-
-/// In order shorter segments do not let the window grow.
-const LEAST_TO_GROW: u32 = 128;
 
 impl Receiver {
     /// The window of a SYN: whole segments of `mss` bytes.
@@ -68,27 +66,29 @@ impl Receiver {
         }
     }
 
-    /// Memory that is not taken.
+    /// Memory that is taken, and that is not.
+    fn taken(&self) -> u32 {
+        self.waiting.unread_memory + self.waiting.held.memory()
+    }
+
     pub(super) fn free(&self) -> u32 {
-        let taken = self.waiting.unread_memory + self.waiting.held.memory();
-        self.buffer.saturating_sub(taken)
+        self.buffer.saturating_sub(self.taken())
     }
 
     #[cold]
     pub(super) fn offer_beside_what_is_held(&mut self) -> u32 {
-        let free = self.free() / 2;
-        let full = self.window_bound.min(self.buffer / 2);
-        if free < full / 2 {
-            // Half full: quick ACKs end, and a window of less than a sixteenth of the buffer or a segment is not worth offering
-            // (RFC 9293, 3.8.6.2.2).
+        let room = Room {
+            buffer: self.buffer,
+            taken: self.taken(),
+            earned: self.window_limit,
+            bound: self.window_bound,
+            segment: self.mss,
+            scale: self.scale,
+        };
+        if room.is_scarce() {
             self.acks.end_quick();
-            let whole = free >> self.scale << self.scale;
-            if whole < self.buffer / 32 || whole < self.mss.min(full) {
-                return 0;
-            }
-            return whole.min(self.window_limit);
         }
-        free.min(self.window_limit)
+        room.offer()
     }
 
     /// Data arrived in order: it takes memory until it is read, and the window may grow.
@@ -211,21 +211,17 @@ impl Receiver {
         }
     }
 
-    /// By how much a segment lets the window grow. One that takes more than twice its payload lets it grow as long as the window is
-    /// the smaller part of the largest, the more it wastes.
+    /// By how much a segment lets the window grow.
     pub(super) fn growth(&self, len: u32) -> u32 {
-        let memory = (self.memory)(len).alone;
-        let by = if memory / 2 <= len {
-            2 * self.advertised_mss
-        } else {
-            let part = (2..32).find(|&n| memory >> n <= len).unwrap_or(32);
-            if self.window_limit <= self.max_buffer >> part {
-                2 * self.mss
-            } else {
-                return 0;
-            }
-        };
-        by.max(2 * len)
+        Arrival {
+            len,
+            memory: (self.memory)(len).alone,
+            earned: self.window_limit,
+            max_buffer: self.max_buffer,
+            segment: self.mss,
+            advertised: self.advertised_mss,
+        }
+        .growth()
     }
 
     /// The handshake is complete, with a segment that echoed `echo`. Until the buffer grows, one segment of it is not offered.

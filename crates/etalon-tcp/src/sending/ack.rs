@@ -118,7 +118,8 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// Nothing is outstanding.
+    /// Nothing is outstanding, so that there is nothing to acknowledge: the segment may open the window, and it may report duplicates of what
+    /// was repaired before.
     #[cold]
     fn on_ack_of_nothing(
         &mut self,
@@ -130,14 +131,11 @@ impl<C: CongestionControl> Sender<C> {
     ) {
         self.observe_idle(clock);
         self.advance(segment, facts);
+        self.window_heard(clock, config, mss);
         self.take_selective(clock, segment, facts);
         if facts.reported {
             self.recover(clock, config, facts);
         }
-        if self.next_len_of(config, mss, self.fin).is_some() {
-            self.persist_backoff = 0;
-        }
-        self.check_persist(clock, config, mss);
         self.hear_probe(clock, segment.ack, false, facts);
     }
 

@@ -310,7 +310,9 @@ impl<C: CongestionControl> Sender<C> {
                 self.frto.retransmit = Retransmit::Lost;
             }
             Action::BeginCwr => self.enter_cwr(clock),
-            Action::BeginTimeout { reduces } => self.enter_timeout(clock, config, reduces),
+            Action::BeginTimeout { reduces, tests } => {
+                self.begin_timeout(clock, config, reduces, tests);
+            }
             Action::FollowEvidence(state) => {
                 self.forget_repaired();
                 self.come_to_rest(clock, state);

@@ -52,34 +52,143 @@ impl Frto {
         self.retransmit = Retransmit::Lost;
     }
 
-    /// Steps 2 and 3 for one ACK (section 3.1, the SACK-enhanced version).
+    /// What one ACK says (section 3.1, the SACK-enhanced version). It belongs to step 2 until new data was sent, to step 3 afterwards.
     pub fn verdict(&mut self, facts: &Facts, progress: Progress) -> Verdict {
         if !self.testing {
             return Verdict::Conventional;
         }
-        // Step 3b: data that was never retransmitted has arrived, and it was sent before the timeout.
         if facts.original_delivered {
+            // Step 3b declares a timeout spurious once data arrives that was never sent again; it says as much in step 2.
             return Verdict::Spurious;
         }
         if progress.beyond {
-            // Step 3a: the new data drew a duplicate ACK.
-            if facts.sacked || facts.duplicate {
-                self.testing = false;
-            }
-        } else if facts.progress && !progress.recovered {
-            // Step 2b: part of it is acknowledged; send new data, if there is any.
-            if progress.new_data {
-                self.retransmit = Retransmit::NewFirst;
-                return Verdict::SendNew;
-            }
-            self.testing = false;
+            self.step_3(facts)
+        } else {
+            self.step_2(facts, progress)
         }
+    }
+
+    /// Only an ACK for a part of what was outstanding leads to step 3: all of it (2a), or nothing, tells no more.
+    fn step_2(&mut self, facts: &Facts, progress: Progress) -> Verdict {
+        let part = facts.progress && !progress.recovered;
+        match (part, progress.new_data) {
+            (false, _) => Verdict::Conventional,
+            (true, true) => {
+                self.retransmit = Retransmit::NewFirst;
+                Verdict::SendNew
+            }
+            (true, false) => self.revert(),
+        }
+    }
+
+    /// Step 3a: a duplicate ACK, which the new data called for.
+    fn step_3(&mut self, facts: &Facts) -> Verdict {
+        if facts.duplicate || facts.sacked {
+            self.revert()
+        } else {
+            Verdict::Conventional
+        }
+    }
+
+    /// "Revert to the conventional RTO recovery": the timeout was real.
+    fn revert(&mut self) -> Verdict {
+        self.testing = false;
         Verdict::Conventional
     }
 
     /// No new data could be sent: conventional recovery (step 2, last paragraph).
     pub fn give_up(&mut self) {
-        self.testing = false;
+        self.revert();
         self.retransmit = Retransmit::Lost;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An ACK by what it does: moves SND.UNA, SACKs, repeats, or shows an original.
+    fn ack(progress: bool, sacked: bool, duplicate: bool, original_delivered: bool) -> Facts {
+        Facts {
+            progress,
+            sacked,
+            duplicate,
+            original_delivered,
+            ..Facts::none(0, 0)
+        }
+    }
+
+    #[test]
+    fn the_steps_of_the_rfc() {
+        use Verdict::{Conventional, SendNew, Spurious};
+        let part = ack(true, false, false, false);
+        let duplicate = ack(false, false, true, false);
+        let sack = ack(false, true, false, false);
+        let original = ack(true, false, false, true);
+        let stand = |recovered, beyond, new_data| Progress {
+            recovered,
+            beyond,
+            new_data,
+        };
+        // An ACK, where the sender stands, the verdict, and whether the test goes on.
+        let cases = [
+            ("2a", part, stand(true, false, true), Conventional, true),
+            ("2b", part, stand(false, false, true), SendNew, true),
+            (
+                "2b, nothing new",
+                part,
+                stand(false, false, false),
+                Conventional,
+                false,
+            ),
+            (
+                "2, a duplicate",
+                duplicate,
+                stand(false, false, true),
+                Conventional,
+                true,
+            ),
+            (
+                "3a",
+                duplicate,
+                stand(false, true, true),
+                Conventional,
+                false,
+            ),
+            (
+                "3a by SACK",
+                sack,
+                stand(false, true, true),
+                Conventional,
+                false,
+            ),
+            (
+                "3, an advance",
+                part,
+                stand(false, true, true),
+                Conventional,
+                true,
+            ),
+            ("3b", original, stand(false, true, true), Spurious, true),
+            (
+                "3b at once",
+                original,
+                stand(false, false, true),
+                Spurious,
+                true,
+            ),
+        ];
+        for (name, facts, progress, verdict, goes_on) in cases {
+            let mut frto = Frto::default();
+            frto.begin(true);
+            assert_eq!(frto.verdict(&facts, progress), verdict, "{name}");
+            assert_eq!(frto.testing, goes_on, "{name}");
+            frto.begin(false);
+            assert_eq!(
+                frto.verdict(&facts, progress),
+                Conventional,
+                "{name}, no test"
+            );
+        }
     }
 }

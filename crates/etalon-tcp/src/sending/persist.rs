@@ -17,6 +17,14 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
+    /// The peer has told its window while nothing is outstanding. One that lets a segment go ends the probing, and its back-off.
+    pub(crate) fn window_heard(&mut self, clock: &Clock, config: &Config, mss: u32) {
+        if self.next_len_of(config, mss, self.fin).is_some() {
+            self.persist_backoff = 0;
+        }
+        self.check_persist(clock, config, mss);
+    }
+
     fn set_persist(&mut self, clock: &Clock, config: &Config, mss: u32) {
         let blocked = self.next_len_of(config, mss, self.fin).is_none();
         if blocked && self.timer.purpose == Purpose::None {

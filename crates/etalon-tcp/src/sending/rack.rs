@@ -189,6 +189,32 @@ impl<C: CongestionControl> Sender<C> {
         (lost, wait)
     }
 
+    /// Section 6.3, RACK_mark_losses_on_RTO(): the front is lost, and whatever was sent too long ago to be on its way still.
+    pub(crate) fn lose_at_timeout(&mut self, clock: &Clock, config: &Config) {
+        let told_by_time = self.sack && !self.distrust_sacks();
+        if !self.sack {
+            self.count_duplicates(0);
+        }
+        let relaxed = self.is_relaxed(config).then(|| self.relaxed_patience());
+        let latest = self.rack.rtt;
+        let first = self.board.first();
+        for index in first..self.board.end() {
+            let on_its_way = self.board.get(index).is_some_and(|record| {
+                let rtt = relaxed.as_ref().map_or(latest, |p| p.of(record.path));
+                linux::may_still_arrive(record, rtt, clock.us)
+            });
+            if index == first || !(told_by_time && on_its_way) {
+                let lost = self.board.mark_lost(&mut self.paths, index);
+                self.count_lost(lost);
+            }
+        }
+        let enough = self.board.sums().sacked >= DUP_THRESH;
+        if enough && self.paths.active.recovery.state <= State::LimitedTransmit {
+            // So many duplicates should have begun a recovery: the degree of reordering was overestimated.
+            self.rack.reordering.degree = self.rack.reordering.degree.min(DUP_THRESH);
+        }
+    }
+
     pub(crate) fn count_lost(&mut self, lost: Lost) {
         self.stats.lost += u64::from(lost.segments);
         self.stats.lost_retransmits += lost.retransmissions;

@@ -104,9 +104,10 @@ pub(crate) enum Action {
     },
     BeginFastRecovery,
     BeginCwr,
-    /// `reduces`: the threshold falls.
+    /// `reduces`: the threshold falls. `tests`: F-RTO finds out whether the timeout was spurious.
     BeginTimeout {
         reduces: bool,
+        tests: bool,
     },
     /// Limited transmit if anything is missing, else open.
     FollowEvidence(State),
@@ -143,8 +144,11 @@ pub(crate) fn transition(state: State, fact: Fact, sack: bool) -> (Action, Rest)
         Fact::Missing => all(at_rest(state, State::LimitedTransmit)),
         Fact::NothingMissing => all(at_rest(state, State::Open)),
         Fact::RtoExpired { covered, again } => {
-            let reduces = timeout_is_congestion(state, covered, again);
-            all(Action::BeginTimeout { reduces })
+            all(Action::BeginTimeout {
+                reduces: timeout_is_congestion(state, covered, again),
+                // RFC 5682, section 3.1, step 1: not while earlier losses are being repaired, but at each further timeout.
+                tests: state < State::FastRecovery || again,
+            })
         }
     }
 }

@@ -52,6 +52,11 @@ fn dsack(blocks: &[(u32, u32)], ack: u32) -> Option<(u32, u32)> {
     }
 }
 
+/// How many segments a block spans.
+fn segments_of((start, end): (u32, u32), mss: u32) -> u32 {
+    end.wrapping_sub(start).div_ceil(mss)
+}
+
 impl<C: CongestionControl> Sender<C> {
     /// Marks what the blocks of `segment` report.
     pub(crate) fn take_sacks(&mut self, clock: &Clock, segment: &Segment, facts: &mut Facts) {
@@ -147,37 +152,51 @@ impl<C: CongestionControl> Sender<C> {
         self.board.mark_sacked(&mut self.paths, index);
     }
 
+    /// A front that is SACKed is one of which the receiver has let go. RFC 2018, section 8: after a timeout "the data sender SHOULD turn off
+    /// all of the SACKed bits". Returns whether that was so.
+    pub(crate) fn distrust_sacks(&mut self) -> bool {
+        let reneged = self.board.front().is_some_and(|r| r.has(mark::SACKED));
+        if reneged {
+            self.stats.reneged += 1;
+            self.board.unmark_sacked(&mut self.paths);
+            self.board.forget_reported();
+        }
+        reneged
+    }
+
     /// The receiver got something twice.
     fn take_dsack(&mut self, block: (u32, u32), facts: &mut Facts) {
-        let (start, end) = block;
-        self.count_dsack(block, facts);
-        if !after(end, facts.prior_una) && facts.reported {
-            let segments = end.wrapping_sub(start).div_ceil(self.mss);
+        let end = block.1;
+        let segments = segments_of(block, self.mss);
+        if self.is_credible(block) {
+            self.hear_duplicate_report(block, segments, facts);
+        }
+        let covered = !after(end, facts.prior_una);
+        if covered && facts.reported {
             let undo = &mut self.paths.active.recovery.reduction.undo;
             undo.reported(end, segments);
-        }
-        if after(end, facts.prior_una) && !after(end, self.nxt) {
+        } else if !covered && !after(end, self.nxt) {
             self.take_dsack_in_flight(block, facts);
         }
     }
 
-    /// A DSACK that makes sense tells RACK and the loss probe that a retransmission was needless.
-    fn count_dsack(&mut self, (start, end): (u32, u32), facts: &mut Facts) {
-        let len = end.wrapping_sub(start);
-        if !before(start, end) || len > self.max_window.max(self.mss) {
-            return;
-        }
+    /// A block that is empty, or longer than any window was, reports nothing.
+    fn is_credible(&self, (start, end): (u32, u32)) -> bool {
+        before(start, end) && end.wrapping_sub(start) <= self.max_window.max(self.mss)
+    }
+
+    /// A duplicate is a delivery. As long as there are no more of them than segments sent again, each says that a retransmission was
+    /// needless, which concerns RACK, or the loss probe if it was that; beyond that the network duplicates, which concerns nobody.
+    fn hear_duplicate_report(&mut self, block: (u32, u32), segments: u32, facts: &mut Facts) {
         self.stats.dsacks += 1;
-        self.dsacked = self.dsacked.saturating_add(len.div_ceil(self.mss));
-        facts.probe_reported = len <= self.mss && self.probe.ends_at(end);
-        if u64::from(self.dsacked) > self.stats.retransmits {
-            // More than was ever retransmitted: the network duplicates.
-            return;
-        }
-        facts.reported = true;
-        self.paths.active.delivered += u64::from(len.div_ceil(self.mss));
-        if !facts.probe_reported {
-            self.rack.note_dsack();
+        self.dsacked = self.dsacked.saturating_add(segments);
+        facts.probe_reported = segments == 1 && self.probe.ends_at(block.1);
+        facts.reported = u64::from(self.dsacked) <= self.stats.retransmits;
+        if facts.reported {
+            self.paths.active.delivered += u64::from(segments);
+            if !facts.probe_reported {
+                self.rack.note_dsack();
+            }
         }
     }
 

@@ -7,33 +7,8 @@ use crate::sending::Forced;
 use crate::sending::Sender;
 use crate::sending::episode::Flight;
 use crate::sending::path::Path;
-use crate::sending::rack::DUP_THRESH;
 use crate::sending::recovery::{Fact, Reach};
-use crate::sending::scoreboard::mark;
 use crate::timers::{Clock, Purpose};
-
-impl<C: CongestionControl> Path<C> {
-    /// The retransmission timer expired while this path was active. `reduces`: the threshold falls.
-    fn begin_timeout(&mut self, clock: &Clock, flight: Flight, reduces: bool) {
-        if reduces {
-            let ssthresh = self.remembered_ssthresh();
-            self.recovery.reduction.undo.remember(ssthresh);
-            self.recovery
-                .reduction
-                .undo
-                .begin(flight.una, flight.retransmitted);
-            self.recovery.reduction.prr.prior_cwnd = self.window.cwnd;
-            // RFC 5681, section 3.1: "the value of ssthresh MUST be set to no more than the value given in equation (4)".
-            self.window.ssthresh = self.cc.ssthresh(&self.window, clock.now).max(2);
-        }
-        self.window.cwnd = linux::loss_window(flight.in_flight);
-        self.window.cwnd_count = 0;
-        self.validation.used_at = clock.jiffies as u32;
-        self.set_state(clock, State::Timeout);
-        // RFC 6582, section 3.2, step 4: "record the highest sequence number transmitted in the variable recover".
-        self.recovery.point = flight.nxt;
-    }
-}
 
 impl<C: CongestionControl> Sender<C> {
     /// Microseconds until the front of the scoreboard times out; `None` if that is past.
@@ -73,19 +48,15 @@ impl<C: CongestionControl> Sender<C> {
         self.timer.set(clock, Purpose::Rto, ticks);
     }
 
-    /// The retransmission timer expired.
+    /// The retransmission timer expired. What follows for the path is the table's; this is the timer's own part.
     pub(crate) fn on_rto(&mut self, clock: &Clock, config: &Config) {
         if self.board.is_empty() {
             return;
         }
         self.stats.rtos += 1;
-        self.probe.forget();
-        let recovery = &self.paths.active.recovery;
+        let reach = self.paths.active.recovery.reach(self.una, false);
         let expired = Fact::RtoExpired {
-            covered: !matches!(
-                recovery.reach(self.una, false),
-                Reach::DuplicateAck | Reach::PartialAck
-            ),
+            covered: matches!(reach, Reach::FullAck | Reach::PastPoint),
             again: self.timeouts > 0,
         };
         self.hear_timer(clock, config, expired);
@@ -99,50 +70,27 @@ impl<C: CongestionControl> Sender<C> {
         self.timer.set(clock, Purpose::Rto, rtt.rto_ticks());
     }
 
-    pub(crate) fn enter_timeout(&mut self, clock: &Clock, config: &Config, reduces: bool) {
-        let before = self.paths.active.recovery.state;
-        self.mark_lost_at_timeout(clock, config);
-        if before <= State::LimitedTransmit && self.board.sums().sacked >= DUP_THRESH {
-            // Duplicates did not repair it: the degree of reordering was overestimated.
-            self.rack.reordering.degree = self.rack.reordering.degree.min(DUP_THRESH);
-        }
+    /// The repair of a timeout begins. `reduces`: it counts as congestion; `tests`: it may turn out to be spurious.
+    pub(crate) fn begin_timeout(
+        &mut self,
+        clock: &Clock,
+        config: &Config,
+        reduces: bool,
+        tests: bool,
+    ) {
+        // What was on its way is judged first, by all that is known until now; windows follow from what is left of it.
+        self.lose_at_timeout(clock, config);
         let flight = self.flight();
-        self.paths.active.begin_timeout(clock, flight, reduces);
-        // RFC 5682, section 3.1, step 1: not if fast recovery went on, unless the timer has expired before.
-        let fresh = !matches!(before, State::FastRecovery | State::Timeout);
-        self.frto.begin(fresh || self.timeouts > 0);
+        let path = &mut self.paths.active;
+        if reduces {
+            path.reduce_for_timeout(clock, flight);
+        }
+        path.restart(clock, flight);
+        self.frto.begin(tests);
+        // RFC 3168, section 6.1.2: the window was reduced, of which the receiver hears by CWR.
         self.cwr_queued = self.ecn;
+        self.probe.forget();
         self.recover_parked(clock);
-    }
-
-    /// RFC 8985, section 6.3: the front is lost, and what was sent long enough ago.
-    fn mark_lost_at_timeout(&mut self, clock: &Clock, config: &Config) {
-        let reneged = self.board.front().is_some_and(|r| r.has(mark::SACKED));
-        if reneged {
-            // RFC 2018, section 5: after a timeout "the data sender SHOULD turn off all of the SACKed bits".
-            self.stats.reneged += 1;
-            self.board.unmark_sacked(&mut self.paths);
-            self.board.forget_reported();
-        } else if !self.sack {
-            self.count_duplicates(0);
-        }
-        let spares = self.sack && !reneged;
-        let others = self.is_relaxed(config).then(|| self.relaxed_patience());
-        for index in self.board.first()..self.board.end() {
-            let front = index == self.board.first();
-            let Some(record) = self.board.get(index) else {
-                break;
-            };
-            let rtt = match &others {
-                Some(others) => others.of(record.path),
-                None => self.rack.rtt,
-            };
-            if spares && !front && linux::may_still_arrive(record, rtt, clock.us) {
-                continue;
-            }
-            let lost = self.board.mark_lost(&mut self.paths, index);
-            self.count_lost(lost);
-        }
     }
 
     /// All that the timeout marked lost is repaired.
@@ -161,5 +109,28 @@ impl<C: CongestionControl> Sender<C> {
         if ends {
             self.end_timeout(clock);
         }
+    }
+}
+
+impl<C: CongestionControl> Path<C> {
+    /// RFC 5681, section 3.1: "the value of ssthresh MUST be set to no more than the value given in equation (4)"; remembered, in case
+    /// that the timeout was spurious.
+    fn reduce_for_timeout(&mut self, clock: &Clock, flight: Flight) {
+        let remembered = self.remembered_ssthresh();
+        let reduction = &mut *self.recovery.reduction;
+        reduction.undo.remember(remembered);
+        reduction.undo.begin(flight.una, flight.retransmitted);
+        reduction.prr.prior_cwnd = self.window.cwnd;
+        self.window.ssthresh = self.cc.ssthresh(&self.window, clock.now).max(2);
+    }
+
+    /// Slow start from the loss window, until what was outstanding is acknowledged: RFC 6582, section 3.2, step 4: "record the highest
+    /// sequence number transmitted in the variable recover".
+    fn restart(&mut self, clock: &Clock, flight: Flight) {
+        self.recovery.point = flight.nxt;
+        self.set_state(clock, State::Timeout);
+        self.window.cwnd = linux::loss_window(flight.in_flight);
+        self.window.cwnd_count = 0;
+        self.validation.used_at = clock.jiffies as u32;
     }
 }

@@ -95,7 +95,7 @@ fn undoes(action: Action) -> bool {
 fn reduces(action: Action) -> bool {
     matches!(
         action,
-        Action::BeginFastRecovery | Action::BeginCwr | Action::BeginTimeout { reduces: true }
+        Action::BeginFastRecovery | Action::BeginCwr | Action::BeginTimeout { reduces: true, .. }
     )
 }
 
@@ -197,7 +197,10 @@ fn every_timeout_is_answered_and_the_receiver_that_reneges_is_given_grace() {
 fn the_threshold_falls_with_the_first_timeout_and_is_held_with_those_that_follow() {
     let expired = |state, covered, again| {
         let fact = Fact::RtoExpired { covered, again };
-        transition(state, fact, true).0 == Action::BeginTimeout { reduces: true }
+        matches!(
+            transition(state, fact, true).0,
+            Action::BeginTimeout { reduces: true, .. }
+        )
     };
     for state in [State::Open, State::LimitedTransmit] {
         assert!(expired(state, false, false));
