@@ -10,7 +10,7 @@ use super::round_trip::RoundTrip;
 use crate::timers::Clock;
 
 /// Segments that are offered beyond twice of what a round trip brought. Neither this nor [`DOUBLINGS`] is in the paper: recorded exchanges show
-/// them (`autotune` in `DEVIATIONS.md` tells how many of them another value fails).
+/// them (`DEVIATIONS.md`, 'buffer of a receiver', tells how many of these another value fails).
 const SPARE_SEGMENTS: u64 = 16;
 /// The offer allows for the growth seen from one best round trip to the next, so many times over: it takes a round trip to reach the
 /// sender, and another until what it lets go arrives.
