@@ -415,6 +415,8 @@ fn pairs(plan: &Scenario, meter: &Meter, metrics: &Metrics, end: Time) -> Table 
         ("dropped_hold", dropped(DropReason::HoldFull)),
         ("dropped_downlink", dropped(DropReason::DownlinkFull)),
         ("dropped_link", dropped(DropReason::LinkDown)),
+        ("dropped_dark", dropped(DropReason::Dark)),
+        ("dropped_loop", dropped(DropReason::Loop)),
         ("marked", metric(|m| m.marked as i64)),
         ("voq_mean", mean(&|m| (m.voq_time, measured))),
         (

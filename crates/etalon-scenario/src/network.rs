@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::check::ScenarioError;
-use crate::{Hosts, Notify, Pair, PlaneFacts, PortFacts, Rdcn, Schedule};
+use crate::{Class, Hosts, Notify, Pair, PlaneFacts, PortFacts, Rdcn, Schedule};
 
 pub use dumbbell::{Dumbbell, Stage};
 pub use failure::Failure;
@@ -108,6 +108,12 @@ pub trait NetworkKind {
     /// The switch whose weeks can be computed from demand, if it is one.
     fn controlled(&self) -> Option<&Rdcn> {
         None
+    }
+
+    /// Whether ways of a class depend on how long flows are.
+    fn looks_at_length(&self, class: Class) -> bool {
+        let _ = class;
+        false
     }
 
     /// Whether packets without payload go another way than others, which has no queue.

@@ -1,10 +1,10 @@
 //! One end of a flow: a TCP connection and its place in the network.
 
-use etalon_net::Fifo;
+use etalon_net::{Class, Fifo};
 use etalon_tcp::{Connection, cc};
 use etalon_units::Time;
 
-use crate::packet::Route;
+use crate::packet::{Route, Size};
 use crate::subflows::ALONE;
 use crate::tdns::Follows;
 
@@ -34,6 +34,8 @@ pub(crate) struct Way {
     pub(crate) route: Route,
     /// What tells its flow from others on the route.
     pub(crate) label: u16,
+    /// Of its packets.
+    pub(crate) class: Size,
     /// Data handed to the NIC: when it has left, and its payload (TCP small queues).
     pub(crate) below: Fifo<Departing>,
     /// Packets that it has sent and that are under way; where no flow can end, all that it has sent, modulo 2^32.
@@ -57,6 +59,7 @@ impl Endpoint {
         host: u32,
         route: Route,
         label: u16,
+        class: Class,
     ) -> Endpoint {
         Endpoint {
             connection,
@@ -64,6 +67,7 @@ impl Endpoint {
                 host,
                 route,
                 label,
+                class: Size::of(class),
                 below: Fifo::default(),
                 under_way: 0,
             },

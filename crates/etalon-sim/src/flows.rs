@@ -283,13 +283,19 @@ impl<'a> Flows<'a> {
                 wanted.dst(),
             )
         };
+        let class = self.plan.class_of(wanted);
         let label = flow_label(flow, subflow.unwrap_or(0), !is_server);
+        let label = match self.plan.network.kind().looks_at_length(class) {
+            true => etalon_route::ucmp_label(label, wanted.bytes.unwrap_or(u64::MAX)),
+            false => label,
+        };
         let host = self.plan.hosts.index(src);
         let mut end = Endpoint::new(
             connection.starting_at(initial),
             host,
             Route { src, dst },
             label,
+            class,
         );
         end.follows = stack::follows(&wanted.transport);
         if !controls.others.is_empty() {

@@ -89,7 +89,7 @@ impl Outlet for Nic<'_> {
         packet.place = self.place ^ 1;
         packet.route = self.way.route;
         packet.label = self.way.label;
-        packet.bytes = bytes;
+        packet.size = self.way.class.with(bytes);
         self.way.under_way = self.way.under_way.wrapping_add(1);
         let done = self.edge.send(self.now, self.way.host, bytes, id);
         if payload > 0 {

@@ -27,6 +27,36 @@ impl Route {
     }
 }
 
+/// A packet's length and class, in one word: a packet is a cache line.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Size(u32);
+
+/// Bits of a length.
+const LENGTH: u32 = 24;
+
+impl Size {
+    /// Without a length, of a class.
+    pub(crate) const fn of(class: Class) -> Size {
+        Size((class.0 as u32) << LENGTH)
+    }
+
+    /// Of the same class, `bytes` long on the wire, Ethernet header included.
+    #[inline]
+    pub(crate) const fn with(self, bytes: u32) -> Size {
+        Size(self.0 | bytes)
+    }
+
+    #[inline]
+    pub(crate) const fn bytes(self) -> u32 {
+        self.0 & ((1 << LENGTH) - 1)
+    }
+
+    #[inline]
+    pub(crate) const fn class(self) -> Class {
+        Class((self.0 >> LENGTH) as u8)
+    }
+}
+
 /// A packet between two hosts: one cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
@@ -39,8 +69,7 @@ pub(crate) struct Packet {
     pub(crate) route: Route,
     /// What tells its flow from others between these hosts.
     pub(crate) label: u16,
-    /// Length on the wire in bytes, Ethernet header included.
-    pub(crate) bytes: u32,
+    pub(crate) size: Size,
     /// Identification in the IP header, set where packets are captured.
     pub(crate) ip_id: u16,
 }
@@ -56,11 +85,11 @@ impl Packet {
                 handle: id,
                 src: self.route.src,
                 dst: self.route.dst,
-                bytes: self.bytes,
+                bytes: self.size.bytes(),
             },
             ect: self.segment.ect,
             pure_ack: self.segment.len == 0,
-            class: Class::default(),
+            class: self.size.class(),
             label: self.label,
         }
     }
@@ -131,7 +160,7 @@ impl Pool {
     /// The largest number of packets that were in flight together.
     pub(crate) fn peak(&self) -> usize {
         // A place that was never filled in has no length.
-        self.packets.iter().filter(|p| p.bytes > 0).count()
+        self.packets.iter().filter(|p| p.size.bytes() > 0).count()
     }
 }
 

@@ -289,6 +289,11 @@ impl Ocs {
 }
 
 impl NetworkKind for Ocs {
+    fn looks_at_length(&self, class: Class) -> bool {
+        let of = self.classes.get(class.index());
+        of.is_some_and(|of| matches!(of.routing, Routing::Ucmp(_)))
+    }
+
     fn check(&self, hosts: &Hosts) -> Result<(), ScenarioError> {
         ensure!(hosts.racks >= 2, "circuits join 2 racks at least");
         let nodes = u32::from(hosts.racks) + u32::from(self.relays);
