@@ -69,7 +69,7 @@ def headline(rows: Sequence[Judged], seed: int) -> str:
     runs = sum(len(row.sim) + len(row.linux) for row in rows)
     return (
         f"{len(rows)} plans of seed {seed}, {runs} runs of {packets / 1e6:.1f} million packets "
-        f"in {minutes:.0f} minutes of one processor"
+        f"which took {minutes:.0f} minutes one after the other"
     )
 
 
