@@ -2,14 +2,9 @@
 
 mod common;
 
+use common::graphs::{Graph, clos, opera, plan_of};
 use common::{integers, run, tcp};
 use serde_json::{Value, json};
-
-/// NDP as Opera's authors ran it.
-fn opera() -> Value {
-    json!({"ndp": {"window": 30, "payload_bytes": 1436, "header_bytes": 64, "padded": true, "pacer": "flow",
-        "pull_bytes": 1436, "pulls": "each", "resends_last": false, "completes": "acked"}})
-}
 
 /// NDP as its paper has it.
 fn paper() -> Value {
@@ -111,56 +106,6 @@ fn what_it_does_not_go_with_is_refused() {
     assert!(error.contains("do not suit an MTU of 1500"), "{error}");
 }
 
-/// Racks and relays of a graph: each link is a circuit that stays, and its ends agree upon an uplink.
-fn graph(racks: u16, per_rack: u16, relays: u16, links: &[(u16, u16)], flows: Vec<Value>) -> Value {
-    let nodes = racks + relays;
-    // A link takes the first uplink that both ends have free.
-    let mut peers: Vec<Vec<Option<u16>>> = Vec::new();
-    for &(a, b) in links {
-        let is_free = |peer: &Vec<Option<u16>>| {
-            peer[usize::from(a)].is_none() && peer[usize::from(b)].is_none()
-        };
-        let uplink = peers.iter().position(is_free).unwrap_or_else(|| {
-            peers.push(vec![None; usize::from(nodes)]);
-            peers.len() - 1
-        });
-        peers[uplink][usize::from(a)] = Some(b);
-        peers[uplink][usize::from(b)] = Some(a);
-    }
-    let source = |peer: &Option<u16>| peer.map_or(-1, i32::from);
-    let uplinks: Vec<Value> = peers
-        .iter()
-        .map(|peers| {
-            let sources: Vec<i32> = peers.iter().map(source).collect();
-            json!({"rate_bps": 10_000_000_000u64, "delay_ns": 500,
-                "rotation": [{"sources": sources, "day_ns": 1_000_000, "night_ns": 0}]})
-        })
-        .collect();
-    // As Opera's authors had it: room for 46 packets, and for as many bytes of headers.
-    let queue = json!({"count": "bytes", "room": 69_000, "full": {"trim": {"header_bytes": 64, "room_bytes": 69_000,
-        "headers_per_packet": 10, "coin": true, "returns": true}}});
-    let mut value = leaf_spine(1, flows);
-    value["hosts"]["racks"] = json!(racks);
-    value["hosts"]["per_rack"] = json!(per_rack);
-    value["network"] = json!({"ocs": {"access": {"rate_bps": 10_000_000_000u64, "delay_ns": 0}, "relays": relays,
-        "uplinks": uplinks, "classes": [{"name": "low", "queue": queue,
-            "routing": {"ksp": {"paths": 18, "equal": true, "spray": true}}}]}});
-    value
-}
-
-/// The 3:1 Clos network of Opera's authors, k = 12: twelve pods of six racks and three switches, eighteen core switches.
-fn clos(flows: Vec<Value>) -> Value {
-    let mut links = Vec::new();
-    for pod in 0..12 {
-        for upper in 0..3 {
-            let here = 72 + 3 * pod + upper;
-            links.extend((0..6).map(|rack| (6 * pod + rack, here)));
-            links.extend((0..6).map(|core| (here, 108 + 6 * upper + core)));
-        }
-    }
-    graph(72, 9, 54, &links, flows)
-}
-
 /// Microseconds in the logs that Opera's authors published, of flows that nothing hindered: within a pod, and between pods.
 #[test]
 fn flows_alone_on_a_clos_network_take_what_logs_say() {
@@ -173,7 +118,10 @@ fn flows_alone_on_a_clos_network_take_what_logs_say() {
         (27_563, 30, 34_307),
         (620_119, 6, 528_707),
     ] {
-        let results = run(&clos(vec![flow((0, 0), (rack, 3), bytes, &opera())]));
+        let results = run(&plan_of(
+            &clos(),
+            vec![flow((0, 0), (rack, 3), bytes, &opera())],
+        ));
         let took = integers(&results.flows, "end_ns")[0] as u64 - 1000;
         // Each transmission but those right behind others takes whole nanoseconds here.
         assert!(
@@ -189,15 +137,19 @@ fn flows_alone_on_a_clos_network_take_what_logs_say() {
 #[test]
 fn incast_runs_at_the_rate_of_the_receivers_link() {
     // Eight racks, each linked with each.
-    let links: Vec<(u16, u16)> = (0..8)
-        .flat_map(|a| (a + 1..8).map(move |b| (a, b)))
-        .collect();
+    let links = (0..8).flat_map(|a| (a + 1..8).map(move |b| (a, b)));
+    let graph = Graph {
+        racks: 8,
+        per_rack: 4,
+        relays: 0,
+        links: links.collect(),
+    };
     for senders in [2, 8, 28] {
         let bytes = 450_000;
         let flows = (0..senders)
             .map(|i| flow((1 + i % 7, i / 7), (0, 0), bytes, &paper()))
             .collect();
-        let results = run(&graph(8, 4, 0, &links, flows));
+        let results = run(&plan_of(&graph, flows));
         assert!(
             integers(&results.flows, "rtos")
                 .iter()

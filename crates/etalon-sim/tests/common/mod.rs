@@ -1,6 +1,8 @@
 //! Plans for tests, and values out of tables.
 #![allow(dead_code)]
 
+pub mod graphs;
+
 use etalon_scenario::Scenario;
 use etalon_sim::results::{Column, Table};
 use etalon_sim::{Control, Results};
