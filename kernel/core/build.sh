@@ -35,7 +35,7 @@ rm "$out.tmp"
 
 # The kernel provides these; anything else would be an accident that shows up only at the kernel's link.
 unknown=$(nm -u "$out" | awk '{ print $2 }' |
-	grep -vxE 'etalon_[a-z_]+|memcpy|memmove|memset|memcmp' || true)
+	grep -vxE 'etalon_[a-z_]+|memcpy|memmove|memset|memcmp|bcmp' || true)
 if [ -n "$unknown" ]; then
 	echo "The Rust core needs what the kernel does not have: $unknown" >&2
 	rm "$out"

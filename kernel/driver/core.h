@@ -113,6 +113,11 @@
 #define ETALON_PACKET_RST 32
 
 /**
+ * It is a datagram of UDP, or a fragment of one. Ports and payload are known.
+ */
+#define ETALON_PACKET_UDP 64
+
+/**
  * The most bytes of data that follow a record.
  */
 #define ETALON_DATA_MAX 65504
@@ -274,15 +279,15 @@ struct etalon_packet {
    */
   uint32_t srtt_us;
   /**
-   * TCP's source port.
+   * TCP's or UDP's source port.
    */
   uint16_t sport;
   /**
-   * TCP's destination port.
+   * TCP's or UDP's destination port.
    */
   uint16_t dport;
   /**
-   * TCP payload in bytes.
+   * TCP or UDP payload in bytes.
    */
   uint16_t payload;
   /**
@@ -385,7 +390,11 @@ struct etalon_init_program {
   /**
    * Number of its arguments, itself included.
    */
-  uint32_t arguments;
+  uint16_t arguments;
+  /**
+   * Number of its own variables.
+   */
+  uint16_t variables;
 };
 
 /**
@@ -554,6 +563,10 @@ enum etalon_kind {
   ETALON_RECORD_WEEK = 11,
   ETALON_RECORD_ANNOUNCED = 29,
   ETALON_RECORD_NOTIFIED = 31,
+  ETALON_RECORD_TRIMMED = 38,
+  ETALON_RECORD_RETURNED = 39,
+  ETALON_RECORD_SLICE = 40,
+  ETALON_RECORD_REROUTED = 41,
   ETALON_RECORD_ENTERED = 12,
   ETALON_RECORD_LEFT = 13,
   ETALON_RECORD_LOST = 14,
@@ -574,6 +587,7 @@ enum etalon_kind {
   ETALON_RECORD_EXITED = 26,
   ETALON_RECORD_OUTPUT = 27,
   ETALON_RECORD_WAITING = 37,
+  ETALON_RECORD_POLLED = 48,
   ETALON_RECORD_FAILURE = 28,
 };
 
@@ -656,6 +670,7 @@ static_assert(sizeof(struct etalon_init_program) == 16);
 static_assert(offsetof(struct etalon_init_program, start) == 0);
 static_assert(offsetof(struct etalon_init_program, host) == 8);
 static_assert(offsetof(struct etalon_init_program, arguments) == 12);
+static_assert(offsetof(struct etalon_init_program, variables) == 14);
 static_assert(sizeof(struct etalon_init_route) == 24);
 static_assert(offsetof(struct etalon_init_route, net) == 0);
 static_assert(offsetof(struct etalon_init_route, prefix_bits) == 4);

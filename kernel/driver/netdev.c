@@ -16,6 +16,8 @@
 #include <linux/slab.h>
 #include <linux/tcp.h>
 #include <linux/time-internal.h>
+#include <linux/udp.h>
+#include <linux/um_programs.h>
 #include <net/checksum.h>
 #include <net/inet_ecn.h>
 #include <net/sch_generic.h>
@@ -27,6 +29,11 @@
 
 struct host {
 	u32 index;
+	/* The last datagram that was sent in fragments, whose first has the ports. */
+	struct {
+		__be32 dst;
+		__be16 id, sport, dport;
+	} fragmented;
 };
 
 static struct etalon_core *core;
@@ -212,8 +219,38 @@ static void describe_socket(const struct sock *sk, struct etalon_packet *packet)
 	packet->srtt_us = tcp_sk(sk)->srtt_us >> 3;
 }
 
+/* A datagram of UDP, or a fragment of one; its ports are not known if others came between. */
+static void describe_udp(const struct sk_buff *skb, const struct iphdr *ip, int offset,
+			 struct host *host, struct etalon_packet *packet)
+{
+	const struct udphdr *udp;
+	struct udphdr room;
+
+	if (ip->frag_off & htons(IP_OFFSET)) {
+		if (ip->daddr != host->fragmented.dst || ip->id != host->fragmented.id)
+			return;
+		packet->sport = ntohs(host->fragmented.sport);
+		packet->dport = ntohs(host->fragmented.dport);
+	} else {
+		udp = skb_header_pointer(skb, offset, sizeof(room), &room);
+		if (!udp)
+			return;
+		offset += sizeof(*udp);
+		packet->sport = ntohs(udp->source);
+		packet->dport = ntohs(udp->dest);
+		if (ip->frag_off & htons(IP_MF)) {
+			host->fragmented.dst = ip->daddr;
+			host->fragmented.id = ip->id;
+			host->fragmented.sport = udp->source;
+			host->fragmented.dport = udp->dest;
+		}
+	}
+	packet->flags |= ETALON_PACKET_UDP;
+	packet->payload = max((int)skb->len - offset, 0);
+}
+
 /* False if it is not a packet of IPv4. */
-static bool describe(const struct sk_buff *skb, struct etalon_packet *packet)
+static bool describe(const struct sk_buff *skb, struct host *host, struct etalon_packet *packet)
 {
 	int offset = skb_network_offset(skb);
 	const struct tcphdr *tcp;
@@ -234,9 +271,11 @@ static bool describe(const struct sk_buff *skb, struct etalon_packet *packet)
 	};
 	if (!INET_ECN_is_not_ect(ip->tos))
 		packet->flags |= ETALON_PACKET_ECT;
+	offset += ip->ihl * 4;
+	if (ip->protocol == IPPROTO_UDP)
+		describe_udp(skb, ip, offset, host, packet);
 	if (ip->protocol != IPPROTO_TCP || ip->frag_off & htons(IP_OFFSET))
 		return true;
-	offset += ip->ihl * 4;
 	tcp = skb_header_pointer(skb, offset, sizeof(tcp_room), &tcp_room);
 	if (!tcp)
 		return true;
@@ -264,7 +303,7 @@ static netdev_tx_t host_xmit(struct sk_buff *skb, struct net_device *dev)
 
 	local_irq_save(flags);
 	now = ktime_get_ns();
-	taken = describe(skb, &packet) && etalon_core_send(core, now, host->index, &packet);
+	taken = describe(skb, host, &packet) && etalon_core_send(core, now, host->index, &packet);
 	if (taken) {
 		netif_stop_queue(dev);
 		dev->stats.tx_packets++;
@@ -380,6 +419,30 @@ int etalon_start(void)
 	return etalon_traffic_start();
 }
 
+/* Says of each host what its programs' polls came to. Interrupts are off. */
+static void log_polled(void)
+{
+	struct etalon_record record = {
+		.time = etalon_core_now(core, ktime_get_ns()),
+		.kind = ETALON_RECORD_POLLED,
+	};
+	struct um_polled polled;
+
+	for (u32 host = 0; host < host_count; host++) {
+		if (!devices[host])
+			continue;
+		um_polled(dev_net(devices[host]), &polled);
+		if (!polled.polls)
+			continue;
+		record.src = host / info.hosts;
+		record.b = host % info.hosts;
+		record.c = lower_32_bits(polled.late);
+		record.d = upper_32_bits(polled.late);
+		record.e = polled.waited;
+		etalon_log(&record);
+	}
+}
+
 int etalon_finish(void)
 {
 	unsigned long flags;
@@ -391,6 +454,8 @@ int etalon_finish(void)
 	finished = true;
 	local_irq_save(flags);
 	busy = true;
+	etalon_core_log_up_to(core, ktime_get_ns());
+	log_polled();
 	etalon_core_finish(core, ktime_get_ns());
 	busy = false;
 	etalon_log_flush();

@@ -92,6 +92,8 @@ int main(int argc, char **argv)
 	name = name ? name + 1 : argv[0];
 	if (!strcmp(name, "on"))
 		return on_main(argc, argv);
+	if (!strcmp(name, "rsh"))
+		return rsh_main(argc, argv);
 
 	kernel_mounts();
 	device = device_open();

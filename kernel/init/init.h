@@ -26,6 +26,7 @@ struct program {
 	struct host *host;
 	uint64_t start;		/* virtual ns */
 	char **argv;
+	char **environment;	/* its own: NAME=VALUE */
 	pid_t pid;		/* 0: not running */
 };
 
@@ -79,5 +80,6 @@ void programs_stop(struct plan *plan, int device);
 
 /* on.c */
 int on_main(int argc, char **argv);
+int rsh_main(int argc, char **argv);
 
 #endif

@@ -111,6 +111,7 @@ static void read_programs(struct plan *plan,
 		program->host = &plan->hosts[given[i].host];
 		program->start = given[i].start;
 		program->argv = list(texts, given[i].arguments);
+		program->environment = list(texts, given[i].variables);
 	}
 }
 

@@ -110,6 +110,8 @@ run(const struct plan *plan, const struct program *program, uint64_t start)
 	if ((!plan->cwd || chdir(plan->cwd) < 0) && chdir("/") < 0)
 		give_up(126, "etalon: host %s cannot enter /: %s\n", host->name,
 			strerror(errno));
+	for (char **variable = program->environment; *variable; variable++)
+		putenv(*variable);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL))

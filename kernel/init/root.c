@@ -136,6 +136,8 @@ void root_mount(const struct plan *plan)
 	folder(COMMAND_FOLDER);
 	if (symlink("/proc/1/exe", COMMAND_FOLDER "/on") < 0)
 		fail("init cannot make the command 'on': %s", strerror(errno));
+	if (symlink("/proc/1/exe", COMMAND_FOLDER "/rsh") < 0)
+		fail("init cannot make the command 'rsh': %s", strerror(errno));
 	write_names(plan);
 	write_name_service();
 }

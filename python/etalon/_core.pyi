@@ -118,20 +118,22 @@ def run_linux(
     hz: int,
     control: Control | None = None,
     *,
-    programs: Sequence[tuple[int, int, Sequence[str], int]] | None = None,
+    programs: Sequence[tuple[int, int, Sequence[str], int, Sequence[str]]] | None = None,
     mode: str = "run",
     folder: str | None = None,
     trace: tuple[int, int, str | None] | None = None,
     memory_mib: int | None = None,
+    call_ns: int | None = None,
+    polling_ns: int | None = None,
     patience_s: float | None = None,
     output: Callable[[int, int, bytes], None] | None = None,
 ) -> dict[str, Any]:
     """Runs a resolved plan on the kernel `image`, built for `hz`. Releases the GIL.
 
-    `programs` (rack, host, arguments, start in ns) run before the plan's. In mode "exec" the end of the first program ends
-    the run, in mode "shell" it also has the terminal. `trace` is start and end in ns, and the pcapng's path. `output` is
-    told program, stream (1 or 2) and bytes of what programs write. Returns what `run` does, and `programs`, `console` and
-    with `trace` `events`. ValueError for a plan that Linux cannot run.
+    `programs` (rack, host, arguments, start in ns, NAME=VALUE of the environment) run before the plan's. In mode "exec" the end
+    of the first program ends the run, in mode "shell" it also has the terminal. `trace` is start and end in ns, and the
+    pcapng's path. `output` is told program, stream (1 or 2) and bytes of what programs write. Returns what `run` does, and
+    `programs`, `polled`, `console` and with `trace` `events`. ValueError for a plan that Linux cannot run.
     """
 
 def congestion_controls() -> list[dict[str, Any]]:

@@ -231,10 +231,25 @@ def _with_code(given: Mapping[str, Any], kind: str) -> dict[str, Any]:
 
 @fitting
 def program(
-    host: str, command: str | Sequence[str], start: str = "0s", name: str | None = None
+    host: str | Sequence[str],
+    command: str | Sequence[str],
+    start: str = "0s",
+    name: str | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> Program:
-    """A program on a host, written "r0h3", from `start` on: program("r0h3", "ping -c 3 r1h3"). Linux engine only."""
-    given = {"host": host, "command": command, "start": start, "name": name}
+    """A program on a host, written "r0h3", from `start` on: program("r0h3", "ping -c 3 r1h3"). Linux engine only.
+
+    On several hosts it is program(["r0h0", "r1h0"], ...) or program("all", ...): `{index}`, `{host}` and `{peer}` in the
+    command are then each host's.
+    """
+    several = host == "all" or not isinstance(host, str)
+    given = {
+        "hosts" if several else "host": host,
+        "command": command,
+        "start": start,
+        "name": name,
+        "env": None if env is None else dict(env),
+    }
     return build(
         Program, {key: value for key, value in given.items() if value is not None}, under="program"
     )

@@ -64,7 +64,7 @@ class FakeKernel:
         self.calls.append({"image": image, "hz": hz, **options})
         plan = json.loads(plan_json)
         given = options.get("programs", ())
-        programs = [{"command": argv} for _, _, argv, _ in given] + plan.pop("programs", [])
+        programs = [{"command": argv} for _, _, argv, _, _ in given] + plan.pop("programs", [])
         self.calls[-1]["plan"] = json.loads(plan_json)
         if options.get("mode", "run") != "run":
             plan["duration_ns"] = 1_000_000

@@ -144,11 +144,11 @@ def test_programs_leave_output_and_exit_status(
         {"rack": 0, "host": 1, "command": ["ping", "-c", "3", "r1h1"], "start_ns": 1_000_000},
     ]
     folder = tmp_path / "out"
-    assert (folder / "programs" / "1-r0h1-echo.out").read_bytes() == b"3 packets"
+    assert (folder / "programs" / "echo.out").read_bytes() == b"3 packets"
     assert (folder / "programs" / "0-r1h1-iperf3.out").read_bytes() == b"listening"
     run = Run.load(folder)
     assert run.programs["status"].to_list() == [None, 1]
-    assert run.outputs["programs/1-r0h1-echo.err"] == b"\nping: r1h1: no answer\n\n"
+    assert run.outputs["programs/echo.err"] == b"\nping: r1h1: no answer\n\n"
     assert run.plan.measured_pair == (0, 1)
     assert "ping -c 3 r1h1" in (folder / "report.html").read_text()
 
@@ -180,12 +180,65 @@ def test_programs_in_python(fake: FakeKernel) -> None:
             'program.start: "40ms" is not before the end of the experiment at 30ms',
         ),
         ({"host": "r0h0", "command": "true", "name": "../x"}, "must be made of letters"),
+        ({"command": "true"}, 'like hosts = "all": give one of both'),
+        ({"host": "r0h0", "hosts": "all", "command": "true"}, "give one of both"),
+        ({"hosts": "r0h0", "command": "true"}, '"r0h0" is neither "all" nor a list of hosts'),
+        ({"hosts": ["r0h0", "r9h0"], "command": "true"}, "program.hosts: there is no host r9h0"),
+        ({"hosts": ["r0h0", "r0h0"], "command": "true"}, "program.hosts: r0h0 is named twice"),
+        ({"host": "r0h0", "command": "echo {peer}"}, "program.command: there is no other host"),
+        ({"host": "r0h0", "command": "true", "env": {"A=": "b"}}, '"A=" cannot be a variable'),
+        ({"host": "r0h0", "command": "true", "env": ["A=b"]}, "is no environment"),
     ],
 )
 def test_bad_programs_get_a_sentence(small: Plan, program: dict[str, Any], sentence: str) -> None:
     with pytest.raises(PlanError) as error:
         small.replace({"program": [program]})
     assert sentence in str(error.value)
+
+
+def test_a_program_on_many_hosts_knows_its_place(fake: FakeKernel, small: Plan) -> None:
+    fake.programs = lambda argv: {"status": 0, "stdout": argv[-1].encode(), "stderr": b""}
+    several = {
+        "hosts": ["r1h0", "r0h1"],
+        "command": ["echo", "{index} {host} {peer} {r0h1} {other}"],
+        "env": {"ME": "{host}"},
+        "name": "many",
+    }
+    alone = {"host": "r0h0", "command": "echo {host}", "name": "one"}
+    run = et.run(small.replace({"program": [several, alone]}), engine="linux")
+    assert [one.get("env") for one in fake.calls[0]["plan"]["programs"]] == [
+        ["ME=r1h0"],
+        ["ME=r0h1"],
+        None,
+    ]
+    assert {name: text for name, text in run.outputs.items() if name.endswith(".out")} == {
+        "programs/many-r1h0.out": b"0 r1h0 r0h1 {r0h1} {other}",
+        "programs/many-r0h1.out": b"1 r0h1 r1h0 {r0h1} {other}",
+        "programs/one.out": b"r0h0",
+    }
+    assert run.programs["host"].to_list() == ["r1h0", "r0h1", "r0h0"]
+
+
+def test_two_programs_cannot_have_the_same_files(small: Plan) -> None:
+    one = {"host": "r0h0", "command": "true", "name": "a-r0h1"}
+    many = {"hosts": ["r0h1", "r1h1"], "command": "true", "name": "a"}
+    with pytest.raises(PlanError, match=r"program.1.name: .*is the name of program.0 too"):
+        small.replace({"program": [one, many]})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("linux.cpu", "0s", "is no time of a system call"),
+        ("linux.cpu", "2s", "is no time of a system call"),
+        ("linux.polling", "2s", "is longer than a poll may wait"),
+    ],
+)
+def test_costs_of_calls_and_polls_have_bounds(
+    small: Plan, key: str, value: str, sentence: str
+) -> None:
+    with pytest.raises(PlanError, match=f"{key}: .*{sentence}"):
+        small.replace({key: value})
 
 
 def test_networks_that_have_no_addresses_or_ports_for_all(small: Plan) -> None:
@@ -349,6 +402,10 @@ def test_exec_passes_output_and_exit_status_on(
         "r0h1",
         "--server",
         "r1h1:iperf3 -s",
+        "--server",
+        "all:sleep {index}",
+        "--env",
+        "A=b=c",
         "--",
         "ping",
         "-c",
@@ -358,12 +415,18 @@ def test_exec_passes_output_and_exit_status_on(
     answer = etalon(*command)
     assert answer.code == 3
     assert answer.out == "ping said\nthis"
-    assert "[r1h1] iperf3 said\n[r1h1] this\n" in answer.err
+    assert "[r1h1] iperf3 said\n" in answer.err
+    assert "[r1h1] this\n" in answer.err
     (call,) = fake.calls
     assert call["mode"] == "exec"
     assert call["programs"] == [
-        (0, 1, ["ping", "-c", "3", "r1h1"], 1_000_000),
-        (1, 1, ["iperf3", "-s"], 0),
+        (0, 1, ["ping", "-c", "3", "r1h1"], 1_000_000, ["A=b=c"]),
+        (1, 1, ["iperf3", "-s"], 0, ["A=b=c"]),
+        *(
+            (rack, host, ["sleep", str(2 * rack + host)], 0, ["A=b=c"])
+            for rack in range(3)
+            for host in range(2)
+        ),
     ]
     assert call["plan"]["duration_ns"] == 3600 * 10**9, "it ends with the command"
     assert not (small_file.parent / "runs").exists()
@@ -375,7 +438,7 @@ def test_a_shell_without_a_terminal_reads_its_commands_from_standard_input(
     assert etalon("shell", small_file, "--host", "r0h1").code == 0
     (call,) = fake.calls
     assert call["mode"] == "exec"
-    (rack, host, (shell, *_), start), *others = call["programs"]
+    (rack, host, (shell, *_), start, _), *others = call["programs"]
     assert (rack, host, start, others) == (0, 1, 0, [])
     assert shell.endswith("sh")
 
@@ -447,6 +510,7 @@ def test_programs_by_hand_may_have_a_network_to_themselves(
             'is written like "r1h3:iperf3 -s"',
         ),
         (["exec", "small.toml", "--server", "r1h9:true", "--", "true"], "there is no host r1h9"),
+        (["exec", "small.toml", "--env", "A", "--", "true"], "is written like NAME=VALUE"),
         (
             ["exec", "small.toml", "--server", "r1h1:nosuchserver -s", "--", "true"],
             'hosts have the programs of this machine, and there is no "nosuchserver"',

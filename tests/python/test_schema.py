@@ -68,6 +68,7 @@ rotate = "1s"
 [[program]]
 host = "r0h0"
 command = "echo"
+env = { LANG = "C" }
 """
 
 SEVERAL_KINDS = """

@@ -22,11 +22,11 @@ pub struct CPacket {
     pub ssthresh: u32,
     /// Smoothed round trip time in microseconds.
     pub srtt_us: u32,
-    /// TCP's source port.
+    /// TCP's or UDP's source port.
     pub sport: u16,
-    /// TCP's destination port.
+    /// TCP's or UDP's destination port.
     pub dport: u16,
-    /// TCP payload in bytes.
+    /// TCP or UDP payload in bytes.
     pub payload: u16,
     /// The flags below.
     pub flags: u16,
@@ -59,6 +59,8 @@ pub const PACKET_SYN: u16 = 8;
 pub const PACKET_FIN: u16 = 16;
 /// TCP's RST flag.
 pub const PACKET_RST: u16 = 32;
+/// It is a datagram of UDP, or a fragment of one. Ports and payload are known.
+pub const PACKET_UDP: u16 = 64;
 
 impl From<&CPacket> for Sent {
     #[inline]
@@ -75,6 +77,7 @@ impl From<&CPacket> for Sent {
             bytes: packet.bytes,
             ect: has(PACKET_ECT),
             tcp: has(PACKET_TCP),
+            udp: has(PACKET_UDP),
             syn: has(PACKET_SYN),
             fin: has(PACKET_FIN),
             rst: has(PACKET_RST),

@@ -1,8 +1,8 @@
-//! The TCP connections that programs make, as their segments at NICs tell.
+//! The TCP connections that programs make, as their segments at NICs tell, and the datagrams of UDP that they send.
 //!
 //! Each direction in which data is sent is a flow, numbered after the plan's in the order in which they appear: the client's from its
 //! SYN on, the server's from its first data on. Memory holds the connections that are open, and some that are over, of which packets
-//! may still come.
+//! may still come. UDP has no connections: a flow is what one socket address sends to another, from its first datagram on.
 
 use alloc::collections::{BTreeMap, VecDeque};
 
@@ -21,8 +21,18 @@ pub(crate) struct Connections {
     known: BTreeMap<FourTuple, Connection>,
     /// Those that are over, and their clients' flows, the oldest first.
     over: VecDeque<(FourTuple, Option<u32>)>,
+    /// What was sent by UDP.
+    datagrams: BTreeMap<FourTuple, Datagrams>,
     /// The number of the next flow.
     next: u32,
+}
+
+/// The datagrams from one socket address to another.
+#[derive(Clone, Copy, Debug)]
+struct Datagrams {
+    flow: u32,
+    /// Bytes so far, modulo 2^32: the place of the next one's first.
+    bytes: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,6 +68,7 @@ impl Connections {
         Connections {
             known: BTreeMap::new(),
             over: VecDeque::new(),
+            datagrams: BTreeMap::new(),
             next: flows as u32,
         }
     }
@@ -90,6 +101,7 @@ impl Connections {
                 src_port: sent.ports.0,
                 dst_port: sent.ports.1,
                 seq: half.first_byte,
+                udp: false,
             });
             self.next += 1;
         }
@@ -120,6 +132,41 @@ impl Connections {
             Some(flow) => Some((flow, true)),
             None => halves[1 - from].flow.map(|flow| (flow, false)),
         }
+    }
+
+    /// A host gives a datagram with data to its NIC. Says if a flow begins with it; returns the flow, and the place of the
+    /// datagram's first byte among all that were sent of it.
+    pub(crate) fn sent_datagram(
+        &mut self,
+        ends: (HostId, HostId),
+        tuple: FourTuple,
+        payload: u16,
+        mut say: impl FnMut(Event),
+    ) -> Option<(u32, u32)> {
+        if !self.datagrams.contains_key(&tuple) {
+            if self.next >= MOST_FLOWS {
+                return None;
+            }
+            say(Event::Opened {
+                flow: self.next,
+                src: ends.0,
+                dst: ends.1,
+                src_port: tuple.src.1,
+                dst_port: tuple.dst.1,
+                seq: 0,
+                udp: true,
+            });
+            let first = Datagrams {
+                flow: self.next,
+                bytes: 0,
+            };
+            self.datagrams.insert(tuple, first);
+            self.next += 1;
+        }
+        let sent = self.datagrams.get_mut(&tuple)?;
+        let place = sent.bytes;
+        sent.bytes = place.wrapping_add(payload.into());
+        Some((sent.flow, place))
     }
 
     /// Forgets the connection that has been over for longest, if there are many.
@@ -235,6 +282,7 @@ mod tests {
             src_port,
             dst_port,
             seq,
+            udp: false,
         }
     }
 
@@ -317,6 +365,30 @@ mod tests {
         // What the server sent before it heard of that.
         assert_eq!(net.server(data(902, 101, 1)), Some((11, true)));
         assert_eq!(net.take(), []);
+    }
+
+    #[test]
+    fn what_one_address_sends_another_by_udp_is_a_flow() {
+        let mut net = Watched::new();
+        let mut send = |from: (u32, u16), to: (u32, u16), payload| {
+            let tuple = FourTuple { src: from, dst: to };
+            let ends = if from.0 == 0 { ENDS } else { (ENDS.1, ENDS.0) };
+            let mut began = false;
+            let sent = net
+                .connections
+                .sent_datagram(ends, tuple, payload, |event| {
+                    began = matches!(event, Event::Opened { udp: true, .. });
+                });
+            (sent, began)
+        };
+        assert_eq!(send(CLIENT, SERVER, 1000), (Some((10, 0)), true));
+        assert_eq!(send(CLIENT, SERVER, 400), (Some((10, 1000)), false));
+        // What is sent back is another flow, and so is what goes to another port.
+        assert_eq!(send(SERVER, CLIENT, 7), (Some((11, 0)), true));
+        assert_eq!(send(CLIENT, (3, 53), 7), (Some((12, 0)), true));
+        assert_eq!(send(CLIENT, SERVER, 9), (Some((10, 1400)), false));
+        // TCP between the same addresses is not the same flow.
+        assert_eq!(net.client(syn(100, 0)), Some((13, true)));
     }
 
     #[test]

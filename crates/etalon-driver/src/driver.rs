@@ -165,8 +165,14 @@ impl Driver {
             None
         };
         let of_plan = planned.map(|stream| (stream.flow.into(), stream.to_server));
+        let mut seq = sent.seq;
         let flow = match (of_plan, &self.connections) {
             (None, Some(_)) if sent.tcp => self.of_program(now, host, sent, env),
+            (None, Some(_)) if sent.udp && sent.payload > 0 => {
+                let datagram = self.of_datagrams(now, host, sent, env);
+                seq = datagram.map_or(0, |(_, place)| place);
+                datagram.map(|(flow, _)| (flow, true))
+            }
             _ => of_plan,
         };
         // A window begins to count when the connection is there.
@@ -196,7 +202,7 @@ impl Driver {
             ece: false,
             payload: sent.payload,
             bytes: sent.bytes,
-            seq: sent.seq,
+            seq,
             ack: sent.ack,
         };
         let slot = self.packets.insert(sent, packet, part);
@@ -388,6 +394,22 @@ impl Driver {
         Some(flow)
     }
 
+    /// The flow of a program's datagram, and the datagram's place in it.
+    #[inline(never)]
+    fn of_datagrams<E: Kernel>(
+        &mut self,
+        now: Time,
+        host: u32,
+        sent: &Sent,
+        env: &E,
+    ) -> Option<(u32, u32)> {
+        let hosts = &self.scenario.hosts;
+        let ends = (hosts.host(host), hosts.host(sent.dst));
+        let connections = self.connections.as_mut()?;
+        let say = |event: Event| env.log(&event.at(now));
+        connections.sent_datagram(ends, four_tuple(host, sent), sent.payload, say)
+    }
+
     /// Logs the state of a flow's sender if it is another.
     #[inline]
     fn follow<E: Kernel>(&mut self, now: Time, flow: u32, socket: Socket, env: &E) {
@@ -414,7 +436,7 @@ fn tell<E: Kernel>(now: Time, milestone: Milestone, env: &E) {
     env.milestone(now, milestone);
 }
 
-/// What the sender of a TCP segment calls its connection.
+/// What the sender of a TCP segment calls its connection; of a datagram of UDP, its socket addresses.
 fn four_tuple(host: u32, sent: &Sent) -> FourTuple {
     FourTuple {
         src: (host, sent.ports.0),

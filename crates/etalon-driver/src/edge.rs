@@ -55,7 +55,9 @@ pub struct Sent {
     pub bytes: u32,
     /// The IP header allows CE.
     pub ect: bool,
-    /// It is a TCP segment. If not, what follows has no meaning.
+    /// It is a datagram of UDP, or a fragment of one: ports and payload have a meaning.
+    pub udp: bool,
+    /// It is a TCP segment. If not, what follows has no other meaning.
     pub tcp: bool,
     /// TCP's SYN flag.
     pub syn: bool,
@@ -63,13 +65,13 @@ pub struct Sent {
     pub fin: bool,
     /// TCP's RST flag.
     pub rst: bool,
-    /// TCP's source and destination port.
+    /// TCP's or UDP's source and destination port.
     pub ports: (u16, u16),
     /// TCP sequence number.
     pub seq: u32,
     /// TCP acknowledgement number.
     pub ack: u32,
-    /// TCP payload in bytes.
+    /// TCP or UDP payload in bytes.
     pub payload: u16,
     /// State of the sending socket; none if there is no such socket.
     pub socket: Option<Socket>,

@@ -131,10 +131,10 @@ events! {
                 { flow: u32 = c, cwnd: u32 = d, ssthresh: u32 = e_low, srtt_us: u32 = e_high, pipe: u16 = b,
                     state: RecoveryState = a_low, path: u8 = a_high };
             /// A flow that is none of the plan's: from now on `src` sends data to `dst` over a connection that a program made,
-            /// the first byte of which has sequence number `seq`.
+            /// the first byte of which has sequence number `seq`; or datagrams of UDP, whose bytes are counted from `seq` on.
             Opened = 33 "opened",
                 { flow: u32 = c, src: HostId = src, dst: HostId = dst, src_port: u16 = d_low, dst_port: u16 = d_high,
-                    seq: u32 = e_low };
+                    seq: u32 = e_low, udp: bool = a };
             /// The stream of such a flow ends before sequence number `seq`; with `reset`, the connection is no more.
             Closed = 34 if reset { "reset" } else { "closed" },
                 { flow: u32 = c, seq: u32 = e_low, reset: bool = a };
@@ -150,6 +150,9 @@ events! {
             Output = 27 "output", { program: u32 = c, stream: u8 = a, len: u16 = data };
             /// A program waits for its standard input, and virtual time with it.
             Waiting = 37 "wait", { program: u32 = c };
+            /// Programs of a host polled in vain and `waited` meanwhile, in all, on the kernel's clock; they saw what they waited for
+            /// later than by polling without a pause, in all by `late` at most.
+            Polled = 48 "polled", { host: HostId = src, late: Span = c_d, waited: Span = e };
             /// The run cannot go on; a sentence in UTF-8 that says why follows.
             Failure = 28 "failure", { len: u16 = data };
         }

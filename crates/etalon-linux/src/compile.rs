@@ -43,6 +43,12 @@ pub(crate) fn compile(
         *argument = with_addresses(argument, racks, per_rack);
     }
     scenario.check().map_err(|e| LinuxError::plan(e.0))?;
+    if options.call == Span::ZERO || options.call.max(options.polling) > LONGEST {
+        return Err(LinuxError::plan(format!(
+            "A system call takes 1 ns to {LONGEST}, and a poll waits at most as long; not {} and {}.",
+            options.call, options.polling
+        )));
+    }
     let init = init(&scenario, image, options)?;
     let init = init.encode(&scenario).map_err(|e| LinuxError::plan(e.0))?;
     // Programs that are tried out end by themselves, or when their user says so.
@@ -65,6 +71,8 @@ pub(crate) fn compile(
     Ok((setup, init))
 }
 
+/// The longest that a system call takes, or a poll waits: the bound in patch 0021.
+const LONGEST: Span = Span(1_000_000_000);
 /// For what programs may be, such as a network of switches with their controller; MiB.
 const FOR_PROGRAMS: u32 = 1792;
 
@@ -209,6 +217,18 @@ fn init(plan: &Scenario, image: &Image, options: &Options) -> Result<Init, Linux
         text("/proc/sys/user/max_net_namespaces"),
         text(&(hosts + MADE_BY_PROGRAMS).to_string()),
     ));
+    if !plan.programs.is_empty() {
+        // The second has programs run side by side.
+        for (file, span) in [
+            ("um_polling_ns", options.polling),
+            ("um_call_ns", options.call),
+        ] {
+            files.push((
+                text(&format!("/proc/sys/kernel/{file}")),
+                text(&span.0.to_string()),
+            ));
+        }
+    }
     let control = !plan.programs.is_empty() && knows_demand_from_hosts(plan);
     Ok(Init {
         mode: options.mode,

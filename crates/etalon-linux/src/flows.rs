@@ -11,8 +11,10 @@ use crate::stream::Stream;
 
 /// A slow start threshold that was never lowered: Linux's largest.
 const NO_SSTHRESH: u64 = 0x7fff_ffff;
-/// The class of programs' flows.
+/// The class of programs' flows by TCP.
 const PROGRAM: &str = "program";
+/// The class of programs' flows by UDP.
+const PROGRAM_UDP: &str = "program-udp";
 
 /// How far a TCP connection has come: a flow's, or one of its subflows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,6 +51,35 @@ impl Count {
     }
 }
 
+/// What travels of a program's flow.
+#[derive(Debug)]
+enum Travels {
+    Stream(Stream),
+    /// Bytes of datagrams that reached the receiving host. What is lost, nobody sends again.
+    Datagrams(u64),
+}
+
+impl Travels {
+    /// A packet with data entered the network. Returns how many were sent again so far.
+    fn entered(&mut self, packet: Packet) -> u64 {
+        match self {
+            Travels::Stream(stream) => stream.entered(packet.seq, packet.payload),
+            Travels::Datagrams(_) => 0,
+        }
+    }
+
+    /// A packet with data left the network. Returns how many bytes the receiver has, those of a stream in order.
+    fn left(&mut self, now: Time, packet: Packet) -> u64 {
+        match self {
+            Travels::Stream(stream) => stream.left(now, packet.seq, packet.payload),
+            Travels::Datagrams(received) => {
+                *received += u64::from(packet.payload);
+                *received
+            }
+        }
+    }
+}
+
 /// The flows of a run.
 pub(crate) struct Flows<'a> {
     plan: &'a Scenario,
@@ -57,7 +88,7 @@ pub(crate) struct Flows<'a> {
     /// The flows of programs.
     opened: Vec<Flow>,
     /// What travels of them.
-    streams: Vec<Stream>,
+    travels: Vec<Travels>,
 }
 
 impl<'a> Flows<'a> {
@@ -72,7 +103,7 @@ impl<'a> Flows<'a> {
             meter: Meter::new(plan, metrics),
             counts: (0..plan.flows.len()).map(count).collect(),
             opened: Vec::new(),
-            streams: Vec::new(),
+            travels: Vec::new(),
         }
     }
 
@@ -116,7 +147,7 @@ impl<'a> Flows<'a> {
         }
         match self.opened(flow) {
             Some(at) if packet.payload > 0 => {
-                let again = self.streams[at].entered(packet.seq, packet.payload);
+                let again = self.travels[at].entered(packet);
                 self.counts[flow].counters.retransmits = again;
             }
             _ => {}
@@ -134,7 +165,7 @@ impl<'a> Flows<'a> {
         match self.to_server(packet)? {
             Some(flow) => {
                 if let Some(at) = self.opened(flow) {
-                    let received = self.streams[at].left(now, packet.seq, packet.payload);
+                    let received = self.travels[at].left(now, packet);
                     self.counts[flow].counters.received = received;
                     self.meter.received(now, flow, received);
                 }
@@ -259,6 +290,7 @@ impl<'a> Flows<'a> {
             src_port,
             dst_port,
             seq,
+            udp,
         } = event
         else {
             return Ok(());
@@ -276,12 +308,15 @@ impl<'a> Flows<'a> {
             dst_rack: dst.rack(),
             dst_host: dst.number(),
             start: now,
-            class: Arc::new(PROGRAM.to_owned()),
+            class: Arc::new(if udp { PROGRAM_UDP } else { PROGRAM }.to_owned()),
             ..Flow::default()
         };
         self.meter.add_connection(&opened);
         self.opened.push(opened);
-        self.streams.push(Stream::new(now, seq));
+        self.travels.push(match udp {
+            false => Travels::Stream(Stream::new(now, seq)),
+            true => Travels::Datagrams(0),
+        });
         let mut count = Count {
             ports: (src_port, dst_port),
             // Packets tell these, and nobody the others.
@@ -299,15 +334,17 @@ impl<'a> Flows<'a> {
         let Some(at) = self.opened(flow) else {
             return Err(format!("flow {flow} is the plan's"));
         };
-        let opened = &mut self.opened[at];
         if reset {
             if self.meter.kill(flow) {
-                opened.stop = Some(now);
+                self.opened[at].stop = Some(now);
             }
             return Ok(());
         }
-        let (length, complete) = self.streams[at].end(seq);
-        opened.bytes = Some(length);
+        let Travels::Stream(stream) = &self.travels[at] else {
+            return Err(format!("flow {flow} has datagrams, which nothing closes"));
+        };
+        let (length, complete) = stream.end(seq);
+        self.opened[at].bytes = Some(length);
         self.meter.set_length(flow, length, complete);
         Ok(())
     }

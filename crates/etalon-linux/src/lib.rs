@@ -32,7 +32,8 @@ use std::time::Duration;
 
 use etalon_measure::results::Table;
 use etalon_measure::{Control, Metrics, Observer, Recorder, Results, TraceRequest};
-use etalon_scenario::{Program, Scenario};
+use etalon_scenario::{HostId, Program, Scenario};
+use etalon_units::Span;
 
 use boot::{Machine, Start};
 use replay::Replay;
@@ -66,6 +67,11 @@ pub struct Options {
     /// The kernel's memory in MiB, of which it takes what it uses; none for as much as the plan's size calls for. It is
     /// part of the experiment: sizes of tables and random numbers in the kernel depend on it.
     pub memory_mib: Option<u32>,
+    /// What a system call of a program takes on the kernel's clock, 1 ns at least. It is part of the experiment.
+    pub call: Span,
+    /// How long a program's poll that finds nothing waits at most for something to happen on its host, on the kernel's clock. It
+    /// is part of the experiment.
+    pub polling: Span,
     /// The run is given up when the kernel has written nothing for so long (wall-clock time), and a little longer for each host
     /// that it makes first. A kernel that waits for standard input is given all the time there is.
     pub patience: Duration,
@@ -82,11 +88,18 @@ impl Default for Options {
             trace: None,
             verify: false,
             memory_mib: None,
+            call: CALL,
+            polling: POLLING,
             patience: Duration::from_secs(60),
             output: None,
         }
     }
 }
+
+/// [`Options::call`] of a fast processor.
+pub const CALL: Span = Span(100);
+/// [`Options::polling`], as far as events go that the kernel does not see.
+pub const POLLING: Span = Span(1_000_000);
 
 /// What the silence of a kernel that makes a host may take longer.
 const A_HOST: Duration = Duration::from_millis(100);
@@ -115,6 +128,17 @@ pub struct ProgramResult {
     pub stderr: Vec<u8>,
 }
 
+/// What polls of a host's programs that found nothing came to, on the kernel's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Polled {
+    /// The host.
+    pub host: HostId,
+    /// They saw what they waited for so much later, in all and at most, than by polling without a pause.
+    pub late: Span,
+    /// They waited so long, in all.
+    pub waited: Span,
+}
+
 /// A run on Linux.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -124,6 +148,8 @@ pub struct Run {
     pub events: Option<Table>,
     /// One for each of [`Options::programs`], then one for each of the plan's.
     pub programs: Vec<ProgramResult>,
+    /// Of the hosts whose programs polled.
+    pub polled: Vec<Polled>,
     /// Packets that [`Options::verify`] found to have travelled the same way outside the kernel.
     pub verified: Option<u64>,
     /// The last 64 KiB of the kernel's console.
@@ -196,6 +222,7 @@ fn observed<O: Observer>(
         results: told.results,
         events: told.events,
         programs: told.programs,
+        polled: told.polled,
         verified: told.verified,
         console: console.clone(),
     });

@@ -41,6 +41,7 @@ fn opened(log: Written) -> Written {
         src_port: 40_000,
         dst_port: 5001,
         seq: 7,
+        udp: false,
     };
     log.say(600_000, opened)
 }
@@ -79,6 +80,14 @@ fn ended(log: Written) -> Written {
     let (flow, bytes) = (0, 1_000_000);
     log.say(5_000_000, Event::Done { flow, bytes })
         .say(6_000_000, Event::Exited { program, status })
+        .say(
+            10_000_000,
+            Event::Polled {
+                host: HostId::new(1, 0),
+                late: Span(1_000),
+                waited: Span(2_000_000),
+            },
+        )
         .say(10_000_000, counter(Counter::Received, 1_000_000))
         .say(10_000_000, counter(Counter::Srtt, 80))
         .say(10_000_000, Event::End { complete: true })
@@ -100,6 +109,7 @@ fn follow(bytes: &[u8], piece: usize) -> Result<(), String> {
         host: 0,
         command: vec!["true".to_owned()],
         start: Time(0),
+        ..Program::default()
     }];
     let setup = Setup {
         end: scenario.end(),

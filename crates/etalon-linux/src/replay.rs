@@ -16,7 +16,7 @@ use crate::programs::Programs;
 use crate::unknown;
 use crate::verify::Verifier;
 use crate::watch::{Farewell, Listener};
-use crate::{LinuxError, Options, ProgramResult};
+use crate::{LinuxError, Options, Polled, ProgramResult};
 
 /// Hears the log, and measures.
 pub(crate) struct Replay<'a, O> {
@@ -40,6 +40,7 @@ pub(crate) struct Replay<'a, O> {
     records: u64,
     in_network: usize,
     peak_in_network: usize,
+    polled: Vec<Polled>,
 }
 
 /// What a replay comes to.
@@ -47,6 +48,7 @@ pub(crate) struct Replayed {
     pub(crate) results: Results,
     pub(crate) events: Option<Table>,
     pub(crate) programs: Vec<ProgramResult>,
+    pub(crate) polled: Vec<Polled>,
     pub(crate) verified: Option<u64>,
 }
 
@@ -90,6 +92,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             records: 0,
             in_network: 0,
             peak_in_network: 0,
+            polled: Vec::new(),
         })
     }
 
@@ -178,6 +181,10 @@ impl<'a, O: Observer> Replay<'a, O> {
                 self.waits = true;
                 Ok(())
             }
+            Event::Polled { host, late, waited } => {
+                self.polled.push(Polled { host, late, waited });
+                Ok(())
+            }
             Event::Failure { .. } => {
                 let why = String::from_utf8_lossy(data).into_owned();
                 self.farewell = Some(Farewell::Failure(why));
@@ -263,6 +270,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             results,
             events: self.observer.into_events(),
             programs: self.programs.into_results(),
+            polled: self.polled,
             verified: self.verifier.map(|v| v.packets()),
         })
     }

@@ -2,7 +2,7 @@
 //! every event must be the same, at the same nanosecond and in the same order.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use etalon_events::{Event, Listener, Packet, Probe, Source};
 use etalon_net::{Advanced, AnyNetwork, Arrival, Delivery, Edge, Environment, Net, Network, Part};
@@ -15,6 +15,8 @@ use etalon_units::Time;
 pub(crate) struct Verifier {
     net: Net<Packet, AnyNetwork<Packet>>,
     expected: RefCell<VecDeque<(Time, Event)>>,
+    /// Flows whose packets are not TCP's.
+    udp: HashSet<u32>,
     packets: u64,
 }
 
@@ -35,6 +37,7 @@ impl Verifier {
         Ok(Verifier {
             net: net.map_err(|e| e.to_string())?,
             expected: RefCell::default(),
+            udp: HashSet::new(),
             packets: 0,
         })
     }
@@ -51,8 +54,8 @@ impl Verifier {
                 // As the kernel does: what is due at one instant comes before what enters then.
                 self.advance(now);
                 self.packets += 1;
-                let (mut outside, mut probe) = said(&self.expected);
-                let entering = entering(packet);
+                let (mut outside, mut probe) = said(&self.expected, &self.udp);
+                let entering = entering(packet, &self.udp);
                 self.net.enter(now, entering, &mut outside, &mut probe);
                 Ok(())
             }
@@ -64,6 +67,12 @@ impl Verifier {
                 }
             }
             Event::Left { .. } | Event::Lost { .. } => self.compare(now, event),
+            Event::Opened {
+                flow, udp: true, ..
+            } => {
+                self.udp.insert(flow);
+                Ok(())
+            }
             _ if event.source() == Source::Network => self.compare(now, event),
             _ => Ok(()),
         }
@@ -92,7 +101,7 @@ impl Verifier {
 
     /// Does all that is due at or before `until`.
     fn advance(&mut self, until: Time) {
-        let (mut outside, mut probe) = said(&self.expected);
+        let (mut outside, mut probe) = said(&self.expected, &self.udp);
         while self.net.advance(until, &mut outside, &mut probe) != Advanced::Not {}
     }
 
@@ -119,12 +128,15 @@ impl Verifier {
 
 /// The log has no numbers of other packets. (Of TCP's, only the first byte of one connection in four thousand million has
 /// these, and then no acknowledgement.)
-fn is_tcp(packet: &Packet) -> bool {
-    packet.flow.is_some() || packet.seq != 0 || packet.ack != 0
+fn is_tcp(packet: &Packet, udp: &HashSet<u32>) -> bool {
+    match packet.flow {
+        Some(flow) => !udp.contains(&flow),
+        None => packet.seq != 0 || packet.ack != 0,
+    }
 }
 
 /// The packet of the log as it entered.
-fn entering(packet: Packet) -> Arrival<Packet> {
+fn entering(packet: Packet, udp: &HashSet<u32>) -> Arrival<Packet> {
     Arrival {
         packet: etalon_net::Packet {
             handle: packet,
@@ -133,30 +145,36 @@ fn entering(packet: Packet) -> Arrival<Packet> {
             bytes: packet.bytes,
         },
         ect: packet.ect,
-        pure_ack: is_tcp(&packet) && packet.payload == 0,
+        pure_ack: is_tcp(&packet, udp) && packet.payload == 0,
         class: Class::default(),
         label: packet.label(),
     }
 }
 
 /// Write down what leaves the net outside, and what it does.
-fn said(expected: &RefCell<VecDeque<(Time, Event)>>) -> (Said<'_>, impl Probe + '_) {
+fn said<'a>(
+    expected: &'a RefCell<VecDeque<(Time, Event)>>,
+    udp: &'a HashSet<u32>,
+) -> (Said<'a>, impl Probe + 'a) {
     let probe = Listener(|now, event| expected.borrow_mut().push_back((now, event)));
-    (Said(expected), probe)
+    (Said { expected, udp }, probe)
 }
 
 /// Writes down what leaves the net outside.
-struct Said<'a>(&'a RefCell<VecDeque<(Time, Event)>>);
+struct Said<'a> {
+    expected: &'a RefCell<VecDeque<(Time, Event)>>,
+    udp: &'a HashSet<u32>,
+}
 
 impl Said<'_> {
     fn say(&self, now: Time, event: Event) {
-        self.0.borrow_mut().push_back((now, event));
+        self.expected.borrow_mut().push_back((now, event));
     }
 }
 
 impl Environment<Packet> for Said<'_> {
     fn enter(&mut self, _now: Time, packet: Packet) -> Arrival<Packet> {
-        entering(packet)
+        entering(packet, self.udp)
     }
 
     fn deliver(&mut self, delivery: Delivery<Packet>, edge: &mut Edge<Packet>) {
@@ -166,7 +184,7 @@ impl Environment<Packet> for Said<'_> {
         }
         let packet = Packet {
             ce: delivery.ce,
-            ece: delivery.ece && is_tcp(&delivery.handle),
+            ece: delivery.ece && is_tcp(&delivery.handle, self.udp),
             ..delivery.handle
         };
         let plane = delivery.plane;

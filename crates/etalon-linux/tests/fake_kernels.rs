@@ -361,6 +361,7 @@ fn programs_come_back_with_status_and_output() {
             host: 0,
             command: vec!["echo".into(), "two words".into(), String::new()],
             start: Time(42),
+            ..Program::default()
         }],
         folder: Some("/a folder".into()),
         ..Options::default()
@@ -395,6 +396,7 @@ fn programs_report_where_demand_is_known_from_hosts() {
             host: 0,
             command: vec!["echo".into()],
             start: Time(0),
+            ..Program::default()
         }],
         ..Options::default()
     };
@@ -446,6 +448,7 @@ fn heard_by(output: SyncSender<Output>) -> Options {
             host: 0,
             command: vec!["echo".into()],
             start: Time(0),
+            ..Program::default()
         }],
         output: Some(output),
         patience: Duration::from_millis(300),

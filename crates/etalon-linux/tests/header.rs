@@ -23,7 +23,7 @@ const SOURCES: [&str; 7] = [
 ];
 
 /// Names in Rust and in C.
-const NAMES: [(&str, &str); 31] = [
+const NAMES: [(&str, &str); 32] = [
     ("Core", "etalon_core"),
     ("CInfo", "etalon_info"),
     ("CFlow", "etalon_flow"),
@@ -55,6 +55,7 @@ const NAMES: [(&str, &str); 31] = [
     ("PACKET_SYN", "ETALON_PACKET_SYN"),
     ("PACKET_FIN", "ETALON_PACKET_FIN"),
     ("PACKET_RST", "ETALON_PACKET_RST"),
+    ("PACKET_UDP", "ETALON_PACKET_UDP"),
 ];
 
 const HEAD: &str = "\

@@ -8,7 +8,7 @@ use std::time::Duration;
 use etalon_linux::{Cause, Image, LinuxError, Mode, Options, Output};
 use etalon_scenario::{Program, Scenario};
 use etalon_sim::TraceRequest;
-use etalon_units::Time;
+use etalon_units::{Span, Time};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
@@ -26,15 +26,15 @@ create_exception!(
 /// Pieces of programs' output, of 4 KiB at most, that may wait for Python; then the kernel does.
 const PIECES: usize = 256;
 
-/// A program of a plan: rack, host, arguments, start in ns.
-type ProgramGiven = (u16, u16, Vec<String>, u64);
+/// A program of a plan: rack, host, arguments, start in ns, environment.
+type ProgramGiven = (u16, u16, Vec<String>, u64, Vec<String>);
 /// What is traced: start and end in ns, and where its packets go.
 type TraceGiven = (u64, u64, Option<PathBuf>);
 
 /// Runs a resolved plan on real Linux hosts: the kernel `image`, built for `hz`.
 #[pyfunction]
 #[pyo3(signature = (plan_json, image, hz, control=None, *, programs=None, mode="run", folder=None,
-                    trace=None, memory_mib=None, patience_s=None, output=None))]
+                    trace=None, memory_mib=None, call_ns=None, polling_ns=None, patience_s=None, output=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn run_linux<'py>(
     py: Python<'py>,
@@ -47,6 +47,8 @@ pub(crate) fn run_linux<'py>(
     folder: Option<PathBuf>,
     trace: Option<TraceGiven>,
     memory_mib: Option<u32>,
+    call_ns: Option<u64>,
+    polling_ns: Option<u64>,
     patience_s: Option<f64>,
     output: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -61,10 +63,11 @@ pub(crate) fn run_linux<'py>(
         programs: programs
             .unwrap_or_default()
             .into_iter()
-            .map(|(rack, host, command, start_ns)| Program {
+            .map(|(rack, host, command, start_ns, env)| Program {
                 rack,
                 host,
                 command,
+                env,
                 start: Time(start_ns),
             })
             .collect(),
@@ -81,6 +84,8 @@ pub(crate) fn run_linux<'py>(
             pcapng,
         }),
         memory_mib,
+        call: call_ns.map_or(defaults.call, Span),
+        polling: polling_ns.map_or(defaults.polling, Span),
         patience,
         ..defaults
     };
@@ -138,6 +143,18 @@ fn answer(py: Python<'_>, run: etalon_linux::Run) -> PyResult<Bound<'_, PyDict>>
         programs.append(one)?;
     }
     out.set_item("programs", programs)?;
+    let polled = PyList::empty(py);
+    for host in &run.polled {
+        let one = PyDict::new(py);
+        one.set_item(
+            "host",
+            format!("r{}h{}", host.host.rack(), host.host.number()),
+        )?;
+        one.set_item("late_ns", host.late.0)?;
+        one.set_item("waited_ns", host.waited.0)?;
+        polled.append(one)?;
+    }
+    out.set_item("polled", polled)?;
     out.set_item("console", run.console)?;
     Ok(out)
 }

@@ -2,7 +2,7 @@
 //!
 //! An [`InitHead`], an [`InitProgram`] for each program, an [`InitHost`] for each host, the [`InitRoute`]s of each host, and texts
 //! that end with a zero byte: key and value of each sysctl, path and value of each file, `NAME=VALUE` for the programs' environment, the folder that
-//! programs start in if there is one, and the arguments of each program. All is native-endian: the machine that writes it
+//! programs start in if there is one, and of each program its arguments and its own `NAME=VALUE`. All is native-endian: the machine that writes it
 //! reads it.
 
 use alloc::vec::Vec;
@@ -67,13 +67,16 @@ pub struct InitProgram {
     /// Number of its host among all.
     pub host: u32,
     /// Number of its arguments, itself included.
-    pub arguments: u32,
+    pub arguments: u16,
+    /// Number of its own variables.
+    pub variables: u16,
 }
 
 layout!(InitProgram {
     start,
     host,
     arguments,
+    variables,
 });
 
 /// A host, `r<rack>h<number>`.
@@ -168,7 +171,8 @@ impl Init {
             bytes.program(&InitProgram {
                 start: program.start.0,
                 host: scenario.hosts.index(program.on()),
-                arguments: program.command.len() as u32,
+                arguments: program.command.len() as u16,
+                variables: program.env.len() as u16,
             });
         }
         for host in hosts() {
@@ -184,8 +188,12 @@ impl Init {
         for text in self.variables.iter().chain(&self.folder) {
             bytes.text(text)?;
         }
-        for argument in scenario.programs.iter().flat_map(|p| &p.command) {
-            bytes.text(argument.as_bytes())?;
+        for text in scenario
+            .programs
+            .iter()
+            .flat_map(|p| p.command.iter().chain(&p.env))
+        {
+            bytes.text(text.as_bytes())?;
         }
         Ok(bytes.0)
     }
@@ -244,6 +252,7 @@ impl Bytes {
         self.0.extend(program.start.to_ne_bytes());
         self.0.extend(program.host.to_ne_bytes());
         self.0.extend(program.arguments.to_ne_bytes());
+        self.0.extend(program.variables.to_ne_bytes());
     }
 
     fn host(&mut self, host: &InitHost) {

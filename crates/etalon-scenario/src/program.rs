@@ -10,7 +10,7 @@ use crate::check::{ScenarioError, ensure};
 use crate::hosts::{HostId, Hosts};
 
 /// A program that runs on a host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Program {
@@ -20,6 +20,9 @@ pub struct Program {
     pub host: u16,
     /// The program and its arguments.
     pub command: Vec<String>,
+    /// Its environment beside what all have: `NAME=VALUE`.
+    #[serde(default)]
+    pub env: Vec<String>,
     /// When it starts.
     #[serde(rename = "start_ns")]
     pub start: Time,
@@ -35,6 +38,14 @@ impl Program {
     pub(crate) fn check(&self, index: usize, hosts: &Hosts) -> Result<(), ScenarioError> {
         hosts.check_host(format_args!("program {index}"), self.on())?;
         ensure!(!self.command.is_empty(), "program {index} has no command");
+        for (what, texts) in [("words", &self.command), ("variables", &self.env)] {
+            ensure!(
+                texts.len() <= usize::from(u16::MAX),
+                "program {index} has {} {what}, more than {}",
+                texts.len(),
+                u16::MAX
+            );
+        }
         Ok(())
     }
 }

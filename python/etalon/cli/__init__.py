@@ -1,4 +1,4 @@
-"""The command line: `etalon run | sweep | trace | report | reproduce | validate | exec | shell | list | examples |
+"""The command line: `etalon run | sweep | trace | report | reproduce | validate | exec | shell | mpirun | list | examples |
 circuits | cite | bench | kernel | doctor | otcp`.
 
 One file a command. What is slow to import is imported by the command that needs it.

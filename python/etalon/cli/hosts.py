@@ -7,21 +7,24 @@ import select
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from etalon.cli import common
+from etalon.cli.clock import Clock
 from etalon.errors import PlanError, gather
 
 if TYPE_CHECKING:
     from etalon import _core
     from etalon.engine.linux import Linux
     from etalon.plan import Plan
-    from etalon.plan.program import Program
+    from etalon.plan.program import OnHost, Program
 
 CUT_OFF = 124
 """Exit code for a command that the end of the experiment cut off, as timeout(1) has it."""
@@ -37,7 +40,16 @@ Servers = Annotated[
     typer.Option(
         "--server",
         metavar="HOST:COMMAND",
-        help="A command on another host that runs beside it; may be repeated.",
+        help="A command on another host, or on all of them (`all:`), that runs beside it; may be repeated.",
+        show_default=False,
+    ),
+]
+Environment = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--env",
+        metavar="NAME=VALUE",
+        help="A variable of the environment of the command and the servers; may be repeated.",
         show_default=False,
     ),
 ]
@@ -50,6 +62,9 @@ def register(app: typer.Typer) -> None:
         epilog="Example:  etalon exec strobe.toml --host r0h3 --server 'r1h3:iperf3 -s' -- iperf3 -c r1h3",
     )(execute)
     app.command(epilog="Example:  etalon shell strobe.toml --host r0h0")(shell)
+    app.command(
+        epilog="Example:  etalon mpirun strobe.toml -n 16 -- ./prog",
+    )(mpirun)
 
 
 def execute(
@@ -74,6 +89,7 @@ def execute(
     settings: common.Settings = None,
     seed: common.Seed = None,
     patience: common.Patience = "60s",
+    env: Environment = None,
 ) -> int:
     """Run a command on an emulated host, on real Linux TCP. The plan's flows run beside it.
 
@@ -81,15 +97,93 @@ def execute(
     servers with the host's name before it. Exits as the command does.
     """
     plan = _endless(common.changed_plan(plan_file, settings, seed), duration)
-    programs = [_program(plan, "--host", host, command, start), *_servers(plan, servers)]
+    variables = _variables(env)
+    programs = [
+        *_program(plan, "--host", host, command, start, variables),
+        *_servers(plan, servers, variables),
+    ]
     return _execute(_linux(plan, patience), plan, programs)
 
 
-def _execute(engine: Linux, plan: Plan, programs: list[Program]) -> int:
+def mpirun(
+    plan_file: common.PlanFile,
+    command: Annotated[
+        list[str],
+        typer.Argument(metavar="-- PROGRAM...", help="Program and arguments.", show_default=False),
+    ],
+    ranks: Annotated[int, typer.Option("-n", "--ranks", min=1, help="How many of it.")],
+    hosts: Annotated[
+        str | None,
+        typer.Option(
+            "--hosts",
+            metavar="r0h0,r1h0,...",
+            help="Where they run (default: one host of each rack, then the next of each).",
+            show_default=False,
+        ),
+    ] = None,
+    launcher: Annotated[
+        Path | None,
+        typer.Option(
+            "--mpi",
+            metavar="MPIEXEC",
+            help="The launcher of the MPI (default: beside the program, or what this machine has).",
+            show_default=False,
+        ),
+    ] = None,
+    start: Annotated[
+        str, typer.Option("--start", help="When the launcher starts, in network time.")
+    ] = "1ms",
+    duration: Annotated[
+        str | None,
+        typer.Option(
+            "--duration",
+            help="Network time after which it is cut off (default: when it ends).",
+            show_default=False,
+        ),
+    ] = None,
+    settings: common.Settings = None,
+    seed: common.Seed = None,
+    patience: common.Patience = "60s",
+    env: Environment = None,
+) -> int:
+    """Run a program of MPI on emulated hosts, unchanged: Open MPI or MPICH, as this machine or pip has them.
+
+    Ranks talk by TCP over the plan's network; the plan's flows run beside them. Exits as MPI's launcher does.
+    """
+    from etalon.engine import mpi
+
+    plan = _endless(common.changed_plan(plan_file, settings, seed), duration)
+    found = mpi.find(command[0], launcher)
+    program = _build(
+        plan,
+        "--hosts",
+        {
+            "ranks": ranks,
+            "hosts": hosts.split(",") if hosts else "all",
+            "command": command,
+            "start": start,
+            "env": {**found.environment(), **_variables(env)},
+        },
+    )
+    (one,) = program.each(plan.network.racks, plan.network.hosts)
+    used = one.over[:ranks]
+    where = used[0] if len(used) == 1 else f"{len(used)} hosts, {used[0]} to {used[-1]}"
+    common.note(f"{found}: {ranks} ranks on {where}")
+    launched = replace(one, command=found.command(one.over, ranks, one.command))
+    status = _execute(_linux(plan, patience), plan, [launched])
+    if status not in (0, CUT_OFF, common.INTERRUPTED):
+        common.note(
+            f"{found.kind} ended with status {status}: a rank died or failed, as it says above"
+        )
+    return status
+
+
+def _execute(engine: Linux, plan: Plan, programs: list[OnHost]) -> int:
     """Runs the first program with our input and output, the others beside it; the exit code of the first."""
     stop = threading.Event()
-    output = _Output(programs[1:], stop)
-    status = _run(engine, plan, programs, output.control, stop, mode="exec", output=output)
+    clock = Clock(sys.stderr, time.monotonic())
+    output = _Output(programs[1:], stop, clock)
+    status = _run(engine, plan, programs, output.control, stop, clock, mode="exec", output=output)
     output.close()
     if stop.is_set():
         return common.INTERRUPTED
@@ -107,6 +201,7 @@ def shell(
     servers: Servers = None,
     settings: common.Settings = None,
     seed: common.Seed = None,
+    env: Environment = None,
 ) -> int:
     """Open a shell on an emulated host. The plan's flows run beside it. `on HOST COMMAND` reaches other hosts.
 
@@ -115,14 +210,16 @@ def shell(
     from etalon import _core
 
     plan = _endless(common.changed_plan(plan_file, settings, seed), None)
+    variables = _variables(env)
+    beside = list(_servers(plan, servers, variables))
     found = shutil.which("bash", path=HOSTS_PATH)
     words = [found, "--norc", "--noprofile"] if found else ["/bin/sh"]
     if not sys.stdin.isatty() or not sys.stdout.isatty():
-        programs = [_program(plan, "--host", host, words, "0s"), *_servers(plan, servers)]
+        programs = [*_program(plan, "--host", host, words, "0s", variables), *beside]
         return _execute(_linux(plan), plan, programs)
     terminal = os.environ.get("TERM", "linux")
     command = ["/usr/bin/env", f"TERM={terminal}", rf"PS1={host}:\w# ", *words]
-    programs = [_program(plan, "--host", host, command, "0s"), *_servers(plan, servers)]
+    programs = [*_program(plan, "--host", host, command, "0s", variables), *beside]
     engine = _linux(plan)
     common.note(
         f"a shell on {host} of {plan.name}; `on` lists the hosts, `on r1h0 COMMAND` runs a command on another; exit ends it"
@@ -141,31 +238,52 @@ def _endless(plan: Plan, duration: str | None) -> Plan:
     return plan.replace({"duration": duration or TIME.format(longest), "warmup": 0})
 
 
-def _servers(plan: Plan, servers: list[str] | None) -> Iterator[Program]:
+def _variables(env: list[str] | None) -> dict[str, str]:
+    """What `--env` gives."""
+    found = {}
+    for text in env or ():
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise PlanError(f'--env "{text}": is written like NAME=VALUE')
+        found[name] = value
+    return found
+
+
+def _servers(plan: Plan, servers: list[str] | None, env: dict[str, str]) -> Iterator[OnHost]:
     """The programs of `--server`."""
     for text in servers or ():
         host, colon, command = text.partition(":")
         if not colon:
             raise PlanError(f'--server "{text}": is written like "r1h3:iperf3 -s"')
-        server = _program(plan, "--server", host, command, "0s")
-        name = server.command[0]
+        found = _program(plan, "--server", host, command, "0s", env)
+        name = found[0].command[0]
         # Relative paths are the host's matter; `on` is there on hosts alone.
         there = ("/" in name and name[0] != "/") or name == "on"
         if not there and shutil.which(name, path=HOSTS_PATH) is None:
             raise PlanError(
                 f'--server "{text}": hosts have the programs of this machine, and there is no "{name}"'
             )
-        yield server
+        yield from found
 
 
-def _program(plan: Plan, option: str, host: str, command: Any, start: str) -> Program:
-    """A program that an option describes."""
+def _program(
+    plan: Plan, option: str, host: str, command: Any, start: str, env: dict[str, str]
+) -> list[OnHost]:
+    """A program that an option describes, on each of its hosts."""
+    where = {"hosts": host} if option == "--server" and host == "all" else {"host": host}
+    program = _build(plan, option, {**where, "command": command, "start": start, "env": env})
+    return list(program.each(plan.network.racks, plan.network.hosts))
+
+
+def _build(plan: Plan, option: str, given: dict[str, Any]) -> Program:
+    """A program as a plan has it, of which `option` says where it runs."""
     from etalon.plan.explain import build
     from etalon.plan.program import Program
 
+    start = given["start"]
     try:
         common.span("--start", start)  # which names the option if it is no time
-        program = build(Program, {"host": host, "command": command, "start": start})
+        program = build(Program, given)
         network = plan.network
         found = list(program.problems("", network.racks, network.hosts))
         if found:
@@ -177,7 +295,7 @@ def _program(plan: Plan, option: str, host: str, command: Any, start: str) -> Pr
     return program
 
 
-def _names(programs: list[Program]) -> list[str]:
+def _names(programs: list[OnHost]) -> list[str]:
     from etalon.plan.workloads.base import write_host
 
     return [write_host(program.host) for program in programs]
@@ -195,16 +313,17 @@ def _linux(plan: Plan, patience: str | None = None) -> Linux:
 def _run(
     engine: Linux,
     plan: Plan,
-    programs: list[Program],
+    programs: list[OnHost],
     control: _core.Control,
     stop: threading.Event,
+    clock: Clock | None = None,
     **options: Any,
 ) -> int | None:
     """Exit status of the first program, if it came to its end. Ctrl-C ends the run and sets `stop`."""
     from concurrent.futures import ThreadPoolExecutor
     from concurrent.futures import wait as wait_for
 
-    given = [(*p.host, list(p.command), p.start) for p in programs]
+    given = [(*p.host, list(p.command), p.start, list(p.env)) for p in programs]
     with ThreadPoolExecutor(1, thread_name_prefix="etalon-hosts") as pool:
         future = pool.submit(engine.call, plan, control, programs=given, **options)
         while not future.done():
@@ -213,6 +332,10 @@ def _run(
             except KeyboardInterrupt:
                 stop.set()
                 control.stop()
+            if clock is not None:
+                clock.tick(time.monotonic(), round(control.progress * plan.duration))
+    if clock is not None:
+        clock.clear()
     status: int | None = future.result()["programs"][0]["status"]
     return status
 
@@ -260,9 +383,10 @@ class _Writer:
 class _Output:
     """Hears what the command and the servers of `etalon exec` write, in this order, and passes it on."""
 
-    def __init__(self, servers: list[Program], stop: threading.Event) -> None:
+    def __init__(self, servers: list[OnHost], stop: threading.Event, clock: Clock) -> None:
         from etalon import _core
 
+        self.clock = clock
         self.control = _core.Control()
         self.writers = [_Writer(name, stop) for name in (None, *_names(servers))]
         self.gone: BrokenPipeError | None = None
@@ -271,6 +395,7 @@ class _Output:
         """A piece of a program's output."""
         if self.gone or program >= len(self.writers):  # one of the plan's own
             return
+        self.clock.clear()
         try:
             self.writers[program].write(stream, text)
         except BrokenPipeError as error:

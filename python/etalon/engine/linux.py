@@ -14,7 +14,7 @@ from typing import Any
 
 from etalon import _core
 from etalon.controls import LINUX, controls
-from etalon.engine import build
+from etalon.engine import build, mpi
 from etalon.engine.protocol import Options
 from etalon.errors import EngineFailed, EtalonError, PlanError
 from etalon.plan import Plan
@@ -118,14 +118,20 @@ class Linux:
         """Calls the core. Raises `EngineFailed`, with what was measured, if the kernel does not come to the end."""
         image = self.image(plan)
         resolved = plan.resolve()
-        for program in resolved.get("programs", ()):
+        for one, program in zip(plan.programs, resolved.get("programs", ()), strict=True):
             if program["command"][0] == ETALON:
                 program["command"][:1] = [sys.executable, "-m", ETALON]
+            if one.ranks:
+                found = mpi.find(program["command"][0])
+                program["command"] = list(found.command(one.over, one.ranks, program["command"]))
+                program["env"] = [*found.variables(), *program.get("env", ())]
         memory = plan.linux.memory
         options = {
             "folder": str(Path.cwd()),
             "patience_s": self.options.patience_s,
             "memory_mib": None if memory is None else memory // MIB,
+            "call_ns": plan.linux.cpu,
+            "polling_ns": plan.linux.polling,
             **options,
         }
         try:
@@ -166,6 +172,8 @@ class Linux:
         image = self.image(plan)
         run = Run.from_core(plan, answer, self.NAME, self.digest(plan))
         run.meta.update(kernel=image.version, kernel_image=image.digest, hz=image.hz)
+        if answer.get("polled"):
+            run.meta["polled"] = list(answer["polled"])
         return run
 
 

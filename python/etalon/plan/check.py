@@ -137,6 +137,7 @@ def _traffic(plan: Experiment) -> Iterator[PlanError]:
         key = f"program.{index}" if len(plan.program) > 1 else "program"
         yield from program.problems(key, plan.network.racks, plan.network.hosts)
         yield from program.late(key, plan.duration)
+    yield from _names(plan)
     for key, workload in plan.named_workloads():
         yield from workload.problems(key, plan.setting(key))
         if workload.start >= plan.duration:
@@ -154,6 +155,21 @@ def _traffic(plan: Experiment) -> Iterator[PlanError]:
                 key=f"{key}.period",
                 value=TIME.format(period),
             )
+
+
+def _names(plan: Experiment) -> Iterator[PlanError]:
+    """Names of programs, which name files."""
+    named: dict[str, int] = {}
+    network = plan.network
+    for index, program in enumerate(plan.program):
+        files = {one.file for one in program.each(network.racks, network.hosts) if one.file}
+        for first in sorted({named[file] for file in files if file in named}):
+            yield PlanError(
+                f"is the name of program.{first} too: their output would go to the same files",
+                key=f"program.{index}.name",
+                value=program.name,
+            )
+        named |= {file: index for file in files if file not in named}
 
 
 def _transports(plan: Experiment) -> Iterator[PlanError]:

@@ -14,7 +14,7 @@ from etalon.errors import PlanError
 from etalon.plan.base import Rack, Table
 from etalon.plan.linux import Linux
 from etalon.plan.network import AnyNetwork, CircuitNetwork, Network, Ocs
-from etalon.plan.program import Program
+from etalon.plan.program import OnHost, Program
 from etalon.plan.routing import Routing
 from etalon.plan.schedules import AnySchedule, Rotation, Strobe
 from etalon.plan.tcp import Tcp
@@ -105,6 +105,14 @@ class Experiment(Table):
     def workloads(self) -> tuple[Workload, ...]:
         """All that the engine sends."""
         return tuple(workload for kind in WORKLOADS for workload in getattr(self, kind))
+
+    @cached_property
+    def programs(self) -> tuple[OnHost, ...]:
+        """Its programs, each on one host."""
+        network = self.network
+        return tuple(
+            one for program in self.program for one in program.each(network.racks, network.hosts)
+        )
 
     def named_workloads(self) -> Iterator[tuple[str, Workload]]:
         """Each workload with its dotted key; a number only where there are several."""

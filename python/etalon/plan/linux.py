@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from etalon.plan.base import Table
-from etalon.units import SIZE, Size, problem, shown
+from etalon.units import SIZE, TIME, Size, Time, problem, shown
 
 MIB = 1 << 20
 LEAST_MEMORY, MOST_MEMORY = 128 * MIB, 256 << 30
@@ -24,9 +24,32 @@ def _memory(size: int) -> int:
     return size
 
 
+LONGEST = 1_000_000_000
+"""ns that a system call takes, or that a poll waits: the kernel's bound."""
+
+
+def _polling(span: int) -> int:
+    if span > LONGEST:
+        raise problem(f"{shown(TIME.format(span))} is longer than a poll may wait, which is 1s")
+    return span
+
+
+def _call(span: int) -> int:
+    if not 1 <= span <= LONGEST:
+        raise problem(f"{shown(TIME.format(span))} is no time of a system call: it is 1ns to 1s")
+    return span
+
+
 class Linux(Table):
     """The machine of which all hosts are a part. Only with `engine = "linux"`."""
 
     memory: Annotated[Size, AfterValidator(_memory)] | None = None
     """Its memory; of this machine's it takes what is used. Without it, 256 MiB and more for hosts and flows, and 1792 MiB if
     there are programs. It is part of the experiment: sizes of tables in the kernel follow from it."""
+    polling: Annotated[Time, AfterValidator(_polling)] = 1_000_000
+    """How long a program's poll that finds nothing waits at most for something to happen on its host, in the hosts' time. It
+    never waits longer than 1/128 of the time for which the program has been polling, so that deadlines that it watches for are
+    kept within 1 %. `"0s"`: every poll takes what a system call takes."""
+    cpu: Annotated[Time, AfterValidator(_call)] = 100
+    """What a system call of a program takes, in the hosts' time: a crude cost of computing, which otherwise takes none. One
+    that fails takes 1us at least."""

@@ -121,7 +121,7 @@ class Plan(Experiment):
         if (flows := self._said_of_flows()) != "0":
             what.append("1 flow" if flows == "1" else f"{flows} flows")
         if self.program:
-            what.append(f"{len(self.program)} programs")
+            what.append(f"{len(self.programs)} programs")
         return (
             f"<Plan {self.name}: {', '.join(what)}, {TIME.format(self.duration)}, seed {self.seed}>"
         )
@@ -133,7 +133,7 @@ class Plan(Experiment):
             ("schedule", self._said_of_the_week()),
             *((key, one.about) for key, one in self.named_workloads()),
             ("flows", self._said_of_flows()),
-            ("programs", ", ".join(one.command[0] for one in self.program)),
+            ("programs", ", ".join(one.command[0] for one in self.programs)),
             ("duration", f"{TIME.format(self.duration)}, measured from {TIME.format(self.warmup)} on"),
             ("tdf", f"{self.tdf}: hosts' clocks run so many times as fast as the network's"),
             ("seed", str(self.seed)),

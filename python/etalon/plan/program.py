@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from etalon.errors import PlanError
 from etalon.plan.base import Table
-from etalon.plan.workloads.base import Host, write_host
+from etalon.plan.workloads.base import Host, HostId, write_host
 from etalon.units import TIME, Time, problem, shown
 
 MOST_ARGUMENTS = 1000
+MOST_VARIABLES = 1000
+MOST_RANKS = 4096
 
 
 def _split(value: Any) -> Any:
@@ -43,23 +46,99 @@ Command = Annotated[tuple[str, ...], BeforeValidator(_split)]
 """The program and its arguments."""
 
 
+def _hosts(value: Any) -> Any:
+    """Hosts: all, or a list."""
+    if value == "all":
+        return value
+    if isinstance(value, str) or not isinstance(value, (list, tuple)) or not value:
+        raise problem(f'{shown(value)} is neither "all" nor a list of hosts like ["r0h0", "r1h0"]')
+    return value
+
+
+Hosts = Annotated[Literal["all"] | tuple[Host, ...], BeforeValidator(_hosts)]
+"""All hosts of the network, or a list."""
+
+
+def _variables(value: Any) -> Any:
+    """An environment."""
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        raise problem(f'{shown(value)} is no environment: it is written like {{ NAME = "value" }}')
+    if len(value) > MOST_VARIABLES:
+        raise problem(f"a program has at most {MOST_VARIABLES} variables, not {len(value)}")
+    for name, text in value.items():
+        if not name or "=" in name or "\0" in name + text:
+            raise problem(
+                f"{shown(name)} cannot be a variable: its name has no =, and neither it nor its value the character NUL"
+            )
+    return value
+
+
+@dataclass(frozen=True)
+class OnHost:
+    """A program on one host, with everything in its command filled in."""
+
+    host: HostId
+    command: tuple[str, ...]
+    start: int
+    env: tuple[str, ...]
+    """NAME=VALUE."""
+    label: str
+    file: str | None
+    """The name of the files of its output, if its plan gives one."""
+    ranks: int = 0
+    """If it is MPI's: so many of it, on the hosts of `over`."""
+    over: tuple[str, ...] = ()
+
+    def resolve(self) -> dict[str, Any]:
+        """The program as the core takes it."""
+        return {
+            "rack": self.host[0],
+            "host": self.host[1],
+            "command": list(self.command),
+            "start_ns": self.start,
+            **({"env": list(self.env)} if self.env else {}),
+        }
+
+
 class Program(Table):
-    """A program that runs on a host, with the host's network and clock. Only with `engine = "linux"`."""
+    """A program that runs on a host, or on several, with the host's network and clock. Only with `engine = "linux"`."""
 
     about: ClassVar = "a program on a host, such as iperf3 or ping (Linux engine only)"
-    host: Host
-    """Where it runs: rack and number."""
+    host: Host | None = None
+    """Where it runs: rack and number. Either this or `hosts`."""
+    hosts: Hosts | None = None
+    """Where it runs, once on each of them: `"all"`, or a list of hosts."""
     command: Command
     """The program and its arguments, as a text that is split like a shell does it (`sh -c "..."` for more), or a list.
     `etalon` is the one that runs the plan. Hosts have their names (`r1h0`); `{r1h0}` is the address, for programs that
-    resolve none."""
+    resolve none. `{host}` is the name of the host where it runs, `{index}` the host's place among `hosts`, from 0, and
+    `{peer}` the next one of `hosts`; the first follows the last."""
     start: Time = 0
     """When it starts, in the network's time; a client should start later than its server, 1 ms is enough. At the
     experiment's end it is killed."""
+    ranks: Annotated[int, Field(strict=True, ge=1, le=MOST_RANKS)] | None = None
+    """If it is a program of MPI: so many ranks of it, spread over `hosts`; over all of them, one of each rack and then the next
+    of each. MPI is what lies beside the program, or what this machine has."""
     name: str | None = Field(
         default=None, min_length=1, max_length=40, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
     )
-    """Names the files of its output; without it, the program."""
+    """Names the files of its output, `programs/NAME.out` and `.err`; with `hosts`, `programs/NAME-r0h0.out` and so on. Without
+    it they have the program's number, host and command. Two programs cannot have the same name."""
+    env: Annotated[dict[str, str], BeforeValidator(_variables)] = Field(default_factory=dict)
+    """Variables of its environment, beside those that all programs have."""
+
+    @model_validator(mode="after")
+    def _somewhere(self) -> Program:
+        if self.ranks is not None:
+            if self.host is not None:
+                raise problem(
+                    'ranks run on several hosts, like hosts = "all", and not on one `host`'
+                )
+        elif (self.host is None) == (self.hosts is None):
+            raise problem(
+                'a program runs on a host, like host = "r0h3", or on several, like hosts = "all": give one of both'
+            )
+        return self
 
     @property
     def label(self) -> str:
@@ -69,23 +148,61 @@ class Program(Table):
         last = self.command[0].rpartition("/")[2]
         return re.sub(r"[^A-Za-z0-9._+-]+", "-", last).strip("-.")[:40] or "program"
 
-    def resolve(self) -> dict[str, Any]:
-        """The program as the core takes it."""
-        return {
-            "rack": self.host[0],
-            "host": self.host[1],
-            "command": list(self.command),
-            "start_ns": self.start,
-        }
+    def places(self, racks: int, hosts: int) -> tuple[HostId, ...]:
+        """The hosts where it runs, in a network of this size."""
+        if self.host is not None:
+            return (self.host,)
+        if self.ranks is not None and not isinstance(self.hosts, tuple):
+            return tuple((rack, host) for host in range(hosts) for rack in range(racks))
+        if self.hosts == "all":
+            return tuple((rack, host) for rack in range(racks) for host in range(hosts))
+        assert self.hosts is not None
+        return self.hosts
+
+    def each(self, racks: int, hosts: int) -> Iterator[OnHost]:
+        """The program on each of its hosts."""
+        places = self.places(racks, hosts)
+        for index, host in enumerate(places):
+            file = self.name
+            if file is not None and self.hosts is not None and self.ranks is None:
+                file = f"{file}-{write_host(host)}"
+            words = {
+                "{index}": str(index),
+                "{host}": write_host(host),
+                "{peer}": write_host(places[(index + 1) % len(places)]),
+            }
+            yield OnHost(
+                host=host,
+                command=tuple(_filled(word, words) for word in self.command),
+                start=self.start,
+                env=tuple(f"{name}={_filled(text, words)}" for name, text in self.env.items()),
+                label=self.label,
+                file=file,
+                ranks=self.ranks or 0,
+                over=tuple(map(write_host, places)) if self.ranks else (),
+            )
+            if self.ranks is not None:  # their launcher runs on the first host
+                return
 
     def problems(self, key: str, racks: int, hosts: int) -> Iterator[PlanError]:
         """What is wrong with this program in a network of this size."""
-        rack, host = self.host
-        if rack >= racks or host >= hosts:
+        places = self.places(racks, hosts)
+        for rack, host in places:
+            if rack >= racks or host >= hosts:
+                yield PlanError(
+                    f"there is no host {write_host((rack, host))} (racks 0..{racks - 1}, hosts 0..{hosts - 1})",
+                    key=f"{key}.{'hosts' if self.host is None else 'host'}",
+                    value=write_host((rack, host)),
+                )
+        for place in sorted({place for place in places if places.count(place) > 1}):
             yield PlanError(
-                f"there is no host {write_host(self.host)} (racks 0..{racks - 1}, hosts 0..{hosts - 1})",
-                key=f"{key}.host",
-                value=write_host(self.host),
+                f"{write_host(place)} is named twice", key=f"{key}.hosts", value=write_host(place)
+            )
+        if len(places) == 1 and any("{peer}" in word for word in self.command):
+            yield PlanError(
+                "there is no other host: {peer} is the next one of `hosts`",
+                key=f"{key}.command",
+                value="{peer}",
             )
         for rack, host in re.findall(r"\{r(\d+)h(\d+)\}", " ".join(self.command)):
             if int(rack) >= racks or int(host) >= hosts:
@@ -105,3 +222,8 @@ class Program(Table):
                 key=f"{key}.start",
                 value=self.start,
             )
+
+
+def _filled(text: str, words: dict[str, str]) -> str:
+    """A text in which each of `words` is replaced."""
+    return re.sub(r"\{(?:index|host|peer)\}", lambda found: words[found[0]], text)

@@ -50,7 +50,7 @@ def resolve(plan: Experiment) -> dict[str, Any]:
     if plan.generator:
         resolved["generators"] = [one.generator() for one in plan.generator]
     if plan.program:  # which the simulator does not know
-        resolved["programs"] = [program.resolve() for program in plan.program]
+        resolved["programs"] = [program.resolve() for program in plan.programs]
     return resolved
 
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from etalon import amounts
 from etalon.results.metrics import METRICS, Measured
+from etalon.units import rounded
 
 if TYPE_CHECKING:
     from etalon.plan import Plan
@@ -123,7 +124,11 @@ def _of_programs(run: Shown) -> list[str]:
     if run.programs.is_empty():
         return []
     well = int((run.programs["status"] == 0).sum())
-    return [f"{well} of {len(run.programs)} programs ended well"]
+    said = f"{well} of {len(run.programs)} programs ended well"
+    late = sum(int(one["late_ns"]) for one in run.meta.get("polled", ()))
+    if late:
+        said += f" (by polling, they saw what they waited for up to {rounded(late)} later in all)"
+    return [said]
 
 
 def _of(done: int, number: int, what: str) -> str:

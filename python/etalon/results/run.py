@@ -312,7 +312,18 @@ class Run(Tables):
             return []
         if self.counted("bytes_delivered") == 0:
             return [f"{self.plan.name}: nothing was delivered in the measured time"]
-        return list(self._short())
+        return [*self._short(), *self._polled()]
+
+    def _polled(self) -> Iterator[str]:
+        """That what programs polled for may have been seen later than the network let them."""
+        late = {one["host"]: int(one["late_ns"]) for one in self.meta.get("polled", ())}
+        worst = max(late, key=lambda host: late[host], default="")
+        # What else is late is at most 1/128 of what was waited for.
+        if worst and late[worst] > 0.01 * int(self.meta["simulated_ns"]) * self.plan.tdf:
+            yield (
+                f"{self.plan.name}: programs on {worst} poll, and may have seen what they waited for up to "
+                f"{rounded(late[worst])} later in all: a smaller linux.polling shows how much that moves the result"
+            )
 
     def _short(self) -> Iterator[str]:
         """That the run is too short for its own timeouts, if flows had some."""

@@ -175,9 +175,9 @@ def _programs(
 ) -> tuple[pl.DataFrame, dict[str, bytes]]:
     """The table of programs, and their output by the name of its file."""
     rows, outputs = [], {}
-    for index, (program, answer) in enumerate(zip(plan.program, answers, strict=True)):
+    for index, (program, answer) in enumerate(zip(plan.programs, answers, strict=True)):
         host = write_host(program.host)
-        stem = f"programs/{index}-{host}-{program.label}"
+        stem = f"programs/{program.file or f'{index}-{host}-{program.label}'}"
         for suffix, content in (("out", answer["stdout"]), ("err", answer["stderr"])):
             outputs[f"{stem}.{suffix}"] = content
         # At the end hosts are shut down, and programs with them: how those end says nothing.

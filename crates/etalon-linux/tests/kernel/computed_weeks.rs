@@ -153,6 +153,7 @@ fn python((rack, host): (u16, u16), start_ns: u64, script: &str) -> Program {
         host,
         command: ["python3", "-c", script].map(String::from).to_vec(),
         start: Time(start_ns),
+        ..Program::default()
     }
 }
 

@@ -10,6 +10,7 @@ fn programs_run_on_hosts_in_virtual_time() {
         host,
         command: ["sh", "-c", command].map(String::from).to_vec(),
         start: Time(start_ns),
+        ..Program::default()
     };
     let options = Options {
         programs: vec![
@@ -95,5 +96,6 @@ pub fn bash((rack, host): (u16, u16), script: &str) -> Program {
         host,
         command: ["bash", "-c", script].map(String::from).to_vec(),
         start: Time(0),
+        ..Program::default()
     }
 }

@@ -1,0 +1,153 @@
+"""MPI on emulated hosts: which one this machine has, and how its launcher starts ranks there.
+
+An MPI that was installed by the system or by pip runs as it is. Its launcher reaches hosts by `rsh`, which hosts have
+(kernel/init/on.c), and its variables make it use TCP over the host's device.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from etalon.errors import EtalonError
+
+OPEN_MPI, MPICH = "Open MPI", "MPICH"
+
+LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.hydra", "mpiexec.mpich", "mpirun.openmpi")
+"""What distributions and wheels call launchers. Several of these may be one program."""
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where hosts look for programs (kernel/init/program.c)."""
+RSH = "/run/etalon/bin/rsh"
+DEVICE = "eth0"
+SCRATCH = "/run/etalon"
+"""A folder that all hosts share and that is gone after the run."""
+VERSION_S = 20.0
+"""A launcher that has not said its version by then is none."""
+
+_OF_OPEN_MPI = {
+    # 4 reads OMPI_MCA_, and what became of its runtime in 5 reads PRTE_MCA_.
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_plm": "rsh",
+    "OMPI_MCA_plm_rsh_agent": RSH,
+    "PRTE_MCA_plm": "ssh",
+    "PRTE_MCA_plm_ssh_agent": RSH,
+    "OMPI_MCA_oob_tcp_if_include": DEVICE,
+    "PRTE_MCA_prte_if_include": DEVICE,
+    # Hosts share memory, as machines of their own do not: no segments of it.
+    "OMPI_MCA_pml": "ob1",
+    "OMPI_MCA_btl": "tcp,self",
+    "OMPI_MCA_btl_tcp_if_include": DEVICE,
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+}
+_OF_MPICH = {
+    "HYDRA_LAUNCHER": "rsh",
+    "HYDRA_LAUNCHER_EXEC": RSH,
+    "HYDRA_IFACE": DEVICE,
+    "MPIR_CVAR_NOLOCAL": "1",
+    "UCX_TLS": "tcp,self",
+    "UCX_NET_DEVICES": DEVICE,
+    "FI_PROVIDER": "tcp",
+    "FI_TCP_IFACE": DEVICE,
+}
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """An MPI of this machine."""
+
+    kind: str
+    version: str
+    launcher: Path
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.version} ({self.launcher})"
+
+    def command(self, hosts: Sequence[str], ranks: int, program: Sequence[str]) -> tuple[str, ...]:
+        """The command on the first host that starts `ranks` processes of a program, as evenly as can be, on `hosts`."""
+        used = hosts[:ranks]
+        each = -(-ranks // len(used))
+        where = ",".join(f"{host}:{each}" for host in used)
+        option = "--host" if self.kind == OPEN_MPI else "-hosts"
+        return (str(self.launcher), option, where, "-n", str(ranks), *program)
+
+    def environment(self) -> dict[str, str]:
+        """What the launcher and its ranks need to know."""
+        return {"TMPDIR": SCRATCH, **(_OF_OPEN_MPI if self.kind == OPEN_MPI else _OF_MPICH)}
+
+    def variables(self) -> list[str]:
+        """The same as NAME=VALUE."""
+        return [f"{name}={value}" for name, value in self.environment().items()]
+
+
+def find(program: str, given: Path | None = None) -> Mpi:
+    """The MPI whose launcher is `given`, or that lies beside `program`, or where hosts look for programs.
+
+    Raises:
+        EtalonError: if there is none, or if there are two.
+    """
+    if given is not None:
+        known = _known(given.absolute())
+        if known is None:
+            raise EtalonError(f"{given}: is no launcher of Open MPI or MPICH, such as mpiexec")
+        return known
+    for folder in _folders(program):
+        found: dict[str, Mpi] = {}
+        for mpi in _in(folder):
+            found.setdefault(mpi.kind, mpi)
+        if len(found) > 1:
+            raise EtalonError(
+                f"{folder}: has two MPIs, {' and '.join(map(str, found.values()))}: --mpi says which launcher to take"
+            )
+        if found:
+            return next(iter(found.values()))
+    raise EtalonError(
+        f"there is no MPI, neither beside {program} nor where hosts look for programs: `pip install mpich` brings one, "
+        "and --mpi names the launcher of any other"
+    )
+
+
+def _folders(program: str) -> Iterator[Path]:
+    place = shutil.which(program, path=PATH)
+    if place is not None:
+        yield Path(place).absolute().parent
+    yield from (Path(folder) for folder in PATH.split(":"))
+
+
+def _in(folder: Path) -> Iterator[Mpi]:
+    """The MPIs of a folder, by their launchers."""
+    for name in LAUNCHERS:
+        launcher = folder / name
+        if launcher.is_file():
+            known = _known(launcher)
+            if known is not None:
+                yield known
+
+
+@cache
+def _known(launcher: Path) -> Mpi | None:
+    """The MPI that a launcher says it is of; None if it is of none that is known."""
+    try:
+        said = subprocess.run(
+            [launcher, "--version"], capture_output=True, text=True, timeout=VERSION_S, check=False
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    for kind, pattern in (
+        (OPEN_MPI, r"\((?:Open MPI|OpenRTE)\) (\S+)"),
+        (MPICH, r"HYDRA[^$]*?Version:\s+(\S+)"),
+    ):
+        found = re.search(pattern, said)
+        if found:
+            return Mpi(kind, found[1], launcher)
+    return None

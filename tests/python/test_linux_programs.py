@@ -1,0 +1,169 @@
+"""Programs on the Linux engine with its real kernel: many hosts, polling, UDP, what a call costs."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import etalon as et
+from conftest import need_kernel
+from etalon.plan import Plan
+from etalon.results import Run
+
+RING = Path(__file__).with_name("polling.py")
+TABLES: dict[str, Any] = {
+    "name": "programs",
+    "duration": "60ms",
+    "warmup": "0s",
+    "tdf": 1,
+    "network": {
+        "kind": "leaf-spine",
+        "racks": 2,
+        "hosts": 2,
+        "mtu": 9000,
+        "rack": {"rate": "10Gbps", "delay": "1us", "queue": 200},
+        "spine": {"rate": "40Gbps", "delay": "1us", "queue": 400, "switches": 1},
+        "host": {"jitter": "0ns"},
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def _built() -> None:
+    need_kernel()
+
+
+def plan(*programs: dict[str, Any], **more: Any) -> Plan:
+    """Four hosts at 10 Gb/s, and what runs on them."""
+    return Plan.from_dict({**TABLES, "program": list(programs), **more})
+
+
+@cache
+def ring(how: str) -> Run:
+    """The ring of polling.py."""
+    command = [sys.executable, str(RING), how, "{index}", "{peer}"]
+    program = {"hosts": "all", "command": command, "start": "1ms", "name": "ring"}
+    return et.run(plan(program), engine="linux")
+
+
+def rounds(run: Run) -> list[int]:
+    """How long the rounds took, as the first host has it; the first opens the window, and wakes what slept."""
+    said = run.outputs["programs/ring-r0h0.out"].split()
+    assert len(said) == 8, run.outputs["programs/ring-r0h0.err"].decode()
+    return [int(word) for word in said[1:]]
+
+
+@pytest.mark.parametrize("how", ["recv", "poll", "select", "yield"])
+def test_who_spins_measures_what_who_sleeps_measures(how: str) -> None:
+    sleeping, spinning = rounds(ring("sleep")), rounds(ring(how))
+    assert sum(spinning) == pytest.approx(sum(sleeping), rel=0.01)
+    # Three packets a hop, the last of which cannot be faster than the links.
+    assert min(sleeping) > 4 * 8 * 20_000 / 10
+    assert not ring("sleep").meta.get("polled")
+    polled = ring(how).meta["polled"]
+    assert [one["host"] for one in polled] == ["r0h0", "r0h1", "r1h0", "r1h1"]
+    assert all(one["late_ns"] <= one["waited_ns"] / 100 for one in polled)
+
+
+def python(script: str, **more: Any) -> dict[str, Any]:
+    """A program in Python on the first host."""
+    return {"host": "r0h0", "command": [sys.executable, "-c", script], "name": "it", **more}
+
+
+SENDS = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect(("r1h0", 7))
+for _ in range(100): s.send(bytes(5000))
+s.send(bytes(30_000))  # in fragments
+print(s.getsockname()[1])
+"""
+ANSWERS = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+s.bind(("", 7))
+for _ in range(101): text, sender = s.recvfrom(60_000)
+for _ in range(10): s.sendto(bytes(1000), sender)
+"""
+
+
+def test_udp_counts_like_tcp() -> None:
+    server = python(ANSWERS, host="r1h0", name="server")
+    run = et.run(plan(server, python(SENDS, start="1ms"), measure={"pair": [0, 1]}), engine="linux")
+    port = int(run.outputs["programs/it.out"])
+    flows = run.flows.select("class", "src_rack", "dst_rack", "src_port", "dst_port", "bytes")
+    assert flows.rows() == [
+        ("program-udp", 0, 1, port, 7, -1),
+        ("program-udp", 1, 0, 7, port, -1),
+    ]
+    assert run.flows["bytes_delivered"].to_list() == [530_000, 10_000]
+    assert run.flows["packet_bytes"].to_list() == [530_000, 10_000]
+    assert run.flows["retransmits"].to_list() == [0, 0]
+    assert run.goodput == pytest.approx(540_000 * 8 / 0.06)
+
+
+CALLS = """
+import os, time
+os.getppid()
+began = time.monotonic_ns()
+for _ in range(1000): os.getppid()
+print(time.monotonic_ns() - began)
+"""
+
+
+def test_a_call_costs_what_the_plan_says() -> None:
+    for cpu, each in (("100ns", 100), ("2us", 2000)):
+        run = et.run(plan(python(CALLS), linux={"cpu": cpu}), engine="linux")
+        took = int(run.outputs["programs/it.out"])
+        assert took == pytest.approx(1000 * each, rel=0.01)
+
+
+def test_a_host_that_computes_takes_no_time_of_another() -> None:
+    program = {"hosts": "all", "command": [sys.executable, "-c", CALLS], "name": "it"}
+    run = et.run(plan(program), engine="linux")
+    took = [int(text) for name, text in run.outputs.items() if name.endswith(".out")]
+    assert took == pytest.approx([100_000] * 4, rel=0.01)
+
+
+DEADLINES = """
+import time
+for ns in (30_000, 1_000_000, 20_000_000):
+    began = last = time.monotonic_ns()
+    while last < began + ns:
+        now = time.monotonic_ns()
+        assert now >= last, (now, last)
+        last = now
+    print(last - began - ns)
+real, monotonic = time.time_ns(), time.monotonic_ns()
+time.sleep(0.001)
+print((time.time_ns() - real) - (time.monotonic_ns() - monotonic))
+"""
+
+
+def test_who_watches_the_clock_keeps_a_deadline() -> None:
+    run = et.run(plan(python(DEADLINES)), engine="linux")
+    *late, apart = map(int, run.outputs["programs/it.out"].split())
+    assert 0 <= late[0] < 6000, "256 reads of 20 ns"
+    assert 0 <= late[1] < 10_000
+    assert 0 <= late[2] < 200_000
+    assert abs(apart) < 200, "both clocks are read from the same page"
+
+
+READS = """
+import time
+for _ in range(100_000): time.monotonic_ns()
+print(time.monotonic_ns())
+"""
+
+
+def test_a_runs_programs_are_the_same_to_the_byte() -> None:
+    programs = [python(READS), python(ANSWERS, host="r1h0", name="server")]
+    runs = [et.run(plan(*programs), engine="linux") for _ in range(2)]
+    assert runs[0].outputs == runs[1].outputs
+    assert runs[0].meta["digest"] == runs[1].meta["digest"]
+    assert ring("poll").meta["digest"] == et.run(ring("poll").plan, engine="linux").meta["digest"]

@@ -1,0 +1,138 @@
+"""Which MPI this machine has, and what its launcher is told. Real ranks are in test_linux_programs.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import etalon as et
+from conftest import Answer
+from etalon.engine import mpi
+from etalon.errors import EtalonError, PlanError
+from etalon.plan import Plan
+from fake_kernel import FakeKernel, fake
+
+__all__ = ["fake"]
+
+Command = Callable[..., Answer]
+
+SAID = {
+    "open": "mpiexec (Open MPI) 5.0.11\n\nReport bugs to https://www.open-mpi.org/community/help/\n",
+    "debian": "mpirun.openmpi (OpenRTE) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/\n",
+    "mpich": "HYDRA build details:\n    Version:                                 5.0.2\n",
+    "other": "mpiexec 1.0\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mpi, "PATH", "/nonexistent")
+    mpi.find.__globals__["_known"].cache_clear()
+
+
+def launcher(folder: Path, name: str, kind: str) -> Path:
+    """A program that says that it is an MPI's launcher."""
+    folder.mkdir(exist_ok=True)
+    place = folder / name
+    place.write_text(f"#!/bin/sh\ncat <<'END'\n{SAID[kind]}END\n")
+    place.chmod(0o755)
+    return place
+
+
+def program(folder: Path) -> str:
+    """A program beside launchers."""
+    folder.mkdir(exist_ok=True)
+    place = folder / "prog"
+    place.write_text("#!/bin/sh\n")
+    place.chmod(0o755)
+    return str(place)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "version"),
+    [
+        ("open", mpi.OPEN_MPI, "5.0.11"),
+        ("debian", mpi.OPEN_MPI, "4.1.4"),
+        ("mpich", mpi.MPICH, "5.0.2"),
+    ],
+)
+def test_mpi_lies_beside_the_program(tmp_path: Path, kind: str, name: str, version: str) -> None:
+    place = launcher(tmp_path / "bin", "mpiexec", kind)
+    found = mpi.find(program(tmp_path / "bin"))
+    assert (found.kind, found.version, found.launcher) == (name, version, place)
+    assert str(found) == f"{name} {version} ({place})"
+    assert mpi.find("/bin/true", place) == found
+
+
+def test_no_mpi_and_two_get_a_sentence(tmp_path: Path) -> None:
+    beside = program(tmp_path / "bin")
+    with pytest.raises(
+        EtalonError, match=r"there is no MPI, neither beside .*prog nor where hosts look"
+    ):
+        mpi.find(beside)
+    launcher(tmp_path / "bin", "mpirun", "other")
+    with pytest.raises(EtalonError, match="there is no MPI"):
+        mpi.find(beside)
+    launcher(tmp_path / "bin", "mpirun.openmpi", "debian")
+    mpich = launcher(tmp_path / "bin", "mpiexec.hydra", "mpich")
+    mpi.find.__globals__["_known"].cache_clear()
+    with pytest.raises(EtalonError, match=r"has two MPIs, .* and .*: --mpi says which launcher"):
+        mpi.find(beside)
+    assert mpi.find(beside, mpich).kind == mpi.MPICH
+    with pytest.raises(EtalonError, match="is no launcher of Open MPI or MPICH"):
+        mpi.find(beside, tmp_path / "nothing")
+
+
+def test_ranks_are_spread_evenly(tmp_path: Path) -> None:
+    hosts = ["r0h0", "r1h0", "r0h1"]
+    one = mpi.Mpi(mpi.OPEN_MPI, "5", Path("/bin/mpiexec"))
+    other = mpi.Mpi(mpi.MPICH, "5", Path("/bin/mpiexec"))
+    assert one.command(hosts, 2, ["a", "b"]) == (
+        *("/bin/mpiexec", "--host", "r0h0:1,r1h0:1", "-n", "2", "a", "b"),
+    )
+    assert other.command(hosts, 4, ["a"])[:3] == (
+        *("/bin/mpiexec", "-hosts", "r0h0:2,r1h0:2,r0h1:2"),
+    )
+
+
+def test_a_plan_has_programs_of_mpi(tmp_path: Path, fake: FakeKernel, small: Plan) -> None:
+    place = launcher(tmp_path / "bin", "mpiexec", "mpich")
+    beside = program(tmp_path / "bin")
+    given = {"ranks": 4, "command": [beside, "{host}"], "env": {"A": "b"}, "name": "job"}
+    run = et.run(small.replace({"program": [given]}), engine="linux")
+    (called,) = fake.calls[0]["plan"]["programs"]
+    assert (called["rack"], called["host"]) == (0, 0)
+    assert called["command"] == [
+        *(str(place), "-hosts", "r0h0:1,r1h0:1,r2h0:1,r0h1:1", "-n", "4", beside, "r0h0"),
+    ]
+    assert {"HYDRA_IFACE=eth0", "TMPDIR=/run/etalon"} < set(called["env"])
+    assert called["env"][-1] == "A=b", "what the plan says comes last, and holds"
+    assert "programs/job.out" in run.outputs
+    with pytest.raises(PlanError, match="ranks run on several hosts"):
+        small.replace({"program": [{**given, "host": "r0h0"}]})
+
+
+def test_mpirun_says_which_mpi_it_found(
+    tmp_path: Path, etalon: Command, fake: FakeKernel, small_file: Path
+) -> None:
+    place = launcher(tmp_path / "bin", "mpirun", "open")
+    beside = program(tmp_path / "bin")
+    ending: dict[str, Any] = {"status": 0, "stdout": b"", "stderr": b""}
+    fake.programs = lambda _: ending
+    answer = etalon("mpirun", small_file, "-n", "2", "--hosts", "r1h1,r0h0", "--", beside, "x")
+    assert answer.code == 0
+    assert f"Open MPI 5.0.11 ({place}): 2 ranks on 2 hosts, r1h1 to r0h0" in answer.err
+    ((rack, host, command, _, env),) = fake.calls[0]["programs"]
+    assert (rack, host) == (1, 1)
+    assert command == [str(place), "--host", "r1h1:1,r0h0:1", "-n", "2", beside, "x"]
+    assert "OMPI_MCA_btl=tcp,self" in env
+    ending["status"] = 139
+    answer = etalon("mpirun", small_file, "-n", "2", "--", beside)
+    assert answer.code == 139
+    assert "Open MPI ended with status 139: a rank died or failed" in answer.err
+    answer = etalon("mpirun", small_file, "-n", "2", "--hosts", "r9h0", "--", beside)
+    assert answer.code == 2
+    assert "--hosts: there is no host r9h0" in answer.err
