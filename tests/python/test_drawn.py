@@ -205,7 +205,9 @@ def test_a_page_gets_shares_and_clusters_and_keeps_its_first_part(tmp_path: Path
 @pytest.mark.slow
 def test_of_eight_drawn_plans_both_engines_agree_on_most(tmp_path: Path) -> None:
     need_kernel()
-    rows = many.judge(list(draw(8, 1)), tmp_path / "numbers")
+    rows = many.judge(list(draw(8, 2611)), tmp_path / "numbers")
     assert [row.failed for row in rows] == [""] * 8
     assert all(one.numbers["goodput"] for row in rows for one in (*row.sim, *row.linux))
-    assert sum(row.holds for row in rows) >= 6, [drawn_page.verdict(row) for row in rows]
+    apart = [row for row in rows if not row.holds and not row.undecided]
+    # Two by MPTCP when this was written (docs/validation.md).
+    assert len(apart) <= 3, [drawn_page.verdict(row) for row in apart]
