@@ -17,20 +17,30 @@ if TYPE_CHECKING:
 
     from etalon._core import __version__ as __version__
     from etalon.api import (
+        all_gather,
+        all_reduce,
+        all_to_all,
+        broadcast,
         bulk,
+        collective_cost,
+        compute,
         computed,
         dumbbell,
         experiment,
         fixed,
         flow,
+        job,
         known,
         load,
         network,
         packet_only,
         program,
+        reduce,
+        reduce_scatter,
         run,
         run_many,
         schedule,
+        send,
         strobe,
         sweep,
         tournament,
@@ -39,6 +49,7 @@ if TYPE_CHECKING:
     )
     from etalon.campaign.sweeps import Sweep
     from etalon.campaign.tournaments import Tournament
+    from etalon.collectives import CollectiveCost
     from etalon.custom.scheduler import scheduler
     from etalon.custom.workload import Flow, after, after_any, wait
     from etalon.errors import EngineFailed, EtalonError, Interrupted, PlanError, PlanWarning
@@ -46,6 +57,7 @@ if TYPE_CHECKING:
     from etalon.results import Run
 
 __all__ = [
+    "CollectiveCost",
     "EngineFailed",
     "EtalonError",
     "Flow",
@@ -58,21 +70,31 @@ __all__ = [
     "Tournament",
     "after",
     "after_any",
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "broadcast",
     "bulk",
+    "collective_cost",
+    "compute",
     "computed",
     "dumbbell",
     "experiment",
     "fixed",
     "flow",
+    "job",
     "known",
     "load",
     "network",
     "packet_only",
     "program",
+    "reduce",
+    "reduce_scatter",
     "run",
     "run_many",
     "schedule",
     "scheduler",
+    "send",
     "strobe",
     "sweep",
     "tournament",
@@ -83,20 +105,30 @@ __all__ = [
 
 _HOME = {
     "api": (
+        "all_gather",
+        "all_reduce",
+        "all_to_all",
+        "broadcast",
         "bulk",
+        "collective_cost",
+        "compute",
         "computed",
         "dumbbell",
         "experiment",
         "fixed",
         "flow",
+        "job",
         "known",
         "load",
         "network",
         "packet_only",
         "program",
+        "reduce",
+        "reduce_scatter",
         "run",
         "run_many",
         "schedule",
+        "send",
         "strobe",
         "sweep",
         "tournament",
@@ -109,6 +141,7 @@ _HOME = {
     "plan": ("Plan",),
     "results": ("Run",),
     "campaign.sweeps": ("Sweep",),
+    "collectives": ("CollectiveCost",),
     "campaign.tournaments": ("Tournament",),
     "_core": ("__version__",),
 }

@@ -14,6 +14,8 @@ __all__ = [
     "Scenario",
     "__version__",
     "circuit_hops",
+    "collective_algorithms",
+    "collective_steps",
     "compute_week",
     "congestion_controls",
     "draw_circuits",
@@ -22,6 +24,8 @@ __all__ = [
     "format_span",
     "heaviest_matching",
     "is_fast",
+    "job_problem",
+    "job_steps",
     "maximum_matching",
     "parse_bytes",
     "parse_rate",
@@ -220,3 +224,17 @@ def format_rate(bps: int) -> str:
 
 def format_bytes(n: int) -> str:
     """Bytes as text, exact."""
+
+def collective_algorithms() -> list[tuple[str, str, str]]:
+    """The algorithms of collectives: what each is for, its name, and a line about it; the default of a collective first."""
+
+def job_steps(deeds: str, ranks: int) -> int:
+    """Steps of an iteration of a list of work (JSON) among so many ranks; those of algorithms that do not fit are none."""
+
+def job_problem(deeds: str, ranks: int) -> tuple[int, str] | int:
+    """The first entry whose algorithm does not fit, and why; else how many connections the ranks will have."""
+
+def collective_steps(
+    kind: str, algorithm: str, ranks: int, bytes: int
+) -> list[list[tuple[int, int, int]]]:
+    """The messages of each step of a collective: from which rank to which, and how many bytes. Raises `ValueError`."""

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from etalon.results.tables import STEPS
+
 DAY, NIGHT = 180_000, 20_000
 WEEK = 24 * (DAY + NIGHT)
 
@@ -174,6 +176,24 @@ class Run:
         return pl.DataFrame(
             {"start_ns": [0, 0, 0, 0], "end_ns": [3_000_000, 1_000_000, -1, 2_000_000]}
         )
+
+    @property
+    def iterations(self) -> pl.DataFrame:
+        return pl.DataFrame({"job": [0], "iteration": [0], "start_ns": [1000], "end_ns": [21_000]})
+
+    @property
+    def steps(self) -> pl.DataFrame:
+        """Four ranks that compute, then send to the next one; the last two ask for circuits."""
+        rows = []
+        for rank in range(4):
+            ready = 6000 + 1000 * rank
+            granted = 9000 + 1000 * rank if rank > 1 else -1
+            begins = max(ready, granted)
+            rows.append((0, 0, 0, rank, -1, 0, 1000, -1, -1, -1, ready))
+            asked = ready if rank > 1 else -1
+            end = begins + 8000 if rank < 3 else -1
+            rows.append((0, 0, 1, rank, (rank + 1) % 4, 9000, ready, asked, granted, begins, end))
+        return pl.DataFrame(rows, schema=list(STEPS), orient="row")
 
     @property
     def ports(self) -> pl.DataFrame:

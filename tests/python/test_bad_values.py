@@ -27,6 +27,7 @@ VALID: dict[str, dict[str, Any]] = {
     "incast": {"to": "r0h0", "size": "1kB"},
     "poisson": {"load": 0.1, "period": "1ms"},
     "dfsio": {},
+    "job": {"do": [{"compute": "1us"}]},
     "program": {"host": "r0h0", "command": "true"},
 }
 PATH = [{"rate": "10Gbps", "delay": "30us", "queue": 100}]

@@ -53,6 +53,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "throughput_cdf": ({"VOQ": run(fct_ms=200), "ADU": run(fct_ms=40)}, {}),
     "bars": ({"HDFS": 20.0, "reHDFS": 4.0}, {"ylabel": "time to write (s)"}),
     "write_cdf": ({"HDFS": run(), "reHDFS": run()}, {}),
+    "gantt": (SWEEP[16], {}),
     "network_bytes": ({"ADU": run(), "VOQ": run()}, {}),
     "fct_uptime": (UPTIMES, {}),
     "congestion_controls": (

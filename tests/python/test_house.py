@@ -15,7 +15,7 @@ CORE = "etalon._core"
 FOUNDATION = (
     *("errors", "files", "cache", "units", "amounts", "markup", "arguments", "progress"),
     "custom",
-    *("controls", "schedulers", "circuits", "graphs", "timeflow"),
+    *("controls", "schedulers", "circuits", "collectives", "graphs", "timeflow"),
 )
 ROOMS = (
     "plan",

@@ -9,7 +9,7 @@ import pytest
 import etalon as et
 from conftest import ROOT
 from etalon.results import Run
-from etalon.results.tables import PORTS, PROGRAMS, REORDERING, TCP, WRITES
+from etalon.results.tables import ITERATIONS, PORTS, PROGRAMS, REORDERING, STEPS, TCP, WRITES
 
 PAGE = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
 
@@ -46,6 +46,8 @@ def test_the_page_defines_every_column(run: Run, table: str) -> None:
         ("programs", PROGRAMS),
         ("reordering", REORDERING),
         ("writes", WRITES),
+        ("iterations", ITERATIONS),
+        ("steps", STEPS),
         ("tcp", TCP),
     ],
 )

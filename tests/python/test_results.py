@@ -132,7 +132,9 @@ def test_the_summary_has_every_metric(run: Run) -> None:
     assert list(run.summary()) == list(METRICS)
     nothing = {name for name, value in run.summary().items() if value is None}
     assert nothing == {
-        *("write_p50", "write_p99", "job_time", "write_throughput", "spurious", "days_in_order")
+        *("write_p50", "write_p99", "job_time", "write_throughput", "spurious", "days_in_order"),
+        *("iteration_p50", "iteration_p99", "algbw", "busbw", "exposed_share", "straggler_wait"),
+        "circuit_wait",
     }
 
 
@@ -220,7 +222,7 @@ def test_ports_are_kept_if_they_are_asked_for(tmp_path: Path) -> None:
 
 def test_figures_are_at_hand(run: Run) -> None:
     assert "sequence" in dir(run.plot)
-    for name in set(dir(run.plot)) - {"demand", "ports"}:
+    for name in set(dir(run.plot)) - {"demand", "ports", "gantt"}:
         assert getattr(run.plot, name)().get_axes(), name
     with pytest.raises(EtalonError, match="not computed from demand"):
         run.plot.demand()

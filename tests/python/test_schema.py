@@ -65,6 +65,19 @@ transport = "tdtcp"
 placement = "rehdfs"
 rotate = "1s"
 
+[[job]]
+start = "2ms"
+connect = "1ms"
+ranks = ["r0h0", "r1h0"]
+slow = [[1, 1.5]]
+do = [
+  { compute = "1ms", jitter = "1us", ranks = [0] },
+  { matrix = [["1kB", "2kB"], ["3kB", "4kB"]], algorithm = "bruck", radix = 2 },
+  { broadcast = "1MB", algorithm = "chain", pieces = 3, root = 1 },
+  { all_reduce = "1MB" },
+  { send = "1kB", from = 1, to = 0 },
+]
+
 [[program]]
 host = "r0h0"
 command = "echo"

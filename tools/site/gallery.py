@@ -35,6 +35,7 @@ RUNS = {
     "match": 'et.tournament(plan("strobe"), ["cubic", "reno", "scalable"], duration="72ms")',
     "tree": 'load("tree", {"measure.ports": True})',
     "solstice": 'load("solstice", {"duration": "40ms"})',
+    "ring": 'load("ring")',
 }
 """Runs that figures are drawn from, by their name on the page."""
 
@@ -49,6 +50,7 @@ FIGURES = {
     "latency_cdf": ("strobe.plot.latency_cdf()", ""),
     "fct_cdf": ("incast.plot.fct_cdf()", "`flow_class=` draws one class only."),
     "throughput_cdf": ("poisson.plot.throughput_cdf()", ""),
+    "gantt": ('figures.draw("gantt", ring, iteration=1)', ""),
     "write_cdf": ('figures.draw("write_cdf", hdfs)', ""),
     "network_bytes": ('figures.draw("network_bytes", {"CUBIC": strobe, "reTCP": retcp})', ""),
     "bars": (

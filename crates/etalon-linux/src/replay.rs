@@ -257,6 +257,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             flows: &self.flows.facts(),
             opened: self.flows.of_programs(),
             writes: &[],
+            jobs: &etalon_measure::jobs::JobRows::default(),
             end,
             partial: !whole,
             events: self.records,

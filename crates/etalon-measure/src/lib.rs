@@ -19,6 +19,7 @@ mod ended;
 #[cfg(test)]
 mod example;
 mod histogram;
+pub mod jobs;
 mod live;
 mod meter;
 mod nsdi20;

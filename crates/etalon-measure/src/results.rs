@@ -7,6 +7,7 @@ use etalon_scenario::{Flow, PlaneFacts, Scenario};
 use etalon_units::{Span, Time};
 
 use crate::computed::Computed;
+use crate::jobs::{self, JobRows};
 use crate::meter::{Counters, FlowFacts, FlowMeter, Meter};
 use crate::nsdi20::{Days, Span20};
 use crate::pairs::PairMetrics;
@@ -105,6 +106,10 @@ pub struct Results {
     pub ports: Table,
     /// One row a file that a job wrote to HDFS.
     pub writes: Table,
+    /// One row an iteration of a job of ranks.
+    pub iterations: Table,
+    /// One row a message or computation of a job of ranks.
+    pub steps: Table,
 }
 
 /// A file that a task of a job writes to HDFS.
@@ -143,6 +148,8 @@ pub struct Outcome<'a> {
     pub opened: &'a [Flow],
     /// Files that jobs wrote.
     pub writes: &'a [Write],
+    /// What jobs of ranks did.
+    pub jobs: &'a JobRows,
     /// Virtual time of the end.
     pub end: Time,
     /// The run was stopped before the plan's end.
@@ -204,10 +211,12 @@ pub fn collect(outcome: &Outcome<'_>) -> Results {
             .as_ref()
             .map_or_else(Table::new, |ports| ports.table(end)),
         writes: writes(outcome.writes),
+        iterations: jobs::iterations(&outcome.jobs.iterations),
+        steps: jobs::steps(&outcome.jobs.steps),
     }
 }
 
-fn integers<R>(rows: &[R], f: impl Fn(&R) -> i64) -> Column {
+pub(crate) fn integers<R>(rows: &[R], f: impl Fn(&R) -> i64) -> Column {
     Column::Integers(rows.iter().map(f).collect())
 }
 

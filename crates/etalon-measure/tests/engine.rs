@@ -112,6 +112,7 @@ fn run(plan: &Scenario) -> Results {
         flows: &[facts(counters(984_280, 5)), facts(counters(10_000, 0))],
         opened: &[],
         writes: &[],
+        jobs: &etalon_measure::jobs::JobRows::default(),
         end,
         partial: false,
         events: 110,

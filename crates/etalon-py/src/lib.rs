@@ -1,6 +1,7 @@
 //! Python bindings of the engines. Everything here converts; nothing decides.
 
 mod circuits;
+mod jobs;
 mod linux;
 mod plugins;
 mod schedulers;
@@ -132,6 +133,8 @@ fn results(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>> {
         ("reordering", results.reordering),
         ("ports", results.ports),
         ("writes", results.writes),
+        ("iterations", results.iterations),
+        ("steps", results.steps),
     ] {
         out.set_item(name, table(py, rows)?)?;
     }
@@ -302,6 +305,10 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(circuits::circuit_hops, m)?)?;
     m.add_function(wrap_pyfunction!(circuits::routing_entries, m)?)?;
     m.add_function(wrap_pyfunction!(circuits::match_graph, m)?)?;
+    m.add_function(wrap_pyfunction!(jobs::collective_algorithms, m)?)?;
+    m.add_function(wrap_pyfunction!(jobs::collective_steps, m)?)?;
+    m.add_function(wrap_pyfunction!(jobs::job_steps, m)?)?;
+    m.add_function(wrap_pyfunction!(jobs::job_problem, m)?)?;
     m.add_function(wrap_pyfunction!(parse_span, m)?)?;
     m.add_function(wrap_pyfunction!(parse_rate, m)?)?;
     m.add_function(wrap_pyfunction!(parse_bytes, m)?)?;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
 use crate::{
-    Change, Class, Control, Dfsio, Flow, Generator, Hosts, Measure, Network, Notify, Place,
+    Change, Class, Control, Dfsio, Flow, Generator, Hosts, Job, Measure, Network, Notify, Place,
     Program, Rdcn, Schedule, Tcp, Transport, Weeks,
 };
 
@@ -47,6 +47,9 @@ pub struct Scenario {
     /// Workloads that functions of the user's make while the run lasts.
     #[serde(default)]
     pub generators: Vec<Generator>,
+    /// Jobs of ranks.
+    #[serde(default)]
+    pub jobs: Vec<Job>,
     /// The run ends as soon as every flow and every job is over.
     #[serde(default)]
     pub end_when_done: bool,
@@ -101,6 +104,9 @@ impl Scenario {
         }
         for (index, generator) in self.generators.iter().enumerate() {
             generator.check(index, tdns, self.hosts.mtu)?;
+        }
+        for (index, job) in self.jobs.iter().enumerate() {
+            job.check(index, &self.hosts, tdns)?;
         }
         for (index, program) in self.programs.iter().enumerate() {
             program.check(index, &self.hosts)?;

@@ -208,7 +208,7 @@ fn measured<T: Tap, O: Observer>(
     world.finish(end);
     let others = world.hosts.take().map_or(0, |hosts| hosts.parcels.peak());
     let peak_in_network = std::mem::take(&mut world.pool).peak() + others;
-    let (facts, writes) = (world.facts(), world.writes());
+    let (facts, writes, jobs) = (world.facts(), world.writes(), world.take_job_rows());
     let (meter, opened, tap) = world.into_what_is_left();
     let results = results::collect(&Outcome {
         plan,
@@ -217,6 +217,7 @@ fn measured<T: Tap, O: Observer>(
         flows: &facts,
         opened: &opened,
         writes: &writes,
+        jobs: &jobs,
         end,
         partial,
         events,

@@ -121,6 +121,11 @@ impl<'a> Flows<'a> {
             let control = flows.add_controls(who, &one.cc, &one.cc_params, &one.transport)?;
             flows.control_of_job.push(control);
         }
+        for (index, job) in plan.jobs.iter().enumerate() {
+            let who = format_args!("job {index}");
+            let control = flows.add_controls(who, &job.cc, &job.cc_params, &job.transport)?;
+            flows.control_of_job.push(control);
+        }
         Ok(flows)
     }
 
@@ -264,7 +269,8 @@ impl<'a> Flows<'a> {
         let initial = self.rng.next_u32();
         // HDFS turns Nagle's algorithm off at both ends (dfs.data.transfer.client.tcpnodelay, .server.tcpnodelay).
         let planned = self.planned() + self.joins.len() as u32;
-        let nagle = flow < planned || self.plan.dfsio.is_empty();
+        let has_jobs = !self.plan.dfsio.is_empty() || !self.plan.jobs.is_empty();
+        let nagle = flow < planned || !has_jobs;
         let subflow = self.subflow(flow);
         let config = self.config(flow, nagle, subflow);
         let controls = &self.controls[self.control(flow) as usize];

@@ -1,78 +1,129 @@
 //! Applications: who is woken by which flow.
 
+use etalon_measure::jobs::JobRows;
 use etalon_measure::results::Write;
 use etalon_scenario::{Flow, Scenario, ScenarioError};
 use etalon_units::Time;
 
 use crate::hdfs::{Job, Network, Role};
-use crate::world::Sockets;
+use crate::ranks::{RankSockets, Ranks};
+use crate::sockets::Sockets;
 
-/// The jobs of a plan.
+/// The jobs of a plan: those that write files, then those of ranks.
 pub(crate) struct Jobs {
-    jobs: Vec<Job>,
+    writers: Vec<Job>,
+    ranks: Vec<Ranks>,
     /// Number of the first flow that jobs opened.
     first: u32,
-    /// For each of them its job, and what it is there.
-    owners: Vec<(u32, Role)>,
+    /// For each of them, whose it is.
+    owners: Vec<Owner>,
+}
+
+/// Whose a flow is.
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    /// A job that writes files, and what the flow is there.
+    Writers(u32, Role),
+    /// A job of ranks, and the number of its connection.
+    Ranks(u32, u32),
 }
 
 impl Jobs {
     pub(crate) fn new(plan: &Scenario) -> Result<Jobs, ScenarioError> {
-        let jobs = plan.dfsio.iter().enumerate();
-        Ok(Jobs {
-            jobs: jobs
+        let writers = plan.dfsio.iter().enumerate();
+        let mut jobs = Jobs {
+            writers: writers
                 .map(|(index, job)| Job::new(plan, index as u32, job))
                 .collect::<Result<_, _>>()?,
+            ranks: Vec::new(),
             first: plan.flows.len() as u32,
             owners: Vec::new(),
-        })
+        };
+        let mut first = 0;
+        for (number, job) in plan.jobs.iter().enumerate() {
+            let owner = (plan.dfsio.len() + number) as u32;
+            jobs.ranks.push(Ranks::new(plan, number, owner, first)?);
+            first += job.ranks.len() as u32;
+        }
+        Ok(jobs)
     }
 
-    /// A job begins.
+    /// A job begins, or connects.
     pub(crate) fn start(&mut self, now: Time, job: u32, sockets: &mut impl Sockets) {
         let owners = &mut self.owners;
         let mut sockets = Owned { owners, sockets };
-        self.jobs[job as usize].start(now, &mut sockets);
+        match (job as usize).checked_sub(self.writers.len()) {
+            None => self.writers[job as usize].start(now, &mut sockets),
+            Some(ranks) => self.ranks[ranks].start(now, &mut sockets),
+        }
     }
 
-    /// The application at the endpoint `index` of a job's flow has received `total` bytes in all.
+    /// A rank, by its number among those of all jobs, has computed.
+    pub(crate) fn computed(&mut self, now: Time, rank: u32, sockets: &mut impl Sockets) {
+        let owners = &mut self.owners;
+        let mut sockets = Owned { owners, sockets };
+        let job = self.ranks.partition_point(|job| job.first_rank() <= rank) - 1;
+        self.ranks[job].computed(now, rank, &mut sockets);
+    }
+
+    /// A packet has reached the endpoint `index` of a job's flow, which has received `total` bytes in all; `is_data` of a packet
+    /// that has a payload.
     pub(crate) fn received(
         &mut self,
         now: Time,
-        index: u32,
-        total: u64,
+        (index, total, is_data): (u32, u64, bool),
         sockets: &mut impl Sockets,
     ) {
         let flow = index >> 1;
-        let (job, role) = self.owners[(flow - self.first) as usize];
+        let owner = self.owners[(flow - self.first) as usize];
         let owners = &mut self.owners;
         let mut sockets = Owned { owners, sockets };
-        let job = &mut self.jobs[job as usize];
-        if index & 1 == 1 {
-            job.data_received(now, (role, flow), total, &mut sockets);
-        } else {
-            job.answer_received(now, (role, flow), total, &mut sockets);
+        match owner {
+            Owner::Ranks(job, connection) => {
+                let job = &mut self.ranks[job as usize - self.writers.len()];
+                job.packet(now, (connection, index, total), &mut sockets);
+            }
+            Owner::Writers(..) if !is_data => {}
+            Owner::Writers(job, role) => {
+                let job = &mut self.writers[job as usize];
+                if index & 1 == 1 {
+                    job.data_received(now, (role, flow), total, &mut sockets);
+                } else {
+                    job.answer_received(now, (role, flow), total, &mut sockets);
+                }
+            }
         }
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.jobs.iter().all(Job::is_done)
+        self.writers.iter().all(Job::is_done) && self.ranks.iter().all(Ranks::is_done)
     }
 
     pub(crate) fn writes(&self) -> Vec<Write> {
-        self.jobs.iter().flat_map(Job::writes).collect()
+        self.writers.iter().flat_map(Job::writes).collect()
+    }
+
+    /// The iterations of all jobs, and their steps.
+    pub(crate) fn take_rows(&mut self) -> JobRows {
+        let mut rows = JobRows::default();
+        for job in &mut self.ranks {
+            rows.iterations.append(&mut job.iterations);
+            rows.steps.append(&mut job.steps);
+            rows.steps.extend(job.rest());
+        }
+        rows
     }
 }
 
 /// Sockets that remember who opened which flow.
 pub(crate) struct Owned<'a, S> {
-    owners: &'a mut Vec<(u32, Role)>,
+    owners: &'a mut Vec<Owner>,
     sockets: &'a mut S,
 }
 
 impl<S: Sockets> Network for Owned<'_, S> {
     fn connect(&mut self, now: Time, job: u32, role: Role, flow: Flow) -> u32 {
-        self.owners.push((job, role));
+        self.owners.push(Owner::Writers(job, role));
         self.sockets.connect(now, job, flow)
     }
 
@@ -82,5 +133,28 @@ impl<S: Sockets> Network for Owned<'_, S> {
 
     fn shutdown(&mut self, now: Time, flow: u32) {
         self.sockets.shutdown(now, flow);
+    }
+}
+
+impl<S: Sockets> RankSockets for Owned<'_, S> {
+    fn open(&mut self, now: Time, job: u32, connection: u32, flow: Flow) -> u32 {
+        self.owners.push(Owner::Ranks(job, connection));
+        self.sockets.connect(now, job, flow)
+    }
+
+    fn write(&mut self, now: Time, stream: u32, bytes: u64) {
+        self.sockets.write(now, stream, bytes);
+    }
+
+    fn unsent(&mut self, stream: u32) -> u64 {
+        self.sockets.unsent(stream)
+    }
+
+    fn wake(&mut self, time: Time, rank: u32) {
+        self.sockets.wake_rank(time, rank);
+    }
+
+    fn start(&mut self, time: Time, job: u32) {
+        self.sockets.start_job(time, job);
     }
 }

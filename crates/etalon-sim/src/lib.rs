@@ -19,6 +19,8 @@ mod packet;
 mod parcels;
 mod plugins;
 mod queue;
+mod ranks;
+mod sockets;
 mod spray;
 mod stack;
 mod starts;

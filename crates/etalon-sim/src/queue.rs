@@ -31,6 +31,8 @@ pub(crate) enum Wake {
     /// The next pull of a host is due, or of a flow.
     Pull(u32),
     PullOfFlow(u32),
+    /// A rank of a job has computed.
+    Computed(u32),
 }
 
 /// Bits of a [`PathId`], and of those with a number before them.
@@ -52,6 +54,7 @@ impl Wake {
             Wake::Carrier(flow) => (8, flow, 0),
             Wake::Pull(host) => (9, host, 0),
             Wake::PullOfFlow(flow) => (10, flow, 0),
+            Wake::Computed(rank) => (11, rank, 0),
         };
         kind << NUMBER_BITS | u64::from(number) << PATH_BITS | u64::from(path)
     }
@@ -70,7 +73,8 @@ impl Wake {
             7 => Wake::Nic(number),
             8 => Wake::Carrier(number),
             9 => Wake::Pull(number),
-            _ => Wake::PullOfFlow(number),
+            10 => Wake::PullOfFlow(number),
+            _ => Wake::Computed(number),
         }
     }
 }
@@ -125,9 +129,9 @@ mod tests {
     proptest! {
         #[test]
         fn wakes_come_by_time_then_kind_then_number(
-            wakes in prop::collection::vec((0u64..20, 0usize..11, any::<u32>()), 1..200),
+            wakes in prop::collection::vec((0u64..20, 0usize..12, any::<u32>()), 1..200),
         ) {
-            let kinds: [fn(u32) -> Wake; 11] = [
+            let kinds: [fn(u32) -> Wake; 12] = [
                 Wake::Start,
                 Wake::Stop,
                 |number| Wake::Told(number, !number as PathId),
@@ -139,6 +143,7 @@ mod tests {
                 Wake::Carrier,
                 Wake::Pull,
                 Wake::PullOfFlow,
+                Wake::Computed,
             ];
             let mut queue = Queue::new();
             let mut expected: Vec<_> = wakes.iter().map(|&(time, kind, number)| (time, kind, number)).collect();

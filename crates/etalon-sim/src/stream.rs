@@ -124,7 +124,7 @@ fn check(plan: &Scenario) -> Result<(), &'static str> {
             "flows that come as a stream connect when they start",
         ),
         (
-            !plan.dfsio.is_empty(),
+            !plan.dfsio.is_empty() || !plan.jobs.is_empty(),
             "jobs cannot be beside flows that come as a stream",
         ),
         (

@@ -98,8 +98,9 @@ pub(crate) fn check(plan: &Scenario) -> Result<(), ScenarioError> {
         || plan.generators.iter().any(|one| is_mptcp(&one.transport));
     let estimator = plan.control().map(|control| control.estimator);
     let announces = estimator.is_some_and(|estimator| estimator != Estimator::Voq);
-    let has_jobs = !plan.dfsio.is_empty() || !plan.generators.is_empty();
-    if !plan.dfsio.is_empty() && !plan.generators.is_empty() {
+    let applications = !plan.dfsio.is_empty() || !plan.jobs.is_empty();
+    let has_jobs = applications || !plan.generators.is_empty();
+    if applications && !plan.generators.is_empty() {
         return Err(ScenarioError(
             "the simulator has generators not beside jobs".to_owned(),
         ));

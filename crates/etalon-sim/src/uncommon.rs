@@ -67,9 +67,9 @@ impl<T: Tap> World<'_, '_, T> {
         if self.meter.follows_senders() {
             self.follow_sender(now, index);
         }
-        if payload > 0 && flow >= self.flows.planned() && self.generated.is_none() {
+        if flow >= self.flows.planned() && self.generated.is_none() {
             self.with_jobs(now, edge, |jobs, hosts| {
-                jobs.received(now, index, received, hosts);
+                jobs.received(now, (index, received, payload > 0), hosts);
             });
         }
         if self.flows.landed(place) {

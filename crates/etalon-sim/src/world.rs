@@ -1,5 +1,6 @@
 //! What is on hosts: flows, applications, packets.
 
+use etalon_measure::jobs::JobRows;
 use etalon_measure::results::Write;
 use etalon_measure::{FlowFacts, Meter, Metrics};
 use etalon_net::{Arrival, Delivery, Edge, Environment, Part};
@@ -16,6 +17,7 @@ use crate::nic::send;
 use crate::packet::{PacketId, Pool};
 use crate::parcels::is_parcel;
 use crate::queue::{Queue, Wake};
+use crate::sockets::Stacks;
 use crate::stack;
 use crate::starts::Starts;
 use crate::stream::Streamed;
@@ -75,7 +77,8 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         };
         let groups = flows.groups();
         let announces = stack::announces(plan);
-        let has_jobs = !plan.dfsio.is_empty() || !plan.generators.is_empty();
+        let has_jobs =
+            !plan.dfsio.is_empty() || !plan.jobs.is_empty() || !plan.generators.is_empty();
         let is_uncommon = announces || has_jobs || streamed.is_some() || !groups.is_empty();
         let mut world = World {
             tdf: plan.tdf,
@@ -110,14 +113,20 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
                 world.queue.push(time, Wake::Downgrade(index as u32));
             }
         }
-        let starts = plan.dfsio.iter().map(|job| job.start);
-        let starts = starts.chain(plan.generators.iter().map(|one| one.start));
-        for (job, start) in starts.enumerate() {
-            world.queue.push(start, Wake::Job(job as u32));
-        }
+        world.await_applications(plan);
         world.await_start();
         world.end_if_done(Time::ZERO, edge);
         Ok(world)
+    }
+
+    /// Sets the events for applications to begin, or to connect.
+    fn await_applications(&mut self, plan: &Scenario) {
+        let starts = plan.dfsio.iter().map(|job| job.start);
+        let starts = starts.chain(plan.generators.iter().map(|one| one.start));
+        let connects = plan.jobs.iter().map(|job| job.connect.unwrap_or(job.start));
+        for (job, start) in starts.chain(connects).enumerate() {
+            self.queue.push(start, Wake::Job(job as u32));
+        }
     }
 
     /// Sets the event for the next flow to connect or to start. One is enough: the queue stays small.
@@ -163,6 +172,12 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         self.jobs
             .as_ref()
             .map_or_else(Vec::new, |jobs| jobs.writes())
+    }
+
+    /// What jobs of ranks did: their iterations and steps.
+    pub(crate) fn take_job_rows(&mut self) -> JobRows {
+        let rows = self.jobs.as_mut().map(|jobs| jobs.take_rows());
+        rows.unwrap_or_default()
     }
 
     /// What tables are made of, which take memory by flow, as do the hosts' ends: these are no more.
@@ -244,13 +259,16 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
                     client.follows = Follows::Nothing;
                 }
             }
-            Wake::Job(job) if job as usize >= self.dfsio => {
+            Wake::Job(job) if self.generated.is_some() && job as usize >= self.dfsio => {
                 self.wake_generator(now, job - self.dfsio as u32, edge);
             }
             Wake::Nic(_) | Wake::Carrier(_) | Wake::Pull(_) | Wake::PullOfFlow(_) => {
                 self.wake_carried(now, wake, edge);
             }
             Wake::Job(job) => self.with_jobs(now, edge, |jobs, hosts| jobs.start(now, job, hosts)),
+            Wake::Computed(rank) => {
+                self.with_jobs(now, edge, |jobs, hosts| jobs.computed(now, rank, hosts));
+            }
         }
     }
 
@@ -347,7 +365,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     }
 
     /// As [`World::transmit`], for what no segment caused: which network there is may be news to the endpoint.
-    fn look_and_transmit(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
+    pub(crate) fn look_and_transmit(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
         let end = self.flows.end(index);
         if end.follows.looks() {
             self.tdns.look(now.0 * self.tdf, index, end);
@@ -538,55 +556,5 @@ pub(crate) fn downgrade_of(transport: &Transport) -> Option<Time> {
     match transport {
         Transport::Tdtcp(tdtcp) => tdtcp.downgrade_at,
         _ => None,
-    }
-}
-
-/// The hosts' stacks as applications see them.
-pub(crate) trait Sockets {
-    /// Opens a flow of `job` and returns its number.
-    fn connect(&mut self, now: Time, job: u32, flow: Flow) -> u32;
-
-    /// Writes into a stream: number 2n from flow n's client to its server, 2n + 1 back.
-    fn write(&mut self, now: Time, stream: u32, bytes: u64);
-
-    /// The client of a flow writes no more.
-    fn shutdown(&mut self, now: Time, flow: u32);
-}
-
-/// The hosts' stacks, and their way to the network.
-pub(crate) struct Stacks<'w, 'a, 's, T> {
-    world: &'w mut World<'a, 's, T>,
-    edge: &'w mut Edge<PacketId>,
-}
-
-impl<T: Tap> Sockets for Stacks<'_, '_, '_, T> {
-    fn connect(&mut self, now: Time, job: u32, flow: Flow) -> u32 {
-        let Stacks { world, edge } = self;
-        world.meter.add_flow(&flow);
-        world.tap.opened(&flow);
-        if let Some(accounts) = edge.accounts() {
-            accounts.open_flow(flow.pair());
-        }
-        let downgrade = downgrade_of(&flow.transport);
-        let flow = world.flows.push(flow, job);
-        world.open(flow, now);
-        if let Some(time) = downgrade {
-            world.queue.push(time.max(now), Wake::Downgrade(flow));
-        }
-        world.transmit(now, 2 * flow, edge);
-        flow
-    }
-
-    fn write(&mut self, now: Time, stream: u32, bytes: u64) {
-        if let Some(accounts) = self.edge.accounts() {
-            accounts.wanted(now, stream, bytes);
-        }
-        self.world.flows.end(stream).connection.write(bytes);
-        self.world.look_and_transmit(now, stream, self.edge);
-    }
-
-    fn shutdown(&mut self, now: Time, flow: u32) {
-        self.world.flows.end(2 * flow).connection.shutdown();
-        self.world.look_and_transmit(now, 2 * flow, self.edge);
     }
 }

@@ -26,6 +26,7 @@ class Kind(StrEnum):
     SCHEDULERS = "schedulers"
     ROUTINGS = "routings"
     WORKLOADS = "workloads"
+    COLLECTIVES = "collectives"
     FIGURES = "figures"
     PAPERS = "papers"
     EXAMPLES = "examples"
@@ -158,6 +159,14 @@ def _workloads() -> list[dict[str, Any]]:
     return _entries({name: kind.about for name, kind in kinds.items()})
 
 
+def _collectives() -> list[dict[str, Any]]:
+    from etalon import _core
+
+    return _entries(
+        {f"{kind} {name}": about for kind, name, about in _core.collective_algorithms()}
+    )
+
+
 def _figures() -> list[dict[str, Any]]:
     from etalon.figures import FIGURES
 
@@ -208,6 +217,7 @@ _LISTS: dict[Kind, Callable[[], list[dict[str, Any]]]] = {
     Kind.SCHEDULERS: _schedulers,
     Kind.ROUTINGS: _routings,
     Kind.WORKLOADS: _workloads,
+    Kind.COLLECTIVES: _collectives,
     Kind.FIGURES: _figures,
     Kind.PAPERS: _papers,
     Kind.EXAMPLES: _examples,

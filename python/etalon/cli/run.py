@@ -220,6 +220,12 @@ def show(run: Run, folder: Path, took_s: float | None) -> None:
             f"HDFS: {done} of {len(run.writes)} files written, {', '.join(times)}; "
             f"job {_milliseconds(run.job_time)}, {_gbps(run.write_throughput)}"
         )
+    if len(run.iterations):
+        done = int((run.iterations["end_ns"] >= 0).sum())
+        times = (f"p{part} {_milliseconds(run.iteration_time(part))}" for part in (50, 99))
+        typer.echo(
+            f"jobs: {done} of {len(run.iterations)} iterations done, {', '.join(times)}; busbw {_gbps(run.busbw)}"
+        )
     if len(run.programs):
         _show_programs(run)
     span = rounded(min(plan.duration, int(run.meta["simulated_ns"])))

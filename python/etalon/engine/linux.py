@@ -243,6 +243,8 @@ def _models(plan: Plan) -> list[PlanError]:
         found.append(
             PlanError("schedulers in Python run on the simulator alone", key="schedule.kind")
         )
+    if plan.job:
+        found.append(PlanError("jobs of ranks run on the simulator only", key="job"))
     if plan.end_when_done and not plan.workloads:
         found.append(
             PlanError(

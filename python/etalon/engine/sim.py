@@ -103,11 +103,11 @@ def _no_model(plan: Plan) -> Iterator[PlanError]:
         yield PlanError("generators cannot run beside [[dfsio]]", key="generator")
     for key, workload in plan.named_workloads():
         if isinstance(workload.transport, Mptcp | Ndp) and (
-            plan.dfsio or plan.generator or _announces(plan)
+            plan.dfsio or plan.job or plan.generator or _announces(plan)
         ):
             name = workload.transport.kind.upper()
             yield PlanError(
-                f"the simulator has {name} neither beside [[dfsio]] or [[generator]] nor where hosts announce demand",
+                f"the simulator has {name} neither beside [[dfsio]], [[job]] or [[generator]] nor where hosts announce demand",
                 key=f"{key}.transport",
             )
         for name in workload.controls:

@@ -64,6 +64,7 @@ FIGURES: Final = (
     Entry(
         "write_cdf", "distribution of the times in which files were written to HDFS", shows="runs"
     ),
+    Entry("gantt", "what each rank does in an iteration of a job, and whom it waits for"),
     Entry("network_bytes", "payload that each network carried", shows="runs"),
     Entry("bars", "one number of each run", shows="numbers"),
     Entry("lines", "any number of runs over a parameter", shows="sweep"),

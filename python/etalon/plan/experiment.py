@@ -25,6 +25,7 @@ from etalon.plan.workloads.dfsio import Dfsio
 from etalon.plan.workloads.flow import Flow
 from etalon.plan.workloads.generator import Generator
 from etalon.plan.workloads.incast import Incast
+from etalon.plan.workloads.job import Job
 from etalon.plan.workloads.permutation import Permutation
 from etalon.plan.workloads.poisson import Poisson
 from etalon.plan.workloads.rings import Rings
@@ -99,6 +100,7 @@ class Experiment(Table):
     trace: tuple[Trace, ...] = ()
     dfsio: tuple[Dfsio, ...] = ()
     generator: tuple[Generator, ...] = ()
+    job: tuple[Job, ...] = ()
     program: tuple[Program, ...] = ()
 
     @property

@@ -49,6 +49,8 @@ def resolve(plan: Experiment) -> dict[str, Any]:
         resolved["dfsio"] = [job.job() for job in plan.dfsio]
     if plan.generator:
         resolved["generators"] = [one.generator() for one in plan.generator]
+    if plan.job:
+        resolved["jobs"] = [job.job(plan.setting()) for job in plan.job]
     if plan.program:  # which the simulator does not know
         resolved["programs"] = [program.resolve() for program in plan.programs]
     return resolved

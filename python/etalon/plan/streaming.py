@@ -84,6 +84,8 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
         yield PlanError(f"{listed} jobs cannot run beside them", key="dfsio")
     if plan.generator:
         yield PlanError(f"{listed} generators cannot run beside them", key="generator")
+    if plan.job:
+        yield PlanError(f"{listed} jobs cannot run beside them", key="job")
     if plan.program:
         yield PlanError(f"{listed} programs cannot run beside them", key="program")
     schedule = plan.schedule

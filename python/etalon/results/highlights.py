@@ -37,6 +37,10 @@ class Shown(Measured, Protocol):
     @property
     def writes(self) -> pl.DataFrame: ...
     @property
+    def iterations(self) -> pl.DataFrame: ...
+    @property
+    def steps(self) -> pl.DataFrame: ...
+    @property
     def programs(self) -> pl.DataFrame: ...
     def summary(self) -> dict[str, float | None]: ...
 
@@ -49,6 +53,7 @@ def answer(run: Shown) -> str:
     """What came out, in one sentence."""
     parts = [
         *_of_files(run),
+        *_of_jobs(run),
         *(_of_finite_flows(run) or _of_circuits(run) or _of_goodput(run)),
         *_of_programs(run),
     ]
@@ -67,6 +72,16 @@ def _of_files(run: Shown) -> list[str]:
     half = amounts.humane(run.write_time(50), "ms")
     return [
         f"{_of(done, len(run.writes), 'file')} written to HDFS, half of them within {half}{took}"
+    ]
+
+
+def _of_jobs(run: Shown) -> list[str]:
+    if run.iterations.is_empty():
+        return []
+    done = int((run.iterations["end_ns"] >= 0).sum())
+    half = amounts.humane(run.iteration_time(50), "ms")
+    return [
+        f"{_of(done, len(run.iterations), 'iteration')} of jobs done, half of them within {half}"
     ]
 
 
@@ -163,6 +178,7 @@ def figures_of(run: Shown) -> dict[str, str]:
         "fct_cdf": done,
         "network_bytes": done,
         "ports": run.ports.height,
+        "gantt": run.steps.height and run.iterations.height,
         "write_cdf": run.writes.filter(pl.col("end_ns") >= 0).height,
         "demand": "demand" in run.meta.get("schedule", {}),
         "schedule": "demand" not in run.meta.get("schedule", {})
@@ -179,8 +195,12 @@ def figures_of(run: Shown) -> dict[str, str]:
         ),
     }
     chosen = [name for name in captions if has[name]]
-    for main in ("fct_cdf", "write_cdf"):  # what a run of finite flows, or of files, is about
-        if main in chosen and (main == "write_cdf" or not _endless(run)):
+    for main in (
+        "fct_cdf",
+        "write_cdf",
+        "gantt",
+    ):  # what a run of finite flows, files or jobs is about
+        if main in chosen and (main != "fct_cdf" or not _endless(run)):
             chosen.remove(main)
             chosen.insert(0, main)
     return {name: captions[name] for name in chosen}
@@ -206,6 +226,7 @@ _CAPTIONS = {
     "fct_cdf": "Completion times of finite flows; flows cut off by the end of the run count as not done.",
     "network_bytes": "Payload that each network carried, all rack pairs.",
     "ports": "Utilisation of egress ports, the busiest first.",
+    "gantt": "What each rank does in the first iteration of the first job; blank is waiting for other ranks.",
     "write_cdf": "Times in which files were written to HDFS.",
     "demand": (
         "The largest demand that a week was computed for, and this week: when racks' circuits have something to send."

@@ -42,6 +42,17 @@ class Measured(Protocol):
     def slowdown(self, percentile: float) -> float | None: ...
     def write_time(self, percentile: float) -> float | None: ...
     def days_without(self, quantity: str) -> float | None: ...
+    def iteration_time(self, percentile: float) -> float | None: ...
+    @property
+    def algbw(self) -> float | None: ...
+    @property
+    def busbw(self) -> float | None: ...
+    @property
+    def exposed_share(self) -> float | None: ...
+    @property
+    def straggler_wait(self) -> float | None: ...
+    @property
+    def circuit_wait(self) -> float | None: ...
 
 
 @dataclass(frozen=True)
@@ -210,6 +221,48 @@ METRICS: dict[str, Metric] = {
             "bytes of files written to HDFS over the job's time, all tasks",
             "bit/s",
             lambda run: run.write_throughput,
+        ),
+        Metric(
+            "iteration_p50",
+            "median time of a job's iteration, first rank's start to last rank's end",
+            "ms",
+            lambda run: run.iteration_time(50),
+        ),
+        Metric(
+            "iteration_p99",
+            "99th percentile of the time of a job's iteration",
+            "ms",
+            lambda run: run.iteration_time(99),
+        ),
+        Metric(
+            "algbw",
+            "size of a job's collectives over the time in which ranks do not compute (nccl-tests)",
+            "bit/s",
+            lambda run: run.algbw,
+        ),
+        Metric(
+            "busbw",
+            "the same for the bytes that a rank has to send at least (nccl-tests)",
+            "bit/s",
+            lambda run: run.busbw,
+        ),
+        Metric(
+            "exposed_share",
+            "share of a job's time in which ranks do not compute",
+            "0..1",
+            lambda run: run.exposed_share,
+        ),
+        Metric(
+            "straggler_wait",
+            "how much longer the slowest rank computes than ranks on average, a job's iteration",
+            "ms",
+            lambda run: run.straggler_wait,
+        ),
+        Metric(
+            "circuit_wait",
+            "mean time that a rank which is ready to send waits for its circuits",
+            "ms",
+            lambda run: run.circuit_wait,
         ),
     )
 }

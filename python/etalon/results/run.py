@@ -16,7 +16,7 @@ import polars as pl
 from etalon import markup
 from etalon.arguments import checked
 from etalon.errors import PlanError
-from etalon.results import completion, highlights, metrics, store
+from etalon.results import completion, highlights, jobs, metrics, store
 from etalon.results.tables import Tables
 from etalon.units import rounded
 
@@ -236,6 +236,36 @@ class Run(Tables):
         end = int(ends.max()) if (ends >= 0).all() else int(self.meta["simulated_ns"])
         time = end - int(self.writes["start_ns"].to_numpy().min())
         return int(self.writes["bytes_written"].sum()) * 8e9 / time if time > 0 else None
+
+    @checked
+    def iteration_time(self, percentile: float) -> float | None:
+        """A percentile of the time of a job's iteration, in milliseconds; None if none was ended by all ranks."""
+        return jobs.time(self.iterations, percentile)
+
+    @property
+    def algbw(self) -> float | None:
+        """Size of an iteration's collectives over the time in which its ranks do not compute, in bit/s."""
+        return jobs.bandwidth(self.plan, self.iterations, bus=False)
+
+    @property
+    def busbw(self) -> float | None:
+        """The same for what a rank has to send at least, in bit/s (nccl-tests)."""
+        return jobs.bandwidth(self.plan, self.iterations, bus=True)
+
+    @property
+    def exposed_share(self) -> float | None:
+        """Share of ranks' time in which they do not compute, 0 to 1."""
+        return jobs.exposed_share(self.iterations)
+
+    @property
+    def straggler_wait(self) -> float | None:
+        """How much longer an iteration's slowest rank computes than its ranks on average, mean, in milliseconds."""
+        return jobs.straggler_wait(self.iterations)
+
+    @property
+    def circuit_wait(self) -> float | None:
+        """Mean time that a rank which is ready to send waits for circuits, in milliseconds; None if it asks for none."""
+        return jobs.circuit_wait(self.steps)
 
     @property
     def spurious(self) -> int | None:

@@ -30,6 +30,7 @@ PLAN = "plan.toml"
 SWEEP = "sweep.json"
 PROGRAM_TABLE = "programs.parquet"
 WRITE_TABLE = "writes.parquet"
+JOB_TABLES = ("iterations", "steps")
 TCP_TABLE = "tcp.parquet"
 REORDERING_TABLE = "reordering.parquet"
 PORT_TABLE = "ports.parquet"
@@ -122,6 +123,9 @@ def _write(run: Tables, summary: Mapping[str, Any], draft: Path) -> None:
         put_table(draft / PORT_TABLE, run.ports)
     if len(run.writes):
         put_table(draft / WRITE_TABLE, run.writes)
+    if run.plan.job:
+        for name in JOB_TABLES:
+            put_table(draft / f"{name}.parquet", getattr(run, name))
     if len(run.programs):
         put_table(draft / PROGRAM_TABLE, run.programs)
         (draft / "programs").mkdir()
@@ -170,6 +174,8 @@ def load(folder: Path) -> Tables:
         name: _read_table(folder / f"{name}.parquet", lazily=plan.streamed and name == "flows")
         for name in TABLES
     }
+    if plan.job:
+        tables |= {name: _read_table(folder / f"{name}.parquet") for name in JOB_TABLES}
     programs = pl.DataFrame(schema=PROGRAMS)
     if plan.program:
         programs = _read_table(folder / PROGRAM_TABLE)

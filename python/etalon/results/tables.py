@@ -55,6 +55,20 @@ WRITES = dict.fromkeys(
 )
 """Columns of the table of files."""
 
+ITERATIONS = dict.fromkeys(
+    ("job", "iteration", "start_ns", "end_ns", "compute_ns", "slowest_ns", "exposed_ns"), pl.Int64
+)
+"""Columns of the table of iterations."""
+
+STEPS = dict.fromkeys(
+    (
+        *("job", "iteration", "step", "rank", "peer", "bytes"),
+        *("ready_ns", "asked_ns", "granted_ns", "sent_ns", "received_ns"),
+    ),
+    pl.Int64,
+)
+"""Columns of the table of steps."""
+
 
 TCP: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("t_ns", "flow", "path", "cwnd", "ssthresh", "srtt_ns", "pipe"), pl.Int64),
@@ -111,6 +125,10 @@ class Tables:
     """One row an egress port: its packets, drops, marks, queue and utilisation; empty unless `measure.ports`."""
     writes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=WRITES))
     """One row a file that a job wrote to HDFS; `end_ns` is -1 if it was not finished."""
+    iterations: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=ITERATIONS))
+    """One row an iteration of a job; `end_ns` is -1 if not all ranks ended it."""
+    steps: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=STEPS))
+    """One row a message of a rank to another, or a computation of a rank, whose `peer` is -1."""
     programs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PROGRAMS))
     """One row a program of the plan, with its exit status (128 + n if signal n ended it)."""
     outputs: Mapping[str, bytes] = field(default_factory=dict)
@@ -163,6 +181,9 @@ class Tables:
             tables["ports"] = pl.DataFrame(dict(answer["ports"]), schema=PORTS)
         if plan.dfsio:
             tables["writes"] = pl.DataFrame(dict(answer["writes"]))
+        if plan.job:
+            tables["iterations"] = pl.DataFrame(dict(answer["iterations"]), schema=ITERATIONS)
+            tables["steps"] = pl.DataFrame(dict(answer["steps"]), schema=STEPS)
         programs, outputs = _programs(plan, answer.get("programs", ()))
         return cls(plan=plan, meta=meta, programs=programs, outputs=outputs, **tables)
 

@@ -53,6 +53,7 @@ impl Engine {
             flows: &vec![FlowFacts::default(); self.plan.flows.len()],
             opened: &[],
             writes: &[],
+            jobs: &crate::jobs::JobRows::default(),
             end: Time(time),
             partial: false,
             events: 0,

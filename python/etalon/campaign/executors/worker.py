@@ -17,7 +17,7 @@ from etalon.errors import EtalonError
 from etalon.plan import Plan
 from etalon.results import TABLES, Run
 
-ALL_TABLES = (*TABLES, "tcp", "reordering", "ports", "writes", "programs")
+ALL_TABLES = (*TABLES, "tcp", "reordering", "ports", "writes", "iterations", "steps", "programs")
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,7 @@ fn scenario() -> Scenario {
         programs: vec![],
         dfsio: vec![],
         generators: vec![],
+        jobs: vec![],
         end_when_done: false,
         measure: Measure {
             pair: Pair { src: 0, dst: 1 },

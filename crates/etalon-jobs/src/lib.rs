@@ -1,0 +1,25 @@
+//! Jobs of ranks: who sends what to whom, after what.
+//!
+//! A [`Rank`] is a state machine without I/O and without a clock: it hears what [happened](Happened) and says what to
+//! [do](Do). It is made from the job's description and its number: no list of messages ever exists. What a rank does in a
+//! step of a collective is told by an [`Algorithm`], one file each in `algorithms/`.
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod algorithm;
+mod algorithms;
+mod program;
+mod rank;
+mod sizes;
+#[cfg(test)]
+mod symbolic;
+mod turn;
+
+pub use algorithm::{ALGORITHMS, Algorithm, Entry, Make, Unfit, find};
+pub use program::{Program, pairs, steps};
+pub use rank::{Do, Happened, Rank};
+pub use sizes::Sizes;
+pub use turn::{Message, Turn};

@@ -1,0 +1,142 @@
+//! A rank: a state machine that goes through its program.
+
+use alloc::vec::Vec;
+
+use etalon_units::Span;
+
+use crate::program::{Found, Program};
+
+/// What a rank hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// The job begins.
+    Begin,
+    /// The computation is over.
+    Computed,
+    /// A message that was waited for is there, to its last byte.
+    Received,
+    /// A message has been sent, to its last byte.
+    Sent,
+}
+
+/// What a rank wants to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Do {
+    /// Note that it begins an iteration.
+    Begin {
+        /// Which.
+        iteration: u32,
+    },
+    /// Compute, and tell it when that is over.
+    Compute {
+        /// How long it takes.
+        span: Span,
+    },
+    /// Take in the next so many bytes from a rank, and tell it when they are there.
+    Receive {
+        /// Which rank.
+        from: u32,
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// Send so many bytes to a rank, and tell it when they have been sent.
+    Send {
+        /// Which rank.
+        to: u32,
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// Note that it has ended an iteration.
+    End {
+        /// Which.
+        iteration: u32,
+    },
+}
+
+/// A rank of a job.
+#[derive(Clone, Debug)]
+pub struct Rank {
+    number: u32,
+    iteration: u32,
+    step: u32,
+    /// What it has yet to hear of before the step is over.
+    pending: u32,
+}
+
+impl Rank {
+    /// A rank that has not begun.
+    #[must_use]
+    pub fn new(number: u32) -> Rank {
+        Rank {
+            number,
+            iteration: 0,
+            step: 0,
+            pending: 0,
+        }
+    }
+
+    /// The iteration that it is in.
+    #[must_use]
+    pub fn iteration(&self) -> u32 {
+        self.iteration
+    }
+
+    /// The step of the iteration that it is in.
+    #[must_use]
+    pub fn step(&self) -> u32 {
+        self.step
+    }
+
+    /// Something happened. Adds what is to be done, in order, to `todo`.
+    pub fn on(&mut self, happened: Happened, program: &Program, todo: &mut Vec<Do>) {
+        if happened == Happened::Begin {
+            todo.push(Do::Begin { iteration: 0 });
+        } else {
+            debug_assert!(self.pending > 0, "a rank hears of what it waits for");
+            self.pending -= 1;
+            if self.pending > 0 {
+                return;
+            }
+            self.step += 1;
+        }
+        self.go_on(program, todo);
+    }
+
+    /// Goes through steps until there is something to wait for.
+    fn go_on(&mut self, program: &Program, todo: &mut Vec<Do>) {
+        let (mut sends, mut receives) = (Vec::new(), Vec::new());
+        loop {
+            if self.step == program.steps() {
+                todo.push(Do::End {
+                    iteration: self.iteration,
+                });
+                self.iteration += 1;
+                if self.iteration == program.iterations() {
+                    return;
+                }
+                self.step = 0;
+                let iteration = self.iteration;
+                todo.push(Do::Begin { iteration });
+            }
+            let place = (self.iteration, self.number, self.step);
+            match program.find(place.0, place.1, place.2, &mut sends, &mut receives) {
+                Found::Nothing => self.step += 1,
+                Found::Compute(span) => {
+                    todo.push(Do::Compute { span });
+                    self.pending = 1;
+                    return;
+                }
+                Found::Messages => {
+                    self.pending = (sends.len() + receives.len()) as u32;
+                    todo.extend(
+                        receives
+                            .iter()
+                            .map(|&(from, bytes)| Do::Receive { from, bytes }),
+                    );
+                    todo.extend(sends.iter().map(|&(to, bytes)| Do::Send { to, bytes }));
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! Jobs of ranks: their state machines on the hosts' sockets and clocks.
+//!
+//! Between two ranks there is one connection, however many messages. A message has no header: both ends know how long each is.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use etalon_jobs::{Do, Happened, Program, Rank};
+use etalon_measure::jobs::{Iteration, Step};
+use etalon_scenario::{Flow, Job, Scenario, ScenarioError};
+use etalon_units::Time;
+
+/// A job of ranks.
+#[derive(Debug)]
+pub(crate) struct Ranks {
+    number: u32,
+    /// Its number for sockets, and that of its first rank among all jobs'.
+    owner: u32,
+    first: u32,
+    plan: Job,
+    program: Program,
+    ranks: Vec<Member>,
+    /// The connections of pairs of ranks, the lower one first.
+    pairs: BTreeMap<(u32, u32), u32>,
+    connections: Vec<Connection>,
+    /// What ranks have yet to hear of at this instant.
+    news: VecDeque<(u32, Happened)>,
+    todo: Vec<Do>,
+    unfinished: u32,
+    pub(crate) iterations: Vec<Iteration>,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// A rank, and what is noted of it.
+#[derive(Debug)]
+struct Member {
+    rank: Rank,
+    /// When it began its iteration, and how long it has computed since.
+    begun: Time,
+    computed: u64,
+    /// When it began to compute.
+    computes: Time,
+}
+
+/// A connection between two ranks.
+#[derive(Debug)]
+struct Connection {
+    ranks: (u32, u32),
+    /// The flow, and whether its client is the higher rank.
+    flow: Option<(u32, bool)>,
+    /// To the higher rank, and to the lower one.
+    ways: [Way; 2],
+}
+
+/// One direction of a connection. Bytes are counted from its beginning.
+#[derive(Debug, Default)]
+struct Way {
+    written: u64,
+    /// Ends of messages that have not been sent.
+    sending: VecDeque<u64>,
+    /// Ends of those that the receiver waits for.
+    awaited: VecDeque<u64>,
+    /// What the receiver has asked for, and what has come.
+    asked: u64,
+    received: u64,
+    /// Messages that the receiver has not read.
+    messages: VecDeque<Step>,
+}
+
+impl Ranks {
+    /// Job `number` of an experiment, which is job `owner` for sockets; its ranks are numbered from `first`.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] if an algorithm does not fit.
+    pub(crate) fn new(
+        plan: &Scenario,
+        number: usize,
+        owner: u32,
+        first: u32,
+    ) -> Result<Ranks, ScenarioError> {
+        let job = &plan.jobs[number];
+        let program = Program::new(job, number, plan.seed)?;
+        let member = |rank| Member {
+            rank: Rank::new(rank),
+            begun: job.start,
+            computed: 0,
+            computes: job.start,
+        };
+        Ok(Ranks {
+            number: number as u32,
+            owner,
+            first,
+            ranks: (0..program.ranks()).map(member).collect(),
+            unfinished: program.ranks(),
+            plan: job.clone(),
+            program,
+            pairs: BTreeMap::new(),
+            connections: Vec::new(),
+            news: VecDeque::new(),
+            todo: Vec::new(),
+            iterations: Vec::new(),
+            steps: Vec::new(),
+        })
+    }
+
+    /// The number of its first rank among those of all jobs.
+    pub(crate) fn first_rank(&self) -> u32 {
+        self.first
+    }
+
+    /// Whether every rank has done all of its iterations.
+    pub(crate) fn is_done(&self) -> bool {
+        self.unfinished == 0
+    }
+
+    /// The job begins, or its ranks connect before it does.
+    pub(crate) fn start(&mut self, now: Time, sockets: &mut impl RankSockets) {
+        if now < self.plan.start {
+            sockets.start(self.plan.start, self.owner);
+            return self.connect_all(now, sockets);
+        }
+        for rank in 0..self.program.ranks() {
+            self.news.push_back((rank, Happened::Begin));
+        }
+        self.go_on(now, sockets);
+    }
+
+    /// Connects all pairs that will exchange anything.
+    fn connect_all(&mut self, now: Time, sockets: &mut impl RankSockets) {
+        for rank in 0..self.program.ranks() {
+            let mut peers = Vec::new();
+            for step in 0..self.program.steps() {
+                self.program.sends(rank, step, |peer, _| peers.push(peer));
+            }
+            for peer in peers {
+                self.stream(now, rank, peer, sockets);
+            }
+        }
+    }
+
+    /// A rank has computed.
+    pub(crate) fn computed(&mut self, now: Time, rank: u32, sockets: &mut impl RankSockets) {
+        let rank = rank - self.first;
+        let member = &mut self.ranks[rank as usize];
+        member.computed += now.0 - member.computes.0;
+        if self.plan.steps {
+            self.steps.push(Step {
+                job: self.number,
+                iteration: member.rank.iteration(),
+                step: member.rank.step(),
+                rank,
+                peer: None,
+                bytes: 0,
+                ready: member.computes,
+                asked: None,
+                granted: None,
+                sent: None,
+                received: Some(now),
+            });
+        }
+        self.news.push_back((rank, Happened::Computed));
+        self.go_on(now, sockets);
+    }
+
+    /// A packet has reached an end of one of its connections, which has received `total` bytes.
+    pub(crate) fn packet(
+        &mut self,
+        now: Time,
+        (connection, index, total): (u32, u32, u64),
+        sockets: &mut impl RankSockets,
+    ) {
+        let one = &mut self.connections[connection as usize];
+        let Some((_, swapped)) = one.flow else { return };
+        // To the server leads the first way, unless the client is the higher rank.
+        let way = usize::from((index & 1 == 0) != swapped);
+        one.ways[way].received = total;
+        let is_awaited = |way: &Way| way.awaited.front().is_some_and(|&end| end <= way.received);
+        if !one.ways[1 - way].sending.is_empty() {
+            self.look_at_sent(now, connection, 1 - way, sockets);
+        }
+        if is_awaited(&self.connections[connection as usize].ways[way]) {
+            self.look_at_sent(now, connection, way, sockets);
+            self.look_at_received(now, connection, way);
+        }
+        if !self.news.is_empty() {
+            self.go_on(now, sockets);
+        }
+    }
+
+    /// Tells a sender of messages that have been sent.
+    fn look_at_sent(
+        &mut self,
+        now: Time,
+        connection: u32,
+        way: usize,
+        sockets: &mut impl RankSockets,
+    ) {
+        let one = &mut self.connections[connection as usize];
+        let Some((flow, swapped)) = one.flow else {
+            return;
+        };
+        let sender = if way == 0 { one.ranks.0 } else { one.ranks.1 };
+        let stream = 2 * flow + u32::from((way == 1) != swapped);
+        let way = &mut one.ways[way];
+        if way.sending.is_empty() {
+            return;
+        }
+        let sent = way.written - sockets.unsent(stream);
+        while way.sending.front().is_some_and(|&end| end <= sent) {
+            // Those that are being sent are the last of those that have not been read.
+            let at = way.messages.len() - way.sending.len();
+            way.messages[at].sent = Some(now);
+            way.sending.pop_front();
+            self.news.push_back((sender, Happened::Sent));
+        }
+    }
+
+    /// Tells a receiver of messages that are there.
+    fn look_at_received(&mut self, now: Time, connection: u32, way: usize) {
+        let one = &mut self.connections[connection as usize];
+        let receiver = if way == 0 { one.ranks.1 } else { one.ranks.0 };
+        let way = &mut one.ways[way];
+        while way.awaited.front().is_some_and(|&end| end <= way.received) {
+            way.awaited.pop_front();
+            self.news.push_back((receiver, Happened::Received));
+            if let Some(mut message) = way.messages.pop_front() {
+                message.received = Some(now);
+                if self.plan.steps {
+                    self.steps.push(message);
+                }
+            }
+        }
+    }
+
+    /// Ranks hear what has happened, and act, until nothing more happens at this instant.
+    fn go_on(&mut self, now: Time, sockets: &mut impl RankSockets) {
+        while let Some((rank, happened)) = self.news.pop_front() {
+            let member = &mut self.ranks[rank as usize];
+            let mut todo = std::mem::take(&mut self.todo);
+            member.rank.on(happened, &self.program, &mut todo);
+            for what in todo.drain(..) {
+                self.act(now, rank, what, sockets);
+            }
+            self.todo = todo;
+        }
+    }
+
+    fn act(&mut self, now: Time, rank: u32, what: Do, sockets: &mut impl RankSockets) {
+        match what {
+            Do::Begin { iteration } => self.begin(now, rank, iteration),
+            Do::End { iteration } => self.end(now, rank, iteration),
+            Do::Compute { span } => {
+                self.ranks[rank as usize].computes = now;
+                sockets.wake(Time(now.0.saturating_add(span.0)), self.first + rank);
+            }
+            Do::Receive { from, bytes } => {
+                let (connection, way) = self.way(from, rank);
+                let one = &mut self.connections[connection as usize].ways[way];
+                one.asked += bytes;
+                one.awaited.push_back(one.asked);
+                if one.asked <= one.received {
+                    self.look_at_sent(now, connection, way, sockets);
+                    self.look_at_received(now, connection, way);
+                }
+            }
+            Do::Send { to, bytes } => {
+                let stream = self.stream(now, rank, to, sockets);
+                let (connection, way) = self.way(rank, to);
+                let member = &self.ranks[rank as usize];
+                let message = Step {
+                    job: self.number,
+                    iteration: member.rank.iteration(),
+                    step: member.rank.step(),
+                    rank,
+                    peer: Some(to),
+                    bytes,
+                    ready: now,
+                    asked: None,
+                    granted: None,
+                    sent: None,
+                    received: None,
+                };
+                let one = &mut self.connections[connection as usize].ways[way];
+                one.written += bytes;
+                one.sending.push_back(one.written);
+                one.messages.push_back(message);
+                sockets.write(now, stream, bytes);
+                self.look_at_sent(now, connection, way, sockets);
+            }
+        }
+    }
+
+    fn begin(&mut self, now: Time, rank: u32, iteration: u32) {
+        let member = &mut self.ranks[rank as usize];
+        (member.begun, member.computed) = (now, 0);
+        if iteration as usize == self.iterations.len() {
+            self.iterations.push(Iteration {
+                job: self.number,
+                iteration,
+                start: now,
+                end: None,
+                ended: 0,
+                computed: 0,
+                slowest: 0,
+                taken: 0,
+            });
+        }
+    }
+
+    /// A rank has ended an iteration.
+    fn end(&mut self, now: Time, rank: u32, iteration: u32) {
+        let member = &self.ranks[rank as usize];
+        let row = &mut self.iterations[iteration as usize];
+        row.ended += 1;
+        row.computed += member.computed;
+        row.slowest = row.slowest.max(member.computed);
+        row.taken += now.0 - member.begun.0;
+        if row.ended == self.program.ranks() {
+            row.end = Some(now);
+        }
+        if iteration + 1 == self.program.iterations() {
+            self.unfinished -= 1;
+        }
+    }
+
+    /// The connection from one rank to another, and which of its ways that is.
+    fn way(&mut self, from: u32, to: u32) -> (u32, usize) {
+        let ranks = (from.min(to), from.max(to));
+        let next = self.connections.len() as u32;
+        let connection = *self.pairs.entry(ranks).or_insert(next);
+        if connection == next {
+            self.connections.push(Connection {
+                ranks,
+                flow: None,
+                ways: Default::default(),
+            });
+        }
+        (connection, usize::from(from > to))
+    }
+
+    /// The stream from one rank to another, over a connection that is opened if there is none.
+    fn stream(&mut self, now: Time, from: u32, to: u32, sockets: &mut impl RankSockets) -> u32 {
+        let (connection, way) = self.way(from, to);
+        let one = &mut self.connections[connection as usize];
+        let (flow, swapped) = match one.flow {
+            Some(open) => open,
+            None => {
+                let (src, dst) = (self.plan.host(from), self.plan.host(to));
+                let flow = Flow {
+                    src_rack: src.rack(),
+                    src_host: src.number(),
+                    dst_rack: dst.rack(),
+                    dst_host: dst.number(),
+                    cc: self.plan.cc.clone(),
+                    cc_params: self.plan.cc_params.clone(),
+                    transport: self.plan.transport.clone(),
+                    start: now,
+                    class: self.plan.class.clone(),
+                    ..Flow::default()
+                };
+                let flow = sockets.open(now, self.owner, connection, flow);
+                *one.flow.insert((flow, way == 1))
+            }
+        };
+        2 * flow + u32::from((way == 1) != swapped)
+    }
+
+    /// What has not been read, or not ended.
+    pub(crate) fn rest(&self) -> impl Iterator<Item = Step> + '_ {
+        let ways = self.connections.iter().flat_map(|one| &one.ways);
+        let is_kept = self.plan.steps;
+        ways.flat_map(|way| way.messages.iter().copied())
+            .filter(move |_| is_kept)
+    }
+}
+
+/// The hosts as ranks use them.
+pub(crate) trait RankSockets {
+    /// Opens a flow that is a job's connection of this number, and returns its own number.
+    fn open(&mut self, now: Time, job: u32, connection: u32, flow: Flow) -> u32;
+
+    /// Writes into a stream: number 2n from flow n's client to its server, 2n + 1 back.
+    fn write(&mut self, now: Time, stream: u32, bytes: u64);
+
+    /// Bytes written into a stream that have never been sent.
+    fn unsent(&mut self, stream: u32) -> u64;
+
+    /// A rank, by its number among those of all jobs, will have computed at `time`.
+    fn wake(&mut self, time: Time, rank: u32);
+
+    /// A job will begin at `time`.
+    fn start(&mut self, time: Time, job: u32);
+}

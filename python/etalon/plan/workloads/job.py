@@ -1,0 +1,334 @@
+"""The `[[job]]` table: ranks that compute, and exchange messages in collectives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer
+
+from etalon import _core
+from etalon.errors import PlanError
+from etalon.plan.base import Count, Table
+from etalon.plan.transport import PlainTcp, Tdtcp
+from etalon.plan.workloads.base import (
+    FlowClass,
+    Host,
+    HostId,
+    Setting,
+    Workload,
+    missing_host,
+    write_host,
+)
+from etalon.units import SIZE, Duration, Size, Time, problem, shown
+
+MOST_ROWS = 5_000_000
+"""Rows of the table of steps that a job has without being asked for them."""
+MOST_CONNECTIONS = 1_000_000
+"""Connections of all ranks of a job: each takes a few kB while the job runs."""
+MOST_RANKS = 4_096
+"""Ranks of a job."""
+
+COLLECTIVES = (
+    "all_reduce",
+    "reduce_scatter",
+    "all_gather",
+    "all_to_all",
+    "broadcast",
+    "reduce",
+)
+"""Keys of collectives, with the size of their data."""
+DEEDS = ("compute", *COLLECTIVES, "send")
+"""What ranks do: an entry of `do` has one of these keys."""
+
+Rank = Annotated[int, Field(strict=True, ge=0, lt=MOST_RANKS)]
+
+
+Block = Annotated[int, BeforeValidator(SIZE.read), PlainSerializer(SIZE.format, return_type=str)]
+"""Bytes; may be zero."""
+
+
+def _ranks(value: Any) -> Any:
+    if isinstance(value, str) and value != "all":
+        raise problem(f'{shown(value)} must be "all", or a list of hosts like "r0h3"')
+    return value
+
+
+class Slow(Table):
+    """A rank that computes more slowly."""
+
+    in_order: ClassVar = ("rank", "times")
+    rank: Rank
+    """Its number."""
+    times: float = Field(gt=0, le=1e6, allow_inf_nan=False)
+    """How many times as long it takes as others."""
+
+
+class Deed(Table):
+    """One entry of a job's list: a computation, a collective, or a message."""
+
+    compute: Duration | None = None
+    """Ranks compute for this time."""
+    jitter: Time = 0
+    """A computation takes longer, at random, by up to this; drawn anew for each rank and iteration."""
+    ranks: tuple[Rank, ...] | None = None
+    """The ranks that compute; without it, all."""
+    all_reduce: Size | None = None
+    """Each rank gets the sum of all vectors; length of a vector."""
+    reduce_scatter: Size | None = None
+    """Each rank gets its share of the sum of all vectors; length of a vector."""
+    all_gather: Size | None = None
+    """Each rank gets the shares of all; length of all shares together."""
+    all_to_all: Size | None = None
+    """Each rank sends a block to each; length of what a rank has for all, itself included."""
+    broadcast: Size | None = None
+    """Each rank gets the vector of `root`; its length."""
+    reduce: Size | None = None
+    """Rank `root` gets the sum of all vectors; length of a vector."""
+    send: Size | None = None
+    """One rank sends a message to another; its length."""
+    src: Rank | None = Field(default=None, alias="from")
+    """The rank that sends a message."""
+    dst: Rank | None = Field(default=None, alias="to")
+    """The rank that receives it."""
+    algorithm: str | None = None
+    """The algorithm of a collective (`etalon list collectives`); without it, the first there for its kind."""
+    matrix: tuple[tuple[Block, ...], ...] | None = None
+    """Instead of `all_to_all`: the length of each rank's block for each, one row a sending rank; may be zero."""
+    root: Rank = 0
+    """With `broadcast` and `reduce`: which rank."""
+    radix: Annotated[int, Field(strict=True, ge=2, le=MOST_RANKS)] | None = None
+    """With the algorithm "bruck" of `all_to_all`: how many ways blocks part in a phase; by default 2."""
+    pieces: Count | None = None
+    """With the algorithms "chain" and "two-trees": how many pieces a vector, or half of it, is cut into; by default 16."""
+    groups: Annotated[int, Field(strict=True, ge=2, le=MOST_RANKS)] | None = None
+    """With the algorithm "hierarchical": how many groups of equal size the ranks form; by default 2."""
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The keys among `DEEDS` that it has."""
+        named = (name for name in DEEDS if getattr(self, name) is not None)
+        return (*named, *["all_to_all"] * (self.matrix is not None and self.all_to_all is None))
+
+    @property
+    def kind(self) -> str:
+        """The one key among `DEEDS` that it should have."""
+        return next(iter(self.named), "")
+
+    @property
+    def bytes(self) -> int:
+        """Size of its collective; 0 for what is none."""
+        if self.matrix is not None:
+            return sum(cell for row in self.matrix for cell in row) // len(self.matrix)
+        return int(getattr(self, self.kind) or 0) if self.kind in COLLECTIVES else 0
+
+    def bus(self, ranks: int) -> float:
+        """Bytes that a rank sends at least in a collective of so many ranks, as nccl-tests count."""
+        factor = {"all_reduce": 2 * (ranks - 1) / ranks, "broadcast": 1.0, "reduce": 1.0}
+        return self.bytes * factor.get(self.kind, (ranks - 1) / ranks)
+
+    def resolve(self) -> dict[str, Any]:
+        """What ranks do, as the core takes it."""
+        kind = self.kind
+        size = getattr(self, kind)
+        if kind == "compute":
+            ranks = None if self.ranks is None else list(self.ranks)
+            return {"compute": {"span_ns": size, "jitter_ns": self.jitter, "ranks": ranks}}
+        if kind == "send":
+            return {"send": {"from": self.src, "to": self.dst, "bytes": size}}
+        name = kind.replace("_", "-")
+        collective: dict[str, Any] = {
+            "kind": name,
+            "algorithm": self.algorithm or algorithms()[name][0],
+            "bytes": self.bytes,
+            "root": self.root,
+        }
+        if self.matrix is not None:
+            collective["matrix"] = [cell for row in self.matrix for cell in row]
+        for key in ("radix", "pieces", "groups"):
+            if getattr(self, key) is not None:
+                collective[key] = getattr(self, key)
+        return {"collective": collective}
+
+    def problems(self, key: str, ranks: int) -> Iterator[PlanError]:
+        """What is wrong with it in a job of so many ranks."""
+        named = self.named
+        if len(named) != 1:
+            has = " and ".join(f'"{name}"' for name in named) or "none"
+            yield PlanError(
+                f"an entry has one of the keys {', '.join(DEEDS)}; this has {has}", key=key
+            )
+            return
+        kind = self.kind
+        yield from self._foreign(key, kind)
+        yield from self._absent_ranks(key, ranks)
+        if kind == "send":
+            yield from self._ends(key)
+        if self.matrix is not None:
+            sized = len(self.matrix) == ranks and all(len(row) == ranks for row in self.matrix)
+            if not sized:
+                yield PlanError(
+                    f"{ranks} ranks need {ranks} rows of {ranks} sizes", key=f"{key}.matrix"
+                )
+            if self.all_to_all is not None:
+                yield PlanError(
+                    "a matrix has all sizes; leave the key out", key=f"{key}.all_to_all"
+                )
+
+    def _foreign(self, key: str, kind: str) -> Iterator[PlanError]:
+        """Keys of other kinds."""
+        for name, value, kinds in (
+            ("jitter", self.jitter or None, ("compute",)),
+            ("ranks", self.ranks, ("compute",)),
+            ("from", self.src, ("send",)),
+            ("to", self.dst, ("send",)),
+            ("algorithm", self.algorithm, COLLECTIVES),
+            ("matrix", self.matrix, ("all_to_all",)),
+            ("root", self.root or None, ("broadcast", "reduce")),
+            ("radix", self.radix, ("all_to_all",)),
+            ("pieces", self.pieces, COLLECTIVES),
+            ("groups", self.groups, ("all_reduce",)),
+        ):
+            if value is not None and kind not in kinds:
+                yield PlanError(f'"{kind}" has no such key', key=f"{key}.{name}")
+
+    def _absent_ranks(self, key: str, ranks: int) -> Iterator[PlanError]:
+        given = {"root": self.root, "from": self.src, "to": self.dst}
+        given |= {f"ranks.{number}": rank for number, rank in enumerate(self.ranks or ())}
+        for name, rank in given.items():
+            if rank is not None and rank >= ranks:
+                yield PlanError(
+                    f"there is no rank {rank}: the job has ranks 0..{ranks - 1}",
+                    key=f"{key}.{name}",
+                    value=rank,
+                )
+
+    def _ends(self, key: str) -> Iterator[PlanError]:
+        """What is wrong with a message's ranks."""
+        for name, rank in (("from", self.src), ("to", self.dst)):
+            if rank is None:
+                yield PlanError(
+                    "a message needs the rank that sends it and the one that receives it",
+                    key=f"{key}.{name}",
+                )
+        if self.src is not None and self.src == self.dst:
+            yield PlanError(f"rank {self.src} would send to itself", key=f"{key}.to")
+
+
+def algorithms() -> Mapping[str, tuple[str, ...]]:
+    """The algorithms of each collective, the one that is taken by default first."""
+    found: dict[str, tuple[str, ...]] = {}
+    for kind, name, _ in _core.collective_algorithms():
+        found[kind] = (*found.get(kind, ()), name)
+    return found
+
+
+class Job(Workload):
+    """Ranks on hosts, one a host, that all go through one list of computations and collectives (simulator only).
+
+    A rank goes on to the next step when it has sent and received all of this one; nothing else keeps ranks in step. Any two
+    ranks exchange all their messages over one connection.
+    """
+
+    about: ClassVar = "ranks that compute and exchange messages in collectives (simulator only)"
+    ranks: Annotated[Literal["all"] | tuple[Host, ...], BeforeValidator(_ranks)] = "all"
+    """The host of each rank; "all" hosts, rack by rack."""
+    iterations: Count = 1
+    """How often the list is done."""
+    do: tuple[Deed, ...] = Field(min_length=1, max_length=100_000)
+    """What each rank does, in this order: tables with a key `compute`, `all_reduce`, `reduce_scatter`, `all_gather`,
+    `all_to_all`, `broadcast`, `reduce` or `send`."""
+    slow: tuple[Slow, ...] = ()
+    """Ranks that compute more slowly than others, such as [{ rank = 3, times = 1.5 }]."""
+    steps: bool | None = Field(default=None, strict=True)
+    """Whether the run has a table of steps, a row a message and computation; by default if that is at most 5,000,000 rows."""
+    flow_class: FlowClass = Field(default="job", alias="class")
+    """Class of the connections."""
+
+    def resolve(self, setting: Setting) -> Iterator[dict[str, Any]]:
+        """No flows: the job opens its own."""
+        return iter(())
+
+    def expected(self, setting: Setting) -> float:
+        """How many connections the job will open is told by the core; this counts none, for they are not listed."""
+        return 0
+
+    def hosts(self, setting: Setting) -> tuple[HostId, ...]:
+        """The host of each rank."""
+        return tuple(setting.all_hosts()) if self.ranks == "all" else self.ranks
+
+    def job(self, setting: Setting) -> dict[str, Any]:
+        """The job as the core takes it."""
+        resolved: dict[str, Any] = {
+            "start_ns": self.start,
+            "ranks": [list(host) for host in self.hosts(setting)],
+            "iterations": self.iterations,
+            "do": [deed.resolve() for deed in self.do],
+            "slow": [{"rank": slow.rank, "times": slow.times} for slow in self.slow],
+            "steps": self.steps if self.steps is not None else self.rows(setting) <= MOST_ROWS,
+            **self.carried(),
+            "class": self.flow_class,
+        }
+        if self.connect is not None:
+            resolved["connect_ns"] = self.connect
+        return resolved
+
+    def rows(self, setting: Setting) -> int:
+        """At most so many rows has the table of steps."""
+        ranks = len(self.hosts(setting))
+        deeds = json.dumps([deed.resolve() for deed in self.do])
+        return self.iterations * ranks * int(_core.job_steps(deeds, ranks))
+
+    def problems(self, key: str, setting: Setting) -> Iterator[PlanError]:
+        """What is wrong with this job in a network of this size."""
+        hosts = self.hosts(setting)
+        if not 2 <= len(hosts) <= MOST_RANKS:
+            yield PlanError(
+                f"a job has 2 to {MOST_RANKS} ranks, one a host, not {len(hosts)}",
+                key=f"{key}.ranks",
+            )
+            return
+        seen: dict[HostId, int] = {}
+        for rank, host in enumerate(hosts):
+            yield from missing_host(host, f"{key}.ranks.{rank}", setting.racks, setting.hosts)
+            if host in seen:
+                yield PlanError(
+                    f"host {write_host(host)} has rank {seen[host]} already; a host has one rank of a job",
+                    key=f"{key}.ranks.{rank}",
+                    value=write_host(host),
+                )
+            seen[host] = rank
+        for number, slow in enumerate(self.slow):
+            if slow.rank >= len(hosts):
+                yield PlanError(
+                    f"there is no rank {slow.rank}: the job has ranks 0..{len(hosts) - 1}",
+                    key=f"{key}.slow.{number}.rank",
+                    value=slow.rank,
+                )
+        if not isinstance(self.transport, PlainTcp | Tdtcp):
+            yield PlanError("jobs are carried by TCP or TDTCP", key=f"{key}.transport")
+        yield from super().problems(key, setting)
+        wrong = [
+            error
+            for number, deed in enumerate(self.do)
+            for error in deed.problems(f"{key}.do.{number}", len(hosts))
+        ]
+        yield from wrong or self._algorithms(key, len(hosts))
+
+    def _algorithms(self, key: str, ranks: int) -> Iterator[PlanError]:
+        """That algorithms do not fit, or need too many connections."""
+        found = _core.job_problem(json.dumps([deed.resolve() for deed in self.do]), ranks)
+        if isinstance(found, tuple):
+            number, why = found
+            deed = self.do[number]
+            yield PlanError(
+                why,
+                key=f"{key}.do.{number}.algorithm",
+                value=deed.resolve()["collective"]["algorithm"],
+            )
+        elif found > MOST_CONNECTIONS:
+            yield PlanError(
+                f"its ranks would open {found} connections; at most {MOST_CONNECTIONS} are run",
+                key=f"{key}.do",
+            )
