@@ -46,7 +46,7 @@ pub struct Ndp {
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Pacer {
-    /// The receiving host, for all its flows in turn (section 3.2).
+    /// The receiving host, for all its flows in turn, as in the paper.
     Host,
     /// Each flow for itself.
     Flow,

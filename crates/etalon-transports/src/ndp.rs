@@ -2,8 +2,8 @@
 //!
 //! A switch that cannot hold a packet trims it to its header; the header arrives all the same, so that the receiver knows of
 //! each loss at once. Each packet that arrives, whole or trimmed, is answered with an ACK or a NACK, and entitles its flow to one pull.
-//! A [`Puller`] spaces the pulls so that what they release just fills the receiver's link. Section numbers below are
-//! those of Handley et al., SIGCOMM 2017.
+//! A [`Puller`] spaces the pulls so that what they release just fills the receiver's link. After Handley et al.,
+//! SIGCOMM 2017.
 
 mod arrived;
 mod config;

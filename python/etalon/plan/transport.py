@@ -93,7 +93,7 @@ class Ndp(Table):
     kind: Literal["ndp"] = "ndp"
     """NDP. Flows need no handshake, have no congestion control, and spray their packets over all paths."""
     window: int = Field(default=30, strict=True, ge=1, le=65535)
-    """Packets that a sender pushes unasked (section 3.1)."""
+    """Packets that a sender pushes unasked."""
     payload: Size | None = None
     """Of a full packet; without it, an MTU less the header."""
     header: Size = 64
@@ -101,13 +101,13 @@ class Ndp(Table):
     padded: bool = Field(default=False, strict=True)
     """The last packet of a flow is as long as its first."""
     pacer: Literal["host", "flow"] = "host"
-    """Who spaces pulls: the receiving host for all its flows in turn (section 3.2), or each flow for itself."""
+    """Who spaces pulls: the receiving host for all its flows in turn, or each flow for itself."""
     pull_bytes: Size | None = None
     """Pulls are as far apart as so many bytes on the receiver's link; without it, a full packet with its header."""
     pulls: Literal["needed", "each"] = "needed"
     """What entitles a flow to a pull: each packet that arrives, but no more than are missing; or each."""
     timeout: Time | Literal["never"] = 1_000_000
-    """A packet without any answer is sent again after this, and after twice as long each time (section 3.2)."""
+    """A packet without any answer is sent again after this, and after twice as long each time."""
     resends_last: bool = Field(default=False, strict=True)
     """A sender that has sent all of a flow sends trimmed packets again without being asked."""
     paths: int | None = Field(default=None, strict=True, ge=1, le=65535)

@@ -3,7 +3,7 @@
 /// Parameters of NDP. Defaults are the paper's, for links of 10 Gb/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Packets that a sender pushes unasked (section 3.1; 30 there).
+    /// Packets that a sender pushes unasked (30 in the paper).
     pub window: u32,
     /// Bytes of payload in a full packet.
     pub payload: u16,
@@ -15,7 +15,7 @@ pub struct Config {
     pub spacing: u64,
     /// What entitles a flow to a pull.
     pub pulls: Pulls,
-    /// A packet without any answer is sent again after this time in nanoseconds (section 3.2; 1 ms there); never, if none. It doubles
+    /// A packet without any answer is sent again after this time in nanoseconds (1 ms in the paper); never, if none. It doubles
     /// each time, until an answer comes.
     pub timeout: Option<u64>,
     /// Once a flow has sent all of its packets for the first time, it sends trimmed ones again without being asked.
@@ -25,7 +25,7 @@ pub struct Config {
 /// What entitles a flow to a pull.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pulls {
-    /// Each packet that arrives; but once the receiver knows a flow's end, no more than are missing (section 3.2: pulls that are not
+    /// Each packet that arrives; but once the receiver knows a flow's end, no more than are missing (as in the paper, pulls that are not
     /// needed are removed).
     #[default]
     Needed,

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-/// Spaces the pulls of flows `F`, and takes them in turns. A host has one (section 3.2), or each flow its own.
+/// Spaces the pulls of flows `F`, and takes them in turns. A host has one, as in the paper, or each flow its own.
 #[derive(Clone, Debug)]
 pub struct Puller<F> {
     /// Time between two pulls, in picoseconds.

@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use super::config::{Config, Pulls};
 use super::packet::{Kind, Packet};
 
-/// Answers of which a sender remembers whether they were ACKs, and of how many at least that tells that its way is good (section 3.2.3).
+/// Answers of which a sender remembers whether they were ACKs, and of how many at least that tells that its way is good.
 const RECENT: u32 = 12;
 const GOOD: u32 = RECENT / 4;
 /// A timeout doubles at most so many times.
@@ -222,7 +222,7 @@ impl Sender {
             return;
         }
         self.again.push_front(seq);
-        // Who expects pulls waits for these, unless its packets use to arrive (section 3.2.3).
+        // Who expects pulls waits for these, unless its packets use to arrive.
         let expects = self.promised > self.pulled || self.pushed > 1;
         if !expects || self.recent.count_ones() > GOOD {
             self.credit += 1;
