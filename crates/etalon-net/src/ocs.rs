@@ -12,6 +12,7 @@
 
 mod changes;
 mod inside;
+mod returned;
 mod tor;
 mod voqs;
 
@@ -158,26 +159,20 @@ impl<H: Copy> Circuits<H> {
             ways,
         };
         network.add_ports();
+        network.measure();
         network.set_clocks();
         Ok(network)
     }
 
     fn add_ports(&mut self) {
-        let Circuits {
-            config,
-            hosts,
-            wires,
-            nodes,
-            calendar,
-            shortest,
-            ..
-        } = self;
-        let (config, hosts, nodes) = (&*config, &*hosts, *nodes);
-        let mut firsts = [0; 3];
-        let mut ports = Vec::new();
+        let (config, hosts, nodes) = (&self.config, &self.hosts, self.nodes);
+        let wires = &mut self.wires;
+        let (mut firsts, mut ports) = ([0; 3], Vec::new());
         let mut add = |kind, at, number, rate, delay| {
-            let wire = wires.of(delay, kind == Kind::ToHost);
-            let queue = QueueId { at, number };
+            let (queue, wire) = (
+                QueueId { at, number },
+                wires.of(delay, kind == Kind::ToHost),
+            );
             ports.push(Port::new(kind, queue, Serializer::new(rate), wire));
             ports.len() as u32
         };
@@ -222,17 +217,28 @@ impl<H: Copy> Circuits<H> {
                 add(kind, at, 0, access.rate, access.delay);
             }
         }
+        self.ports = ports;
+        [self.first_up, self.first_down, self.first_own] = firsts;
+    }
+
+    /// Looks how long a transmission takes at most, and a passage at least.
+    fn measure(&mut self) {
+        let Circuits {
+            config,
+            hosts,
+            ports,
+            ..
+        } = &*self;
         let longest = u64::from(hosts.mtu) + ETHERNET;
         let spans = ports.iter().map(|port| port.link.rate().span_of(longest));
-        *calendar = Calendar::new(ports.len(), spans.max().unwrap_or_default());
+        let calendar = Calendar::new(ports.len(), spans.max().unwrap_or_default());
         let circuits = config.uplinks.iter().map(|switch| switch.delay);
         let delays = circuits.chain(config.packet.map(|layer| layer.delay + layer.delay));
-        *shortest = match config.access {
+        let shortest = match config.access {
             Some(access) => access.delay,
             None => delays.min().unwrap_or_default(),
         };
-        self.ports = ports;
-        [self.first_up, self.first_down, self.first_own] = firsts;
+        (self.calendar, self.shortest) = (calendar, shortest);
     }
 
     /// Sets what is to come: clocks, first days, slices, failures.

@@ -2,10 +2,9 @@
 
 use etalon_queues::{Classes, PacketId, Room};
 use etalon_route::{At, Next};
-use etalon_scenario::{Class, Full, Late, Trim};
-use etalon_switch::{Departure, DropReason, Event, Plane, Probe, QueueId, Sink};
+use etalon_scenario::{Class, Late};
+use etalon_switch::{DropReason, Event, Pair, Plane, Probe, QueueId, Sink};
 use etalon_units::Time;
-use rand_core::Rng;
 
 use super::Circuits;
 use super::changes::Change;
@@ -17,6 +16,18 @@ pub(super) enum Place {
     Port(u32),
     /// By the number of the queue, at this node, for this next one.
     Voq(u32, u16, u16),
+}
+
+/// A packet of so many bytes left a queue, which then holds `len`.
+#[inline]
+fn dequeued(pair: Pair, queue: QueueId, (len, bytes): (u32, u32)) -> Event {
+    Event::Dequeue {
+        pair,
+        queue,
+        len,
+        bytes,
+        plane: Plane::PACKET,
+    }
 }
 
 impl<H: Copy> Circuits<H> {
@@ -113,7 +124,7 @@ impl<H: Copy> Circuits<H> {
         }
     }
 
-    fn waiting(&mut self, place: Place) -> (&mut Classes, QueueId) {
+    pub(super) fn waiting(&mut self, place: Place) -> (&mut Classes, QueueId) {
         match place {
             Place::Port(number) => {
                 let port = &mut self.ports[number as usize];
@@ -166,19 +177,6 @@ impl<H: Copy> Circuits<H> {
         }
     }
 
-    fn no_room<S: Sink<H>, P: Probe>(
-        &mut self,
-        now: Time,
-        place: Place,
-        id: PacketId,
-        sink: &mut S,
-        probe: &mut P,
-    ) {
-        let (waiting, queue) = self.waiting(place);
-        let len = waiting.len();
-        self.lose(now, id, queue, len, DropReason::Full, sink, probe);
-    }
-
     /// A packet joins a list.
     #[inline]
     fn push<P: Probe>(
@@ -223,133 +221,24 @@ impl<H: Copy> Circuits<H> {
         }
     }
 
-    /// A packet finds its list full: it, or by the toss of a coin the last one there, is cut to its header (NDP, SIGCOMM 2017, section 3.1).
-    /// Returns whether something joined the queue.
-    #[cold]
-    fn trim<S: Sink<H>, P: Probe>(
+    /// The packet that an uplink sends next to `peer`, and the queue that it is in: of two of one class that of the uplink's own.
+    #[inline]
+    fn next_over(
         &mut self,
-        now: Time,
-        place: Place,
-        rules: usize,
-        id: PacketId,
-        sink: &mut S,
-        probe: &mut P,
-    ) -> bool {
-        let class = self.pool.get(id).class;
-        let Full::Trim(trim) = self.rules[rules].limit(class).full else {
-            self.no_room(now, place, id, sink, probe);
-            return false;
-        };
-        let swapped = trim.coin && self.coin.next_u32() & 1 == 1;
-        if swapped {
-            self.take_last_place(now, place, rules, id, probe);
-        }
-        // What is to be cut has this place in the pool, whichever it is.
-        let Trim { header_bytes, .. } = trim;
-        let inside = self.pool.get_mut(id);
-        inside.trimmed = true;
-        inside.packet.bytes = u32::from(header_bytes);
-        let (pair, class, bytes) = (inside.pair(), inside.class, inside.packet.bytes);
-        let lists = &self.rules[rules];
-        let room = match place {
-            Place::Port(number) => self.ports[number as usize]
-                .waiting
-                .room(lists, class, bytes),
-            Place::Voq(number, ..) => self.voqs.get_mut(number).room(lists, class, bytes),
-        };
-        match room {
-            Room::Fits(list) => {
-                let lists = &self.rules[rules];
-                let waiting = match place {
-                    Place::Port(number) => &mut self.ports[number as usize].waiting,
-                    Place::Voq(number, ..) => self.voqs.get_mut(number),
-                };
-                waiting.push(lists, (class, list), &mut self.pool, (id, bytes));
-                let (waiting, queue) = self.waiting(place);
-                let trimmed = Event::Trimmed {
-                    pair,
-                    queue,
-                    len: waiting.len(),
-                    bytes,
-                };
-                probe.on(now, trimmed);
-                return true;
+        number: u32,
+        node: u16,
+        peer: u16,
+    ) -> Option<(Place, (usize, PacketId))> {
+        let lists = &self.rules[0]; // an uplink's
+        let own = self.ports[number as usize].waiting.next(lists);
+        let voq = self.voqs.find(node, peer);
+        let awaiting = voq.and_then(|voq| self.voqs.get_mut(voq).next(lists));
+        match (own, awaiting, voq) {
+            (own, Some(next), Some(voq)) if own.is_none_or(|own| next.0 < own.0) => {
+                Some((Place::Voq(voq, node, peer), next))
             }
-            Room::Return => self.send_back(now, place, id, DropReason::Full, sink, probe),
-            Room::Trim | Room::Drop => self.no_room(now, place, id, sink, probe),
-        }
-        swapped
-    }
-
-    /// A packet takes the place of the last in its list, which then has its own place in the pool, unless that is the shorter of the two.
-    fn take_last_place<P: Probe>(
-        &mut self,
-        now: Time,
-        place: Place,
-        rules: usize,
-        id: PacketId,
-        probe: &mut P,
-    ) {
-        let new = *self.pool.get(id);
-        let list = self.rules[rules].packets(new.class);
-        let Some(last) = self.waiting(place).0.last(list) else {
-            return; // all that counts is in transmission
-        };
-        let old = *self.pool.get(last);
-        if old.packet.bytes < new.packet.bytes {
-            return;
-        }
-        *self.pool.get_mut(last) = new;
-        *self.pool.get_mut(id) = old;
-        let (waiting, queue) = self.waiting(place);
-        waiting.resize(list, old.packet.bytes, new.packet.bytes);
-        let enqueue = Event::Enqueue {
-            pair: new.pair(),
-            queue,
-            len: waiting.len(),
-            bytes: new.packet.bytes,
-        };
-        probe.on(now, enqueue);
-    }
-
-    /// A packet goes back to its sender.
-    #[cold]
-    pub(super) fn send_back<S: Sink<H>, P: Probe>(
-        &mut self,
-        now: Time,
-        place: Place,
-        id: PacketId,
-        why: DropReason,
-        sink: &mut S,
-        probe: &mut P,
-    ) {
-        let (waiting, queue) = self.waiting(place);
-        let (len, node) = (waiting.len(), queue.at);
-        let inside = self.pool.get_mut(id);
-        if inside.returns.is_some() {
-            return self.lose(now, id, queue, len, why, sink, probe);
-        }
-        inside.returns = Some(why);
-        inside.hops = 0;
-        inside.slice = NO_SLICE;
-        let (pair, bytes) = (inside.pair(), inside.packet.bytes);
-        let returned = Event::Returned { pair, queue, bytes };
-        probe.on(now, returned);
-        match place {
-            Place::Port(number)
-                if matches!(self.ports[number as usize].kind, Kind::FromHost(_)) =>
-            {
-                self.leave(now, id, sink, probe);
-            }
-            Place::Port(number) => match self.ports[number as usize].kind {
-                // What the packet network has no room for goes down another of its ports.
-                Kind::FromCore(_) => {
-                    let port = self.down_to(pair.src);
-                    self.queue(now, port, id, sink, probe);
-                }
-                _ => self.reach(now, node, id, sink, probe),
-            },
-            Place::Voq(..) => self.reach(now, node, id, sink, probe),
+            (Some(next), ..) => Some((Place::Port(number), next)),
+            _ => None,
         }
     }
 
@@ -388,14 +277,8 @@ impl<H: Copy> Circuits<H> {
         if circuit.peer == NOBODY {
             return;
         }
-        let voq = self.voqs.find(node, circuit.peer);
-        let awaiting = voq.and_then(|voq| self.voqs.get_mut(voq).next(lists));
-        let (place, next) = match (own, awaiting, voq) {
-            (own, Some(next), Some(voq)) if own.is_none_or(|own| next.0 < own.0) => {
-                (Place::Voq(voq, node, circuit.peer), next)
-            }
-            (Some(next), ..) => (Place::Port(number), next),
-            _ => return,
+        let Some((place, next)) = self.next_over(number, node, circuit.peer) else {
+            return;
         };
         let far = self.circuit(circuit.peer, uplink);
         if self.config.late == Late::Completes {
@@ -456,15 +339,8 @@ impl<H: Copy> Circuits<H> {
         let (len, left) = (waiting.len(), waiting.bytes());
         let inside = self.pool.get_mut(id);
         inside.last = queue;
-        let (pair, handle, plane) = (inside.pair(), inside.packet.handle, Plane::PACKET);
-        let dequeue = Event::Dequeue {
-            pair,
-            queue,
-            len,
-            bytes,
-            plane,
-        };
-        probe.on(now, dequeue);
+        let (pair, handle) = (inside.pair(), inside.packet.handle);
+        probe.on(now, dequeued(pair, queue, (len, bytes)));
         let port = &mut self.ports[number as usize];
         sink.dequeued(now, handle, port.transmission(left));
         let end = port.link.transmit(now, bytes);
@@ -476,11 +352,12 @@ impl<H: Copy> Circuits<H> {
             lost,
         });
         if self.tells && !is_own {
+            let (queue, until) = (port.queue, end);
             let scheduled = Event::Scheduled {
                 pair,
-                queue: port.queue,
+                queue,
                 bytes,
-                until: end,
+                until,
             };
             probe.on(now, scheduled);
         }
@@ -522,12 +399,6 @@ impl<H: Copy> Circuits<H> {
         self.serve(now, number, sink, probe);
     }
 
-    /// Whether a packet goes back to its sender if it cannot go on.
-    fn comes_back(&self, id: PacketId) -> bool {
-        let class = self.pool.get(id).class;
-        self.rules[0].limit(class).full == Full::Return
-    }
-
     /// A packet is where its port leads.
     #[inline]
     pub(super) fn arrive<S: Sink<H>, P: Probe>(
@@ -558,64 +429,5 @@ impl<H: Copy> Circuits<H> {
             }
             Kind::FromHost(rack) => self.reach(now, rack, id, sink, probe),
         }
-    }
-
-    /// A packet is at its host, or back at its sender.
-    pub(super) fn leave<S: Sink<H>, P: Probe>(
-        &mut self,
-        now: Time,
-        id: PacketId,
-        sink: &mut S,
-        probe: &mut P,
-    ) {
-        let inside = self.pool.remove(id);
-        let (packet, pair) = (inside.packet, inside.pair());
-        if let Some(why) = inside.returns {
-            return sink.give_back(now, packet.handle, pair, why);
-        }
-        let (latency, queue, plane) = (now - inside.entered, inside.last, Plane::PACKET);
-        let departed = Event::Departed {
-            pair,
-            queue,
-            bytes: packet.bytes,
-            latency,
-            plane,
-        };
-        probe.on(now, departed);
-        sink.deliver(Departure {
-            packet,
-            time: now,
-            latency,
-            queue,
-            plane,
-            ce: inside.ce,
-            ece: false,
-            trimmed: inside.trimmed,
-        });
-    }
-
-    #[cold]
-    #[allow(clippy::too_many_arguments)] // what an event says, and who hears it
-    pub(super) fn lose<S: Sink<H>, P: Probe>(
-        &mut self,
-        now: Time,
-        id: PacketId,
-        queue: QueueId,
-        len: u32,
-        reason: DropReason,
-        sink: &mut S,
-        probe: &mut P,
-    ) {
-        let packet = self.pool.remove(id).packet;
-        let pair = packet.pair();
-        let dropped = Event::Dropped {
-            pair,
-            queue,
-            len,
-            bytes: packet.bytes,
-            reason,
-        };
-        probe.on(now, dropped);
-        sink.discard(now, packet.handle, pair, reason);
     }
 }

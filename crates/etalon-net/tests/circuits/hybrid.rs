@@ -1,0 +1,77 @@
+//! One circuit switch and direct ways: the hybrid switch.
+
+use etalon_scenario::*;
+use etalon_switch::Switch;
+use etalon_units::Time;
+use proptest::prelude::*;
+
+use crate::bench::*;
+
+/// All but slices, at one instant in the order of contents; queues of the switch's pairs as of these VOQs.
+fn comparable(log: &Log) -> Vec<(Time, Out)> {
+    let mut all: Vec<(Time, Out)> = log.0.borrow().clone();
+    all.retain(|(_, out)| !matches!(out, Out::Slice(_)));
+    all.sort();
+    all
+}
+
+proptest! {
+    /// One circuit switch, direct ways and no packet network: the hybrid switch, event for event.
+    #[test]
+    fn one_switch_and_direct_ways_are_the_hybrid_switch(
+        racks in 2u16..6,
+        day in 500u64..6000,
+        night in prop_oneof![Just(0u64), 1u64..1500],
+        room in 1u32..8,
+        threshold in 0u32..6,
+        packets in prop::collection::vec((0u64..2500, any::<u16>(), any::<u16>(), 64u32..3000), 1..120),
+    ) {
+        let days: Vec<_> = (1..racks).map(|step| {
+            let source_of = (0..racks).map(|dst| Some((dst + step) % racks)).collect();
+            (Matching::new(source_of).unwrap(), day, night)
+        }).collect();
+        let week = rotation(days);
+        let rdcn = Rdcn {
+            packet: None,
+            circuits: vec![CircuitNetwork { rate: RATE, delay: DELAY }],
+            voq: VoqConfig { packets: room, pairs: vec![], resize: None },
+            marking: Some(Marking { threshold, threshold_big: threshold }),
+            ece_in_advance: None,
+            night: Night::default(),
+            notify: None,
+            ack_bypass: None,
+        };
+        let mut of_class = limit(Some(room.into()), Full::Drop);
+        of_class.mark_above = Some(threshold.into());
+        let mut config = ocs(vec![switch(0, week.clone())], vec![class(of_class, Routing::Direct)]);
+        config.late = Late::Completes;
+        let mut circuits = Bench::new(&config, racks);
+        let mut hybrid: Switch<u32> = Switch::new(&rdcn, &week, Time::ZERO).unwrap();
+        let mut log = Log::default();
+        let mut now = Time::ZERO;
+        for (handle, (pause, src, step, bytes)) in packets.into_iter().enumerate() {
+            // Half of them come together.
+            now.0 += pause.saturating_sub(1250);
+            let src = src % racks;
+            let dst = (src + 1 + step % (racks - 1)) % racks;
+            let packet = arrival(handle as u32, (src, dst), bytes, 0);
+            circuits.send(now.0, packet);
+            hybrid.advance(now, &mut log.clone(), &mut log);
+            hybrid.enqueue(now, packet, &mut log.clone(), &mut log);
+        }
+        let end = Time(now.0 + 60 * (day + night) * u64::from(racks));
+        circuits.run(end.0);
+        hybrid.advance(end, &mut log.clone(), &mut log);
+        // A queue for the same rack has another number.
+        for (_, out) in &mut *log.0.borrow_mut() {
+            match out {
+                Out::Enqueue(_, queue, ..) | Out::Dequeue(_, queue, ..) | Out::Dropped(_, queue, ..)
+                | Out::Departed(_, queue, _) | Out::Marked(_, queue, _) => {
+                    queue.number = config.voq(&hosts(racks), queue.number);
+                }
+                _ => {}
+            }
+        }
+        prop_assert_eq!(comparable(&circuits.log), comparable(&log));
+    }
+}

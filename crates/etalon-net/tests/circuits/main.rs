@@ -1,0 +1,6 @@
+//! Networks of circuits: by hand, against the hybrid switch, and what holds of any.
+
+mod any;
+mod bench;
+mod hand;
+mod hybrid;
