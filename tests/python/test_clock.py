@@ -38,9 +38,19 @@ def test_it_says_that_virtual_time_stands_still() -> None:
         clock = Clock(out, 0.0)
         for second in range(20):
             clock.tick(float(second), 3 * MS)
-    said = "virtual time stands still at 3 ms for 19 s: a program computes without a system call"
+    said = (
+        "virtual time stands still at 3 ms, or nothing happens on the network, for 19 s: programs"
+    )
     assert said in terminal.getvalue().rpartition("\r")[2]
     assert elsewhere.getvalue().count("stands still") == 1, "it is said once"
     clock.tick(21.0, 4 * MS)
     clock.tick(30.0, 4 * MS)
     assert elsewhere.getvalue().count("stands still") == 2, "and once more after it has moved"
+
+
+def test_it_says_nothing_while_hosts_are_made() -> None:
+    out = io.StringIO()
+    clock = Clock(out, 0.0)
+    for second in range(20):
+        clock.tick(float(second), 0)
+    assert out.getvalue() == ""

@@ -41,7 +41,7 @@ class Clock:
         since = wall_s - self.shown_s
         if since < EVERY_S:
             return
-        still = wall_s - self.moved_s
+        still = wall_s - self.moved_s if self.now_ns else 0.0  # before, hosts are made
         line = self._still(still) if still >= STILL_S else self._moves(since)
         self.shown_s, self.shown_ns = wall_s, self.now_ns
         if self.out.isatty():
@@ -64,8 +64,8 @@ class Clock:
 
     def _still(self, still_s: float) -> str:
         return (
-            f"virtual time stands still at {rounded(self.now_ns)} for {still_s:.0f} s: a program computes without a system "
-            "call, or waits for standard input"
+            f"virtual time stands still at {rounded(self.now_ns)}, or nothing happens on the network, for {still_s:.0f} s: "
+            "programs compute, poll, or wait for standard input"
         )
 
     def _put(self, line: str) -> None:

@@ -143,7 +143,7 @@ def mpirun(
     ] = None,
     settings: common.Settings = None,
     seed: common.Seed = None,
-    patience: common.Patience = "60s",
+    patience: common.Patience = "600s",
     env: Environment = None,
 ) -> int:
     """Run a program of MPI on emulated hosts, unchanged: Open MPI or MPICH, as this machine or pip has them.
