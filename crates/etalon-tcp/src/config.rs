@@ -61,6 +61,8 @@ pub struct Config {
     pub initial_seq: u32,
     /// The application reads data as soon as it arrives in order, so that the advertised window never closes.
     pub auto_read: bool,
+    /// The application closes as soon as the peer has, once all that it wrote is sent (RFC 9293, section 3.6, case 2).
+    pub auto_close: bool,
     /// Window advertised first, in bytes; it grows by two segments with each one received, up to the buffer (Linux: 64 KB).
     pub initial_receive_window: u32,
     /// A chunk of segments waits while less of the window is free than this part of it, if the window is expected to open soon
@@ -68,6 +70,9 @@ pub struct Config {
     pub tso_win_divisor: u32,
     /// Nagle's algorithm in Minshall's variant: at most one small segment in flight.
     pub nagle: bool,
+    /// The last buffer of a write waits while something of the connection is queued below TCP (Linux: `tcp_autocorking`, on); needs
+    /// [`small_queues`](Config::small_queues).
+    pub autocorking: bool,
     /// Decays the window after an idle time of a retransmission timeout (RFC 2861, Linux's default).
     pub slow_start_after_idle: bool,
     /// Bounds what is queued below TCP (Linux's TCP small queues); the owner must report departures.
@@ -103,9 +108,11 @@ impl Default for Config {
             pacing: false,
             initial_seq: 0,
             auto_read: true,
+            auto_close: false,
             initial_receive_window: 65_535,
             tso_win_divisor: 3,
             nagle: true,
+            autocorking: false,
             slow_start_after_idle: true,
             small_queues: true,
             time_wait: 60_000_000_000,

@@ -343,11 +343,15 @@ impl<C: CongestionControl> Connection<C> {
         {
             self.rcv.stats.out_of_order += u64::from(after(segment.seq, self.rcv.nxt));
         }
-        if self.rcv.fin_reached() && !self.fin_received {
+        let ends = self.rcv.fin_reached() && !self.fin_received;
+        if ends {
             self.on_fin();
         }
         self.rcv
             .schedule(&self.clock, self.snd.paths.active.rtt.srtt());
+        if ends && self.config.auto_close {
+            self.follow_peer();
+        }
     }
 
     /// The time that [`next_timer`](Connection::next_timer) gave has come. A call before it is harmless.

@@ -6,6 +6,7 @@ use crate::connection::{CloseReason, Connection, ConnectionState};
 use crate::linux;
 use crate::options::{RareOptions, SynOptions};
 use crate::segment::{Flags, Segment};
+use crate::sending::Fin;
 use crate::timers::Purpose;
 
 /// Bytes of the timestamp option, padded, if it is there.
@@ -223,6 +224,13 @@ impl<C: CongestionControl> Connection<C> {
         if self.state == ConnectionState::TimeWait {
             self.enter_time_wait();
         }
+    }
+
+    /// The application closes because the peer has. What is to be acknowledged at once is so before that.
+    #[cold]
+    pub(crate) fn follow_peer(&mut self) {
+        self.ack_before_data |= self.rcv.ack_due() && self.snd.fin == Fin::None;
+        self.shutdown();
     }
 
     /// Starts TIME-WAIT, or starts it again.

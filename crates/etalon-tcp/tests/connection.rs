@@ -163,6 +163,30 @@ fn both_sides_close_with_fin() {
 }
 
 #[test]
+fn a_program_that_closes_after_its_peer_does_so_with_the_acknowledgement() {
+    let follows = Config {
+        auto_close: true,
+        ..Config::default()
+    };
+    let mut pair = Pair::new(
+        Connection::client(Config::default(), Reno),
+        Connection::server(follows, Reno),
+        MS,
+        |_, _, _: &Segment| Fate::Deliver,
+    );
+    pair.client.write(50_000);
+    pair.client.shutdown();
+    assert!(pair.run_until(SECOND, |p| p.server.state() == ConnectionState::Closed));
+    // Handshake, data and FIN, and the ACK of the server's FIN: each takes a round trip or half of one, and nothing waits for a timer.
+    assert!(pair.now < 10 * MS, "{}", pair.now);
+    assert_eq!(pair.client.state(), ConnectionState::TimeWait);
+    let mut from_server = pair.log.iter().filter(|l| !l.to_server);
+    let last = from_server.next_back().expect("some").segment.clone();
+    assert!(last.flags.contains(Flags::FIN) && last.len == 0);
+    assert_eq!(pair.client.stats().rtos + pair.server.stats().rtos, 0);
+}
+
+#[test]
 fn both_close_at_once() {
     let mut pair = Pair::new(
         Connection::client(Config::default(), Reno),

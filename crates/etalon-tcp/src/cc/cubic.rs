@@ -225,11 +225,12 @@ impl Course {
 
     /// The smallest RTT, for section 4.2's look ahead and for HyStart. Samples of an epoch's first second do not count: queues
     /// have yet to drain.
-    fn take_rtt(&mut self, window: &mut Window, ack: &Ack, us: u64) {
+    fn take_rtt(&mut self, window: &mut Window, ack: &Ack) {
         let epoch = &mut self.epoch;
         if epoch.has_begun() && ack.jiffies.saturating_sub(epoch.start) < u64::from(ack.hz) {
             return;
         }
+        let Some(us) = ack.rtt_us() else { return };
         let us = u32::try_from(us).unwrap_or(u32::MAX).max(1);
         if epoch.delay_min == 0 || us < epoch.delay_min {
             epoch.delay_min = us;
@@ -298,9 +299,7 @@ impl CongestionControl for Cubic {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let course = &mut *self.course;
         course.hz = ack.hz;
-        if let Some(us) = ack.rtt_us() {
-            course.take_rtt(window, ack, us);
-        }
+        course.take_rtt(window, ack);
     }
 
     #[inline(never)] // as above

@@ -104,6 +104,12 @@ impl Buffers {
         self.writing && !self.all
     }
 
+    /// Whether the first buffer is the last of what the program writes at this instant, of `pending` unsent bytes, and is not full.
+    #[inline]
+    pub fn ends_write(&self, pending: u64) -> bool {
+        self.writing && u64::from(self.front) == pending && self.front < self.size
+    }
+
     /// `len` bytes are sent.
     #[inline]
     pub fn sent(&mut self, len: u32) {

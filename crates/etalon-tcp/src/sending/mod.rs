@@ -2,6 +2,8 @@
 //! timer. What is done with an ACK is in `ack.rs`, what is sent next in `output.rs`. It knows nothing of the receiving half.
 
 mod ack;
+#[cfg(test)]
+mod alone;
 pub(crate) mod buffers;
 pub(crate) mod digest;
 mod episode;

@@ -123,6 +123,10 @@ impl<C: CongestionControl> Sender<C> {
             return None;
         }
         self.fill_buffer(limits);
+        if self.buffers.ends_write(self.pending) && self.is_corked(config, limits, fin) {
+            self.throttled = true;
+            return None;
+        }
         let front = self.buffers.front;
         let chunk = if !in_window {
             Some(first)
@@ -139,6 +143,17 @@ impl<C: CongestionControl> Sender<C> {
         self.chunk.left = chunk?;
         self.chunk.several = self.chunk.left > mss;
         Some(first.min(self.chunk.left))
+    }
+
+    /// Automatic corking (Linux's `tcp_autocorking`): a buffer that is not full, and that a program has just written, waits for more as long as
+    /// something of the connection is in queues below TCP. FIN ends that. MPTCP sends by mappings.
+    #[cold]
+    fn is_corked(&self, config: &Config, limits: Limits, fin: Fin) -> bool {
+        config.autocorking
+            && self.queued > 0
+            && !self.board.is_empty()
+            && fin != Fin::Queued
+            && limits.mapping.is_none()
     }
 
     /// Payload of the next new segment, whatever the congestion window and Nagle's algorithm; the chunk that it begins has no other.
@@ -272,5 +287,60 @@ impl<C: CongestionControl> Sender<C> {
         let due_soon =
             |sent: u64| srtt > 0 && (sent + srtt).saturating_sub(clock.us) <= SOON.min(srtt / 2);
         steady && (self.board.front()).is_some_and(|oldest| due_soon(oldest.sent()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sending::alone::{Alone, MSS};
+
+    /// A sender whose buffers hold three segments, and that has something in a queue below it.
+    fn with_a_queue_below() -> Alone {
+        let mut alone = Alone::new("reno");
+        alone.snd.max_window = 6 * MSS + 500;
+        alone.snd.queued = 1;
+        alone.config.autocorking = true;
+        alone
+    }
+
+    #[test]
+    fn the_last_buffer_waits_until_something_has_left_the_host() {
+        let mut alone = with_a_queue_below();
+        alone.write(4_500);
+        assert_eq!(alone.send_segments(), [0, 1, 2]);
+        assert!(alone.snd.throttled);
+        assert_eq!(
+            alone.send_segments(),
+            [3, 4],
+            "it is no longer being written"
+        );
+    }
+
+    #[test]
+    fn what_fills_its_buffer_or_is_the_first_does_not_wait() {
+        for (bytes, segments) in [(6_000, 6), (2_500, 3), (1, 1)] {
+            let mut alone = with_a_queue_below();
+            alone.write(bytes);
+            assert_eq!(alone.send_segments(), (0..segments).collect::<Vec<_>>());
+        }
+        let mut alone = with_a_queue_below();
+        alone.snd.queued = 0;
+        alone.write(4_500);
+        assert_eq!(alone.send_segments(), [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn fin_goes_with_the_buffer_that_waits_and_else_alone() {
+        for (bytes, with_data) in [(4_500, true), (2_500, false), (6_000, false)] {
+            let mut alone = with_a_queue_below();
+            alone.write(bytes);
+            alone.snd.fin = Fin::Asked;
+            let sent = alone.send();
+            let (last, others) = sent.split_last().expect("some");
+            assert!(last.fin && others.iter().all(|sent| !sent.fin));
+            let alone_in_its_segment = last.end.wrapping_sub(last.start) == 1;
+            assert_eq!(alone_in_its_segment, !with_data, "{bytes} bytes");
+        }
     }
 }
