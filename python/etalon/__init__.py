@@ -148,7 +148,9 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 
-_MODULES = ("circuits", "figures", "report", "reproduce", "schedulers", "testing")
+_MODULES = (
+    *("circuits", "figures", "graphs", "report", "reproduce", "schedulers", "testing", "timeflow"),
+)
 
 
 def __getattr__(name: str) -> Any:

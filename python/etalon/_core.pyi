@@ -204,6 +204,22 @@ def circuit_hops(
 def routing_entries(racks: int, switches: int) -> int:
     """Entries of a ToR's tables in Opera."""
 
+class CircuitWays:
+    """The routing tables of a network of circuits."""
+    def __new__(cls, plan: str) -> CircuitWays:
+        """Of a resolved plan, in JSON."""
+    def bytes(self) -> int:
+        """Bytes of all tables."""
+    def next(
+        self,
+        slices: tuple[int, int],
+        racks: tuple[int, int, int],
+        hops: int,
+        class_: int,
+        label: int,
+    ) -> tuple[str, int]:
+        """What becomes of a packet: ("deliver", 0), ("now", uplink), ("await", rack) or ("nowhere", 0)."""
+
 def match_graph(neighbours: list[list[int]]) -> list[list[int]]:
     """A static graph as matchings, uplink by uplink: for each node the one that it leads to, 65535 for none."""
 

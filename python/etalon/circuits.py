@@ -124,6 +124,23 @@ class Circuits:
                 np.add.at(met, (np.flatnonzero(there), one[there, switch]), 1)
         return met
 
+    def throughput(self, demand: NDArray[np.float64]) -> float:
+        """The largest share of a demand that direct circuits carry for ever: a fluid model, without nights.
+
+        Args:
+            demand: from rack to rack, in shares of what all uplinks of a rack carry together; rows and columns add up to 1
+                at most.
+        """
+        demand = np.array(demand, dtype=np.float64)
+        if demand.shape != (self.racks, self.racks) or not np.isfinite(demand).all():
+            raise PlanError(f"demand must be a number for each pair of {self.racks} racks")
+        np.fill_diagonal(demand, 0)
+        if (demand < 0).any() or not demand.any():
+            raise PlanError("demand must not be negative, and not be zero everywhere")
+        capacity = self.meetings() / (self.slices * self.switches)
+        asked = demand > 0
+        return float((capacity[asked] / demand[asked]).min())
+
     def staggered(self) -> Circuits:
         """The same matchings with switches that change one after the other, as in Opera, instead of together."""
         slices, switches = self.slices, self.switches

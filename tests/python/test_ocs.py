@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
 
 import etalon as et
 from etalon import circuits, graphs, timeflow
 from etalon.errors import PlanError
+from etalon.plan.ways import Ways
 from etalon.plan.workloads.flow_sizes import FLOW_SIZES
 
 OPERA: dict[str, Any] = {
@@ -182,6 +185,113 @@ def test_the_table_of_earliest_arrivals_is_that_of_a_slow_search() -> None:
                         break
                     slot += 1
                 assert here == to and slot - start == when[to]
+
+
+def neighbours(net: circuits.Circuits, slot: int, rack: int, staying: bool) -> set[int]:
+    """Racks that one hop leads to: by the table of slices alone."""
+    found = set()
+    for uplink, peer in enumerate(net.peers[slot % net.slices, rack]):
+        after = net.peers[(slot + 1) % net.slices, :, uplink]
+        stays = (net.peers[slot % net.slices, :, uplink] == after).all()
+        if peer >= 0 and peer != rack and (stays or not staying):
+            found.add(int(peer))
+    return found
+
+
+@pytest.mark.parametrize(("kind", "staying"), [("expander", True), ("ksp", False)])
+def test_paths_are_the_shortest_of_a_slow_search(kind: str, staying: bool) -> None:
+    made = plan(routing={"low": {"kind": kind, "paths": 4}})
+    net, ways = made.slices, Ways(made)
+    assert net is not None
+    for slot in range(net.slices):
+        near = [neighbours(net, slot, rack, staying) for rack in range(net.racks)]
+        for source in range(net.racks):
+            # Simple paths of racks, shorter ones first, until there are more than enough.
+            paths = [[source]]
+            lengths: dict[int, list[int]] = {rack: [] for rack in range(net.racks)}
+            while paths and any(len(lengths[to]) < 4 for to in lengths if to != source):
+                paths = [
+                    [*path, peer] for path in paths for peer in near[path[-1]] if peer not in path
+                ]
+                for path in paths:
+                    lengths[path[-1]].append(len(path) - 1)
+            for to in set(range(net.racks)) - {source}:
+                taken = [ways.of(source, to, slot, label) for label in range(4)]
+                assert sorted(map(len, taken)) == sorted(lengths[to])[:4]
+                assert len({tuple(way) for way in taken}) == 4
+                for way in taken:
+                    here = source
+                    for hop in way:
+                        assert hop.slice == slot and hop.rack in near[here]
+                        here = hop.rack
+
+
+@pytest.mark.parametrize("hops_per_slice", [1, 2])
+def test_earliest_arrivals_are_those_of_a_slow_search(hops_per_slice: int) -> None:
+    way = {"kind": "earliest", "hops_per_slice": hops_per_slice}
+    made = plan(schedule={"kind": "rotor"}, routing={"low": way})
+    net, ways = made.slices, Ways(made)
+    assert net is not None
+    for start in range(net.slices):
+        for source in range(net.racks):
+            reached, when = {source}, {source: start}
+            for slot in range(start, start + net.slices):
+                for _ in range(hops_per_slice):
+                    reached |= {
+                        peer for rack in reached for peer in neighbours(net, slot, rack, False)
+                    }
+                for rack in reached:
+                    when.setdefault(rack, slot)
+            for to in set(range(net.racks)) - {source}:
+                taken = [ways.of(source, to, start, label) for label in range(3)]
+                assert {hops[-1].slice for hops in taken} == {when[to]}
+
+
+def test_rotor_schedules_carry_the_published_shares() -> None:
+    """inet-tub rdcn-throughput (829d756): one hop, and the best over several, from a linear program here."""
+    published = {8: (0.875, 0.875, 0.125, 0.5), 16: (0.9375, 0.9375, 0.0625, 0.5)}
+    for racks, (one, best, one_of_permutation, best_of_permutation) in published.items():
+        net = circuits.rotor(racks, 4, seed=1)
+        uniform = (1 - np.eye(racks)) / (racks - 1)
+        permutation = np.roll(np.eye(racks), 1, axis=1)
+        assert net.throughput(uniform) == pytest.approx(one)
+        assert net.throughput(permutation) == pytest.approx(one_of_permutation)
+        capacity = net.meetings() / (net.slices * net.switches)
+        assert best_share(capacity, uniform) == pytest.approx(best)
+        assert best_share(capacity, permutation) == pytest.approx(best_of_permutation)
+
+
+def best_share(capacity: np.ndarray, demand: np.ndarray) -> float:
+    """The largest share of a demand that fits over any number of hops: concurrent flows, by source."""
+    racks = len(demand)
+    edges = [(a, b) for a in range(racks) for b in range(racks) if a != b]
+    size = racks * len(edges) + 1
+    rows, columns, values = [], [], []
+    for source in range(racks):
+        for number, (a, b) in enumerate(edges):
+            for end, sign in ((b, 1), (a, -1)):
+                if end != source:
+                    rows.append(source * racks + end)
+                    columns.append(source * len(edges) + number)
+                    values.append(sign)
+        for end in range(racks):
+            if end != source:
+                rows.append(source * racks + end)
+                columns.append(size - 1)
+                values.append(-demand[source, end])
+    balance = csr_array((values, (rows, columns)), shape=(racks * racks, size))
+    load = csr_array(
+        (
+            np.ones(size - 1),
+            (np.tile(np.arange(len(edges)), racks), np.arange(size - 1)),
+        ),
+        shape=(len(edges), size),
+    )
+    goal = np.zeros(size)
+    goal[-1] = -1
+    room = [capacity[a, b] for a, b in edges]
+    found = linprog(goal, load, room, balance, np.zeros(racks * racks))
+    return float(-found.fun)
 
 
 def test_operas_sizes_are_steps_with_the_published_means() -> None:

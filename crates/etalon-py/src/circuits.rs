@@ -1,6 +1,7 @@
 //! Networks of circuits: tables of slices, and distances in them.
 
-use etalon_route::{Distances, Rng, RouteError, Slices};
+use etalon_route::{At, Distances, Next, Rng, RouteError, Slices, Ways};
+use etalon_scenario::{Class, Network, Scenario};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -83,4 +84,62 @@ pub(crate) fn match_graph(neighbours: Vec<Vec<u16>>) -> PyResult<Vec<Vec<u16>>> 
 #[pyfunction]
 pub(crate) fn routing_entries(racks: u64, switches: u64) -> u64 {
     etalon_route::entries(racks, switches)
+}
+
+/// The routing tables of a network of circuits.
+#[pyclass(frozen)]
+pub(crate) struct CircuitWays {
+    ways: Ways,
+}
+
+#[pymethods]
+impl CircuitWays {
+    /// Of a resolved plan, in JSON.
+    #[new]
+    fn new(py: Python<'_>, plan: &str) -> PyResult<CircuitWays> {
+        let refuse = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+        let scenario = Scenario::from_json(plan).map_err(|error| refuse(&error))?;
+        let Network::Ocs(ocs) = &scenario.network else {
+            return Err(PyValueError::new_err("the network has no circuit switches"));
+        };
+        let slices = etalon_scenario::Slices::of(&ocs.uplinks).map_err(|error| refuse(&error))?;
+        let (racks, seed) = (scenario.hosts.racks, scenario.seed);
+        let ways = py.detach(|| Ways::new(ocs, racks, &slices, seed, &[]));
+        Ok(CircuitWays {
+            ways: ways.map_err(refusal)?,
+        })
+    }
+
+    /// Bytes of all tables.
+    fn bytes(&self) -> usize {
+        self.ways.bytes()
+    }
+
+    /// What becomes of a packet: ("deliver", 0), ("now", uplink), ("await", rack) or ("nowhere", 0). `slices` are that in which it came to
+    /// its first rack and the present one; `racks` where it comes from, is and goes to; hops that it took; its class; its label.
+    fn next(
+        &self,
+        slices: (u32, u32),
+        racks: (u16, u16, u16),
+        hops: u8,
+        class: u8,
+        label: u16,
+    ) -> (&'static str, u16) {
+        let at = At {
+            entered: slices.0,
+            slice: slices.1,
+            source: racks.0,
+            here: racks.1,
+            destination: racks.2,
+            hops,
+            class: Class(class),
+            label,
+        };
+        match self.ways.next(&at) {
+            Next::Deliver => ("deliver", 0),
+            Next::Now(uplink) => ("now", uplink.into()),
+            Next::Await(rack) => ("await", rack),
+            Next::Nowhere => ("nowhere", 0),
+        }
+    }
 }
