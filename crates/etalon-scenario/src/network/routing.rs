@@ -47,7 +47,7 @@ pub struct Paths {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Earliest {
-    /// Hops within one slice at most.
+    /// Hops within one slice on which each rack counts.
     pub hops_per_slice: u8,
 }
 
@@ -60,7 +60,7 @@ pub struct Ucmp {
     pub alpha_milli: u32,
     /// Hops at most.
     pub hops: u8,
-    /// Hops within one slice at most.
+    /// Hops within one slice on which each rack counts.
     pub hops_per_slice: u8,
 }
 

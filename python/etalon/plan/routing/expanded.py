@@ -19,7 +19,7 @@ class Earliest(Way):
     kind: Literal["earliest"] = "earliest"
     """The way that arrives first."""
     hops_per_slice: int = Field(default=1, strict=True, ge=1, le=8)
-    """Hops within one slice at most."""
+    """Hops within one slice on which each rack counts."""
 
     def resolve(self) -> Any:
         """As the core takes it."""
@@ -39,7 +39,7 @@ class Ucmp(Way):
     hops: int = Field(default=4, strict=True, ge=1, le=8)
     """Hops at most."""
     hops_per_slice: int = Field(default=1, strict=True, ge=1, le=8)
-    """Hops within one slice at most."""
+    """Hops within one slice on which each rack counts."""
 
     def resolve(self) -> Any:
         """As the core takes it."""
