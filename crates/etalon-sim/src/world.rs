@@ -102,21 +102,26 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             meter,
             tap,
         };
+        world.await_ends(plan, edge);
+        world.await_applications(plan);
+        world.await_start();
+        world.end_if_done(Time::ZERO, edge);
+        Ok(world)
+    }
+
+    /// Opens the accounts of the plan's flows, and sets the events for those that are killed or downgraded.
+    fn await_ends(&mut self, plan: &Scenario, edge: &mut Edge<PacketId>) {
         for (index, flow) in plan.flows.iter().enumerate() {
             if let Some(accounts) = edge.accounts() {
                 accounts.open_flow(flow.pair());
             }
             if let Some(stop) = flow.stop {
-                world.queue.push(stop, Wake::Stop(index as u32));
+                self.queue.push(stop, Wake::Stop(index as u32));
             }
             if let Some(time) = downgrade_of(&flow.transport) {
-                world.queue.push(time, Wake::Downgrade(index as u32));
+                self.queue.push(time, Wake::Downgrade(index as u32));
             }
         }
-        world.await_applications(plan);
-        world.await_start();
-        world.end_if_done(Time::ZERO, edge);
-        Ok(world)
     }
 
     /// Sets the events for applications to begin, or to connect.
@@ -212,40 +217,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
                 self.await_start();
             }
             Wake::Stop(flow) => self.stop(now, flow, edge),
-            Wake::Timer(index) => {
-                let tdf = self.tdf;
-                let Some(end) = self.flows.end_if_open(index) else {
-                    return;
-                };
-                let host_now = now.0 * tdf;
-                if !end.is_armed_at(host_now) {
-                    return;
-                }
-                end.disarm();
-                if end.connection.next_timer() <= host_now {
-                    if end.follows.looks() {
-                        self.tdns.look(host_now, index, end);
-                    }
-                    end.connection.on_timer(host_now);
-                    if end.follows == Follows::AsSubflow {
-                        self.subflow_timer(now, index, edge);
-                        self.flows.settle(index >> 1);
-                        return;
-                    }
-                    if index & 1 == 0 {
-                        let cwnd = end.connection.path().window().cwnd;
-                        let row = self.flows.row(index >> 1);
-                        self.meter.follow_cwnd(now, row, cwnd);
-                    }
-                    self.transmit(now, index, edge);
-                    if self.meter.follows_senders() {
-                        self.follow_sender(now, index);
-                    }
-                    self.flows.settle(index >> 1);
-                } else if end.lacks_timer() {
-                    self.arm(index);
-                }
-            }
+            Wake::Timer(index) => self.timer(now, index, edge),
             Wake::Departed(index) => {
                 if let Some(end) = self.flows.end_if_open(index) {
                     end.waits = false;
@@ -269,6 +241,43 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             Wake::Computed(rank) => {
                 self.with_jobs(now, edge, |jobs, hosts| jobs.computed(now, rank, hosts));
             }
+        }
+    }
+
+    /// A TCP timer of an endpoint is due.
+    #[inline(always)] // its only call
+    fn timer(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
+        let tdf = self.tdf;
+        let Some(end) = self.flows.end_if_open(index) else {
+            return;
+        };
+        let host_now = now.0 * tdf;
+        if !end.is_armed_at(host_now) {
+            return;
+        }
+        end.disarm();
+        if end.connection.next_timer() <= host_now {
+            if end.follows.looks() {
+                self.tdns.look(host_now, index, end);
+            }
+            end.connection.on_timer(host_now);
+            if end.follows == Follows::AsSubflow {
+                self.subflow_timer(now, index, edge);
+                self.flows.settle(index >> 1);
+                return;
+            }
+            if index & 1 == 0 {
+                let cwnd = end.connection.path().window().cwnd;
+                let row = self.flows.row(index >> 1);
+                self.meter.follow_cwnd(now, row, cwnd);
+            }
+            self.transmit(now, index, edge);
+            if self.meter.follows_senders() {
+                self.follow_sender(now, index);
+            }
+            self.flows.settle(index >> 1);
+        } else if end.lacks_timer() {
+            self.arm(index);
         }
     }
 
