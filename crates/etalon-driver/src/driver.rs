@@ -168,11 +168,7 @@ impl Driver {
         let mut seq = sent.seq;
         let flow = match (of_plan, &self.connections) {
             (None, Some(_)) if sent.tcp => self.of_program(now, host, sent, env),
-            (None, Some(_)) if sent.udp && sent.payload > 0 => {
-                let datagram = self.of_datagrams(now, host, sent, env);
-                seq = datagram.map_or(0, |(_, place)| place);
-                datagram.map(|(flow, _)| (flow, true))
-            }
+            (None, Some(_)) if sent.udp => self.of_datagrams(now, host, sent, &mut seq, env),
             _ => of_plan,
         };
         // A window begins to count when the connection is there.
@@ -394,20 +390,27 @@ impl Driver {
         Some(flow)
     }
 
-    /// The flow of a program's datagram, and the datagram's place in it.
+    /// The same of a program's datagram, if it carries data; `seq` becomes its place in the flow.
     #[inline(never)]
     fn of_datagrams<E: Kernel>(
         &mut self,
         now: Time,
         host: u32,
         sent: &Sent,
+        seq: &mut u32,
         env: &E,
-    ) -> Option<(u32, u32)> {
+    ) -> Option<(u32, bool)> {
+        if sent.payload == 0 {
+            return None;
+        }
         let hosts = &self.scenario.hosts;
         let ends = (hosts.host(host), hosts.host(sent.dst));
         let connections = self.connections.as_mut()?;
         let say = |event: Event| env.log(&event.at(now));
-        connections.sent_datagram(ends, four_tuple(host, sent), sent.payload, say)
+        let tuple = four_tuple(host, sent);
+        let (flow, place) = connections.sent_datagram(ends, tuple, sent.payload, say)?;
+        *seq = place;
+        Some((flow, true))
     }
 
     /// Logs the state of a flow's sender if it is another.

@@ -191,15 +191,7 @@ fn init(plan: &Scenario, image: &Image, options: &Options) -> Result<Init, Linux
         }
         sysctls.push((text("net.ipv4.ip_local_reserved_ports"), text(&ports)));
     }
-    if let Some(each) = plan
-        .notify()
-        .map(|notify| notify.each)
-        .filter(|each| each.0 > 0)
-    {
-        // From one connection that is told (TDTCP's push) to the next, on hosts' clocks.
-        let each = i32::try_from(each.0.saturating_mul(plan.tdf)).unwrap_or(i32::MAX);
-        sysctls.push((text("net.ipv4.tcp_tdtcp_push_ns"), text(&each.to_string())));
-    }
+    sysctls.extend(push(plan));
     let retries = routes::handshake_retries(&plan.tcp);
     sysctls.extend(retries.map(|(key, retries)| (text(key), text(&retries.to_string()))));
     let parameters = module_parameters(&plan.flows)?.into_iter();
@@ -218,16 +210,7 @@ fn init(plan: &Scenario, image: &Image, options: &Options) -> Result<Init, Linux
         text(&(hosts + MADE_BY_PROGRAMS).to_string()),
     ));
     if !plan.programs.is_empty() {
-        // The second has programs run side by side.
-        for (file, span) in [
-            ("um_polling_ns", options.polling),
-            ("um_call_ns", options.call),
-        ] {
-            files.push((
-                text(&format!("/proc/sys/kernel/{file}")),
-                text(&span.0.to_string()),
-            ));
-        }
+        files.extend(costs(options));
     }
     let control = !plan.programs.is_empty() && knows_demand_from_hosts(plan);
     Ok(Init {
@@ -248,6 +231,26 @@ fn init(plan: &Scenario, image: &Image, options: &Options) -> Result<Init, Linux
             .map(|folder| folder.as_os_str().as_bytes().to_vec()),
         control,
     })
+}
+
+/// What system calls and polls of programs cost. The second file has programs run side by side.
+fn costs(options: &Options) -> [(Vec<u8>, Vec<u8>); 2] {
+    [
+        ("um_polling_ns", options.polling),
+        ("um_call_ns", options.call),
+    ]
+    .map(|(file, span)| {
+        let path = format!("/proc/sys/kernel/{file}");
+        (path.into_bytes(), span.0.to_string().into_bytes())
+    })
+}
+
+/// How long hosts take from one connection that is told (TDTCP's push) to the next, on their clocks.
+fn push(plan: &Scenario) -> Option<(Vec<u8>, Vec<u8>)> {
+    let each = plan.notify()?.each;
+    let each = i32::try_from(each.0.saturating_mul(plan.tdf)).unwrap_or(i32::MAX);
+    let key = b"net.ipv4.tcp_tdtcp_push_ns".to_vec();
+    (each > 0).then(|| (key, each.to_string().into_bytes()))
 }
 
 /// What has programs report what they write.

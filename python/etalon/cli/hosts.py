@@ -23,6 +23,7 @@ from etalon.errors import PlanError, gather
 if TYPE_CHECKING:
     from etalon import _core
     from etalon.engine.linux import Linux
+    from etalon.engine.mpi import Mpi
     from etalon.plan import Plan
     from etalon.plan.program import OnHost, Program
 
@@ -150,32 +151,35 @@ def mpirun(
 
     Ranks talk by TCP over the plan's network; the plan's flows run beside them. Exits as MPI's launcher does.
     """
-    from etalon.engine import mpi
-
     plan = _endless(common.changed_plan(plan_file, settings, seed), duration)
-    found = mpi.find(command[0], launcher)
-    program = _build(
-        plan,
-        "--hosts",
-        {
-            "ranks": ranks,
-            "hosts": hosts.split(",") if hosts else "all",
-            "command": command,
-            "start": start,
-            "env": {**found.environment(), **_variables(env)},
-        },
-    )
-    (one,) = program.each(plan.network.racks, plan.network.hosts)
-    used = one.over[:ranks]
-    where = used[0] if len(used) == 1 else f"{len(used)} hosts, {used[0]} to {used[-1]}"
-    common.note(f"{found}: {ranks} ranks on {where}")
-    launched = replace(one, command=found.command(one.over, ranks, one.command))
+    given = {
+        "ranks": ranks,
+        "hosts": hosts.split(",") if hosts else "all",
+        "command": command,
+        "start": start,
+    }
+    found, launched = _launched(plan, launcher, given, _variables(env))
     status = _execute(_linux(plan, patience), plan, [launched])
     if status not in (0, CUT_OFF, common.INTERRUPTED):
         common.note(
             f"{found.kind} ended with status {status}: a rank died or failed, as it says above"
         )
     return status
+
+
+def _launched(
+    plan: Plan, launcher: Path | None, given: dict[str, Any], env: dict[str, str]
+) -> tuple[Mpi, OnHost]:
+    """The MPI that this machine has, and its launcher on the first host of the program that is `given`."""
+    from etalon.engine import mpi
+
+    found = mpi.find(given["command"][0], launcher)
+    program = _build(plan, "--hosts", {**given, "env": {**found.environment(), **env}})
+    (one,) = program.each(plan.network.racks, plan.network.hosts)
+    used = one.over[: one.ranks]
+    where = used[0] if len(used) == 1 else f"{len(used)} hosts, {used[0]} to {used[-1]}"
+    common.note(f"{found}: {one.ranks} ranks on {where}")
+    return found, replace(one, command=found.command(one.over, one.ranks, one.command))
 
 
 def _execute(engine: Linux, plan: Plan, programs: list[OnHost]) -> int:
