@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from etalon.campaign.sweeps import Sweep
     from etalon.campaign.tournaments import Tournament
     from etalon.collectives import CollectiveCost
+    from etalon.custom.control import CongestionControl, Parameter
     from etalon.custom.scheduler import scheduler
     from etalon.custom.workload import Flow, after, after_any, wait
     from etalon.errors import EngineFailed, EtalonError, Interrupted, PlanError, PlanWarning
@@ -58,10 +59,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CollectiveCost",
+    "CongestionControl",
     "EngineFailed",
     "EtalonError",
     "Flow",
     "Interrupted",
+    "Parameter",
     "Plan",
     "PlanError",
     "PlanWarning",
@@ -135,6 +138,7 @@ _HOME = {
         "trace",
         "workload",
     ),
+    "custom.control": ("CongestionControl", "Parameter"),
     "custom.scheduler": ("scheduler",),
     "custom.workload": ("Flow", "after", "after_any", "wait"),
     "errors": ("EngineFailed", "EtalonError", "Interrupted", "PlanError", "PlanWarning"),

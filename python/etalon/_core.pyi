@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 __all__ = [
     "LINUX_MOST_FLOWS",
     "LINUX_MOST_HOSTS",
+    "Ack",
     "Control",
     "KernelError",
+    "RateSample",
     "Scenario",
+    "Window",
     "__version__",
     "circuit_hops",
     "collective_algorithms",
@@ -80,6 +83,91 @@ class Scenario:
     """A resolved plan as the simulator has it, whose text is needed no longer. ValueError for a bad plan."""
 
     def __init__(self, plan_json: str) -> None: ...
+
+class Window:
+    """The window of a path, in segments, which may be fractions: whole segments are sent."""
+
+    cwnd: float
+    """Congestion window in segments."""
+    ssthresh: float
+    """Slow-start threshold in segments; infinite before the first loss."""
+    cwnd_count: int
+    """Segments acknowledged towards the next increase by one in congestion avoidance."""
+
+    def __init__(self, cwnd: float, ssthresh: float = ..., cwnd_count: int = 0) -> None: ...
+    @property
+    def in_slow_start(self) -> bool:
+        """Whether cwnd is below ssthresh."""
+
+    def slow_start(self, acked: int) -> int:
+        """A segment for each one acknowledged, not beyond ssthresh (RFC 5681, RFC 3465 with L unbounded). Returns the
+        acknowledged segments that are left for congestion avoidance."""
+
+    def additive_increase(self, w: float, acked: int) -> None:
+        """A segment for every `w` segments acknowledged."""
+
+class Ack:
+    """What one incoming ACK tells a congestion control. Times in ns of the hosts' clock."""
+
+    now_ns: int
+    """When it arrived."""
+    jiffies: int
+    """Ticks of the host's timer at that moment."""
+    acked: int
+    """Segments newly acknowledged cumulatively, whether or not they were SACKed before."""
+    delivered: int
+    """Segments newly delivered: by SACK, or cumulatively if they were not SACKed before. What windows grow by."""
+    rtt_ns: int | None
+    """Round-trip time of the segment sent last among those newly delivered; None if one was retransmitted (Karn's rule)."""
+    srtt_ns: int
+    """Smoothed round-trip time; 0 before the first sample."""
+    cwnd_limited: bool
+    """The sender was limited by its window. Told to `on_ack` only, where it is true."""
+    ece: bool
+    """ECE flag of the ACK."""
+    prior_una: int
+    """SND.UNA before the ACK, a sequence number."""
+    una: int
+    """SND.UNA after the ACK."""
+    nxt: int
+    """SND.NXT."""
+    hz: int
+    """Timer ticks a second."""
+
+    def __init__(
+        self,
+        *,
+        now_ns: int = 0,
+        jiffies: int = 0,
+        acked: int = 1,
+        delivered: int = 1,
+        rtt_ns: int | None = None,
+        srtt_ns: int = 0,
+        cwnd_limited: bool = True,
+        ece: bool = False,
+        prior_una: int = 0,
+        una: int = 0,
+        nxt: int = 0,
+        hz: int = 250,
+    ) -> None: ...
+    @property
+    def newly_acked(self) -> int:
+        """Segments newly delivered: another name of `delivered`."""
+
+class RateSample:
+    """How fast segments were delivered while the segment was under way that was sent last among those that an ACK delivers."""
+
+    delivered: int
+    """Segments delivered meanwhile."""
+    lost: int
+    """Segments lost meanwhile."""
+    interval_ns: int
+    """The time that this took, in ns of the hosts' clock."""
+    app_limited: bool
+    """The application, not the window, limited the sender."""
+    @property
+    def segments_per_second(self) -> float:
+        """The rate."""
 
 def run(
     scenario: Scenario,

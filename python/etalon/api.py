@@ -520,8 +520,8 @@ def sweep(
 @checked
 def tournament(
     what: What,
-    *parts: Schedule | Workload | Sequence[str],
-    controls: Sequence[str] | None = None,
+    *parts: Schedule | Workload | Sequence[Any],
+    controls: Sequence[Any] | None = None,
     seeds: int | Sequence[int] | None = None,
     jobs: int | None = None,
     engine: str | Engine = "sim",
@@ -539,7 +539,8 @@ def tournament(
     Args:
         what: a plan, the path of its file, or a network.
         parts: schedule and workloads if `what` is a network; the congestion controls come last.
-        controls: names of `etalon list cc`; or as the last of the parts. All `[[bulk]]` flows are shared between them.
+        controls: names of `etalon list cc`, or classes of yours; or as the last of the parts. All `[[bulk]]` flows are shared
+            between them.
         seeds: how many of each match, from the plan's on, or which.
         jobs: runs at a time; default: one a processor.
         engine: "sim" or "linux" (`etalon list engines`).
@@ -555,7 +556,7 @@ def tournament(
     if controls is None:
         raise PlanError('etalon.tournament needs congestion controls, like ["cubic", "reno"]')
     plan = _planned(what, *_week_and_workloads(parts), settings, code)
-    points = matches(plan, controls, seeds)
+    points = matches(plan, captured(list(controls)), seeds)
     with for_people(f"{plan.name}, tournament", progress) as told:
         plans = [point.plan for point in points]
         runs = run_all(plans, engine, executor=executor, jobs=jobs, progress=told)

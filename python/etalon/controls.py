@@ -11,9 +11,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from etalon import _core
+from etalon.custom import control as custom
+from etalon.custom import source
 from etalon.errors import PlanError
 from etalon.units import shown
 
@@ -183,3 +186,26 @@ def problems(key: str, cc: str, params: Mapping[str, float]) -> Iterator[PlanErr
             yield PlanError(f"{value} must be at least {low}", key=where, value=value)
         elif high is not None and value > high:
             yield PlanError(f"{value} must be at most {high}", key=where, value=value)
+
+
+def written_in(file: Path) -> list[Control]:
+    """The congestion controls of a user's file, which is executed. Raises `EtalonError` if that fails."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not text"
+        raise PlanError(f"cannot be read: {why}", file=str(file)) from None
+    source.allow([text])
+    found = []
+    for name in sorted(source.defined(text, file.name, "--from")):
+        thing = source.load(f"{file.name}:{name}", {file.name: text})
+        if isinstance(thing, type) and issubclass(thing, custom.CongestionControl):
+            own = {
+                key: Parameter(key, one.default, one.min, one.max, one.description, one.whole)
+                for key, one in custom.parameters(thing).items()
+            }
+            said = custom.description(thing)
+            found.append(Control(f"{file.name}:{name}", said, {SIM: own}))
+    if not found:
+        raise PlanError("defines no subclass of etalon.CongestionControl", file=str(file))
+    return found

@@ -1,6 +1,8 @@
 //! Python bindings of the engines. Everything here converts; nothing decides.
 
 mod circuits;
+mod control_types;
+mod controls;
 mod jobs;
 mod linux;
 mod plugins;
@@ -93,7 +95,7 @@ fn run<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let plan = &scenario.get().0;
     let control = control_of(control);
-    let (plugins, raised) = plugins_of(plugins)?;
+    let (plugins, raised) = plugins_of(plugins, &control)?;
     let measured = py.detach(|| etalon_sim::run_with(plan, &control, plugins));
     let measured = raised.check(measured.map_err(value_error))?;
     if plan.flows.len() >= MANY {
@@ -155,7 +157,7 @@ fn trace<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let plan = &scenario.get().0;
     let control = control_of(control);
-    let (plugins, raised) = plugins_of(plugins)?;
+    let (plugins, raised) = plugins_of(plugins, &control)?;
     let request = TraceRequest {
         start: Time(start_ns),
         end: Time(end_ns),
@@ -283,6 +285,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("is_fast", cfg!(not(debug_assertions)))?;
     m.add_class::<Control>()?;
     m.add_class::<PyScenario>()?;
+    m.add_class::<control_types::Window>()?;
+    m.add_class::<control_types::Ack>()?;
+    m.add_class::<control_types::RateSample>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(stream::run_stream, m)?)?;
     m.add_function(wrap_pyfunction!(trace, m)?)?;

@@ -4,21 +4,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use etalon_scenario::HostId;
 use etalon_schedule::{CannotSchedule, Demand, Params, Scheduler};
-use etalon_sim::{Begun, Failure, Generators, Plugins, Step};
+use etalon_sim::{Begun, Control, Failure, Generators, Plugins, Step};
 use etalon_switch::Schedule;
 use etalon_units::Time;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::schedulers;
+use crate::{controls, schedulers};
 
 /// What the first function raised that did, of those of a run.
 #[derive(Clone, Default)]
 pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
 
 impl Raised {
-    fn keep(&self, error: PyErr) {
+    pub(crate) fn keep(&self, error: PyErr) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get_or_insert(error);
     }
@@ -33,8 +33,12 @@ impl Raised {
 /// The functions of a run, of a dictionary by what they are for: "scheduler" takes the time in ns and a demand matrix, and answers
 /// with days: per destination its source rack (-1 for none), day and night in ns. "generators" is a list of functions that take
 /// the time and the number of the flow that is complete (-1 for none), and answer with flows that begin, each rack and host of
-/// sender and receiver, bytes and class, and the time at which they want to be called at the latest (-1 for never).
-pub(crate) fn plugins_of(given: Option<&Bound<'_, PyDict>>) -> PyResult<(Plugins, Raised)> {
+/// sender and receiver, bytes and class, and the time at which they want to be called at the latest (-1 for never). "controls"
+/// takes a congestion control's name and parameters, and answers with an `etalon.custom.control.Written`.
+pub(crate) fn plugins_of(
+    given: Option<&Bound<'_, PyDict>>,
+    control: &Arc<Control>,
+) -> PyResult<(Plugins, Raised)> {
     let (mut plugins, raised) = (Plugins::default(), Raised::default());
     let Some(given) = given else {
         return Ok((plugins, raised));
@@ -51,6 +55,10 @@ pub(crate) fn plugins_of(given: Option<&Bound<'_, PyDict>>) -> PyResult<(Plugins
             functions: functions.extract()?,
             raised: raised.clone(),
         }));
+    }
+    if let Some(make) = given.get_item("controls")? {
+        let make = controls::maker(make.unbind(), raised.clone(), control.clone());
+        plugins.controls = Some(make);
     }
     Ok((plugins, raised))
 }

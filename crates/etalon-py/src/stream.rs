@@ -92,7 +92,7 @@ pub(crate) fn run_stream<'py>(
     let control = control_of(control);
     let hosts = plan.hosts;
     let mut functions = Functions { come, take, hosts };
-    let (plugins, raised) = plugins_of(plugins)?;
+    let (plugins, raised) = plugins_of(plugins, &control)?;
     let measured = py
         .detach(|| etalon_sim::run_stream(plan, &control, plugins, &mut functions))
         .map_err(|error| match error {

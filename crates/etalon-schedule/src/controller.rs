@@ -153,7 +153,7 @@ impl Controller {
     }
 }
 
-/// Whether a scheduler is a function of the user's, such as `my.py:longest_first`, and not one of the registry.
+/// Whether a scheduler (or a congestion control) is code of the user's, such as `my.py:longest_first`, and not one of the registry.
 #[must_use]
 pub fn is_of_user(scheduler: &str) -> bool {
     scheduler.contains(':')

@@ -7,7 +7,6 @@ use etalon_scenario::{Scenario, ScenarioError};
 use etalon_schedule::ComputedWeek;
 use etalon_units::Time;
 
-use crate::generators::Generated;
 use crate::packet::PacketId;
 use crate::plugins::Plugins;
 use crate::stream::Streamed;
@@ -140,11 +139,10 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, '_, T, O> {
 
     fn visit<N: Network<PacketId>>(self, network: N) -> Self::Answer {
         let (plan, control, mut observer) = (self.plan, self.control, self.observer);
-        let mut scheduler = self.plugins.scheduler;
-        let generated = Generated::new(&plan.generators, self.plugins.generators)?;
+        let (mut scheduler, plugins) = self.plugins.split();
         let mut net = net(plan, network, observer.may_hear_late())?;
         let metrics = observer.metrics();
-        let sources = (self.streamed, generated);
+        let sources = (self.streamed, plugins);
         let mut world = World::new(plan, sources, metrics, self.tap, net.edge_mut())?;
         let mut turns = Turns::new();
         let mut partial = false;

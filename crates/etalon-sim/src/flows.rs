@@ -15,7 +15,7 @@ use etalon_scenario::{
     Flow, Generator, Hosts, SERVER_PORT, Scenario, ScenarioError, Transport, client_port,
     flow_label,
 };
-use etalon_tcp::cc::State;
+use etalon_tcp::cc::{CongestionControl, State};
 use etalon_tcp::mptcp::Mptcp;
 use etalon_tcp::{Config, Connection, ConnectionState};
 use rand_chacha::ChaCha8Rng;
@@ -24,9 +24,11 @@ use rand_core::{Rng, SeedableRng};
 use crate::carrier::Carrier;
 use crate::endpoint::Endpoint;
 use crate::packet::Route;
+use crate::plugins::MakeControl;
 use crate::stack::{self, Controls};
 use crate::stream::Guest;
 use crate::subflows::Group;
+use crate::tdns::Follows;
 
 /// Random streams beyond those of the hosts (which are numbered from 0).
 const STREAM_INITIAL_SEQ: u64 = 1 << 32;
@@ -81,7 +83,10 @@ struct Guests {
 
 impl<'a> Flows<'a> {
     /// The flows of `plan`, none of them open.
-    pub(crate) fn new(plan: &'a Scenario) -> Result<Flows<'a>, ScenarioError> {
+    pub(crate) fn new(
+        plan: &'a Scenario,
+        users: Option<&MakeControl>,
+    ) -> Result<Flows<'a>, ScenarioError> {
         let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
         rng.set_stream(STREAM_INITIAL_SEQ);
         let can_end = |flow: &Flow| {
@@ -109,41 +114,52 @@ impl<'a> Flows<'a> {
             rng,
             guests: None,
         };
-        for control in flows.controls_of(&plan.flows)? {
+        for control in flows.controls_of(&plan.flows, users)? {
             flows.add(control);
         }
         for (index, job) in plan.dfsio.iter().enumerate() {
             let who = format_args!("job {index}");
-            let control = flows.add_controls(who, &job.cc, &job.cc_params, &job.transport)?;
+            let control =
+                flows.add_controls(who, (&job.cc, &job.cc_params), &job.transport, users)?;
             flows.control_of_job.push(control);
         }
         for (index, one) in plan.generators.iter().enumerate() {
             let who = format_args!("generator {index}");
-            let control = flows.add_controls(who, &one.cc, &one.cc_params, &one.transport)?;
+            let control =
+                flows.add_controls(who, (&one.cc, &one.cc_params), &one.transport, users)?;
             flows.control_of_job.push(control);
         }
         for (index, job) in plan.jobs.iter().enumerate() {
             let who = format_args!("job {index}");
-            let control = flows.add_controls(who, &job.cc, &job.cc_params, &job.transport)?;
+            let control =
+                flows.add_controls(who, (&job.cc, &job.cc_params), &job.transport, users)?;
             flows.control_of_job.push(control);
         }
         Ok(flows)
     }
 
     /// Flows that come and go, of these `kinds`.
-    pub(crate) fn coming(plan: &'a Scenario, kinds: &[Flow]) -> Result<Flows<'a>, ScenarioError> {
-        let mut flows = Flows::new(plan)?;
+    pub(crate) fn coming(
+        plan: &'a Scenario,
+        kinds: &[Flow],
+        users: Option<&MakeControl>,
+    ) -> Result<Flows<'a>, ScenarioError> {
+        let mut flows = Flows::new(plan, users)?;
         flows.can_end = true;
         flows.planned = u32::MAX; // as if all had been listed
         flows.guests = Some(Box::new(Guests {
-            control_of_kind: flows.controls_of(kinds)?,
+            control_of_kind: flows.controls_of(kinds, users)?,
             ..Guests::default()
         }));
         Ok(flows)
     }
 
     /// The numbers of the congestion controls of some flows.
-    fn controls_of(&mut self, flows: &[Flow]) -> Result<Vec<u32>, ScenarioError> {
+    fn controls_of(
+        &mut self,
+        flows: &[Flow],
+        users: Option<&MakeControl>,
+    ) -> Result<Vec<u32>, ScenarioError> {
         let mut numbers: Vec<u32> = Vec::with_capacity(flows.len());
         for (index, flow) in flows.iter().enumerate() {
             let same = index.checked_sub(1).filter(|&before| {
@@ -156,7 +172,7 @@ impl<'a> Flows<'a> {
                 Some(before) => numbers[before],
                 None => {
                     let who = format_args!("flow {index}");
-                    self.add_controls(who, &flow.cc, &flow.cc_params, &flow.transport)?
+                    self.add_controls(who, (&flow.cc, &flow.cc_params), &flow.transport, users)?
                 }
             });
         }
@@ -167,11 +183,11 @@ impl<'a> Flows<'a> {
     fn add_controls(
         &mut self,
         who: fmt::Arguments<'_>,
-        name: &str,
-        params: &BTreeMap<String, f64>,
+        (name, params): (&str, &BTreeMap<String, f64>),
         transport: &Transport,
+        users: Option<&MakeControl>,
     ) -> Result<u32, ScenarioError> {
-        let controls = Controls::new(self.plan, name, params, transport);
+        let controls = Controls::new((self.plan, users), name, params, transport);
         self.controls
             .push(controls.map_err(|e| ScenarioError(format!("{who}: {e}")))?);
         Ok((self.controls.len() - 1) as u32)
@@ -276,7 +292,8 @@ impl<'a> Flows<'a> {
         let config = self.config(flow, nagle, subflow);
         let controls = &self.controls[self.control(flow) as usize];
         let wanted = self.plan(flow);
-        let first = controls.first.clone();
+        let mut first = controls.first.clone();
+        first.belongs_to(flow);
         let (connection, src, dst) = if is_server {
             (
                 Connection::server(config, first),
@@ -305,6 +322,10 @@ impl<'a> Flows<'a> {
             class,
         );
         end.follows = stack::follows(&wanted.transport);
+        let is_plain = end.follows == Follows::Nothing && !is_server;
+        if is_plain && controls.first.wants_tdns() {
+            end.follows = Follows::InControl;
+        }
         if !controls.others.is_empty() {
             end.connection.add_paths(controls.others.clone());
         }

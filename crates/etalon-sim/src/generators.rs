@@ -87,8 +87,18 @@ impl<T: Tap> World<'_, '_, T> {
         self.generated.as_deref_mut()?.failure.take()
     }
 
+    /// A job starts, or a generator goes on: these are numbered after the jobs.
+    pub(crate) fn begin_job(&mut self, now: Time, job: u32, edge: &mut Edge<PacketId>) {
+        match job.checked_sub(self.dfsio as u32) {
+            Some(generator) if self.generated.is_some() => {
+                self.wake_generator(now, generator, edge);
+            }
+            _ => self.with_jobs(now, edge, |jobs, hosts| jobs.start(now, job, hosts)),
+        }
+    }
+
     /// A generator asked to be woken.
-    pub(crate) fn wake_generator(&mut self, now: Time, number: u32, edge: &mut Edge<PacketId>) {
+    fn wake_generator(&mut self, now: Time, number: u32, edge: &mut Edge<PacketId>) {
         let due = |(_, wake): &(u32, Option<Time>)| wake.is_some_and(|time| time <= now);
         let Some(generated) = &self.generated else {
             return;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use etalon_scenario::{Distance, Estimator, InFlight, RttSamples, Scenario, Transport, Update};
 use etalon_tcp::{Config, Ecn, Tdtcp, cc};
 
+use crate::plugins::{self, MakeControl};
 use crate::tdns::Follows;
 
 /// The configuration of connections between hosts that are so far apart.
@@ -75,7 +76,7 @@ pub(crate) struct Controls {
 impl Controls {
     /// Those of a flow: by name or, of TDTCP, by that of each TDN.
     pub(crate) fn new(
-        plan: &Scenario,
+        (plan, users): (&Scenario, Option<&MakeControl>),
         name: &str,
         params: &BTreeMap<String, f64>,
         transport: &Transport,
@@ -84,7 +85,7 @@ impl Controls {
             .iter()
             .map(|(name, value)| (name.as_str(), *value))
             .collect();
-        let made = |name: &str| cc::Any::by_name(name, &params).map_err(|e| e.to_string());
+        let made = |name: &str| plugins::control(users, name, &params);
         let names: Vec<&str> = match transport {
             Transport::Tdtcp(tdtcp) if !tdtcp.cc.is_empty() => {
                 tdtcp.cc.iter().map(String::as_str).collect()

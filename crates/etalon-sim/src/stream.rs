@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fmt;
 
 use etalon_measure::results::Table;
-use etalon_measure::{Control, Results, Who};
+use etalon_measure::{Control, Meter, Metrics, Results, Who};
 use etalon_net::Edge;
 use etalon_scenario::{Flow, HostId, Hosts, Scenario, ScenarioError, Transport};
 use etalon_units::Time;
@@ -147,6 +147,14 @@ fn check(plan: &Scenario) -> Result<(), &'static str> {
     ];
     let first = refused.into_iter().find(|(wrong, _)| *wrong);
     first.map_or(Ok(()), |(_, why)| Err(why))
+}
+
+/// What measures the flows of a plan, whether it lists them or they `come`.
+pub(crate) fn meter(plan: &Scenario, metrics: &Metrics, come: bool) -> Meter {
+    match come {
+        false => Meter::new(plan, metrics),
+        true => Meter::of_coming_flows(plan, metrics),
+    }
 }
 
 /// The flows of a run that come, and what is remembered of those that are gone.

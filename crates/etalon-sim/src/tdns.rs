@@ -1,6 +1,7 @@
 //! What hosts know of networks that take turns: which one (TDN) leads to which rack.
 
 use etalon_net::Hosts;
+use etalon_scenario::Scenario;
 use etalon_switch::Plane;
 use etalon_tcp::PathId;
 use etalon_units::Span;
@@ -15,6 +16,8 @@ pub(crate) enum Follows {
     Nothing,
     /// Its host tells it (push).
     IsTold,
+    /// Its host tells its congestion control, and TCP goes on as before.
+    InControl,
     /// It is a subflow: MPTCP's scheduler looks.
     AsSubflow,
     // Those that look stand last, so that one comparison tells them from the others.
@@ -43,8 +46,14 @@ pub(crate) struct Tdns {
 }
 
 impl Tdns {
+    /// For the hosts of a plan, if they are told anything.
+    pub(crate) fn of_plan(plan: &Scenario) -> Tdns {
+        let told = plan.notify();
+        told.map_or_else(Tdns::default, |notify| Tdns::new(&plan.hosts, notify.each))
+    }
+
     /// For hosts that are told, `each` apart from endpoint to endpoint.
-    pub(crate) fn new(hosts: &Hosts, each: Span) -> Tdns {
+    fn new(hosts: &Hosts, each: Span) -> Tdns {
         let (racks, count) = (usize::from(hosts.racks), hosts.count() as usize);
         Tdns {
             racks,
@@ -83,9 +92,14 @@ impl Tdns {
         end.connection.on_tdn(host_now, tdn);
         if end.follows == Follows::LooksOnce {
             end.follows = Follows::IsTold;
-            if let Some(listeners) = self.listeners.get_mut(end.way.host as usize) {
-                listeners.push(index);
-            }
+            self.tell(end.way.host, index);
+        }
+    }
+
+    /// An endpoint is told from now on.
+    pub(crate) fn tell(&mut self, host: u32, index: u32) {
+        if let Some(listeners) = self.listeners.get_mut(host as usize) {
+            listeners.push(index);
         }
     }
 

@@ -16,11 +16,12 @@ use crate::jobs::Jobs;
 use crate::nic::send;
 use crate::packet::{PacketId, Pool};
 use crate::parcels::is_parcel;
+use crate::plugins::Plugins;
 use crate::queue::{Queue, Wake};
 use crate::sockets::Stacks;
 use crate::stack;
 use crate::starts::Starts;
-use crate::stream::Streamed;
+use crate::stream::{Streamed, meter};
 use crate::subflows::{self, ALONE, Group};
 use crate::tap::Tap;
 use crate::tdns::{Follows, Tdns};
@@ -60,7 +61,7 @@ pub(crate) struct World<'a, 's, T> {
 impl<'a, 's, T: Tap> World<'a, 's, T> {
     pub(crate) fn new(
         plan: &'a Scenario,
-        (streamed, generated): (Option<&'a mut Streamed<'s>>, Option<Box<Generated>>),
+        (streamed, plugins): (Option<&'a mut Streamed<'s>>, Plugins),
         metrics: &Metrics,
         tap: T,
         edge: &mut Edge<PacketId>,
@@ -68,12 +69,11 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         subflows::check(plan)?;
         let kinds = streamed.as_ref().map(|streamed| &streamed.kinds[..]);
         let hosts = Hosts::of(plan, kinds.unwrap_or(&plan.flows), edge)?;
-        let (meter, mut flows) = match &streamed {
-            None => (Meter::new(plan, metrics), Flows::new(plan)?),
-            Some(streamed) => (
-                Meter::of_coming_flows(plan, metrics),
-                Flows::coming(plan, &streamed.kinds)?,
-            ),
+        let users = plugins.controls.as_ref();
+        let meter = meter(plan, metrics, streamed.is_some());
+        let mut flows = match &streamed {
+            None => Flows::new(plan, users)?,
+            Some(streamed) => Flows::coming(plan, &streamed.kinds, users)?,
         };
         let groups = flows.groups();
         let announces = stack::announces(plan);
@@ -92,12 +92,10 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             streamed,
             unfinished: plan.flows.len(),
             jobs: Some(Box::new(Jobs::new(plan)?)),
-            generated,
+            generated: Generated::new(&plan.generators, plugins.generators)?,
             dfsio: plan.dfsio.len(),
             end_when_done: plan.end_when_done,
-            tdns: plan
-                .notify()
-                .map_or_else(Tdns::default, |notify| Tdns::new(&plan.hosts, notify.each)),
+            tdns: Tdns::of_plan(plan),
             hosts,
             meter,
             tap,
@@ -231,13 +229,10 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
                     client.follows = Follows::Nothing;
                 }
             }
-            Wake::Job(job) if self.generated.is_some() && job as usize >= self.dfsio => {
-                self.wake_generator(now, job - self.dfsio as u32, edge);
-            }
             Wake::Nic(_) | Wake::Carrier(_) | Wake::Pull(_) | Wake::PullOfFlow(_) => {
                 self.wake_carried(now, wake, edge);
             }
-            Wake::Job(job) => self.with_jobs(now, edge, |jobs, hosts| jobs.start(now, job, hosts)),
+            Wake::Job(job) => self.begin_job(now, job, edge),
             Wake::Computed(rank) => {
                 self.with_jobs(now, edge, |jobs, hosts| jobs.computed(now, rank, hosts));
             }
@@ -324,6 +319,10 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     pub(crate) fn open(&mut self, flow: u32, now: Time) {
         self.close_settled(now);
         let first_byte = self.flows.open(flow);
+        let client = self.flows.end(2 * flow);
+        if client.follows == Follows::InControl {
+            self.tdns.tell(client.way.host, 2 * flow);
+        }
         if self.streamed.is_some() {
             let row = (self.flows.place(2 * flow) >> 1) as usize;
             self.meter.open(row, self.flows.plan(flow));
@@ -445,8 +444,10 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     /// A host tells one of its endpoints. That sends on the new network when it next has something to do.
     fn tell(&mut self, now: Time, index: u32, tdn: PathId) {
         if let Some(end) = self.flows.end_if_open(index) {
-            if end.follows == Follows::IsTold {
-                end.connection.on_tdn(now.0 * self.tdf, tdn);
+            match end.follows {
+                Follows::IsTold => end.connection.on_tdn(now.0 * self.tdf, tdn),
+                Follows::InControl => end.connection.tell_control(now.0 * self.tdf, tdn),
+                _ => {}
             }
         }
     }

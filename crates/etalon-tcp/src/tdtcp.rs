@@ -118,6 +118,14 @@ impl<C: CongestionControl> Connection<C> {
         }
     }
 
+    /// Its host hears that another network leads to the peer. Plain TCP goes on as before; its congestion control may want to know.
+    pub fn tell_control(&mut self, now: u64, id: PathId) {
+        self.clock.advance(now);
+        self.outlook.surprise();
+        let path = &mut self.snd.paths.active;
+        path.cc.on_tdn(&mut path.window, id, now);
+    }
+
     /// TDTCP's switches, while it is on: not where both ends did not agree.
     #[must_use]
     pub fn tdtcp(&self) -> Option<&Tdtcp> {

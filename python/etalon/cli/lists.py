@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -48,6 +49,15 @@ def show(
             show_default=False,
         ),
     ] = None,
+    code: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="With cc: the congestion controls of this Python file, which is executed.",
+            show_default=False,
+        ),
+    ] = None,
     json: common.Json = False,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the keys as docs/plan.md has them.")
@@ -61,6 +71,11 @@ def show(
         from etalon.plan import keys
 
         typer.echo(keys.markdown(), nl=False)
+        return
+    if code is not None:
+        if kind is not Kind.CC:
+            raise PlanError("--from is for `etalon list cc`")
+        _show_own(code, json)
         return
     kinds = [kind for kind in Kind if kind is not Kind.KEYS] if kind is None else [kind]
     listed = {kind.value: _LISTS[kind]() for kind in kinds}
@@ -79,6 +94,17 @@ def show(
         common.print_table(_controls_table(entries) if name == Kind.CC else _table(entries))
         if kind is None:
             typer.echo()
+
+
+def _show_own(file: Path, json: bool) -> None:
+    """The congestion controls of a file of the user's."""
+    from etalon.controls import written_in
+
+    entries = [control.as_dict() for control in written_in(file)]
+    if json:
+        common.print_json(entries)
+    else:
+        common.print_table(_controls_table(entries))
 
 
 def _table(entries: Sequence[Mapping[str, Any]]) -> Table:

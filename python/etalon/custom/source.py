@@ -89,9 +89,9 @@ def read(reference: str, folder: Path, key: str, known: Any = None) -> tuple[str
         text = known[file]
     else:
         text = _text_of(folder / path, key, reference)
-    defined = _defined(text, file, key)
-    if name not in defined:
-        there = ", ".join(sorted(defined)) or "nothing"
+    names = defined(text, file, key)
+    if name not in names:
+        there = ", ".join(sorted(names)) or "nothing"
         raise PlanError(f"{file} defines no {shown(name)}; it defines {there}", key=key)
     return f"{file}:{name}", {file: text}
 
@@ -126,7 +126,7 @@ def _text_of(path: Path, key: str, reference: str) -> str:
         raise PlanError(f"{path} cannot be read: {why}", key=key) from None
 
 
-def _defined(text: str, file: str, key: str) -> set[str]:
+def defined(text: str, file: str, key: str) -> set[str]:
     """The names that a text defines at its top; `PlanError` if it is no Python."""
     try:
         body = ast.parse(text, file).body
@@ -141,6 +141,13 @@ def _defined(text: str, file: str, key: str) -> set[str]:
         elif isinstance(node, ast.Assign):
             found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     return found
+
+
+def mentions(texts: Texts, method: str) -> bool:
+    """Whether any of these texts defines a function or method of this name. Nothing is executed."""
+    trees = (ast.parse(text) for text in texts.values())
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    return any(isinstance(node, ast.FunctionDef) and node.name == method for node in nodes)
 
 
 def refuse(texts: Texts, file: str | None = None) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from etalon.custom.control import written
 from etalon.custom.scheduler import Scheduling
+from etalon.custom.source import is_reference
 from etalon.custom.workload import Running
 from etalon.plan import Plan
 from etalon.plan.network import Network
@@ -32,6 +34,11 @@ def plugins(plan: Plan) -> dict[str, Any] | None:
             for key, one in plan.keyed_workloads()
             if isinstance(one, Generator)
         ]
+    texts: dict[str, dict[str, str]] = {}
+    for one in plan.workloads:
+        texts |= {name: one.source for name in one.controls if is_reference(name)}
+    if texts:
+        found["controls"] = lambda name, params: written(name, texts[name], params)
     return found or None
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from etalon import _core
 from etalon.controls import LINUX, controls
+from etalon.custom.source import is_reference
 from etalon.engine import build, mpi
 from etalon.engine.protocol import Options
 from etalon.errors import EngineFailed, EtalonError, PlanError
@@ -298,6 +299,13 @@ def _parameters(plan: Plan) -> Iterator[PlanError]:
     """What the kernel's congestion controls cannot do: their parameters are the kernel's, not a flow's."""
     seen: dict[str, tuple[str, dict[str, float]]] = {}
     for key, workload, cc in _controls(plan):
+        if is_reference(cc):
+            yield PlanError(
+                "congestion controls in Python run on the simulator alone; --engine sim has them",
+                key=f"{key}.cc",
+                value=cc,
+            )
+            continue
         control, params = controls()[cc], dict(workload.params)
         known = control.parameters.get(LINUX)
         if known is None:

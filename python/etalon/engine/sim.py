@@ -9,6 +9,7 @@ from typing import Any
 
 from etalon import _core
 from etalon.controls import SIM, controls
+from etalon.custom.source import is_reference
 from etalon.engine import build, code
 from etalon.engine.protocol import Options
 from etalon.errors import EtalonError, PlanError
@@ -111,7 +112,7 @@ def _no_model(plan: Plan) -> Iterator[PlanError]:
                 key=f"{key}.transport",
             )
         for name in workload.controls:
-            if SIM not in controls()[name].parameters:
+            if not is_reference(name) and SIM not in controls()[name].parameters:
                 models = ", ".join(name for name, c in controls().items() if SIM in c.parameters)
                 yield PlanError(
                     f"the simulator has no model of {shown(name)}; --engine linux runs the kernel's "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from etalon.custom.source import mentions
 from etalon.otcp.equations import LARGEST_WINDOW, compute
 from etalon.plan import streaming
 from etalon.plan.experiment import Experiment
@@ -90,7 +91,10 @@ def notified(plan: Experiment) -> Notify | None:
     transport, nor a program of a plan that says how."""
     if not isinstance(plan.network, Network):
         return None
-    if any(not isinstance(workload.transport, PlainTcp) for workload in plan.workloads):
+    if any(
+        not isinstance(workload.transport, PlainTcp) or mentions(workload.source, "on_tdn")
+        for workload in plan.workloads
+    ):
         return plan.network.notify or Notify()
     return plan.network.notify if plan.program else None
 

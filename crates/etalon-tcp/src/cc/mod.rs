@@ -6,6 +6,7 @@
 
 mod cubic;
 mod dctcp;
+mod foreign;
 mod hystart;
 pub(crate) mod rate;
 mod registry;
@@ -13,8 +14,11 @@ mod reno;
 mod retcp;
 mod scalable;
 
+use crate::PathId;
+
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
+pub use foreign::{Foreign, ForeignControl};
 pub use rate::{RateSample, SentState};
 pub use registry::{CcError, Configured, Info, Parameter};
 pub use reno::Reno;
@@ -233,6 +237,13 @@ pub trait CongestionControl: core::fmt::Debug {
         let _ = (window, now, idle);
     }
 
+    /// The host hears at `now` that packets to the peer's rack take another network: `tdn` 0 is the packet network, others are
+    /// kinds of circuits. Only if the control [asks for it](CongestionControl::wants_tdns).
+    #[inline]
+    fn on_tdn(&mut self, window: &mut Window, tdn: PathId, now: u64) {
+        let _ = (window, tdn, now);
+    }
+
     /// The window to return to when a reduction from `prior_cwnd` turns out to be spurious.
     #[inline]
     fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
@@ -256,6 +267,12 @@ pub trait CongestionControl: core::fmt::Debug {
     /// Whether `on_rate_sample` is to be called, which costs memory for each segment.
     #[inline]
     fn wants_rate_samples(&self) -> bool {
+        false
+    }
+
+    /// Whether `on_tdn` is to be called.
+    #[inline]
+    fn wants_tdns(&self) -> bool {
         false
     }
 

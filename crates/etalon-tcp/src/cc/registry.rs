@@ -187,6 +187,8 @@ macro_rules! registry {
         #[derive(Clone, Debug)]
         pub enum Any {
             $(#[doc = $description] $algorithm($algorithm),)+
+            /// One of another crate.
+            Foreign(Foreign),
         }
 
         const LIST: &[Info] = &[$(Info {
@@ -214,9 +216,17 @@ macro_rules! registry {
 
             /// Its name, as [`Any::by_name`] takes it.
             #[must_use]
-            pub const fn name(&self) -> &'static str {
+            pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$algorithm(_) => $name,)+
+                    Self::Foreign(cc) => cc.control().name(),
+                }
+            }
+
+            /// It belongs to this flow from now on, which is for messages alone.
+            pub fn belongs_to(&mut self, flow: u32) {
+                if let Self::Foreign(cc) = self {
+                    cc.control_mut().belongs_to(flow);
                 }
             }
         }
@@ -226,12 +236,14 @@ macro_rules! registry {
             fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
                 match self {
                     $(Self::$algorithm(cc) => cc.on_ack(window, ack),)+
+                    Self::Foreign(cc) => cc.control_mut().on_ack(window, ack),
                 }
             }
 
             fn on_rate_sample(&mut self, window: &mut Window, sample: &RateSample) {
                 match self {
                     $(Self::$algorithm(cc) => cc.on_rate_sample(window, sample),)+
+                    Self::Foreign(cc) => cc.control_mut().on_rate_sample(window, sample),
                 }
             }
 
@@ -239,6 +251,7 @@ macro_rules! registry {
             fn increase(&mut self, window: &mut Window, ack: &Ack) {
                 match self {
                     $(Self::$algorithm(cc) => cc.increase(window, ack),)+
+                    Self::Foreign(cc) => cc.control_mut().increase(window, ack),
                 }
             }
 
@@ -246,6 +259,7 @@ macro_rules! registry {
             fn increase_by(&mut self, window: &mut Window, delivered: u32, cwnd_limited: bool) -> bool {
                 match self {
                     $(Self::$algorithm(cc) => cc.increase_by(window, delivered, cwnd_limited),)+
+                    Self::Foreign(cc) => cc.control_mut().increase_by(window, delivered, cwnd_limited),
                 }
             }
 
@@ -253,6 +267,7 @@ macro_rules! registry {
             fn ssthresh(&mut self, window: &Window, now: u64) -> u32 {
                 match self {
                     $(Self::$algorithm(cc) => cc.ssthresh(window, now),)+
+                    Self::Foreign(cc) => cc.control_mut().ssthresh(window, now),
                 }
             }
 
@@ -260,6 +275,7 @@ macro_rules! registry {
             fn on_state(&mut self, window: &mut Window, state: State, now: u64) {
                 match self {
                     $(Self::$algorithm(cc) => cc.on_state(window, state, now),)+
+                    Self::Foreign(cc) => cc.control_mut().on_state(window, state, now),
                 }
             }
 
@@ -267,6 +283,15 @@ macro_rules! registry {
             fn on_restart(&mut self, window: &mut Window, now: u64, idle: u64) {
                 match self {
                     $(Self::$algorithm(cc) => cc.on_restart(window, now, idle),)+
+                    Self::Foreign(cc) => cc.control_mut().on_restart(window, now, idle),
+                }
+            }
+
+            #[inline]
+            fn on_tdn(&mut self, window: &mut Window, tdn: PathId, now: u64) {
+                match self {
+                    $(Self::$algorithm(cc) => cc.on_tdn(window, tdn, now),)+
+                    Self::Foreign(cc) => cc.control_mut().on_tdn(window, tdn, now),
                 }
             }
 
@@ -274,6 +299,7 @@ macro_rules! registry {
             fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
                 match self {
                     $(Self::$algorithm(cc) => cc.undo(window, prior_cwnd),)+
+                    Self::Foreign(cc) => cc.control_mut().undo(window, prior_cwnd),
                 }
             }
 
@@ -281,6 +307,7 @@ macro_rules! registry {
             fn pacing_rate(&self, window: &Window, mss: u32) -> Option<u64> {
                 match self {
                     $(Self::$algorithm(cc) => cc.pacing_rate(window, mss),)+
+                    Self::Foreign(cc) => cc.control().pacing_rate(window, mss),
                 }
             }
 
@@ -288,6 +315,7 @@ macro_rules! registry {
             fn wants_pacing(&self) -> bool {
                 match self {
                     $(Self::$algorithm(cc) => cc.wants_pacing(),)+
+                    Self::Foreign(cc) => cc.control().wants_pacing(),
                 }
             }
 
@@ -295,6 +323,15 @@ macro_rules! registry {
             fn wants_rate_samples(&self) -> bool {
                 match self {
                     $(Self::$algorithm(cc) => cc.wants_rate_samples(),)+
+                    Self::Foreign(cc) => cc.control().wants_rate_samples(),
+                }
+            }
+
+            #[inline]
+            fn wants_tdns(&self) -> bool {
+                match self {
+                    $(Self::$algorithm(cc) => cc.wants_tdns(),)+
+                    Self::Foreign(cc) => cc.control().wants_tdns(),
                 }
             }
 
@@ -302,6 +339,7 @@ macro_rules! registry {
             fn wants_dctcp_feedback(&self) -> bool {
                 match self {
                     $(Self::$algorithm(cc) => cc.wants_dctcp_feedback(),)+
+                    Self::Foreign(cc) => cc.control().wants_dctcp_feedback(),
                 }
             }
 
@@ -309,6 +347,7 @@ macro_rules! registry {
             fn reads_ece_without_ecn(&self) -> bool {
                 match self {
                     $(Self::$algorithm(cc) => cc.reads_ece_without_ecn(),)+
+                    Self::Foreign(cc) => cc.control().reads_ece_without_ecn(),
                 }
             }
         }

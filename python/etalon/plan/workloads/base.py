@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints
 
 from etalon import controls as registry
-from etalon.errors import PlanError
+from etalon.custom.control import written
+from etalon.custom.source import is_allowed, is_reference
+from etalon.errors import EtalonError, PlanError
 from etalon.plan.base import Table
 from etalon.plan.transport import PlainTcp, Tdtcp, Transport
 from etalon.units import TIME, Time, problem, shown
@@ -104,7 +106,8 @@ class Workload(Table):
     everywhere: ClassVar[bool] = False
     """Whether its flows join all racks alike, so that no rack pair stands out."""
     cc: Controls = "cubic"
-    """Congestion control: see `etalon list cc`. With TDTCP it may be a list, one for each network."""
+    """Congestion control: see `etalon list cc`, or a class of yours such as `"my.py:Halving"`, which runs only with `--code`.
+    With TDTCP it may be a list, one for each network."""
     params: dict[str, int | float] = Field(default_factory=dict)
     """Parameters of the congestion control."""
     transport: Transport = PlainTcp()
@@ -172,7 +175,7 @@ class Workload(Table):
     def problems(self, key: str, setting: Setting) -> Iterator[PlanError]:
         """What is wrong with this workload in a network of this size."""
         if isinstance(self.cc, str):
-            yield from registry.problems(key, self.cc, self.params)
+            yield from self._wrong(key, self.cc, self.params)
         else:
             yield from self._several(key, self.cc)
         if self.connect is not None and self.connect >= self.start:
@@ -198,10 +201,21 @@ class Workload(Table):
             carried["transport"] = self.transport.resolve()
         return carried
 
+    def _wrong(self, key: str, name: str, params: Mapping[str, float]) -> Iterator[PlanError]:
+        """What is wrong with a congestion control; of one of the user's, as soon as its code may run."""
+        if not is_reference(name):
+            yield from registry.problems(key, name, params)
+            return
+        try:
+            if all(map(is_allowed, self.source.values())):
+                written(name, self.source, params)
+        except EtalonError as error:
+            yield PlanError(str(error), key=f"{key}.cc", value=name)
+
     def _several(self, key: str, controls: tuple[str, ...]) -> Iterator[PlanError]:
         """What is wrong with a list of congestion controls."""
         for name in dict.fromkeys(controls):
-            yield from registry.problems(key, name, {})
+            yield from self._wrong(key, name, {})
         if not isinstance(self.transport, Tdtcp):
             yield PlanError(
                 f"{shown(list(controls))} must be one congestion control; only TDTCP has one for each network",

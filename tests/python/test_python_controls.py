@@ -1,0 +1,273 @@
+"""Congestion controls that users write in Python: beside built-in ones, with parameters, in files, sweeps and folders."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import etalon as et
+from conftest import Answer
+from etalon.custom import source
+from etalon.errors import EtalonError, PlanError
+from etalon.results import Run
+from etalon.testing import CheckFailed
+from written_controls import Cubic, Halving, Reno
+
+WRITTEN = Path(__file__).with_name("written_controls.py")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays_allowed() -> Iterator[None]:
+    before = set(source._allowed)
+    yield
+    source._allowed.clear()
+    source._allowed.update(before)
+
+
+def line(queue: int = 40) -> Any:
+    return et.dumbbell("10Gbps", "30us", queue, hosts=2)
+
+
+def run(*work: Any, net: Any = None, **more: Any) -> Run:
+    return et.run(
+        net or line(), *work, **{"duration": "60ms", "tdf": 20, "measure": {"flows": [0]}, **more}
+    )
+
+
+class Default(et.CongestionControl):
+    """All hooks as they are."""
+
+
+@pytest.mark.parametrize("control", [Default, Reno])
+def test_reno_in_python_is_the_built_in_one(control: Any) -> None:
+    for net in (line(16), et.network(racks=3, hosts=2)):
+        ours = run(et.bulk(0, 1, cc=control), net=net)
+        theirs = run(et.bulk(0, 1, cc="reno"), net=net)
+        assert ours.meta["digest"] == theirs.meta["digest"]
+        assert ours.tcp.equals(theirs.tcp)
+
+
+@pytest.mark.parametrize("queue", [16, 40])
+def test_cubic_in_python_is_the_built_in_one_within_a_segment(queue: int) -> None:
+    ours = run(et.bulk(0, 1, cc=Cubic, flows=1), net=line(queue), duration="300ms")
+    theirs = run(et.bulk(0, 1, cc="cubic", flows=1, hystart=0), net=line(queue), duration="300ms")
+    both = ours.tcp.join_asof(theirs.tcp, on="t_ns", suffix="_theirs")
+    apart = (both["cwnd"] - both["cwnd_theirs"]).abs()
+    assert theirs.tcp["cwnd"].n_unique() > 20
+    assert apart.max() <= 1
+
+
+def test_it_stands_beside_built_in_ones() -> None:
+    made = run(et.bulk(0, 1, cc=Halving, flows=1, beta=0.7), et.bulk(0, 1, cc="cubic", flows=1))
+    assert made.flows["cc"].to_list() == ["Halving.py:Halving", "cubic"]
+    assert (made.flows["bytes_delivered"] > 1_000_000).all()
+    assert made.plan.bulk[0].params == {"beta": 0.7}
+    again = run(et.bulk(0, 1, cc=Halving, flows=1, beta=0.7), et.bulk(0, 1, cc="cubic", flows=1))
+    assert again.meta["digest"] == made.meta["digest"]
+
+
+def test_parameters_have_ranges() -> None:
+    with pytest.raises(
+        PlanError, match=r"bulk\.cc: beta of .*Halving must be a number from 0\.1 to 0\.9, not 2"
+    ):
+        run(et.bulk(0, 1, cc=Halving, beta=2))
+    with pytest.raises(PlanError, match='has no parameter "gamma"; it has beta'):
+        run(et.bulk(0, 1, cc=Halving, gamma=0.5))
+    with pytest.raises(PlanError, match="the default 2 must lie between 0 and 1"):
+        et.Parameter(2, min=0, max=1)
+
+
+def test_sweeps_and_tournaments_take_classes(tmp_path: Path) -> None:
+    made = et.sweep(
+        line(), et.bulk(0, 1), {"bulk.cc": ["reno", Halving]}, duration="20ms", tdf=20, folder=tmp_path / "s"
+    )  # fmt: skip
+    assert made.table["bulk.cc"].to_list() == ["reno", "Halving.py:Halving"]
+    loaded: Any = et.load(tmp_path / "s")
+    assert loaded.runs[1].plan.sources.keys() == {"Halving.py"}
+    assert (loaded.table["goodput"] > 1e9).all()
+    table = et.tournament(line(), et.bulk(0, 1), ["cubic", Halving], duration="20ms", tdf=20).table
+    assert set(table["cc"]) == {"cubic", "Halving.py:Halving"}
+
+
+def plan_with(folder: Path, cc: str) -> Path:
+    (folder / "my.py").write_text(WRITTEN.read_text())
+    plan = folder / "plan.toml"
+    plan.write_text(
+        f'duration = "10ms"\n[network]\nkind = "dumbbell"\nhosts = 1\n[[bulk]]\nfrom = 0\nto = 1\ncc = "{cc}"\n'
+    )
+    return plan
+
+
+def test_plan_files_name_it(tmp_path: Path, etalon: Callable[..., Answer]) -> None:
+    plan = plan_with(tmp_path, "my.py:Halving")
+    refused = etalon("run", plan, "--out", tmp_path / "run", "--no-figures")
+    assert refused.code == 2
+    assert "my.py; read it, then allow it with --code" in refused.err
+    made = etalon(
+        "run",
+        plan,
+        "--out",
+        tmp_path / "run",
+        "--no-figures",
+        "--code",
+        "--set",
+        "bulk.params.beta=0.6",
+    )
+    assert made.code == 0, made.err
+    assert (tmp_path / "run" / "my.py").read_text() == WRITTEN.read_text()
+    wrong = etalon("run", plan, "--code", "--set", "bulk.params.beta=3")
+    assert (wrong.code, "must be a number from 0.1 to 0.9" in wrong.err) == (2, True)
+    unknown = etalon("run", plan_with(tmp_path, "my.py:Halfing"), "--code")
+    assert 'my.py defines no "Halfing"; it defines Cubic, Halving, Reno' in unknown.err
+    linux = etalon("run", plan_with(tmp_path, "my.py:Halving"), "--code", "--engine", "linux")
+    assert "congestion controls in Python run on the simulator alone" in linux.err
+
+
+def test_the_list_shows_those_of_a_file(etalon: Callable[..., Answer]) -> None:
+    answer = etalon("list", "cc", "--from", WRITTEN)
+    assert answer.code == 0
+    assert "written_controls.py:Halving" in answer.out
+    assert "beta = 0.5: share of the window that a reduction leaves" in answer.out
+    assert [one["name"] for one in etalon("list", "cc", "--from", WRITTEN, "--json").json] == [
+        f"written_controls.py:{name}" for name in ("Cubic", "Halving", "Reno")
+    ]
+    assert "--from is for `etalon list cc`" in etalon("list", "engines", "--from", WRITTEN).err
+
+
+class Fails(et.CongestionControl):
+    """Fails at its hundredth ACK."""
+
+    def __init__(self) -> None:
+        self.left = 100
+
+    def on_ack(self, window: Any, ack: Any) -> None:
+        self.left -= 1
+        window.cwnd += 1 / self.left
+
+
+class Nothing(et.CongestionControl):
+    """Leaves no number."""
+
+    def on_ack(self, window: Any, ack: Any) -> None:
+        window.cwnd = float("nan")
+
+
+def test_an_exception_ends_the_run_with_file_line_and_flow() -> None:
+    number = Fails.on_ack.__code__.co_firstlineno + 2
+    said = rf"test_python_controls\.py:{number}: Fails\.on_ack raised ZeroDivisionError: .*it was flow 1's"
+    with pytest.raises(EtalonError, match=said) as raised:
+        run(et.bulk(0, 1, flows=1), et.bulk(0, 1, cc=Fails, flows=1))
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)
+    with pytest.raises(
+        EtalonError, match=r"Nothing\.on_ack raised ValueError: it leaves a window of NaN"
+    ):
+        run(et.bulk(0, 1, cc=Nothing))
+
+
+class Paced(et.CongestionControl):
+    """Holds its own rate: a quarter of the link's."""
+
+    wants_pacing = True
+    wants_rate_samples = True
+
+    def __init__(self) -> None:
+        self.samples = 0
+
+    def on_rate_sample(self, window: Any, sample: Any) -> None:
+        self.samples += 1
+        assert sample.interval_ns > 0
+        assert sample.segments_per_second > 0
+
+    def on_ack(self, window: Any, ack: Any) -> None:
+        assert self.samples
+        window.cwnd = 64
+
+    def pacing_rate(self, window: Any, mss: int) -> float:
+        return 2.5e9 / 8 / 20  # on hosts' clocks, which run 20 times as fast
+
+
+def test_a_pacing_rate_is_kept() -> None:
+    made = run(et.bulk(0, 1, cc=Paced, flows=1), duration="100ms")
+    assert made.goodput == pytest.approx(2.5e9, rel=0.05)
+
+
+class Told(et.CongestionControl):
+    """A window of 40 segments while there is a circuit, else of 10."""
+
+    def on_ack(self, window: Any, ack: Any) -> None:
+        pass
+
+    def on_tdn(self, window: Any, tdn: int) -> None:
+        window.cwnd = 40 if tdn else 10
+
+
+def test_it_hears_of_circuits() -> None:
+    net = et.network(racks=2, hosts=1, voq=100, notify={"before": "0us"})
+    week = et.fixed(net, [[(0, 1), (1, 0)], []], day="900us", night="100us")
+    work = et.bulk(0, 1, cc=Told)
+    table = et.run(net, week, work, duration="20ms", tdf=20, measure={"flows": [0]}).tcp
+    assert {10, 40} <= set(table["cwnd"])
+    table = table.with_columns(pl.col("cwnd").diff().alias("step"))
+    grown = table.filter(pl.col("step") == 30)["t_ns"] % 2_000_000
+    shrunk = table.filter(pl.col("step") == -30)["t_ns"] % 2_000_000
+    assert len(grown) >= 8
+    assert len(shrunk) >= 8
+    # As a day begins and as it ends; the sender is looked at with its next packet.
+    assert (grown < 100_000).all()
+    assert ((shrunk >= 900_000) & (shrunk < 1_000_000)).all()
+
+
+def test_the_shared_model() -> None:
+    checked = et.testing.check(Halving, cases=30)
+    assert "3 properties hold" in repr(checked)
+
+
+class Grows(et.CongestionControl):
+    """Grows when it should not."""
+
+    def on_loss(self, window: Any) -> None:
+        window.ssthresh = window.cwnd + 1
+
+
+class Timid(et.CongestionControl):
+    """Uses little."""
+
+    def on_ack(self, window: Any, ack: Any) -> None:
+        window.cwnd = 2
+
+
+@pytest.mark.parametrize(
+    ("control", "said"),
+    [
+        (Grows, r"Grows\.on_loss sets ssthresh to \d+ at a window of \d+: a reduction never grows the window"),
+        (Timid, r"Timid uses \d+ % of a path of 1 ms"),
+        (Nothing, "its window becomes nan, and must be a number of segments"),
+    ],
+)  # fmt: skip
+def test_what_the_model_forbids_is_found(control: Any, said: str) -> None:
+    with pytest.raises(CheckFailed, match=said):
+        et.testing.check(control, cases=5)
+
+
+def test_a_call_costs_less_than_two_microseconds() -> None:
+    """With room for a busy machine; docs/write.md has what it costs on an idle one."""
+
+    def seconds(cc: Any) -> tuple[float, int]:
+        begin = time.thread_time()
+        plan = et.experiment(line(), et.bulk(0, 1, cc=cc, flows=1), duration="100ms", tdf=20)
+        from etalon import _core
+        from etalon.engine.sim import Simulator
+
+        made = Simulator().run(plan, _core.Control())
+        return time.thread_time() - begin, made.meta["packets_delivered"] // 2
+
+    seconds(Reno)
+    (python, acks), (rust, _) = seconds(Reno), seconds("reno")
+    assert acks > 5_000
+    print(f"{1e6 * (python - rust) / acks:.2f} us an ACK in Python, of {acks}")
+    assert (python - rust) / acks < 6e-6
