@@ -79,7 +79,7 @@ def test_a_plan_file_is_run_by_its_name(small: Plan, tmp_path: Path) -> None:
 def test_help_shows_signatures_and_docstrings(name: str) -> None:
     function = getattr(et, name)
     text = pydoc.plain(pydoc.render_doc(function))
-    assert f"{name}({next(iter(inspect.signature(function).parameters))}" in text
+    assert f"{name}({next(iter(inspect.signature(function).parameters))}" in text.replace("(*", "(")
     assert len(inspect.getdoc(function) or "") > 30
 
 

@@ -23,6 +23,7 @@ WITHOUT = {
     "docs/concepts.md": "words",
     "docs/executors.md": "no numbers of runs",
     "docs/index.md": "its commands are run when the site is built",
+    "docs/jobs.md": "no numbers of runs; tests hold the costs",
     "docs/kernel.md": "no numbers of runs",
     "docs/libadu.md": "system calls, which its tests count",
     "docs/limits.md": "no numbers of runs",

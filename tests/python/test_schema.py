@@ -78,6 +78,10 @@ do = [
   { send = "1kB", from = 1, to = 0 },
 ]
 
+[[job]]
+ranks = ["r0h0", "r0h1", "r1h0", "r1h1"]
+do = [{ all_reduce = "1MB", algorithm = "hierarchical", groups = 2 }]
+
 [[program]]
 host = "r0h0"
 command = "echo"

@@ -28,7 +28,8 @@ HostId = tuple[int, int]
 """Rack and host."""
 
 
-def _read_host(value: Any) -> HostId:
+def read_host(value: Any) -> HostId:
+    """A host as plans name it: "r0h3" is rack 0, host 3."""
     if isinstance(value, tuple) and len(value) == 2:
         return value
     found = re.fullmatch(r"r(\d+)h(\d+)", value) if isinstance(value, str) else None
@@ -44,7 +45,7 @@ def write_host(host: HostId) -> str:
     return f"r{host[0]}h{host[1]}"
 
 
-Host = Annotated[HostId, BeforeValidator(_read_host), PlainSerializer(write_host, return_type=str)]
+Host = Annotated[HostId, BeforeValidator(read_host), PlainSerializer(write_host, return_type=str)]
 """Rack and host, written "r0h3"."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
@@ -14,11 +14,11 @@ from etalon.plan.base import Count, Table
 from etalon.plan.transport import PlainTcp, Tdtcp
 from etalon.plan.workloads.base import (
     FlowClass,
-    Host,
     HostId,
     Setting,
     Workload,
     missing_host,
+    read_host,
     write_host,
 )
 from etalon.units import SIZE, Duration, Size, Time, problem, shown
@@ -50,9 +50,15 @@ Block = Annotated[int, BeforeValidator(SIZE.read), PlainSerializer(SIZE.format, 
 
 
 def _ranks(value: Any) -> Any:
-    if isinstance(value, str) and value != "all":
+    if value == "all":
+        return value
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
         raise problem(f'{shown(value)} must be "all", or a list of hosts like "r0h3"')
-    return value
+    return tuple(read_host(host) for host in value)
+
+
+def _write_ranks(ranks: str | tuple[HostId, ...]) -> Any:
+    return ranks if isinstance(ranks, str) else [write_host(host) for host in ranks]
 
 
 class Slow(Table):
@@ -232,7 +238,9 @@ class Job(Workload):
     """
 
     about: ClassVar = "ranks that compute and exchange messages in collectives (simulator only)"
-    ranks: Annotated[Literal["all"] | tuple[Host, ...], BeforeValidator(_ranks)] = "all"
+    ranks: Annotated[
+        str | tuple[HostId, ...], BeforeValidator(_ranks), PlainSerializer(_write_ranks)
+    ] = "all"
     """The host of each rank; "all" hosts, rack by rack."""
     iterations: Count = 1
     """How often the list is done."""
@@ -256,7 +264,7 @@ class Job(Workload):
 
     def hosts(self, setting: Setting) -> tuple[HostId, ...]:
         """The host of each rank."""
-        return tuple(setting.all_hosts()) if self.ranks == "all" else self.ranks
+        return tuple(setting.all_hosts()) if isinstance(self.ranks, str) else self.ranks
 
     def job(self, setting: Setting) -> dict[str, Any]:
         """The job as the core takes it."""
