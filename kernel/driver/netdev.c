@@ -487,64 +487,42 @@ u64 etalon_clock(u64 virtual_ns)
 
 /* Demand. */
 
+/* Tells the core something at the present time, `now`. */
+#define tell_core(call)                      \
+	do {                                 \
+		unsigned long flags;         \
+		u64 now;                     \
+                                             \
+		local_irq_save(flags);       \
+		now = ktime_get_ns();        \
+		call;                        \
+		arm(now);                    \
+		local_irq_restore(flags);    \
+	} while (0)
+
 void etalon_flow_started(u32 flow)
 {
-	unsigned long flags;
-	u64 now;
-
-	local_irq_save(flags);
-	now = ktime_get_ns();
-	etalon_core_flow_started(core, now, flow);
-	arm(now);
-	local_irq_restore(flags);
+	tell_core(etalon_core_flow_started(core, now, flow));
 }
 
 void etalon_flow_accepted(u32 flow, u64 bytes)
 {
-	unsigned long flags;
-	u64 now;
-
-	local_irq_save(flags);
-	now = ktime_get_ns();
-	etalon_core_flow_accepted(core, now, flow, bytes);
-	arm(now);
-	local_irq_restore(flags);
+	tell_core(etalon_core_flow_accepted(core, now, flow, bytes));
 }
 
 void etalon_flow_killed(u32 flow)
 {
-	unsigned long flags;
-	u64 now;
-
-	local_irq_save(flags);
-	now = ktime_get_ns();
-	etalon_core_flow_killed(core, now, flow);
-	arm(now);
-	local_irq_restore(flags);
+	tell_core(etalon_core_flow_killed(core, now, flow));
 }
 
 void etalon_report(const void *datagram, size_t len)
 {
-	unsigned long flags;
-	u64 now;
-
-	local_irq_save(flags);
-	now = ktime_get_ns();
-	etalon_core_report(core, now, datagram, len);
-	arm(now);
-	local_irq_restore(flags);
+	tell_core(etalon_core_report(core, now, datagram, len));
 }
 
 void etalon_flows_over(void)
 {
-	unsigned long flags;
-	u64 now;
-
-	local_irq_save(flags);
-	now = ktime_get_ns();
-	etalon_core_flows_over(core, now);
-	arm(now);
-	local_irq_restore(flags);
+	tell_core(etalon_core_flows_over(core, now));
 }
 
 /* The setup. */

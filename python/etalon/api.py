@@ -507,7 +507,10 @@ def sweep(
     if any(isinstance(part, Mapping) for part in parts):
         raise PlanError("etalon.sweep: the grid comes last, behind schedule and workloads")
     plan = _planned(what, *_week_and_workloads(parts), settings, code)
-    grid = {key: captured(list(values)) for key, values in (grid or {}).items()}
+    grid = {
+        key: captured(list(values)) if isinstance(values, (list, tuple)) else values
+        for key, values in (grid or {}).items()
+    }
     if not grid and seeds in (None, 1):
         raise PlanError('a sweep varies something: give a grid, like {"tdf": [1, 20]}, or seeds')
     with for_people(f"{plan.name}, sweep", progress) as told:

@@ -77,7 +77,7 @@ PLANS = {
     ),
     "a key of another kind": (
         '[network]\nkind = "dumbbell"\nracks = 3\n' + BULK,
-        'or of kind "leaf-spine" has it, not one of kind "dumbbell"',
+        'or of kind "ocs" has it, not one of kind "dumbbell"',
     ),
     "a key without effect": (
         'schedule.kind = "none"\nschedule.mimic = 25\n' + BULK,

@@ -176,7 +176,8 @@ def test_a_week_from_a_file(tmp_path: Path) -> None:
         ),
         (
             'window = "2ms"',
-            'schedule.window: only a schedule of kind "fixed" with a demand or that is computed from demand has it, '
+            'schedule.window: only a schedule of kind "fixed" with a demand or that is computed from demand '
+            "or that a function of yours computes has it, "
             'not one of kind "strobe"',
         ),
         ('kind = "none"\nday = "180us"', 'schedule.day: only a schedule of kind "strobe" or'),
@@ -212,7 +213,8 @@ def test_schedules_that_cannot_be(table: str, said: str, tmp_path: Path) -> None
 
 
 def test_plans_know_the_schedulers_of_the_core_and_no_other() -> None:
-    assert set(SCHEDULES.classes) == {*schedulers.names(), "none"}
+    circuits = {"rotor", "opera", "shale", "static", "file"}
+    assert set(SCHEDULES.classes) == {*schedulers.names(), "none", "FILE.py:NAME", *circuits}
     for name in COMPUTING:
         if SCHEDULES.classes[name] is Computed:
             week = et.computed(et.network(), name)

@@ -207,6 +207,51 @@ to = 1
 priority = "bulk"
 """
 
+EVERY_KEY_OF_NDP = """
+duration = "100ms"
+
+[network]
+kind = "leaf-spine"
+
+[[flow]]
+from = "r0h0"
+to = "r1h1"
+size = "1MB"
+
+[flow.transport]
+kind = "ndp"
+window = 20
+payload = "1436B"
+header = "64B"
+padded = true
+pacer = "flow"
+pull_bytes = "1436B"
+pulls = "each"
+timeout = "2ms"
+resends_last = true
+paths = 4
+completes = "acked"
+"""
+
+
+EVERY_KEY_OF_A_GENERATOR = """
+duration = "100ms"
+
+[[generator]]
+function = "mine.py:flows"
+source = { "mine.py" = "def flows(hosts):\\n    yield\\n" }
+start = "1ms"
+class = "mine"
+transport = "tdtcp"
+cc = "dctcp"
+params = { g = 0.1 }
+
+[[job]]
+transport = "tdtcp"
+do = [{ all_reduce = "1MB" }]
+"""
+
+
 WAYS_OF_CIRCUITS = (
     ('{ kind = "ksp", paths = 2, equal = true, spread = "packet" }', '"ucmp"'),
     ('"earliest"', '{ kind = "table", entries = [[0, 0, 1, 1, 0, 0]] }'),
@@ -243,6 +288,8 @@ def _resolved() -> Iterator[tuple[str, dict[str, Any]]]:
     opera = 'kind = "opera"\n[routing]\nlow = "expander"\n[[bulk]]\nfrom = 0\nto = 1\n'
     text = f'[network]\nkind = "ocs"\nracks = 12\n[schedule]\n{opera}'
     yield "ocs, opera", Plan.from_dict(tomllib.loads(text)).resolve()
+    yield "ndp", Plan.from_dict(tomllib.loads(EVERY_KEY_OF_NDP)).resolve()
+    yield "generator", Plan.from_dict(tomllib.loads(EVERY_KEY_OF_A_GENERATOR)).resolve()
     yield "dumbbell", et.experiment(et.dumbbell(), et.bulk(0, 1)).resolve()
 
 

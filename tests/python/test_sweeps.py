@@ -150,11 +150,11 @@ def test_a_sweep_goes_on_where_it_stopped(
     ran: list[sim._core.Scenario] = []
     real = sim._core.run
 
-    def counting(scenario: sim._core.Scenario, control: sim._core.Control) -> object:
+    def counting(scenario: sim._core.Scenario, control: sim._core.Control, *more: object) -> object:
         if len(ran) == 2:
             raise KeyboardInterrupt
         ran.append(scenario)
-        return real(scenario, control)
+        return real(scenario, control, *more)
 
     monkeypatch.setattr(sim._core, "run", counting)
     with pytest.raises(Interrupted) as stop:

@@ -223,7 +223,7 @@ def test_a_connection_can_become_plain_tcp_in_recovery(ran: Callable[..., Any]) 
 def test_networks_that_take_turns_within_a_round_trip(ran: Callable[..., Any]) -> None:
     turns = " ".join(f"{tdn}:0.0008" for tdn in range(4))
     storm = ("r0h0", f"tor --rack 1 --steps {turns}", "0.55ms")
-    (server, client, *_), _ = ran(*pair(4, "", "--seconds 0.04"), storm, change="voq = 3")
+    (server, client, *_), _ = ran(*pair(4, "", "--seconds 0.08"), storm, change="voq = 3")
     assert client["used"] == [0, 1, 2, 3]
     assert server["received"] == client["sent"] > 1e5
 

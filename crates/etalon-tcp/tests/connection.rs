@@ -573,29 +573,6 @@ fn what_is_queued_below_tcp_is_bounded() {
 }
 
 #[test]
-fn pacing_spreads_the_window_over_the_round_trip() {
-    let config = Config {
-        pacing: true,
-        ..Config::default()
-    };
-    let mut pair = Pair::new(
-        Connection::client(config, Reno),
-        Connection::server(roomy(), Reno),
-        5 * MS,
-        |_, _, _: &Segment| Fate::Deliver,
-    );
-    pair.client.write_forever();
-    pair.run(60 * MS);
-    let times: Vec<u64> = pair.data().skip(12).map(|l| l.at).collect();
-    let bursts = times.windows(2).filter(|w| w[0] == w[1]).count();
-    assert!(
-        times.len() > 40 && bursts < times.len() / 10,
-        "{bursts} of {}",
-        times.len()
-    );
-}
-
-#[test]
 fn nagle_holds_a_second_small_segment() {
     let mut b = Bench::client(Connection::client(Config::default(), Reno), RTT, |_| {});
     b.end.write(100);
@@ -603,10 +580,8 @@ fn nagle_holds_a_second_small_segment() {
     b.end.write(100);
     assert_eq!(b.sent(), []);
     b.wait(RTT);
-    let ack = Segment {
-        ack: b.ack_segment(0, &[]).ack + 100,
-        ..b.ack_segment(0, &[])
-    };
+    let mut ack = b.ack_segment(0, &[]);
+    ack.ack += 100;
     assert_eq!(b.inject(&ack, false)[0].len, 100);
 }
 

@@ -2,7 +2,7 @@
 mod common;
 
 use common::{Fate, MS, Pair, SECOND, US};
-use etalon_tcp::cc::{Ack, CongestionControl, RateSample, State, Window};
+use etalon_tcp::cc::{Ack, CongestionControl, RateSample, Reno, State, Window};
 use etalon_tcp::{Config, Connection, Segment};
 
 /// A control with a fixed window, and a pacing rate if asked for, that collects samples.
@@ -213,4 +213,31 @@ fn a_control_may_want_less_than_a_segment_a_round_trip() {
             .all(|t| (100 * MS..101 * MS).contains(&(t[1] - t[0])))
     );
     assert_eq!(pair.client.stats().rtos, 0);
+}
+
+#[test]
+fn pacing_spreads_the_window_over_the_round_trip() {
+    let config = Config {
+        pacing: true,
+        ..Config::default()
+    };
+    let roomy = Config {
+        receive_buffer: 64 << 20,
+        ..Config::default()
+    };
+    let mut pair = Pair::new(
+        Connection::client(config, Reno),
+        Connection::server(roomy, Reno),
+        5 * MS,
+        |_, _, _: &Segment| Fate::Deliver,
+    );
+    pair.client.write_forever();
+    pair.run(60 * MS);
+    let times: Vec<u64> = pair.data().skip(12).map(|l| l.at).collect();
+    let bursts = times.windows(2).filter(|w| w[0] == w[1]).count();
+    assert!(
+        times.len() > 40 && bursts < times.len() / 10,
+        "{bursts} of {}",
+        times.len()
+    );
 }

@@ -6,8 +6,6 @@ import threading
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from etalon.units import rounded
-
 EVERY_S = 1.0
 """Between two lines."""
 STILL_S = 5.0
@@ -59,10 +57,14 @@ class Clock:
                 self.width = 0
 
     def _moves(self, since_s: float) -> str:
+        from etalon.units import rounded
+
         rate = round((self.now_ns - self.shown_ns) / since_s)
         return f"{rounded(self.now_ns)} of virtual time, {rounded(rate)} a second"
 
     def _still(self, still_s: float) -> str:
+        from etalon.units import rounded
+
         return (
             f"virtual time stands still at {rounded(self.now_ns)}, or nothing happens on the network, for {still_s:.0f} s: "
             "programs compute, poll, or wait for standard input"

@@ -76,17 +76,16 @@ def run(
             )
     except EngineFailed as failure:
         if failure.log is not None:
-            common.note(
-                f"{failure.log.parent} holds what was measured up to the failure, marked as partial"
-            )
+            _note_partial(failure.log.parent)
         raise
     took = time.monotonic() - began
 
+    made = {plan.digest: store.load(plan) for plan in known} | outcome.runs
     kept = []
     for plan in chosen:
-        made = store.load(plan) if plan in known else outcome.runs.get(plan.digest)
-        if made is not None and _kept(store, made):
-            kept.append((made, places[plan.digest]))
+        result = made.get(plan.digest)
+        if result is not None and _kept(store, result):
+            kept.append((result, places[plan.digest]))
             _tell(*kept[-1], json, None if plan in known else took)
     for _, folder in kept if csv else ():
         put_csv(folder)
@@ -99,6 +98,10 @@ def run(
         return common.INTERRUPTED
     failed = any(result.failed_programs for result, _ in kept)
     return common.FAILURE if failed else common.OK
+
+
+def _note_partial(folder: Path) -> None:
+    common.note(f"{folder} holds what was measured up to the failure, marked as partial")
 
 
 def _tell(run: Run, folder: Path, json: bool, took_s: float | None) -> None:

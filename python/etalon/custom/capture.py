@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 import inspect
+import linecache
 import symtable
 import sys
 import sysconfig
@@ -53,6 +54,28 @@ def unwrapped(thing: Any) -> Any:
     return getattr(thing, "__wrapped__", thing)
 
 
+def _lines_of(target: Any) -> tuple[list[str], int, str]:
+    """The lines of a function or a class, the number of the first, and their file. Raises `OSError` or `TypeError`."""
+    try:
+        lines, first = inspect.getsourcelines(target)
+        return lines, first, inspect.getsourcefile(target) or "<unknown>"
+    except (OSError, TypeError):
+        # A class of a notebook has no file, as its module has none; but its methods have.
+        if not isinstance(target, type):
+            raise
+    for method in vars(target).values():
+        code = getattr(unwrapped(method), "__code__", None)
+        if code is None:
+            continue
+        text = "".join(linecache.getlines(code.co_filename))
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef) and node.name == target.__name__:
+                first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+                lines = text.splitlines(keepends=True)[first - 1 : node.end_lineno]
+                return lines, first, code.co_filename
+    raise OSError(f"no source of {target.__name__}")
+
+
 @dataclass
 class _Parts:
     """What the file of a function is made of."""
@@ -95,8 +118,7 @@ class _Parts:
     def _define(self, name: str, value: Any) -> None:
         target = unwrapped(value)
         try:
-            lines, first = inspect.getsourcelines(target)
-            file = inspect.getsourcefile(target) or f"{self.root}.py"
+            lines, first, file = _lines_of(target)
         except (OSError, TypeError):
             raise PlanError(
                 f"the source of {name} cannot be read: define it in a file or in a notebook"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from etalon._core import Ack, RateSample, Window
+from etalon.arguments import checked
 from etalon.custom import source
 from etalon.errors import EtalonError, PlanError
 from etalon.units import shown
@@ -29,6 +30,7 @@ class ParameterOf:
     whole: bool = False
 
 
+@checked
 def Parameter(
     default: float, *, min: float, max: float, description: str = "", whole: bool = False
 ) -> Any:

@@ -145,7 +145,7 @@ def wait(duration: str | int) -> _Wait:
 def _awaited(things: tuple[Any, ...]) -> tuple[Awaited, ...]:
     found: list[Awaited] = []
     for one in things:
-        found += [one] if isinstance(one, (Flow, Process)) else list(one)
+        found += list(one) if isinstance(one, (list, tuple)) else [one]
     wrong = next((one for one in found if not isinstance(one, (Flow, Process))), None)
     if wrong is not None or not found:
         what = "nothing" if not found else shown(wrong)

@@ -173,6 +173,9 @@ class Plan(Experiment):
             values.pop("schedule", None)
         if not isinstance(self.network, Ocs):
             values.pop("routing", None)
+        if isinstance(self.network, Network) and self.network.circuits_only:
+            for name in ("packet", "night"):
+                values["network"].pop(name, None)
         return _without_empty(values)
 
     def to_files(self, *, defaults: bool = True) -> tuple[dict[str, Any], dict[str, str | Path]]:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from etalon.errors import PlanError
 from etalon.plan.base import Table
-from etalon.plan.workloads.base import Host, HostId, write_host
+from etalon.plan.workloads.base import Host, HostId, read_host, write_host
 from etalon.units import TIME, Time, problem, shown
 
 MOST_ARGUMENTS = 1000
@@ -52,10 +52,14 @@ def _hosts(value: Any) -> Any:
         return value
     if isinstance(value, str) or not isinstance(value, (list, tuple)) or not value:
         raise problem(f'{shown(value)} is neither "all" nor a list of hosts like ["r0h0", "r1h0"]')
-    return value
+    return tuple(read_host(host) for host in value)
 
 
-Hosts = Annotated[Literal["all"] | tuple[Host, ...], BeforeValidator(_hosts)]
+def _write_hosts(hosts: str | tuple[HostId, ...]) -> Any:
+    return hosts if isinstance(hosts, str) else [write_host(host) for host in hosts]
+
+
+Hosts = Annotated[str | tuple[HostId, ...], BeforeValidator(_hosts), PlainSerializer(_write_hosts)]
 """All hosts of the network, or a list."""
 
 
@@ -154,10 +158,9 @@ class Program(Table):
             return (self.host,)
         if self.ranks is not None and not isinstance(self.hosts, tuple):
             return tuple((rack, host) for host in range(hosts) for rack in range(racks))
-        if self.hosts == "all":
-            return tuple((rack, host) for rack in range(racks) for host in range(hosts))
-        assert self.hosts is not None
-        return self.hosts
+        if isinstance(self.hosts, tuple):
+            return self.hosts
+        return tuple((rack, host) for rack in range(racks) for host in range(hosts))
 
     def each(self, racks: int, hosts: int) -> Iterator[OnHost]:
         """The program on each of its hosts."""

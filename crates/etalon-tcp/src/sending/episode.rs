@@ -268,10 +268,7 @@ impl<C: CongestionControl> Sender<C> {
                 facts.restart_timer = false;
             }
             Action::EndCwr => self.paths.active.complete_reduction(clock),
-            Action::EndFastRecovery => {
-                self.rack.recovery_over(false);
-                self.paths.active.complete_reduction(clock);
-            }
+            Action::EndFastRecovery => self.end_fast_recovery(clock),
             Action::EndTimeout => {
                 self.rack.recovery_over(false);
                 self.end_timeout(clock);
@@ -319,6 +316,11 @@ impl<C: CongestionControl> Sender<C> {
             }
             Action::ForgetRepaired => self.forget_repaired(),
         }
+    }
+
+    fn end_fast_recovery(&mut self, clock: &Clock) {
+        self.rack.recovery_over(false);
+        self.paths.active.complete_reduction(clock);
     }
 
     /// Without SACK, at the recovery point: what follows may be old duplicates.

@@ -118,8 +118,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_steps_of_the_rfc() {
+    /// An ACK, where the sender stands, the verdict, and whether the test goes on.
+    type Case = (&'static str, Facts, Progress, Verdict, bool);
+
+    fn cases() -> [Case; 9] {
         use Verdict::{Conventional, SendNew, Spurious};
         let part = ack(true, false, false, false);
         let duplicate = ack(false, false, true, false);
@@ -130,65 +132,33 @@ mod tests {
             beyond,
             new_data,
         };
-        // An ACK, where the sender stands, the verdict, and whether the test goes on.
-        let cases = [
-            ("2a", part, stand(true, false, true), Conventional, true),
-            ("2b", part, stand(false, false, true), SendNew, true),
-            (
-                "2b, nothing new",
-                part,
-                stand(false, false, false),
-                Conventional,
-                false,
-            ),
-            (
-                "2, a duplicate",
-                duplicate,
-                stand(false, false, true),
-                Conventional,
-                true,
-            ),
-            (
-                "3a",
-                duplicate,
-                stand(false, true, true),
-                Conventional,
-                false,
-            ),
-            (
-                "3a by SACK",
-                sack,
-                stand(false, true, true),
-                Conventional,
-                false,
-            ),
-            (
-                "3, an advance",
-                part,
-                stand(false, true, true),
-                Conventional,
-                true,
-            ),
-            ("3b", original, stand(false, true, true), Spurious, true),
-            (
-                "3b at once",
-                original,
-                stand(false, false, true),
-                Spurious,
-                true,
-            ),
-        ];
-        for (name, facts, progress, verdict, goes_on) in cases {
+        let at_all = stand(true, false, true);
+        let step_2 = stand(false, false, true);
+        let no_news = stand(false, false, false);
+        let step_3 = stand(false, true, true);
+        [
+            ("2a", part, at_all, Conventional, true),
+            ("2b", part, step_2, SendNew, true),
+            ("2b, nothing new", part, no_news, Conventional, false),
+            ("2, a duplicate", duplicate, step_2, Conventional, true),
+            ("3a", duplicate, step_3, Conventional, false),
+            ("3a by SACK", sack, step_3, Conventional, false),
+            ("3, an advance", part, step_3, Conventional, true),
+            ("3b", original, step_3, Spurious, true),
+            ("3b at once", original, step_2, Spurious, true),
+        ]
+    }
+
+    #[test]
+    fn the_steps_of_the_rfc() {
+        for (name, facts, progress, verdict, goes_on) in cases() {
             let mut frto = Frto::default();
             frto.begin(true);
             assert_eq!(frto.verdict(&facts, progress), verdict, "{name}");
             assert_eq!(frto.testing, goes_on, "{name}");
             frto.begin(false);
-            assert_eq!(
-                frto.verdict(&facts, progress),
-                Conventional,
-                "{name}, no test"
-            );
+            let verdict = frto.verdict(&facts, progress);
+            assert_eq!(verdict, Verdict::Conventional, "{name}, no test");
         }
     }
 }
