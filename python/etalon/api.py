@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from etalon import schedulers, tracing
 from etalon.arguments import checked, fitting
@@ -13,13 +13,12 @@ from etalon.campaign.runs import run_all, warn_of
 from etalon.campaign.sweeps import Sweep
 from etalon.campaign.sweeps import sweep as run_sweep
 from etalon.campaign.tournaments import Tournament, matches
-from etalon.collectives import CollectiveCost
-from etalon.collectives import collective_cost as harvest
 from etalon.custom import source
 from etalon.custom.capture import captured
 from etalon.custom.scheduler import Function, Scheduler
 from etalon.engine import Engine, Progress
 from etalon.errors import PlanError
+from etalon.jobs import quantity
 from etalon.plan import Plan
 from etalon.plan.experiment import WORKLOADS
 from etalon.plan.explain import build
@@ -32,10 +31,9 @@ from etalon.plan.workloads.bulk import Bulk
 from etalon.plan.workloads.code import with_source
 from etalon.plan.workloads.flow import Flow
 from etalon.plan.workloads.generator import Generator
-from etalon.plan.workloads.job import Deed, Job
 from etalon.progress import for_people
 from etalon.results import Run, store
-from etalon.units import RATE, SIZE, TIME, Quantity, shown
+from etalon.units import TIME, shown
 
 Link = tuple[str, str] | Mapping[str, Any]
 Workload = _Workload | Program
@@ -230,114 +228,6 @@ def _with_code(given: Mapping[str, Any], kind: str) -> dict[str, Any]:
     table = with_source({key: captured(value) for key, value in given.items()}, Path(), kind)
     source.allow(table.get("source", {}).values())
     return table
-
-
-@fitting
-def job(*do: Deed | Mapping[str, Any], iterations: int = 1, **keys: Any) -> Job:
-    """Ranks, one a host, that all go through a list of computations and collectives, `iterations` times. Further keywords are
-    the keys of a plan's `[[job]]`.
-
-    >>> job(compute("5ms"), all_reduce("64MB", algorithm="swing"), iterations=100)
-    """
-    return build(Job, {"do": do, "iterations": iterations, **keys}, under="job")
-
-
-@fitting
-def compute(span: str, **keys: Any) -> Deed:
-    """Ranks compute for `span`; `jitter`, and `ranks` for some of them only."""
-    return _deed("compute", span, keys)
-
-
-@fitting
-def all_reduce(size: str, algorithm: str | None = None, **keys: Any) -> Deed:
-    """Each rank gets the sum of all vectors of `size`: `etalon list collectives` has the algorithms."""
-    return _deed("all_reduce", size, {"algorithm": algorithm, **keys})
-
-
-@fitting
-def reduce_scatter(size: str, algorithm: str | None = None, **keys: Any) -> Deed:
-    """Each rank gets its share of the sum of all vectors of `size`."""
-    return _deed("reduce_scatter", size, {"algorithm": algorithm, **keys})
-
-
-@fitting
-def all_gather(size: str, algorithm: str | None = None, **keys: Any) -> Deed:
-    """Each rank gets the shares of all, `size` together."""
-    return _deed("all_gather", size, {"algorithm": algorithm, **keys})
-
-
-@fitting
-def all_to_all(size: str | None = None, algorithm: str | None = None, **keys: Any) -> Deed:
-    """Each rank sends a block to each: equal shares of `size`, or as the rows of `matrix` have it."""
-    return _deed("all_to_all", size, {"algorithm": algorithm, **keys})
-
-
-@fitting
-def broadcast(size: str, algorithm: str | None = None, **keys: Any) -> Deed:
-    """Each rank gets the vector of rank `root` (0)."""
-    return _deed("broadcast", size, {"algorithm": algorithm, **keys})
-
-
-@fitting
-def reduce(size: str, algorithm: str | None = None, **keys: Any) -> Deed:
-    """Rank `root` (0) gets the sum of all vectors."""
-    return _deed("reduce", size, {"algorithm": algorithm, **keys})
-
-
-@fitting
-def send(size: str, src: int, dst: int) -> Deed:
-    """Rank `src` sends a message to rank `dst`."""
-    return _deed("send", size, {"from": src, "to": dst})
-
-
-def _deed(kind: str, value: str | None, keys: Mapping[str, Any]) -> Deed:
-    given = {key: value for key, value in {kind: value, **keys}.items() if value is not None}
-    return build(Deed, given, under="job.do")
-
-
-@fitting
-def collective_cost(
-    collective: str,
-    algorithm: str,
-    *,
-    ranks: int,
-    size: str,
-    rate: str,
-    alpha: str = "0ns",
-    delta: str = "0ns",
-    reconfiguration: str,
-    degree: Literal[1, 2] | None = None,
-) -> CollectiveCost:
-    """What a collective costs over circuits that change between its steps where that pays: Harvest's model and its dynamic
-    program (arXiv 2602.09188).
-
-    >>> collective_cost("all-reduce", "swing", ranks=64, size="4MiB", rate="800Gbps", alpha="500ns", reconfiguration="10us")
-
-    Args:
-        collective: what for: "all-reduce", "all-to-all" and others (`etalon list collectives`).
-        algorithm: of these.
-        ranks: how many.
-        size: as in a plan's job.
-        rate: of a circuit.
-        alpha: what a message costs.
-        delta: propagation delay of a circuit.
-        reconfiguration: what a change of circuits costs.
-        degree: circuits of a rank each way; by default 2 for "swing", else 1.
-
-    Returns:
-        Its cost in ns, how often circuits change, and each step with its circuits.
-    """
-    return harvest(
-        collective,
-        algorithm,
-        ranks=ranks,
-        size=_quantity(SIZE, "size", size),
-        rate=_quantity(RATE, "rate", rate),
-        alpha=_time("alpha", alpha),
-        delta=_time("delta", delta),
-        reconfiguration=_time("reconfiguration", reconfiguration),
-        degree=degree,
-    )
 
 
 @fitting
@@ -605,24 +495,9 @@ def trace(
         engine = str(what.meta.get("engine", "sim")) if isinstance(what, Run) else "sim"
     with for_people(f"{plan.name}, trace", progress) as told:
         return tracing.write(
-            plan, folder, start_ns=_time("start", start), end_ns=min(_time("end", end), plan.duration), at=at,
+            plan, folder, start_ns=quantity(TIME, "start", start), end_ns=min(quantity(TIME, "end", end), plan.duration), at=at,
             pcapng=pcapng, timeline=timeline, engine=engine, force=force, progress=told,
         )  # fmt: skip
-
-
-def _time(name: str, text: str) -> int:
-    """A time in ns."""
-    return _quantity(TIME, name, text)
-
-
-def _quantity(what: Quantity, name: str, text: str) -> int:
-    """A quantity in its unit."""
-    try:
-        return what.parse(text)
-    except ValueError as error:
-        raise PlanError(
-            f'{name}: "{text}" {error}; {what.noun} is written like "{what.example}"'
-        ) from None
 
 
 def _week_and_workloads(parts: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:

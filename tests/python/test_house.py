@@ -26,6 +26,7 @@ ROOMS = (
     "campaign",
     "report",
     "tracing",
+    "jobs",
     "api",
     "testing",
     "pages",

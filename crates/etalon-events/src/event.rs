@@ -152,7 +152,7 @@ events! {
             Waiting = 37 "wait", { program: u32 = c };
             /// Programs of a host polled in vain and `waited` meanwhile, in all, on the kernel's clock; they saw what they waited for
             /// later than by polling without a pause, in all by `late` at most.
-            Polled = 48 "polled", { host: HostId = src, late: Span = c_d, waited: Span = e };
+            Polled = 42 "polled", { host: HostId = src, late: Span = c_d, waited: Span = e };
             /// The run cannot go on; a sentence in UTF-8 that says why follows.
             Failure = 28 "failure", { len: u16 = data };
         }

@@ -66,11 +66,10 @@ def run(
     known = [] if force else [plan for plan in chosen if store.has(plan)]
     for plan in chosen:
         _claim(store, plan, known=plan in known)
-
     began = time.monotonic()
-    names = ", ".join(plan.name for plan in chosen if plan not in known)
+    names = [plan.name for plan in chosen if plan not in known]
     try:
-        with watching.screen() if watch else bar(names) as progress:
+        with watching.screen() if watch else bar(", ".join(names)) as progress:
             outcome = run_missing(
                 chosen, store, fresh=force, keep_partial=True, jobs=jobs, progress=progress
             )
@@ -79,7 +78,6 @@ def run(
             _note_partial(failure.log.parent)
         raise
     took = time.monotonic() - began
-
     made = {plan.digest: store.load(plan) for plan in known} | outcome.runs
     kept = []
     for plan in chosen:
@@ -96,8 +94,7 @@ def run(
         common.print_json(documents[0] if len(chosen) == 1 and documents else documents)
     if outcome.interrupted:
         return common.INTERRUPTED
-    failed = any(result.failed_programs for result, _ in kept)
-    return common.FAILURE if failed else common.OK
+    return common.FAILURE if any(one.failed_programs for one, _ in kept) else common.OK
 
 
 def _note_partial(folder: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from etalon.arguments import checked
 from etalon.custom import source
 from etalon.custom.capture import capture, unwrapped
 from etalon.errors import EtalonError, PlanError
@@ -79,6 +80,7 @@ def _again(reference: str, text: str) -> Scheduler:
     return scheduler(source.load(reference, {source.split(reference)[0]: text}))
 
 
+@checked
 def scheduler(function: Function | Scheduler) -> Scheduler:
     """Marks a function as a scheduler.
 

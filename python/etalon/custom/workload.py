@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from etalon.arguments import checked
 from etalon.custom import source
 from etalon.errors import EtalonError, PlanError
 from etalon.units import SIZE, TIME, rounded, shown
@@ -133,6 +134,7 @@ def after_any(*things: Awaited | Iterable[Awaited]) -> _After:
     return _After(_awaited(things), 1)
 
 
+@checked
 def wait(duration: str | int) -> _Wait:
     """Waits for a time such as "10us", or for so many ns: `yield wait("10us")`."""
     if isinstance(duration, str):
