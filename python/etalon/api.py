@@ -249,7 +249,7 @@ def program(
         "command": command,
         "start": start,
         "name": name,
-        "env": None if env is None else dict(env),
+        "env": dict(env) if isinstance(env, Mapping) else env,
     }
     return build(
         Program, {key: value for key, value in given.items() if value is not None}, under="program"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from etalon.arguments import checked
+from etalon.arguments import checked, fitting
 from etalon.custom import source
 from etalon.errors import EtalonError, PlanError
 from etalon.units import SIZE, TIME, rounded, shown
@@ -122,6 +122,7 @@ class _Wait:
     ns: int
 
 
+@fitting
 def after(*things: Awaited | Iterable[Awaited]) -> _After:
     """Waits until all of these flows and processes are done: `done = yield after(flow)`. Gives one back as it is, several as a
     list."""
@@ -129,6 +130,7 @@ def after(*things: Awaited | Iterable[Awaited]) -> _After:
     return _After(found, len(found))
 
 
+@fitting
 def after_any(*things: Awaited | Iterable[Awaited]) -> _After:
     """Waits until the first of these flows and processes is done, and gives it back: `first = yield after_any(a, b)`."""
     return _After(_awaited(things), 1)
@@ -138,7 +140,10 @@ def after_any(*things: Awaited | Iterable[Awaited]) -> _After:
 def wait(duration: str | int) -> _Wait:
     """Waits for a time such as "10us", or for so many ns: `yield wait("10us")`."""
     if isinstance(duration, str):
-        return _Wait(TIME.parse(duration))
+        try:
+            return _Wait(TIME.parse(duration))
+        except ValueError as error:
+            raise PlanError(f'wait: "{duration}" {error}; a time is written like "10us"') from None
     if isinstance(duration, (int, float, np.integer, np.floating)) and duration >= 0:
         return _Wait(int(duration))
     raise PlanError(f'wait takes a time such as "10us", or ns, not {shown(duration)}')
