@@ -35,7 +35,7 @@ RUNS = {
     "match": 'et.tournament(plan("strobe"), ["cubic", "reno", "scalable"], duration="72ms")',
     "tree": 'load("tree", {"measure.ports": True})',
     "solstice": 'load("solstice", {"duration": "40ms"})',
-    "ring": 'load("ring")',
+    "ring": 'load("ring", {})',
 }
 """Runs that figures are drawn from, by their name on the page."""
 

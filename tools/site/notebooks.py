@@ -8,6 +8,7 @@ import contextlib
 import html
 import io
 import json
+import linecache
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +24,7 @@ def pages() -> dict[str, str]:
 
 def page(path: Path) -> str:
     """A notebook as Markdown: its text, its code, and what that shows."""
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"__name__": "__main__"}
     parts = []
     with TemporaryDirectory() as folder, contextlib.chdir(folder):
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
@@ -40,12 +41,15 @@ def page(path: Path) -> str:
 def _run(source: str, names: dict[str, Any]) -> str:
     """Runs a cell; what it prints, and what its last expression shows."""
     tree = ast.parse(source)
+    # As in a notebook a cell is a file that only this process knows: code that is kept with a run is read from there.
+    cell = f"<cell {len(linecache.cache)}>"
+    linecache.cache[cell] = (len(source), None, source.splitlines(keepends=True), cell)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     printed, value = io.StringIO(), None
     with contextlib.redirect_stdout(printed):
-        exec(compile(tree, "cell", "exec"), names)
+        exec(compile(tree, cell, "exec"), names)
         if isinstance(last, ast.Expr):
-            value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+            value = eval(compile(ast.Expression(last.value), cell, "eval"), names)
     said = f"```text\n{printed.getvalue().rstrip()}\n```\n\n" if printed.getvalue() else ""
     return said + ("" if value is None else _shown(value))
 
