@@ -1,13 +1,15 @@
 //! Flows that TCP does not carry, as they go: what is done when they start, when packets come, and when time has come.
 
-use etalon_net::{Delivery, Edge};
+use etalon_net::{Arrival, Delivery, Edge, Environment};
 use etalon_scenario::Completes;
+use etalon_switch::DropReason;
 use etalon_transports::ndp::{Kind, Packet};
 use etalon_units::Time;
 
 use crate::carrier::Carrier;
 use crate::hosts::{Priority, arm};
 use crate::packet::PacketId;
+use crate::parcels::is_parcel;
 use crate::queue::Wake;
 use crate::tap::Tap;
 use crate::world::World;
@@ -165,13 +167,32 @@ impl<T: Tap> World<'_, '_, T> {
         });
     }
 
-    /// A packet is at its host.
+    /// What the network needs to know of a packet that enters it.
     #[inline(never)]
-    pub(crate) fn deliver_carried(
+    pub(crate) fn entering_carried(&self, handle: PacketId) -> Arrival<PacketId> {
+        match &self.hosts {
+            Some(hosts) => hosts.parcels.entering(handle),
+            None => unreachable!("a packet of hosts that there are not"),
+        }
+    }
+
+    /// A packet that is not TCP's, or no whole one, is at its host.
+    #[inline(never)]
+    pub(crate) fn deliver_otherwise(
         &mut self,
         delivery: Delivery<PacketId>,
         edge: &mut Edge<PacketId>,
     ) {
+        if is_parcel(delivery.handle) {
+            self.deliver_carried(delivery, edge);
+        } else {
+            // To TCP a header alone is a loss.
+            self.discard(delivery.time, delivery.handle, DropReason::Full, edge);
+        }
+    }
+
+    /// A packet is at its host.
+    fn deliver_carried(&mut self, delivery: Delivery<PacketId>, edge: &mut Edge<PacketId>) {
         let Delivery {
             time: now,
             trimmed,

@@ -464,8 +464,8 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
 impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
     #[inline]
     fn enter(&mut self, now: Time, handle: PacketId) -> Arrival<PacketId> {
-        if let (true, Some(hosts)) = (is_parcel(handle), &self.hosts) {
-            return hosts.parcels.entering(handle);
+        if is_parcel(handle) {
+            return self.entering_carried(handle);
         }
         let packet = self.pool.get_mut(handle);
         self.tap.entered(now, packet);
@@ -475,12 +475,8 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
     #[inline(always)] // marks are told by the packet itself: they need not be handed on
     fn deliver(&mut self, delivery: Delivery<PacketId>, edge: &mut Edge<PacketId>) {
         let handle = delivery.handle;
-        if is_parcel(handle) {
-            return self.deliver_carried(delivery, edge);
-        }
-        if delivery.trimmed {
-            // To TCP a header alone is a loss.
-            return self.discard(delivery.time, handle, DropReason::Full, edge);
+        if is_parcel(handle) || delivery.trimmed {
+            return self.deliver_otherwise(delivery, edge);
         }
         if delivery.ce {
             self.pool.get_mut(handle).segment.ce = true;
