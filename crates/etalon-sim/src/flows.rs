@@ -427,7 +427,7 @@ impl<'a> Flows<'a> {
     }
 
     /// An endpoint, if its flow is open.
-    #[inline]
+    #[inline(always)] // with every timer
     pub(crate) fn end_if_open(&mut self, index: u32) -> Option<&mut Endpoint> {
         self.is_open(index >> 1).then(|| self.end(index))
     }
