@@ -40,7 +40,10 @@ pub trait Environment<H> {
         self.discard(now, handle, why, edge);
     }
 
-    /// A packet left a queue on its way: telemetry for whoever wants it.
+    /// Whether it wants telemetry, which is kept only then.
+    const STAMPS: bool = false;
+
+    /// A packet left a queue on its way: telemetry for whoever [wants it](Environment::STAMPS).
     #[inline]
     fn stamped(&mut self, now: Time, handle: H, from: Transmission) {
         let _ = (now, handle, from);

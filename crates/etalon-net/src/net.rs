@@ -417,7 +417,9 @@ impl<H: Copy, E: Environment<H>, const EXTRAS: bool> Outside<'_, H, E, EXTRAS> {
 }
 
 impl<H: Copy, E: Environment<H>, const EXTRAS: bool> Sink<H> for Outside<'_, H, E, EXTRAS> {
-    #[inline]
+    const STAMPS: bool = E::STAMPS;
+
+    #[inline(always)] // what is known of a departure where it is made need not be handed on
     fn deliver(&mut self, departure: Departure<H>) {
         let Departure {
             packet,
@@ -451,7 +453,9 @@ impl<H: Copy, E: Environment<H>, const EXTRAS: bool> Sink<H> for Outside<'_, H, 
         if EXTRAS && self.edge.extras.is_some() {
             self.dequeued_with_extras(now, handle);
         }
-        self.env.stamped(now, handle, from);
+        if E::STAMPS {
+            self.env.stamped(now, handle, from);
+        }
     }
 
     #[cold]

@@ -58,6 +58,8 @@ impl Environment<u32> for Ears {
         self.0.push(Heard::Back(now.0, handle, why));
     }
 
+    const STAMPS: bool = true;
+
     fn stamped(&mut self, now: Time, handle: u32, from: Transmission) {
         self.0.push(Heard::Stamped(now.0, handle, from));
     }

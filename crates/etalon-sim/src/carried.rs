@@ -1,8 +1,8 @@
 //! Flows that TCP does not carry, as they go: what is done when they start, when packets come, and when time has come.
 
-use etalon_net::{Arrival, Delivery, Edge, Environment};
+use etalon_net::{Arrival, Edge, Environment};
 use etalon_scenario::Completes;
-use etalon_switch::DropReason;
+use etalon_switch::{DropReason, Plane};
 use etalon_transports::ndp::{Kind, Packet};
 use etalon_units::Time;
 
@@ -180,26 +180,27 @@ impl<T: Tap> World<'_, '_, T> {
     #[inline(never)]
     pub(crate) fn deliver_otherwise(
         &mut self,
-        delivery: Delivery<PacketId>,
+        now: Time,
+        handle: PacketId,
+        (plane, trimmed): (Plane, bool),
         edge: &mut Edge<PacketId>,
     ) {
-        if is_parcel(delivery.handle) {
-            self.deliver_carried(delivery, edge);
+        if is_parcel(handle) {
+            self.deliver_carried(now, handle, (plane, trimmed), edge);
         } else {
             // To TCP a header alone is a loss.
-            self.discard(delivery.time, delivery.handle, DropReason::Full, edge);
+            self.discard(now, handle, DropReason::Full, edge);
         }
     }
 
     /// A packet is at its host.
-    fn deliver_carried(&mut self, delivery: Delivery<PacketId>, edge: &mut Edge<PacketId>) {
-        let Delivery {
-            time: now,
-            trimmed,
-            plane,
-            handle,
-            ..
-        } = delivery;
+    fn deliver_carried(
+        &mut self,
+        now: Time,
+        handle: PacketId,
+        (plane, trimmed): (Plane, bool),
+        edge: &mut Edge<PacketId>,
+    ) {
         let Some(hosts) = &mut self.hosts else { return };
         let parcel = hosts.parcels.remove(handle);
         let (flow, packet) = (parcel.flow, parcel.packet);

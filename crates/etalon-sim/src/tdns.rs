@@ -30,7 +30,7 @@ pub(crate) enum Follows {
 impl Follows {
     #[inline]
     pub(crate) fn looks(self) -> bool {
-        matches!(self, Follows::Looks | Follows::LooksOnce)
+        self as u8 >= Follows::Looks as u8
     }
 }
 

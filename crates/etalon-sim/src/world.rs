@@ -476,7 +476,13 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
     fn deliver(&mut self, delivery: Delivery<PacketId>, edge: &mut Edge<PacketId>) {
         let handle = delivery.handle;
         if is_parcel(handle) || delivery.trimmed {
-            return self.deliver_otherwise(delivery, edge);
+            let Delivery {
+                time,
+                plane,
+                trimmed,
+                ..
+            } = delivery;
+            return self.deliver_otherwise(time, handle, (plane, trimmed), edge);
         }
         if delivery.ce {
             self.pool.get_mut(handle).segment.ce = true;

@@ -195,7 +195,11 @@ impl CircuitFabric {
             plane: *plane,
         };
         probe.on(now, dequeue);
-        sink.dequeued(now, packet.handle, link.transmission(left));
+        let from = match S::STAMPS {
+            true => link.transmission(packet.bytes, left),
+            false => link.no_transmission(),
+        };
+        sink.dequeued(now, packet.handle, from);
         let Core {
             pool, event_queue, ..
         } = core;

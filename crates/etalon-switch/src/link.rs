@@ -11,7 +11,7 @@ use crate::event_queue::{EventQueue, Kind, Label, Pending, Place, Source};
 #[derive(Debug)]
 pub(crate) struct Link {
     transmitter: Serializer,
-    /// Bytes that were given to it.
+    /// Bytes that were given to it, where telemetry is wanted.
     sent: u64,
     delay: Span,
     /// Packets in transmission or propagation. Each takes the same delay, so they arrive in order.
@@ -56,12 +56,25 @@ impl Link {
         self.transmitter.free_at()
     }
 
-    /// What telemetry says of a packet that is about to be sent, and leaves so many bytes in its queue: all before it have been transmitted.
+    /// What telemetry says of a packet of so many bytes that is about to be sent, and leaves so many in its queue: all before it have been
+    /// transmitted. Every packet is to be asked about, or none.
     #[inline]
-    pub(crate) const fn transmission(&self, queue: u64) -> Transmission {
+    pub(crate) fn transmission(&mut self, bytes: u32, queue: u64) -> Transmission {
+        let sent = self.sent;
+        self.sent += u64::from(bytes);
         Transmission {
             queue,
-            sent: self.sent,
+            sent,
+            rate: self.transmitter.rate(),
+        }
+    }
+
+    /// The same where nobody is told.
+    #[inline]
+    pub(crate) const fn no_transmission(&self) -> Transmission {
+        Transmission {
+            queue: 0,
+            sent: 0,
             rate: self.transmitter.rate(),
         }
     }
@@ -121,7 +134,6 @@ impl Link {
     ) -> Time {
         debug_assert!(self.free_at() <= now, "the transmitter is busy");
         let end = self.transmitter.transmit(now, bytes);
-        self.sent += u64::from(bytes);
         let arrives = event_queue.at(end + self.delay, self.arrival);
         pool.get_mut(id).arrives = arrives;
         let serve = match has_more {

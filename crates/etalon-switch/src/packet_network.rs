@@ -160,7 +160,11 @@ impl PacketFabric {
                     plane: Plane::PACKET,
                 };
                 probe.on(now, dequeue);
-                sink.dequeued(now, packet.handle, link.transmission(voq.bytes()));
+                let from = match S::STAMPS {
+                    true => link.transmission(packet.bytes, voq.bytes()),
+                    false => link.no_transmission(),
+                };
+                sink.dequeued(now, packet.handle, from);
                 let has_more = !open.is_empty();
                 let Core {
                     pool, event_queue, ..

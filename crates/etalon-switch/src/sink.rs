@@ -44,8 +44,12 @@ pub trait Sink<H> {
     /// A packet is dropped.
     fn discard(&mut self, now: Time, handle: H, pair: Pair, reason: DropReason);
 
+    /// Whether it is told what its packets met in their queues ([`Transmission`]): keeping that costs something with each packet.
+    const STAMPS: bool = false;
+
     /// A packet left its queue. In the hybrid switch that is its VOQ, or its hold, and its transmission starts: what a demand estimator
     /// counts down by; one that was [held](crate::Event::Held) is dequeued once more. In other networks it is each queue on its way.
+    /// `from` is of use where [`STAMPS`](Sink::STAMPS) says so.
     #[inline]
     fn dequeued(&mut self, now: Time, handle: H, from: Transmission) {
         let _ = (now, handle, from);

@@ -31,14 +31,14 @@ impl<H: Copy> Switch<H> {
     pub(crate) fn makes_room<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
-        packet: &Packet<H>,
+        packet: Packet<H>,
         len: u32,
         sink: &mut S,
         probe: &mut P,
     ) -> bool {
         let pair = packet.pair();
         if self.core.voqs.get(pair).capacity() > 0 {
-            self.dropped(now, packet, len, DropReason::Full, sink, probe);
+            self.dropped(now, &packet, len, DropReason::Full, sink, probe);
             return false;
         }
         if self.has_sleepers {

@@ -248,7 +248,7 @@ impl<H: Copy> Switch<H> {
         assert!(pair.src.max(pair.dst) < self.racks, "there is no such rack");
         let voq = self.core.voqs.get(pair);
         let len = voq.len();
-        if len >= voq.capacity() && !self.makes_room(now, &packet, len, sink, probe) {
+        if len >= voq.capacity() && !self.makes_room(now, packet, len, sink, probe) {
             return;
         }
         let core = &mut self.core;

@@ -123,7 +123,7 @@ impl<C: CongestionControl> Sender<C> {
             return None;
         }
         self.fill_buffer(limits);
-        if self.buffers.ends_write(self.pending) && self.is_corked(config, limits, fin) {
+        if config.autocorking && self.is_corked(limits, fin) {
             self.throttled = true;
             return None;
         }
@@ -145,15 +145,14 @@ impl<C: CongestionControl> Sender<C> {
         Some(first.min(self.chunk.left))
     }
 
-    /// Automatic corking (Linux's `tcp_autocorking`): a buffer that is not full, and that a program has just written, waits for more as long as
-    /// something of the connection is in queues below TCP. FIN ends that. MPTCP sends by mappings.
+    /// Automatic corking: the end of what a program wrote waits for more as long as a segment of the connection waits in queues below TCP
+    /// ("if at least one prior packet for the flow is waiting in Qdisc queues or device transmit queue": `tcp_autocorking` in Linux's
+    /// documentation of sysctls). FIN ends the wait; MPTCP sends by mappings.
     #[cold]
-    fn is_corked(&self, config: &Config, limits: Limits, fin: Fin) -> bool {
-        config.autocorking
-            && self.queued > 0
-            && !self.board.is_empty()
-            && fin != Fin::Queued
-            && limits.mapping.is_none()
+    fn is_corked(&self, limits: Limits, fin: Fin) -> bool {
+        let more_may_come = fin != Fin::Queued && limits.mapping.is_none();
+        let prior_waits = self.queued > 0 && !self.board.is_empty();
+        more_may_come && prior_waits && self.buffers.ends_write(self.pending)
     }
 
     /// Payload of the next new segment, whatever the congestion window and Nagle's algorithm; the chunk that it begins has no other.
