@@ -51,39 +51,39 @@ ChosenFlow = Annotated[Annotated[int, Field(ge=0)] | str, BeforeValidator(_flow)
 
 
 class Measure(Table):
-    """What the graphs over time are taken of."""
+    """What a run measures beside its summary."""
 
     pair: tuple[Rack, Rack] | None = None
-    """The rack pair under test; without it, that of the first workload from rack to rack, or 0 to 1 if there is none."""
+    """The rack pair under test; by default the pair of the first workload between racks, or 0 to 1 if there is none."""
     weeks_per_run: int = Field(default=3, strict=True, ge=1, le=1000)
-    """Length in weeks of the pieces that the expected-sequence graph averages."""
+    """The expected-sequence graph averages pieces of this many weeks."""
     flows: tuple[ChosenFlow, ...] = ()
-    """Flows whose cwnd, ssthresh and RTT are followed over time, in the table `tcp`: numbers as in the table `flows`, or
-    names of classes."""
+    """Flows whose cwnd, ssthresh and RTT the table `tcp` records over time: numbers as in the table `flows`, or names of
+    classes."""
     reordering: bool = Field(default=False, strict=True)
-    """Whether the order is looked at in which data of the pair's flows leaves the network: the table `reordering`, and
-    what was sent in vain (`spurious`)."""
+    """Whether to record the order in which the pair's data leaves the network (table `reordering`), and unnecessary
+    retransmissions (`spurious`)."""
     ports: bool = Field(default=False, strict=True)
-    """Whether every egress port is looked at, in networks of kinds "tree", "leaf-spine" and "dumbbell": the table `ports`."""
+    """Whether to record every egress port, in networks of kinds "tree", "leaf-spine" and "dumbbell" (table `ports`)."""
 
 
 class Experiment(Table):
     """An experiment: network, schedule, transports, workload. Times are virtual (as the papers print them)."""
 
     name: Name = "experiment"
-    """Names the folder of the results; without it, the name of the file."""
+    """Names the folder of the results; by default the name of the file."""
     description: str = ""
     """A sentence for the report."""
     seed: int = Field(default=1, strict=True, ge=0, le=2**63 - 1)
     """Seed of all random streams."""
     duration: Duration = 960 * MS
-    """How long the experiment lasts."""
+    """Length of the experiment."""
     warmup: Time = Field(default_factory=lambda data: int(data.get("duration", 0)) // 20)
     """Measurement covers [warmup, duration). Default: a twentieth of the duration."""
     tdf: int = Field(default=20, strict=True, ge=1, le=10_000)
-    """Time dilation factor: how many times as fast as the network's the clocks of the end hosts run."""
+    """Time dilation factor: the speed of the end hosts' clocks relative to the network's."""
     end_when_done: bool = Field(default=False, strict=True)
-    """The experiment ends early once every flow and every job is over; programs do not count."""
+    """The experiment ends as soon as every flow and every job is over; programs do not count."""
     network: AnyNetwork = Network()
     schedule: AnySchedule = Strobe()
     routing: Routing = Routing()

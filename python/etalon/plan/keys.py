@@ -16,7 +16,7 @@ from annotated_types import Ge, Le
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from etalon.plan.base import Choice, Kinds, Table
+from etalon.plan.base import Choice, Kinds, Rack, Table
 from etalon.plan.plan import Plan
 from etalon.units import Quantity, shown
 
@@ -25,10 +25,10 @@ REQUIRED = "must be given"
 
 @dataclass(frozen=True)
 class Key:
-    """A key, as it stands behind `--set`."""
+    """A key, as `--set` takes it."""
 
     table: str
-    """The part of the plan that it stands in."""
+    """The part of the plan that contains it."""
     name: str
     type: str
     default: str
@@ -61,11 +61,11 @@ def markdown() -> str:
     lines = [
         "# The keys of a plan",
         "",
-        "`etalon list keys --markdown` prints this page. A plan is a TOML file; what it does not say has the default given",
-        "here, that of NSDI'20's testbed. Times are those of the network, as papers print them; those of `[tcp]` are of the",
-        'hosts\' clocks, which run `tdf` times as fast. A time is written like `"180us"` (s, ms, us, ns), a rate like',
-        '`"10Gbps"`, an amount of data like `"1MB"`. Keys are written as behind `--set`; in a list of tables `bulk.cc`',
-        "means all of them, `bulk.0.cc` the first. [Examples](../examples/) show whole plans.",
+        "`etalon list keys --markdown` prints this page. A plan is a TOML file. A key that it leaves out has the default",
+        "given here, the value of NSDI'20's testbed. Times are network time, as papers print them; those in `[tcp]` are on",
+        'the hosts\' clocks, which run `tdf` times as fast. Write a time as `"180us"` (s, ms, us, ns), a rate as',
+        '`"10Gbps"`, an amount of data as `"1MB"`. The page writes keys as `--set` takes them; in a list of tables, `bulk.cc`',
+        "refers to all tables and `bulk.0.cc` to the first. [Examples](../examples/) show whole plans.",
     ]
     known: dict[tuple[Key, ...], str] = {}
     for table, keys in groupby(all_keys(), lambda key: key.table):
@@ -193,7 +193,8 @@ def _type(annotation: Any, metadata: Any = ()) -> str:
         if any(getattr(entry, "func", None) is not None for entry in metadata):
             return "text or list of words" if first is str else 'host, like "r0h3"'
         if others != [...]:
-            return "[text, text]" if first is str else "[rack, rack]"
+            words = {str: "text", Rack: "rack"}
+            return f"[{', '.join(words.get(one, 'number') for one in (first, *others))}]"
         return "list of tables" if _tables(first) else f"list of {_type(first)}"
     if annotation is int:
         return f"whole number{_range(metadata)}"
@@ -209,7 +210,7 @@ def _range(metadata: Any) -> str:
     low = next((entry.ge for entry in flat if isinstance(entry, Ge)), None)
     high = next((entry.le for entry in flat if isinstance(entry, Le)), None)
     if high is None or high == 2**63 - 1:
-        return f" from {low}"
+        return "" if low is None else f" from {low}"
     return f", {low} to {high}"
 
 

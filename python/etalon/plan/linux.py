@@ -44,12 +44,12 @@ class Linux(Table):
     """The machine of which all hosts are a part. Only with `engine = "linux"`."""
 
     memory: Annotated[Size, AfterValidator(_memory)] | None = None
-    """Its memory; of this machine's it takes what is used. Without it, 256 MiB and more for hosts and flows, and 1792 MiB if
-    there are programs. It is part of the experiment: sizes of tables in the kernel follow from it."""
+    """Memory of the emulated machine, which takes as much of yours as it uses. By default 256 MiB plus room for hosts and
+    flows, and 1792 MiB more with programs. It is part of the experiment, because the kernel sizes its tables by it."""
     polling: Annotated[Time, AfterValidator(_polling)] = 1_000_000
-    """How long a program's poll that finds nothing waits at most for something to happen on its host, in the hosts' time. It
-    never waits longer than 1/128 of the time for which the program has been polling, so that deadlines that it watches for are
-    kept within 1 %. `"0s"`: every poll takes what a system call takes."""
+    """Longest wait of a program's poll that finds nothing, until something happens on its host, in the hosts' time. A
+    poll never waits longer than 1/128 of the time for which the program has been polling, so the program meets
+    deadlines within 1 %. With `"0s"` every poll takes as long as a system call."""
     cpu: Annotated[Time, AfterValidator(_call)] = 100
-    """What a system call of a program takes, in the hosts' time: a crude cost of computing, which otherwise takes none. One
-    that fails takes 1us at least."""
+    """Duration of a program's system call, in the hosts' time: a crude cost of computing, which otherwise takes no time.
+    A call that fails takes at least 1us."""

@@ -109,27 +109,27 @@ class Program(Table):
 
     about: ClassVar = "a program on a host, such as iperf3 or ping (Linux engine only)"
     host: Host | None = None
-    """Where it runs: rack and number. Either this or `hosts`."""
+    """The host that runs it: rack and number. Either this or `hosts`."""
     hosts: Hosts | None = None
-    """Where it runs, once on each of them: `"all"`, or a list of hosts."""
+    """The hosts that run it, each once: `"all"`, or a list."""
     command: Command
-    """The program and its arguments, as a text that is split like a shell does it (`sh -c "..."` for more), or a list.
-    `etalon` is the one that runs the plan. Hosts have their names (`r1h0`); `{r1h0}` is the address, for programs that
-    resolve none. `{host}` is the name of the host where it runs, `{index}` the host's place among `hosts`, from 0, and
-    `{peer}` the next one of `hosts`; the first follows the last."""
+    """The program and its arguments: a text, which is split as in a shell (`sh -c "..."` for more), or a list. `etalon`
+    is the one that runs the plan. Programs can use hosts' names (`r1h0`); `{r1h0}` is replaced by the address, for
+    programs that cannot resolve names. `{host}` is the name of the host that runs it, `{index}` the host's place in
+    `hosts`, from 0, and `{peer}` the next host of `hosts` (the last one's peer is the first)."""
     start: Time = 0
-    """When it starts, in the network's time; a client should start later than its server, 1 ms is enough. At the
-    experiment's end it is killed."""
+    """When it starts, in the network's time. Start a client later than its server; 1 ms is enough. The end of the
+    experiment kills it."""
     ranks: Annotated[int, Field(strict=True, ge=1, le=MOST_RANKS)] | None = None
-    """If it is a program of MPI: so many ranks of it, spread over `hosts`; over all of them, one of each rack and then the next
-    of each. MPI is what lies beside the program, or what this machine has."""
+    """Number of ranks, if it is an MPI program. They are spread over `hosts`, by default over all hosts: one of each
+    rack, then the next of each. The MPI is the one beside the program, else this machine's."""
     name: str | None = Field(
         default=None, min_length=1, max_length=40, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
     )
-    """Names the files of its output, `programs/NAME.out` and `.err`; with `hosts`, `programs/NAME-r0h0.out` and so on. Without
-    it they have the program's number, host and command. Two programs cannot have the same name."""
+    """Names the files of its output, `programs/NAME.out` and `.err`; with `hosts`, `programs/NAME-r0h0.out` and so on. By
+    default the names contain the program's number, host and command. Names must be unique."""
     env: Annotated[dict[str, str], BeforeValidator(_variables)] = Field(default_factory=dict)
-    """Variables of its environment, beside those that all programs have."""
+    """Environment variables, in addition to those of all programs."""
 
     @model_validator(mode="after")
     def _somewhere(self) -> Program:

@@ -47,11 +47,12 @@ class TcpPath(Table):
     OTCP's."""
 
     layer: Literal["rack", "pod", "core", "spine"]
-    """Between hosts of one rack; of a tree's pod, or of two pods; of two racks of a leaf-spine network."""
+    """"rack": between hosts of one rack; "pod", "core": of one pod or of two pods of a tree; "spine": of two racks of a
+    leaf-spine network."""
     min_rto: Duration | None = None
     """Smallest retransmission timeout."""
     initial_rto: Duration | None = None
-    """Retransmission timeout before the first sample of the RTT."""
+    """Retransmission timeout before the first RTT sample."""
     initial_cwnd: Window | None = None
     """Initial congestion window in segments."""
     max_cwnd: Window | None = None
@@ -62,22 +63,22 @@ class Tcp(Table):
     """Parameters of every endpoint. The defaults are Linux's, with HZ 250."""
 
     hz: int = Field(default=250, strict=True, ge=10, le=10_000)
-    """Timer ticks a second: the granularity of what Linux counts in jiffies."""
+    """Timer ticks a second: the granularity of timers that Linux counts in jiffies."""
     initial_cwnd: int = Field(default=10, strict=True, ge=1, le=1000)
     """Initial congestion window in segments (RFC 6928)."""
     min_rto: Duration = 200 * MS
     """Smallest retransmission timeout."""
     initial_rto: Duration | None = None
-    """Retransmission timeout before the first sample of the RTT; without it, 1s (RFC 6298)."""
+    """Retransmission timeout before the first RTT sample; by default 1s (RFC 6298)."""
     max_cwnd: Window | None = None
-    """Largest congestion window in segments; without it, there is no bound."""
+    """Largest congestion window in segments; unbounded by default."""
     path: tuple[TcpPath, ...] = ()
-    """Parameters by how far apart two hosts are, in a tree or a leaf-spine network."""
+    """Parameters by the layer that two hosts have in common, in a tree or a leaf-spine network."""
     otcp: bool = Field(default=False, strict=True)
-    """OTCP (CNSM'16): the four parameters of a path follow, layer by layer, from the network's delays, rates and queues, by the
-    equations of the controller (`etalon otcp`). What `[[tcp.path]]` says goes before."""
+    """Whether OTCP (CNSM'16) sets the four parameters of each layer, from the network's delays, rates and queues, by the
+    controller's equations (`etalon otcp`). `[[tcp.path]]` overrides them."""
     otcp_alpha: int = Field(default=100, strict=True, ge=1, le=65535)
-    """Flows that OTCP expects to start together: they share the largest window as their initial ones."""
+    """Number of flows that OTCP expects to start together; their initial windows share the largest window."""
     min_delayed_ack: Time = 40 * MS
     """Smallest delay of an ACK that waits for a second segment."""
     max_delayed_ack: Time = 200 * MS
@@ -85,19 +86,19 @@ class Tcp(Table):
     receive_buffer: Buffer = 64 << 10
     """Receive buffer at first, in bytes of payload (Linux offers half of `tcp_rmem`, which starts at 128 KiB)."""
     max_receive_buffer: Buffer = 3 << 20
-    """Largest receive buffer that autotuning goes to; none if it is not larger than `receive_buffer`."""
+    """Largest receive buffer that autotuning reaches; no autotuning unless it exceeds `receive_buffer`."""
     max_send_buffer: SendBuffer | None = None
-    """Memory that a socket's send buffer grows to at most (`tcp_wmem`), for what a program has written and is not acknowledged;
-    without it, twice `max_receive_buffer` and at least 4 MiB, Linux's own bound, so that it does not hold a sender back
-    before its receiver does. On the simulator it bounds what hosts announce of demand, and not what they have in flight."""
+    """Largest send buffer of a socket (`tcp_wmem`), which holds data that a program has written and the peer has not
+    acknowledged. By default twice `max_receive_buffer`, and at least 4 MiB, Linux's own bound, so that the receiver
+    limits a sender first. On the simulator it bounds hosts' announcements of demand, not the data in flight."""
     sack: bool = Field(default=True, strict=True)
     """Selective acknowledgements (RFC 2018), and with them RACK-TLP (RFC 8985)."""
     timestamps: bool = Field(default=True, strict=True)
     """RFC 7323."""
     ecn: bool = Field(default=False, strict=True)
-    """RFC 3168 for all flows; congestion controls that need it have it anyway."""
+    """Whether all flows negotiate ECN (RFC 3168); congestion controls that need ECN negotiate it anyway."""
     pacing: bool = Field(default=False, strict=True)
-    """Segments of a window are spread over the round trip."""
+    """Whether senders spread the segments of a window over the round trip."""
     tso_win_divisor: int = Field(default=3, strict=True, ge=0, le=1000)
-    """TSO deferral: segments wait while less than this part of the window is free and an ACK is expected within a millisecond
+    """TSO deferral: segments wait while less than 1/n of the window is free and an ACK is expected within a millisecond
     and half a round trip (Linux's `tcp_tso_win_divisor`; 0: while fewer than four segments fit). 100 switches it off."""

@@ -15,7 +15,7 @@ class PlainTcp(Table):
 
     which: ClassVar = 'of kind "tcp"'
     kind: Literal["tcp"] = "tcp"
-    """TCP as all hosts have it."""
+    """Plain TCP."""
 
 
 class Tdtcp(Table):
@@ -25,19 +25,19 @@ class Tdtcp(Table):
     kind: Literal["tdtcp"] = "tdtcp"
     """Time-division TCP."""
     relaxed: bool = Field(default=True, strict=True)
-    """A hole of another network than the ACK's is not taken for lost at once (relaxed loss detection, section 3.4)."""
+    """Whether an ACK of one network leaves holes of another unmarked for a while (relaxed loss detection, section 3.4)."""
     pipe: Literal["own", "shared"] = "own"
-    """What the window of a network limits: its own segments in flight, or those of all networks."""
+    """The segments that a network's window limits: its own in flight, or those of all networks."""
     rtt: Literal["matched", "all"] = "matched"
-    """Which round-trip times count: those of which data and ACK went by one network, or all."""
+    """The RTT samples that count: only those whose data and ACK used the same network, or all."""
     update: Literal["pull", "push"] = "pull"
-    """A connection looks which network there is when it sends or receives, or its host tells it at once (section 5.4)."""
+    """"pull": a connection checks its network when it sends or receives; "push": its host tells it at once (section 5.4)."""
     options: bool = Field(default=True, strict=True)
-    """TD_CAPABLE and TD_DATA_ACK are in TCP's headers; both ends have to agree on the number of networks."""
+    """Whether TCP's headers carry TD_CAPABLE and TD_DATA_ACK; both ends must then agree on the number of networks."""
     pace_burst: bool = Field(default=False, strict=True)
-    """The first round trip after a change is paced (section 5.2)."""
+    """Whether to pace the first round trip after a change (section 5.2)."""
     downgrade_at: Time | None = None
-    """When senders become plain TCP, if ever."""
+    """When senders fall back to plain TCP; by default never."""
 
     def resolve(self, controls: tuple[str, ...]) -> dict[str, Any]:
         """As the core takes it; `controls` are the congestion controls of its networks, if there are several."""
@@ -62,13 +62,13 @@ class Mptcp(Table):
     kind: Literal["mptcp"] = "mptcp"
     """Multipath TCP."""
     subflows: int = Field(default=2, strict=True, ge=1, le=8)
-    """How many; at most one for each network."""
+    """Number of subflows; at most one for each network."""
     scheduler: Literal["tdm", "mainline"] = "tdm"
-    """Which subflow gets data: that of the network of the moment (tdm_schd of SIGCOMM'22), or as Linux chooses."""
+    """"tdm" gives data to the subflow of the active network (tdm_schd of SIGCOMM'22); "mainline" is Linux's scheduler."""
     acks: Literal["any", "pinned"] = "any"
-    """ACKs are sent at any time, or only while the network of their subflow is there (section 3.3)."""
+    """"any": ACKs leave at any time; "pinned": only while the network of their subflow is active (section 3.3)."""
     reinject: bool = Field(default=False, strict=True)
-    """What is not acknowledged when the network changes is sent again on the next one's subflow (section 2.2); by tdm only."""
+    """Whether unacknowledged data is sent again on the next subflow when the network changes (section 2.2); "tdm" only."""
 
     def resolve(self) -> dict[str, Any]:
         """As the core takes it."""
@@ -93,27 +93,28 @@ class Ndp(Table):
     kind: Literal["ndp"] = "ndp"
     """NDP. Flows need no handshake, have no congestion control, and spray their packets over all paths."""
     window: int = Field(default=30, strict=True, ge=1, le=65535)
-    """Packets that a sender pushes unasked."""
+    """Number of packets that a sender pushes before the first pull."""
     payload: Size | None = None
-    """Of a full packet; without it, an MTU less the header."""
+    """Payload of a full packet; by default the MTU less the header."""
     header: Size = 64
-    """On the wire, all layers together: of ACKs, NACKs, pulls, and of what is left of a trimmed packet."""
+    """Length on the wire, all layers together, of ACKs, NACKs, pulls and trimmed packets."""
     padded: bool = Field(default=False, strict=True)
-    """The last packet of a flow is as long as its first."""
+    """Whether the last packet of a flow is padded to the length of its first."""
     pacer: Literal["host", "flow"] = "host"
-    """Who spaces pulls: the receiving host for all its flows in turn, or each flow for itself."""
+    """Which pacer spaces pulls: one per receiving host, which serves its flows in turn, or one per flow."""
     pull_bytes: Size | None = None
-    """Pulls are as far apart as so many bytes on the receiver's link; without it, a full packet with its header."""
+    """Pulls are spaced by the time of this many bytes on the receiver's link; by default a full packet with its header."""
     pulls: Literal["needed", "each"] = "needed"
-    """What entitles a flow to a pull: each packet that arrives, but no more than are missing; or each."""
+    """"needed": each arriving packet triggers a pull, but no more than packets are missing; "each": every one does."""
     timeout: Time | Literal["never"] = 1_000_000
-    """A packet without any answer is sent again after this, and after twice as long each time."""
+    """A packet without an answer is sent again after this time, which then doubles each time."""
     resends_last: bool = Field(default=False, strict=True)
-    """A sender that has sent all of a flow sends trimmed packets again without being asked."""
+    """Whether a sender that has sent its whole flow retransmits trimmed packets without a pull."""
     paths: int | None = Field(default=None, strict=True, ge=1, le=65535)
-    """Packets take so many paths in turn, in a random order that is drawn for each round; without it, a random path each."""
+    """Number of paths that packets take in turn, in a random order drawn for each round; by default each takes a random
+    path."""
     completes: Literal["received", "acked"] = "received"
-    """When a flow is complete: when its last byte has arrived, or when its sender knows of that."""
+    """A flow is complete when its last byte has arrived, or when its sender has the ACK of it."""
 
     def resolve(self) -> dict[str, Any]:
         """As the core takes it."""

@@ -39,8 +39,9 @@ class Hosts(Table):
     jitter: Jitter = 1 * US
     """Uniform random addition to the delay, without reordering. Exact timing would lock flows out."""
     downlink_queue: int | None = Field(default=None, strict=True, ge=1, le=1_000_000)
-    """Packets that fit into the queue of the link from a ToR switch to a host, which is as fast as the host's own, the one in
-    transmission included. Without it, packets reach their hosts as they leave the network, as on the papers' testbeds."""
+    """Capacity in packets of the queue on a ToR switch's link to a host, the packet in transmission included. The link is
+    as fast as the host's own. Without it, packets reach their hosts as they leave the network, as on the papers'
+    testbeds."""
 
     def resolve(self, racks: int, per_rack: int, mtu: int) -> dict[str, Any]:
         """The hosts of so many racks as the core takes them."""

@@ -19,9 +19,9 @@ class Stage(Table):
     rate: Rate | None = None
     """Rate of the transmitter."""
     queue: Count | None = None
-    """Capacity in packets; without it the queue has no bound."""
+    """Capacity in packets; unbounded by default."""
     delay: Time = 0
-    """Propagation delay behind the transmitter."""
+    """Propagation delay after the transmitter."""
 
     def resolve(self) -> dict[str, Any]:
         """The stage as the core takes it."""
@@ -42,9 +42,9 @@ class Dumbbell(Racks):
         default=(Stage.model_validate({"rate": "10Gbps", "queue": 100, "delay": "30us"}),),
         min_length=1,
     )
-    """The queues from sender to receiver, in order; each has a rate."""
+    """The queues from sender to receiver, in order; each needs a rate."""
     return_path: tuple[Stage, ...] | None = None
-    """The queues back; without it, one delay as long as the path's."""
+    """The queues of the way back; by default one delay as long as the path's."""
     host: Hosts = Hosts()
 
     @property

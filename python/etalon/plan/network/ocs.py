@@ -17,7 +17,7 @@ ETHERNET = 14
 
 
 class Uplinks(Table):
-    """The circuit switches, to each of which every rack has an uplink."""
+    """The circuit switches. Every rack has an uplink to each."""
 
     in_order: ClassVar = ("rate", "delay", "switches")
     rate: Rate = 10 * GBPS
@@ -25,47 +25,48 @@ class Uplinks(Table):
     delay: Time = 500
     """Propagation delay from rack to rack."""
     switches: int = Field(default=4, strict=True, ge=1, le=64)
-    """How many there are. A graph from a file has as many as its busiest node has links."""
+    """Number of circuit switches. A graph from a file has as many as its busiest node has links."""
 
 
 class OcsHosts(Table):
-    """The link of every host to its rack."""
+    """The link between a host and its rack."""
 
     in_order: ClassVar = ("rate", "delay", "jitter")
     rate: Rate = 10 * GBPS
     """Rate, both ways."""
     delay: Time = 0
-    """Delay between TCP and the rack, on the way up."""
+    """Delay between the transport and the rack, on the way up."""
     jitter: Jitter = 0
     """Uniform random addition to that delay, without reordering."""
     queues: bool = Field(default=False, strict=True)
-    """Hosts have queues in front of their link in which classes go in their order; without, their NICs are FIFO."""
+    """Whether hosts' queues serve packets by class; otherwise their NICs are FIFO."""
 
 
 class ClassQueue(Table):
-    """What one queue holds of a class: of an uplink, of a rack that is met later, of the link to a host."""
+    """Capacity of a class's queue: on an uplink, for a rack that is met later, or on the link to a host."""
 
     in_order: ClassVar = ("packets",)
     packets: int | None = Field(default=None, strict=True, ge=1, le=10_000_000)
-    """So many packets, what is in transmission included."""
+    """Capacity in packets, the one in transmission included; 100 by default."""
     bytes: Size | None = None
-    """Or so many bytes."""
+    """Capacity in bytes, instead of `packets`."""
     unlimited: bool = Field(default=False, strict=True)
-    """Or all."""
+    """Whether the queue is unbounded."""
     ecn_threshold: int | None = Field(default=None, strict=True, ge=0)
-    """A packet is marked CE if, with it, the queue is longer: packets, or bytes if the queue counts those."""
+    """A queue longer than this marks a packet CE, that packet included; in packets, or in bytes if the queue counts
+    those."""
     trim: Size | None = None
-    """What finds no room is cut down to so many bytes, a header, which goes on (NDP, SIGCOMM 2017). Headers have as many
-    bytes of room as packets have. Without it, packets are lost."""
+    """A full queue trims packets to headers of this length, which travel on (NDP, SIGCOMM 2017). Headers have as many
+    bytes of room as packets. Without it, packets that find no room are lost."""
     headers_per_packet: int = Field(default=10, strict=True, ge=0, le=1000)
-    """Headers that go before a packet has its turn, where both wait; 0 for all."""
+    """Number of headers sent before the next packet, if both wait; 0 sends all headers first."""
     coin: bool = Field(default=False, strict=True)
-    """A fair coin decides whether the packet that comes is trimmed, or the last that waits."""
+    """Whether a fair coin decides which packet is trimmed, the one that arrives or the last one in the queue."""
     returns: bool = Field(default=False, strict=True)
-    """What finds no room goes back to its sender: a packet, or, if packets are trimmed, a header."""
+    """Whether a packet that finds no room returns to its sender; if packets are trimmed, a header that finds no room."""
 
     downlink: int | None = Field(default=None, strict=True, ge=1, le=10_000_000)
-    """Packets that fit at a link to a host, if these are others."""
+    """Capacity in packets on a link to a host, if it differs."""
 
     def resolve(self, mtu: int) -> dict[str, Any]:
         """As the core takes it: the queue, and that of a link to a host if it differs."""
@@ -117,9 +118,9 @@ class Queues(Table):
 
     in_order: ClassVar = ("low", "bulk")
     low: ClassQueue = ClassQueue()
-    """Of packets that go first."""
+    """The queue of class `low`, which has priority."""
     bulk: ClassQueue = ClassQueue()
-    """Of the others."""
+    """The queue of class `bulk`."""
 
 
 class OcsFailure(Table):
@@ -138,9 +139,9 @@ class OcsFailure(Table):
     start: Time = Field(alias="from")
     """When."""
     end: Time | None = Field(default=None, alias="to")
-    """When it is well again; without it, never."""
+    """When it recovers; by default never."""
     locks_after: Time | None = None
-    """It does not go down, but its circuits come up so much later each day."""
+    """Instead of failing, its circuits come up this much later each day."""
 
     @property
     def part(self) -> dict[str, Any]:
@@ -174,19 +175,18 @@ class Ocs(Racks):
     host: OcsHosts = OcsHosts()
     circuits: Uplinks = Uplinks()
     packet: Layer | None = None
-    """A packet network beside the circuits, to which each rack has a link up and a link down; without it, there is none."""
+    """A packet network beside the circuits, with a link up and a link down per rack; by default there is none."""
     queue: Annotated[Queues, BeforeValidator(_queues)] = Queues()
     guard: Time = 0
-    """Guard band: for so long after a day begins racks start no transmission, and none that would end later than so long
-    before the day's end."""
+    """Guard band: racks transmit nothing for this long after a day begins, nor for this long before it ends."""
     skew: Time = 0
-    """The clock of each rack is wrong by up to this, before or behind, drawn once. Guard bands should be as long."""
+    """Each rack's clock is wrong by up to this, fast or slow, drawn once per run. Choose guard bands at least as long."""
     late: Literal["lost", "completes"] = "lost"
-    """What becomes of a packet whose circuit goes while it is transmitted."""
+    """The fate of a packet whose circuit ends during its transmission."""
     hops: int = Field(default=32, strict=True, ge=1, le=255)
-    """Hops of a packet at most; what takes more is lost."""
+    """Most hops of a packet; one that needs more is lost."""
     reroute: Time = 0
-    """How long racks take to choose other ways when something fails or is well again."""
+    """How long racks take to reroute when something fails or recovers."""
     failure: tuple[OcsFailure, ...] = ()
     """What fails for a time."""
 

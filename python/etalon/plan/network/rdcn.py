@@ -24,7 +24,7 @@ class PacketNetwork(Table):
     internal_queue: Queue = 3
     """Capacity in packets of the packet switch's queue of each (input, output)."""
     hold_queue: Queue = 5
-    """Packets held per VOQ for a full internal queue; stands for priority flow control."""
+    """Packets held per VOQ while the internal queue is full; models priority flow control."""
 
     def resolve(self) -> dict[str, Any]:
         """The network as the core takes it."""
@@ -72,7 +72,7 @@ class PairQueue(Table):
 
 
 class Voq(Table):
-    """The virtual output queue of every rack pair. A packet in transmission does not count."""
+    """The virtual output queue of every rack pair. A packet in transmission takes no room in it."""
 
     packets: Queue = 16
     """Capacity in packets; `voq = 16` is short for it."""
@@ -83,7 +83,7 @@ class Voq(Table):
 
 
 class Marking(Table):
-    """ECN: a packet is marked CE if, with it, the VOQ is longer than the threshold (DCTCP)."""
+    """ECN: the VOQ marks a packet CE if it is longer than the threshold, that packet included (DCTCP)."""
 
     threshold: Queue = 10
     """In packets, while the VOQ has its ordinary capacity."""
@@ -102,8 +102,8 @@ class Notify(Table):
     """ToR switches tell hosts which network leads to which rack (TDTCP, SIGCOMM'22 section 4.2)."""
 
     before: Time = 0
-    """How long before a change hosts hear of it; at most as long as the shortest configuration. SIGCOMM'22's plans have 5us,
-    which is fitted: the paper does not print it, and its throughput and queues hold together there."""
+    """How long before a change hosts learn of it; at most the length of the shortest configuration. SIGCOMM'22's plans
+    set 5us, a fitted value: the paper does not print it, but its throughput and queues agree there."""
     delay: Time = 0
     """From the ToR switch to the host."""
     jitter: Time = 0
@@ -111,7 +111,7 @@ class Notify(Table):
     lost: float = Field(default=0.0, ge=0, le=1)
     """Share of notifications that do not arrive."""
     each: Time = 0
-    """From one connection of a host that hears of it to the next."""
+    """Time between the notifications of two connections of one host."""
 
     def resolve(self) -> dict[str, Any]:
         """The notification as the core takes it."""
@@ -144,17 +144,18 @@ class Network(Racks):
     packet: PacketNetwork = PacketNetwork()
     circuit: CircuitNetwork = CircuitNetwork()
     circuits_only: bool = Field(default=False, strict=True)
-    """There is no packet network: packets wait for a circuit."""
+    """Whether to leave out the packet network, so that packets wait for a circuit."""
     night: Literal["own", "all"] = "own"
-    """The packet network does not serve a pair in the nights before the pair's own days, or it serves nobody in any night."""
+    """When the packet network is dark: for each pair in the nights before the pair's own days, or for all pairs in all
+    nights."""
     voq: Annotated[Voq, BeforeValidator(_voq)] = Voq()
     marking: Marking | None = None
     ece: Ece | None = None
     notify: Notify | None = None
-    """How ToR switches tell hosts which network leads to which rack (TDTCP, SIGCOMM'22 section 4.2). Without it they do so
-    by these defaults. They do not where nobody listens: neither a transport, nor a program of a plan with this table."""
+    """How ToR switches tell hosts which network leads to which rack (TDTCP, SIGCOMM'22 section 4.2). Without this table
+    they use these defaults, but only if a transport of the plan listens."""
     ack_bypass: Time | None = None
-    """If set, segments without payload skip the switch and take this long."""
+    """If set, segments without payload bypass the switch and take this long."""
     host: Hosts = Hosts()
 
     def resolve(self) -> dict[str, Any]:

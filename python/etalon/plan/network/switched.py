@@ -28,9 +28,9 @@ class Layer(Table):
     delay: Time = 100 * US
     """Propagation delay of a link."""
     queue: Queue = 60
-    """Packets that fit into the queue of a port, the one in transmission included."""
+    """Capacity of a port's queue in packets, the one in transmission included."""
     ecn_threshold: Queue | None = None
-    """A packet is marked CE if, with it, the queue is longer (DCTCP); without it, none is."""
+    """A queue longer than this marks a packet CE, that packet included (DCTCP); without it, none is marked."""
 
     def resolve(self) -> dict[str, Any]:
         """The links as the core takes them."""
@@ -46,23 +46,24 @@ class Upper(Layer):
     """Links of a layer to switches above, with which every switch below is connected: by flows, spread over them."""
 
     switches: int = Field(default=1, strict=True, ge=1, le=256)
-    """How many switches there are above: of each pod, of the core, or spines. A flow takes one, by a seeded hash (ECMP)."""
+    """Number of switches above: aggregation switches of each pod, core switches, or spines. A seeded hash assigns each
+    flow to one (ECMP)."""
 
 
 class Failure(Table):
     """A link between two switches that is down for a time: what is queued there or under way is lost."""
 
     link: tuple[str, str]
-    """Its ends, the lower first: "r0" is the ToR switch of rack 0, "p0a1" aggregation switch 1 of pod 0, "c0" core switch 0,
-    "s0" spine 0 of a leaf-spine network."""
+    """Its two ends, the lower first: "r0" is the ToR switch of rack 0, "p0a1" aggregation switch 1 of pod 0, "c0" core
+    switch 0, "s0" spine 0 of a leaf-spine network."""
     start: Time = Field(alias="from")
-    """When it goes down."""
+    """When the link goes down."""
     end: Time | None = Field(default=None, alias="to")
-    """When it comes up again; without it, never."""
+    """When the link comes up again; by default never."""
 
 
 class SwitchedHosts(Table):
-    """What every host adds to its link, each way."""
+    """Delay and jitter of every host, each way, beside its link's."""
 
     in_order: ClassVar = ("delay", "jitter")
     delay: Time = 0
@@ -81,11 +82,11 @@ class Switched(Racks):
     carries_within_racks: ClassVar = True
     host: SwitchedHosts = SwitchedHosts()
     delay_in_queue: bool = Field(default=False, strict=True)
-    """Links delay packets before they transmit them, and the queue's capacity counts those too, as Mininet's links do; hosts
-    have such a queue as well."""
+    """Whether links delay packets before they transmit them, and count them in the queue's capacity, as Mininet's links
+    do; hosts then have such a queue as well."""
 
     reroute: Time = 0
-    """How long switches take to choose other ways when a link goes down or comes up."""
+    """How long switches take to reroute when a link goes down or comes up."""
     failure: tuple[Failure, ...] = ()
     """Links that are down for a time."""
 

@@ -16,7 +16,7 @@ class Direct(Way):
     which: ClassVar = 'of kind "direct"'
     about: ClassVar = "packets wait for a circuit to their destination"
     kind: Literal["direct"] = "direct"
-    """Over one circuit."""
+    """Wait for the direct circuit."""
 
     def resolve(self) -> Any:
         """As the core takes it."""

@@ -10,16 +10,14 @@ from etalon.plan.routing.base import Way
 
 
 class Earliest(Way):
-    """Whatever arrives first, waiting for circuits included: hop on, hop off."""
+    """The path that arrives first, including waits for circuits (Hop-On Hop-Off)."""
 
     which: ClassVar = 'of kind "earliest"'
-    about: ClassVar = (
-        "whatever arrives first, waiting included: the time-expanded graph's shortest way"
-    )
+    about: ClassVar = "the path that arrives first, including waits: Hop-On Hop-Off"
     kind: Literal["earliest"] = "earliest"
-    """The way that arrives first."""
+    """The path that arrives first."""
     hops_per_slice: int = Field(default=1, strict=True, ge=1, le=8)
-    """Hops within one slice on which each rack counts."""
+    """Largest number of hops within one slice."""
 
     def resolve(self) -> Any:
         """As the core takes it."""
@@ -27,19 +25,19 @@ class Earliest(Way):
 
 
 class Ucmp(Way):
-    """Ways of the least uniform cost: the time that a way takes, and for each hop a share of the time that its flow takes to
-    transmit. Short flows hop on, long ones wait (UCMP, SIGCOMM 2024)."""
+    """The path of least uniform cost: its duration plus, for each hop, a share of the flow's transmission time. Short
+    flows take more hops, long flows wait (UCMP, SIGCOMM 2024)."""
 
     which: ClassVar = 'of kind "ucmp"'
-    about: ClassVar = "time and hops in one cost, by a flow's size: UCMP's"
+    about: ClassVar = "the path of least cost in time and hops, by flow size: UCMP"
     kind: Literal["ucmp"] = "ucmp"
-    """The way that costs least."""
+    """The path of least cost."""
     alpha: float = Field(default=0.5, ge=0, le=1000)
-    """The share of a flow's transmission time that a hop costs."""
+    """Cost of a hop, as a share of the flow's transmission time."""
     hops: int = Field(default=4, strict=True, ge=1, le=8)
-    """Hops at most."""
+    """Largest number of hops."""
     hops_per_slice: int = Field(default=1, strict=True, ge=1, le=8)
-    """Hops within one slice on which each rack counts."""
+    """Largest number of hops within one slice."""
 
     def resolve(self) -> Any:
         """As the core takes it."""

@@ -16,18 +16,18 @@ MOST_ENTRIES = 4_000_000
 
 
 class Given(Way):
-    """A time-flow table: for packets for a rack that come in a slice, the next rack, the uplink that leads there, and the
-    slice in which they leave."""
+    """A time-flow table: for packets to a rack that arrive in a slice, the next rack, the uplink to it, and the slice in
+    which they leave."""
 
     which: ClassVar = 'of kind "table"'
-    about: ClassVar = "a time-flow table of one's own, from a file"
+    about: ClassVar = "a time-flow table of your own, from a file"
     kind: Literal["table"] = "table"
-    """As the table says."""
+    """A routing table from a file."""
     file: str | None = None
-    """A file with an entry a line: here, slice of arrival, destination, next rack, uplink, slice of departure. The entries
-    stand in the plan in its place."""
+    """A file with one entry per line: rack, slice of arrival, destination, next rack, uplink, slice of departure. The
+    resolved plan contains the entries instead."""
     entries: tuple[tuple[int, int, int, int, int, int], ...] = ()
-    """The entries."""
+    """The entries, in the columns of `file`."""
 
     def resolve(self) -> Any:
         """As the core takes it."""

@@ -8,13 +8,13 @@ from etalon.plan.routing.base import Way
 
 
 class Packet(Way):
-    """Over the packet network, as short flows of hybrid RotorNet go."""
+    """Over the packet network, like short flows in a hybrid RotorNet."""
 
     which: ClassVar = 'of kind "packet"'
     about: ClassVar = "over the packet network beside the circuits"
     needs_packet_network: ClassVar = True
     kind: Literal["packet"] = "packet"
-    """Not over circuits."""
+    """The packet network."""
 
     def resolve(self) -> Any:
         """As the core takes it."""

@@ -16,11 +16,11 @@ class Paths(Way):
     """What both kinds of shortest paths have."""
 
     paths: int = Field(default=1, strict=True, ge=1, le=64)
-    """How many paths between two racks are taken, at most; the shortest."""
+    """Largest number of paths between two racks; the shortest ones are used."""
     equal: bool = Field(default=False, strict=True)
-    """Only paths that are as short as the shortest."""
+    """Whether to use only paths as short as the shortest."""
     spread: Literal["flow", "packet"] = "flow"
-    """Each flow takes one of the paths, by a hash (ECMP), or each packet another (spraying)."""
+    """"flow": a hash assigns each flow one path (ECMP); "packet": each packet takes another path (spraying)."""
 
     def settings(self) -> dict[str, Any]:
         """As the core takes them."""
@@ -31,11 +31,9 @@ class Expander(Paths):
     """Several hops within one slice, never over a circuit that goes at its end (Opera, NSDI 2020, section 3.1)."""
 
     which: ClassVar = 'of kind "expander"'
-    about: ClassVar = (
-        "the shortest paths within a slice, never over a circuit that goes at its end: Opera's"
-    )
+    about: ClassVar = "the shortest paths within a slice, over circuits that outlast it: Opera's"
     kind: Literal["expander"] = "expander"
-    """Over circuits that stay."""
+    """Several hops within a slice, over circuits that outlast it."""
 
     def resolve(self) -> Any:
         """As the core takes it."""
@@ -52,7 +50,7 @@ class Ksp(Paths):
     which: ClassVar = 'of kind "ksp"'
     about: ClassVar = "the k shortest paths within a slice, over all its circuits"
     kind: Literal["ksp"] = "ksp"
-    """Over all circuits."""
+    """Several hops within a slice, over all its circuits."""
 
     def resolve(self) -> Any:
         """As the core takes it."""

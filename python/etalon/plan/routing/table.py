@@ -34,15 +34,16 @@ else:
 
 
 class Routing(Table):
-    """How packets find their way, by class; `routing = { kind = "vlb" }` is short for one class. Only in networks of kind
+    """How packets are routed, by class; `routing = { kind = "vlb" }` is short for one class. Only in networks of kind
     "ocs"."""
 
     low: AnyWay = None
-    """Packets of short flows, for which delay counts: they go first."""
+    """Routing of short flows, whose packets have priority."""
     bulk: AnyWay = None
-    """Packets of long flows, for which throughput counts."""
+    """Routing of long flows."""
     cutoff: Size | None = None
-    """Flows of so many bytes are bulk; without it all are low, if there are both classes."""
+    """Flows of at least this length are of class `bulk`, others of class `low`; without it, all flows are `low` if there
+    are both classes."""
 
     @model_validator(mode="before")
     @classmethod

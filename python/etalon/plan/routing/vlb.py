@@ -11,12 +11,12 @@ from etalon.plan.routing.base import Way, never_met
 
 
 class Vlb(Way):
-    """The first hop is over any circuit that is up, the second is direct (RotorNet, SIGCOMM 2017, section 3.2)."""
+    """The first hop uses any circuit that is up, the second the direct one (RotorNet, SIGCOMM 2017, section 3.2)."""
 
     which: ClassVar = 'of kind "vlb"'
     about: ClassVar = "over any circuit that is up, and from there directly: Valiant load balancing"
     kind: Literal["vlb"] = "vlb"
-    """Two hops at most."""
+    """At most two hops, the first over any circuit that is up."""
 
     def resolve(self) -> Any:
         """As the core takes it."""

@@ -52,9 +52,9 @@ class Rule(Schedule):
     """A week of (day, night) configurations that repeats, until it is changed."""
 
     day: Duration = 180 * US
-    """How long circuits stay up."""
+    """How long a day's circuits stay up."""
     night: Time = 20 * US
-    """The time that the circuit switch takes to change its circuits."""
+    """Reconfiguration time of the circuit switch."""
     change: tuple[Change, ...] = ()
     """Weeks that follow the first, each from its time on."""
 
@@ -120,11 +120,12 @@ class Windowed(Schedule):
     day: Duration = 180 * US
     """The shortest day."""
     night: Time = 20 * US
-    """The time that the circuit switch takes to change its circuits."""
+    """Reconfiguration time of the circuit switch."""
     window: Duration = 2 * MS
     """The length of a week."""
     threshold: Size = 1 * MB
-    """Solstice: demand below it is left to the packet network, if any is above, or if hosts announce their demand."""
+    """Solstice leaves demand below this to the packet network, if any demand is above it, or if hosts announce their
+    demand."""
 
     def problems(self, network: Network) -> Iterator[PlanError]:
         """What is wrong with days and the window."""

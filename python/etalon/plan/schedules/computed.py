@@ -27,17 +27,18 @@ class Computed(Windowed):
     which: ClassVar = "that is computed from demand"
     computed: ClassVar = True
     kind: Annotated[str, Choice(tuple(SCHEDULERS))]
-    """The scheduler that computes weeks: see `etalon list schedulers`."""
+    """The scheduler that computes each week: see `etalon list schedulers`."""
     estimator: Literal["voq", "adu", "oracle"] = "voq"
-    """Demand is what stands in the VOQs, what hosts announce less what left the VOQs (Etalon'18, section 5.2), or what
-    truly has not been delivered. Hosts announce what sockets have taken of what programs write: of a flow no more than its send
-    buffer holds, which grows with the congestion window (`tcp.max_send_buffer`)."""
+    """The source of demand: "voq", the bytes in the VOQs; "adu", hosts' announcements less the bytes that left the VOQs
+    (Etalon'18, section 5.2); "oracle", the bytes not yet delivered. Hosts announce the bytes that sockets have
+    accepted from programs: for each flow no more than its send buffer holds, which grows with the congestion window
+    (`tcp.max_send_buffer`)."""
     compute: Time = 0
-    """The time that a computation takes. It looks at demand when it starts."""
+    """Duration of a computation, which reads demand at its start."""
     interval: Time = 0
-    """Between the starts of two computations at least; they follow each other without a break if zero."""
+    """Least time between the starts of two computations; with zero, they follow each other without a break."""
     report: Time = 0
-    """Estimator "adu": the time that announcements of hosts take."""
+    """Delay of hosts' announcements (estimator "adu")."""
 
     def resolve(self, network: Network, seed: int) -> dict[str, Any] | None:
         """A first week without circuits, and what computes the others."""
@@ -80,12 +81,13 @@ class Written(Computed):
 
     which: ClassVar = "that a function of yours computes"
     about: ClassVar = (
-        "computed from demand by a function of yours: etalon run --code, docs/write.md"
+        "computed from demand by your Python function: etalon run --code, docs/write.md"
     )
     kind: Reference
     """A function and its file, such as `"my.py:longest_first"`, which runs only with `--code`."""
     source: dict[str, str] = Field(default_factory=dict)
-    """The text of that file, by its name: read when the plan is, so that the plan has all that is run."""
+    """The text of that file, by its name. Reading the plan fills this in, so that the plan contains all code that it
+    runs."""
 
 
 def with_source(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -28,15 +28,15 @@ class Configuration(Table):
     circuits: tuple[Circuit, ...] = ()
     """The circuits of the day, each [source rack, destination rack]."""
     day: Duration | None = None
-    """Without it, the schedule's day."""
+    """Its day; by default the schedule's."""
     night: Time | None = None
-    """Without it, the schedule's night."""
+    """Its night; by default the schedule's."""
     repeat: int = Field(default=1, strict=True, ge=1, le=10_000)
-    """How many times it follows itself."""
+    """How many times it occurs in a row."""
     rate: Rate | None = None
-    """Rate of the day's circuits; without it, that of `network.circuit`."""
+    """Rate of the day's circuits; by default `network.circuit.rate`."""
     delay: Time | None = None
-    """Propagation delay of the day's circuits; without it, that of `network.circuit`."""
+    """Propagation delay of the day's circuits; by default `network.circuit.delay`."""
 
     def kind(self, network: Network) -> CircuitNetwork:
         """The kind of its circuits. Those of the same rate and delay are of one kind."""
@@ -56,9 +56,9 @@ class Change(Table):
     """Another week, which begins as the first week ends that does not end before `at`."""
 
     at: Time
-    """When it is known to the switch."""
+    """When the switch learns of it."""
     configurations: tuple[Configuration, ...] = Field(min_length=1)
-    """The week, in order. Its circuits may be of kinds that there were not before."""
+    """The week, in order. It may use new kinds of circuits."""
 
 
 def kinds(week: Iterable[Configuration], network: Network) -> tuple[CircuitNetwork, ...]:

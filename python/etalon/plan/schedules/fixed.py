@@ -23,12 +23,12 @@ class Fixed(Rule):
     )
     which: ClassVar = 'of kind "fixed"'
     kind: Literal["fixed"] = "fixed"
-    """The configurations that the plan lists, or those of a file."""
+    """The plan, or a file, lists the configurations."""
     configurations: tuple[Configuration, ...] = ()
     """The week, in order."""
     file: str | None = None
-    """A file with the week, either a line "180us 20us 0>1 1>0" for each day, night and circuits, or as the original
-    emulator writes it (in us of the hosts' clocks)."""
+    """A file with the week: one line such as "180us 20us 0>1 1>0" for each day, its night and its circuits, or the
+    original emulator's format (in us of the hosts' clocks)."""
 
     def expand(self, network: Network, seed: int = 1) -> list[dict[str, Any]]:
         """The configurations of the week."""

@@ -24,11 +24,11 @@ class Known(Windowed):
 
     which: ClassVar = 'of kind "fixed" with a demand'
     kind: Literal["fixed"] = "fixed"
-    """The week that a scheduler computes once."""
+    """A scheduler computes the week once."""
     demand: tuple[tuple[Bytes, ...], ...]
-    """In bytes: a row for each source rack, or the name of a file with such rows."""
+    """Demand in bytes: one row per source rack, or the name of a file with such rows."""
     scheduler: Annotated[str, Choice(SCHEDULERS)] = "solstice"
-    """Who computes the week."""
+    """The scheduler that computes the week."""
 
     def resolve(self, network: Network, seed: int) -> dict[str, Any] | None:
         """The week as the core takes it."""

@@ -25,9 +25,9 @@ class Rotation(Schedule):
 
     for_circuit_switches: ClassVar = True
     slice: Duration = 100 * US
-    """From one change of a matching to the next, the night included."""
+    """Time from one change of a matching to the next, the night included."""
     night: Time = 10 * US
-    """The time that a circuit switch takes to change its matching, at the end of a slice."""
+    """Reconfiguration time of a circuit switch, at the end of a slice."""
 
     def net(self, network: Ocs, seed: int) -> Circuits:
         """Who meets whom. Racks that are more than the network has are relays. Raises `PlanError`."""

@@ -15,11 +15,11 @@ class Rotor(Rotation):
     (RotorNet, SIGCOMM 2017)."""
 
     about: ClassVar = (
-        "circuit switches share the matchings of all racks, and change together: RotorNet's"
+        "circuit switches share the matchings of all racks and change together: RotorNet's"
     )
     which: ClassVar = 'of kind "rotor"'
     kind: Literal["rotor"] = "rotor"
-    """Matchings by turns, all switches together."""
+    """Switches step through matchings, all at the same time."""
 
     def net(self, network: Ocs, seed: int) -> Circuits:
         """Who meets whom."""
@@ -30,10 +30,10 @@ class Opera(Rotation):
     """The same, but one circuit switch after the other changes, so that the others are there all the time (Opera, NSDI 2020).
     Drawn until racks reach each other in every slice."""
 
-    about: ClassVar = "the same, but one circuit switch after the other changes: Opera's"
+    about: ClassVar = "the same, but switches change one after the other: Opera's"
     which: ClassVar = 'of kind "opera"'
     kind: Literal["opera"] = "opera"
-    """Matchings by turns, one switch after the other."""
+    """Switches step through matchings, one after the other."""
 
     def net(self, network: Ocs, seed: int) -> Circuits:
         """Who meets whom."""

@@ -19,9 +19,9 @@ class Shale(Rotation):
     about: ClassVar = "round robins within the lines of a cube, dimension after dimension: Shale's"
     which: ClassVar = 'of kind "shale"'
     kind: Literal["shale"] = "shale"
-    """Lines of a cube by turns."""
+    """The lines of a cube take turns."""
     dimensions: int = Field(default=2, strict=True, ge=1, le=8)
-    """Dimensions (h); the number of racks must be a power with this exponent."""
+    """Number of dimensions (h); the number of racks must be a power with this exponent."""
 
     def net(self, network: Ocs, seed: int) -> Circuits:
         """Who meets whom."""

@@ -24,12 +24,12 @@ class Listed(Rotation):
     )
     which: ClassVar = 'of kind "file", or "fixed" with slices,'
     kind: Literal["fixed", "file"] = "file"
-    """The slices that the plan lists, or those of a file."""
+    """The plan, or a file, lists the slices."""
     file: str | None = None
-    """A file of `etalon circuits --out`: a line with racks and uplinks, then a line a slice: for each rack and uplink the
-    rack that it meets, -1 for none. The slices stand in the plan in its place."""
+    """A file in the format of `etalon circuits --out`: a line with the numbers of racks and uplinks, then one line per
+    slice: for each rack and uplink the rack at the other end, or -1. The resolved plan contains the slices instead."""
     slices: tuple[tuple[int, ...], ...] = ()
-    """The slices: in each, for rack after rack, for uplink after uplink, the rack that it meets, -1 for none."""
+    """The slices: in each, rack by rack and uplink by uplink, the rack at the other end, or -1."""
 
     def net(self, network: Ocs, seed: int) -> Circuits:
         """Who meets whom."""

@@ -21,20 +21,20 @@ class Static(Rotation):
     """Circuits that stay: a random regular graph, a folded Clos network, or a graph from a file."""
 
     about: ClassVar = (
-        "a graph that stays: random and regular, a folded Clos network, or from a file"
+        "a graph that never changes: random and regular, a folded Clos network, or from a file"
     )
     which: ClassVar = 'of kind "static"'
     kind: Literal["static"] = "static"
     """A graph."""
     graph: Literal["regular", "clos"] = "regular"
-    """A random graph in which each rack has network.circuits.switches neighbours, or a folded Clos network."""
+    """A random graph with `network.circuits.switches` neighbours per rack, or a folded Clos network."""
     ports: int = Field(default=12, strict=True, ge=2, le=256)
     """Ports of the switches of a folded Clos network (k); it has k pods of k / 2 racks."""
     oversubscription: int = Field(default=1, strict=True, ge=1, le=64)
-    """How many times as many ports of its ToR switches lead down as up."""
+    """Ratio of a ToR switch's ports down to its ports up."""
     file: str | None = None
-    """A file with another graph: a line a node with its neighbours. Nodes behind the racks are switches without hosts. The
-    graph stands in the plan in its place."""
+    """A file with another graph: one line per node, with its neighbours. Nodes after the racks are switches without
+    hosts. The resolved plan contains the graph instead."""
     neighbours: tuple[tuple[int, ...], ...] = ()
     """Another graph: the neighbours of each node."""
 

@@ -25,8 +25,8 @@ class Strobe(Rule):
     kind: Literal["strobe"] = "strobe"
     """Every rack meets every other rack once a week."""
     mimic: int | None = Field(default=None, strict=True, ge=3, le=1024)
-    """With 3 racks only: they stand for this many, by the schedule of NSDI'20's testbed (section 4.5). Rack r meets
-    rack r + 1 on the last day of the week, and rack r - 1 on all others."""
+    """Three racks stand for this many, with the schedule of NSDI'20's testbed (section 4.5): rack r meets rack r + 1 on
+    the last day of the week, and rack r - 1 on all others."""
 
     def expand(self, network: Network, seed: int = 1) -> list[dict[str, Any]]:
         """The configurations of the week."""

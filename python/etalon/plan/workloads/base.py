@@ -107,26 +107,25 @@ class Workload(Table):
     everywhere: ClassVar[bool] = False
     """Whether its flows join all racks alike, so that no rack pair stands out."""
     cc: Controls = "cubic"
-    """Congestion control: see `etalon list cc`, or a class of yours such as `"my.py:Halving"`, which runs only with `--code`.
-    With TDTCP it may be a list, one for each network."""
+    """Congestion control: one of `etalon list cc`, or a class of yours such as `"my.py:Halving"`, which runs only with
+    `--code`. With TDTCP it may be a list, one for each network."""
     params: dict[str, int | float] = Field(default_factory=dict)
     """Parameters of the congestion control."""
     transport: Transport = PlainTcp()
-    """What carries flows: `"tcp"`, `"tdtcp"`, `"mptcp"`, `"ndp"`, or a table with one of these as its `kind`."""
+    """The transport of its flows: `"tcp"`, `"tdtcp"`, `"mptcp"`, `"ndp"`, or a table with one of these as its `kind`."""
     flow_class: FlowClass = Field(default="", alias="class")
-    """Completion times are given for each class of flows."""
+    """Class of its flows; results report completion times by class."""
     priority: Literal["low", "bulk"] | None = None
-    """In a network of kind "ocs" with two classes of packets: which the flows are of; without it, what `routing.cutoff`
-    says."""
+    """Class of its packets in a network of kind "ocs" with two classes; by default `routing.cutoff` decides."""
     start: Time = 0
     """When the first sender begins."""
     connect: Time | None = None
-    """If set, connections are made before `start`, one after the other and evenly from this time on, as flowgrind does;
-    leave each a round trip. Without it, each flow connects when it starts."""
+    """If set, flows connect before `start`, evenly spaced from this time on, as flowgrind does; leave each a round trip.
+    By default, each flow connects when it starts."""
 
     source: dict[str, str] = Field(default_factory=dict)
-    """The text of files with code of yours that this names, by their names: read when the plan is, so that it has all that is
-    run."""
+    """The text of the files that this names, by their names. Reading the plan fills this in, so that the plan contains
+    all code that it runs."""
 
     @property
     def racks(self) -> tuple[int, int]:

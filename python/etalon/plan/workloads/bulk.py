@@ -16,15 +16,16 @@ from etalon.units import TIME, Time, shown
 class Bulk(Workload):
     """Flows without end from one rack to another."""
 
-    about: ClassVar = "flows without end between two racks: host i to host i"
+    about: ClassVar = "endless flows between two racks: host i to host i"
     src: Rack = Field(alias="from")
     """Source rack."""
     dst: Rack = Field(alias="to")
     """Destination rack."""
     flows: Count | None = None
-    """How many; flow i runs from host i to host i, beginning again after the last. Without it, one for each host."""
+    """Number of flows; flow i runs from host i to host i, starting over after the last host. By default one for each
+    host."""
     stop: Time | None = None
-    """When the flows are killed (reset); without it they last to the end of the experiment."""
+    """When the flows are reset; by default they last to the end of the experiment."""
 
     @property
     def racks(self) -> tuple[int, int]:

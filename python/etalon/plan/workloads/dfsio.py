@@ -21,19 +21,20 @@ class Dfsio(Workload):
 
     about: ClassVar = "tasks that write files to HDFS, placed by HDFS or by reHDFS (simulator only)"
     writers: Count = 64
-    """How many tasks: task i runs in rack i modulo the number of racks, on the hosts of each rack in turn."""
+    """Number of tasks. Task i runs in rack i modulo the number of racks, on the hosts of each rack in turn."""
     size: Size = 400 * MB
     """Length of each file."""
     block: Size = 128 * MIB
-    """Length of a block, by default 128 MiB: each is placed anew, over connections of its own."""
+    """Length of a block, by default 128 MiB. Each block is placed anew, and uses its own connections."""
     packet: Size = 64 * KIB
-    """Length of the packets that hosts of a pipeline pass on, by default 64 KiB."""
+    """Length of the packets that a pipeline's hosts pass on, by default 64 KiB."""
     window: Count = 80
     """Packets that a writer sends ahead of their acknowledgements (dfs.client.write.max-packets-in-flight)."""
     placement: Literal["hdfs", "rehdfs"] = "hdfs"
-    """Rack of the second and third replica: "hdfs" any other at random, "rehdfs" rack i + 1 for writers of rack i."""
+    """Rack of the second and third replica: with "hdfs" any other at random, with "rehdfs" rack i + 1 for writers of rack
+    i."""
     rotate: Duration | None = None
-    """With "rehdfs": after each such time the next rack is taken, i + 2 and so on. Without it, never."""
+    """With "rehdfs": each time this interval ends, the replicas move to the next rack, i + 2 and so on. By default never."""
     flow_class: FlowClass = Field(default="hdfs", alias="class")
     """Class of the connections."""
 

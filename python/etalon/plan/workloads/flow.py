@@ -19,7 +19,7 @@ class Flow(Workload):
     src: Host = Field(alias="from")
     """Sending host: rack and number."""
     dst: Host = Field(alias="to")
-    """Receiving host. One of the same rack is reached over the rack's ToR switch alone."""
+    """Receiving host. Traffic within a rack crosses only its ToR switch."""
     size: Size
     """Payload to send."""
 

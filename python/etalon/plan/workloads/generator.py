@@ -15,14 +15,14 @@ Argument = bool | int | float | str
 
 
 class Generator(Workload):
-    """Flows that a function of yours makes while the run lasts, and that may wait for others (simulator only)."""
+    """Flows that a Python function creates during the run; they may wait for others (simulator only)."""
 
-    about: ClassVar = "flows that a generator of yours makes, and may wait for: --code, docs/write.md (simulator only)"
+    about: ClassVar = "flows that your Python generator creates and waits for: --code, docs/write.md (simulator only)"
     everywhere: ClassVar = True
     function: Reference
     """A generator of flows and its file, such as `"my.py:closed_loop"`, which runs only with `--code`."""
     arguments: dict[str, Argument] = Field(default_factory=dict)
-    """What it is called with beside the hosts."""
+    """Further arguments of the function."""
 
     def resolve(self, setting: Setting) -> Iterator[dict[str, Any]]:
         """No flows: the function opens its own."""

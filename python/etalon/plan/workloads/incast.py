@@ -20,20 +20,20 @@ class Incast(Workload):
     dst: Host = Field(alias="to")
     """The receiving host."""
     size: Size
-    """Payload that each sends."""
+    """Payload of each flow."""
     src: Literal["others", "own", "all", "pod", "core"] = Field(default="others", alias="from")
-    """Whose hosts send: "others" those of other racks, "own" those of the receiver's rack, "all" both; in a tree also "pod"
-    those of other racks of its pod, "core" those of other pods."""
+    """Which hosts send: "others", those of other racks; "own", those of the receiver's rack; "all", both; in a tree also
+    "pod", those of other racks of its pod, and "core", those of other pods."""
     senders: Count | None = None
-    """How many: host 0 of each of these racks, then host 1, and so on. Without it, all of them."""
+    """Number of senders: host 0 of each of these racks, then host 1, and so on. By default all of them."""
     flows: Count = 1
-    """How many connections each makes, one for each flow."""
+    """Number of flows per sender, each with its own connection."""
     spread: Time = 0
-    """Senders begin at random within this time of the round's start: each flow on its own, evenly."""
+    """Each flow starts at a random time, uniform within this time of the round's start."""
     rounds: Count = 1
-    """How often."""
+    """Number of rounds."""
     interval: Duration = 10 * MS
-    """From the start of one round to that of the next."""
+    """Time between the starts of two rounds."""
 
     @property
     def racks(self) -> tuple[int, int]:

@@ -68,30 +68,30 @@ class Slow(Table):
     rank: Rank
     """Its number."""
     times: float = Field(gt=0, le=1e6, allow_inf_nan=False)
-    """How many times as long it takes as others."""
+    """Its time relative to other ranks'."""
 
 
 class Deed(Table):
     """One entry of a job's list: a computation, a collective, or a message."""
 
     compute: Duration | None = None
-    """Ranks compute for this time."""
+    """Ranks compute for this long."""
     jitter: Time = 0
-    """A computation takes longer, at random, by up to this; drawn anew for each rank and iteration."""
+    """Uniform random addition to the time of a computation, drawn anew for each rank and iteration."""
     ranks: tuple[Rank, ...] | None = None
-    """The ranks that compute; without it, all."""
+    """The ranks that compute; by default all."""
     all_reduce: Size | None = None
-    """Each rank gets the sum of all vectors; length of a vector."""
+    """Each rank receives the sum of all vectors; the length of a vector."""
     reduce_scatter: Size | None = None
-    """Each rank gets its share of the sum of all vectors; length of a vector."""
+    """Each rank receives its share of the sum of all vectors; the length of a vector."""
     all_gather: Size | None = None
-    """Each rank gets the shares of all; length of all shares together."""
+    """Each rank receives all shares; their total length."""
     all_to_all: Size | None = None
-    """Each rank sends a block to each; length of what a rank has for all, itself included."""
+    """Each rank sends one block to each rank; the total length of a rank's blocks, its own included."""
     broadcast: Size | None = None
-    """Each rank gets the vector of `root`; its length."""
+    """Each rank receives the vector of `root`; its length."""
     reduce: Size | None = None
-    """Rank `root` gets the sum of all vectors; length of a vector."""
+    """Rank `root` receives the sum of all vectors; the length of a vector."""
     send: Size | None = None
     """One rank sends a message to another; its length."""
     src: Rank | None = Field(default=None, alias="from")
@@ -99,17 +99,17 @@ class Deed(Table):
     dst: Rank | None = Field(default=None, alias="to")
     """The rank that receives it."""
     algorithm: str | None = None
-    """The algorithm of a collective (`etalon list collectives`); without it, the first there for its kind."""
+    """The algorithm of a collective; by default the first of its kind in `etalon list collectives`."""
     matrix: tuple[tuple[Block, ...], ...] | None = None
-    """Instead of `all_to_all`: the length of each rank's block for each, one row a sending rank; may be zero."""
+    """Instead of `all_to_all`: the length of each block, one row per sending rank; zero is allowed."""
     root: Rank = 0
-    """With `broadcast` and `reduce`: which rank."""
+    """The root of `broadcast` and `reduce`."""
     radix: Annotated[int, Field(strict=True, ge=2, le=MOST_RANKS)] | None = None
-    """With the algorithm "bruck" of `all_to_all`: how many ways blocks part in a phase; by default 2."""
+    """With the algorithm "bruck" of `all_to_all`: the radix; by default 2."""
     pieces: Count | None = None
-    """With the algorithms "chain" and "two-trees": how many pieces a vector, or half of it, is cut into; by default 16."""
+    """With the algorithms "chain" and "two-trees": the number of pieces of a vector, or of half of it; by default 16."""
     groups: Annotated[int, Field(strict=True, ge=2, le=MOST_RANKS)] | None = None
-    """With the algorithm "hierarchical": how many groups of equal size the ranks form; by default 2."""
+    """With the algorithm "hierarchical": the number of groups, which have equal sizes; by default 2."""
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -243,14 +243,14 @@ class Job(Workload):
     ] = "all"
     """The host of each rank; "all" hosts, rack by rack."""
     iterations: Count = 1
-    """How often the list is done."""
+    """Number of iterations of the list."""
     do: tuple[Deed, ...] = Field(min_length=1, max_length=100_000)
-    """What each rank does, in this order: tables with a key `compute`, `all_reduce`, `reduce_scatter`, `all_gather`,
+    """The steps of each rank, in order: tables with a key `compute`, `all_reduce`, `reduce_scatter`, `all_gather`,
     `all_to_all`, `broadcast`, `reduce` or `send`."""
     slow: tuple[Slow, ...] = ()
     """Ranks that compute more slowly than others, such as [{ rank = 3, times = 1.5 }]."""
     steps: bool | None = Field(default=None, strict=True)
-    """Whether the run has a table of steps, a row a message and computation; by default if that is at most 5,000,000 rows."""
+    """Whether the run has a table of steps, with one row per message or computation; by default up to 5,000,000 rows."""
     flow_class: FlowClass = Field(default="job", alias="class")
     """Class of the connections."""
 

@@ -15,9 +15,7 @@ class Permutation(Workload):
     """Every host sends to a host of another rack, drawn at random so that every host receives one flow."""
 
     everywhere: ClassVar = True
-    about: ClassVar = (
-        "every host sends to one host of another rack, drawn at random, and hears from one"
-    )
+    about: ClassVar = "every host sends to one random host of another rack, and receives from one"
     size: Size
     """Payload of each flow."""
 

@@ -64,22 +64,23 @@ class Poisson(Workload):
 
     everywhere: ClassVar = True
     about: ClassVar = (
-        "flows that begin at random, with sizes as published of web search or data mining"
+        "flows that start at random, with the published sizes of web search or data mining"
     )
     streams: ClassVar = True
     sizes: Sizes = "websearch"
-    """Distribution of sizes: "websearch" of DCTCP (SIGCOMM 2010, figure 4), "datamining" of VL2 (SIGCOMM 2009, figure 2),
-    "opera-websearch" and "opera-datamining" as Opera's authors have these (steps), or points of another: sizes, each with
-    the share of flows that are not longer, from small to large. Between two points sizes are uniform, and below the first,
-    unless its share is 0."""
+    """Distribution of sizes: "websearch" of DCTCP (SIGCOMM 2010, figure 4); "datamining" of VL2 (SIGCOMM 2009, figure 2);
+    "opera-websearch" and "opera-datamining", the versions of Opera's authors (steps); or the points of another
+    distribution: sizes in ascending order, each with the share of flows that are not longer. Sizes are uniform between
+    two points, and below the first unless its share is 0."""
     load: Annotated[float, Field(ge=1e-6, le=10)]
     """Payload that each rack offers, as a share of `of`."""
     of: Rate | None = None
-    """Without it, the rate of the packet network; in a network of kind "ocs" that of all hosts of a rack."""
+    """The rate that `load` refers to; by default the packet network's, in a network of kind "ocs" the total rate of a
+    rack's hosts."""
     period: Duration | None = None
-    """Flows begin within this time; without it, to the end of the experiment."""
+    """Flows start within this time; by default until the end of the experiment."""
     small: Size | None = None
-    """If set, flows up to this size are of the class "small", others of the class "big"."""
+    """If set, flows up to this size have the class "small", others the class "big"."""
 
     def resolve(self, setting: Setting) -> Iterator[dict[str, Any]]:
         """The flows as the core takes them, rack by rack."""

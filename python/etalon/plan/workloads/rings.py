@@ -34,13 +34,13 @@ class Rings(Workload):
     small: Sizes = Sizes.model_validate(["90kB", "900kB"])
     """Sizes of small flows: by default ["90kB", "900kB"], 10 to 100 packets."""
     big_rate: Rate | None = None
-    """What a rack offers in big flows, all rings together; without it, a third of a circuit's rate."""
+    """Load that a rack offers in big flows, all rings together; by default a third of a circuit's rate."""
     small_rate: Rate | None = None
-    """What a rack would offer in small flows if it sent them to all racks, evenly; without it, a third of the packet network's
-    rate. Racks that it sends big flows to, and itself, get none."""
+    """Load that a rack would offer in small flows if it sent them evenly to all racks; by default a third of the packet
+    network's rate. It sends none to itself and to racks that receive its big flows."""
     period: Duration | None = None
-    """Flows begin within this time: each pair's first at once, the next when the one before would have ended at its
-    pair's rate. Without it, to the end of the experiment."""
+    """Flows start within this time: each pair's first at once, the next one when the previous one would have ended at its
+    pair's rate. By default to the end of the experiment."""
     limit: Duration | None = 2 * S
     """A flow that lasts longer is killed."""
 

@@ -20,7 +20,7 @@ class Shuffle(Workload):
     size: Size
     """Payload of each flow."""
     hosts: Count | None = None
-    """How many hosts of each rack take part; without it, all."""
+    """Number of hosts of each rack that take part; by default all."""
 
     def resolve(self, setting: Setting) -> Iterator[dict[str, Any]]:
         """The flows as the core takes them."""

@@ -40,7 +40,7 @@ class Trace(Workload):
     about: ClassVar = "flows from a file: source, destination, bytes, start"
     streams: ClassVar = True
     file: Annotated[str, Field(min_length=1)]
-    """The file; a relative path starts at the folder of the plan. The folder of a run has a copy."""
+    """The file; a relative path starts at the plan's folder. A run's folder contains a copy."""
 
     def resolve(self, setting: Setting) -> Iterator[dict[str, Any]]:
         """The flows as the core takes them, in the order of the file. Their starts count from that of the workload."""
