@@ -193,8 +193,8 @@ def _type(annotation: Any, metadata: Any = ()) -> str:
         if any(getattr(entry, "func", None) is not None for entry in metadata):
             return "text or list of words" if first is str else 'host, like "r0h3"'
         if others != [...]:
-            words = {str: "text", Rack: "rack"}
-            return f"[{', '.join(words.get(one, 'number') for one in (first, *others))}]"
+            names = {str: "text", Rack: "rack"}
+            return f"[{', '.join(names.get(one, 'number') for one in (first, *others))}]"
         return "list of tables" if _tables(first) else f"list of {_type(first)}"
     if annotation is int:
         return f"whole number{_range(metadata)}"
