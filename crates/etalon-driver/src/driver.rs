@@ -5,7 +5,7 @@ use core::fmt;
 use core::net::SocketAddrV4;
 
 use etalon_adu::Report;
-use etalon_events::{Event, Listener, Packet};
+use etalon_events::{Event, Listener, PacketHeader};
 use etalon_net::{
     Accounts, Advanced, AnyNetwork, FourTuple, Milestone, Net, NewError as NetError, Segment,
 };
@@ -187,7 +187,7 @@ impl Driver {
             Some(accounts) if sent.tcp => account(accounts, now, host, pair, sent, planned),
             _ => None,
         };
-        let packet = Packet {
+        let packet = PacketHeader {
             src,
             dst,
             flow: flow.map(|(flow, _)| flow),

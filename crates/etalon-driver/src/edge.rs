@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZero;
 
-use etalon_events::{Event, Packet, Record};
+use etalon_events::{Event, PacketHeader, Record};
 use etalon_net::{Arrival, Delivery, Edge, Milestone, Part};
 use etalon_scenario::Capture;
 use etalon_switch::{Class, DropReason, Plane};
@@ -98,7 +98,7 @@ struct InFlight {
     /// Number of the receiving host.
     to: u32,
     tcp: bool,
-    packet: Packet,
+    packet: PacketHeader,
     part: Option<Part>,
 }
 
@@ -152,7 +152,7 @@ impl Packets {
 
     /// A packet that was sent, and what it carries of a stream.
     #[inline]
-    pub(crate) fn insert(&mut self, sent: &Sent, packet: Packet, part: Option<Part>) -> Slot {
+    pub(crate) fn insert(&mut self, sent: &Sent, packet: PacketHeader, part: Option<Part>) -> Slot {
         let packet = InFlight {
             handle: sent.handle,
             to: sent.dst,

@@ -4,7 +4,8 @@ use etalon_units::{Span, Time};
 
 use crate::declare::events;
 use crate::{
-    Counter, DropReason, HostId, Packet, Pair, Plane, QueueId, Record, RecordError, RecoveryState,
+    Counter, DropReason, HostId, PacketHeader, Pair, Plane, QueueId, Record, RecordError,
+    RecoveryState,
 };
 
 /// Who says an event.
@@ -98,11 +99,11 @@ events! {
         }
         Edge {
             /// A packet enters the network.
-            Entered = 12 "enter", { packet: Packet = whole };
+            Entered = 12 "enter", { packet: PacketHeader = whole };
             /// A packet leaves the network towards its host.
-            Left = 13 "leave", { packet: Packet = whole, plane: Plane = a_high };
+            Left = 13 "leave", { packet: PacketHeader = whole, plane: Plane = a_high };
             /// The network drops a packet.
-            Lost = 14 "lose", { packet: Packet = whole, reason: DropReason = a_high };
+            Lost = 14 "lose", { packet: PacketHeader = whole, reason: DropReason = a_high };
             /// The first `len` bytes, from the IP header on, of the packet of the event before follow.
             Bytes = 15 "bytes", { len: u16 = data };
         }

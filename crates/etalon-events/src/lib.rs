@@ -27,7 +27,7 @@ pub use digest::Digest;
 pub use drop_reason::DropReason;
 pub use etalon_scenario::{HostId, Pair, Plane, QueueId};
 pub use event::{Event, Source};
-pub use packet::{MOST_FLOWS, Packet};
+pub use packet::{MOST_FLOWS, PacketHeader};
 pub use probe::{Listener, Probe, Weeks};
 pub use record::{DATA_MAX, RECORD_BYTES, Record, RecordError};
 pub use recovery_state::RecoveryState;

@@ -14,7 +14,7 @@ const WIRE_BYTES: u32 = (1 << WIRE_BITS) - 1;
 
 /// A packet at an edge of the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Packet {
+pub struct PacketHeader {
     /// The sending host: a record has room for 256 in a rack.
     pub src: HostId,
     /// The receiving host.
@@ -41,7 +41,7 @@ pub struct Packet {
     pub ack: u32,
 }
 
-impl Packet {
+impl PacketHeader {
     /// Source and destination rack.
     #[must_use]
     #[inline]
@@ -79,11 +79,11 @@ impl Packet {
     }
 
     #[inline]
-    pub(crate) fn get(record: &Record) -> Packet {
+    pub(crate) fn get(record: &Record) -> PacketHeader {
         let [low, high, src, dst] = record.c.to_le_bytes();
         let flow =
             u32::from(u16::from_le_bytes([low, high])) | (record.d >> WIRE_BITS & 0x7f) << 16;
-        Packet {
+        PacketHeader {
             src: HostId::new(record.src, src.into()),
             dst: HostId::new(record.dst, dst.into()),
             flow: (flow != NO_FLOW).then_some(flow),

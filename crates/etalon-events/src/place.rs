@@ -163,17 +163,17 @@ pub(crate) mod racks {
 
 /// A packet, in all but the upper half of `a`.
 pub(crate) mod whole {
-    use crate::{Packet, Record, RecordError};
+    use crate::{PacketHeader, Record, RecordError};
 
     pub(crate) const IS_DATA: bool = false;
 
     #[inline]
-    pub(crate) fn put(record: &mut Record, packet: Packet) {
+    pub(crate) fn put(record: &mut Record, packet: PacketHeader) {
         packet.put(record);
     }
 
     #[inline]
-    pub(crate) fn get(record: &Record) -> Result<Packet, RecordError> {
-        Ok(Packet::get(record))
+    pub(crate) fn get(record: &Record) -> Result<PacketHeader, RecordError> {
+        Ok(PacketHeader::get(record))
     }
 }

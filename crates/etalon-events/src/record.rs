@@ -113,7 +113,7 @@ impl core::error::Error for RecordError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Counter, DropReason, HostId, Packet, Plane, RecoveryState};
+    use crate::{Counter, DropReason, HostId, PacketHeader, Plane, RecoveryState};
     use proptest::prelude::*;
 
     proptest! {
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_fields_lie_where_c_has_them() {
-        let packet = Packet {
+        let packet = PacketHeader {
             src: HostId::new(0x0102, 0x06),
             dst: HostId::new(0x0304, 0x05),
             flow: Some(0x45_0708),
@@ -177,7 +177,7 @@ mod tests {
             bytes: 0x0001_0d0e,
             seq: 0x0f10_1112,
             ack: 0x1314_1516,
-            ..Packet::default()
+            ..PacketHeader::default()
         };
         let plane = Plane::CIRCUIT;
         let bytes = Event::Left { packet, plane }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use etalon_events::{HostId, Packet};
+use etalon_events::{HostId, PacketHeader};
 use etalon_measure::{Capture, IpPacket, Window};
 use etalon_switch::DropReason;
 use etalon_units::Time;
@@ -31,7 +31,7 @@ enum Place {
 pub(crate) struct Packets {
     capture: Option<(PathBuf, Capture)>,
     /// The packet whose bytes may follow.
-    last: Option<(Time, Packet, Place)>,
+    last: Option<(Time, PacketHeader, Place)>,
 }
 
 impl Packets {
@@ -51,33 +51,33 @@ impl Packets {
     }
 
     #[inline]
-    pub(crate) fn entered(&mut self, now: Time, packet: Packet) {
+    pub(crate) fn entered(&mut self, now: Time, packet: PacketHeader) {
         self.expect(now, packet, Place::Entered);
     }
 
     #[inline]
-    pub(crate) fn left(&mut self, now: Time, packet: Packet) {
+    pub(crate) fn left(&mut self, now: Time, packet: PacketHeader) {
         self.expect(now, packet, Place::Left);
     }
 
     #[inline]
-    pub(crate) fn lost(&mut self, now: Time, packet: Packet, reason: DropReason) {
+    pub(crate) fn lost(&mut self, now: Time, packet: PacketHeader, reason: DropReason) {
         self.expect(now, packet, Place::Lost(reason));
     }
 
     /// A host of a rack hears of a change of networks, by a packet that its ToR switch made.
     pub(crate) fn notified(&mut self, now: Time, rack: u16, host: u16) {
-        let packet = Packet {
+        let packet = PacketHeader {
             src: HostId::new(rack, TOR),
             dst: HostId::new(rack, host),
             bytes: ETHERNET_HEADER + NOTIFICATION,
-            ..Packet::default()
+            ..PacketHeader::default()
         };
         self.expect(now, packet, Place::Left);
     }
 
     #[inline]
-    fn expect(&mut self, now: Time, packet: Packet, place: Place) {
+    fn expect(&mut self, now: Time, packet: PacketHeader, place: Place) {
         if self.capture.is_some() {
             self.last = Some((now, packet, place));
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use etalon_events::{Counter, Event, Packet, Plane};
+use etalon_events::{Counter, Event, PacketHeader, Plane};
 use etalon_measure::{Counters, FlowFacts, Meter, Metrics, Sender};
 use etalon_scenario::{Flow, MOST_SUBFLOWS, SERVER_PORT, Scenario, client_port};
 use etalon_units::Time;
@@ -61,7 +61,7 @@ enum Travels {
 
 impl Travels {
     /// A packet with data entered the network. Returns how many were sent again so far.
-    fn entered(&mut self, packet: Packet) -> u64 {
+    fn entered(&mut self, packet: PacketHeader) -> u64 {
         match self {
             Travels::Stream(stream) => stream.entered(packet.seq, packet.payload),
             Travels::Datagrams(_) => 0,
@@ -69,7 +69,7 @@ impl Travels {
     }
 
     /// A packet with data left the network. Returns how many bytes the receiver has, those of a stream in order.
-    fn left(&mut self, now: Time, packet: Packet) -> u64 {
+    fn left(&mut self, now: Time, packet: PacketHeader) -> u64 {
         match self {
             Travels::Stream(stream) => stream.left(now, packet.seq, packet.payload),
             Travels::Datagrams(received) => {
@@ -125,7 +125,7 @@ impl<'a> Flows<'a> {
 
     /// The flow to whose server a packet is on its way.
     #[inline]
-    fn to_server(&self, packet: Packet) -> Result<Option<usize>, String> {
+    fn to_server(&self, packet: PacketHeader) -> Result<Option<usize>, String> {
         let (Some(flow), true) = (packet.flow, packet.to_server) else {
             return Ok(None);
         };
@@ -136,7 +136,7 @@ impl<'a> Flows<'a> {
     }
 
     #[inline]
-    pub(crate) fn entered(&mut self, packet: Packet) -> Result<(), String> {
+    pub(crate) fn entered(&mut self, packet: PacketHeader) -> Result<(), String> {
         let Some(flow) = self.to_server(packet)? else {
             return Ok(());
         };
@@ -156,7 +156,12 @@ impl<'a> Flows<'a> {
     }
 
     #[inline]
-    pub(crate) fn left(&mut self, now: Time, packet: Packet, plane: Plane) -> Result<(), String> {
+    pub(crate) fn left(
+        &mut self,
+        now: Time,
+        packet: PacketHeader,
+        plane: Plane,
+    ) -> Result<(), String> {
         let payload = u32::from(packet.payload);
         if payload == 0 {
             return Ok(());
@@ -181,7 +186,7 @@ impl<'a> Flows<'a> {
 
     /// A plane has carried data of a flow.
     #[inline]
-    fn carried(&mut self, now: Time, flow: usize, packet: Packet, plane: Plane) {
+    fn carried(&mut self, now: Time, flow: usize, packet: PacketHeader, plane: Plane) {
         let payload = u32::from(packet.payload);
         let count = &mut self.counts[flow];
         let reached = count.reach(packet.subflow, packet.seq.wrapping_add(payload));

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
 
-use etalon_events::{Event, Listener, Packet, Probe, Source};
+use etalon_events::{Event, Listener, PacketHeader, Probe, Source};
 use etalon_net::{Advanced, AnyNetwork, Arrival, Delivery, Edge, Environment, Net, Network, Part};
 use etalon_scenario::Setup;
 use etalon_switch::{Class, DropReason, Plane, Schedule};
@@ -13,7 +13,7 @@ use etalon_units::Time;
 /// The net outside the kernel, and what it has done that the kernel's has not yet said.
 #[derive(Debug)]
 pub(crate) struct Verifier {
-    net: Net<Packet, AnyNetwork<Packet>>,
+    net: Net<PacketHeader, AnyNetwork<PacketHeader>>,
     expected: RefCell<VecDeque<(Time, Event)>>,
     /// Flows whose packets are not TCP's.
     udp: HashSet<u32>,
@@ -128,7 +128,7 @@ impl Verifier {
 
 /// The log has no numbers of other packets. (Of TCP's, only the first byte of one connection in four thousand million has
 /// these, and then no acknowledgement.)
-fn is_tcp(packet: &Packet, udp: &HashSet<u32>) -> bool {
+fn is_tcp(packet: &PacketHeader, udp: &HashSet<u32>) -> bool {
     match packet.flow {
         Some(flow) => !udp.contains(&flow),
         None => packet.seq != 0 || packet.ack != 0,
@@ -136,7 +136,7 @@ fn is_tcp(packet: &Packet, udp: &HashSet<u32>) -> bool {
 }
 
 /// The packet of the log as it entered.
-fn entering(packet: Packet, udp: &HashSet<u32>) -> Arrival<Packet> {
+fn entering(packet: PacketHeader, udp: &HashSet<u32>) -> Arrival<PacketHeader> {
     Arrival {
         packet: etalon_net::Packet {
             handle: packet,
@@ -172,17 +172,17 @@ impl Said<'_> {
     }
 }
 
-impl Environment<Packet> for Said<'_> {
-    fn enter(&mut self, _now: Time, packet: Packet) -> Arrival<Packet> {
+impl Environment<PacketHeader> for Said<'_> {
+    fn enter(&mut self, _now: Time, packet: PacketHeader) -> Arrival<PacketHeader> {
         entering(packet, self.udp)
     }
 
-    fn deliver(&mut self, delivery: Delivery<Packet>, edge: &mut Edge<Packet>) {
+    fn deliver(&mut self, delivery: Delivery<PacketHeader>, edge: &mut Edge<PacketHeader>) {
         if delivery.trimmed {
             let lost = delivery.handle;
             return self.discard(delivery.time, lost, DropReason::Full, edge);
         }
-        let packet = Packet {
+        let packet = PacketHeader {
             ce: delivery.ce,
             ece: delivery.ece && is_tcp(&delivery.handle, self.udp),
             ..delivery.handle
@@ -191,17 +191,23 @@ impl Environment<Packet> for Said<'_> {
         self.say(delivery.time, Event::Left { packet, plane });
     }
 
-    fn discard(&mut self, now: Time, packet: Packet, reason: DropReason, _edge: &mut Edge<Packet>) {
+    fn discard(
+        &mut self,
+        now: Time,
+        packet: PacketHeader,
+        reason: DropReason,
+        _edge: &mut Edge<PacketHeader>,
+    ) {
         self.say(now, Event::Lost { packet, reason });
     }
 
-    fn part(&mut self, _packet: Packet) -> Option<Part> {
+    fn part(&mut self, _packet: PacketHeader) -> Option<Part> {
         None
     }
 
-    fn notified(&mut self, _: Time, _: u32, _: u16, _: Plane, _: &mut Edge<Packet>) {}
+    fn notified(&mut self, _: Time, _: u32, _: u16, _: Plane, _: &mut Edge<PacketHeader>) {}
 
-    fn nic_free(&mut self, _host: u32, _packet: Packet) {}
+    fn nic_free(&mut self, _host: u32, _packet: PacketHeader) {}
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use etalon_events::Digest;
 use etalon_scenario::{Flow, PlaneFacts};
 use etalon_units::Time;
 
-use crate::meter::{Counters, FlowFacts};
-use crate::results::{Column, Table};
+use crate::facts::{Counters, FlowFacts};
+use crate::table::{Column, Table};
 
 /// Columns before those of planes.
 const WHO: [&str; 14] = [

@@ -2,7 +2,7 @@
 
 use etalon_units::Time;
 
-use crate::results::{Table, integers, named};
+use crate::table::{Table, integers, named};
 
 /// An iteration of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,6 +18,7 @@ mod control;
 mod ended;
 #[cfg(test)]
 mod example;
+mod facts;
 mod histogram;
 pub mod jobs;
 mod live;
@@ -35,6 +36,7 @@ pub mod results;
 mod senders;
 mod sequence;
 mod service;
+mod table;
 mod trace;
 mod weeks;
 
@@ -45,8 +47,9 @@ pub use computed::{Computed, Example};
 pub use control::Control;
 pub use ended::Who;
 pub use etalon_scenario::PlaneFacts;
+pub use facts::{Counters, FlowFacts};
 pub use live::Live;
-pub use meter::{Counters, FlowFacts, Meter};
+pub use meter::Meter;
 pub use observer::Observer;
 pub use pcapng::{Interface, IpPacket, PcapNg};
 pub use probe::Metrics;

@@ -4,7 +4,7 @@ use etalon_events::Probe;
 
 use crate::probe::Metrics;
 use crate::recorder::Recorder;
-use crate::results::Table;
+use crate::table::Table;
 
 /// A probe that contains the run's metrics.
 pub trait Observer: Probe {

@@ -458,7 +458,7 @@ impl PairMetrics {
 
 #[cfg(test)]
 mod tests {
-    use etalon_scenario::Ways;
+    use etalon_scenario::Bottlenecks;
     use proptest::prelude::*;
 
     use super::*;
@@ -469,7 +469,7 @@ mod tests {
     fn pairs(measured_from: Time) -> Pairs {
         let plane = |name, in_days| PlaneFacts {
             name,
-            ways: Ways::Directions([(RATE, Span::ZERO); 2]),
+            bottlenecks: Bottlenecks::Directions([(RATE, Span::ZERO); 2]),
             in_days,
         };
         let planes = [plane("packet", false), plane("circuit", true)];

@@ -6,7 +6,7 @@ use etalon_events::QueueId;
 use etalon_scenario::{PortFacts, Scenario};
 use etalon_units::{Rate, Time};
 
-use crate::results::{Column, Table, named};
+use crate::table::{Column, Table, named};
 
 /// A queue, and the link behind it.
 #[derive(Clone, Debug, Default)]

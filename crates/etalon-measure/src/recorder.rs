@@ -7,7 +7,7 @@ use etalon_scenario::Scenario;
 use etalon_units::Time;
 
 use crate::probe::Metrics;
-use crate::results::{Column, Table, named};
+use crate::table::{Column, Table, named};
 use crate::trace::Window;
 
 /// Writes down what happens in a part of a run, and passes it on to the run's metrics.

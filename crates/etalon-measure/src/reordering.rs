@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::results::{Column, Table, named};
+use crate::table::{Column, Table, named};
 
 /// Bytes of a stream, the end excluded.
 type Range = (u64, u64);

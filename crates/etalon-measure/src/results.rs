@@ -1,56 +1,22 @@
-//! What a run returns: tables of columns.
-
-use std::borrow::Cow;
+//! What a run returns: its tables.
 
 use etalon_events::{DropReason, Pair};
 use etalon_scenario::{Flow, PlaneFacts, Scenario};
 use etalon_units::{Span, Time};
 
 use crate::computed::Computed;
+use crate::facts::{Counters, FlowFacts};
 use crate::jobs::{self, JobRows};
-use crate::meter::{Counters, FlowFacts, FlowMeter, Meter};
+use crate::meter::{FlowMeter, Meter};
 use crate::nsdi20::{Days, Span20};
 use crate::pairs::PairMetrics;
 use crate::paths::QUANTITIES;
 use crate::probe::{Metrics, Moments};
 use crate::reordering;
 use crate::senders::Sender;
+use crate::table::{by_plane, integers, named};
 
-/// A column of a table.
-#[derive(Clone, Debug)]
-pub enum Column {
-    /// Integers.
-    Integers(Vec<i64>),
-    /// Floating-point numbers.
-    Floats(Vec<f64>),
-    /// Text.
-    Text(Vec<String>),
-}
-
-/// Named columns of equal length.
-pub type Table = Vec<(Cow<'static, str>, Column)>;
-
-/// A table of columns whose names do not depend on the run.
-pub(crate) fn named<const N: usize>(columns: [(&'static str, Column); N]) -> Table {
-    let owned = |(name, column)| (Cow::Borrowed(name), column);
-    columns.into_iter().map(owned).collect()
-}
-
-/// A column for each plane, called by the plane's name and what follows.
-fn by_plane<'a>(
-    planes: &'a [PlaneFacts],
-    what: &'a str,
-    column: impl Fn(usize) -> Column + 'a,
-) -> impl Iterator<Item = (Cow<'static, str>, Column)> + 'a {
-    let one = move |(index, plane): (usize, &PlaneFacts)| {
-        (format!("{}_{what}", plane.name).into(), column(index))
-    };
-    let there = planes
-        .iter()
-        .enumerate()
-        .filter(|(_, plane)| plane.exists());
-    there.map(one)
-}
+pub use crate::table::{Column, Table};
 
 /// What the planes that there are are called.
 fn names(planes: &[PlaneFacts]) -> Vec<&'static str> {
@@ -214,10 +180,6 @@ pub fn collect(outcome: &Outcome<'_>) -> Results {
         iterations: jobs::iterations(&outcome.jobs.iterations),
         steps: jobs::steps(&outcome.jobs.steps),
     }
-}
-
-pub(crate) fn integers<R>(rows: &[R], f: impl Fn(&R) -> i64) -> Column {
-    Column::Integers(rows.iter().map(f).collect())
 }
 
 /// A flow of the flows' table.

@@ -303,7 +303,7 @@ impl Accounts {
     }
 
     /// A packet is in the network no more.
-    pub(crate) fn landed(&mut self, now: Time, part: Part) {
+    pub(crate) fn left_network(&mut self, now: Time, part: Part) {
         let stream = &mut self.streams[part.stream as usize];
         if stream.owner == Owner::Flow {
             return;

@@ -57,7 +57,7 @@ struct Passing<H> {
 
 /// A stage that has a queue.
 #[derive(Debug)]
-struct Queue {
+struct QueuedStage {
     queue: DropTail,
     /// Until the next queue, or the end: stages without a queue are part of it.
     delay: Span,
@@ -67,11 +67,11 @@ struct Queue {
 
 /// One direction.
 #[derive(Debug)]
-struct Way<H> {
+struct Direction<H> {
     pair: Pair,
     /// The delay before its first queue, or all of it if there is none.
     before: Span,
-    queues: Box<[Queue]>,
+    queues: Box<[QueuedStage]>,
     /// Number of its first stage: those of both directions are in one switch.
     first: u16,
     /// Its last one.
@@ -81,14 +81,14 @@ struct Way<H> {
     next: Time,
 }
 
-impl<H: Copy> Way<H> {
-    fn new(pair: Pair, stages: Vec<Stage>, first: usize) -> Way<H> {
+impl<H: Copy> Direction<H> {
+    fn new(pair: Pair, stages: Vec<Stage>, first: usize) -> Direction<H> {
         let first = first as u16;
         let last = numbered(first + (stages.len() as u16 - 1));
         let (mut before, mut queues) = (Span::ZERO, Vec::new());
         for (number, Stage { queue, delay }) in stages.into_iter().enumerate() {
             let stage = number as u16;
-            let queue = queue.map(|queue| Queue {
+            let queue = queue.map(|queue| QueuedStage {
                 queue,
                 delay: Span::ZERO,
                 stage,
@@ -98,7 +98,7 @@ impl<H: Copy> Way<H> {
                 .last_mut()
                 .map_or(&mut before, |last| &mut last.delay) += delay;
         }
-        Way {
+        Direction {
             pair,
             before,
             queues: queues.into(),
@@ -136,7 +136,7 @@ type Moment = (Time, QueueId, u64);
 #[derive(Debug)]
 pub struct Chain<H> {
     /// Behind a pointer: of an array that is on the stack the compiler chooses each field, instead of the direction once.
-    ways: Box<[Way<H>; 2]>,
+    ways: Box<[Direction<H>; 2]>,
     /// Whether a probe hears of packets that join queues.
     tells: bool,
     /// Hardly ever any: packets that queues will not have room for, and all that join queues for who wants to hear of them.
@@ -155,7 +155,10 @@ impl<H: Copy> Chain<H> {
         let (there, again) = (Pair { src: 0, dst: 1 }, Pair { src: 1, dst: 0 });
         let split = forward.len();
         Chain {
-            ways: Box::new([Way::new(there, forward, 0), Way::new(again, back, split)]),
+            ways: Box::new([
+                Direction::new(there, forward, 0),
+                Direction::new(again, back, split),
+            ]),
             tells: false,
             stories: BTreeMap::new(),
             noted: Vec::new(),
@@ -198,7 +201,7 @@ impl<H: Copy> Chain<H> {
             packet,
         });
         let mut time = now + way.before;
-        for Queue {
+        for QueuedStage {
             queue,
             delay,
             stage,
@@ -421,7 +424,8 @@ impl<H: Copy> Network<H> for Chain<H> {
     }
 
     fn shortest_passage(&self) -> Span {
-        let passage = |way: &Way<H>| way.queues.iter().fold(way.before, |sum, q| sum + q.delay);
+        let passage =
+            |way: &Direction<H>| way.queues.iter().fold(way.before, |sum, q| sum + q.delay);
         passage(&self.ways[0]).min(passage(&self.ways[1]))
     }
 

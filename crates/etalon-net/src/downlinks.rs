@@ -7,11 +7,11 @@ use etalon_scenario::{HostId, Hosts};
 use etalon_switch::{DropReason, Event, Pair, Probe, QueueId};
 use etalon_units::{Serializer, Time};
 
-use crate::environment::Delivery;
+use crate::delivery::Delivery;
 
 /// A packet that has come out of the network between racks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Come<H> {
+pub(crate) struct Arriving<H> {
     pub(crate) dst: HostId,
     pub(crate) pair: Pair,
     pub(crate) bytes: u32,
@@ -23,7 +23,7 @@ pub(crate) struct Come<H> {
 #[derive(Debug)]
 struct Downlink<H> {
     queue: DropTail,
-    inside: Fifo<(Time, Come<H>)>,
+    inside: Fifo<(Time, Arriving<H>)>,
 }
 
 /// A drop-tail queue and a link for each host. What leaves the network between racks, or stays in a rack, goes through that
@@ -34,7 +34,7 @@ pub(crate) struct Downlinks<H> {
     links: Vec<Downlink<H>>,
     pending: Pending,
     /// What has come, but is not queued yet: the network between racks is at work.
-    incoming: Fifo<Come<H>>,
+    incoming: Fifo<Arriving<H>>,
 }
 
 impl<H: Copy> Downlinks<H> {
@@ -53,14 +53,14 @@ impl<H: Copy> Downlinks<H> {
     }
 
     /// A packet comes to the ToR switch of its host.
-    pub(crate) fn come(&mut self, come: Come<H>) {
+    pub(crate) fn arrive(&mut self, come: Arriving<H>) {
         self.incoming.push_back(come);
     }
 
-    /// Queues the packets that have [come](Downlinks::come), up to the first whose queue is full, which it returns.
+    /// Queues the packets that have [come](Downlinks::arrive), up to the first whose queue is full, which it returns.
     pub(crate) fn queue<P: Probe>(&mut self, probe: &mut P) -> Option<Delivery<H>> {
         while let Some(come) = self.incoming.pop_front() {
-            let Come {
+            let Arriving {
                 dst,
                 pair,
                 bytes,
@@ -117,7 +117,7 @@ impl<H: Copy> Downlinks<H> {
 }
 
 /// A packet is out of its host's queue.
-fn passed<H>(come: &Come<H>) -> Event {
+fn passed<H>(come: &Arriving<H>) -> Event {
     Event::Passed {
         pair: come.pair,
         bytes: come.bytes,

@@ -4,24 +4,8 @@ use etalon_switch::{Arrival, DropReason, Plane, Transmission};
 use etalon_units::Time;
 
 use crate::accounts::Part;
+use crate::delivery::Delivery;
 use crate::edge::Edge;
-
-/// A packet that reaches its host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delivery<H> {
-    /// Which packet.
-    pub handle: H,
-    /// When.
-    pub time: Time,
-    /// What carried it.
-    pub plane: Plane,
-    /// It was marked on its way: CE in its IP header.
-    pub ce: bool,
-    /// The network marks its TCP header with ECE.
-    pub ece: bool,
-    /// Only its header has come: the network cut off the rest, for which a queue had no room.
-    pub trimmed: bool,
-}
 
 /// An engine, as its net sees it: it has the packets that the net knows by handles of type `H`.
 pub trait Environment<H> {

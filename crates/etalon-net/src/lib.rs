@@ -18,6 +18,7 @@ extern crate alloc;
 
 mod accounts;
 mod chain;
+mod delivery;
 mod downlinks;
 mod due;
 mod edge;
@@ -33,9 +34,10 @@ mod switched;
 
 pub use accounts::{Accounts, FourTuple, Part, Segment};
 pub use chain::{Chain, Stage};
+pub use delivery::Delivery;
 pub use due::Due;
 pub use edge::{Edge, Milestone};
-pub use environment::{Delivery, Environment};
+pub use environment::Environment;
 pub use etalon_queues::Fifo;
 pub use etalon_scenario::{HostId, Hosts};
 pub use etalon_switch::{Arrival, Class, Packet, Transmission};

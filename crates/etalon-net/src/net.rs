@@ -12,10 +12,11 @@ use etalon_switch::{
 use etalon_units::{Span, Time};
 
 use crate::accounts::Accounts;
-use crate::downlinks::Come;
+use crate::delivery::Delivery;
+use crate::downlinks::Arriving;
 use crate::due::Due;
 use crate::edge::{Edge, Extras, Milestone};
-use crate::environment::{Delivery, Environment};
+use crate::environment::Environment;
 use crate::network::Network;
 use crate::notices::Notice;
 
@@ -317,11 +318,11 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
     fn deliver<E: Environment<H>, P: Probe>(&mut self, now: Time, env: &mut E, probe: &mut P) {
         let edge = &mut self.edge;
         while let Some(lost) = edge.downlinks().and_then(|d| d.queue(probe)) {
-            edge.settle(lost.time, lost.handle, env);
+            edge.left_network(lost.time, lost.handle, env);
             env.discard(lost.time, lost.handle, DropReason::DownlinkFull, edge);
         }
         if let Some(delivery) = edge.downlinks().and_then(|d| d.pass(now, probe)) {
-            edge.settle(now, delivery.handle, env);
+            edge.left_network(now, delivery.handle, env);
             env.deliver(delivery, edge);
         }
         edge.look();
@@ -330,10 +331,10 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
 
 impl<H: Copy> Edge<H> {
     /// A packet is in the network no more: its stream may be over.
-    fn settle<E: Environment<H>>(&mut self, now: Time, handle: H, env: &mut E) {
+    fn left_network<E: Environment<H>>(&mut self, now: Time, handle: H, env: &mut E) {
         if let Some(accounts) = self.accounts() {
             if let Some(part) = env.part(handle) {
-                accounts.landed(now, part);
+                accounts.left_network(now, part);
             }
         }
     }
@@ -394,7 +395,7 @@ impl<H: Copy, E: Environment<H>, const EXTRAS: bool> Outside<'_, H, E, EXTRAS> {
         }
         if let Some(downlinks) = downlinks {
             let (src, dst_rack) = (src.rack(), dst.rack());
-            downlinks.come(Come {
+            downlinks.arrive(Arriving {
                 dst,
                 pair: Pair { src, dst: dst_rack },
                 bytes,
@@ -402,7 +403,7 @@ impl<H: Copy, E: Environment<H>, const EXTRAS: bool> Outside<'_, H, E, EXTRAS> {
             });
             self.edge.first = self.edge.first.min((time, Due::Delivery));
         } else {
-            self.edge.settle(time, handle, self.env);
+            self.edge.left_network(time, handle, self.env);
             self.env.deliver(delivery, self.edge);
         }
     }
@@ -460,7 +461,7 @@ impl<H: Copy, E: Environment<H>, const EXTRAS: bool> Sink<H> for Outside<'_, H, 
 
     #[cold]
     fn give_back(&mut self, now: Time, handle: H, _pair: Pair, why: DropReason) {
-        self.edge.settle(now, handle, self.env);
+        self.edge.left_network(now, handle, self.env);
         self.env.given_back(now, handle, why, self.edge);
     }
 
@@ -478,7 +479,7 @@ impl<H: Copy, E: Environment<H>, const EXTRAS: bool> Sink<H> for Outside<'_, H, 
     }
 
     fn discard(&mut self, now: Time, handle: H, _pair: Pair, reason: DropReason) {
-        self.edge.settle(now, handle, self.env);
+        self.edge.left_network(now, handle, self.env);
         self.env.discard(now, handle, reason, self.edge);
     }
 }

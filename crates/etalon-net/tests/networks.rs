@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use etalon_net::{Arrival, Chain, HostId, Hybrid, Network, Packet, Stage};
 use etalon_switch::{
-    CircuitNetwork, Class, Configuration, Departure, DropReason, Event, Matching, Night,
-    PacketNetwork, Pair, Plane, Probe, QueueId, Rdcn, Schedule, Sink, Switch, VoqConfig,
+    CircuitNetwork, Class, Configuration, Departure, DropReason, Event, Matching, PacketNetwork,
+    Pair, Plane, Probe, QueueId, Rdcn, Schedule, Sink, Switch,
 };
 use etalon_units::{Rate, Serializer, Span, Time};
 use proptest::prelude::*;
@@ -354,29 +354,19 @@ fn a_chain_knows_before_when_nothing_leaves_it() {
 
 /// Two racks; a circuit from rack 0 in every other day.
 fn switch() -> Switch<u32> {
-    let config = Rdcn {
-        packet: Some(PacketNetwork {
-            rate: Rate(8_000_000_000),
-            up_delay: Span(1000),
-            down_delay: Span(1000),
-            internal_queue: 3,
-            hold_queue: 5,
-        }),
-        night: Night::Own,
-        circuits: vec![CircuitNetwork {
-            rate: Rate(80_000_000_000),
-            delay: Span(1000),
-        }],
-        voq: VoqConfig {
-            packets: 16,
-            resize: None,
-            pairs: Vec::new(),
-        },
-        marking: None,
-        ece_in_advance: Some(Span::ZERO),
-        ack_bypass: None,
-        notify: None,
+    let packet = PacketNetwork {
+        rate: Rate(8_000_000_000),
+        up_delay: Span(1000),
+        down_delay: Span(1000),
+        internal_queue: 3,
+        hold_queue: 5,
     };
+    let circuits = vec![CircuitNetwork {
+        rate: Rate(80_000_000_000),
+        delay: Span(1000),
+    }];
+    let mut config = Rdcn::new(Some(packet), circuits, 16);
+    config.ece_in_advance = Some(Span::ZERO);
     let week = |source| Configuration {
         // To rack 1 only, or none.
         matching: Matching::new(vec![None, source]).unwrap(),

@@ -2,8 +2,8 @@
 
 use etalon_net::{Advanced, Arrival, Delivery, Edge, Environment, Hosts, Hybrid, Net, Part};
 use etalon_switch::{
-    CircuitNetwork, Configuration, DropReason, Event, Matching, Night, Notify, PacketNetwork, Pair,
-    Plane, Probe, Rdcn, Schedule, Switch, VoqConfig,
+    CircuitNetwork, Configuration, DropReason, Event, Matching, Notify, PacketNetwork, Pair, Plane,
+    Probe, Rdcn, Schedule, Switch,
 };
 use etalon_units::{Rate, Span, Time};
 
@@ -55,29 +55,19 @@ fn net(notify: Option<Notify>) -> Net<(), Hybrid<()>> {
         jitter: Span::ZERO,
         downlink_queue: None,
     };
-    let rdcn = Rdcn {
-        packet: Some(PacketNetwork {
-            rate: RATE,
-            up_delay: Span(50),
-            down_delay: Span(50),
-            internal_queue: 3,
-            hold_queue: 3,
-        }),
-        night: Night::Own,
-        circuits: vec![CircuitNetwork {
-            rate: RATE,
-            delay: Span(20),
-        }],
-        voq: VoqConfig {
-            packets: 16,
-            resize: None,
-            pairs: Vec::new(),
-        },
-        marking: None,
-        ece_in_advance: None,
-        ack_bypass: None,
-        notify,
+    let packet = PacketNetwork {
+        rate: RATE,
+        up_delay: Span(50),
+        down_delay: Span(50),
+        internal_queue: 3,
+        hold_queue: 3,
     };
+    let circuits = vec![CircuitNetwork {
+        rate: RATE,
+        delay: Span(20),
+    }];
+    let mut rdcn = Rdcn::new(Some(packet), circuits, 16);
+    rdcn.notify = notify;
     let day = |sources: [Option<u16>; 2]| Configuration {
         matching: Matching::new(sources.to_vec()).unwrap(),
         day: Span(1000),

@@ -238,9 +238,7 @@ impl CongestionControl for Foreign {
             return;
         }
         if self.written.hooks.on_ack.is_none() {
-            if let Some(left) = window.begin_step(ack) {
-                window.additive_increase(window.cwnd, left);
-            }
+            window.increase(ack, |window, _| window.cwnd);
             return;
         }
         let mut after = *window;

@@ -35,7 +35,7 @@ pub(crate) fn router(
         Routing::Ksp(paths) => Box::new(paths::PathTable::new(graph, *paths, false, seed)?),
         Routing::Earliest(earliest) => Box::new(earliest::Earliest::new(graph, *earliest)?),
         Routing::Ucmp(ucmp) => Box::new(ucmp::Ucmp::new(graph, *ucmp)?),
-        Routing::Packet => Box::new(packet::Packet::new(graph)),
+        Routing::Packet => Box::new(packet::PacketNetwork::new(graph)),
         Routing::Table(entries) => Box::new(table::Table::new(graph, entries)?),
     })
 }

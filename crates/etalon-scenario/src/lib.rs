@@ -58,7 +58,7 @@ pub use network::*;
 pub use notify::Notify;
 pub use pair::Pair;
 pub use plane::Plane;
-pub use planes::{PlaneFacts, Ways};
+pub use planes::{Bottlenecks, PlaneFacts};
 pub use ports::{Place, PortFacts};
 pub use program::Program;
 pub use queue_id::QueueId;

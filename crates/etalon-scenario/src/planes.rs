@@ -9,22 +9,22 @@ use crate::Pair;
 pub struct PlaneFacts {
     /// What it is called: columns and rows of results have their names from it. Empty where a network has no plane of this number.
     pub name: &'static str,
-    /// How it leads from rack to rack.
-    pub ways: Ways,
+    /// What limits it, from rack to rack.
+    pub bottlenecks: Bottlenecks,
     /// When it serves a pair: in the pair's days, or in all other time.
     pub in_days: bool,
 }
 
-/// A way between racks: the rate of its narrowest part, and where queues are not watched how long packets are under way behind that.
-pub type Way = (Rate, Span);
+/// What limits traffic between racks: the rate of its narrowest part, and where queues are not watched how long packets are under way behind that.
+pub type Bottleneck = (Rate, Span);
 
-/// The ways of a plane.
+/// The bottlenecks of a plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ways {
+pub enum Bottlenecks {
     /// From lower racks to higher ones, and back.
-    Directions([Way; 2]),
+    Directions([Bottleneck; 2]),
     /// Within a rack, within a pod of so many racks, and from pod to pod.
-    Distances(u16, [Way; 3]),
+    Distances(u16, [Bottleneck; 3]),
 }
 
 impl PlaneFacts {
@@ -40,30 +40,30 @@ impl PlaneFacts {
         self.exists() && !self.in_days
     }
 
-    fn way(&self, Pair { src, dst }: Pair) -> Way {
-        match self.ways {
-            Ways::Directions(ways) => ways[usize::from(src > dst)],
-            Ways::Distances(_, ways) if src == dst => ways[0],
-            Ways::Distances(racks, ways) if src / racks == dst / racks => ways[1],
-            Ways::Distances(_, ways) => ways[2],
+    fn bottleneck(&self, Pair { src, dst }: Pair) -> Bottleneck {
+        match self.bottlenecks {
+            Bottlenecks::Directions(both) => both[usize::from(src > dst)],
+            Bottlenecks::Distances(_, all) if src == dst => all[0],
+            Bottlenecks::Distances(racks, all) if src / racks == dst / racks => all[1],
+            Bottlenecks::Distances(_, all) => all[2],
         }
     }
 
     /// Whether it carries what stays in a rack.
     #[must_use]
     pub fn is_within_racks(&self) -> bool {
-        matches!(self.ways, Ways::Distances(..))
+        matches!(self.bottlenecks, Bottlenecks::Distances(..))
     }
 
     /// The rate at which it can serve this rack pair.
     #[must_use]
     pub fn rate(&self, pair: Pair) -> Rate {
-        self.way(pair).0
+        self.bottleneck(pair).0
     }
 
     /// How long a packet of this pair is under way without being watched.
     #[must_use]
     pub fn behind(&self, pair: Pair) -> Span {
-        self.way(pair).1
+        self.bottleneck(pair).1
     }
 }

@@ -6,7 +6,7 @@ use core::iter;
 use etalon_units::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::{Hosts, NetworkKind, Notify, Pair, PlaneFacts, ScenarioError, Schedule, Ways};
+use crate::{Bottlenecks, Hosts, NetworkKind, Notify, Pair, PlaneFacts, ScenarioError, Schedule};
 
 /// The names of the planes of a reconfigurable network, by number: the packet network, and kinds of circuits.
 pub(crate) const PLANES: [&str; 16] = [
@@ -58,6 +58,31 @@ pub struct Rdcn {
     /// Hosts are told which network leads to which rack, if set.
     #[serde(default)]
     pub notify: Option<Notify>,
+}
+
+impl Rdcn {
+    /// These networks, with VOQs of so many packets, and nothing else: VOQs keep their size, nothing is marked or announced.
+    #[must_use]
+    pub const fn new(
+        packet: Option<PacketNetwork>,
+        circuits: Vec<CircuitNetwork>,
+        voq_packets: u32,
+    ) -> Rdcn {
+        Rdcn {
+            packet,
+            night: Night::Own,
+            circuits,
+            voq: VoqConfig {
+                packets: voq_packets,
+                resize: None,
+                pairs: Vec::new(),
+            },
+            marking: None,
+            ece_in_advance: None,
+            ack_bypass: None,
+            notify: None,
+        }
+    }
 }
 
 /// The packet network: an uplink and a downlink per rack around one switch with small internal queues.
@@ -162,7 +187,7 @@ impl NetworkKind for Rdcn {
     fn planes(&self, _hosts: &Hosts) -> Vec<PlaneFacts> {
         let plane = |name, rate, in_days| PlaneFacts {
             name,
-            ways: Ways::Directions([(rate, Span::ZERO); 2]),
+            bottlenecks: Bottlenecks::Directions([(rate, Span::ZERO); 2]),
             in_days,
         };
         let packet = match self.packet {

@@ -192,7 +192,7 @@ impl core::error::Error for ControlError {}
 mod tests {
     use alloc::vec::Vec;
 
-    use etalon_scenario::{CircuitNetwork, Estimator, Night, VoqConfig};
+    use etalon_scenario::{CircuitNetwork, Estimator};
     use etalon_switch::Plane;
     use etalon_units::{Bytes, Span};
 
@@ -235,23 +235,11 @@ mod tests {
     }
 
     fn controller() -> Controller {
-        let network = Rdcn {
-            packet: None,
-            night: Night::Own,
-            circuits: alloc::vec![CircuitNetwork {
-                rate: Rate::from_gbps(80),
-                delay: Span::ZERO,
-            }],
-            voq: VoqConfig {
-                packets: 16,
-                resize: None,
-                pairs: Vec::new(),
-            },
-            marking: None,
-            ece_in_advance: None,
-            ack_bypass: None,
-            notify: None,
-        };
+        let circuits = alloc::vec![CircuitNetwork {
+            rate: Rate::from_gbps(80),
+            delay: Span::ZERO,
+        }];
+        let network = Rdcn::new(None, circuits, 16);
         let control = Control {
             scheduler: "max-weight".into(),
             estimator: Estimator::Voq,

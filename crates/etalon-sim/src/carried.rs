@@ -3,7 +3,7 @@
 use etalon_net::{Arrival, Edge, Environment};
 use etalon_scenario::Completes;
 use etalon_switch::{DropReason, Plane};
-use etalon_transports::ndp::{Kind, Packet};
+use etalon_transports::ndp::{Header, Kind};
 use etalon_units::Time;
 
 use crate::carrier::Carrier;
@@ -41,7 +41,7 @@ impl<T: Tap> World<'_, '_, T> {
         if self.flows.is_open(flow) || self.flows.is_over(flow) {
             return;
         }
-        self.close_settled(now);
+        self.close_ended(now);
         self.flows.open_slot(flow);
         if self.streamed.is_some() {
             let row = self.flows.row(flow);
@@ -75,7 +75,7 @@ impl<T: Tap> World<'_, '_, T> {
         if let Some(carrier) = self.flows.carrier(flow) {
             carrier.is_killed = true;
         }
-        self.flows.settle_carrier(flow);
+        self.flows.close_carrier_if_over(flow);
     }
 
     /// Does something with an open flow and its hosts.
@@ -112,7 +112,7 @@ impl<T: Tap> World<'_, '_, T> {
                 world.queue.push(time, Wake::Carrier(flow));
             }
         });
-        self.flows.settle_carrier(flow);
+        self.flows.close_carrier_if_over(flow);
     }
 
     /// A sender's timer has come.
@@ -157,7 +157,7 @@ impl<T: Tap> World<'_, '_, T> {
     }
 
     /// A flow's receiver sends.
-    fn reply(&mut self, now: Time, flow: u32, packet: Packet, edge: &mut Edge<PacketId>) {
+    fn reply(&mut self, now: Time, flow: u32, packet: Header, edge: &mut Edge<PacketId>) {
         self.with(flow, |world, carrier| {
             if let Some(hosts) = &mut world.hosts {
                 let outside = (&mut world.queue, edge);
@@ -229,7 +229,7 @@ impl<T: Tap> World<'_, '_, T> {
             });
             match answer.flatten() {
                 Some(answer) => self.reply(now, flow, answer, edge),
-                None => self.flows.settle_carrier(flow),
+                None => self.flows.close_carrier_if_over(flow),
             }
             return;
         }
@@ -253,7 +253,7 @@ impl<T: Tap> World<'_, '_, T> {
         let Some(hosts) = &mut self.hosts else { return };
         let flow = hosts.parcels.remove(handle).flow;
         self.with(flow, |_, carrier| carrier.under_way -= 1);
-        self.flows.settle_carrier(flow);
+        self.flows.close_carrier_if_over(flow);
     }
 
     /// The network returns a packet to its sender.

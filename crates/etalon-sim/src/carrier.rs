@@ -48,7 +48,7 @@ impl NdpKind {
 
 /// One end of such a flow, and its way to the other.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct CarrierRoute {
     /// Index of its host.
     pub(crate) host: u32,
     pub(crate) route: Route,
@@ -66,7 +66,7 @@ pub(crate) struct Carrier {
     /// That of the flow, unless its host paces pulls.
     pub(crate) puller: Option<Puller<u32>>,
     /// From the sender to the receiver, and back.
-    pub(crate) ways: [Way; 2],
+    pub(crate) ways: [CarrierRoute; 2],
     pub(crate) class: Class,
     /// Packets of either end that are under way.
     pub(crate) under_way: u32,

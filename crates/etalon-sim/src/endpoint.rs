@@ -12,11 +12,11 @@ use crate::tdns::Follows;
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) connection: Connection<cc::Any>,
-    pub(crate) way: Way,
+    pub(crate) way: Egress,
     /// When its pending timer event is due, in host time, `u64::MAX` if it has none. The event may be earlier than needed: it is
     /// moved when it comes up, which costs less than moving it with every packet.
     armed: u64,
-    /// An event for the first packet that is [below](Way::below) is pending.
+    /// An event for the first packet that is [below](Egress::below) is pending.
     pub(crate) waits: bool,
     /// The flow of MPTCP's that it is a subflow of, by number among these, and which one; or [`ALONE`].
     pub(crate) group: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Endpoint {
 
 /// Its way into the network.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct Egress {
     /// Index of the host that it runs on.
     pub(crate) host: u32,
     /// From this endpoint's host to its peer's.
@@ -63,7 +63,7 @@ impl Endpoint {
     ) -> Endpoint {
         Endpoint {
             connection,
-            way: Way {
+            way: Egress {
                 host,
                 route,
                 label,

@@ -4,7 +4,7 @@
 //! open at a time and not all that a plan has.
 
 mod carriers;
-mod guests;
+mod streamed;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,7 +26,7 @@ use crate::endpoint::Endpoint;
 use crate::packet::Route;
 use crate::plugins::MakeControl;
 use crate::stack::{self, Controls};
-use crate::stream::Guest;
+use crate::stream::StreamedFlow;
 use crate::subflows::Group;
 use crate::tdns::Follows;
 
@@ -63,22 +63,22 @@ pub(crate) struct Flows<'a> {
     facts: Vec<Option<Box<FlowFacts>>>,
     rng: ChaCha8Rng,
     /// If flows come and go, those that are there.
-    guests: Option<Box<Guests>>,
+    streamed: Option<Box<StreamedFlows>>,
     /// Whether any can end. Where none does, nobody asks whether packets are under way.
     can_end: bool,
 }
 
 /// Flows that come and go.
 #[derive(Debug, Default)]
-struct Guests {
+struct StreamedFlows {
     /// Congestion controls of each kind.
     control_of_kind: Vec<u32>,
     /// The one that has come, but not started.
-    expected: Option<Guest>,
+    expected: Option<StreamedFlow>,
     /// By slot, those that were given up too, as long as no other is there.
-    there: Vec<Guest>,
+    there: Vec<StreamedFlow>,
     /// Slots whose flows are over since they were asked for last, and what is known of these.
-    settled: Vec<(u32, FlowFacts)>,
+    ended: Vec<(u32, FlowFacts)>,
 }
 
 impl<'a> Flows<'a> {
@@ -112,7 +112,7 @@ impl<'a> Flows<'a> {
             vacant: Vec::new(),
             facts: Vec::new(),
             rng,
-            guests: None,
+            streamed: None,
         };
         for control in flows.controls_of(&plan.flows, users)? {
             flows.add(control);
@@ -147,9 +147,9 @@ impl<'a> Flows<'a> {
         let mut flows = Flows::new(plan, users)?;
         flows.can_end = true;
         flows.planned = u32::MAX; // as if all had been listed
-        flows.guests = Some(Box::new(Guests {
+        flows.streamed = Some(Box::new(StreamedFlows {
             control_of_kind: flows.controls_of(kinds, users)?,
-            ..Guests::default()
+            ..StreamedFlows::default()
         }));
         Ok(flows)
     }
@@ -213,8 +213,8 @@ impl<'a> Flows<'a> {
 
     /// What a flow was asked to be.
     pub(crate) fn plan(&self, flow: u32) -> &Flow {
-        if let Some(guests) = &self.guests {
-            return &guests.there[self.places[flow as usize] as usize].flow;
+        if let Some(streamed) = &self.streamed {
+            return &streamed.there[self.places[flow as usize] as usize].flow;
         }
         let (flow, planned) = (flow as usize, self.plan.flows.len());
         if flow < planned {
@@ -338,10 +338,13 @@ impl<'a> Flows<'a> {
             self.endpoints.extend([None, None]);
             (self.endpoints.len() / 2 - 1) as u32
         });
-        if let Some(guests) = &mut self.guests {
-            match (guests.expected.take(), guests.there.get_mut(slot as usize)) {
-                (Some(guest), Some(place)) => *place = guest,
-                (guest, _) => guests.there.extend(guest),
+        if let Some(streamed) = &mut self.streamed {
+            match (
+                streamed.expected.take(),
+                streamed.there.get_mut(slot as usize),
+            ) {
+                (Some(flow), Some(place)) => *place = flow,
+                (flow, _) => streamed.there.extend(flow),
             }
         }
         slot
@@ -349,10 +352,10 @@ impl<'a> Flows<'a> {
 
     /// Which of the congestion controls a flow has, that is open if flows come and go.
     fn control(&self, flow: u32) -> u32 {
-        match &self.guests {
-            Some(guests) => {
+        match &self.streamed {
+            Some(streamed) => {
                 let slot = self.places[flow as usize] as usize;
-                guests.control_of_kind[guests.there[slot].kind as usize]
+                streamed.control_of_kind[streamed.there[slot].kind as usize]
             }
             None => self.control_of[flow as usize],
         }
@@ -384,7 +387,7 @@ impl<'a> Flows<'a> {
 
     /// Whether the flow had endpoints before.
     pub(crate) fn is_over(&self, flow: u32) -> bool {
-        match self.guests {
+        match self.streamed {
             Some(_) => self.places[flow as usize] == GONE,
             None => self.facts[flow as usize].is_some(),
         }
@@ -398,7 +401,7 @@ impl<'a> Flows<'a> {
 
     /// Where the meter has a flow.
     pub(crate) fn row(&self, flow: u32) -> usize {
-        match &self.guests {
+        match &self.streamed {
             Some(_) => self.places[flow as usize] as usize,
             None => flow as usize,
         }
@@ -407,7 +410,11 @@ impl<'a> Flows<'a> {
     /// The same for the flow of an endpoint, for who knows its place.
     #[inline]
     pub(crate) fn row_at(&self, place: u32, index: u32) -> usize {
-        let number = if self.guests.is_some() { place } else { index };
+        let number = if self.streamed.is_some() {
+            place
+        } else {
+            index
+        };
         (number >> 1) as usize
     }
 
@@ -461,7 +468,7 @@ impl<'a> Flows<'a> {
 
     /// A packet to the endpoint at a place is no longer under way. Returns whether it was the last of the flow.
     #[inline]
-    pub(crate) fn landed(&mut self, place: u32) -> bool {
+    pub(crate) fn left_network(&mut self, place: u32) -> bool {
         if !self.can_end {
             return false;
         }
@@ -477,7 +484,7 @@ impl<'a> Flows<'a> {
 
     /// Gives up the endpoints of an open flow if nothing can happen in it any more: its client is done, no packet is under
     /// way and no timer runs.
-    pub(crate) fn settle(&mut self, flow: u32) {
+    pub(crate) fn close_if_over(&mut self, flow: u32) {
         let slot = self.places[flow as usize];
         if slot >= GONE {
             return;
@@ -502,8 +509,8 @@ impl<'a> Flows<'a> {
     /// An open flow is over.
     fn leave_slot(&mut self, flow: u32, facts: FlowFacts) {
         let slot = self.places[flow as usize];
-        if let Some(guests) = &mut self.guests {
-            guests.settled.push((slot, facts));
+        if let Some(streamed) = &mut self.streamed {
+            streamed.ended.push((slot, facts));
             self.places[flow as usize] = GONE;
             return;
         }

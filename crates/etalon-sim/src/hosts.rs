@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use etalon_net::Edge;
 use etalon_scenario::{Flow, Ndp, Pacer, Scenario, ScenarioError, Transport};
-use etalon_transports::ndp::{Packet, Puller, Receiver, Sender};
+use etalon_transports::ndp::{Header, Puller, Receiver, Sender};
 use etalon_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-use crate::carrier::{Carrier, NdpKind, Way};
+use crate::carrier::{Carrier, CarrierRoute, NdpKind};
 use crate::packet::{PacketId, Route};
 use crate::parcels::{Parcel, Parcels};
-use crate::queue::{Queue, Wake};
+use crate::queue::{Wake, WakeQueue};
 use crate::spray::Spray;
 
 /// The random stream that paths are drawn from, beyond those of hosts and of TCP.
@@ -111,7 +111,7 @@ impl Hosts {
         };
         let kind = self.kind(ndp, plan);
         let (src, dst) = (flow.src(), flow.dst());
-        let way = |src, dst| Way {
+        let way = |src, dst| CarrierRoute {
             host: plan.hosts.index(src),
             route: Route { src, dst },
             spray: Spray::new(kind.paths),
@@ -150,8 +150,8 @@ impl Hosts {
         &mut self,
         now: Time,
         (flow, carrier): (u32, &mut Carrier),
-        (packet, priority): (Packet, Priority),
-        (queue, edge): (&mut Queue, &mut Edge<PacketId>),
+        (packet, priority): (Header, Priority),
+        (queue, edge): (&mut WakeQueue, &mut Edge<PacketId>),
     ) {
         let way = &mut carrier.ways[usize::from(!packet.is_data())];
         let config = &carrier.config;
@@ -180,7 +180,7 @@ impl Hosts {
         &mut self,
         now: Time,
         host: u32,
-        queue: &mut Queue,
+        queue: &mut WakeQueue,
         edge: &mut Edge<PacketId>,
     ) {
         let nic = &mut self.nics[host as usize];
@@ -199,9 +199,9 @@ impl Hosts {
         &mut self,
         now: Time,
         (flow, carrier): (u32, &mut Carrier),
-        (packet, trimmed): (&Packet, bool),
-        queue: &mut Queue,
-    ) -> Packet {
+        (packet, trimmed): (&Header, bool),
+        queue: &mut WakeQueue,
+    ) -> Header {
         let host = carrier.ways[1].host;
         let (puller, armed, wake) = match &mut carrier.puller {
             Some(puller) => (puller, &mut carrier.pull_armed, Wake::PullOfFlow(flow)),
@@ -226,7 +226,7 @@ impl Hosts {
         std::mem::replace(&mut pulls.puller, Puller::new(0))
     }
 
-    pub(crate) fn put_back(&mut self, host: u32, puller: Puller<u32>, queue: &mut Queue) {
+    pub(crate) fn put_back(&mut self, host: u32, puller: Puller<u32>, queue: &mut WakeQueue) {
         let pulls = &mut self.pulls[host as usize];
         pulls.puller = puller;
         arm(&pulls.puller, &mut pulls.armed, Wake::Pull(host), queue);
@@ -234,7 +234,7 @@ impl Hosts {
 }
 
 /// Sets the event for the next pull, if there is none that comes as early.
-pub(crate) fn arm(puller: &Puller<u32>, armed: &mut u64, wake: Wake, queue: &mut Queue) {
+pub(crate) fn arm(puller: &Puller<u32>, armed: &mut u64, wake: Wake, queue: &mut WakeQueue) {
     let next = puller.next_time();
     if next < *armed {
         *armed = next;

@@ -4,9 +4,9 @@ use etalon_net::Edge;
 use etalon_tcp::{Outlet, RareOptions, Segment};
 use etalon_units::Time;
 
-use crate::endpoint::{Departing, Endpoint, Way};
-use crate::packet::{ETHERNET_AND_IP, PacketId, Pool};
-use crate::queue::{Queue, Wake};
+use crate::endpoint::{Departing, Egress, Endpoint};
+use crate::packet::{ETHERNET_AND_IP, PacketId, PacketPool};
+use crate::queue::{Wake, WakeQueue};
 
 /// Sends what an endpoint has to send, and arms its timer. `at`: when, its number and its place.
 #[inline(always)] // with every packet
@@ -14,8 +14,8 @@ pub(crate) fn send(
     end: &mut Endpoint,
     at: (Time, u32, u32),
     tdf: u64,
-    pool: &mut Pool,
-    queue: &mut Queue,
+    pool: &mut PacketPool,
+    queue: &mut WakeQueue,
     edge: &mut Edge<PacketId>,
 ) {
     let (now, index, place) = at;
@@ -70,8 +70,8 @@ struct Nic<'a> {
     /// The endpoint, and its place.
     index: u32,
     place: u32,
-    way: &'a mut Way,
-    pool: &'a mut Pool,
+    way: &'a mut Egress,
+    pool: &'a mut PacketPool,
     edge: &'a mut Edge<PacketId>,
 }
 

@@ -103,19 +103,19 @@ const MOST_SPARE: usize = 64;
 
 /// All packets in flight. Places are used again, last out first in.
 #[derive(Debug, Default)]
-pub(crate) struct Pool {
+pub(crate) struct PacketPool {
     packets: Vec<Packet>,
     free: Vec<PacketId>,
     /// Memory of options that were in packets.
     spare: Vec<RareOptions>,
 }
 
-impl Pool {
+impl PacketPool {
     /// Has room for a packet of each of so many flows, which may all connect at a time: to grow, all is copied.
-    pub(crate) fn with_room(flows: usize) -> Pool {
-        Pool {
+    pub(crate) fn with_room(flows: usize) -> PacketPool {
+        PacketPool {
             packets: Vec::with_capacity(flows),
-            ..Pool::default()
+            ..PacketPool::default()
         }
     }
 

@@ -5,13 +5,13 @@ use etalon_transports::ndp;
 
 use crate::packet::{PacketId, Route};
 
-/// Packets with this bit in their handle are here, the others in the [pool](crate::packet::Pool) of TCP's.
+/// Packets with this bit in their handle are here, the others in the [pool](crate::packet::PacketPool) of TCP's.
 const APART: PacketId = 1 << 31;
 
 /// A packet of a transport that is not TCP.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parcel {
-    pub(crate) packet: ndp::Packet,
+    pub(crate) packet: ndp::Header,
     pub(crate) flow: u32,
     pub(crate) route: Route,
     /// Which of the network's paths it takes.

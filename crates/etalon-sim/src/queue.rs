@@ -6,16 +6,15 @@ use std::collections::BinaryHeap;
 use etalon_tcp::PathId;
 use etalon_units::Time;
 
-/// What is woken. Of what is due at one instant, what has the smaller [`key`](Wake::key) comes first: what stands first here, then
-/// the smaller number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is woken. Of what is due at one instant, what stands first here comes first, then what has the smaller number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Wake {
     /// A flow connects, or starts.
     Start(u32),
     /// A flow is stopped.
     Stop(u32),
     /// An endpoint is told which network leads to its peer.
-    Told(u32, PathId),
+    Notified(u32, PathId),
     /// A flow's client stops to be one of TDTCP.
     Downgrade(u32),
     /// A TCP timer of an endpoint is due.
@@ -40,12 +39,12 @@ const PATH_BITS: u32 = PathId::BITS;
 const NUMBER_BITS: u32 = PATH_BITS + u32::BITS;
 
 impl Wake {
-    /// A number, in the order of wakes.
+    /// A number, in the order of wakes: `wakes_come_by_time_then_as_they_are_ordered` holds the two together.
     fn key(self) -> u64 {
         let (kind, number, path) = match self {
             Wake::Start(flow) => (0, flow, 0),
             Wake::Stop(flow) => (1, flow, 0),
-            Wake::Told(index, path) => (2, index, path),
+            Wake::Notified(index, path) => (2, index, path),
             Wake::Downgrade(flow) => (3, flow, 0),
             Wake::Timer(index) => (4, index, 0),
             Wake::Departed(index) => (5, index, 0),
@@ -65,7 +64,7 @@ impl Wake {
         match key >> NUMBER_BITS {
             0 => Wake::Start(number),
             1 => Wake::Stop(number),
-            2 => Wake::Told(number, key as PathId),
+            2 => Wake::Notified(number, key as PathId),
             3 => Wake::Downgrade(number),
             4 => Wake::Timer(number),
             5 => Wake::Departed(number),
@@ -81,17 +80,17 @@ impl Wake {
 
 /// Pending wakes.
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct WakeQueue {
     /// Each is one number, which takes less to compare: time, then [`Wake::key`].
     heap: BinaryHeap<Reverse<u128>>,
     /// Time of the first.
     next: Time,
 }
 
-impl Queue {
+impl WakeQueue {
     /// An empty queue.
-    pub(crate) fn new() -> Queue {
-        Queue {
+    pub(crate) fn new() -> WakeQueue {
+        WakeQueue {
             heap: BinaryHeap::new(),
             next: Time::MAX,
         }
@@ -126,37 +125,47 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const KINDS: [fn(u32) -> Wake; 12] = [
+        Wake::Start,
+        Wake::Stop,
+        |number| Wake::Notified(number, !number as PathId),
+        Wake::Downgrade,
+        Wake::Timer,
+        Wake::Departed,
+        Wake::Job,
+        Wake::Nic,
+        Wake::Carrier,
+        Wake::Pull,
+        Wake::PullOfFlow,
+        Wake::Computed,
+    ];
+
     proptest! {
         #[test]
-        fn wakes_come_by_time_then_kind_then_number(
-            wakes in prop::collection::vec((0u64..20, 0usize..12, any::<u32>()), 1..200),
+        fn wakes_come_by_time_then_as_they_are_ordered(
+            drawn in prop::collection::vec((0u64..20, 0usize..12, any::<u32>()), 1..200),
         ) {
-            let kinds: [fn(u32) -> Wake; 12] = [
-                Wake::Start,
-                Wake::Stop,
-                |number| Wake::Told(number, !number as PathId),
-                Wake::Downgrade,
-                Wake::Timer,
-                Wake::Departed,
-                Wake::Job,
-                Wake::Nic,
-                Wake::Carrier,
-                Wake::Pull,
-                Wake::PullOfFlow,
-                Wake::Computed,
-            ];
-            let mut queue = Queue::new();
-            let mut expected: Vec<_> = wakes.iter().map(|&(time, kind, number)| (time, kind, number)).collect();
-            for (time, kind, number) in wakes {
-                queue.push(Time(time), kinds[kind](number));
+            let mut queue = WakeQueue::new();
+            let wakes = drawn.into_iter().map(|(time, kind, number)| (Time(time), KINDS[kind](number)));
+            let mut wakes: Vec<(Time, Wake)> = wakes.collect();
+            for &(time, wake) in &wakes {
+                queue.push(time, wake);
             }
-            expected.sort_unstable();
-            for (time, kind, number) in expected {
-                prop_assert_eq!(queue.next_time(), Time(time));
-                prop_assert_eq!(queue.take(), Some(kinds[kind](number)));
+            wakes.sort_unstable();
+            for (time, wake) in wakes {
+                prop_assert_eq!(queue.next_time(), time);
+                prop_assert_eq!(queue.take(), Some(wake));
             }
             prop_assert_eq!(queue.next_time(), Time::MAX);
             prop_assert_eq!(queue.take(), None);
         }
+    }
+
+    #[test]
+    fn every_kind_is_drawn() {
+        // The last kind has the largest number, and each has its own.
+        let of = |index: usize| KINDS[index](7).key() >> NUMBER_BITS;
+        assert!((0..KINDS.len()).all(|index| of(index) == index as u64));
+        assert_eq!(Wake::of(u64::MAX), Wake::Computed(u32::MAX));
     }
 }

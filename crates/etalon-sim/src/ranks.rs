@@ -48,12 +48,12 @@ struct Connection {
     /// The flow, and whether its client is the higher rank.
     flow: Option<(u32, bool)>,
     /// To the higher rank, and to the lower one.
-    ways: [Way; 2],
+    ways: [Direction; 2],
 }
 
 /// One direction of a connection. Bytes are counted from its beginning.
 #[derive(Debug, Default)]
-struct Way {
+struct Direction {
     written: u64,
     /// Ends of messages that have not been sent.
     sending: VecDeque<u64>,
@@ -173,7 +173,8 @@ impl Ranks {
         // To the server leads the first way, unless the client is the higher rank.
         let way = usize::from((index & 1 == 0) != swapped);
         one.ways[way].received = total;
-        let is_awaited = |way: &Way| way.awaited.front().is_some_and(|&end| end <= way.received);
+        let is_awaited =
+            |way: &Direction| way.awaited.front().is_some_and(|&end| end <= way.received);
         if !one.ways[1 - way].sending.is_empty() {
             self.look_at_sent(now, connection, 1 - way, sockets);
         }

@@ -174,13 +174,13 @@ pub(crate) struct Streamed<'s> {
 
 /// A flow that has come, while it is open or about to be.
 #[derive(Debug)]
-pub(crate) struct Guest {
+pub(crate) struct StreamedFlow {
     pub(crate) number: u32,
     pub(crate) kind: u32,
     pub(crate) flow: Flow,
 }
 
-impl Guest {
+impl StreamedFlow {
     fn who(&self) -> Who<'_> {
         Who {
             number: self.number,
@@ -192,7 +192,7 @@ impl Guest {
 
 impl Streamed<'_> {
     /// The next flow, which comes now; none if there are no more, or if they failed to come.
-    fn next(&mut self, hosts: &Hosts) -> Option<Guest> {
+    fn next(&mut self, hosts: &Hosts) -> Option<StreamedFlow> {
         if self.failure.is_some() {
             return None;
         }
@@ -221,7 +221,7 @@ impl Streamed<'_> {
         };
         let number = self.came;
         (self.given, self.came, self.last) = (self.given + 1, self.came + 1, coming.start);
-        Some(Guest {
+        Some(StreamedFlow {
             number,
             kind: coming.kind,
             flow,
@@ -259,10 +259,10 @@ impl<T: Tap> World<'_, '_, T> {
         let Some(streamed) = &mut self.streamed else {
             return;
         };
-        let Some(guest) = streamed.next(self.flows.hosts()) else {
+        let Some(next) = streamed.next(self.flows.hosts()) else {
             return;
         };
-        let (number, flow) = (guest.number, &guest.flow);
+        let (number, flow) = (next.number, &next.flow);
         self.queue.push(flow.start, Wake::Start(number));
         if let Some(stop) = flow.stop {
             self.queue.push(stop, Wake::Stop(number));
@@ -271,20 +271,20 @@ impl<T: Tap> World<'_, '_, T> {
             self.queue.push(time, Wake::Downgrade(number));
         }
         self.unfinished += 1;
-        self.flows.expect(guest);
+        self.flows.expect(next);
     }
 
     /// Closes the rows of flows that are over. Their places are free again.
-    pub(crate) fn close_settled(&mut self, now: Time) {
+    pub(crate) fn close_ended(&mut self, now: Time) {
         let Some(streamed) = &mut self.streamed else {
             return;
         };
         let meter = &mut self.meter;
-        self.flows.forget_settled(|row, guest, facts| {
-            if guest.flow.stop.is_some_and(|stop| stop > now) && !meter.has_ended(row) {
-                streamed.gave_up.insert(guest.number);
+        self.flows.forget_ended(|row, ended, facts| {
+            if ended.flow.stop.is_some_and(|stop| stop > now) && !meter.has_ended(row) {
+                streamed.gave_up.insert(ended.number);
             }
-            meter.close(row, guest.who(), &facts);
+            meter.close(row, ended.who(), &facts);
         });
     }
 
@@ -293,7 +293,7 @@ impl<T: Tap> World<'_, '_, T> {
         if self.streamed.is_none() || !self.flows.is_over(flow) {
             return false;
         }
-        self.close_settled(now);
+        self.close_ended(now);
         let gave_up = |streamed: &mut &mut Streamed<'_>| streamed.gave_up.remove(&flow);
         if self.streamed.as_mut().is_some_and(gave_up) {
             self.finish_flow(now, edge);
@@ -303,7 +303,7 @@ impl<T: Tap> World<'_, '_, T> {
 
     /// Hands over rows, if there are enough of them or it is the `last` time. Whether the run is to go on.
     pub(crate) fn hand_over(&mut self, now: Time, last: bool) -> bool {
-        self.close_settled(now);
+        self.close_ended(now);
         let Some(streamed) = &mut self.streamed else {
             return true;
         };
@@ -320,9 +320,9 @@ impl<T: Tap> World<'_, '_, T> {
         if self.streamed.is_none() {
             return;
         }
-        self.close_settled(now);
-        for (row, guest, facts) in self.flows.open_guests() {
-            self.meter.close(row, guest.who(), &facts);
+        self.close_ended(now);
+        for (row, flow, facts) in self.flows.open_streamed() {
+            self.meter.close(row, flow.who(), &facts);
         }
         self.flows.leave();
         self.hand_over(now, true);

@@ -190,8 +190,8 @@ impl<T: Tap> World<'_, '_, T> {
         self.transmit_subflow(now, index, edge);
         self.follow_subflow(now, index);
         let flow = index >> 1;
-        if self.flows.landed(self.flows.place(index)) {
-            self.flows.settle(flow);
+        if self.flows.left_network(self.flows.place(index)) {
+            self.flows.close_if_over(flow);
         }
     }
 
@@ -273,7 +273,7 @@ impl<T: Tap> World<'_, '_, T> {
             if let Some(client) = self.flows.end_if_open(2 * flow) {
                 client.connection.abort();
                 self.transmit(now, 2 * flow, edge);
-                self.flows.settle(flow);
+                self.flows.close_if_over(flow);
             }
         }
     }

@@ -72,8 +72,8 @@ impl<T: Tap> World<'_, '_, T> {
                 jobs.received(now, (index, received, payload > 0), hosts);
             });
         }
-        if self.flows.landed(place) {
-            self.flows.settle(flow);
+        if self.flows.left_network(place) {
+            self.flows.close_if_over(flow);
         }
     }
 

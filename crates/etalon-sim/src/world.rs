@@ -14,10 +14,10 @@ use crate::generators::Generated;
 use crate::hosts::Hosts;
 use crate::jobs::Jobs;
 use crate::nic::send;
-use crate::packet::{PacketId, Pool};
+use crate::packet::{PacketId, PacketPool};
 use crate::parcels::is_parcel;
 use crate::plugins::Plugins;
-use crate::queue::{Queue, Wake};
+use crate::queue::{Wake, WakeQueue};
 use crate::sockets::Stacks;
 use crate::stack;
 use crate::starts::Starts;
@@ -34,8 +34,8 @@ pub(crate) struct World<'a, 's, T> {
     /// The plan has nothing uncommon that every packet would have to be asked about: MPTCP, announcements, jobs, flows that come and go,
     /// senders or an order that is followed. Where it has, `uncommon.rs` does what [`World::receive`] does: what changes one changes the other.
     is_plain: bool,
-    pub(crate) queue: Queue,
-    pub(crate) pool: Pool,
+    pub(crate) queue: WakeQueue,
+    pub(crate) pool: PacketPool,
     pub(crate) flows: Flows<'a>,
     starts: Starts,
     /// Where flows come from, if the plan does not list them.
@@ -84,8 +84,8 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             tdf: plan.tdf,
             announces,
             is_plain: !is_uncommon && !meter.follows_senders() && !meter.follows_order(),
-            queue: Queue::new(),
-            pool: Pool::with_room(plan.flows.len()),
+            queue: WakeQueue::new(),
+            pool: PacketPool::with_room(plan.flows.len()),
             flows,
             groups,
             starts: Starts::new(plan),
@@ -143,7 +143,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
 
     /// The warm-up is over.
     pub(crate) fn begin(&mut self, now: Time) {
-        self.close_settled(now);
+        self.close_ended(now);
         let (flows, groups) = (&self.flows, &self.groups);
         if self.streamed.is_some() {
             return self.meter.begin(now, |slot| flows.counters_at(slot));
@@ -157,7 +157,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     /// What is known of each flow.
     pub(crate) fn facts(&self) -> Vec<FlowFacts> {
         if self.flows.come_and_go() {
-            let open = self.flows.open_guests().into_iter();
+            let open = self.flows.open_streamed().into_iter();
             return open.map(|(.., facts)| facts).collect();
         }
         let planned = self.flows.planned() as usize;
@@ -222,7 +222,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
                     self.look_and_transmit(now, index, edge);
                 }
             }
-            Wake::Told(index, tdn) => self.tell(now, index, tdn),
+            Wake::Notified(index, tdn) => self.tell(now, index, tdn),
             Wake::Downgrade(flow) => {
                 if let Some(client) = self.flows.end_if_open(2 * flow) {
                     client.connection.downgrade();
@@ -258,7 +258,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             end.connection.on_timer(host_now);
             if end.follows == Follows::AsSubflow {
                 self.subflow_timer(now, index, edge);
-                self.flows.settle(index >> 1);
+                self.flows.close_if_over(index >> 1);
                 return;
             }
             if index & 1 == 0 {
@@ -270,7 +270,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             if self.meter.follows_senders() {
                 self.follow_sender(now, index);
             }
-            self.flows.settle(index >> 1);
+            self.flows.close_if_over(index >> 1);
         } else if end.lacks_timer() {
             self.arm(index);
         }
@@ -317,7 +317,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     }
 
     pub(crate) fn open(&mut self, flow: u32, now: Time) {
-        self.close_settled(now);
+        self.close_ended(now);
         let first_byte = self.flows.open(flow);
         let client = self.flows.end(2 * flow);
         if client.follows == Follows::InControl {
@@ -351,7 +351,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             }
             let group = end.group;
             self.transmit(now, 2 * flow, edge);
-            self.flows.settle(flow);
+            self.flows.close_if_over(flow);
             if group != ALONE {
                 self.abort_others(now, group, edge);
             }
@@ -436,8 +436,8 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         }
         let at = (now, index, place);
         send(end, at, self.tdf, &mut self.pool, &mut self.queue, edge);
-        if self.flows.landed(place) {
-            self.flows.settle(index >> 1);
+        if self.flows.left_network(place) {
+            self.flows.close_if_over(index >> 1);
         }
     }
 
@@ -507,8 +507,8 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
         let (flow, place) = (packet.to >> 1, packet.place);
         self.tap.lost(now, packet, reason);
         self.pool.free(handle);
-        if self.flows.landed(place) {
-            self.flows.settle(flow);
+        if self.flows.left_network(place) {
+            self.flows.close_if_over(flow);
         }
     }
 
@@ -551,7 +551,7 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
         let mut time = now;
         for &index in &*listeners {
             if flows.end(index).way.route.dst.rack() == rack {
-                self.queue.push(time, Wake::Told(index, tdn.0));
+                self.queue.push(time, Wake::Notified(index, tdn.0));
                 time += each;
             }
         }

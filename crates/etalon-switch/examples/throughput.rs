@@ -25,29 +25,18 @@ impl Sink<u32> for Count {
 }
 
 fn config() -> Rdcn {
-    Rdcn {
-        packet: Some(PacketNetwork {
-            rate: Rate::from_gbps(10),
-            up_delay: Span::from_micros(5),
-            down_delay: Span::from_micros(5),
-            internal_queue: 3,
-            hold_queue: 5,
-        }),
-        night: Night::Own,
-        circuits: vec![CircuitNetwork {
-            rate: Rate::from_gbps(80),
-            delay: Span::from_micros(30),
-        }],
-        voq: VoqConfig {
-            packets: 16,
-            resize: None,
-            pairs: Vec::new(),
-        },
-        marking: None,
-        ece_in_advance: None,
-        ack_bypass: None,
-        notify: None,
-    }
+    let packet = PacketNetwork {
+        rate: Rate::from_gbps(10),
+        up_delay: Span::from_micros(5),
+        down_delay: Span::from_micros(5),
+        internal_queue: 3,
+        hold_queue: 5,
+    };
+    let circuits = vec![CircuitNetwork {
+        rate: Rate::from_gbps(80),
+        delay: Span::from_micros(30),
+    }];
+    Rdcn::new(Some(packet), circuits, 16)
 }
 
 /// Day `d` joins each rack to the one `d + 1` further, or to none.

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use etalon_queues::PacketId;
 use etalon_units::{Span, Time};
 
+use crate::core::Core;
 use crate::event_queue::{EventQueue, Source};
 use crate::link::Link;
-use crate::switch::Core;
 use crate::{CircuitNetwork, Event, Packet, Pair, Plane, Probe, QueueId, Sink};
 
 /// The ports of all circuit networks: a network's are in one piece, by rack.

@@ -11,6 +11,7 @@
 extern crate alloc;
 
 mod circuit_network;
+mod core;
 mod entry;
 mod event_queue;
 mod executor;
@@ -18,6 +19,7 @@ mod link;
 mod packet;
 mod packet_network;
 mod round_robin;
+mod rules;
 mod sink;
 mod sleep;
 mod steps;

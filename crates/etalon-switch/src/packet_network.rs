@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use etalon_queues::{PacketId, Queue};
 use etalon_units::{Span, Time};
 
+use crate::core::Core;
 use crate::event_queue::{EventQueue, Source};
 use crate::link::Link;
 use crate::round_robin::RoundRobin;
-use crate::switch::Core;
 use crate::{Event, PacketNetwork, Pair, Plane, Probe, QueueId, Sink};
 
 /// One switch with a link from and to each ToR; without any, where there is no packet network.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use etalon_units::{Span, Time};
 
-use crate::executor::{Rules, Step};
+use crate::rules::{Rules, Step};
 use crate::{DropReason, Event, Packet, Pair, Probe, Sink, Switch};
 
 impl<H: Copy> Switch<H> {

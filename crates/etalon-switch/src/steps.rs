@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use etalon_units::Time;
 
 use crate::event_queue::{Kind, Source};
-use crate::executor::{Initial, Signal, Step};
+use crate::rules::{Initial, Signal, Step};
 use crate::{DropReason, Event, Pair, Plane, Probe, QueueId, Sink, Switch};
 
 impl<H: Copy> Switch<H> {

@@ -6,24 +6,18 @@ use etalon_queues::PacketId;
 use etalon_units::{Span, Time};
 
 use crate::circuit_network::{CircuitFabric, Leaving};
+use crate::core::Core;
 use crate::entry::{Entry, Pool};
 use crate::event_queue::{Due, EventQueue, Kind, Pending};
-use crate::executor::{Executor, Rules, Signal, Step};
+use crate::executor::Executor;
 use crate::packet_network::PacketFabric;
+use crate::rules::{Rules, Signal, Step};
 use crate::voq::{Server, Voqs};
 use crate::week::Week;
 use crate::{
     Arrival, ConfigError, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Rdcn,
     Schedule, Sink,
 };
-
-/// What both networks work with.
-#[derive(Debug)]
-pub(crate) struct Core<H> {
-    pub(crate) event_queue: EventQueue,
-    pub(crate) pool: Pool<H>,
-    pub(crate) voqs: Voqs,
-}
 
 /// A hybrid switch for packets known by handles `H`.
 ///

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::executor::Signal;
+use crate::rules::Signal;
 use etalon_queues::{PacketId, Queue};
 
 use crate::entry::Pool;

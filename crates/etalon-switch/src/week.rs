@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use etalon_units::Span;
 
-use crate::executor::{Initial, Rules, Signal, Step};
+use crate::rules::{Initial, Rules, Signal, Step};
 use crate::{Pair, Plane, Schedule};
 
 /// No rack: racks are fewer.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::cc::CongestionControl;
 use crate::connection::{CloseReason, Connection, ConnectionState};
-use crate::prediction::Outlook;
+use crate::prediction::Prediction;
 use crate::segment::{Flags, Segment};
 use crate::sending::path::Path;
 use crate::sending::{FOREVER, Fin};
@@ -65,7 +65,7 @@ impl<C: CongestionControl> Connection<C> {
             if let Some(buffer) = &mut self.snd.send_buffer {
                 buffer.write(bytes);
             }
-            self.outlook = Outlook::Open;
+            self.prediction = Prediction::Open;
         }
     }
 
@@ -84,7 +84,7 @@ impl<C: CongestionControl> Connection<C> {
                 }
             }
             self.snd.fin = Fin::Asked;
-            self.outlook = Outlook::Open;
+            self.prediction = Prediction::Open;
         }
     }
 
@@ -104,16 +104,16 @@ impl<C: CongestionControl> Connection<C> {
             }));
         }
         self.close(CloseReason::Aborted);
-        self.outlook = Outlook::Open;
+        self.prediction = Prediction::Open;
     }
 
     /// The application reads up to `max` bytes of what arrived in order; returns how many. Needed only without
     /// [`Config::auto_read`].
     pub fn read(&mut self, max: u64) -> u64 {
         let taken = self.rcv.read(&self.clock, max);
-        self.outlook.surprise();
+        self.prediction.surprise();
         if self.rcv.ack_due() {
-            self.outlook = Outlook::Open;
+            self.prediction = Prediction::Open;
         }
         taken
     }
@@ -124,14 +124,14 @@ impl<C: CongestionControl> Connection<C> {
         self.snd.queued = self.snd.queued.saturating_sub(payload);
         if self.snd.throttled {
             self.snd.throttled = false;
-            self.outlook = Outlook::Open;
+            self.prediction = Prediction::Open;
         }
     }
 
     /// Whether [`poll_transmit`](Connection::poll_transmit) has nothing to yield, whenever it is asked.
     #[inline]
     pub fn is_silent(&self) -> bool {
-        self.outlook.is_silent() && !self.snd.paced
+        self.prediction.is_silent() && !self.snd.paced
     }
 
     /// Whether data waits only for [`departed`](Connection::departed).
@@ -205,7 +205,7 @@ impl<C: CongestionControl> Connection<C> {
     /// Turns Nagle's algorithm on or off.
     pub fn set_nagle(&mut self, on: bool) {
         Arc::make_mut(&mut self.config).nagle = on;
-        self.outlook = Outlook::Open;
+        self.prediction = Prediction::Open;
     }
 
     /// Turns pacing on, or off unless the congestion control wants it.
@@ -214,7 +214,7 @@ impl<C: CongestionControl> Connection<C> {
             Arc::make_mut(&mut self.config).pacing = on;
         }
         self.snd.choose_pacing(&self.config);
-        self.outlook = Outlook::Open;
+        self.prediction = Prediction::Open;
     }
 
     /// Turns the decay of windows after an idle time on or off.

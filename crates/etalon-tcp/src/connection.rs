@@ -4,7 +4,7 @@ use crate::Config;
 use crate::cc::CongestionControl;
 use crate::linux;
 use crate::mptcp::Subflow;
-use crate::prediction::Outlook;
+use crate::prediction::Prediction;
 use crate::receiving::{Marks, PriorAck, Receiver};
 use crate::segment::{Flags, Segment};
 use crate::sending::{Fin, Sender};
@@ -72,7 +72,7 @@ pub struct Connection<C> {
     pub(crate) rcv: Receiver,
     pub(crate) stats: Tally,
     /// What may be due, and what is expected next.
-    pub(crate) outlook: Outlook,
+    pub(crate) prediction: Prediction,
     pub(crate) syn_due: bool,
     pub(crate) syn_sent_at: u64,
     pub(crate) syns_sent: u32,
@@ -96,7 +96,7 @@ impl<C: CongestionControl> Connection<C> {
             state,
             close_reason: None,
             stats: Tally::default(),
-            outlook: Outlook::Open,
+            prediction: Prediction::Open,
             syn_due: state == ConnectionState::SynSent,
             syn_sent_at: 0,
             syns_sent: 0,
@@ -137,16 +137,16 @@ impl<C: CongestionControl> Connection<C> {
         if segment.ce {
             self.rcv.stats.ce_received += 1;
         }
-        if self.foretells(segment) && self.take_foretold(segment) {
+        if self.predicts(segment) && self.take_predicted(segment) {
             return;
         }
         self.take_generally(segment);
     }
 
-    /// Takes a segment that was not foretold: apart, so that what is takes no more registers than it needs.
+    /// Takes a segment that was not predicted: apart, so that what is takes no more registers than it needs.
     #[inline(never)]
     fn take_generally(&mut self, segment: &Segment) {
-        self.outlook = Outlook::Open;
+        self.prediction = Prediction::Open;
         if self.exchanges_data() || self.handshake(segment) {
             self.on_segment_synchronised(segment);
         }
@@ -361,7 +361,7 @@ impl<C: CongestionControl> Connection<C> {
         if now < due {
             return;
         }
-        self.outlook = Outlook::Open;
+        self.prediction = Prediction::Open;
         if self.rcv.acks.timer.deadline <= now
             && self
                 .rcv

@@ -1,9 +1,9 @@
 //! Header prediction (Van Jacobson, "4BSD TCP Header Prediction", 1990): while nothing is amiss, an end that only receives expects the next
 //! bytes, and one that only sends expects an ACK of the oldest that it sent. Whether it is such an end is asked when it falls silent, by
-//! [`outlook`](Connection::outlook); the segment must then be the one foretold ([`foretells`](Connection::foretells)). So all questions that the
+//! [`prediction`](Connection::prediction); the segment must then be the one predicted ([`predicts`](Connection::predicts)). So all questions that the
 //! general way asks of every segment (`connection.rs`, `ack.rs`, `digest.rs`) and of what goes out for it (`transmit.rs`) have their answers
 //! before, and what is left of it is here. What goes out leaves in one go through an [`Outlet`]; so does the data of a sender of which an ACK was not
-//! foretold, but that has nothing to repair. It does the same: the test below holds it against the general way, to each bit of a connection.
+//! predicted, but that has nothing to repair. It does the same: the test below holds it against the general way, to each bit of a connection.
 
 use crate::cc::{Ack, CongestionControl, State};
 use crate::connection::{Connection, ConnectionState};
@@ -18,7 +18,7 @@ use crate::timers::Purpose;
 
 /// What may be due, and what is expected next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outlook {
+pub(crate) enum Prediction {
     // Those in which nothing is due come first: they are asked for with every packet.
     /// Nothing is due, and anything may come.
     Silent,
@@ -34,30 +34,30 @@ pub(crate) enum Outlook {
     AckCame,
 }
 
-impl Outlook {
+impl Prediction {
     /// Nothing is due.
     #[inline]
     pub fn is_silent(self) -> bool {
         matches!(
             self,
-            Outlook::Silent | Outlook::AwaitsData | Outlook::AwaitsAck
+            Prediction::Silent | Prediction::AwaitsData | Prediction::AwaitsAck
         )
     }
 
     /// The general way goes on with what was expected and has come.
     #[inline]
-    pub fn forget_foretold(&mut self) {
-        if matches!(self, Outlook::DataCame | Outlook::AckCame) {
-            *self = Outlook::Open;
+    pub fn forget_predicted(&mut self) {
+        if matches!(self, Prediction::DataCame | Prediction::AckCame) {
+            *self = Prediction::Open;
         }
     }
 
     /// Something else has changed than what was expected: the general way is taken.
     pub fn surprise(&mut self) {
         *self = if self.is_silent() {
-            Outlook::Silent
+            Prediction::Silent
         } else {
-            Outlook::Open
+            Prediction::Open
         };
     }
 }
@@ -69,31 +69,31 @@ impl<C: CongestionControl> Connection<C> {
         if self.is_silent() {
             return;
         }
-        if self.outlook == Outlook::DataCame {
+        if self.prediction == Prediction::DataCame {
             self.clock.advance(now);
-            self.answer_foretold(outlet);
-        } else if self.outlook == Outlook::AckCame {
+            self.answer_predicted(outlet);
+        } else if self.prediction == Prediction::AckCame {
             self.clock.advance(now);
             self.send_data(outlet);
         } else {
-            self.transmit_unforetold(now, outlet);
+            self.transmit_unpredicted(now, outlet);
         }
     }
 
-    /// Whether [`transmit`](Connection::transmit) sends an ACK that was foretold and no more, so that no timer comes earlier thereby and no
+    /// Whether [`transmit`](Connection::transmit) sends an ACK that was predicted and no more, so that no timer comes earlier thereby and no
     /// data is held back.
     #[inline]
     pub fn only_answers(&self) -> bool {
-        self.outlook == Outlook::DataCame
+        self.prediction == Prediction::DataCame
     }
 
-    /// The same after what was not foretold: often the end still has nothing to say, or only new data.
+    /// The same after what was not predicted: often the end still has nothing to say, or only new data.
     #[inline(never)]
-    fn transmit_unforetold(&mut self, now: u64, outlet: &mut impl Outlet) {
-        if self.outlook == Outlook::Open {
+    fn transmit_unpredicted(&mut self, now: u64, outlet: &mut impl Outlet) {
+        if self.prediction == Prediction::Open {
             self.clock.advance(now);
             if self.owes_an_ack_at_most() {
-                self.outlook = self.outlook();
+                self.prediction = self.prediction();
                 if self.rcv.ack_due() {
                     self.answer(outlet);
                 }
@@ -119,7 +119,7 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// Nothing is outstanding or waits to be sent, but for an ACK that may be due.
-    #[inline(always)] // asked of every segment that was not foretold
+    #[inline(always)] // asked of every segment that was not predicted
     pub(crate) fn owes_an_ack_at_most(&self) -> bool {
         self.exchanges_data()
             && self.snd.is_idle()
@@ -129,18 +129,18 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// What is expected of the peer, now that nothing is due.
-    pub(crate) fn outlook(&self) -> Outlook {
+    pub(crate) fn prediction(&self) -> Prediction {
         if !self.is_plain() {
-            return Outlook::Silent;
+            return Prediction::Silent;
         }
         if self.snd.board.is_empty() {
             if self.snd.is_idle() && self.snd.board.is_intact() {
-                return Outlook::AwaitsData;
+                return Prediction::AwaitsData;
             }
         } else if self.expects_ack() {
-            return Outlook::AwaitsAck;
+            return Prediction::AwaitsAck;
         }
-        Outlook::Silent
+        Prediction::Silent
     }
 
     /// Segments have no options but timestamps, and nothing waits to be read, reported or sent beyond the window.
@@ -154,11 +154,11 @@ impl<C: CongestionControl> Connection<C> {
             && self.snd.frto.retransmit == Retransmit::Lost
     }
 
-    /// Only new data can be due, which leaves as after an ACK that was foretold: nothing is to be sent again, and nothing is owed to the peer.
+    /// Only new data can be due, which leaves as after an ACK that was predicted: nothing is to be sent again, and nothing is owed to the peer.
     #[inline(always)] // as above
     pub(crate) fn owes_only_data(&self) -> bool {
         let path = &self.snd.paths.active;
-        self.outlook == Outlook::Open
+        self.prediction == Prediction::Open
             && path.pipe.in_flight() > 0
             && !self.snd.board.has_lost()
             && self.snd.fin == Fin::None
@@ -187,8 +187,11 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Whether `segment` is the one that was expected.
     #[inline(always)] // for every packet
-    pub(crate) fn foretells(&self, segment: &Segment) -> bool {
-        if !matches!(self.outlook, Outlook::AwaitsData | Outlook::AwaitsAck) {
+    pub(crate) fn predicts(&self, segment: &Segment) -> bool {
+        if !matches!(
+            self.prediction,
+            Prediction::AwaitsData | Prediction::AwaitsAck
+        ) {
             return false;
         }
         let timely = match segment.timestamps {
@@ -199,14 +202,14 @@ impl<C: CongestionControl> Connection<C> {
             && segment.seq == self.rcv.nxt
             && segment.tdn.is_none()
             && segment.rare.is_empty();
-        match self.outlook {
-            Outlook::AwaitsData => {
+        match self.prediction {
+            Prediction::AwaitsData => {
                 plain
                     && segment.flags.0 | Flags::PSH.0 == (Flags::ACK | Flags::PSH).0
                     && segment.ack == self.snd.una
                     && self.rcv.takes_whole(u32::from(segment.len))
             }
-            Outlook::AwaitsAck => {
+            Prediction::AwaitsAck => {
                 plain
                     && segment.flags == Flags::ACK
                     && segment.len == 0
@@ -219,21 +222,21 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Takes the segment that was expected. Returns whether it was the one, to the last of what it acknowledges.
     #[inline(always)] // for every packet
-    pub(crate) fn take_foretold(&mut self, segment: &Segment) -> bool {
-        if self.outlook == Outlook::AwaitsData {
-            self.take_foretold_data(segment);
+    pub(crate) fn take_predicted(&mut self, segment: &Segment) -> bool {
+        if self.prediction == Prediction::AwaitsData {
+            self.take_predicted_data(segment);
             return true;
         }
         let board = &mut self.snd.board;
         let Some(acked) = board.pop_unmarked_up_to(self.snd.una, segment.ack) else {
             return false;
         };
-        self.take_foretold_ack(segment, acked);
+        self.take_predicted_ack(segment, acked);
         true
     }
 
     #[inline(always)] // its only call
-    fn take_foretold_data(&mut self, segment: &Segment) {
+    fn take_predicted_data(&mut self, segment: &Segment) {
         let len = u32::from(segment.len);
         let echoed_before = self.snd.echoed;
         self.snd.echoed = segment.timestamps.map_or(0, |(_, echo)| echo);
@@ -248,14 +251,14 @@ impl<C: CongestionControl> Connection<C> {
         if !self.rcv.ack_due() {
             self.rcv.schedule_owed(&self.clock, rtt.srtt());
         }
-        self.outlook = if self.rcv.ack_due() {
-            Outlook::DataCame
+        self.prediction = if self.rcv.ack_due() {
+            Prediction::DataCame
         } else {
-            Outlook::AwaitsData
+            Prediction::AwaitsData
         };
     }
 
-    /// The timestamp of a segment that was foretold, so that it is not old, and is not newer than what was acknowledged last.
+    /// The timestamp of a segment that was predicted, so that it is not old, and is not newer than what was acknowledged last.
     #[inline(always)] // for every packet
     fn note_timely(&mut self, segment: &Segment) {
         if let Some((value, _)) = segment.timestamps {
@@ -266,7 +269,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// `acked`: when the first segment that is acknowledged was sent, the last, and their number.
     #[inline(always)] // its only call
-    fn take_foretold_ack(&mut self, segment: &Segment, acked: (u64, Record, u32)) {
+    fn take_predicted_ack(&mut self, segment: &Segment, acked: (u64, Record, u32)) {
         let (first_sent, last, count) = acked;
         self.snd.echoed = segment.timestamps.map_or(0, |(_, echo)| echo);
         self.note_timely(segment);
@@ -285,7 +288,7 @@ impl<C: CongestionControl> Connection<C> {
         path.rtt
             .sample(&self.clock, &self.config, first_rtt, una, nxt);
         self.snd.set_loss_probe(&self.clock, &self.config, true);
-        self.outlook = Outlook::AckCame;
+        self.prediction = Prediction::AckCame;
         let path = &mut self.snd.paths.active;
         let limited = path.cwnd_limited();
         if path.cc.increase_by(&mut path.window, count, limited) {
@@ -311,8 +314,8 @@ impl<C: CongestionControl> Connection<C> {
 
     /// The ACK of what was expected.
     #[inline(never)] // as `send_data`
-    fn answer_foretold(&mut self, outlet: &mut impl Outlet) {
-        self.outlook = Outlook::AwaitsData;
+    fn answer_predicted(&mut self, outlet: &mut impl Outlet) {
+        self.prediction = Prediction::AwaitsData;
         let window = self.rcv.select_whole_window();
         let header = self.header(window);
         outlet.put(|out| {
@@ -347,9 +350,9 @@ impl<C: CongestionControl> Connection<C> {
                 break;
             }
         }
-        if self.outlook == Outlook::AckCame {
+        if self.prediction == Prediction::AckCame {
             self.snd.note_burst(&self.clock, &self.config, true);
-            self.outlook = Outlook::AwaitsAck;
+            self.prediction = Prediction::AwaitsAck;
         } else {
             self.end_burst();
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::cc::CongestionControl;
 use crate::connection::Connection;
-use crate::prediction::Outlook;
+use crate::prediction::Prediction;
 use crate::segment::{Flags, Segment};
 use crate::sending::path::PathId;
 
@@ -81,7 +81,7 @@ impl<C: CongestionControl> Connection<C> {
     ///
     /// If they are more than 255.
     pub fn add_paths(&mut self, controls: Arc<[C]>) {
-        self.outlook.surprise();
+        self.prediction.surprise();
         for cc in controls.iter() {
             self.snd.paced |= cc.wants_pacing();
             self.set_dctcp(self.rcv.dctcp || cc.wants_dctcp_feedback());
@@ -101,9 +101,9 @@ impl<C: CongestionControl> Connection<C> {
         }
         // What waits for its pacing time is asked for again: that may be now.
         self.clock.advance(now);
-        self.outlook.surprise();
+        self.prediction.surprise();
         if self.snd.paced {
-            self.outlook = Outlook::Open;
+            self.prediction = Prediction::Open;
         }
         // An episode that has ended meanwhile is over.
         self.snd.recover_parked(&self.clock);
@@ -112,7 +112,7 @@ impl<C: CongestionControl> Connection<C> {
         if !(self.snd.paths).activate(&self.config, &self.clock, nxt, id, keep) {
             return;
         }
-        self.outlook = Outlook::Open;
+        self.prediction = Prediction::Open;
         if self.config.tdtcp.is_some() {
             self.snd.come_back(&self.clock, &self.config);
         }
@@ -121,7 +121,7 @@ impl<C: CongestionControl> Connection<C> {
     /// Its host hears that another network leads to the peer. Plain TCP goes on as before; its congestion control may want to know.
     pub fn tell_control(&mut self, now: u64, id: PathId) {
         self.clock.advance(now);
-        self.outlook.surprise();
+        self.prediction.surprise();
         let path = &mut self.snd.paths.active;
         path.cc.on_tdn(&mut path.window, id, now);
     }
@@ -137,7 +137,7 @@ impl<C: CongestionControl> Connection<C> {
     pub fn downgrade(&mut self) {
         Arc::make_mut(&mut self.config).tdtcp = None;
         self.snd.end_burst_pacing(&self.config);
-        self.outlook = Outlook::Open;
+        self.prediction = Prediction::Open;
         let others = self.snd.paths.take_parked();
         self.snd.board.merge(&mut self.snd.paths, &others);
     }

@@ -4,7 +4,7 @@ use crate::cc::CongestionControl;
 use crate::connection::{Connection, ConnectionState};
 use crate::options::RareOptions;
 use crate::outlet::{Header, Outlet};
-use crate::prediction::Outlook;
+use crate::prediction::Prediction;
 use crate::receiving::PriorAck;
 use crate::segment::{Flags, Segment};
 use crate::sending::Forced;
@@ -34,11 +34,11 @@ impl<C: CongestionControl> Connection<C> {
     /// may have changed all the same.
     #[inline(always)] // of `transmit_generally`
     fn poll_transmit_into(&mut self, now: u64, out: &mut Segment) -> bool {
-        if self.outlook.is_silent() && !(self.snd.paced && now >= self.next_timer()) {
+        if self.prediction.is_silent() && !(self.snd.paced && now >= self.next_timer()) {
             return false;
         }
         self.clock.advance(now);
-        self.outlook.forget_foretold();
+        self.prediction.forget_predicted();
         let sends = self.next_segment(out);
         if sends {
             self.write_rare_options(out);
@@ -63,7 +63,7 @@ impl<C: CongestionControl> Connection<C> {
             return self.next_of_handshake(out);
         }
         if self.owes_an_ack_at_most() {
-            self.outlook = self.outlook();
+            self.prediction = self.prediction();
             let due = self.rcv.ack_due();
             if due {
                 self.pure_ack(out);
@@ -113,7 +113,7 @@ impl<C: CongestionControl> Connection<C> {
         let sends = segment.is_some();
         match segment {
             Some(segment) => *out = segment,
-            None => self.outlook = Outlook::Silent,
+            None => self.prediction = Prediction::Silent,
         }
         sends
     }
@@ -203,7 +203,7 @@ impl<C: CongestionControl> Connection<C> {
         if out.len > 0 {
             self.rcv.acks.data_sent(&self.clock);
             if self.snd.account(&self.clock, &self.config, out.len) {
-                self.outlook = Outlook::Open;
+                self.prediction = Prediction::Open;
             }
             if self.snd.ecn && transmission.new {
                 out.ect = true;
@@ -270,7 +270,7 @@ impl<C: CongestionControl> Connection<C> {
     /// Nothing more goes out for now: was it the window that stopped it?
     #[inline]
     pub(crate) fn end_burst(&mut self) {
-        self.outlook = Outlook::Silent;
+        self.prediction = Prediction::Silent;
         if self.state == ConnectionState::TimeWait {
             return;
         }
@@ -280,6 +280,6 @@ impl<C: CongestionControl> Connection<C> {
         }
         let mss = self.current_mss();
         self.snd.check_persist(&self.clock, &self.config, mss);
-        self.outlook = self.outlook();
+        self.prediction = self.prediction();
     }
 }

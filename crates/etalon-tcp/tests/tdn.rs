@@ -414,7 +414,7 @@ struct Restarts(Vec<u64>);
 
 impl CongestionControl for Restarts {
     fn increase(&mut self, window: &mut Window, ack: &Ack) {
-        window.begin_step(ack);
+        window.increase(ack, |_, _| u32::MAX);
     }
 
     fn ssthresh(&mut self, window: &Window, _: u64) -> u32 {

@@ -7,13 +7,13 @@
 
 mod arrived;
 mod config;
-mod packet;
+mod header;
 mod puller;
 mod receiver;
 mod sender;
 
 pub use config::{Config, Pulls};
-pub use packet::{Kind, Packet};
+pub use header::{Header, Kind};
 pub use puller::{Puller, Turn};
 pub use receiver::Receiver;
 pub use sender::Sender;

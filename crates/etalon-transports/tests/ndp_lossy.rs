@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use etalon_transports::ndp::{Config, Kind, Packet, Puller, Pulls, Receiver, Sender};
+use etalon_transports::ndp::{Config, Header, Kind, Puller, Pulls, Receiver, Sender};
 use proptest::prelude::*;
 
 /// What happens to packets: of 256 so many are lost, trimmed, returned.
@@ -15,9 +15,9 @@ struct Odds {
 
 #[derive(Debug)]
 enum Event {
-    Arrives(Packet, bool),
-    Returns(Packet),
-    Answers(Packet),
+    Arrives(Header, bool),
+    Returns(Header),
+    Answers(Header),
     Timer,
     Pull,
 }
@@ -76,14 +76,14 @@ impl Exchange {
         }
     }
 
-    fn answer(&mut self, now: u64, packet: Packet) {
+    fn answer(&mut self, now: u64, packet: Header) {
         let late = 100 + self.draw(5000);
         if self.draw(256) >= u64::from(self.odds.lost) {
             self.at(now + late, Event::Answers(packet));
         }
     }
 
-    fn arrives(&mut self, now: u64, packet: Packet, trimmed: bool) {
+    fn arrives(&mut self, now: u64, packet: Header, trimmed: bool) {
         assert_eq!(packet.kind, Kind::Data);
         if !trimmed && self.whole.insert(packet.seq) {
             self.bytes += u64::from(packet.len);

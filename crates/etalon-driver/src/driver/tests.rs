@@ -7,8 +7,7 @@ use core::num::NonZero;
 use etalon_events::Record;
 use etalon_scenario::{
     Capture, CircuitNetwork, Configuration, Dumbbell, Flow, Hosts, Marking, Matching, Measure,
-    Network as Kind, Night, Notify, PacketNetwork, Plane, Rdcn, Resize, Schedule, Stage, Tcp,
-    VoqConfig, Weeks,
+    Network as Kind, Notify, PacketNetwork, Plane, Rdcn, Resize, Schedule, Stage, Tcp, Weeks,
 };
 use etalon_switch::{Arrival, Class, Departure, DropReason, Sink, Switch};
 use etalon_units::Rate;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use etalon_events::{Event, HostId, Packet, Pair, Plane, QueueId};
+use etalon_events::{Event, HostId, PacketHeader, Pair, Plane, QueueId};
 use etalon_linux::Image;
 use etalon_scenario::Scenario;
 use etalon_units::{Span, Time};
@@ -56,7 +56,7 @@ impl Written {
     /// A data packet crosses the packet network between these instants.
     pub fn packet(self, from: u64, to: u64, seq: u32) -> Written {
         let pair = Pair { src: 0, dst: 1 };
-        let packet = Packet {
+        let packet = PacketHeader {
             src: HostId::new(pair.src, 0),
             dst: HostId::new(pair.dst, 0),
             flow: Some(0),
@@ -64,7 +64,7 @@ impl Written {
             payload: 8948,
             bytes: 9014,
             seq,
-            ..Packet::default()
+            ..PacketHeader::default()
         };
         let (bytes, plane, latency) = (9014, Plane::PACKET, Span(to - from));
         let queue = QueueId::voq(pair);

@@ -80,7 +80,7 @@ impl World {
 
     fn lose(&mut self, part: Option<Part>) {
         if let Some(part) = part {
-            self.accounts.landed(Time(self.now), part);
+            self.accounts.left_network(Time(self.now), part);
         }
     }
 

@@ -31,16 +31,8 @@ proptest! {
             (Matching::new(source_of).unwrap(), day, night)
         }).collect();
         let week = rotation(days);
-        let rdcn = Rdcn {
-            packet: None,
-            circuits: vec![CircuitNetwork { rate: RATE, delay: DELAY }],
-            voq: VoqConfig { packets: room, pairs: vec![], resize: None },
-            marking: Some(Marking { threshold, threshold_big: threshold }),
-            ece_in_advance: None,
-            night: Night::default(),
-            notify: None,
-            ack_bypass: None,
-        };
+        let mut rdcn = Rdcn::new(None, vec![CircuitNetwork { rate: RATE, delay: DELAY }], room);
+        rdcn.marking = Some(Marking { threshold, threshold_big: threshold });
         let mut of_class = limit(Some(room.into()), Full::Drop);
         of_class.mark_above = Some(threshold.into());
         let mut config = ocs(vec![switch(0, week.clone())], vec![class(of_class, Routing::Direct)]);

@@ -4,19 +4,19 @@ use crate::graph::Graph;
 use crate::ways::{At, Next, Router};
 
 #[derive(Debug)]
-pub(super) struct Packet {
+pub(super) struct PacketNetwork {
     uplink: u8,
 }
 
-impl Packet {
-    pub(super) fn new(graph: &Graph) -> Packet {
-        Packet {
+impl PacketNetwork {
+    pub(super) fn new(graph: &Graph) -> PacketNetwork {
+        PacketNetwork {
             uplink: graph.uplinks as u8,
         }
     }
 }
 
-impl Router for Packet {
+impl Router for PacketNetwork {
     fn next(&self, _: &At) -> Next {
         Next::Now(self.uplink)
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::check::{ScenarioError, ensure};
 use crate::network::NetworkKind;
 use crate::rdcn::PLANES;
-use crate::{Hosts, Place, PlaneFacts, PortFacts, QueueId, Ways};
+use crate::{Bottlenecks, Hosts, Place, PlaneFacts, PortFacts, QueueId};
 
 /// Queues between two racks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ impl NetworkKind for Dumbbell {
         let way = |stages: &[Stage]| (rate(stages), behind(stages, hosts));
         vec![PlaneFacts {
             name: PLANES[0],
-            ways: Ways::Directions([way(&self.stages), way(&self.return_stages)]),
+            bottlenecks: Bottlenecks::Directions([way(&self.stages), way(&self.return_stages)]),
             in_days: false,
         }]
     }

@@ -11,7 +11,7 @@ use crate::network::failure::check_failures;
 use crate::network::layer::check_size;
 use crate::network::{Failure, Layer, NetworkKind};
 use crate::rdcn::PLANES;
-use crate::{Hosts, Place, PlaneFacts, PortFacts, Topology, Ways};
+use crate::{Bottlenecks, Hosts, Place, PlaneFacts, PortFacts, Topology};
 
 /// Racks whose ToR switches, the leaves, are each connected with each spine: a folded Clos network of two stages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ impl NetworkKind for LeafSpine {
         let ways = [(rack, within), (spine, across), (spine, across)];
         vec![PlaneFacts {
             name: PLANES[0],
-            ways: Ways::Distances(hosts.racks, ways),
+            bottlenecks: Bottlenecks::Distances(hosts.racks, ways),
             in_days: false,
         }]
     }

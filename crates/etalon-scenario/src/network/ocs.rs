@@ -10,8 +10,8 @@ use crate::check::{ScenarioError, ensure};
 use crate::network::{Layer, NetworkKind, Routing};
 use crate::rdcn::PLANES;
 use crate::{
-    Class, ClassOf, Hosts, MOST_LISTS, Place, PlaneFacts, PortFacts, QueueId, Schedule, Slices,
-    Ways,
+    Bottlenecks, Class, ClassOf, Hosts, MOST_LISTS, Place, PlaneFacts, PortFacts, QueueId,
+    Schedule, Slices,
 };
 
 /// Uplinks of a rack at most.
@@ -336,7 +336,10 @@ impl NetworkKind for Ocs {
         let across = within + longest.unwrap_or_default();
         vec![PlaneFacts {
             name: PLANES[0],
-            ways: Ways::Distances(hosts.racks, [(rack, within), (up, across), (up, across)]),
+            bottlenecks: Bottlenecks::Distances(
+                hosts.racks,
+                [(rack, within), (up, across), (up, across)],
+            ),
             in_days: false,
         }]
     }

@@ -11,7 +11,7 @@ use crate::network::failure::check_failures;
 use crate::network::layer::check_size;
 use crate::network::{Distance, Failure, Layer, NetworkKind};
 use crate::rdcn::PLANES;
-use crate::{Hosts, Pair, Place, PlaneFacts, PortFacts, Topology, Ways};
+use crate::{Bottlenecks, Hosts, Pair, Place, PlaneFacts, PortFacts, Topology};
 
 /// Racks in pods, below a core. Each switch of a layer is connected with each of the next in its pod, or with each of the core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,7 +124,7 @@ impl NetworkKind for Tree {
         ];
         vec![PlaneFacts {
             name: PLANES[0],
-            ways: Ways::Distances(self.racks_per_pod(hosts), ways),
+            bottlenecks: Bottlenecks::Distances(self.racks_per_pod(hosts), ways),
             in_days: false,
         }]
     }

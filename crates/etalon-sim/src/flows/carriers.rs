@@ -1,7 +1,7 @@
 //! Flows that TCP does not carry, among those that are open.
 
 use etalon_scenario::{Scenario, Transport};
-use etalon_transports::ndp::{Packet, Turn};
+use etalon_transports::ndp::{Header, Turn};
 
 use super::Flows;
 use crate::carrier::Carrier;
@@ -9,8 +9,8 @@ use crate::carrier::Carrier;
 impl<'a> Flows<'a> {
     /// What carries a flow that has come.
     pub(crate) fn transport(&self, flow: u32) -> &Transport {
-        if let Some(guests) = &self.guests {
-            if let Some(expected) = guests.expected.as_ref().filter(|e| e.number == flow) {
+        if let Some(streamed) = &self.streamed {
+            if let Some(expected) = streamed.expected.as_ref().filter(|e| e.number == flow) {
                 return &expected.flow.transport;
             }
             if !self.is_open(flow) {
@@ -67,13 +67,13 @@ impl<'a> Flows<'a> {
     }
 
     /// A flow's turn at its host's puller.
-    pub(crate) fn turn(&mut self, flow: u32) -> Turn<Packet> {
+    pub(crate) fn turn(&mut self, flow: u32) -> Turn<Header> {
         self.carrier(flow)
             .map_or(Turn::Leaves, |carrier| carrier.receiver.on_turn())
     }
 
     /// Gives up the ends of a flow in which nothing can happen any more.
-    pub(crate) fn settle_carrier(&mut self, flow: u32) {
+    pub(crate) fn close_carrier_if_over(&mut self, flow: u32) {
         if !self.carrier(flow).is_some_and(|carrier| carrier.is_over()) {
             return;
         }

@@ -174,29 +174,18 @@ pub fn own((src, dst, packets): (u16, u16, u32)) -> PairVoq {
 
 /// NSDI'20's links; VOQs of 16 packets; nothing else.
 pub fn config() -> Rdcn {
-    Rdcn {
-        packet: Some(PacketNetwork {
-            rate: Rate::from_gbps(10),
-            up_delay: Span::from_micros(5),
-            down_delay: Span::from_micros(5),
-            internal_queue: 3,
-            hold_queue: 5,
-        }),
-        night: Night::Own,
-        circuits: vec![CircuitNetwork {
-            rate: Rate::from_gbps(80),
-            delay: Span::from_micros(30),
-        }],
-        voq: VoqConfig {
-            packets: 16,
-            resize: None,
-            pairs: Vec::new(),
-        },
-        marking: None,
-        ece_in_advance: None,
-        ack_bypass: None,
-        notify: None,
-    }
+    let packet = PacketNetwork {
+        rate: Rate::from_gbps(10),
+        up_delay: Span::from_micros(5),
+        down_delay: Span::from_micros(5),
+        internal_queue: 3,
+        hold_queue: 5,
+    };
+    let circuits = vec![CircuitNetwork {
+        rate: Rate::from_gbps(80),
+        delay: Span::from_micros(30),
+    }];
+    Rdcn::new(Some(packet), circuits, 16)
 }
 
 /// The same, with circuits of 40 Gb/s and 10 us, too.

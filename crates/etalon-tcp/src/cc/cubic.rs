@@ -304,12 +304,11 @@ impl CongestionControl for Cubic {
 
     #[inline(never)] // as above
     fn increase(&mut self, window: &mut Window, ack: &Ack) {
-        let Some(acked) = window.begin_step(ack) else {
-            return;
-        };
-        let course = &mut *self.course;
-        course.update(window.cwnd, acked, ack.jiffies, ack.hz);
-        window.additive_increase(course.epoch.pace, acked);
+        window.increase(ack, |window, acked| {
+            let course = &mut *self.course;
+            course.update(window.cwnd, acked, ack.jiffies, ack.hz);
+            course.epoch.pace
+        });
     }
 
     fn ssthresh(&mut self, window: &Window, _now: u64) -> u32 {

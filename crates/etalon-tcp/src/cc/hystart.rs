@@ -1,129 +1,159 @@
-//! HyStart: leaves slow start before it overshoots (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer
-//! Networks 55(9), 2011), with Linux's thresholds.
+//! HyStart: leaves slow start before it overshoots. Delays are judged as by RFC 9406, section 4.2, whose names and constants these are;
+//! trains of ACKs as by Ha and Rhee ("Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011), whom that RFC follows.
 //!
-//! Two signs that the path is full, looked for once the window has 16 segments: a train of ACKs, less than 2 ms apart,
-//! that is longer than half of the smallest RTT; or a smallest RTT of this round that lies above the path's by an
-//! eighth of it, at least 4 and at most 16 ms. Either sets ssthresh to the window, and HyStart rests until the next
-//! timeout.
+//! There are two signs of a full path, once the window has 16 segments: the smallest RTT of a round lies above the path's by more than
+//! `RttThresh`; or ACKs that are less than 2 ms apart have come for longer than half of the smallest RTT. Either ends slow start: the
+//! threshold becomes the window, and HyStart rests until the next timeout (it has no conservative slow start, RFC 9406's CSS).
 //!
-//! Linux allows the train some more for bursts of large segments: the time that four of 64 KiB take at the pacing
-//! rate, which Linux keeps for a window per smoothed RTT whether or not it paces, as the last ACK left it; at most 1 ms.
-//! Where Linux knows the MSS, this takes the bytes per segment that the ACK acknowledged. It assumes that pacing is
-//! off: a paced Linux sender waits for the whole smallest RTT, not half.
+//! A sender that hands large buffers to its NIC gets its ACKs in bursts, for which recorded exchanges show an allowance (`Bursts`).
 
 use super::{Ack, Window};
 use crate::linux::pacing_percent;
+use crate::seq::after;
 
-/// Smallest window at which HyStart looks, in segments.
+/// The window from which on it looks, in segments (Ha and Rhee).
 const LOW_WINDOW: u32 = 16;
-/// ACKs further apart than this do not belong to one train, in us.
-const ACK_GAP: u64 = 2_000;
-/// RTT samples of a round before their minimum is taken for the round's RTT.
-const MIN_SAMPLES: u8 = 8;
-/// Bounds of the delay threshold, in us.
-const DELAY_MIN: u32 = 4_000;
-const DELAY_MAX: u32 = 16_000;
-/// The largest allowance for bursts, in us, and the bytes of the burst allowed for.
-const BURST_TIME_MAX: u64 = 1_000;
-const BURST_BYTES: u64 = 4 * 65_536;
+/// ACKs further apart than this are of two trains, in us (Ha and Rhee).
+const TRAIN_GAP: u64 = 2_000;
+/// `N_RTT_SAMPLE`, `MIN_RTT_THRESH`, `MAX_RTT_THRESH` in us, and `MIN_RTT_DIVISOR` (RFC 9406, section 4.3).
+const N_RTT_SAMPLE: u8 = 8;
+const MIN_RTT_THRESH: u32 = 4_000;
+const MAX_RTT_THRESH: u32 = 16_000;
+const MIN_RTT_DIVISOR: u32 = 8;
 
 /// HyStart's state. Times are in microseconds of host time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HyStart {
-    /// A full path was found.
-    found: bool,
-    /// The round ends when something beyond this sequence number is acknowledged; none before the first ACK.
-    round_end: Option<u32>,
-    round_start: u64,
-    last_ack: u64,
-    /// Smallest RTT of the round.
-    rtt: u32,
+    stage: Stage,
+    round: Round,
+    bursts: Bursts,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// No ACK has come yet.
+    New,
+    Looking,
+    /// The path is full.
+    Found,
+}
+
+/// A round: from when its first ACK comes until `window_end` is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Round {
+    began: u64,
+    /// How long the train that began with it has lasted.
+    train: u32,
+    /// `windowEnd`.
+    window_end: u32,
+    /// `currentRoundMinRTT`.
+    min_rtt: u32,
+    /// `rttSampleCount`, up to `N_RTT_SAMPLE`.
     samples: u8,
-    /// The smoothed RTT after the last ACK, and the segments of a burst.
+}
+
+/// What allows for bursts: the path, as the last ACK left it, and the segments of a burst.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Bursts {
     srtt: u32,
-    burst: u32,
+    segments: u32,
 }
 
 impl HyStart {
     pub(super) const NONE: HyStart = HyStart {
-        found: false,
-        round_end: None,
-        round_start: 0,
-        last_ack: 0,
-        rtt: 0,
-        samples: 0,
-        srtt: 0,
-        burst: 0,
+        stage: Stage::New,
+        round: Round::new(0, 0),
+        bursts: Bursts {
+            srtt: 0,
+            segments: 0,
+        },
     };
 
     /// Looks at an ACK with an RTT sample of `rtt` us in slow start; `delay_min` is the smallest RTT of the path in
     /// us.
     #[inline(never)] // in slow start only
     pub(super) fn on_ack(&mut self, window: &mut Window, ack: &Ack, rtt: u32, delay_min: u32) {
-        if self.found {
+        if self.stage == Stage::Found {
             return;
         }
         let now = ack.now / 1_000;
-        let allowance = self.burst_time(window, ack);
-        let round_over = |end: u32| {
-            let beyond = ack.una.wrapping_sub(end);
-            beyond != 0 && beyond < 1 << 31
-        };
-        // The first round ends with the first byte that is acknowledged: SACKs are of it.
-        if self.round_end.is_none() {
-            self.rtt = u32::MAX;
+        let allowance = self.bursts.allowance(window, ack);
+        if self.stage == Stage::New {
+            // The first round ends with the first byte that is acknowledged: SACKs are of it.
+            self.stage = Stage::Looking;
+            self.round = Round::new(0, ack.prior_una);
         }
-        if round_over(*self.round_end.get_or_insert(ack.prior_una)) {
-            *self = Self {
-                round_end: Some(ack.nxt),
-                round_start: now,
-                last_ack: now,
-                rtt: u32::MAX,
-                srtt: self.srtt,
-                burst: self.burst,
-                ..Self::default()
-            };
+        let round = &mut self.round;
+        if after(ack.una, round.window_end) {
+            *round = Round::new(now, ack.nxt);
         }
-        if window.cwnd < LOW_WINDOW {
-            return;
+        if window.cwnd >= LOW_WINDOW {
+            let train = round.train(now);
+            let min_rtt = round.sample(rtt);
+            if train.is_some_and(|length| length > (u64::from(delay_min) + allowance) / 2)
+                || min_rtt.is_some_and(|rtt| rtt > delay_min.saturating_add(rtt_thresh(delay_min)))
+            {
+                self.stage = Stage::Found;
+                window.ssthresh = window.cwnd;
+            }
         }
-        if self.train_is_long(now, u64::from(delay_min) + allowance)
-            | self.delay_has_grown(rtt, delay_min)
-        {
-            self.found = true;
-            window.ssthresh = window.cwnd;
+    }
+}
+
+impl Round {
+    const fn new(began: u64, window_end: u32) -> Round {
+        Round {
+            began,
+            train: 0,
+            window_end,
+            min_rtt: u32::MAX,
+            samples: 0,
         }
     }
 
-    /// The ACK train.
-    fn train_is_long(&mut self, now: u64, twice: u64) -> bool {
-        if now.saturating_sub(self.last_ack) > ACK_GAP {
-            return false;
+    /// An ACK comes. How long the train is with it, if it is one of the train.
+    fn train(&mut self, now: u64) -> Option<u64> {
+        let since = now.saturating_sub(self.began);
+        if since > u64::from(self.train) + TRAIN_GAP {
+            return None;
         }
-        self.last_ack = now;
-        now.saturating_sub(self.round_start) > twice / 2
+        self.train = u32::try_from(since).unwrap_or(u32::MAX);
+        Some(since)
     }
 
-    /// The increase of the delay.
-    fn delay_has_grown(&mut self, rtt: u32, delay_min: u32) -> bool {
-        self.rtt = self.rtt.min(rtt);
-        if self.samples < MIN_SAMPLES {
-            self.samples += 1;
-            return false;
-        }
-        self.rtt > delay_min.saturating_add((delay_min / 8).clamp(DELAY_MIN, DELAY_MAX))
+    /// An RTT sample comes. The smallest of the round, if there are enough.
+    fn sample(&mut self, rtt: u32) -> Option<u32> {
+        self.min_rtt = self.min_rtt.min(rtt);
+        let enough = self.samples >= N_RTT_SAMPLE;
+        self.samples += u8::from(!enough);
+        enough.then_some(self.min_rtt)
     }
+}
 
-    /// The time that a burst takes at the pacing rate, in us: that which the last ACK left.
-    fn burst_time(&mut self, window: &Window, ack: &Ack) -> u64 {
-        let clipped = |number: u64| number.min(u32::MAX.into()) as u32;
-        let srtt = core::mem::replace(&mut self.srtt, clipped(ack.srtt / 1_000));
+/// `RttThresh` (RFC 9406, section 4.2), of the path's smallest RTT where the RFC takes the last round's.
+fn rtt_thresh(min_rtt: u32) -> u32 {
+    (min_rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
+}
+
+impl Bursts {
+    /// Bytes that leave at once: four buffers of 64 KiB.
+    const BYTES: u64 = 4 * 65_536;
+    /// The longest allowance, in us.
+    const LONGEST: u64 = 1_000;
+
+    /// The time that a burst takes at the pacing rate which the last ACK left, in us; this one is remembered. The size of segments is what
+    /// the ACK acknowledged, per segment.
+    fn allowance(&mut self, window: &Window, ack: &Ack) -> u64 {
         let bytes = u64::from(ack.una.wrapping_sub(ack.prior_una));
-        if bytes > 0 && ack.acked > 0 {
-            self.burst = clipped(BURST_BYTES * u64::from(ack.acked) / bytes);
+        if let Some(segments) = (Self::BYTES * u64::from(ack.acked)).checked_div(bytes) {
+            if segments > 0 {
+                self.segments = u32::try_from(segments).unwrap_or(u32::MAX);
+            }
         }
+        let burst = u64::from(self.segments) * u64::from(self.srtt);
+        self.srtt = u32::try_from(ack.srtt / 1_000).unwrap_or(u32::MAX);
         let paced = u64::from(window.cwnd) * pacing_percent(window) / 100;
-        (u64::from(self.burst) * u64::from(srtt) / paced.max(1)).min(BURST_TIME_MAX)
+        (burst / paced.max(1)).min(Self::LONGEST)
     }
 }
 
@@ -158,7 +188,7 @@ mod tests {
 
     /// The time since the round's start at which a train of ACKs, `gap` us apart, ends slow start.
     fn train(cwnd: u32, gap: u64) -> Option<u64> {
-        let (mut hystart, mut w) = (HyStart::default(), window(cwnd));
+        let (mut hystart, mut w) = (HyStart::NONE, window(cwnd));
         for i in 0..100u32 {
             let now = u64::from(i) * gap;
             hystart.on_ack(
@@ -200,7 +230,7 @@ mod tests {
             (200_000, 216_000, u32::MAX),
             (200_000, 216_001, 20),
         ] {
-            let (mut hystart, mut w) = (HyStart::default(), window(20));
+            let (mut hystart, mut w) = (HyStart::NONE, window(20));
             for i in 0..8u32 {
                 hystart.on_ack(
                     &mut w,
@@ -222,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_round_starts_anew_beyond_its_end() {
-        let (mut hystart, mut w) = (HyStart::default(), window(20));
+        let (mut hystart, mut w) = (HyStart::NONE, window(20));
         let end = 500u32;
         hystart.on_ack(
             &mut w,
@@ -232,18 +262,56 @@ mod tests {
         );
         hystart.on_ack(&mut w, &ack(1_000, end, 9_000), 10_000, 10_000);
         assert_eq!(
-            hystart.round_end,
-            Some(end),
+            (hystart.stage, hystart.round.window_end),
+            (Stage::Looking, end),
             "the end itself is not beyond it"
         );
         hystart.on_ack(&mut w, &ack(2_000, end + 1, 9_000), 10_000, 10_000);
         assert_eq!(
-            (hystart.round_end, hystart.round_start),
-            (Some(9_000), 2_000)
+            (hystart.round.window_end, hystart.round.began),
+            (9_000, 2_000)
         );
         // Nearly half of the sequence numbers are beyond.
         let far = 9_000 + (1 << 31) - 1;
         hystart.on_ack(&mut w, &ack(3_000, far, far), 10_000, 10_000);
-        assert_eq!(hystart.round_end, Some(far));
+        assert_eq!(hystart.round.window_end, far);
+    }
+
+    #[test]
+    fn thresholds_of_the_rtt() {
+        // RFC 9406, section 4.3: an eighth, between 4 and 16 ms.
+        for (min_rtt, thresh) in [
+            (0, 4_000),
+            (32_000, 4_000),
+            (32_008, 4_001),
+            (128_000, 16_000),
+            (u32::MAX, 16_000),
+        ] {
+            assert_eq!(rtt_thresh(min_rtt), thresh);
+        }
+    }
+
+    #[test]
+    fn allowances_for_bursts() {
+        // Segments of 1000 bytes: 262 a burst. The smoothed RTT in us that the ACK before left, the window, the allowance.
+        for (srtt, cwnd, allowance) in [
+            (0, 100, 0),
+            (100, 131, 100),
+            (100, 262, 50),
+            (10_000, 100, 1_000),
+        ] {
+            let mut bursts = Bursts { srtt, segments: 0 };
+            assert_eq!(
+                bursts.allowance(&window(cwnd), &ack(0, 1_000, 0)),
+                allowance
+            );
+            assert_eq!(
+                bursts,
+                Bursts {
+                    srtt: 10_000_000 / 1_000,
+                    segments: 262
+                }
+            );
+        }
     }
 }

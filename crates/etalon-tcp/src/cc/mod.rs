@@ -62,48 +62,63 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// Slow start (RFC 5681 with RFC 3465's L unbounded, as Linux has it): one segment for each segment acknowledged,
-    /// not beyond ssthresh. Returns the acknowledged segments that are left for congestion avoidance.
+    /// What loss-based controls do with an ACK (RFC 5681, section 3.1, in segments): nothing unless the window limited the sender; else
+    /// what it delivers goes to [slow start](Window::slow_start) up to ssthresh, and what is left of it to
+    /// [congestion avoidance](Window::additive_increase), for which `pace` tells, of the window by then and of what is left, how many
+    /// segments let it grow by one.
+    #[inline]
+    pub fn increase(&mut self, ack: &Ack, pace: impl FnOnce(&Window, u32) -> u32) {
+        self.increase_by(ack.delivered, ack.cwnd_limited, pace);
+    }
+
+    #[inline]
+    fn increase_by(
+        &mut self,
+        delivered: u32,
+        cwnd_limited: bool,
+        pace: impl FnOnce(&Window, u32) -> u32,
+    ) {
+        if !cwnd_limited {
+            return;
+        }
+        let slow = self.in_slow_start();
+        let left = if slow {
+            self.slow_start(delivered)
+        } else {
+            delivered
+        };
+        if left > 0 || !slow {
+            let w = pace(self, left);
+            self.additive_increase(w, left);
+        }
+    }
+
+    /// Slow start, RFC 5681's equation (2): a segment for each that is acknowledged (RFC 3465's limit L does not bound it), not beyond
+    /// ssthresh. Returns the acknowledged segments that are left for congestion avoidance.
     #[inline]
     pub fn slow_start(&mut self, acked: u32) -> u32 {
         let room = self.ssthresh.saturating_sub(self.cwnd);
-        let used = acked.min(room);
-        self.grow(used);
-        acked - used
+        self.grow(acked.min(room));
+        acked.saturating_sub(room)
     }
 
-    /// The part of a step that loss-based algorithms share: nothing unless the window limited the sender, else slow start if
-    /// it is in it. Returns the segments that are left for congestion avoidance, none if there is nothing to do there.
-    #[inline]
-    pub fn begin_step(&mut self, ack: &Ack) -> Option<u32> {
-        self.begin_step_by(ack.delivered, ack.cwnd_limited)
-    }
-
-    #[inline]
-    fn begin_step_by(&mut self, delivered: u32, cwnd_limited: bool) -> Option<u32> {
-        if !cwnd_limited {
-            return None;
-        }
-        if !self.in_slow_start() {
-            return Some(delivered);
-        }
-        Some(self.slow_start(delivered)).filter(|&left| left > 0)
-    }
-
-    /// Additive increase: one segment for every `w` segments acknowledged. Credits that exceed a `w` that has since
-    /// shrunk buy one segment, not several, as in Linux.
+    /// Additive increase: a segment for every `w` that are acknowledged, counted as by RFC 3465, section 2.1. A `w` that has shrunk to what
+    /// is already counted, or below, buys one segment, and the count begins anew.
     #[inline]
     pub fn additive_increase(&mut self, w: u32, acked: u32) {
         let w = w.max(1);
-        if self.cwnd_count >= w {
-            self.cwnd_count = 0;
-            self.grow(1);
-        }
-        self.cwnd_count = self.cwnd_count.saturating_add(acked);
-        if self.cwnd_count >= w {
-            let steps = self.cwnd_count / w;
-            self.cwnd_count -= steps * w;
-            self.grow(steps);
+        let (bought, counted) = if self.cwnd_count < w {
+            (0, self.cwnd_count)
+        } else {
+            (1, 0)
+        };
+        let total = counted.saturating_add(acked);
+        if total < w {
+            self.cwnd_count = total;
+            self.grow(bought);
+        } else {
+            self.cwnd_count = total % w;
+            self.grow(bought + total / w);
         }
     }
 
@@ -214,7 +229,7 @@ pub trait CongestionControl: core::fmt::Debug {
 
     /// As [`on_ack`](CongestionControl::on_ack) and `increase` of an ACK that delivers `delivered` segments, for a control to which that is all
     /// there is to know: no time, no mark. Returns whether it is one. For the same `delivered` and `cwnd_limited` the window must come out as
-    /// with those two (the model test holds it to that).
+    /// with those two (`cc_model.rs` holds every control to that).
     #[inline]
     fn increase_by(&mut self, window: &mut Window, delivered: u32, cwnd_limited: bool) -> bool {
         let _ = (window, delivered, cwnd_limited);
@@ -286,5 +301,49 @@ pub trait CongestionControl: core::fmt::Debug {
     #[inline]
     fn reads_ece_without_ecn(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_grow() {
+        // Window, threshold, count; what is delivered to a window limited by cwnd, segments for one of growth; window and count.
+        let cases = [
+            ((10, 20, 0), 4, 10, (14, 0)), // slow start
+            ((10, 12, 3), 2, 10, (12, 3)), // up to the threshold
+            ((10, 12, 3), 4, 10, (12, 5)), // and beyond it
+            ((10, 12, 9), 4, 10, (13, 1)),
+            ((10, 10, 0), 9, 10, (10, 9)), // congestion avoidance
+            ((10, 10, 9), 1, 10, (11, 0)),
+            ((10, 10, 5), 30, 10, (13, 5)), // several at once
+            ((10, 10, 0), 1, 0, (11, 0)),   // one segment a segment at most
+            ((10, 10, 50), 1, 10, (11, 1)), // a pace that has quickened buys one
+            ((10, 10, 50), 0, 10, (11, 0)),
+            ((10, 20, 50), 0, 10, (10, 50)),
+        ];
+        for ((cwnd, ssthresh, cwnd_count), delivered, pace, then) in cases {
+            let mut window = Window {
+                cwnd,
+                ssthresh,
+                cwnd_count,
+            };
+            let before = window;
+            let ack = |cwnd_limited| Ack {
+                delivered,
+                cwnd_limited,
+                ..Ack::default()
+            };
+            window.increase(&ack(false), |_, _| pace);
+            assert_eq!(window, before, "not limited by cwnd");
+            window.increase(&ack(true), |_, _| pace);
+            assert_eq!(
+                (window.cwnd, window.cwnd_count),
+                then,
+                "{before:?} {delivered}"
+            );
+        }
     }
 }

@@ -24,17 +24,13 @@ impl Reno {
     /// Reno's step for one ACK: also what DCTCP and reTCP grow by.
     #[inline(never)] // so that to ask which control it is takes no registers
     pub(super) fn grow(window: &mut Window, ack: &Ack) {
-        // RFC 5681, section 3.1, equation (2).
         Self::grow_by(window, ack.delivered, ack.cwnd_limited);
     }
 
     #[inline]
     fn grow_by(window: &mut Window, delivered: u32, cwnd_limited: bool) {
-        let Some(acked) = window.begin_step_by(delivered, cwnd_limited) else {
-            return;
-        };
         // RFC 5681, section 3.1, equation (3): one segment a window.
-        window.additive_increase(window.cwnd, acked);
+        window.increase_by(delivered, cwnd_limited, |window, _| window.cwnd);
     }
 
     /// Half of the window, at least 2 segments (RFC 5681, section 3.1, equation (4)).

@@ -24,11 +24,8 @@ impl Configured for Scalable {
 impl CongestionControl for Scalable {
     #[inline(never)] // as Reno's
     fn increase(&mut self, window: &mut Window, ack: &Ack) {
-        let Some(acked) = window.begin_step(ack) else {
-            return;
-        };
         // Kelly 2003, section 2: cwnd += a for each segment acknowledged.
-        window.additive_increase(window.cwnd.min(ACKS_PER_SEGMENT), acked);
+        window.increase(ack, |window, _| window.cwnd.min(ACKS_PER_SEGMENT));
     }
 
     #[inline]

@@ -48,7 +48,7 @@ impl Twins {
         }
     }
 
-    /// What both send: all at once, which takes the way that was foretold, or segment by segment.
+    /// What both send: all at once, which takes the way that was predicted, or segment by segment.
     fn send(&mut self, now: u64) -> Vec<Segment> {
         self.turns += 1;
         let mut at_once = !self.turns.is_multiple_of(8);
@@ -68,14 +68,14 @@ impl Twins {
         &mut self,
         mut what: impl FnMut(&mut Connection<Any>) -> T,
     ) -> T {
-        if self.general.outlook.is_silent() {
-            self.general.outlook = Outlook::Silent;
+        if self.general.prediction.is_silent() {
+            self.general.prediction = Prediction::Silent;
         }
         let (one, other) = (what(&mut self.predicts), what(&mut self.general));
         assert_eq!(one, other);
         let shown = |end: &Connection<Any>| {
             let mut end = end.clone();
-            end.outlook = Outlook::Silent;
+            end.prediction = Prediction::Silent;
             format!("{end:?}")
         };
         assert_eq!(shown(&self.predicts), shown(&self.general));
@@ -88,9 +88,9 @@ struct Exchange {
     /// Client and server.
     ends: [Twins; 2],
     flying: Vec<(u64, usize, Segment)>,
-    /// Segments taken, and those of them that were foretold.
+    /// Segments taken, and those of them that were predicted.
     taken: u32,
-    foretold: u32,
+    predicted: u32,
 }
 
 impl Exchange {
@@ -108,7 +108,7 @@ impl Exchange {
             ],
             flying: Vec::new(),
             taken: 0,
-            foretold: 0,
+            predicted: 0,
         }
     }
 
@@ -175,7 +175,7 @@ impl Exchange {
         } else if let Some(i) = arrival.filter(|_| next == arrives) {
             let (_, end, segment) = self.flying.remove(i);
             self.taken += 1;
-            self.foretold += u32::from(self.ends[end].predicts.foretells(&segment));
+            self.predicted += u32::from(self.ends[end].predicts.predicts(&segment));
             self.ends[end].both(|c| c.on_segment(now, &segment));
             end
         } else {
@@ -257,7 +257,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn what_is_foretold_does_what_the_general_way_does(
+    fn what_is_predicted_does_what_the_general_way_does(
         config in configs(),
         control in prop_oneof![Just("reno"), Just("cubic"), Just("dctcp"), Just("retcp")],
         calls in calls(),
@@ -283,7 +283,7 @@ proptest! {
 }
 
 #[test]
-fn while_nothing_is_amiss_nearly_every_segment_is_foretold() {
+fn while_nothing_is_amiss_nearly_every_segment_is_predicted() {
     for timestamps in [false, true] {
         let config = Config {
             timestamps,
@@ -294,7 +294,7 @@ fn while_nothing_is_amiss_nearly_every_segment_is_foretold() {
         exchange.call(0, Call::Write(3_000_000), &mut fates);
         while exchange.step(100_000 * US, &mut fates) {}
         assert_eq!(exchange.ends[1].predicts.bytes_received(), 3_000_000);
-        let (taken, foretold) = (exchange.taken, exchange.foretold);
-        assert!(foretold * 100 > taken * 95, "{foretold} of {taken}");
+        let (taken, predicted) = (exchange.taken, exchange.predicted);
+        assert!(predicted * 100 > taken * 95, "{predicted} of {taken}");
     }
 }

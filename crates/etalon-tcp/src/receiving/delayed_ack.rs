@@ -1,51 +1,46 @@
-//! When to acknowledge (RFC 9293, 3.8.6.3; RFC 5681, section 4.2): every second full segment, at once in quick-ACK mode (after the
-//! start, losses, duplicates and marks), and otherwise by a timer that adapts between 40 and 200 ms to the gaps between segments.
+//! When to acknowledge. RFC 1122, section 4.2.3.2: "in a stream of full-sized segments there SHOULD be an ACK for at least every second
+//! segment". RFC 5681, section 4.2: out of order at once. An ACK that neither calls for waits (`ack_delay.rs`), unless quick ACKs are left:
+//! after the start, losses, duplicates and marks each segment with data is acknowledged, as recorded exchanges show it.
 
+use super::ack_delay::{Timing, Wait, timing};
 use crate::Config;
 use crate::timers::{Clock, Purpose, Timer};
 
-/// ACKs that quick-ACK mode sends at most.
+/// Quick ACKs at most.
 pub(crate) const MAX_QUICK_ACKS: u32 = 16;
 
-/// Whether an ACK is due, and the delayed-ACK timer. Times in ticks.
+/// Whether an ACK is due, and the delayed-ACK timer.
 #[derive(Clone, Debug)]
 pub(crate) struct DelayedAck {
     /// An ACK is due some time; at once.
     scheduled: bool,
     now: bool,
-    /// Quick ACKs left.
-    quick: u32,
     /// Data went out soon after data came in: ACKs had better ride on data.
     interactive: bool,
     /// Small segments since the last ACK, counted up to two.
     small: u8,
-    /// How long an ACK is delayed, 0 before the first data.
-    delay: u32,
-    min_delay: u32,
-    max_delay: u32,
-    half_second: u32,
-    /// When data arrived last.
+    /// Quick ACKs left.
+    quick: u32,
+    wait: Wait,
+    /// The tick at which data arrived last.
     last_data: u64,
     pub timer: Timer,
 }
 
-/// Ticks of a delay, which is nowhere near 2^32 of them.
-fn ticks(number: u64) -> u32 {
-    number.min(u32::MAX.into()) as u32
-}
-
 impl DelayedAck {
     pub fn new(config: &Config, clock: &Clock) -> DelayedAck {
+        let ticks = |ns| clock.ticks_for_ns(ns);
         DelayedAck {
             scheduled: false,
             now: false,
-            quick: 0,
             interactive: false,
             small: 0,
-            delay: 0,
-            min_delay: ticks(clock.ticks_for_ns(config.min_delayed_ack)).max(1),
-            max_delay: ticks(clock.ticks_for_ns(config.max_delayed_ack)).max(1),
-            half_second: (clock.hz / 2).max(1),
+            quick: 0,
+            wait: Wait::between(
+                ticks(config.min_delayed_ack),
+                ticks(config.max_delayed_ack),
+                clock.hz,
+            ),
             last_data: 0,
             timer: Timer::OFF,
         }
@@ -84,11 +79,8 @@ impl DelayedAck {
     /// out of order.
     #[inline]
     pub fn sent(&mut self) {
-        if self.quick > 0 && self.scheduled {
-            self.quick -= 1;
-            if self.quick == 0 {
-                self.delay = self.min_delay;
-            }
+        if self.scheduled {
+            self.spend_quick();
         }
         self.scheduled = false;
         self.now = false;
@@ -96,10 +88,24 @@ impl DelayedAck {
         self.timer.clear();
     }
 
+    /// After the last quick ACK waits begin with the shortest.
+    #[inline]
+    fn spend_quick(&mut self) {
+        match self.quick {
+            0 => {}
+            1 => {
+                self.quick = 0;
+                self.wait.restart();
+            }
+            more => self.quick = more - 1,
+        }
+    }
+
     /// Data went out: a reply soon after data makes the session interactive.
     #[inline]
     pub fn data_sent(&mut self, clock: &Clock) {
-        self.interactive |= clock.jiffies.saturating_sub(self.last_data) < self.delay.into();
+        let gap = clock.jiffies.saturating_sub(self.last_data);
+        self.interactive |= self.wait.outlasts(gap);
     }
 
     /// The peer's FIN arrived. As long as our side is open its ACK waits for data or a FIN to ride on.
@@ -120,8 +126,13 @@ impl DelayedAck {
     /// The same, and the session starts anew.
     pub fn enter_quick(&mut self, count: u32) {
         self.more_quick(count);
+        self.restart();
+    }
+
+    /// ACKs are delayed as at the start.
+    fn restart(&mut self) {
         self.interactive = false;
-        self.delay = self.min_delay;
+        self.wait.restart();
     }
 
     /// The offered window grew: one quick ACK more if their number is even, so that every segment by which it grows is acknowledged.
@@ -147,29 +158,12 @@ impl DelayedAck {
         self.quick = 0;
     }
 
-    /// Data arrived. The delay becomes the mean of itself and the gap since the last data, counted as half the smallest delay at
-    /// least, unless the gap was longer than the delay. Returns whether quick ACKs are called for: by the first data, or after
-    /// a gap longer than the retransmission timeout.
+    /// Data arrived. Returns whether quick ACKs are called for.
     #[inline]
     pub fn data_arrived(&mut self, clock: &Clock, rto_ticks: u64) -> bool {
-        let gap = clock.jiffies - self.last_data;
-        self.last_data = clock.jiffies;
         self.scheduled = true;
-        if self.delay == 0 {
-            self.delay = self.min_delay;
-            return true;
-        }
-        let (least, delay) = (u64::from(self.min_delay / 2), u64::from(self.delay));
-        if gap > least && gap >= delay {
-            return gap > rto_ticks;
-        }
-        let mean = delay / 2 + gap.max(least);
-        self.delay = if gap > least {
-            mean.min(rto_ticks) as u32
-        } else {
-            mean as u32
-        };
-        false
+        let last = std::mem::replace(&mut self.last_data, clock.jiffies);
+        self.wait.follow(clock.jiffies - last, rto_ticks)
     }
 
     /// Whether what is owed goes out at once because of quick-ACK mode.
@@ -181,49 +175,28 @@ impl DelayedAck {
     /// What is owed waits for the timer.
     #[inline(always)] // of `Receiver::schedule`
     pub fn delay(&mut self, clock: &Clock, srtt_us: u32) {
-        let delay = self.bounded_delay(clock, srtt_us);
-        let expires = clock.jiffies + delay;
-        if self.timer.purpose == Purpose::None {
-            self.timer.set(clock, Purpose::Rto, delay);
-        } else if self.timer.expires <= clock.jiffies + delay / 4 {
-            self.now = true;
-        } else if expires < self.timer.expires {
-            self.timer.set(clock, Purpose::Rto, delay);
+        let srtt = || (srtt_us > 0).then(|| clock.ticks_for_us(srtt_us.into()));
+        let runs = self.timer.purpose != Purpose::None;
+        let left = runs.then(|| self.timer.expires.saturating_sub(clock.jiffies));
+        match timing(left, self.wait.bounded(srtt)) {
+            Timing::In(ticks) => self.timer.set(clock, Purpose::Rto, ticks),
+            Timing::AsSet => {}
+            Timing::Due => self.now = true,
         }
-    }
-
-    /// The delay, not longer than a round trip if that is known, nor than the longest.
-    #[inline]
-    fn bounded_delay(&self, clock: &Clock, srtt_us: u32) -> u64 {
-        let mut delay = self.delay.max(1);
-        if delay > self.min_delay {
-            let mut most = if self.interactive {
-                self.max_delay
-            } else {
-                self.half_second
-            };
-            if srtt_us > 0 {
-                let rtt = clock.ticks_for_us(u64::from(srtt_us));
-                most = most.min(ticks(rtt).max(self.min_delay));
-            }
-            delay = delay.min(most);
-        }
-        delay.min(self.max_delay).into()
     }
 
     /// The timer fired. Returns whether an ACK is due.
     pub fn timer_fired(&mut self, rto_ticks: u64) -> bool {
         self.timer.clear();
-        if !self.scheduled {
-            return false;
+        if self.scheduled {
+            if self.interactive {
+                // No data came for it to ride on.
+                self.restart();
+            } else {
+                self.wait.double(rto_ticks);
+            }
+            self.now = true;
         }
-        if !self.interactive {
-            self.delay = self.delay.saturating_mul(2).min(ticks(rto_ticks));
-        } else {
-            self.interactive = false;
-            self.delay = self.min_delay;
-        }
-        self.now = true;
-        true
+        self.scheduled
     }
 }

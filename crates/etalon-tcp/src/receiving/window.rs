@@ -34,7 +34,7 @@ impl Receiver {
         self.move_edge(offer)
     }
 
-    /// The same of a receiver that holds nothing.
+    /// The same of a receiver that holds nothing (`what_is_predicted_does_what_the_general_way_does` holds the two together).
     #[inline]
     pub fn select_whole_window(&mut self) -> u16 {
         self.move_edge(self.window_limit)

@@ -10,7 +10,7 @@ use crate::cc::{Ack, CongestionControl, State};
 use crate::linux;
 use crate::segment::{Flags, Segment};
 use crate::sending::Sender;
-use crate::sending::digest::{Covered, Facts, RttSample};
+use crate::sending::digest::{Acknowledged, Facts, RttSample};
 use crate::sending::frto::Retransmit;
 use crate::seq::{after, before};
 use crate::timers::{Clock, Purpose};
@@ -92,7 +92,7 @@ impl<C: CongestionControl> Sender<C> {
         let prior_high = self.board.highest_sacked(prior_una);
         self.advance(segment, &mut facts);
         self.take_selective(clock, segment, &mut facts);
-        let mut covered = Covered::none(self.nxt);
+        let mut covered = Acknowledged::none(self.nxt);
         self.take_cumulative(clock, &mut facts, &mut covered, ack);
         let rtt = self.conclude(clock, config, &mut facts, &covered, prior_high);
         self.tell(clock, config, &mut facts, rtt, ece_flag, before);

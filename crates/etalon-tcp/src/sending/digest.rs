@@ -85,7 +85,7 @@ impl Facts {
 
 /// What the cumulative part covers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Covered {
+pub(crate) struct Acknowledged {
     /// When the first segment was sent that was sent once, on the active path, in microseconds, and the last.
     sent: Option<(u64, Stamp)>,
     /// A retransmission was among them: no sample (Karn).
@@ -98,11 +98,11 @@ pub(crate) struct Covered {
     lowest: u32,
 }
 
-impl Covered {
+impl Acknowledged {
     /// Nothing, yet.
     #[inline]
-    pub fn none(nxt: u32) -> Covered {
-        Covered {
+    pub fn none(nxt: u32) -> Acknowledged {
+        Acknowledged {
             sent: None,
             ambiguous: false,
             changed: false,
@@ -130,7 +130,7 @@ impl<C: CongestionControl> Sender<C> {
         &mut self,
         clock: &Clock,
         facts: &mut Facts,
-        covered: &mut Covered,
+        covered: &mut Acknowledged,
         una: u32,
     ) {
         let path = &mut self.paths;
@@ -169,7 +169,7 @@ impl<C: CongestionControl> Sender<C> {
         &mut self,
         clock: &Clock,
         facts: &mut Facts,
-        covered: &mut Covered,
+        covered: &mut Acknowledged,
         record: &Record,
     ) {
         if record.has(mark::FIN) {
@@ -214,7 +214,7 @@ impl<C: CongestionControl> Sender<C> {
         clock: &Clock,
         config: &Config,
         facts: &mut Facts,
-        covered: &Covered,
+        covered: &Acknowledged,
         prior_high: u32,
     ) -> Option<RttSample> {
         let bytes = self.una.wrapping_sub(facts.prior_una);
@@ -242,7 +242,7 @@ impl<C: CongestionControl> Sender<C> {
         clock: &Clock,
         config: &Config,
         facts: &Facts,
-        covered: &Covered,
+        covered: &Acknowledged,
     ) -> Option<RttSample> {
         let cumulative = covered
             .sent

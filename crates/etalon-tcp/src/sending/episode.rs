@@ -9,9 +9,9 @@ use crate::sending::Sender;
 use crate::sending::digest::Facts;
 use crate::sending::frto::{Progress, Retransmit, Verdict};
 use crate::sending::path::Path;
-use crate::sending::prr::Prr;
+use crate::sending::prr::{Prr, Step};
 use crate::sending::recovery::{Action, Evidence, Fact, Reach, Rest, transition};
-use crate::sending::undo::Undo;
+use crate::sending::undo::{Reversal, Undo};
 use crate::seq::{after, before};
 use crate::timers::{Clock, Purpose};
 
@@ -93,7 +93,7 @@ impl<C: CongestionControl> Path<C> {
     /// (FlightSize / 2, 2*SMSS)"), and PRR from zero.
     pub(crate) fn begin_reduction(&mut self, clock: &Clock, nxt: u32) {
         self.recovery.point = nxt;
-        self.recovery.reduction.prr.begin(self.window.cwnd);
+        self.recovery.reduction.prr = Prr::from(self.window.cwnd);
         self.window.cwnd_count = 0;
         self.window.ssthresh = self.cc.ssthresh(&self.window, clock.now).max(2);
     }
@@ -278,7 +278,7 @@ impl<C: CongestionControl> Sender<C> {
                 self.await_more();
             }
             Action::UndoAndAwaitMore => {
-                self.undo(clock);
+                self.undo(clock, Reversal::WindowOnly);
                 self.await_more();
             }
             Action::Repair => self.frto.retransmit = Retransmit::Lost,
@@ -289,18 +289,18 @@ impl<C: CongestionControl> Sender<C> {
             Action::UndoAndJudgeAgain => {
                 self.note_reordering(facts.prior_una);
                 self.forget_repaired();
-                self.undo_and_unmark(clock);
+                self.undo(clock, Reversal::AndLosses);
                 self.follow_evidence(clock);
             }
             Action::UndoWithin => {
-                self.undo_as_reported(clock);
+                self.undo(clock, Reversal::AndReordering);
                 self.follow_evidence(clock);
             }
             Action::UndoAtEnd => {
-                self.undo(clock);
+                self.undo(clock, Reversal::WindowOnly);
                 self.paths.active.set_state(clock, State::Open);
             }
-            Action::UndoLate => self.undo_as_reported(clock),
+            Action::UndoLate => self.undo(clock, Reversal::AndReordering),
             Action::UndoTimeout { ends } => self.undo_timeout(clock, ends),
             Action::BeginFastRecovery => {
                 self.enter_fast_recovery(clock, facts.ece);
@@ -394,16 +394,15 @@ impl<C: CongestionControl> Sender<C> {
 
     /// PRR's step for one ACK.
     pub(crate) fn follow_prr(&mut self, delivered: u32, newly_lost: u64, progress: bool) {
-        let pipe = self.paths.in_flight();
+        let in_flight = self.paths.in_flight();
         let path = &mut self.paths.active;
-        let ssthresh = path.window.ssthresh;
-        let safe = progress && newly_lost == 0;
-        if let Some(cwnd) = path
-            .recovery
-            .reduction
-            .prr
-            .window(ssthresh, pipe, delivered, safe)
-        {
+        let step = Step {
+            delivered,
+            in_flight,
+            ssthresh: path.window.ssthresh,
+            safe: progress && newly_lost == 0,
+        };
+        if let Some(cwnd) = path.recovery.reduction.prr.window(step) {
             path.window.cwnd = cwnd;
         }
     }

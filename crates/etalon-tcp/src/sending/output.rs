@@ -279,10 +279,10 @@ impl<C: CongestionControl> Sender<C> {
         (start, end, fin)
     }
 
-    /// What was sent now was a burst: was it the window that ended it? The timer is set for what is outstanding. `foretold`: the ACK was that
+    /// What was sent now was a burst: was it the window that ended it? The timer is set for what is outstanding. `predicted`: the ACK was that
     /// let it out, so that nothing is amiss and a probe is due after it.
     #[inline(always)]
-    pub(crate) fn note_burst(&mut self, clock: &Clock, config: &Config, foretold: bool) {
+    pub(crate) fn note_burst(&mut self, clock: &Clock, config: &Config, predicted: bool) {
         self.buffers.end();
         let held_back = std::mem::take(&mut self.chunk).held_back;
         let sent = std::mem::take(&mut self.burst);
@@ -293,7 +293,7 @@ impl<C: CongestionControl> Sender<C> {
             path.validate(clock, self.una, self.nxt, full, decays);
         }
         let rearm = std::mem::take(&mut self.rearm);
-        if foretold {
+        if predicted {
             if sent > 0 {
                 self.set_loss_probe(clock, config, false);
             }

@@ -67,7 +67,7 @@ impl Rtt {
     }
 
     /// Takes a sample of `us` and computes the timeout afresh, which ends backoff. `una` and `nxt` tell round trips apart.
-    #[inline(always)] // for every ACK that was foretold; its other calls are rarer
+    #[inline(always)] // for every ACK that was predicted; its other calls are rarer
     pub fn sample(&mut self, clock: &Clock, config: &Config, us: u32, una: u32, nxt: u32) {
         let us = us.clamp(1, 1 << 28);
         if self.srtt8 == 0 {

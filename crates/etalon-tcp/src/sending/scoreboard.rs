@@ -248,7 +248,8 @@ impl Scoreboard {
     }
 
     /// Takes off the front what `una` acknowledges beyond `prior`, if the records have no marks and end there; there is one path. Returns
-    /// when the first was sent, the last, and their number.
+    /// when the first was sent, the last, and their number. What the general way does is `take_cumulative`: the test
+    /// `what_is_predicted_does_what_the_general_way_does` holds the two together.
     #[inline]
     pub fn pop_unmarked_up_to(&mut self, prior: u32, una: u32) -> Option<(u64, Record, u32)> {
         let records = &self.records[self.head..];

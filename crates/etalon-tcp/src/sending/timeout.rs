@@ -8,6 +8,7 @@ use crate::sending::Sender;
 use crate::sending::episode::Flight;
 use crate::sending::path::Path;
 use crate::sending::recovery::{Fact, Reach};
+use crate::sending::undo::Reversal;
 use crate::timers::{Clock, Purpose};
 
 impl<C: CongestionControl> Sender<C> {
@@ -104,7 +105,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// The timeout was spurious. `ends`: beyond doubt, so that its repair is over.
     pub(crate) fn undo_timeout(&mut self, clock: &Clock, ends: bool) {
-        self.undo_and_unmark(clock);
+        self.undo(clock, Reversal::AndLosses);
         self.timeouts = 0;
         if ends {
             self.end_timeout(clock);
@@ -120,7 +121,7 @@ impl<C: CongestionControl> Path<C> {
         let reduction = &mut *self.recovery.reduction;
         reduction.undo.remember(remembered);
         reduction.undo.begin(flight.una, flight.retransmitted);
-        reduction.prr.prior_cwnd = self.window.cwnd;
+        reduction.prr.recover_fs = self.window.cwnd;
         self.window.ssthresh = self.cc.ssthresh(&self.window, clock.now).max(2);
     }
 

@@ -1,7 +1,7 @@
-//! Was a reduction needless? What tells it (Eifel detection by timestamps, RFC 3522; DSACK, RFC 3708), and the response: window
-//! and threshold return to what they were (RFC 4015).
+//! Was a reduction needless, and what returns if it was? Detection: timestamps (Eifel, RFC 3522) and DSACKs (RFC 3708), of which
+//! `recovery.rs` makes evidence; the response is RFC 4015's: window and threshold return to what they were.
 
-use crate::cc::CongestionControl;
+use crate::cc::{CongestionControl, Window};
 use crate::sending::Sender;
 use crate::sending::episode::Reduction;
 use crate::sending::path::Path;
@@ -15,17 +15,34 @@ pub(crate) struct Undo {
     ssthresh: u32,
     /// SND.UNA when the reduction began, while it may still be undone.
     since: Option<u32>,
-    /// Retransmissions of the episode that no DSACK has reported yet; none before the first retransmission.
-    unreported: Option<u32>,
+    resent: Resent,
     /// Another path was active since: timestamps do not tell the episode's retransmissions any more.
     interrupted: bool,
+}
+
+/// The retransmissions of an episode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Resent {
+    /// There was none yet.
+    Nothing,
+    /// So many have not been reported by a DSACK.
+    Unreported(u32),
+}
+
+/// What the timestamp that an ACK echoes says, next to `RetransmitTS`, that of the episode's first retransmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Echo {
+    /// It is older: the original arrived.
+    OfOriginal,
+    /// It is not, or there is none.
+    OfAnything,
 }
 
 impl Undo {
     pub const NONE: Undo = Undo {
         ssthresh: 0,
         since: None,
-        unreported: None,
+        resent: Resent::Nothing,
         interrupted: false,
     };
 
@@ -33,7 +50,10 @@ impl Undo {
     pub fn begin(&mut self, una: u32, retransmitted: u32) {
         self.since = Some(una);
         self.interrupted = false;
-        self.unreported = Some(retransmitted).filter(|&n| n > 0);
+        self.resent = match retransmitted {
+            0 => Resent::Nothing,
+            count => Resent::Unreported(count),
+        };
     }
 
     /// The threshold that an undo returns to.
@@ -64,21 +84,49 @@ impl Undo {
     /// A segment was retransmitted.
     #[inline]
     pub fn retransmitted(&mut self) {
-        self.unreported = Some(self.unreported.unwrap_or(0) + 1);
+        self.resent = match self.resent {
+            Resent::Nothing => Resent::Unreported(1),
+            Resent::Unreported(count) => Resent::Unreported(count + 1),
+        };
     }
 
     /// A DSACK reports so many segments that end at `end`.
     pub fn reported(&mut self, end: u32, segments: u32) {
-        if let (Some(since), Some(unreported)) = (self.since, &mut self.unreported) {
+        if let (Some(since), Resent::Unreported(count)) = (self.since, &mut self.resent) {
             if after(end, since) {
-                *unreported = unreported.saturating_sub(segments);
+                *count = count.saturating_sub(segments);
             }
         }
     }
 
     /// RFC 3708, section 3.1: every retransmission of the episode was reported as a duplicate.
     pub fn all_reported(&self) -> bool {
-        self.since.is_some() && self.unreported == Some(0)
+        self.is_open() && self.resent == Resent::Unreported(0)
+    }
+
+    /// RFC 3522, section 3.2: whether an ACK with this echo shows that the reduction was needless.
+    fn original_answered(&self, echo: Echo) -> bool {
+        match (self.since, self.interrupted, self.resent, echo) {
+            // Nothing is left to undo; or another network carried the echo, with another delay.
+            (None, _, _, _) | (_, true, _, _) => false,
+            // Nothing was resent: the original is all that can have been acknowledged.
+            (Some(_), false, Resent::Nothing, _) => true,
+            // Step 4: the echo "is smaller than the value of RetransmitTS".
+            (Some(_), false, Resent::Unreported(_), echo) => echo == Echo::OfOriginal,
+        }
+    }
+
+    /// RFC 4015, section 3.2: the threshold as it was before the reduction, unless it is higher by now, and the window that the congestion
+    /// control returns to.
+    fn reversed(&self, window: Window, undone: impl FnOnce() -> u32) -> Window {
+        match self.ssthresh {
+            0 => window,
+            before => Window {
+                cwnd: undone(),
+                ssthresh: window.ssthresh.max(before),
+                ..window
+            },
+        }
     }
 }
 
@@ -101,9 +149,12 @@ impl Eifel {
         self.retransmit_ts = 0;
     }
 
-    /// Whether the ACK answers the original, by the timestamp it echoes: the retransmission was needless.
-    fn original_answered(self, echoed: u32) -> bool {
-        self.retransmit_ts != 0 && echo_before(echoed, self.retransmit_ts)
+    fn of(self, echoed: u32) -> Echo {
+        if self.retransmit_ts != 0 && echo_before(echoed, self.retransmit_ts) {
+            Echo::OfOriginal
+        } else {
+            Echo::OfAnything
+        }
     }
 }
 
@@ -112,57 +163,137 @@ pub(crate) fn echo_before(echoed: u32, stamp: u32) -> bool {
     echoed != 0 && before(echoed, stamp)
 }
 
-impl<C: CongestionControl> Path<C> {
-    /// RFC 4015, section 3.2, steps 9 and 10: the window and the threshold as before the reduction. Returns whether the
-    /// threshold rose.
-    fn restore(&mut self, jiffies: u64) -> bool {
-        let Reduction { prr, undo } = &mut *self.recovery.reduction;
-        let mut rose = false;
-        if undo.ssthresh != 0 {
-            self.window.cwnd = self.cc.undo(&self.window, prr.prior_cwnd);
-            rose = undo.ssthresh > self.window.ssthresh;
-            self.window.ssthresh = self.window.ssthresh.max(undo.ssthresh);
-        }
-        undo.forget();
-        self.validation.used_at = jiffies as u32;
-        rose
-    }
+/// What an undo concerns beside the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reversal {
+    /// Nothing: all that was outstanding has arrived.
+    WindowOnly,
+    /// What was marked lost, which is judged again.
+    AndLosses,
+    /// RACK's reordering window: a DSACK has told it (RFC 8985, section 6.2, step 4).
+    AndReordering,
 }
 
 impl<C: CongestionControl> Sender<C> {
     /// Whether timestamps say that the active path's reduction was needless.
     pub(crate) fn original_answered(&self) -> bool {
         let undo = &self.paths.active.recovery.reduction.undo;
-        undo.is_open()
-            && !undo.interrupted
-            && (undo.unreported.is_none() || self.eifel.original_answered(self.echoed))
+        undo.original_answered(self.eifel.of(self.echoed))
     }
 
     /// Undoes the active path's reduction.
-    pub(crate) fn undo(&mut self, clock: &Clock) {
-        if self.paths.active.restore(clock.jiffies) {
-            self.cwr_queued = false;
+    pub(crate) fn undo(&mut self, clock: &Clock, reversal: Reversal) {
+        match reversal {
+            Reversal::WindowOnly => {}
+            Reversal::AndLosses => self.board.unmark_lost(&mut self.paths),
+            Reversal::AndReordering => self.rack.recovery_over(true),
         }
+        let left = self.paths.active.reverse(clock.jiffies);
+        // A threshold that has returned leaves no reduction to tell the receiver of (RFC 3168, section 6.1.2).
+        self.cwr_queued &= self.paths.active.window.ssthresh <= left.ssthresh;
         self.rack.judge_again();
         self.stats.undos += 1;
-    }
-
-    /// Undoes it and takes back what was marked lost, which is judged again.
-    pub(crate) fn undo_and_unmark(&mut self, clock: &Clock) {
-        self.board.unmark_lost(&mut self.paths);
-        self.undo(clock);
-    }
-
-    /// Undoes it because DSACKs account for every retransmission.
-    pub(crate) fn undo_as_reported(&mut self, clock: &Clock) {
-        self.rack.recovery_over(true);
-        self.undo(clock);
     }
 
     /// With no retransmission outstanding the next episode has a timestamp of its own.
     pub(crate) fn forget_repaired(&mut self) {
         if !self.board.repairs() {
             self.eifel.forget();
+        }
+    }
+}
+
+impl<C: CongestionControl> Path<C> {
+    /// Returns the window that the path leaves.
+    fn reverse(&mut self, jiffies: u64) -> Window {
+        let Reduction { prr, undo } = &mut *self.recovery.reduction;
+        let left = self.window;
+        self.window = undo.reversed(left, || self.cc.undo(&left, prr.recover_fs));
+        undo.forget();
+        self.validation.used_at = jiffies as u32;
+        left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_timestamps_show() {
+        use Echo::{OfAnything, OfOriginal};
+        use Resent::{Nothing, Unreported};
+        let cases = [
+            (None, false, Nothing, OfAnything, false),
+            (None, false, Unreported(1), OfOriginal, false),
+            (Some(7), true, Nothing, OfAnything, false),
+            (Some(7), true, Unreported(1), OfOriginal, false),
+            (Some(7), false, Nothing, OfAnything, true),
+            (Some(7), false, Unreported(1), OfAnything, false),
+            (Some(7), false, Unreported(1), OfOriginal, true),
+            (Some(7), false, Unreported(0), OfOriginal, true),
+        ];
+        for (since, interrupted, resent, echo, answered) in cases {
+            let undo = Undo {
+                ssthresh: 10,
+                since,
+                resent,
+                interrupted,
+            };
+            assert_eq!(undo.original_answered(echo), answered, "{undo:?} {echo:?}");
+        }
+    }
+
+    #[test]
+    fn which_echoes_are_of_the_original() {
+        let mut eifel = Eifel::default();
+        assert_eq!(eifel.of(99), Echo::OfAnything, "nothing was resent");
+        eifel.retransmitted(100);
+        eifel.retransmitted(200);
+        for (echoed, echo) in [
+            (0, Echo::OfAnything),
+            (99, Echo::OfOriginal),
+            (100, Echo::OfAnything),
+            (150, Echo::OfAnything),
+        ] {
+            assert_eq!(eifel.of(echoed), echo, "{echoed}");
+        }
+    }
+
+    #[test]
+    fn duplicates_of_the_episode_are_counted() {
+        let mut undo = Undo::NONE;
+        undo.begin(1_000, 2);
+        undo.retransmitted();
+        undo.reported(1_000, 1); // of what was acknowledged before
+        undo.reported(2_000, 2);
+        assert!(!undo.all_reported());
+        undo.reported(2_000, 5); // more than there were
+        assert!(undo.all_reported());
+        undo.forget();
+        assert!(!undo.all_reported(), "nothing is left to undo");
+        undo.begin(1_000, 0);
+        assert!(!undo.all_reported(), "nothing was resent");
+    }
+
+    #[test]
+    fn windows_return() {
+        let window = |cwnd, ssthresh| Window {
+            cwnd,
+            ssthresh,
+            cwnd_count: 3,
+        };
+        // The threshold before, the window now, that of the congestion control; the window after.
+        for (before, now, undone, then) in [
+            (30, window(10, 10), 20, window(20, 30)),
+            (8, window(10, 10), 20, window(20, 10)), // a threshold does not fall
+            (0, window(10, 10), 20, window(10, 10)), // ECE forbids it
+        ] {
+            let undo = Undo {
+                ssthresh: before,
+                ..Undo::NONE
+            };
+            assert_eq!(undo.reversed(now, || undone), then);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::arrived::Arrived;
 use super::config::{Config, Pulls};
-use super::packet::{Kind, Packet};
+use super::header::{Header, Kind};
 use super::puller::{Puller, Turn};
 
 /// The receiving end of a flow.
@@ -43,10 +43,10 @@ impl Receiver {
     pub fn on_data<F: Copy>(
         &mut self,
         now: u64,
-        (packet, trimmed): (&Packet, bool),
+        (packet, trimmed): (&Header, bool),
         config: &Config,
         (puller, me): (&mut Puller<F>, F),
-    ) -> Packet {
+    ) -> Header {
         if packet.last {
             self.total = Some(packet.seq + 1);
         }
@@ -80,7 +80,7 @@ impl Receiver {
     }
 
     /// Its turn at its puller has come.
-    pub fn on_turn(&mut self) -> Turn<Packet> {
+    pub fn on_turn(&mut self) -> Turn<Header> {
         self.in_turn = false;
         if self.waiting == 0 {
             return Turn::Leaves;
@@ -95,14 +95,14 @@ impl Receiver {
         }
     }
 
-    fn says(&self, kind: Kind, seq: u32) -> Packet {
-        Packet {
+    fn says(&self, kind: Kind, seq: u32) -> Header {
+        Header {
             kind,
             seq,
             cumulative: self.arrived.next(),
             pull: self.pulled,
             promised: self.pulled + self.waiting,
-            ..Packet::default()
+            ..Header::default()
         }
     }
 }

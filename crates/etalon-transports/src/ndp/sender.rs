@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 
 use super::config::{Config, Pulls};
-use super::packet::{Kind, Packet};
+use super::header::{Header, Kind};
 
 /// Answers of which a sender remembers whether they were ACKs, and of how many at least that tells that its way is good.
 const RECENT: u32 = 12;
@@ -128,7 +128,7 @@ impl Sender {
     }
 
     /// The next packet that may leave now; none if it has to wait. To be asked until there is none.
-    pub fn poll(&mut self, now: u64, config: &Config) -> Option<Packet> {
+    pub fn poll(&mut self, now: u64, config: &Config) -> Option<Header> {
         if self.credit > 0 {
             if let Some(seq) = self.take_again() {
                 self.credit -= 1;
@@ -175,7 +175,7 @@ impl Sender {
         self.slots.get_mut(index as usize)
     }
 
-    fn send(&mut self, now: u64, seq: u32, config: &Config) -> Packet {
+    fn send(&mut self, now: u64, seq: u32, config: &Config) -> Header {
         if let Some(slot) = self.slot(seq) {
             slot.state = State::Sent;
             slot.copy = slot.copy.wrapping_add(1);
@@ -188,17 +188,17 @@ impl Sender {
         self.heard = now;
         let before = u64::from(seq) * u64::from(config.payload);
         let len = (self.bytes - before).min(config.payload.into());
-        Packet {
+        Header {
             kind: Kind::Data,
             last: seq + 1 == self.total,
             len: len as u16,
             seq,
-            ..Packet::default()
+            ..Header::default()
         }
     }
 
     /// An ACK, a NACK or a pull arrives.
-    pub fn on_answer(&mut self, now: u64, packet: &Packet, config: &Config) {
+    pub fn on_answer(&mut self, now: u64, packet: &Header, config: &Config) {
         self.heard = now;
         self.backoff = 0;
         match packet.kind {

@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::commit::{Commit, Which};
-use super::queue::Queue;
+use super::queue::Backlog;
 
 /// A packet of a bulk flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Sending {
 }
 
 /// Queues by destination host; those that are empty take no room.
-type Queues = BTreeMap<u32, Queue>;
+type Queues = BTreeMap<u32, Backlog>;
 
 /// A host.
 #[derive(Clone, Debug, Default)]
@@ -44,12 +44,12 @@ pub(crate) struct Host {
 impl Host {
     /// Packets that it has for a host itself.
     pub(crate) fn own_len(&self, to: u32) -> u32 {
-        self.own.get(&to).map_or(0, Queue::len)
+        self.own.get(&to).map_or(0, Backlog::len)
     }
 
     /// Packets of others that it has for a host.
     pub(crate) fn relayed_len(&self, to: u32) -> u32 {
-        self.relayed.get(&to).map_or(0, Queue::len)
+        self.relayed.get(&to).map_or(0, Backlog::len)
     }
 
     /// Sends from now on over an uplink what this commits it to.

@@ -12,12 +12,12 @@ struct Run {
 
 /// Packets in order, as runs: a long flow takes no more room than a short one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Queue {
+pub(crate) struct Backlog {
     runs: VecDeque<Run>,
     len: u32,
 }
 
-impl Queue {
+impl Backlog {
     pub(crate) fn len(&self) -> u32 {
         self.len
     }
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn packets_keep_their_order_and_come_back_to_the_front() {
-        let mut queue = Queue::default();
+        let mut queue = Backlog::default();
         queue.push_back(1, 0, 3);
         queue.push_back(2, 0, 1);
         queue.push_back(2, 1, 1);

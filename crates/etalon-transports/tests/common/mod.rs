@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use etalon_transports::ndp::{Config, Kind, Packet, Puller, Receiver, Sender};
+use etalon_transports::ndp::{Config, Header, Kind, Puller, Receiver, Sender};
 
 /// Picoseconds that a byte takes at 10 Gb/s.
 pub const BYTE: u64 = 800;
@@ -18,7 +18,7 @@ pub enum Pacer {
 #[derive(Clone, Copy, Debug)]
 struct Inside {
     flow: usize,
-    packet: Packet,
+    packet: Header,
     bytes: u64,
     trimmed: bool,
     returned: bool,
@@ -176,7 +176,7 @@ impl Model {
         ends.max().unwrap_or_default()
     }
 
-    fn wire(&self, packet: &Packet) -> u64 {
+    fn wire(&self, packet: &Header) -> u64 {
         let len = match packet.kind {
             // With padding all are as long as the first one.
             Kind::Data if self.config.padded => u64::from(self.config.payload),
@@ -196,7 +196,7 @@ impl Model {
         }
     }
 
-    fn enter(&mut self, flow: usize, packet: Packet) {
+    fn enter(&mut self, flow: usize, packet: Header) {
         let inside = Inside {
             flow,
             packet,

@@ -75,35 +75,28 @@ fn hosts() -> Hosts {
 
 /// A packet network beside one kind of circuits.
 fn hybrid() -> Rdcn {
-    Rdcn {
-        packet: Some(PacketNetwork {
-            rate: Rate::from_gbps(10),
-            up_delay: Span(2_500),
-            down_delay: Span(2_500),
-            internal_queue: 2,
-            hold_queue: 2,
-        }),
-        night: Night::Own,
-        circuits: vec![CircuitNetwork {
-            rate: Rate::from_gbps(80),
-            delay: Span(10_000),
-        }],
-        voq: VoqConfig {
-            packets: 4,
-            resize: Some(Resize {
-                packets: 8,
-                in_advance: Span(20_000),
-            }),
-            pairs: vec![],
-        },
-        marking: Some(Marking {
-            threshold: 2,
-            threshold_big: 6,
-        }),
-        ece_in_advance: Some(Span(20_000)),
-        ack_bypass: None,
-        notify: None,
-    }
+    let packet = PacketNetwork {
+        rate: Rate::from_gbps(10),
+        up_delay: Span(2_500),
+        down_delay: Span(2_500),
+        internal_queue: 2,
+        hold_queue: 2,
+    };
+    let circuits = vec![CircuitNetwork {
+        rate: Rate::from_gbps(80),
+        delay: Span(10_000),
+    }];
+    let mut rdcn = Rdcn::new(Some(packet), circuits, 4);
+    rdcn.voq.resize = Some(Resize {
+        packets: 8,
+        in_advance: Span(20_000),
+    });
+    rdcn.marking = Some(Marking {
+        threshold: 2,
+        threshold_big: 6,
+    });
+    rdcn.ece_in_advance = Some(Span(20_000));
+    rdcn
 }
 
 /// Linux's defaults.

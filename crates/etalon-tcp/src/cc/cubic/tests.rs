@@ -253,10 +253,10 @@ fn rtt_samples_of_an_epochs_first_second_do_not_count() {
     cc.course
         .hystart
         .on_ack(&mut w, &ack(1_251, 1), 4_000, 2_000);
-    assert_ne!(cc.course.hystart, HyStart::default());
+    assert_ne!(cc.course.hystart, HyStart::NONE);
     cc.on_state(&mut w, State::Timeout, 0);
     assert_eq!(cc.course.epoch, Epoch::NONE);
-    assert_eq!(cc.course.hystart, HyStart::default());
+    assert_eq!(cc.course.hystart, HyStart::NONE);
 }
 
 #[test]

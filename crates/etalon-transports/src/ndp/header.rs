@@ -16,7 +16,7 @@ pub enum Kind {
 
 /// A header of NDP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Packet {
+pub struct Header {
     /// What it is.
     pub kind: Kind,
     /// Data: it is the flow's last packet.
@@ -33,7 +33,7 @@ pub struct Packet {
     pub promised: u32,
 }
 
-impl Packet {
+impl Header {
     /// Whether it carries payload.
     #[must_use]
     pub fn is_data(&self) -> bool {
