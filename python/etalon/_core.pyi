@@ -10,6 +10,7 @@ __all__ = [
     "LINUX_MOST_FLOWS",
     "LINUX_MOST_HOSTS",
     "Ack",
+    "CircuitWays",
     "Control",
     "KernelError",
     "RateSample",
@@ -29,6 +30,7 @@ __all__ = [
     "is_fast",
     "job_problem",
     "job_steps",
+    "match_graph",
     "maximum_matching",
     "parse_bytes",
     "parse_rate",
@@ -85,7 +87,7 @@ class Scenario:
     def __init__(self, plan_json: str) -> None: ...
 
 class Window:
-    """The window of a path, in segments, which may be fractions: whole segments are sent."""
+    """The window of a path, in segments. It may be a fraction, but only whole segments are sent."""
 
     cwnd: float
     """Congestion window in segments."""
@@ -104,10 +106,10 @@ class Window:
         acknowledged segments that are left for congestion avoidance."""
 
     def additive_increase(self, w: float, acked: int) -> None:
-        """A segment for every `w` segments acknowledged."""
+        """Additive increase (RFC 5681, equation 3): one segment for every `w` segments acknowledged."""
 
 class Ack:
-    """What one incoming ACK tells a congestion control. Times in ns of the hosts' clock."""
+    """The facts that one incoming ACK brings. Times in ns of the hosts' clock."""
 
     now_ns: int
     """When it arrived."""
@@ -116,7 +118,7 @@ class Ack:
     acked: int
     """Segments newly acknowledged cumulatively, whether or not they were SACKed before."""
     delivered: int
-    """Segments newly delivered: by SACK, or cumulatively if they were not SACKed before. What windows grow by."""
+    """Segments newly delivered: by SACK, or cumulatively if they were not SACKed before. Windows grow by these."""
     rtt_ns: int | None
     """Round-trip time of the segment sent last among those newly delivered; None if one was retransmitted (Karn's rule)."""
     srtt_ns: int
@@ -155,19 +157,19 @@ class Ack:
         """Segments newly delivered: another name of `delivered`."""
 
 class RateSample:
-    """How fast segments were delivered while the segment was under way that was sent last among those that an ACK delivers."""
+    """The delivery rate during one segment's flight: of the segment sent last among those that an ACK newly delivers."""
 
     delivered: int
-    """Segments delivered meanwhile."""
+    """Segments delivered during the flight."""
     lost: int
-    """Segments lost meanwhile."""
+    """Segments lost during the flight."""
     interval_ns: int
-    """The time that this took, in ns of the hosts' clock."""
+    """Its length, in ns of the hosts' clock: of sending or of acknowledging, whichever took longer."""
     app_limited: bool
     """The application, not the window, limited the sender."""
     @property
     def segments_per_second(self) -> float:
-        """The rate."""
+        """Segments delivered a second."""
 
 def run(
     scenario: Scenario,

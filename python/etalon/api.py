@@ -50,10 +50,20 @@ def network(
     voq: int | Mapping[str, Any] = 16,
     **more: Any,
 ) -> Network:
-    """A reconfigurable data centre network. `packet` and `circuit` are rate and delay of a link; without `packet` there are
-    circuits only.
+    """A hybrid network: a packet network and circuits between racks (`kind = "rdcn"`). Other kinds are tables of a plan.
 
     >>> network(racks=3, voq={"packets": 16, "resize": {"packets": 50, "before": "600us"}}, ece={"before": "150us"})
+
+    Args:
+        racks: number of racks.
+        hosts: hosts per rack.
+        packet: rate and delay of a link of the packet network; None leaves the packet network out.
+        circuit: rate and delay of a circuit.
+        voq: capacity of a VOQ in packets, or a table as in a plan's `network.voq`.
+        more: the other keys of a plan's `[network]`.
+
+    Raises:
+        PlanError: for an unknown key or a value out of bounds.
     """
     given: dict[str, Any] = {"racks": racks, "hosts": hosts, "circuit": circuit, "voq": voq}
     given |= {"circuits_only": True} if packet is None else {"packet": packet}
@@ -111,11 +121,19 @@ def known(net: Network, demand: Any, scheduler: str = "solstice", **more: Any) -
 def computed(
     net: Network, scheduler: str | Scheduler | Function = "solstice", **more: Any
 ) -> Schedule:
-    """Weeks that `scheduler` computes from demand, one after the other: one of `etalon list schedulers`, or a function of yours
-    (`etalon.scheduler` tells what it is given and answers), itself or as "my.py:longest_first".
+    """A schedule that follows demand: `scheduler` computes each week anew.
 
     >>> computed(net, "solstice", window="2ms", estimator="adu", compute="100us")
     >>> computed(net, longest_first, window="2ms")
+
+    Args:
+        net: the network.
+        scheduler: one of `etalon list schedulers`; or a function of yours (see `etalon.scheduler` for its arguments and
+            result), or its name such as "my.py:longest_first".
+        more: the other keys of such a `[schedule]`: `window`, `day`, `night`, `estimator`, `compute` and others.
+
+    Raises:
+        PlanError: for an unknown scheduler or key, or code that cannot be kept with a run.
     """
     week = _checked(net, {"kind": captured(scheduler), **more})
     source.allow(getattr(week, "source", {}).values())
@@ -126,10 +144,19 @@ def computed(
 def schedule(
     demand: Any, scheduler: str | Scheduler | Function = "solstice", **more: Any
 ) -> schedulers.Week:
-    """The week that `scheduler` computes for `demand`, a matrix of bytes, without a run: `etalon.schedulers.compute`.
+    """The week that `scheduler` computes for one demand, without a run.
 
     >>> schedule(demand, "solstice", window="2ms").served.sum()
     >>> schedule(demand, longest_first).configurations
+
+    Args:
+        demand: a racks x racks matrix of bytes; rows are source racks.
+        scheduler: as in `etalon.computed`.
+        more: the arguments of `etalon.schedulers.compute`, such as `window`, `day` and `night`.
+
+    Raises:
+        PlanError: for a matrix or a value that cannot be.
+        EtalonError: for a function that fails, or that returns no week.
     """
     return schedulers.compute(scheduler, demand, **more)
 
@@ -143,7 +170,7 @@ def packet_only(net: Network) -> Schedule:
 def _checked(net: Network, values: dict[str, Any]) -> Schedule:
     if not isinstance(net, Network):
         raise PlanError(
-            f"a schedule is that of a network, as etalon.network() makes it, not of {shown(net)}"
+            f"a schedule needs a network, as etalon.network() returns it, not {shown(net)}"
         )
     return schedule_of({key: value for key, value in values.items() if value is not None}, net)
 
@@ -203,13 +230,19 @@ def flow(
 
 @checked
 def workload(kind: str | Callable[..., Any], **keys: Any) -> _Workload:
-    """A workload of any kind of `etalon list workloads`, by the keys of its table in a plan; or a generator of yours, or its
-    name such as "my.py:closed_loop", with its arguments, and the keys that all workloads have (cc, params, transport, class,
-    start).
+    """A workload of any kind, or one that a generator of yours makes.
 
     >>> workload("incast", to="r0h0", size="100kB")
     >>> workload("poisson", sizes="websearch", load=0.3)
     >>> workload(closed_loop, clients=4, cc="dctcp")
+
+    Args:
+        kind: one of `etalon list workloads`; or a generator function, or its name such as "my.py:closed_loop".
+        keys: the keys of the workload's table in a plan. For a generator: `cc`, `params`, `transport`, `class` (or
+            `flow_class`) and `start`; all other keys are arguments of the function.
+
+    Raises:
+        PlanError: for an unknown workload or key, or code that cannot be kept with a run.
     """
     if not isinstance(kind, str) or source.is_reference(kind):
         own = {"cc", "params", "transport", "class", "flow_class", "start"}
@@ -238,10 +271,18 @@ def program(
     name: str | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Program:
-    """A program on a host, written "r0h3", from `start` on: program("r0h3", "ping -c 3 r1h3"). Linux engine only.
+    """A program on emulated hosts. Linux engine only.
 
-    On several hosts it is program(["r0h0", "r1h0"], ...) or program("all", ...): `{index}`, `{host}` and `{peer}` in the
-    command are then each host's.
+    >>> program("r0h3", "ping -c 3 r1h3")
+    >>> program("all", "ring.py {index} {peer}")
+
+    Args:
+        host: a host like "r0h3", a list of hosts, or "all".
+        command: program and arguments, as text or as a list. On several hosts, `{index}`, `{host}` and `{peer}` are each
+            host's.
+        start: when it starts, in network time.
+        name: names the files of its output.
+        env: environment variables.
     """
     several = host == "all" or not isinstance(host, str)
     given = {
@@ -284,8 +325,7 @@ def experiment(
 
 @checked
 def load(path: str | Path, code: bool = False) -> Plan | Run | Sweep:
-    """What is at a path: the plan of a file, the run or the sweep of a folder. `code` allows the Python to run that a plan
-    names.
+    """Loads the plan of a file, or the run or sweep of a folder. `code` allows a plan's Python code to run.
 
     >>> load("strobe.toml").replace({"network.voq": 32})
     >>> load("runs/strobe-1a2b3c4d").plot.sequence()
@@ -395,14 +435,14 @@ def sweep(
             raise PlanError("etalon.sweep: the grid is given twice")
         *parts, grid = parts  # type: ignore[assignment]
     if any(isinstance(part, Mapping) for part in parts):
-        raise PlanError("etalon.sweep: the grid comes last, behind schedule and workloads")
+        raise PlanError("etalon.sweep: the grid comes last, after schedule and workloads")
     plan = _planned(what, *_week_and_workloads(parts), settings, code)
     grid = {
         key: captured(list(values)) if isinstance(values, (list, tuple)) else values
         for key, values in (grid or {}).items()
     }
     if not grid and seeds in (None, 1):
-        raise PlanError('a sweep varies something: give a grid, like {"tdf": [1, 20]}, or seeds')
+        raise PlanError('a sweep must vary something: give a grid, like {"tdf": [1, 20]}, or seeds')
     with for_people(f"{plan.name}, sweep", progress) as told:
         return run_sweep(
             plan, grid or {}, seeds=seeds, jobs=jobs, folder=folder, engine=engine, executor=executor, fresh=fresh,

@@ -1,10 +1,10 @@
-"""Networks of circuits: which racks meet in which slice, how far apart they are, and how many entries a ToR's tables hold.
+"""Networks of circuits as topologies: which racks meet in which slice, hops between racks, sizes of a ToR's tables.
 
     net = etalon.circuits.opera(racks=108, switches=6)
     net.longest_path, net.mean_path, net.routing_entries
     net.save("schedule.txt")
 
-These are topologies and their paths; packets do not cross them yet.
+A plan with `network.kind = "ocs"` sends packets over them.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ LARGEST = 256 << 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Circuits:
-    """Racks whose uplinks lead to circuit switches, one each, over a cycle of slices.
+    """Racks with one uplink to each circuit switch, over a cycle of slices.
 
-    `peers[slice, rack, switch]` is the rack that is met: -1 for nobody, the rack itself if its matching leaves it alone.
-    `ending` has the switch that turns dark at each slice's end, to change its matching; None if none does, or all do.
+    `peers[slice, rack, switch]` is the rack at the other end: -1 for none, the rack itself if its matching leaves it alone.
+    `ending[slice]` is the switch that goes dark at the slice's end, to change its matching; None if none does, or all do.
     """
 
     name: str
@@ -45,17 +45,17 @@ class Circuits:
 
     @property
     def slices(self) -> int:
-        """How many slices a cycle has."""
+        """Number of slices in a cycle."""
         return int(self.peers.shape[0])
 
     @property
     def racks(self) -> int:
-        """How many racks there are."""
+        """Number of racks."""
         return int(self.peers.shape[1])
 
     @property
     def switches(self) -> int:
-        """How many circuit switches there are, and uplinks of a rack."""
+        """Number of circuit switches, and of uplinks per rack."""
         return int(self.peers.shape[2])
 
     def hops(
@@ -64,14 +64,16 @@ class Circuits:
         racks: Iterable[int] = (),
         switches: Iterable[int] = (),
     ) -> NDArray[np.uint8]:
-        """Hops between racks: an array of slice, from and to; 255 where there is no way.
-
-        Ways within a slice, not over the switch that turns dark at its end.
+        """Hops between racks: an array of shape (slices, racks, racks), by slice, source and destination; 255 if there is no
+        path. Paths are within a slice, and avoid the switch that goes dark at its end.
 
         Args:
             links: uplinks that have failed, as (rack, switch).
             racks: racks that have failed, with all their uplinks.
             switches: circuit switches that have failed.
+
+        Raises:
+            PlanError: for a rack or a switch that does not exist.
         """
         failed = np.zeros((self.racks, self.switches), dtype=np.bool_)
         for rack, switch in links:
@@ -88,7 +90,7 @@ class Circuits:
 
     @cached_property
     def paths(self) -> dict[int, int]:
-        """Ordered pairs of racks in all slices, counted by the hops between them; 255 for those without a way."""
+        """The number of ordered rack pairs in all slices, by hops between them; 255 for those without a path."""
         hops = self.hops()
         values, counts = np.unique(hops[:, ~np.eye(self.racks, dtype=np.bool_)], return_counts=True)
         return {int(value): int(count) for value, count in zip(values, counts, strict=True)}
@@ -100,23 +102,23 @@ class Circuits:
 
     @property
     def longest_path(self) -> int:
-        """Hops of the longest of the shortest ways, over all slices; ways that there are not do not count."""
+        """Hops of the longest shortest path, over all slices; pairs without a path do not count."""
         return max(hops for hops in self.paths if hops != NO_WAY)
 
     @property
     def mean_path(self) -> float:
-        """Hops of the shortest way, averaged over pairs of racks and slices that have one."""
+        """Mean hops of the shortest path, over all slices and the rack pairs that have one."""
         there = {hops: count for hops, count in self.paths.items() if hops != NO_WAY}
         return sum(hops * count for hops, count in there.items()) / sum(there.values())
 
     @property
     def routing_entries(self) -> int:
-        """Entries of a ToR's tables in Opera (NSDI 2020, section 6.2). A cycle has as many slices as racks; each slice has an
-        entry for each other rack, by the expander, and one for each rack met directly over a switch that stays."""
+        """Entries in a ToR's tables in Opera (NSDI 2020, section 6.2). A cycle has as many slices as racks; each slice has an
+        entry for each other rack, by the expander, and one for each rack met directly over a switch that stays up."""
         return _core.routing_entries(self.racks, self.switches)
 
     def meetings(self) -> NDArray[np.int64]:
-        """How often each rack meets each other in a cycle, over any switch: an array of rack and rack."""
+        """How often each rack meets each other rack in a cycle, over any switch: an array of shape (racks, racks)."""
         met = np.zeros((self.racks, self.racks), dtype=np.int64)
         for one in self.peers:
             for switch in range(self.switches):
@@ -125,11 +127,14 @@ class Circuits:
         return met
 
     def throughput(self, demand: NDArray[np.float64]) -> float:
-        """The largest share of a demand that direct circuits carry for ever: a fluid model, without nights.
+        """The largest share of a demand that direct circuits can carry: a fluid model, without nights.
 
         Args:
-            demand: from rack to rack, in shares of what all uplinks of a rack carry together; rows and columns add up to 1
-                at most.
+            demand: an array of shape (racks, racks), from source to destination, in shares of the total rate of a rack's
+                uplinks; rows and columns add up to 1 at most.
+
+        Raises:
+            PlanError: for another shape, negative demand, or none at all.
         """
         demand = np.array(demand, dtype=np.float64)
         if demand.shape != (self.racks, self.racks) or not np.isfinite(demand).all():
@@ -142,7 +147,7 @@ class Circuits:
         return float((capacity[asked] / demand[asked]).min())
 
     def staggered(self) -> Circuits:
-        """The same matchings with switches that change one after the other, as in Opera, instead of together."""
+        """The same matchings, but the switches change one after the other, as in Opera, instead of together."""
         slices, switches = self.slices, self.switches
         at = np.arange(slices * switches)[:, None]
         held = (at + switches - 1 - np.arange(switches)[None, :]) // switches % slices
@@ -151,8 +156,12 @@ class Circuits:
         return Circuits(f"{self.name}, staggered", peers, ending)
 
     def save(self, path: str | Path, force: bool = False) -> Path:
-        """Writes the schedule as text and returns the path. The first line has racks and switches. Then comes a line a slice:
-        for each rack and switch the rack that is met, -1 for none. The next slice tells which switch turned dark."""
+        """Writes the schedule as text and returns the path. The first line has the numbers of racks and switches. One line per
+        slice follows: for each rack and switch the rack at the other end, or -1. The next slice shows which switch went dark.
+
+        Raises:
+            PlanError: if the file exists and `force` is not set.
+        """
         path = Path(path)
         if path.exists() and not force:
             raise PlanError("already exists; force=True replaces it", file=str(path))
@@ -170,8 +179,8 @@ class Circuits:
 
 
 def opera(racks: int = 108, switches: int = 6, seed: int = 1) -> Circuits:
-    """Opera (NSDI 2020): random matchings dealt to rotor switches that change one after the other. A cycle has as many slices
-    as racks. Drawn again until all racks reach each other in every slice.
+    """Opera (NSDI 2020): random matchings, dealt to rotor switches that change one after the other. A cycle has as many slices
+    as racks. Matchings are drawn again until all racks reach each other in every slice.
 
     Raises:
         PlanError: if the switches cannot share out the matchings evenly, or no such network was found.
@@ -186,8 +195,8 @@ def opera(racks: int = 108, switches: int = 6, seed: int = 1) -> Circuits:
 
 
 def rotor(racks: int = 108, switches: int = 6, seed: int = 1) -> Circuits:
-    """RotorNet (SIGCOMM 2017): random matchings dealt to rotor switches that change together. Each rack meets each other once
-    in a cycle of racks / switches slices.
+    """RotorNet (SIGCOMM 2017): random matchings, dealt to rotor switches that change together. Each rack meets each other rack
+    once in a cycle of racks / switches slices.
 
     Raises:
         PlanError: if the switches cannot share out the matchings evenly.
@@ -196,7 +205,7 @@ def rotor(racks: int = 108, switches: int = 6, seed: int = 1) -> Circuits:
 
 
 def regular(racks: int = 130, degree: int = 7, seed: int = 1) -> Circuits:
-    """A static expander: a random connected graph in which each rack has as many neighbours.
+    """A static expander: a random connected graph with `degree` neighbours per rack (Jellyfish, NSDI 2012).
 
     Raises:
         PlanError: if there is no such graph.
@@ -205,8 +214,8 @@ def regular(racks: int = 130, degree: int = 7, seed: int = 1) -> Circuits:
 
 
 def shale(racks: int = 64, switches: int = 1, dimensions: int = 2) -> Circuits:
-    """Shale (SIGCOMM 2024): racks are points of a cube with so many dimensions; in one dimension after the other, each meets
-    all others of its line, one a slice. Circuits go one way. Switches are equally far apart in the cycle.
+    """Shale (SIGCOMM 2024): racks are points of a cube with `dimensions` dimensions, which take turns. In its turn, each rack
+    meets all others of its line, one per slice. Circuits go one way. The switches are evenly spaced in the cycle.
 
     Raises:
         PlanError: if the racks do not make a cube, or it has fewer slices than there are switches.
@@ -231,7 +240,7 @@ def shale(racks: int = 64, switches: int = 1, dimensions: int = 2) -> Circuits:
 
 
 KINDS = {"opera": opera, "rotor": rotor, "regular": regular}
-"""What can be drawn."""
+"""The kinds of random networks."""
 
 
 def load(path: str | Path) -> Circuits:
@@ -321,7 +330,7 @@ def integers(path: Path, number: int, words: Sequence[str]) -> list[int]:
         return [int(word) for word in words]
     except ValueError:
         raise PlanError(
-            "holds something that is no whole number", file=f"{path}:{number}"
+            "contains something other than whole numbers", file=f"{path}:{number}"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""What collectives cost over circuits that change between steps: the model of Harvest (arXiv 2602.09188), and its plan."""
+"""The cost of collectives over circuits that change between steps: Harvest's model (arXiv 2602.09188), and its plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from etalon.errors import PlanError
 from etalon.units import shown
 
 Links: TypeAlias = tuple[tuple[int, int, int], ...]
-"""Circuits of a step: from, to, how many side by side."""
+"""Circuits of a step: source rank, destination rank, number of parallel circuits."""
 
 MOST_RANKS = 1024
 
@@ -28,13 +28,13 @@ class StepCost:
     step: int
     """From 0 on."""
     topology: Links
-    """The circuits that are there."""
+    """Its circuits."""
     stretch: float
-    """1/theta: how many times as long the messages take as over circuits of their own."""
+    """1/theta: the messages' time relative to circuits of their own."""
     ns: float
-    """How long the step takes."""
+    """Duration of the step."""
     changed: bool
-    """Whether circuits were changed before it."""
+    """Whether circuits change before it."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +42,15 @@ class CollectiveCost:
     """The cheapest plan of circuits for a collective."""
 
     ns: float
-    """How long it takes, changes of circuits included."""
+    """Total time, reconfigurations included."""
     reconfigurations: int
-    """How often circuits change; the first ones cost nothing."""
+    """Number of reconfigurations; the first circuits cost none."""
     steps: tuple[StepCost, ...]
     """Each step with its circuits."""
     static_ns: float
-    """With the ring alone; infinite if it does not lead to all ranks."""
+    """Time with the ring alone; infinite if it does not reach all ranks."""
     every_ns: float
-    """With circuits of its own for each step whose messages go elsewhere than before."""
+    """Time with new circuits for each step whose messages have other destinations than before."""
 
 
 def collective_cost(
@@ -74,13 +74,16 @@ def collective_cost(
     Args:
         collective: such as "all-reduce".
         algorithm: such as "swing" (`etalon list collectives`).
-        ranks: how many.
-        size: of the vector, or of what a rank has for all, in bytes.
-        rate: of a circuit, in bit/s.
-        alpha: what a message costs, in ns.
+        ranks: number of ranks.
+        size: length of the vector, or of all blocks of a rank, in bytes.
+        rate: rate of a circuit, in bit/s.
+        alpha: fixed time of a message, in ns.
         delta: propagation delay of a circuit, in ns.
-        reconfiguration: what a change of circuits costs, in ns.
-        degree: circuits that a rank has each way; by default 2 for swing, else 1.
+        reconfiguration: time of a change of circuits, in ns.
+        degree: circuits of a rank each way; by default 2 for swing, else 1.
+
+    Raises:
+        PlanError: for an unknown collective or algorithm, or a value out of bounds.
     """
     links = degree or (2 if algorithm == "swing" else 1)
     if not 2 <= ranks <= MOST_RANKS:

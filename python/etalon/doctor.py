@@ -277,7 +277,7 @@ def _run(image: Path) -> Check:
     try:
         running.result()
     except EtalonError as error:
-        remedy = "what is said above, or else: etalon kernel build --force"
+        remedy = "the message above, or else: etalon kernel build --force"
         return Check("run", State.MISSING, " ".join(str(error).split()), remedy)
     hosts = plan.network.racks * plan.network.hosts
     found = f"{hosts} hosts booted and ran in {took:.2f} s, with {most / 1e6:.0f} MB of memory"

@@ -58,7 +58,7 @@ def alone_in(folder: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise EtalonError(
-                f"{folder}: another process is at work in this folder; wait for it, or give another one with --out"
+                f"{folder}: another process is using this folder; wait for it, or choose another one with --out"
             ) from None
         yield
     finally:

@@ -21,7 +21,7 @@ MOST_NODES = 4096
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
-    """Racks, and behind them switches without hosts (relays), each with its neighbours by number. Links go both ways."""
+    """Racks, followed by switches without hosts (relays), each with the numbers of its neighbours. Links go both ways."""
 
     name: str
     racks: int
@@ -29,24 +29,25 @@ class Graph:
 
     @property
     def nodes(self) -> int:
-        """Racks and relays."""
+        """Number of racks and relays."""
         return len(self.neighbours)
 
     @property
     def uplinks(self) -> int:
-        """Links of the node that has most."""
+        """Links of the node that has the most."""
         return max(map(len, self.neighbours))
 
     def matched(self) -> list[list[int]]:
-        """For each uplink and each node the one that it leads to, -1 for none; over one uplink a node is reached by one at
-        most."""
+        """For each uplink and each node, the node at the other end, or -1. Over one uplink, at most one node leads to each
+        node."""
         return [
             [-1 if peer == 0xFFFF else peer for peer in row]
             for row in _core.match_graph([list(row) for row in self.neighbours])
         ]
 
     def save(self, path: str | Path, force: bool = False) -> Path:
-        """Writes the graph as text and returns the path: a line a node with its neighbours."""
+        """Writes the graph as text, one line per node with its neighbours, and returns the path. Raises `PlanError` if the file
+        exists and `force` is not set."""
         path = Path(path)
         if path.exists() and not force:
             raise PlanError("already exists; force=True replaces it", file=str(path))
@@ -62,12 +63,12 @@ class Graph:
 
 
 def clos(k: int = 12, oversubscription: int = 1) -> Graph:
-    """A folded Clos network of three layers of switches with `k` ports: `k` pods of `k / 2` ToR switches, of whose ports
-    `oversubscription` times as many lead to hosts as up. Aggregation switch j of a pod leads to core switches j k/2 to (j +
-    1) k/2 - 1 (Al-Fares et al., SIGCOMM 2008; as Opera's authors have it, 3:1 with k = 12: 72 racks of 9 hosts).
+    """A folded Clos network of three layers of switches with `k` ports: `k` pods of `k / 2` ToR switches, each with
+    `oversubscription` times as many ports to hosts as up. Aggregation switch j of a pod leads to core switches j k/2 to (j +
+    1) k/2 - 1 (Al-Fares et al., SIGCOMM 2008). Opera's authors use 3:1 with k = 12: 72 racks of 9 hosts.
 
     Raises:
-        PlanError: if ports cannot be shared out so.
+        PlanError: if `k` ports cannot be divided that way.
     """
     if k < 2 or k % 2 or oversubscription < 1 or k % (oversubscription + 1):
         raise PlanError(
@@ -89,7 +90,7 @@ def clos(k: int = 12, oversubscription: int = 1) -> Graph:
 
 
 def regular(racks: int = 130, degree: int = 7, seed: int = 1) -> Graph:
-    """A random connected graph in which each rack has as many neighbours (Jellyfish, NSDI 2012).
+    """A random connected graph with `degree` neighbours per rack (Jellyfish, NSDI 2012).
 
     Raises:
         PlanError: if there is none.
@@ -110,7 +111,7 @@ def given(rows: Sequence[Sequence[int]], racks: int, where: str = "", first_line
 
     if not 2 <= racks <= len(rows) <= MOST_NODES:
         raise PlanError(
-            f"has {len(rows)} nodes: a graph has as many as racks, here {racks}, and at most {MOST_NODES}",
+            f"has {len(rows)} nodes: a graph has at least as many as racks, here {racks}, and at most {MOST_NODES}",
             file=where or None,
         )
     for number, row in enumerate(rows):
@@ -122,7 +123,7 @@ def given(rows: Sequence[Sequence[int]], racks: int, where: str = "", first_line
                 )
             if list(row).count(peer) != list(rows[peer]).count(number):
                 raise PlanError(
-                    f"node {number} leads to node {peer}, which does not lead back as often",
+                    f"node {number} leads to node {peer}, which does not lead back as many times",
                     file=line(number),
                 )
     reached, waiting = {0}, [0]

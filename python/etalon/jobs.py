@@ -1,4 +1,4 @@
-"""Jobs in Python: ranks that compute, talk to each other in collectives, and wait; and what collectives cost by a model."""
+"""Jobs in Python: ranks that compute, exchange data in collectives, and wait; and a cost model of collectives."""
 
 from __future__ import annotations
 
@@ -16,59 +16,88 @@ from etalon.units import RATE, SIZE, TIME, Quantity
 
 @fitting
 def job(*do: Deed | Mapping[str, Any], iterations: int = 1, **keys: Any) -> Job:
-    """Ranks, one a host, that all go through a list of computations and collectives, `iterations` times. Further keywords are
-    the keys of a plan's `[[job]]`.
+    """Ranks, one per host, that all work through one list of computations and collectives.
 
     >>> job(compute("5ms"), all_reduce("64MB", algorithm="swing"), iterations=100)
+
+    Args:
+        do: the steps, in order: `compute`, `all_reduce`, `send` and the like, or tables as in a plan's `job.do`.
+        iterations: how often the ranks work through them.
+        keys: the other keys of a plan's `[[job]]`, such as `ranks=["r0h0", "r1h0"]`, `cc`, `connect` or `slow`.
+
+    Returns:
+        A workload for `etalon.run`. The run's tables `iterations` and `steps` have its times, in ns of the network.
+
+    Raises:
+        PlanError: for a step or a key that a job does not have, with its key and value.
     """
     return build(Job, {"do": do, "iterations": iterations, **keys}, under="job")
 
 
 @fitting
 def compute(span: str, **keys: Any) -> Deed:
-    """Ranks compute for `span`; `jitter`, and `ranks` for some of them only."""
+    """Ranks compute for `span`, network time such as "5ms".
+
+    Args:
+        span: the duration.
+        keys: `jitter`, the most that is added at random (uniform, anew for each rank and iteration); `ranks`, the numbers of
+            the ranks that compute (default: all).
+    """
     return _deed("compute", span, keys)
 
 
 @fitting
 def all_reduce(size: str, algorithm: str | None = None, **keys: Any) -> Deed:
-    """Each rank gets the sum of all vectors of `size`: `etalon list collectives` has the algorithms."""
+    """Each rank receives the sum of all vectors, which are `size` long, such as "64MB".
+
+    Args:
+        size: the length of a vector.
+        algorithm: one of `etalon list collectives`; by default the first there for this collective.
+        keys: the algorithm's parameters: `radix`, `pieces` or `groups`.
+    """
     return _deed("all_reduce", size, {"algorithm": algorithm, **keys})
 
 
 @fitting
 def reduce_scatter(size: str, algorithm: str | None = None, **keys: Any) -> Deed:
-    """Each rank gets its share of the sum of all vectors of `size`."""
+    """Each rank receives its share of the sum of all vectors, which are `size` long. Arguments as in `all_reduce`."""
     return _deed("reduce_scatter", size, {"algorithm": algorithm, **keys})
 
 
 @fitting
 def all_gather(size: str, algorithm: str | None = None, **keys: Any) -> Deed:
-    """Each rank gets the shares of all, `size` together."""
+    """Each rank receives the shares of all ranks, `size` in total. Arguments as in `all_reduce`."""
     return _deed("all_gather", size, {"algorithm": algorithm, **keys})
 
 
 @fitting
 def all_to_all(size: str | None = None, algorithm: str | None = None, **keys: Any) -> Deed:
-    """Each rank sends a block to each: equal shares of `size`, or as the rows of `matrix` have it."""
+    """Each rank sends a block to each rank.
+
+    Args:
+        size: the total length of a rank's blocks, its own included; the blocks are equal.
+        algorithm: as in `all_reduce`.
+        keys: `matrix` instead of `size`: one row per sending rank with the length of each block, such as
+            `[["0B", "3MB"], ["1MB", "0B"]]`; and the algorithm's parameters.
+    """
     return _deed("all_to_all", size, {"algorithm": algorithm, **keys})
 
 
 @fitting
 def broadcast(size: str, algorithm: str | None = None, **keys: Any) -> Deed:
-    """Each rank gets the vector of rank `root` (0)."""
+    """Each rank receives the vector of rank `root` (default 0), which is `size` long. Arguments as in `all_reduce`."""
     return _deed("broadcast", size, {"algorithm": algorithm, **keys})
 
 
 @fitting
 def reduce(size: str, algorithm: str | None = None, **keys: Any) -> Deed:
-    """Rank `root` (0) gets the sum of all vectors."""
+    """Rank `root` (default 0) receives the sum of all vectors, which are `size` long. Arguments as in `all_reduce`."""
     return _deed("reduce", size, {"algorithm": algorithm, **keys})
 
 
 @fitting
 def send(size: str, src: int, dst: int) -> Deed:
-    """Rank `src` sends a message to rank `dst`."""
+    """Rank `src` sends a message of length `size` to rank `dst`; both are numbers, from 0."""
     return _deed("send", size, {"from": src, "to": dst})
 
 
@@ -90,24 +119,27 @@ def collective_cost(
     reconfiguration: str,
     degree: Literal[1, 2] | None = None,
 ) -> CollectiveCost:
-    """What a collective costs over circuits that change between its steps where that pays: Harvest's model and its dynamic
-    program (arXiv 2602.09188).
+    """The least cost of a collective over circuits that may change between its steps: Harvest's model and dynamic program
+    (arXiv 2602.09188, sections 3 and 4).
 
     >>> collective_cost("all-reduce", "swing", ranks=64, size="4MiB", rate="800Gbps", alpha="500ns", reconfiguration="10us")
 
     Args:
-        collective: what for: "all-reduce", "all-to-all" and others (`etalon list collectives`).
-        algorithm: of these.
-        ranks: how many.
-        size: as in a plan's job.
-        rate: of a circuit.
-        alpha: what a message costs.
+        collective: "all-reduce", "all-to-all" or another one of `etalon list collectives`.
+        algorithm: one of its algorithms there.
+        ranks: number of ranks, 2 to 1024.
+        size: length of the vector, or of all blocks of a rank, such as "4MiB".
+        rate: rate of a circuit, such as "800Gbps".
+        alpha: fixed time of a message, such as "500ns".
         delta: propagation delay of a circuit.
-        reconfiguration: what a change of circuits costs.
+        reconfiguration: time of a change of circuits.
         degree: circuits of a rank each way; by default 2 for "swing", else 1.
 
     Returns:
-        Its cost in ns, how often circuits change, and each step with its circuits.
+        The cost in ns, the number of reconfigurations, and each step with its circuits.
+
+    Raises:
+        PlanError: for an unknown collective or algorithm, or a value out of bounds.
     """
     return harvest(
         collective,

@@ -188,7 +188,7 @@ def check(page: Path, part: str = "") -> tuple[str, str]:
     _, end, tail = rest.partition(last)
     if not begin or not end:
         raise PlanError(
-            f"has no line {first} with a line {last} behind it, between which the results would go",
+            f"has no line {first} with a line {last} after it; the results go between the two",
             file=str(page),
         )
     return head, tail
@@ -229,6 +229,6 @@ def accept(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     if stamp_of(text, str(page)) is None:
         raise PlanError(
-            "has no stamp (python/etalon/pages.py says what one looks like)", file=str(page)
+            "has no stamp (python/etalon/pages.py shows what one looks like)", file=str(page)
         )
     files.put(page, stamped(text, str(page)))

@@ -1,4 +1,4 @@
-"""Time-flow tables: what racks do with packets for others, by the slice in which these come. Users' own routing."""
+"""Time-flow tables, users' own routing: the next hop of packets at a rack, by destination and slice of arrival."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from etalon import circuits, files
 from etalon.errors import EtalonError, PlanError
 
 COLUMNS = ("here", "arrival", "destination", "next", "uplink", "departure")
-"""The numbers of an entry: the rack, the slice in which packets come, where they go, the rack that is next, the uplink that
-leads there, the slice in which they leave."""
+"""The numbers of an entry: the rack, the slice in which packets arrive, their destination, the next rack, the uplink to it,
+and the slice in which they leave."""
 
 Entry = tuple[int, int, int, int, int, int]
 
 
 def save(entries: Iterable[Sequence[int]], path: str | Path, force: bool = False) -> Path:
-    """Writes a table, a line an entry, and returns the path."""
+    """Writes a table, one line per entry, and returns the path.
+
+    Raises:
+        PlanError: if the file exists and `force` is not set.
+    """
     path = Path(path)
     if path.exists() and not force:
         raise PlanError("already exists; force=True replaces it", file=str(path))
@@ -29,10 +33,10 @@ def save(entries: Iterable[Sequence[int]], path: str | Path, force: bool = False
 
 
 def load(path: str | Path) -> list[Entry]:
-    """Reads a table: six numbers a line, as `COLUMNS` has them; lines that begin with # are left out.
+    """Reads a table: six numbers per line, in the order of `COLUMNS`; lines that begin with # are comments.
 
     Raises:
-        PlanError: if it is none; with the line.
+        PlanError: if it is no such table, with the line.
     """
     path = Path(path)
     entries: list[Entry] = []
@@ -49,7 +53,7 @@ def load(path: str | Path) -> list[Entry]:
 
 
 def of_earliest(net: circuits.Circuits) -> list[Entry]:
-    """The table in which packets take whatever arrives first, one hop a slice: a start for tables of one's own."""
+    """The table of earliest arrival with one hop per slice (Hop-On Hop-Off): a start for your own tables."""
     slices, racks = net.slices, net.racks
     met: list[list[list[tuple[int, int]]]] = [
         [

@@ -144,7 +144,7 @@ def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> No
         ),
         (
             ["run", "small.toml", "--set", "voq"],
-            '--set "voq": a setting is written like network.voq=16',
+            '--set "voq": a setting must be written like network.voq=16',
         ),
         (
             ["run", "small.toml", "--engine", "lynux"],
@@ -155,7 +155,7 @@ def test_several_plans_run_side_by_side(etalon: Command, small_file: Path) -> No
             "network.voq.packets: -4 must be at least 1",
         ),
         (["sweep", "small.toml", "--set", "tdf=1", "--set", "tdf=2"], "is given twice"),
-        (["sweep", "small.toml"], "a sweep varies something"),
+        (["sweep", "small.toml"], "a sweep must vary something"),
         (["sweep", "small.toml", "--set", "tdf=4,,8"], "--set tdf: a value is missing"),
         (["sweep", "small.toml", "--set", "tdf=4,8,"], "--set tdf: a value is missing"),
         (["sweep", "small.toml", "--set", "tdf=8,8"], "tdf: 8 is given twice"),
@@ -265,7 +265,7 @@ def test_ctrl_c_never_costs_a_complete_run(
 
     again = etalon(*command[:-1], "new")
     assert again.code == 0
-    assert "new holds partial results; the plan is run again in their place" in again.err
+    assert "new holds partial results; the plan runs again and replaces them" in again.err
     assert not Run.load(small_file.parent / "new").partial
 
 
@@ -301,7 +301,7 @@ def test_values_of_a_grid(text: str, values: list[object]) -> None:
 
 def test_a_setting_needs_a_key_and_a_value() -> None:
     for text in ("a", "=3", "a=", "a= "):
-        with pytest.raises(PlanError, match="a setting is written like"):
+        with pytest.raises(PlanError, match="a setting must be written like"):
             common.parse_setting(text)
 
 
@@ -467,7 +467,7 @@ def test_trace_counts_packets_and_says_what_was_cut(etalon: Command, small_file:
     assert counts["tor0-in"] > 100
     assert f"{sum(counts.values())} packets: " in answer.err
     assert f"{counts['tor0-in']} at tor0-in" in answer.err
-    assert "--at tor1 keeps each once" in answer.err
+    assert "--at tor1 keeps each packet once" in answer.err
 
 
 def test_a_run_is_traced_by_its_folder(etalon: Command, small_file: Path) -> None:

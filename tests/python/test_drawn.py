@@ -184,7 +184,7 @@ def test_options_that_do_not_go_together_are_refused(etalon: Command, tmp_path: 
     assert answer.code == 2 and "--only" in answer.err
     for option in ("--seed", "--publish"):
         answer = etalon("validate", option, 3)
-        assert answer.code == 2 and f"{option} goes with --random N" in answer.err
+        assert answer.code == 2 and f"{option} needs --random N" in answer.err
     page = tmp_path / "page.md"
     page.write_text("# No marks\n")
     answer = etalon("validate", "--random", 3, "--publish", page)

@@ -136,7 +136,7 @@ BAD = [
         {"do": [{"all_reduce": "1MB", "algorithm": "hierarchical", "groups": 4}]},
         "6 ranks do not form 4 groups",
     ),
-    ({"transport": "mptcp"}, "jobs are carried by TCP or TDTCP"),
+    ({"transport": "mptcp"}, "a job's flows use TCP or TDTCP"),
 ]
 
 

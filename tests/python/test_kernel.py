@@ -439,7 +439,7 @@ def test_an_interrupted_build_leaves_nothing_that_looks_whole(slow: Path) -> Non
     build = child("kernel", "build", "--source", slow)
     errors = stopped(build, signal.SIGINT)
     assert build.returncode == 130
-    assert errors.endswith("\ninterrupted; the next build of the kernel goes on from here\n")
+    assert errors.endswith("\ninterrupted; the next build of the kernel resumes here\n")
     go_on()
 
 
@@ -461,7 +461,7 @@ def test_ctrl_c_during_the_build_that_a_run_starts(slow: Path, small_file: Path)
         "patching and configuring",
         "building the Rust core",
         "compiling Linux 6.1.7",
-        "interrupted; the next run with --engine linux goes on from here",
+        "interrupted; the next run with --engine linux resumes here",
     ]
     assert not (small_file.parent / "out").exists()
     go_on()
@@ -512,7 +512,7 @@ def test_the_command_line(checkout: Path, archive: Path, etalon: Command) -> Non
     missing = etalon("kernel", "path")
     assert missing.code == 1
     assert missing.err == (
-        "error: it is not built, or not from these sources: etalon kernel build\n"
+        "error: it is not built yet, or from other sources: etalon kernel build\n"
     )
     built = etalon("kernel", "build", "--source", archive)
     assert built.code == 0

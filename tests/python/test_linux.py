@@ -180,12 +180,12 @@ def test_programs_in_python(fake: FakeKernel) -> None:
             'program.start: "40ms" is not before the end of the experiment at 30ms',
         ),
         ({"host": "r0h0", "command": "true", "name": "../x"}, "must be made of letters"),
-        ({"command": "true"}, 'like hosts = "all": give one of both'),
-        ({"host": "r0h0", "hosts": "all", "command": "true"}, "give one of both"),
+        ({"command": "true"}, 'must name one host, like host = "r0h3", or several'),
+        ({"host": "r0h0", "hosts": "all", "command": "true"}, "must name one host"),
         ({"hosts": "r0h0", "command": "true"}, '"r0h0" is neither "all" nor a list of hosts'),
         ({"hosts": ["r0h0", "r9h0"], "command": "true"}, "program.hosts: there is no host r9h0"),
         ({"hosts": ["r0h0", "r0h0"], "command": "true"}, "program.hosts: r0h0 is named twice"),
-        ({"host": "r0h0", "command": "echo {peer}"}, "program.command: there is no other host"),
+        ({"host": "r0h0", "command": "echo {peer}"}, "program.command: {peer} is the next host"),
         ({"host": "r0h0", "command": "true", "env": {"A=": "b"}}, '"A=" cannot be a variable'),
         ({"host": "r0h0", "command": "true", "env": ["A=b"]}, "is no environment"),
     ],
@@ -229,9 +229,9 @@ def test_two_programs_cannot_have_the_same_files(small: Plan) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "sentence"),
     [
-        ("linux.cpu", "0s", "is no time of a system call"),
-        ("linux.cpu", "2s", "is no time of a system call"),
-        ("linux.polling", "2s", "is longer than a poll may wait"),
+        ("linux.cpu", "0s", "is no duration of a system call"),
+        ("linux.cpu", "2s", "is no duration of a system call"),
+        ("linux.polling", "2s", "is too long: a poll waits at most 1s"),
     ],
 )
 def test_costs_of_calls_and_polls_have_bounds(
@@ -302,13 +302,13 @@ def test_parameters_are_the_kernels_not_a_flows(small: Plan) -> None:
 
 
 def test_what_has_no_setting_in_linux_is_refused(small: Plan) -> None:
-    with pytest.raises(PlanError, match="Linux has no setting for it, it is always 40ms"):
+    with pytest.raises(PlanError, match="Linux has no setting for it, and always uses 40ms"):
         engine.check([small.replace({"tcp.min_delayed_ack": "1ms"})], "linux")
 
 
 def test_what_only_the_simulator_has_is_refused(small: Plan) -> None:
     job = {"writers": 2, "size": "1MB"}
-    with pytest.raises(PlanError, match=r"dfsio: the model of HDFS is the simulator's"):
+    with pytest.raises(PlanError, match=r"dfsio: only the simulator models HDFS"):
         engine.check([small.replace({"dfsio": [job]})], "linux")
     ends = {"bulk": [], "program": [{"host": "r0h0", "command": "true"}], "end_when_done": True}
     with pytest.raises(
@@ -507,13 +507,13 @@ def test_programs_by_hand_may_have_a_network_to_themselves(
         ),
         (
             ["exec", "small.toml", "--server", "r1h1", "--", "true"],
-            'is written like "r1h3:iperf3 -s"',
+            'must be written like "r1h3:iperf3 -s"',
         ),
         (["exec", "small.toml", "--server", "r1h9:true", "--", "true"], "there is no host r1h9"),
-        (["exec", "small.toml", "--env", "A", "--", "true"], "is written like NAME=VALUE"),
+        (["exec", "small.toml", "--env", "A", "--", "true"], "must be written like NAME=VALUE"),
         (
             ["exec", "small.toml", "--server", "r1h1:nosuchserver -s", "--", "true"],
-            'hosts have the programs of this machine, and there is no "nosuchserver"',
+            'hosts have the programs of this machine, which has no "nosuchserver"',
         ),
         (
             ["exec", "small.toml", "--start", "2s", "--duration", "1s", "--", "true"],

@@ -1,4 +1,4 @@
-"""Which MPI this machine has, and what its launcher is told. Real ranks are in test_linux_programs.py."""
+"""Which MPI this machine has, and the command of its launcher; a launcher here is a script that prints its version."""
 
 from __future__ import annotations
 
@@ -69,9 +69,7 @@ def test_mpi_lies_beside_the_program(tmp_path: Path, kind: str, name: str, versi
 
 def test_no_mpi_and_two_get_a_sentence(tmp_path: Path) -> None:
     beside = program(tmp_path / "bin")
-    with pytest.raises(
-        EtalonError, match=r"there is no MPI, neither beside .*prog nor where hosts look"
-    ):
+    with pytest.raises(EtalonError, match=r"there is no MPI beside .*prog, nor where hosts look"):
         mpi.find(beside)
     launcher(tmp_path / "bin", "mpirun", "other")
     with pytest.raises(EtalonError, match="there is no MPI"):
@@ -79,7 +77,7 @@ def test_no_mpi_and_two_get_a_sentence(tmp_path: Path) -> None:
     launcher(tmp_path / "bin", "mpirun.openmpi", "debian")
     mpich = launcher(tmp_path / "bin", "mpiexec.hydra", "mpich")
     mpi.find.__globals__["_known"].cache_clear()
-    with pytest.raises(EtalonError, match=r"has two MPIs, .* and .*: --mpi says which launcher"):
+    with pytest.raises(EtalonError, match=r"has two MPIs, .* and .*: choose a launcher with --mpi"):
         mpi.find(beside)
     assert mpi.find(beside, mpich).kind == mpi.MPICH
     with pytest.raises(EtalonError, match="is no launcher of Open MPI or MPICH"):

@@ -81,7 +81,7 @@ def test_percentiles_say_what_they_leave_out(etalon: Command, tmp_path: Path) ->
         '[[flow]]\nfrom = "r0h1"\nto = "r1h1"\nsize = "3303362088B"\nclass = "long"\n'
     )
     shown = etalon("run", plan, "--no-figures", "--out", tmp_path / "run").out
-    assert "percentiles leave out 1 unfinished flow, and so are too low" in shown
+    assert "percentiles exclude 1 unfinished flow, and so are too low" in shown
     assert "kB" not in shown
     assert " GB" in shown
 

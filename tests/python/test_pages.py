@@ -163,7 +163,7 @@ def test_what_was_measured_goes_between_the_marks(tmp_path: Path) -> None:
     pages.put(path, "2")
     assert path.read_text() == f"# Title\n\n{pages.BEGIN}\n\n2\n{pages.END}\nBehind.\n"
     path.write_text("no marks")
-    with pytest.raises(PlanError, match="between which the results would go"):
+    with pytest.raises(PlanError, match="the results go between the two"):
         pages.put(path, "3")
 
 

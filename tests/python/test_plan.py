@@ -263,7 +263,7 @@ def test_the_digest_is_that_of_the_experiment_not_of_its_name(small: Plan) -> No
         ({"duration": "4ms", "schedule.mimic": 25, "warmup": 0}, "less than one week of 4.8 ms"),
         ({"bulk.cc": "dctcp"}, "network.marking is not set"),
         ({"bulk.cc": "retcp"}, "network.ece is not set"),
-        ({"network.voq": {"resize": {"before": "2ms"}}}, "the VOQ will always be big"),
+        ({"network.voq": {"resize": {"before": "2ms"}}}, "the VOQ will always be large"),
         (
             {"schedule": {"kind": "fixed", "configurations": [{"circuits": [[1, 0]]}]}},
             "rack 0 sends to rack 1, but the schedule never joins them",

@@ -198,12 +198,12 @@ def week(*circuits: list[int]) -> dict[str, Any]:
         (
             {"schedule.mimic": 25, "network.racks": 8},
             "schedule.mimic: 25 racks can only be stood for by 3, as on the testbed of NSDI'20 (section 4.5); "
-            "this network has 8, and without mimic it runs them all",
+            "this network has 8, leave mimic out to run them all",
         ),
         (
             {"schedule.mimic": 25, "network.racks": 2},
             "schedule.mimic: 25 racks can only be stood for by 3, as on the testbed of NSDI'20 (section 4.5); "
-            "this network has 2, and without mimic it runs them all",
+            "this network has 2, leave mimic out to run them all",
         ),
         # Absurd lengths
         (

@@ -125,7 +125,7 @@ def test_plan_files_name_it(tmp_path: Path, etalon: Callable[..., Answer]) -> No
     unknown = etalon("run", plan_with(tmp_path, "my.py:Halfing"), "--code")
     assert 'my.py defines no "Halfing"; it defines Cubic, Halving, Reno' in unknown.err
     linux = etalon("run", plan_with(tmp_path, "my.py:Halving"), "--code", "--engine", "linux")
-    assert "congestion controls in Python run on the simulator alone" in linux.err
+    assert "congestion controls in Python run on the simulator only" in linux.err
 
 
 def test_the_list_shows_those_of_a_file(etalon: Callable[..., Answer]) -> None:
@@ -254,8 +254,8 @@ def test_what_the_model_forbids_is_found(control: Any, said: str) -> None:
         et.testing.check(control, cases=5)
 
 
-def test_a_call_costs_less_than_two_microseconds() -> None:
-    """With room for a busy machine; docs/write.md has what it costs on an idle one."""
+def test_a_hook_costs_a_few_microseconds() -> None:
+    """In processor time. `pytest -s` prints it: 3 us an ACK beside other jobs; the bound is twice that."""
 
     def seconds(cc: Any) -> tuple[float, int]:
         begin = time.thread_time()

@@ -299,7 +299,7 @@ def unsteady(demand: Demand, network: Surroundings) -> Any:
 def test_properties_that_are_missing_are_found() -> None:
     with pytest.raises(CheckFailed, match=r"day 0 lasts 1000, shorter than .* the demand: \[\["):
         et.testing.check(bad_day, cases=40)
-    with pytest.raises(AssertionError, match=r"draw random numbers from network\.rng alone"):
+    with pytest.raises(AssertionError, match=r"draw random numbers only from network\.rng"):
         et.testing.check(unsteady, cases=40)
 
 

@@ -93,7 +93,7 @@ def test_different_transports_stand_side_by_side() -> None:
         ),
         (
             {"transport": {"kind": "mptcp", "subflows": 3}},
-            "bulk.transport.subflows: 3 subflows need as many networks; there are 2",
+            "bulk.transport.subflows: 3 subflows need as many networks, and the plan has 2",
         ),
         ({"cc": 5}, 'bulk.cc: 5 must be a congestion control, like "cubic", or a list'),
         ({"cc": []}, "bulk.cc: must name at least one congestion control"),
@@ -108,15 +108,15 @@ def test_different_transports_stand_side_by_side() -> None:
         ),
         (
             {"cc": ["cubic", "dctcp"], "transport": "tdtcp", "beta": 0.5},
-            "bulk.params: belong to one congestion control, and there is a list of them",
+            "bulk.params: belong to one congestion control, but cc is a list",
         ),
         (
             {"network": et.dumbbell(), "transport": "tdtcp"},
-            'bulk.transport: "tdtcp" is for networks that take turns; here is one network only',
+            'bulk.transport: "tdtcp" needs networks that take turns, and this plan has one network',
         ),
         (
             {"network": et.dumbbell(), "transport": "mptcp"},
-            'bulk.transport: "mptcp" is for networks that take turns; here is one network only',
+            'bulk.transport: "mptcp" needs networks that take turns, and this plan has one network',
         ),
     ],
 )

@@ -323,8 +323,8 @@ def test_a_bad_line_is_named_by_its_own_file_not_by_the_plan_that_reads_it(tmp_p
             {"poisson": {"load": 0.5, "connect": "0s"}},
             'poisson.connect: "0ns" must be earlier than',
         ),
-        ({"dfsio": {"start": "1s", "connect": "0s"}}, "a job connects anew for each block"),
-        ({"dfsio": {"rotate": "1s"}}, 'only the placement "rehdfs" has a mapping that changes'),
+        ({"dfsio": {"start": "1s", "connect": "0s"}}, "a job opens new connections for each block"),
+        ({"dfsio": {"rotate": "1s"}}, 'only the placement "rehdfs" rotates'),
         ({"dfsio": {"placement": "near"}}, 'dfsio.0.placement: "near" must be one of'),
     ],
 )

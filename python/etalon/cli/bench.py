@@ -100,7 +100,7 @@ def _check_core(out: Path | None) -> None:
 
     if _core.is_fast:
         return
-    said = "this core was built to be built often, not to be fast: `make release` builds the other"
+    said = "this core is a quick build, not a fast one: `make release` builds the fast one"
     if out is not None:
         raise PlanError(said)
     common.note(f"warning: {said}")

@@ -29,7 +29,7 @@ def run(chosen: Sequence[str], out: Path | None, as_json: bool) -> None:
     compiler, before = instructions.read() if instructions.TABLE.exists() else (here, {})
     if out is not None and compiler != here and set(chosen) != set(instructions.NAMES):
         raise EtalonError(
-            f"the table is of {compiler}, this is {here}: it is written whole, so leave out the benches' names"
+            f"the table is for {compiler}, this is {here}: only the whole table can be written, so leave out the benches' names"
         )
     program = instructions.build()
     counts: dict[str, Count] = {}
@@ -42,7 +42,7 @@ def run(chosen: Sequence[str], out: Path | None, as_json: bool) -> None:
     if out is not None:
         out.write_text(instructions.shown(here, {**before, **counts}), encoding="utf-8")
     elif compiler != here:
-        print(f"nothing is compared: the table is of {compiler}, this is {here}")
+        print(f"nothing is compared: the table is for {compiler}, this is {here}")
     else:
         told = (instructions.grown(name, before.get(name), counts[name]) for name in counts)
         grown = [sentence for sentence in told if sentence is not None]

@@ -28,15 +28,16 @@ def circuits(
     switches: Annotated[
         int, typer.Option("--switches", min=1, help="Circuit switches, and uplinks of a rack.")
     ] = 6,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of what is drawn.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of random networks.")] = 1,
     staggered: Annotated[
         bool,
-        typer.Option("--staggered", help="Let the switches of a file change one after the other."),
+        typer.Option("--staggered", help="The file's switches change one after the other."),
     ] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File for the schedule.", show_default=False)
+        Path | None,
+        typer.Option("--out", "-o", help="Write the schedule to this file.", show_default=False),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace that file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite that file.")] = False,
     json: common.Json = False,
 ) -> None:
     """Sum up a network of circuits. Paths within a slice, and entries of a ToR's tables."""

@@ -48,7 +48,11 @@ Force = Annotated[bool, typer.Option("--force", help="Replace the results in tha
 Jobs = Annotated[
     int | None,
     typer.Option(
-        "--jobs", "-j", min=1, help="Runs at a time (default: one a processor).", show_default=False
+        "--jobs",
+        "-j",
+        min=1,
+        help="Runs at a time (default: one per processor).",
+        show_default=False,
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -67,12 +71,13 @@ Seed = Annotated[
     typer.Option("--seed", min=0, help="Seed, instead of the plan's.", show_default=False),
 ]
 Engine = Annotated[
-    str, typer.Option("--engine", help="What runs the plan: sim, or linux for real Linux hosts.")
+    str, typer.Option("--engine", help="The engine: sim, or linux for real Linux TCP.")
 ]
 Patience = Annotated[
     str,
     typer.Option(
-        "--patience", help="Linux: give a kernel up that has done nothing for so long (wall clock)."
+        "--patience",
+        help="Linux: give up on a kernel that has made no progress for this long (wall clock).",
     ),
 ]
 Figures = Annotated[
@@ -118,7 +123,7 @@ def prepare(
             with steps(engine, note) as (progress, told):
                 chosen.prepare(plans, progress, told)
         except KeyboardInterrupt:
-            note(f"interrupted; the next run with --engine {engine} goes on from here")
+            note(f"interrupted; the next run with --engine {engine} resumes here")
             raise typer.Exit(INTERRUPTED) from None
     return chosen
 
@@ -158,7 +163,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     key = key.strip()
     if not equals or not key or not value.strip():
-        raise PlanError(f'--set "{text}": a setting is written like network.voq=16')
+        raise PlanError(f'--set "{text}": a setting must be written like network.voq=16')
     return key, _value(value.strip())
 
 
@@ -197,7 +202,7 @@ def parse_grid(texts: Sequence[str], option: str = "--set") -> dict[str, list[An
         key, _ = parse_setting(text)
         if key in grid:
             raise PlanError(
-                f"{option} {key}: is given twice; write all its values in one, like {key}=1,2"
+                f"{option} {key}: is given twice; write all its values together, like {key}=1,2"
             )
         values = text.partition("=")[2].strip()
         try:

@@ -50,7 +50,17 @@ Environment = Annotated[
     typer.Option(
         "--env",
         metavar="NAME=VALUE",
-        help="A variable of the environment of the command and the servers; may be repeated.",
+        help="An environment variable for the command and the servers; may be repeated.",
+        show_default=False,
+    ),
+]
+
+Start = Annotated[str, typer.Option("--start", help="When the command starts, in network time.")]
+Duration = Annotated[
+    str | None,
+    typer.Option(
+        "--duration",
+        help="Network time after which it is cut off (default: when it ends).",
         show_default=False,
     ),
 ]
@@ -76,17 +86,8 @@ def execute(
     ],
     host: Host = "r0h0",
     servers: Servers = None,
-    start: Annotated[
-        str, typer.Option("--start", help="When the command starts, in network time.")
-    ] = "1ms",
-    duration: Annotated[
-        str | None,
-        typer.Option(
-            "--duration",
-            help="Network time after which it is cut off (default: when it ends).",
-            show_default=False,
-        ),
-    ] = None,
+    start: Start = "1ms",
+    duration: Duration = None,
     settings: common.Settings = None,
     seed: common.Seed = None,
     patience: common.Patience = "60s",
@@ -112,13 +113,13 @@ def mpirun(
         list[str],
         typer.Argument(metavar="-- PROGRAM...", help="Program and arguments.", show_default=False),
     ],
-    ranks: Annotated[int, typer.Option("-n", "--ranks", min=1, help="How many of it.")],
+    ranks: Annotated[int, typer.Option("-n", "--ranks", min=1, help="Number of ranks.")],
     hosts: Annotated[
         str | None,
         typer.Option(
             "--hosts",
             metavar="r0h0,r1h0,...",
-            help="Where they run (default: one host of each rack, then the next of each).",
+            help="Hosts of the ranks (default: one of each rack, then the next of each).",
             show_default=False,
         ),
     ] = None,
@@ -127,21 +128,12 @@ def mpirun(
         typer.Option(
             "--mpi",
             metavar="MPIEXEC",
-            help="The launcher of the MPI (default: beside the program, or what this machine has).",
+            help="MPI's launcher (default: the one beside the program, else this machine's).",
             show_default=False,
         ),
     ] = None,
-    start: Annotated[
-        str, typer.Option("--start", help="When the launcher starts, in network time.")
-    ] = "1ms",
-    duration: Annotated[
-        str | None,
-        typer.Option(
-            "--duration",
-            help="Network time after which it is cut off (default: when it ends).",
-            show_default=False,
-        ),
-    ] = None,
+    start: Start = "1ms",
+    duration: Duration = None,
     settings: common.Settings = None,
     seed: common.Seed = None,
     patience: common.Patience = "600s",
@@ -162,7 +154,7 @@ def mpirun(
     status = _execute(_linux(plan, patience), plan, [launched])
     if status not in (0, CUT_OFF, common.INTERRUPTED):
         common.note(
-            f"{found.kind} ended with status {status}: a rank died or failed, as it says above"
+            f"{found.kind} ended with status {status}: a rank died or failed; its output is above"
         )
     return status
 
@@ -248,7 +240,7 @@ def _variables(env: list[str] | None) -> dict[str, str]:
     for text in env or ():
         name, equals, value = text.partition("=")
         if not name or not equals:
-            raise PlanError(f'--env "{text}": is written like NAME=VALUE')
+            raise PlanError(f'--env "{text}": must be written like NAME=VALUE')
         found[name] = value
     return found
 
@@ -258,14 +250,14 @@ def _servers(plan: Plan, servers: list[str] | None, env: dict[str, str]) -> Iter
     for text in servers or ():
         host, colon, command = text.partition(":")
         if not colon:
-            raise PlanError(f'--server "{text}": is written like "r1h3:iperf3 -s"')
+            raise PlanError(f'--server "{text}": must be written like "r1h3:iperf3 -s"')
         found = _program(plan, "--server", host, command, "0s", env)
         name = found[0].command[0]
         # Relative paths are the host's matter; `on` is there on hosts alone.
         there = ("/" in name and name[0] != "/") or name == "on"
         if not there and shutil.which(name, path=HOSTS_PATH) is None:
             raise PlanError(
-                f'--server "{text}": hosts have the programs of this machine, and there is no "{name}"'
+                f'--server "{text}": hosts have the programs of this machine, which has no "{name}"'
             )
         yield from found
 

@@ -45,10 +45,10 @@ def build(
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", "-j", min=1, help="Default: one a processor.", show_default=False),
+        typer.Option("--jobs", "-j", min=1, help="Default: one per processor.", show_default=False),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Build everything anew.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
 ) -> int:
     """Build the kernel, unless it is there already; print its path."""
     from etalon import kernel
@@ -59,7 +59,7 @@ def build(
         with _reports(quiet) as (progress, status):
             path = kernel.image(hz, progress, status, given=source, jobs=jobs, force=force)
     except KeyboardInterrupt:
-        common.note("interrupted; the next build of the kernel goes on from here")
+        common.note("interrupted; the next build of the kernel resumes here")
         return common.INTERRUPTED
     if not quiet:
         seconds = time.monotonic() - began
@@ -78,7 +78,7 @@ def path(hz: Hz = 250) -> None:
     if found is None:
         option = "" if hz == kernel.DEFAULT_HZ else f" --hz {hz}"
         raise EtalonError(
-            f"it is not built, or not from these sources: etalon kernel build{option}"
+            f"it is not built yet, or from other sources: etalon kernel build{option}"
         )
     typer.echo(found)
 
@@ -122,7 +122,7 @@ def show(json: common.Json = False) -> None:
 @app.command()
 def clean(
     old: Annotated[
-        bool, typer.Option("--old", help="Keep what the sources as they are now would give.")
+        bool, typer.Option("--old", help="Keep the kernels of the current sources.")
     ] = False,
 ) -> None:
     """Remove all kernels and what was kept to build them."""

@@ -45,7 +45,7 @@ def show(
         str | None,
         typer.Argument(
             metavar="|".join(Kind),
-            help="What to list; everything but the keys of plans if left out.",
+            help="The list to print; by default all lists but the keys of plans.",
             show_default=False,
         ),
     ] = None,
@@ -60,7 +60,7 @@ def show(
     ] = None,
     json: common.Json = False,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the keys as docs/plan.md has them.")
+        bool, typer.Option("--markdown", help="Print the keys as Markdown, as in docs/plan.md.")
     ] = False,
 ) -> None:
     """List what there is to choose from. Congestion controls, engines, workloads, ..., or the keys of a plan."""

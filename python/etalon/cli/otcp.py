@@ -39,10 +39,8 @@ def controller(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="The controller's file.", show_default=False)
     ],
-    check: Annotated[
-        bool, typer.Option("--check", help="Read the file and say if it is good.")
-    ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Check the file and exit.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log events.")] = False,
 ) -> None:
     """Run the controller: OpenFlow to switches, HTTP to hosts and operators."""
     import logging
@@ -120,7 +118,7 @@ def measure(url: Url = URL, token_file: TokenFile = None, ca: Ca = None) -> None
     from etalon.otcp.client import Client
 
     Client(url, token_file, ca).post("/v1/measure")
-    common.note("measuring; etalon otcp show tells each delay's age")
+    common.note("measuring; etalon otcp show prints each delay's age")
 
 
 @app.command(epilog="Example:  etalon otcp demo --hosts 8")
@@ -138,11 +136,13 @@ def demo(
     ] = 2,
     samples: Annotated[int, typer.Option("--samples", min=1, help="Samples of each delay.")] = 100,
     calibrate: Annotated[
-        str, typer.Option("--calibrate", help="loop, or echo as in the paper.")
+        str, typer.Option("--calibrate", help="How to measure: loop, or echo as in the paper.")
     ] = "loop",
     statistic: Annotated[
         str,
-        typer.Option("--statistic", help="Of the samples: min, median, or mean as in the paper."),
+        typer.Option(
+            "--statistic", help="Statistic of the samples: min, median, or mean as in the paper."
+        ),
     ] = "min",
     delays: Annotated[
         bool, typer.Option("--delays", help="Delays and round trips only: no agents, no failures.")

@@ -34,7 +34,7 @@ Metrics = Annotated[
     typer.Option(
         "--metric",
         metavar="NAME",
-        help="Sweeps: draw this number too (etalon list metrics); may be repeated.",
+        help="Sweeps: draw this metric too (etalon list metrics); may be repeated.",
         show_default=False,
     ),
 ]
@@ -67,7 +67,7 @@ def check_axes(
     for name in metrics or ():
         if name not in METRICS:
             raise PlanError(
-                f'--metric "{name}": there is no such number; `etalon list metrics` has them'
+                f'--metric "{name}": there is no such metric; `etalon list metrics` prints them'
             )
 
 

@@ -52,7 +52,7 @@ def reproduce(
     jobs: common.Jobs = None,
     out: common.Out = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Measure again what is already in that folder.")
+        bool, typer.Option("--force", help="Run again what is already in that folder.")
     ] = False,
     page: Page = None,
     json: common.Json = False,
@@ -113,4 +113,4 @@ def _write(result: Reproduction, page: Path) -> None:
     others = pages.put(page, result.markdown, by=f"{result.paper.command} --page {name}")
     common.note(f"wrote {page}")
     if others:
-        common.note(f"the rest of it comes from: {'; '.join(others)}")
+        common.note(f"the rest of the page comes from: {'; '.join(others)}")

@@ -98,7 +98,7 @@ def run(
 
 
 def _note_partial(folder: Path) -> None:
-    common.note(f"{folder} holds what was measured up to the failure, marked as partial")
+    common.note(f"{folder} contains the results up to the failure, marked as partial")
 
 
 def _tell(run: Run, folder: Path, json: bool, took_s: float | None) -> None:
@@ -128,7 +128,7 @@ def _claim(store: Store, plan: Plan, *, known: bool) -> None:
         common.note(f"{folder} already holds the results of this plan; --force runs it again")
         return
     if store.partial(plan):
-        common.note(f"{folder} holds partial results; the plan is run again in their place")
+        common.note(f"{folder} holds partial results; the plan runs again and replaces them")
     store.claim(plan)
     for sentence in plan.warnings:
         common.note(f"warning: {sentence}")
@@ -287,7 +287,7 @@ def _say_censored(classes: pl.DataFrame) -> None:
     unfinished = int(classes["flows"].sum()) - int(classes["finished"].sum())
     if unfinished:
         typer.echo(
-            f"percentiles leave out {unfinished} unfinished {'flow' if unfinished == 1 else 'flows'}, "
+            f"percentiles exclude {unfinished} unfinished {'flow' if unfinished == 1 else 'flows'}, "
             "and so are too low"
         )
 

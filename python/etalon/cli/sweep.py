@@ -31,7 +31,7 @@ Zipped = Annotated[
     typer.Option(
         "--zip",
         metavar="KEY=V1,V2,...",
-        help="A key and its values; all keys given so take their first values together, then their second, ...",
+        help="A key and its values; all keys given this way take their first values together, then their second, ...",
         show_default=False,
     ),
 ]
@@ -56,11 +56,11 @@ def sweep(
     jobs: common.Jobs = None,
     out: common.Out = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Run every point again, also those that are there.")
+        bool, typer.Option("--force", help="Run every point again, even if its results exist.")
     ] = False,
     engine: common.Engine = "sim",
     executor: Annotated[
-        str, typer.Option("--executor", help="Where the runs are done: local, ray, dask or slurm.")
+        str, typer.Option("--executor", help="Where the runs execute: local, ray, dask or slurm.")
     ] = "local",
     patience: common.Patience = "60s",
     code: common.Code = False,
@@ -91,7 +91,7 @@ def sweep(
             )  # fmt: skip
     except Interrupted as stop:
         common.note(
-            f"interrupted: {folder} keeps {len(stop.runs)} complete runs; the same command goes on from there"
+            f"interrupted: {folder} keeps {len(stop.runs)} complete runs; the same command resumes"
         )
         return common.INTERRUPTED
     if json:
@@ -115,7 +115,7 @@ def _points(
 
     grid = common.parse_grid(settings) | common.parse_zip(zipped)
     if not grid and seeds in (None, 1):
-        raise PlanError("a sweep varies something: give --set KEY=V1,V2,... or --seeds N")
+        raise PlanError("a sweep must vary something: give --set KEY=V1,V2,... or --seeds N")
     try:
         return grid, sweeps.points_of(plan, grid, seeds)
     except PlanError as error:

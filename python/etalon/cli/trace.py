@@ -21,7 +21,7 @@ EngineOfRun = Annotated[
     str | None,
     typer.Option(
         "--engine",
-        help="What runs the plan: sim or linux; by default what made the run, or sim.",
+        help="The engine: sim or linux; by default the run's own, else sim.",
         show_default=False,
     ),
 ]
@@ -84,8 +84,8 @@ def trace(
                 force=force, progress=progress,
             )  # fmt: skip
     except Interrupted:
-        partial = f"the trace in {folder} is partial, it ends where the run was"
-        common.note(f"interrupted: {partial}; --force writes it anew")
+        partial = f"the trace in {folder} is partial, it ends where the run did"
+        common.note(f"interrupted: {partial}; --force writes it again")
         return common.INTERRUPTED
     if json:
         common.print_json([str(path) for path in paths])
@@ -119,7 +119,8 @@ def _tell(path: Path, counts: dict[str, int], point: str | None) -> None:
     if point is not None:
         wanted = f'frame.interface_name in {{"{point}-in", "{point}-out"}}'
         common.note(
-            f"a packet is in the file where it enters, where it leaves and where it is dropped; --at {point} keeps each once, "
+            f"the file contains each packet where it enters, where it leaves and where it is dropped; --at {point} "
+            "keeps each packet once, "
             f"and so does\ntshark -r {shlex.quote(str(path))} -Y '{wanted}' -w {point}.pcapng"
         )
 

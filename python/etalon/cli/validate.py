@@ -33,27 +33,32 @@ def validate(
             "--random",
             metavar="N",
             min=1,
-            help="Instead of the fixed set: N plans drawn at random.",
+            help="Compare N random plans instead of the fixed set.",
             show_default=False,
         ),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", min=0, help="Of --random: which plans (1).", show_default=False),
+        typer.Option(
+            "--seed",
+            min=0,
+            help="With --random: the seed of the plans (default 1).",
+            show_default=False,
+        ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             "-o",
-            help="The page for table and figures, like docs/validation.md; with --random the folder for plans and numbers.",
+            help="A page for table and figures, like docs/validation.md; with --random a folder for plans and numbers.",
             show_default=False,
         ),
     ] = None,
     publish: Annotated[
         Path | None,
         typer.Option(
-            "--publish", help="Of --random: a page that gets the shares.", show_default=False
+            "--publish", help="With --random: a page to write the shares into.", show_default=False
         ),
     ] = None,
     jobs: common.Jobs = None,
@@ -62,10 +67,10 @@ def validate(
     """Compare simulator and Linux on a fixed set of experiments, or on plans drawn at random."""
     if random is not None:
         if only is not None:
-            raise PlanError("--only chooses from the fixed set; leave it or --random out")
+            raise PlanError("--only selects from the fixed set; leave out --only or --random")
         return _drawn(random, 1 if seed is None else seed, out, publish, jobs, json)
     if seed is not None or publish is not None:
-        raise PlanError(f"{'--seed' if seed is not None else '--publish'} goes with --random N")
+        raise PlanError(f"{'--seed' if seed is not None else '--publish'} needs --random N")
     return _fixed(only, out, jobs, json)
 
 
@@ -81,7 +86,7 @@ def _fixed(only: str | None, out: Path | None, jobs: int | None, json: bool) -> 
         raise PlanError(f'--only "{only}": no experiment has this in its name; there are {names}')
     if out is not None:
         if only is not None:
-            raise PlanError("--out takes the whole set; leave --only out")
+            raise PlanError("--out needs the whole set; leave --only out")
         pages.check(out)
         files.check_writable(out)
     with bar("validate") as progress:
@@ -120,9 +125,7 @@ def _drawn(
         with bar("validate") as progress:
             rows = many.judge(plans, folder, jobs=jobs, progress=progress)
     except Interrupted:
-        common.note(
-            f"interrupted: {folder} keeps what is complete; the same command goes on from there"
-        )
+        common.note(f"interrupted: {folder} keeps the complete runs; the same command resumes")
         return common.INTERRUPTED
     if json:
         common.print_json([drawn_page.as_dict(row) for row in rows])

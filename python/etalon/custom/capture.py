@@ -110,7 +110,7 @@ class _Parts:
     def _import(self, name: str, module: types.ModuleType) -> None:
         if not _is_installed_module(module.__name__):
             raise PlanError(
-                f"{self.root} uses the module {module.__name__}, which is not installed: import what it needs by name "
+                f"{self.root} uses the module {module.__name__}, which is not installed: import its parts by name "
                 f"(from {module.__name__} import ...), so that its source is kept"
             )
         self.imports[name] = f"import {module.__name__} as {name}"
@@ -151,8 +151,8 @@ class _Parts:
             same = False
         if not same:
             raise PlanError(
-                f"{self.root} uses {name}, a {type(value).__name__}, which cannot be kept with a run: what it uses from "
-                "around it must be modules, functions, classes, numbers, texts, or lists of such"
+                f"{self.root} uses {name}, a {type(value).__name__}, which cannot be kept with a run: from outside it "
+                "may use only modules, functions, classes, numbers, strings, or lists of such"
             )
         self.definitions.append((f"{name} = {text}\n", f"{self.root}.py", 1))
 

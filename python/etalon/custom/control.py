@@ -1,4 +1,4 @@
-"""A congestion control that a user wrote: a class with the hooks of Rust's `CongestionControl` (`crates/etalon-tcp/src/cc`)."""
+"""Users' congestion controls: a class with the hooks of Rust's `CongestionControl` (`crates/etalon-tcp/src/cc`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from etalon.errors import EtalonError, PlanError
 from etalon.units import shown
 
 State = Literal["open", "limited-transmit", "cwr", "fast-recovery", "timeout"]
-"""States of a path's loss recovery: nothing amiss; duplicate ACKs, but no loss yet (RFC 3042); reduced because of ECE
+"""States of a path's loss recovery: the normal state; duplicate ACKs, but no loss yet (RFC 3042); window reduced by ECE
 (RFC 3168); fast recovery (RFC 5681); after a retransmission timeout (RFC 6298)."""
 
 
@@ -34,10 +34,19 @@ class ParameterOf:
 def Parameter(
     default: float, *, min: float, max: float, description: str = "", whole: bool = False
 ) -> Any:
-    """A parameter, given in the body of a congestion control. `self.NAME` is its value.
+    """A parameter, declared in the body of a congestion control. Its hooks read the value as `self.NAME`.
 
-    Plans set it with `params = { NAME = 0.7 }`, Python with `etalon.bulk(0, 1, cc=Halving, NAME=0.7)`. It must lie between
-    `min` and `max`; with `whole` it is a whole number.
+    Plans set it with `params = { NAME = 0.7 }`, Python with `etalon.bulk(0, 1, cc=Halving, NAME=0.7)`.
+
+    Args:
+        default: the value that applies otherwise.
+        min: the smallest value.
+        max: the largest value.
+        description: a line for `etalon list cc --from`.
+        whole: whether it must be a whole number.
+
+    Raises:
+        PlanError: if the default is not between `min` and `max`.
     """
     found = ParameterOf(float(default), float(min), float(max), description, whole)
     if not found.min <= found.default <= found.max:
@@ -46,7 +55,7 @@ def Parameter(
 
 
 class CongestionControl:
-    """What a congestion control of yours inherits from. Each hook has a default: together they are Reno (RFC 5681).
+    """The base class of your congestion controls. Each hook has a default; together the defaults are Reno (RFC 5681).
 
         class Halving(etalon.CongestionControl):
             beta = etalon.Parameter(0.5, min=0.1, max=0.9)
@@ -57,21 +66,21 @@ class CongestionControl:
             def on_loss(self, window):
                 window.ssthresh = max(2, window.cwnd * self.beta)
 
-    Each path of each flow has an instance of its own, so state belongs into `self`; `__init__` takes no arguments. Windows are
-    in segments, and may be fractions: whole segments are sent. Times are in ns of the hosts' clock.
+    Each path of each flow has an instance of its own, so keep state in `self`; `__init__` takes no arguments. Windows are in
+    segments. They may be fractions, but only whole segments are sent. Times are in ns of the hosts' clock.
     """
 
     wants_pacing: ClassVar[bool] = False
-    """Whether segments leave evenly spread, at `pacing_rate`."""
+    """Whether segments are paced, at `pacing_rate`."""
     wants_rate_samples: ClassVar[bool] = False
     """Whether `on_rate_sample` is called, which costs memory for each segment."""
     wants_dctcp_feedback: ClassVar[bool] = False
-    """Whether ECN is negotiated, and receivers echo each mark as RFC 8257 says."""
+    """Whether flows negotiate ECN and receivers echo each mark (RFC 8257, section 3.2)."""
     reads_ece_without_ecn: ClassVar[bool] = False
-    """Whether `ack.ece` is told although ECN is off, as reTCP needs it."""
+    """Whether `ack.ece` is set by ECE although ECN is off, as reTCP needs it (NSDI 2020, section 5.3)."""
 
     def on_ack(self, window: Window, ack: Ack) -> None:
-        """An ACK that may grow the window: no reduction is under way, and the sender was limited by its window.
+        """An ACK arrives that may grow the window: no reduction is under way, and the window limited the sender.
 
         May change `window.cwnd`. Default: slow start, then one segment a round trip.
         """
@@ -80,38 +89,39 @@ class CongestionControl:
             window.additive_increase(window.cwnd, acked)
 
     def on_every_ack(self, window: Window, ack: Ack) -> None:
-        """Every ACK, in any state, before `on_ack`: for RTT samples and marks. May set `window.ssthresh`, as HyStart does;
-        leave `window.cwnd` to `on_ack`. Default: nothing."""
+        """An ACK arrives, in any state; called before `on_ack`, for RTT samples and marks. May set `window.ssthresh`, as
+        HyStart does; leave `window.cwnd` to `on_ack`. Default: nothing."""
 
     def on_loss(self, window: Window) -> None:
-        """A congestion event: a loss, a mark with ECN, a timeout. Called once for each reduction.
+        """A congestion event: a loss, an ECN mark or a timeout. Called once for each reduction.
 
-        Sets `window.ssthresh`, 2 or more: the sender goes down to it (after a timeout to 1, then back up to it). What it sets
-        of `window.cwnd` does not count. Default: half of the window.
+        Sets `window.ssthresh`, 2 or more: the sender reduces its window to it (after a timeout to 1, then grows up to it). A
+        change of `window.cwnd` has no effect here. Default: half of the window.
         """
         window.ssthresh = max(2, window.cwnd // 2)
 
     def on_state(self, window: Window, state: State, now_ns: int) -> None:
-        """Loss recovery is in another state, or a further timeout expired. May change the window. Default: nothing."""
+        """Loss recovery enters another state, or a further timeout expires. May change the window. Default: nothing."""
 
     def on_restart(self, window: Window, now_ns: int, idle_ns: int) -> None:
         """A segment is sent with nothing in flight, `idle_ns` after the last one. May change the window. Default: nothing."""
 
     def on_rate_sample(self, window: Window, sample: RateSample) -> None:
-        """The rate at which segments are delivered, before `on_every_ack`; if `wants_rate_samples`. May change the window.
-        Default: nothing."""
+        """An ACK yields a sample of the delivery rate (draft-ietf-ccwg-bbr); called before `on_every_ack`, if
+        `wants_rate_samples`. May change the window. Default: nothing."""
 
     def on_tdn(self, window: Window, tdn: int) -> None:
-        """The host hears that packets to the peer's rack take another network: 0 is the packet network, others are kinds of
-        circuits. When it hears of it is what `[network.notify]` says. May change the window. Default: nothing."""
+        """The host learns that another network leads to the peer's rack: 0 is the packet network, others are kinds of
+        circuits (SIGCOMM 2022, section 4.2). `[network.notify]` sets the time. May change the window. Default: nothing."""
 
     def undo(self, window: Window, prior_cwnd: int) -> float:
-        """The window to return to, when a reduction from `prior_cwnd` turns out to be spurious. Default: the larger one."""
+        """Returns the window to restore when a reduction from `prior_cwnd` proves spurious, in segments. Default: the larger
+        one."""
         return max(window.cwnd, prior_cwnd)
 
     def pacing_rate(self, window: Window, mss: int) -> float | None:
-        """Bytes a second at which segments of `mss` bytes may leave. Default: None, the window over the smoothed RTT as Linux
-        takes it."""
+        """Returns the pacing rate in bytes a second, for segments of `mss` bytes. Default: None, Linux's rate from the window
+        and the smoothed RTT."""
         return None
 
 

@@ -1,4 +1,4 @@
-"""A scheduler that a user wrote: a function of demand and network that answers with a week, checked as a file's is."""
+"""Users' schedulers: functions from demand and network to a week, which is checked like a week from a file."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ EXAMPLE = '[([(0, 1), (1, 0)], "180us")]'
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a scheduler is told beside demand. Times in ns, rates in bit/s."""
+    """The argument `network` of a scheduler: its network. Times in ns, rates in bit/s."""
 
     racks: tuple[str, ...]
     """Names of the racks, in the order of the demand's rows and columns."""
     now_ns: int
-    """Virtual time at which demand was looked at."""
+    """Virtual time at which demand was read."""
     window_ns: int
-    """The longest week: all days and nights of an answer."""
+    """The longest week: the sum of all days and nights."""
     day_ns: int
     """The shortest day."""
     night_ns: int
-    """What follows each day: the time that the circuit switch takes to change its circuits."""
+    """The night after each day: reconfiguration time of the circuit switch."""
     circuit_bps: int
     """Rate of a circuit."""
     packet_bps: int
     """Rate of a rack's link to the packet network; 0 if there is none."""
     rng: np.random.Generator
-    """A random stream of its own, from the experiment's seed. Draw from it alone, so that a run can be repeated."""
+    """A random stream of its own, from the experiment's seed. Draw only from it, so that runs can be repeated."""
 
     def carried_bytes(self, duration: str | int) -> int:
-        """Bytes that a circuit carries in a time, such as "180us", or in so many ns."""
+        """Bytes that a circuit carries in `duration`: text such as "180us", or ns."""
         ns = TIME.parse(duration) if isinstance(duration, str) else int(duration)
         return self.circuit_bps * ns // (8 * 10**9)
 
@@ -92,11 +92,14 @@ def scheduler(function: Function | Scheduler) -> Scheduler:
         etalon.run(net, etalon.computed(net, longest_first, window="2ms"), ...)
 
     Args:
-        function: called with `demand`, a matrix of bytes (source racks are rows), and `network`, the `Surroundings`. It
-            answers with a list of (matching, duration): a matching is a list of circuits (source rack, destination rack),
-            by number or name, or a list that has for each source rack its destination, -1 for none; a duration is text
-            such as "180us", or ns. Each day is followed by a night. The week lasts as long as they all do, at most
-            `network.window_ns`; without any it has no circuits.
+        function: takes `demand`, a racks x racks matrix of bytes (rows are source racks), and `network`, the `Surroundings`.
+            It returns a list of (matching, duration). A matching is a list of circuits (source rack, destination rack), by
+            number or name, or a list with the destination of each source rack, -1 for none. A duration is text such as
+            "180us", or ns. A night follows each day. The week is as long as all of them, at most `network.window_ns`; an
+            empty list is a week without circuits.
+
+    Raises:
+        PlanError: if it is no function.
     """
     if isinstance(function, Scheduler):
         return function
@@ -187,7 +190,7 @@ def _duration(at: int, given: Any) -> int:
     if isinstance(given, (float, np.floating)) and given > 0 and float(given).is_integer():
         return int(given)
     raise PlanError(
-        f'day {at} lasts {_brief(given)}, and must last so long as "180us", or whole ns'
+        f'day {at} lasts {_brief(given)}, but a duration is text like "180us", or whole ns'
     )
 
 

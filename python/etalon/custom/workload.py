@@ -1,4 +1,4 @@
-"""A workload that a user wrote: a generator of flows that may look at what has happened."""
+"""Users' workloads: generators of flows, which may wait for other flows."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ MOST_AT_ONCE = 100_000
 
 @dataclass(frozen=True)
 class Hosts:
-    """What a workload is told of the experiment. Times in ns, rates in bit/s."""
+    """The argument `network` of a workload: hosts and rates of the experiment. Times in ns, rates in bit/s."""
 
     racks: int
     """Number of racks."""
     hosts: int
     """Number of hosts in each rack."""
     duration_ns: int
-    """How long the experiment lasts."""
+    """Length of the experiment."""
     packet_bps: int
     """Rate of a rack's link to the packet network; of the narrowest link of a dumbbell."""
     circuit_bps: int
-    """Rate of a circuit; that of the packet network where there are none."""
+    """Rate of a circuit; in networks without circuits the packet network's."""
     rng: np.random.Generator
-    """A random stream of its own, from the experiment's seed. Draw from it alone, so that a run can be repeated."""
+    """A random stream of its own, from the experiment's seed. Draw only from it, so that runs can be repeated."""
     clock: Callable[[], int] = field(default=lambda: 0, repr=False)
 
     @property
@@ -53,30 +53,30 @@ class Hosts:
 
 @dataclass(eq=False)
 class Flow:
-    """A flow of `size` from a host to another, both written "r0h3".
+    """A flow of `size` from one host to another, both written like "r0h3".
 
-    `yield Flow(...)` starts it and gives it back; `yield after(flow)` waits until all of its bytes are at the receiver.
+    `yield Flow(...)` starts it and returns it; `yield after(flow)` waits until its receiver has all bytes.
     """
 
     src: str
     dst: str
     size: str | int
-    """Such as "1MB", or bytes."""
+    """Payload: text such as "1MB", or bytes."""
     flow_class: str = ""
-    """Completion times are given for each class of flows; without it the class of the workload's table."""
+    """Results report completion times by class; by default the class of the workload's table."""
     start_ns: int | None = None
-    """When it started, in virtual time; None before."""
+    """Start in virtual time; None before it."""
     end_ns: int | None = None
-    """When all of its bytes were at the receiver; None before."""
+    """When its receiver had all bytes; None before that."""
 
     @property
     def is_done(self) -> bool:
-        """Whether all of its bytes are at the receiver."""
+        """Whether its receiver has all bytes."""
         return self.end_ns is not None
 
     @property
     def duration_ns(self) -> int:
-        """Its completion time. Raises `PlanError` while it lasts."""
+        """Its completion time. Raises `PlanError` if it is not complete."""
         if self.start_ns is None or self.end_ns is None:
             raise PlanError(f"{self!r} is not complete: wait with `yield after(flow)`")
         return self.end_ns - self.start_ns
@@ -84,16 +84,16 @@ class Flow:
 
 @dataclass(eq=False)
 class Process:
-    """A generator that runs beside the one that yielded it. `yield after(process)` waits for its end."""
+    """A generator that runs beside the one that yielded it; `yield after(process)` waits for its end."""
 
     generator: Generator[Any, Any, Any]
     end_ns: int | None = None
     value: Any = None
-    """What it returned."""
+    """Its return value."""
 
     @property
     def is_done(self) -> bool:
-        """Whether it is at its end."""
+        """Whether it has ended."""
         return self.end_ns is not None
 
 
@@ -124,21 +124,21 @@ class _Wait:
 
 @fitting
 def after(*things: Awaited | Iterable[Awaited]) -> _After:
-    """Waits until all of these flows and processes are done: `done = yield after(flow)`. Gives one back as it is, several as a
-    list."""
+    """Waits until all of these flows and processes are done: `done = yield after(flow)`. The `yield` returns the one, or a
+    list of several. Raises `PlanError` for anything else."""
     found = _awaited(things)
     return _After(found, len(found))
 
 
 @fitting
 def after_any(*things: Awaited | Iterable[Awaited]) -> _After:
-    """Waits until the first of these flows and processes is done, and gives it back: `first = yield after_any(a, b)`."""
+    """Waits until the first of these flows and processes is done; `first = yield after_any(a, b)` returns it."""
     return _After(_awaited(things), 1)
 
 
 @checked
 def wait(duration: str | int) -> _Wait:
-    """Waits for a time such as "10us", or for so many ns: `yield wait("10us")`."""
+    """Waits for virtual time, text such as "10us" or ns: `yield wait("10us")`. Raises `PlanError` for anything else."""
     if isinstance(duration, str):
         try:
             return _Wait(TIME.parse(duration))
@@ -165,8 +165,7 @@ Opened = tuple[int, int, int, int, int, str]
 
 
 class Running:
-    """A workload in one run. The core has it go on at the beginning, when one of its flows is complete, and when it asked to
-    be woken."""
+    """A workload in one run. The core resumes it at its start, when one of its flows is complete, and when a wait ends."""
 
     def __init__(
         self,
@@ -195,7 +194,7 @@ class Running:
             raise self._failed(error) from error
         if not inspect.isgenerator(generator):
             raise EtalonError(
-                f"{self.place}: {self.name} is no generator of flows: it must be a function that yields"
+                f"{self.place}: {self.name} is no generator of flows: it must be a function with `yield`"
             )
         self.ready.append((Process(generator), None))
 
@@ -276,7 +275,7 @@ class Running:
 
     def _open(self, flow: Flow) -> Flow:
         if flow.start_ns is not None:
-            raise PlanError(f"{flow!r} was started before: make another")
+            raise PlanError(f"{flow!r} has started already: create another one")
         size = SIZE.parse(flow.size) if isinstance(flow.size, str) else flow.size
         if not isinstance(size, (int, np.integer)) or not 0 < size < 2**62:
             raise PlanError(f'a flow has a size such as "1MB", or bytes, not {shown(flow.size)}')

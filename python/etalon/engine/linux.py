@@ -193,7 +193,7 @@ def _described(path: Path, hz: int, _: int) -> Image:
         digest = whole.hexdigest()[:16]
     except (OSError, subprocess.CalledProcessError) as error:
         raise EtalonError(
-            f"{path}: the kernel cannot be run: {error}; `etalon doctor` says what is missing"
+            f"{path}: the kernel cannot be run: {error}; `etalon doctor` shows what is missing"
         ) from error
     return Image(path, hz, version, digest)
 
@@ -234,15 +234,13 @@ def _models(plan: Plan) -> list[PlanError]:
     found = []
     if plan.dfsio:
         found.append(
-            PlanError(
-                "the model of HDFS is the simulator's; on Linux run Hadoop itself", key="dfsio"
-            )
+            PlanError("only the simulator models HDFS; on Linux run Hadoop itself", key="dfsio")
         )
     if plan.generator:
-        found.append(PlanError("generators run on the simulator alone", key="generator"))
+        found.append(PlanError("generators run on the simulator only", key="generator"))
     if isinstance(plan.schedule, Written):
         found.append(
-            PlanError("schedulers in Python run on the simulator alone", key="schedule.kind")
+            PlanError("schedulers in Python run on the simulator only", key="schedule.kind")
         )
     if plan.job:
         found.append(PlanError("jobs of ranks run on the simulator only", key="job"))
@@ -262,7 +260,7 @@ def _networks(plan: Plan) -> Iterator[PlanError]:
         transport = workload.transport
         if isinstance(transport, Ndp):
             yield PlanError(
-                "Linux has no NDP, which the simulator has; --engine sim runs the plan",
+                "Linux has no NDP; run the plan with --engine sim",
                 key=f"{key}.transport",
                 value=transport.kind,
             )
@@ -287,8 +285,8 @@ def _fixed(plan: Plan) -> list[PlanError]:
         if getattr(plan.tcp, key) != default:
             found.append(
                 PlanError(
-                    f"{shown(TIME.format(getattr(plan.tcp, key)))} is for the simulator only: Linux has no setting "
-                    f"for it, it is always {TIME.format(default)}",
+                    f"{shown(TIME.format(getattr(plan.tcp, key)))} works on the simulator only: Linux has no setting "
+                    f"for it, and always uses {TIME.format(default)}",
                     key=f"tcp.{key}",
                 )
             )
@@ -301,7 +299,7 @@ def _parameters(plan: Plan) -> Iterator[PlanError]:
     for key, workload, cc in _controls(plan):
         if is_reference(cc):
             yield PlanError(
-                "congestion controls in Python run on the simulator alone; --engine sim has them",
+                "congestion controls in Python run on the simulator only; use --engine sim",
                 key=f"{key}.cc",
                 value=cc,
             )

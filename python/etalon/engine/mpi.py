@@ -99,7 +99,7 @@ def find(program: str, given: Path | None = None) -> Mpi:
     if given is not None:
         known = _known(given.absolute())
         if known is None:
-            raise EtalonError(f"{given}: is no launcher of Open MPI or MPICH, such as mpiexec")
+            raise EtalonError(f"{given}: is no launcher of Open MPI or MPICH (such as mpiexec)")
         return known
     for folder in _folders(program):
         found: dict[str, Mpi] = {}
@@ -107,12 +107,12 @@ def find(program: str, given: Path | None = None) -> Mpi:
             found.setdefault(mpi.kind, mpi)
         if len(found) > 1:
             raise EtalonError(
-                f"{folder}: has two MPIs, {' and '.join(map(str, found.values()))}: --mpi says which launcher to take"
+                f"{folder}: has two MPIs, {' and '.join(map(str, found.values()))}: choose a launcher with --mpi"
             )
         if found:
             return next(iter(found.values()))
     raise EtalonError(
-        f"there is no MPI, neither beside {program} nor where hosts look for programs: `pip install mpich` brings one, "
+        f"there is no MPI beside {program}, nor where hosts look for programs: `pip install mpich` brings one, "
         "and --mpi names the launcher of any other"
     )
 

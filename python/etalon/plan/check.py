@@ -70,11 +70,11 @@ def _circuit_switches(plan: Experiment, network: Ocs) -> Iterator[PlanError]:
     schedule = plan.schedule
     if not isinstance(schedule, Rotation):
         if "schedule" in plan.model_fields_set:
-            why = f"{shown(schedule.kind)} is for one circuit switch, and a network of kind"
+            why = f"{shown(schedule.kind)} needs one circuit switch, but a network of kind"
         else:
             why = "a network of kind"
         yield PlanError(
-            f'{why} "ocs" has several: take "rotor", "opera", "shale", "static" or "file"',
+            f'{why} "ocs" has several: use "rotor", "opera", "shale", "static" or "file"',
             key="schedule.kind",
         )
         return
@@ -181,13 +181,13 @@ def _transports(plan: Experiment) -> Iterator[PlanError]:
             continue
         if tdns == 1:
             yield PlanError(
-                f'{shown(transport.kind)} is for networks that take turns; here is one network only, take "tcp"',
+                f'{shown(transport.kind)} needs networks that take turns, and this plan has one network: use "tcp"',
                 key=f"{key}.transport",
                 value=transport.kind,
             )
         elif isinstance(transport, Mptcp) and transport.subflows > tdns:
             yield PlanError(
-                f"{transport.subflows} subflows need as many networks; there are {tdns}",
+                f"{transport.subflows} subflows need as many networks, and the plan has {tdns}",
                 key=f"{key}.transport.subflows",
                 value=transport.subflows,
             )
@@ -329,7 +329,7 @@ def warnings(plan: Experiment) -> Iterator[str]:
     if week and measured < week:
         yield (
             f"the plan measures {rounded(measured)}, less than one week of {rounded(week)}: "
-            "utilisation and latency will not stand for the schedule"
+            "its utilisation and latency do not represent the schedule"
         )
     if isinstance(plan.network, Network):
         yield from _without_circuit(plan)

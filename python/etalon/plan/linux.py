@@ -16,8 +16,7 @@ LEAST_MEMORY, MOST_MEMORY = 128 * MIB, 256 << 30
 def _memory(size: int) -> int:
     if not LEAST_MEMORY <= size <= MOST_MEMORY:
         raise problem(
-            f"{shown(SIZE.format(size))} is no memory for a machine with these hosts: it is at least 128MiB and at most "
-            "256GiB"
+            f"{shown(SIZE.format(size))} is no size for the machine's memory: it must be 128MiB to 256GiB"
         )
     if size % MIB:
         raise problem(f"{shown(SIZE.format(size))} must be a number of MiB, like 2GiB")
@@ -30,13 +29,15 @@ LONGEST = 1_000_000_000
 
 def _polling(span: int) -> int:
     if span > LONGEST:
-        raise problem(f"{shown(TIME.format(span))} is longer than a poll may wait, which is 1s")
+        raise problem(f"{shown(TIME.format(span))} is too long: a poll waits at most 1s")
     return span
 
 
 def _call(span: int) -> int:
     if not 1 <= span <= LONGEST:
-        raise problem(f"{shown(TIME.format(span))} is no time of a system call: it is 1ns to 1s")
+        raise problem(
+            f"{shown(TIME.format(span))} is no duration of a system call: it must be 1ns to 1s"
+        )
     return span
 
 

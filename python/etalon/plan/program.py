@@ -136,12 +136,10 @@ class Program(Table):
         if self.ranks is not None:
             if self.host is not None:
                 raise problem(
-                    'ranks run on several hosts, like hosts = "all", and not on one `host`'
+                    'ranks run on several hosts: give `hosts`, like hosts = "all", instead of `host`'
                 )
         elif (self.host is None) == (self.hosts is None):
-            raise problem(
-                'a program runs on a host, like host = "r0h3", or on several, like hosts = "all": give one of both'
-            )
+            raise problem('must name one host, like host = "r0h3", or several, like hosts = "all"')
         return self
 
     @property
@@ -203,7 +201,7 @@ class Program(Table):
             )
         if len(places) == 1 and any("{peer}" in word for word in self.command):
             yield PlanError(
-                "there is no other host: {peer} is the next one of `hosts`",
+                "{peer} is the next host of `hosts`, and there is only one",
                 key=f"{key}.command",
                 value="{peer}",
             )

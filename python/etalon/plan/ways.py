@@ -1,4 +1,4 @@
-"""Ways of packets through a network of circuits, as its routing tables have them."""
+"""Paths of packets through a network of circuits, from its routing tables."""
 
 from __future__ import annotations
 
@@ -8,33 +8,34 @@ from typing import NamedTuple
 from etalon import _core
 from etalon.errors import PlanError
 from etalon.plan.plan import Plan
+from etalon.units import shown
 
 
 class Hop(NamedTuple):
     """A circuit that a packet takes."""
 
     slice: int
-    """In which slice, counted on beyond the end of a cycle."""
+    """The slice, which counts on beyond the end of a cycle."""
     rack: int
-    """Where it leads."""
+    """The rack that it leads to."""
     uplink: int
-    """Which uplink of the rack before."""
+    """The uplink of the previous rack."""
 
 
 class Ways:
     """The routing tables of a plan's network of circuits.
 
-        ways = etalon.ways(plan)
+        ways = etalon.plan.ways.Ways(plan)
         ways.of(0, 5, slice=3)  # hop by hop
 
     Raises:
-        PlanError: if it has none, or tables cannot be made.
+        PlanError: if the plan has another kind of network, or its tables cannot be computed.
     """
 
     def __init__(self, plan: Plan) -> None:
         net = plan.slices
         if net is None:
-            raise PlanError('only a network of kind "ocs" has ways', key="network.kind")
+            raise PlanError('only a network of kind "ocs" has routing tables', key="network.kind")
         self._net = net
         self._classes = list(plan.routing.classes)
         try:
@@ -44,20 +45,28 @@ class Ways:
 
     @property
     def bytes(self) -> int:
-        """Bytes of all tables."""
+        """Memory of all tables, in bytes."""
         return self._core.bytes()
 
     def of(
         self, source: int, destination: int, slice: int = 0, label: int = 0, priority: str = "low"
     ) -> list[Hop]:
-        """The way of a packet that comes to its rack in a slice, if no queue holds it up; of several that of its
-        label.
+        """The path of a packet that no queue delays.
+
+        Args:
+            source: its first rack.
+            destination: its last rack.
+            slice: the slice in which it arrives at its first rack.
+            label: chooses among several paths, as a flow's hash or a packet's spraying does.
+            priority: its class, "low" or "bulk".
 
         Raises:
-            PlanError: if it has none.
+            PlanError: if there is no path, or no such class.
         """
         if priority not in self._classes:
-            raise PlanError(f"there is no class {priority!r}, but {' and '.join(self._classes)}")
+            raise PlanError(
+                f"there is no class {shown(priority)}, only {' and '.join(self._classes)}"
+            )
         number = self._classes.index(priority)
         hops: list[Hop] = []
         slot, here = slice, source
@@ -73,7 +82,9 @@ class Ways:
                 slot, where = self._met(slot, here, where)
             here = int(self._net.peers[slot % self._net.slices, here, where])
             hops.append(Hop(slot, here, where))
-        raise PlanError(f"rack {source} has no way to rack {destination} from slice {slice} on")
+        raise PlanError(
+            f"there is no path from rack {source} to rack {destination} from slice {slice} on"
+        )
 
     def _met(self, slot: int, here: int, rack: int) -> tuple[int, int]:
         """The first slice from `slot` on, and the uplink, in which a rack meets another."""

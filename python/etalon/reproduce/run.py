@@ -63,7 +63,7 @@ class Reproduction:
         console.print(f"{self.measured} of {self.runs} runs made in {self.seconds:.0f} s{kept}")
         if self.interrupted:
             console.print(
-                "[yellow]interrupted:[/] the finished runs are kept; the same command goes on from there"
+                "[yellow]interrupted:[/] the finished runs are kept; the same command resumes"
             )
         console.print(f"report: {self.folder / 'report.html'}")
 

@@ -1,4 +1,4 @@
-"""Tests that users run on what they write: the properties that the built-in ones are held to.
+"""Tests for users' own congestion controls and schedulers: the properties that hold for the built-in ones.
 
 checked = etalon.testing.check(longest_first)
 checked.plot()
@@ -21,19 +21,20 @@ __all__ = ["CheckFailed", "Checked", "check"]
 
 
 def check(thing: Any, cases: int = 200, seed: int = 1) -> Checked:
-    """Holds a congestion control or a scheduler to the properties that all built-in ones have, on random cases.
+    """Tests a congestion control or a scheduler for the properties of the built-in ones, on random cases.
 
     Args:
-        thing: a subclass of `etalon.CongestionControl`; or a scheduler: a function that `etalon.scheduler` marks, or a plain
-            one of (demand, network).
-        cases: how many random cases are tried.
-        seed: of the random cases: the same seed tries the same.
+        thing: a subclass of `etalon.CongestionControl`; or a scheduler, that is a function marked by `etalon.scheduler` or a
+            plain function of (demand, network).
+        cases: number of random cases.
+        seed: seed of the random cases; the same seed gives the same cases.
 
     Returns:
-        What was tried, with figures: `checked.plot()`.
+        The properties that hold, as sentences (`print(checked)`), and figures (`checked.plot()`).
 
     Raises:
-        CheckFailed: for the first case that shows a property to be missing; it is an `AssertionError`, too.
+        CheckFailed: for the first case that violates a property. It is also an `AssertionError`, so pytest reports it.
+        PlanError: if `thing` is neither.
     """
     function = unwrapped(thing)
     if inspect.isclass(function) and issubclass(function, CongestionControl):

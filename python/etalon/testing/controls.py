@@ -115,10 +115,11 @@ class Sender:
         self.window.cwnd = 1 if state == "timeout" else min(before, found)
         self.window.cwnd_count = 0
         self.cc.on_state(self.window, state, self.now_ns)
-        back = self.whole("what undo answers", self.cc.undo(self.window, before))
+        back = self.whole("the result of undo", self.cc.undo(self.window, before))
         if back < before:
             raise CheckFailed(
-                f"{self.name}.undo answers {back} for a window of {before} that was reduced in vain: the least is {before}"
+                f"{self.name}.undo answers {back} for a window of {before} that was reduced unnecessarily: the least "
+                f"is {before}"
             )
 
 
@@ -180,18 +181,18 @@ def check_control(thing: Any, cases: int, seed: int) -> Checked:
             )
         if outcome.losses > ROUNDS // 2 + 40:
             raise CheckFailed(
-                f"{cc.name} loses in {outcome.losses} of {ROUNDS} round trips on {path}: it asks for a loss more often than in "
-                "every second"
+                f"{cc.name} loses in {outcome.losses} of {ROUNDS} round trips on {path}: it loses in more than every second one"
             )
         if model(cc, path, 100).windows != model(cc, path, 100).windows:
             raise CheckFailed(
-                f"{cc.name} has other windows the second time on {path}: keep state in self alone, and draw no random numbers"
+                f"{cc.name} has different windows the second time on {path}: keep state only in self, and draw no "
+                "random numbers"
             )
     _anything(fresh, cases, seed)
     properties = (
         f"it uses {100 * min(uses):.0f} % or more of each of {len(uses)} paths of 1 to 10 ms, with rare losses",
-        "the same ACKs give the same windows: nothing is left over from flow to flow",
-        f"whatever happens, in {cases} random orders and with random parameters, windows are numbers, ssthresh is 2 or more, a "
+        "the same ACKs give the same windows: no state carries over between flows",
+        f"in {cases} random orders of events, with random parameters, windows are numbers, ssthresh is 2 or more, a "
         "reduction never grows the window, and undoing one never shrinks it",
     )
     return Checked(cc.name, properties, partial(_figure, given, cc))

@@ -41,8 +41,8 @@ def check_scheduler(thing: Any, cases: int, seed: int) -> Checked:
     _repeats(name, fresh, seed)
     properties = (
         f"every answer to {cases} random demands of 2 to 12 racks is a week: matchings, no short day, at most the window",
-        "no demand and the largest demands get a week",
-        "the same demands get the same weeks again: nothing is left over from run to run",
+        "zero demand and the largest demands give a week",
+        "the same demands give the same weeks again: no state carries over between runs",
     )
     return Checked(name, properties, lambda: _figure(given, name, seed))
 
@@ -91,8 +91,8 @@ def _repeats(name: str, fresh: Callable[..., Scheduling], seed: int) -> None:
     for at, (first, second) in enumerate(zip(*weeks, strict=True)):
         if first != second:
             raise CheckFailed(
-                f"{name}: the same sequence of demands got another week the second time, at the demand number {at}: draw "
-                "random numbers from network.rng alone, and do not depend on time, on sets' order or on files"
+                f"{name}: the same sequence of demands got a different week the second time, at the demand number {at}: draw "
+                "random numbers only from network.rng, and do not depend on time, on sets' order or on files"
             )
 
 

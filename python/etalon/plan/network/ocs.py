@@ -103,10 +103,12 @@ class ClassQueue(Table):
             yield PlanError(f"has no room for a packet of {mtu} bytes", key=f"{key}.bytes")
         if self.trim is not None and not 0 < self.trim <= mtu:
             yield PlanError(
-                f"packets of {mtu} bytes cannot be cut down to {self.trim}", key=f"{key}.trim"
+                f"packets of {mtu} bytes cannot be trimmed to {self.trim}", key=f"{key}.trim"
             )
         if self.trim is not None and self.unlimited:
-            yield PlanError("where all find room nothing is trimmed", key=f"{key}.trim")
+            yield PlanError(
+                "an unlimited queue never trims; leave trim or unlimited out", key=f"{key}.trim"
+            )
 
 
 DEFAULT = 100
@@ -249,7 +251,8 @@ class Ocs(Racks):
     def _wrong_failure(self, key: str, failure: OcsFailure) -> Iterator[PlanError]:
         if len(failure.part) != 1:
             yield PlanError(
-                "names one part that fails: link, sender, receiver, rack, or switch", key=key
+                "must name exactly one part that fails: link, sender, receiver, rack, or switch",
+                key=key,
             )
         if failure.end is not None and failure.end <= failure.start:
             yield PlanError(
@@ -270,9 +273,9 @@ class Ocs(Racks):
         if "dctcp" in controls and not marks:
             yield "flows use dctcp, but no queue of the network has an ecn_threshold: no packet will be marked"
         if "retcp" in controls:
-            yield "flows use retcp, but racks of this network do not tell hosts of circuits: it will never hear of one"
+            yield "flows use retcp, but racks of this network do not tell hosts of circuits: it will never learn of one"
         if self.skew > self.guard:
             yield (
                 f"clocks are wrong by up to {TIME.format(self.skew)}, and guard bands are {TIME.format(self.guard)}: "
-                "packets will be sent into the dark"
+                "some packets will miss their circuit"
             )

@@ -231,15 +231,15 @@ class Network(Racks):
         if "dctcp" in controls and self.marking is None:
             yield "flows use dctcp, but network.marking is not set: no packet will be marked"
         if "retcp" in controls and self.ece is None:
-            yield "flows use retcp, but network.ece is not set: it will never hear of a circuit"
+            yield "flows use retcp, but network.ece is not set: it will never learn of a circuit"
         resize = self.voq.resize
         if resize is not None and week and resize.before >= week:
             yield (
                 f"network.voq.resize.before is {rounded(resize.before)}, as long as the week of "
-                f"{rounded(week)} or longer: the VOQ will always be big"
+                f"{rounded(week)} or longer: the VOQ will always be large"
             )
         if self.ece is not None and week and self.ece.before >= week:
             yield (
                 f"network.ece.before is {rounded(self.ece.before)}, as long as the week of "
-                f"{rounded(week)} or longer: hosts will always hear that a circuit is up"
+                f"{rounded(week)} or longer: hosts will always see the signal"
             )

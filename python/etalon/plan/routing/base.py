@@ -30,14 +30,14 @@ class Way(Table):
 
 
 def never_met(key: str, net: Circuits, racks: int) -> Iterator[PlanError]:
-    """Racks that never have a circuit, where each needs one to each."""
+    """Pairs of racks that never have a circuit, under a routing that needs one for each pair."""
     met = net.meetings()[:racks, :racks] > 0
     np.fill_diagonal(met, True)
     if not met.all():
         here, there = (int(place[0]) for place in np.nonzero(~met))
         yield PlanError(
-            f"racks {here} and {there} never have a circuit, and each pair needs one: take a schedule in which all meet, or "
-            "another routing",
+            f"racks {here} and {there} never have a circuit, but this routing needs one for each pair: use a "
+            "schedule in which all racks meet, or another routing",
             key=key,
         )
 
@@ -58,6 +58,6 @@ def cut_off(key: str, net: Circuits, racks: int, staying: bool) -> Iterator[Plan
     if (hops == NO_WAY).any():
         slot, here, there = (int(place[0]) for place in np.nonzero(hops == NO_WAY))
         yield PlanError(
-            f"rack {here} does not reach rack {there} within slice {slot}: take more uplinks, or another routing",
+            f"rack {here} does not reach rack {there} within slice {slot}: use more uplinks, or another routing",
             key=key,
         )

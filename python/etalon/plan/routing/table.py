@@ -64,12 +64,13 @@ class Routing(Table):
         """What is wrong with it in a network."""
         if self.cutoff is not None and len(self.classes) < 2:
             yield PlanError(
-                "divides two classes, low and bulk, and there is one", key="routing.cutoff"
+                "separates the classes low and bulk, but the plan routes only one",
+                key="routing.cutoff",
             )
         for name, way in self.classes.items():
             if way.needs_packet_network and not has_packet_network:
                 yield PlanError(
-                    "there is no packet network: give network.packet, or take another kind",
+                    "the plan has no packet network: set network.packet, or use another kind",
                     key=f"routing.{name}",
                 )
             else:

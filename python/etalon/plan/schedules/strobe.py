@@ -38,7 +38,7 @@ class Strobe(Rule):
         if self.mimic is not None and racks != MIMICKING:
             yield PlanError(
                 f"{self.mimic} racks can only be stood for by {MIMICKING}, as on the testbed of NSDI'20 "
-                f"(section 4.5); this network has {racks}, and without mimic it runs them all",
+                f"(section 4.5); this network has {racks}, leave mimic out to run them all",
                 key="schedule.mimic",
                 value=self.mimic,
             )

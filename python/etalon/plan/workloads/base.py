@@ -181,7 +181,7 @@ class Workload(Table):
         if self.connect is not None and self.connect >= self.start:
             yield PlanError(
                 f"{shown(TIME.format(self.connect))} must be earlier than the start at {TIME.format(self.start)}: "
-                "connections are made between the two",
+                "flows connect between the two",
                 key=f"{key}.connect",
                 value=self.connect,
             )
@@ -224,7 +224,7 @@ class Workload(Table):
             )
         if self.params:
             yield PlanError(
-                "belong to one congestion control, and there is a list of them", key=f"{key}.params"
+                "belong to one congestion control, but cc is a list", key=f"{key}.params"
             )
 
     def one(

@@ -66,10 +66,9 @@ class Dfsio(Workload):
         """What is wrong with this job."""
         if self.connect is not None:
             yield PlanError(
-                "a job connects anew for each block; leave the key out", key=f"{key}.connect"
+                "a job opens new connections for each block; leave the key out",
+                key=f"{key}.connect",
             )
         if self.rotate is not None and self.placement != "rehdfs":
-            yield PlanError(
-                'only the placement "rehdfs" has a mapping that changes', key=f"{key}.rotate"
-            )
+            yield PlanError('only the placement "rehdfs" rotates', key=f"{key}.rotate")
         yield from super().problems(key, setting)

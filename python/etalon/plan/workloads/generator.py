@@ -40,7 +40,7 @@ class Generator(Workload):
         """What is wrong with this workload."""
         if self.connect is not None:
             yield PlanError(
-                "the flows of a generator connect when they start; leave the key out",
+                "a generator's flows connect when they start; leave the key out",
                 key=f"{key}.connect",
             )
         yield from super().problems(key, setting)

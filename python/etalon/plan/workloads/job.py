@@ -302,7 +302,7 @@ class Job(Workload):
             yield from missing_host(host, f"{key}.ranks.{rank}", setting.racks, setting.hosts)
             if host in seen:
                 yield PlanError(
-                    f"host {write_host(host)} has rank {seen[host]} already; a host has one rank of a job",
+                    f"host {write_host(host)} has rank {seen[host]} already; a job has one rank per host",
                     key=f"{key}.ranks.{rank}",
                     value=write_host(host),
                 )
@@ -315,7 +315,7 @@ class Job(Workload):
                     value=slow.rank,
                 )
         if not isinstance(self.transport, PlainTcp | Tdtcp):
-            yield PlanError("jobs are carried by TCP or TDTCP", key=f"{key}.transport")
+            yield PlanError("a job's flows use TCP or TDTCP", key=f"{key}.transport")
         yield from super().problems(key, setting)
         wrong = [
             error
