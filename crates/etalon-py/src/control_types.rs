@@ -1,11 +1,11 @@
-//! What hooks of congestion controls in Python are given.
+//! Arguments of the hooks of congestion controls in Python.
 
 use etalon_tcp::cc;
 use pyo3::prelude::*;
 
 use crate::value_error;
 
-/// The window of a path, in segments, which may be fractions: whole segments are sent.
+/// The window of a path, in segments. It may be a fraction, but only whole segments are sent.
 #[pyclass(module = "etalon._core")]
 pub(crate) struct Window {
     /// Congestion window in segments.
@@ -115,34 +115,9 @@ fn threshold(ssthresh: u32) -> f64 {
     }
 }
 
-/// What one incoming ACK tells. Times in ns of the hosts' clock.
-#[pyclass(module = "etalon._core", frozen, get_all)]
-pub(crate) struct Ack {
-    /// When it arrived.
-    now_ns: u64,
-    /// Ticks of the host's timer at that moment.
-    jiffies: u64,
-    /// Segments newly acknowledged cumulatively, whether or not they were SACKed before.
-    acked: u32,
-    /// Segments newly delivered: by SACK, or cumulatively if they were not SACKed before. What windows grow by.
-    delivered: u32,
-    /// Round-trip time of the segment sent last among those newly delivered; None if one was retransmitted (Karn's rule).
-    rtt_ns: Option<u64>,
-    /// Smoothed round-trip time; 0 before the first sample.
-    srtt_ns: u64,
-    /// The sender was limited by its window.
-    cwnd_limited: bool,
-    /// ECE flag of the ACK.
-    ece: bool,
-    /// SND.UNA before the ACK, a sequence number.
-    prior_una: u32,
-    /// SND.UNA after the ACK.
-    una: u32,
-    /// SND.NXT.
-    nxt: u32,
-    /// Timer ticks a second.
-    hz: u32,
-}
+/// The facts that one incoming ACK brings. Times in ns of the hosts' clock.
+#[pyclass(module = "etalon._core", frozen)]
+pub(crate) struct Ack(pub(crate) cc::Ack);
 
 #[pymethods]
 impl Ack {
@@ -164,78 +139,135 @@ impl Ack {
         nxt: u32,
         hz: u32,
     ) -> Ack {
-        Ack {
-            now_ns,
+        Ack(cc::Ack {
+            now: now_ns,
             jiffies,
             acked,
             delivered,
-            rtt_ns,
-            srtt_ns,
+            rtt: rtt_ns,
+            srtt: srtt_ns,
             cwnd_limited,
             ece,
             prior_una,
             una,
             nxt,
             hz,
-        }
+        })
+    }
+
+    /// When it arrived.
+    #[getter]
+    fn now_ns(&self) -> u64 {
+        self.0.now
+    }
+
+    /// Ticks of the host's timer at that moment.
+    #[getter]
+    fn jiffies(&self) -> u64 {
+        self.0.jiffies
+    }
+
+    /// Segments newly acknowledged cumulatively, whether or not they were SACKed before.
+    #[getter]
+    fn acked(&self) -> u32 {
+        self.0.acked
+    }
+
+    /// Segments newly delivered: by SACK, or cumulatively if they were not SACKed before. Windows grow by these.
+    #[getter]
+    fn delivered(&self) -> u32 {
+        self.0.delivered
     }
 
     /// Segments newly delivered: another name of `delivered`.
     #[getter]
     fn newly_acked(&self) -> u32 {
-        self.delivered
+        self.0.delivered
+    }
+
+    /// Round-trip time of the segment sent last among those newly delivered; None if one was retransmitted (Karn's rule).
+    #[getter]
+    fn rtt_ns(&self) -> Option<u64> {
+        self.0.rtt
+    }
+
+    /// Smoothed round-trip time; 0 before the first sample.
+    #[getter]
+    fn srtt_ns(&self) -> u64 {
+        self.0.srtt
+    }
+
+    /// The sender was limited by its window.
+    #[getter]
+    fn cwnd_limited(&self) -> bool {
+        self.0.cwnd_limited
+    }
+
+    /// ECE flag of the ACK.
+    #[getter]
+    fn ece(&self) -> bool {
+        self.0.ece
+    }
+
+    /// SND.UNA before the ACK, a sequence number.
+    #[getter]
+    fn prior_una(&self) -> u32 {
+        self.0.prior_una
+    }
+
+    /// SND.UNA after the ACK.
+    #[getter]
+    fn una(&self) -> u32 {
+        self.0.una
+    }
+
+    /// SND.NXT.
+    #[getter]
+    fn nxt(&self) -> u32 {
+        self.0.nxt
+    }
+
+    /// Timer ticks a second.
+    #[getter]
+    fn hz(&self) -> u32 {
+        self.0.hz
     }
 }
 
-impl Ack {
-    pub(crate) fn of(ack: &cc::Ack) -> Ack {
-        Ack {
-            now_ns: ack.now,
-            jiffies: ack.jiffies,
-            acked: ack.acked,
-            delivered: ack.delivered,
-            rtt_ns: ack.rtt,
-            srtt_ns: ack.srtt,
-            cwnd_limited: ack.cwnd_limited,
-            ece: ack.ece,
-            prior_una: ack.prior_una,
-            una: ack.una,
-            nxt: ack.nxt,
-            hz: ack.hz,
-        }
-    }
-}
-
-/// How fast segments were delivered while the segment was under way that was sent last among those that an ACK delivers.
-#[pyclass(module = "etalon._core", frozen, get_all)]
-pub(crate) struct RateSample {
-    /// Segments delivered meanwhile.
-    delivered: u64,
-    /// Segments lost meanwhile.
-    lost: u64,
-    /// The time that this took, in ns of the hosts' clock.
-    interval_ns: u64,
-    /// The application, not the window, limited the sender.
-    app_limited: bool,
-}
+/// The delivery rate during one segment's flight: of the segment sent last among those that an ACK newly delivers.
+#[pyclass(module = "etalon._core", frozen)]
+pub(crate) struct RateSample(pub(crate) cc::RateSample);
 
 #[pymethods]
 impl RateSample {
+    /// Segments delivered during the flight.
+    #[getter]
+    fn delivered(&self) -> u64 {
+        self.0.delivered
+    }
+
+    /// Segments lost during the flight.
+    #[getter]
+    fn lost(&self) -> u64 {
+        self.0.lost
+    }
+
+    /// Its length, in ns of the hosts' clock: of sending or of acknowledging, whichever took longer.
+    #[getter]
+    fn interval_ns(&self) -> u64 {
+        self.0.interval
+    }
+
+    /// The application, not the window, limited the sender.
+    #[getter]
+    fn app_limited(&self) -> bool {
+        self.0.sent.app_limited
+    }
+
     /// Segments a second.
     #[getter]
     fn segments_per_second(&self) -> f64 {
-        self.delivered as f64 * 1e9 / self.interval_ns as f64
-    }
-}
-
-impl RateSample {
-    pub(crate) fn of(sample: &cc::RateSample) -> RateSample {
-        RateSample {
-            delivered: sample.delivered,
-            lost: sample.lost,
-            interval_ns: sample.interval,
-            app_limited: sample.sent.app_limited,
-        }
+        self.0.segments_per_second()
     }
 }
 

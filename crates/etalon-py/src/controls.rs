@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use etalon_sim::{Control, MakeControl};
 use etalon_tcp::PathId;
-use etalon_tcp::cc::{self, CongestionControl, ForeignControl, State};
+use etalon_tcp::cc::{self, CongestionControl, ForeignControl, Reno, State};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -131,13 +131,13 @@ impl<'py> Call<'_, 'py> {
         instance.call_method1(self.name.bind(self.py), arguments)
     }
 
-    fn window(&self) -> Py<Window> {
-        self.made.window.clone_ref(self.py)
+    /// As [`call`](Call::call), of a hook that returns nothing.
+    fn tell<A: PyCallArgs<'py>>(&self, arguments: A) -> PyResult<()> {
+        self.call(arguments).map(drop)
     }
 
-    /// The sender's window follows what the hook left.
-    fn lead(&self, window: &mut cc::Window) -> PyResult<()> {
-        self.made.window.borrow(self.py).lead(window)
+    fn window(&self) -> Py<Window> {
+        self.made.window.clone_ref(self.py)
     }
 }
 
@@ -171,6 +171,23 @@ impl Foreign {
                 .map_err(|error| self.written.fail(py, name, self.flow, error))
                 .ok()
         })
+    }
+
+    /// Calls a hook that may change the window, which then is as the hook leaves it. False if the class has no such hook, and if
+    /// it raises something: then the window stays.
+    #[inline]
+    fn tell(
+        &self,
+        which: fn(&Hooks) -> &Option<Py<PyString>>,
+        window: &mut cc::Window,
+        call: impl FnOnce(&Call<'_, '_>) -> PyResult<()>,
+    ) -> bool {
+        let before = *window;
+        let told = self.hook(which, &before, |hook| {
+            call(hook)?;
+            hook.made.window.borrow(hook.py).lead(window)
+        });
+        told.is_some()
     }
 
     fn made(&self, py: Python<'_>, window: &cc::Window) -> PyResult<&Made> {
@@ -207,106 +224,55 @@ impl ForeignControl for Foreign {
 
 impl CongestionControl for Foreign {
     fn on_ack(&mut self, window: &mut cc::Window, ack: &cc::Ack) {
-        let mut after = *window;
-        self.hook(
+        self.tell(
             |h| &h.on_every_ack,
             window,
-            |call| {
-                call.call((call.window(), Ack::of(ack)))?;
-                call.lead(&mut after)
-            },
+            |h| h.tell((h.window(), Ack(*ack))),
         );
-        *window = after;
     }
 
     fn on_rate_sample(&mut self, window: &mut cc::Window, sample: &cc::RateSample) {
-        let told = RateSample::of(sample);
-        let mut after = *window;
-        self.hook(
+        self.tell(
             |h| &h.on_rate_sample,
             window,
-            |call| {
-                call.call((call.window(), told))?;
-                call.lead(&mut after)
-            },
+            |h| h.tell((h.window(), RateSample(*sample))),
         );
-        *window = after;
     }
 
     fn increase(&mut self, window: &mut cc::Window, ack: &cc::Ack) {
-        if !ack.cwnd_limited {
-            return;
-        }
         if self.written.hooks.on_ack.is_none() {
-            window.increase(ack, |window, _| window.cwnd);
-            return;
+            Reno.increase(window, ack);
+        } else if ack.cwnd_limited {
+            self.tell(|h| &h.on_ack, window, |h| h.tell((h.window(), Ack(*ack))));
         }
-        let mut after = *window;
-        self.hook(
-            |h| &h.on_ack,
-            window,
-            |call| {
-                call.call((call.window(), Ack::of(ack)))?;
-                call.lead(&mut after)
-            },
-        );
-        *window = after;
     }
 
-    fn ssthresh(&mut self, window: &cc::Window, _now: u64) -> u32 {
+    fn ssthresh(&mut self, window: &cc::Window, now: u64) -> u32 {
         let mut after = *window;
-        let found = self.hook(
-            |h| &h.on_loss,
-            window,
-            |call| {
-                call.call((call.window(),))?;
-                call.lead(&mut after)
-            },
-        );
-        match found {
-            Some(()) => after.ssthresh.min(cc::Window::MAX_CWND),
-            None => (window.cwnd / 2).max(2),
+        match self.tell(|h| &h.on_loss, &mut after, |h| h.tell((h.window(),))) {
+            true => after.ssthresh.min(cc::Window::MAX_CWND),
+            false => Reno.ssthresh(window, now),
         }
     }
 
     fn on_state(&mut self, window: &mut cc::Window, state: State, now: u64) {
-        let mut after = *window;
-        self.hook(
+        self.tell(
             |h| &h.on_state,
             window,
-            |call| {
-                let state = PyString::intern(call.py, name_of(state));
-                call.call((call.window(), state, now))?;
-                call.lead(&mut after)
-            },
+            |h| h.tell((h.window(), PyString::intern(h.py, name_of(state)), now)),
         );
-        *window = after;
     }
 
     fn on_restart(&mut self, window: &mut cc::Window, now: u64, idle: u64) {
-        let mut after = *window;
-        self.hook(
+        self.tell(
             |h| &h.on_restart,
             window,
-            |call| {
-                call.call((call.window(), now, idle))?;
-                call.lead(&mut after)
-            },
+            |h| h.tell((h.window(), now, idle)),
         );
-        *window = after;
     }
 
     fn on_tdn(&mut self, window: &mut cc::Window, tdn: PathId, _now: u64) {
-        let mut after = *window;
-        self.hook(
-            |h| &h.on_tdn,
-            window,
-            |call| {
-                call.call((call.window(), tdn))?;
-                call.lead(&mut after)
-            },
-        );
-        *window = after;
+        self.tell(|h| &h.on_tdn, window, |h| h.tell((h.window(), tdn)));
     }
 
     fn wants_tdns(&self) -> bool {
@@ -317,25 +283,25 @@ impl CongestionControl for Foreign {
         let found = self.hook(
             |h| &h.undo,
             window,
-            |call| {
-                let answer: f64 = call.call((call.window(), prior_cwnd))?.extract()?;
+            |h| {
+                let answer: f64 = h.call((h.window(), prior_cwnd))?.extract()?;
                 number("undo answers", answer)
             },
         );
-        found.map_or(window.cwnd.max(prior_cwnd), |value| {
-            segments(value).clamp(1, cc::Window::MAX_CWND)
-        })
+        match found {
+            Some(cwnd) => segments(cwnd).clamp(1, cc::Window::MAX_CWND),
+            None => Reno.undo(window, prior_cwnd),
+        }
     }
 
     fn pacing_rate(&self, window: &cc::Window, mss: u32) -> Option<u64> {
         let found = self.hook(
             |h| &h.pacing_rate,
             window,
-            |call| {
-                let answer: Option<f64> = call.call((call.window(), mss))?.extract()?;
-                answer
-                    .map(|rate| number("pacing_rate answers", rate))
-                    .transpose()
+            |h| {
+                let answer: Option<f64> = h.call((h.window(), mss))?.extract()?;
+                let rate = answer.map(|rate| number("pacing_rate answers", rate));
+                rate.transpose()
             },
         );
         found.flatten().map(|rate| (rate as u64).max(1))

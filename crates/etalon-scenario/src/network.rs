@@ -110,6 +110,17 @@ pub trait NetworkKind {
         None
     }
 
+    /// How many classes of packets it has; 0 where it does not tell packets apart.
+    fn classes(&self) -> usize {
+        0
+    }
+
+    /// The class of a flow's packets, by its length in bytes (none: without end), unless the flow names one.
+    fn class_of(&self, bytes: Option<u64>) -> Class {
+        let _ = bytes;
+        Class::default()
+    }
+
     /// Whether ways of a class depend on how long flows are.
     fn looks_at_length(&self, class: Class) -> bool {
         let _ = class;

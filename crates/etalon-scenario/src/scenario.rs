@@ -146,10 +146,7 @@ impl Scenario {
     }
 
     fn check_priority(&self, index: usize, flow: &Flow) -> Result<(), ScenarioError> {
-        let classes = match &self.network {
-            Network::Ocs(ocs) => ocs.classes.len(),
-            _ => 0,
-        };
+        let classes = self.network.kind().classes();
         let Some(class) = flow.priority else {
             return Ok(());
         };
@@ -168,10 +165,8 @@ impl Scenario {
     /// The network's class of a flow's packets: the first, where there are none.
     #[must_use]
     pub fn class_of(&self, flow: &Flow) -> Class {
-        match &self.network {
-            Network::Ocs(ocs) => flow.priority.unwrap_or_else(|| ocs.class_of(flow.bytes)),
-            _ => Class::default(),
-        }
+        flow.priority
+            .unwrap_or_else(|| self.network.kind().class_of(flow.bytes))
     }
 
     /// The rate of the links to hosts: of their ports if the network has such, else of their NICs.

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::sync::{Arc, Mutex};
+
 use common::*;
 use etalon_scenario::HostId;
 use etalon_schedule::{CannotSchedule, Demand, MaxWeight, Params, Scheduler};
@@ -72,12 +74,13 @@ fn a_scheduler_that_fails_or_is_not_there_ends_the_run() {
 /// Ten flows, each as the one before is complete, then one at 3 ms.
 struct Relay {
     left: u32,
-    ended: Vec<Option<u32>>,
+    /// What each call was told.
+    ended: Arc<Mutex<Vec<Option<u32>>>>,
 }
 
 impl Generators for Relay {
     fn step(&mut self, now: Time, _: usize, ended: Option<u32>) -> Result<Step, Failure> {
-        self.ended.push(ended);
+        self.ended.lock().unwrap().push(ended);
         let begun = Begun {
             src: HostId::new(0, 0),
             dst: HostId::new(1, 0),
@@ -108,10 +111,11 @@ fn a_generator_hears_what_is_complete_and_is_woken() {
     value["flows"] = json!([]);
     value["generators"] = json!([{"start_ns": 1000, "cc": "reno"}]);
     let plan = plan(&value);
+    let ended = Arc::<Mutex<Vec<_>>>::default();
     let run = |left| {
         let relay = Relay {
             left,
-            ended: Vec::new(),
+            ended: ended.clone(),
         };
         let plugins = Plugins {
             generators: Some(Box::new(relay)),
@@ -121,6 +125,10 @@ fn a_generator_hears_what_is_complete_and_is_woken() {
     };
     // The last flow's end finds nothing left, which ends the run.
     assert_eq!(run(11).unwrap_err().to_string(), "nothing is left");
+    // Its start, the ends of ten flows, its waking, and the end of the last flow.
+    let all = [None].into_iter().chain((0..10).map(Some));
+    let all: Vec<_> = all.chain([None, Some(10)]).collect();
+    assert_eq!(*ended.lock().unwrap(), all);
     let none = etalon_sim::run(&plan, &Control::default()).unwrap_err();
     assert_eq!(
         none.to_string(),

@@ -176,18 +176,6 @@ impl Ocs {
         hosts.racks + self.relays
     }
 
-    /// The class of a flow that does not say, by its bytes; none for one without end.
-    #[must_use]
-    pub fn class_of(&self, bytes: Option<u64>) -> Class {
-        let last = Class(self.classes.len().saturating_sub(1) as u8);
-        match (self.cutoff, bytes) {
-            (None, _) => Class::default(),
-            (Some(_), None) => last,
-            (Some(cutoff), Some(bytes)) if bytes >= cutoff.0 => last,
-            _ => Class::default(),
-        }
-    }
-
     /// The number of the queue of an uplink, at its ToR switch: behind those of hosts. The packet network's comes behind the last.
     #[must_use]
     #[inline]
@@ -289,6 +277,20 @@ impl Ocs {
 }
 
 impl NetworkKind for Ocs {
+    fn classes(&self) -> usize {
+        self.classes.len()
+    }
+
+    fn class_of(&self, bytes: Option<u64>) -> Class {
+        let last = Class(self.classes.len().saturating_sub(1) as u8);
+        match (self.cutoff, bytes) {
+            (None, _) => Class::default(),
+            (Some(_), None) => last,
+            (Some(cutoff), Some(bytes)) if bytes >= cutoff.0 => last,
+            _ => Class::default(),
+        }
+    }
+
     fn looks_at_length(&self, class: Class) -> bool {
         let of = self.classes.get(class.index());
         of.is_some_and(|of| matches!(of.routing, Routing::Ucmp(_)))

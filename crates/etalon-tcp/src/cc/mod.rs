@@ -146,7 +146,7 @@ pub struct Ack {
     /// Round-trip time of the segment sent last among those that this ACK newly delivers, to the nanosecond, if none of them was
     /// retransmitted (Karn's rule). Of a retransmission whose time an echoed timestamp shows, to the millisecond.
     pub rtt: Option<u64>,
-    /// Smoothed RTT in whole microseconds, as Linux keeps it; 0 before the first sample.
+    /// Smoothed RTT, a multiple of 1,000 ns, as Linux keeps it in microseconds; 0 before the first sample.
     pub srtt: u64,
     /// The sender was limited by its cwnd, so growth is justified (RFC 7661 as Linux has it: in slow start it is
     /// enough that more than half of the window was used). Said to `increase` only.
