@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from etalon._core import __version__ as __version__
     from etalon.api import (
+        asked,
         bulk,
         computed,
         dumbbell,
@@ -78,6 +79,7 @@ __all__ = [
     "all_gather",
     "all_reduce",
     "all_to_all",
+    "asked",
     "broadcast",
     "bulk",
     "collective_cost",
@@ -110,6 +112,7 @@ __all__ = [
 
 _HOME = {
     "api": (
+        "asked",
         "bulk",
         "computed",
         "dumbbell",

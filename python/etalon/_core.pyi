@@ -28,6 +28,7 @@ __all__ = [
     "format_span",
     "heaviest_matching",
     "is_fast",
+    "job_circuits",
     "job_problem",
     "job_steps",
     "match_graph",
@@ -336,6 +337,11 @@ def collective_algorithms() -> list[tuple[str, str, str]]:
 
 def job_steps(deeds: str, ranks: int) -> int:
     """Steps of an iteration of a list of work (JSON) among so many ranks; those of algorithms that do not fit are none."""
+
+def job_circuits(
+    job: str, first: Sequence[tuple[int, int]], packets: bool, bypass: bool
+) -> tuple[str, str] | None:
+    """What is wrong with the circuits that a job (JSON) asks for: its key, and a sentence. `first` are up at the start."""
 
 def job_problem(deeds: str, ranks: int) -> tuple[int, str] | int:
     """The first entry whose algorithm does not fit, and why; else how many connections the ranks will have."""

@@ -26,6 +26,7 @@ from etalon.plan.network import Dumbbell, Network
 from etalon.plan.program import Program
 from etalon.plan.schedules import Schedule
 from etalon.plan.schedules import schedule as schedule_of
+from etalon.plan.schedules.asked import Asked
 from etalon.plan.workloads.base import Workload as _Workload
 from etalon.plan.workloads.bulk import Bulk
 from etalon.plan.workloads.code import with_source
@@ -40,12 +41,15 @@ Workload = _Workload | Program
 
 _KINDS: dict[str, type[Workload]] = {**WORKLOADS, "program": Program}
 
+PACKETS: Link = ("10Gbps", "5us")
+"""Rate and delay of the packet network, unless they are given."""
+
 
 @fitting
 def network(
     racks: int = 3,
     hosts: int = 16,
-    packet: Link | None = ("10Gbps", "5us"),
+    packet: Link | None = PACKETS,
     circuit: Link = ("80Gbps", "30us"),
     voq: int | Mapping[str, Any] = 16,
     **more: Any,
@@ -57,7 +61,7 @@ def network(
     Args:
         racks: number of racks.
         hosts: hosts per rack.
-        packet: rate and delay of a link of the packet network; None leaves the packet network out.
+        packet: rate and delay of a link of the packet network; None (or `circuits_only=True`) leaves the packet network out.
         circuit: rate and delay of a circuit.
         voq: capacity of a VOQ in packets, or a table as in a plan's `network.voq`.
         more: the other keys of a plan's `[network]`.
@@ -66,7 +70,8 @@ def network(
         PlanError: for an unknown key or a value out of bounds.
     """
     given: dict[str, Any] = {"racks": racks, "hosts": hosts, "circuit": circuit, "voq": voq}
-    given |= {"circuits_only": True} if packet is None else {"packet": packet}
+    alone = packet is None or (packet == PACKETS and more.get("circuits_only") is True)
+    given |= {"circuits_only": True} if alone else {"packet": packet}
     return build(Network, given | more, under="network")
 
 
@@ -138,6 +143,47 @@ def computed(
     week = _checked(net, {"kind": captured(scheduler), **more})
     source.allow(getattr(week, "source", {}).values())
     return week
+
+
+@fitting
+def asked(
+    net: Network | None = None,
+    *,
+    initial: str | Sequence[tuple[int, int]] | None = None,
+    reconfiguration: str | None = None,
+    request: str | None = None,
+    hold: str | None = None,
+    share: str | None = None,
+    ask: str | None = None,
+    ahead: bool | None = None,
+) -> Schedule:
+    """Circuits that jobs ask for (`circuits = "each"` and others of `etalon.job`).
+
+    >>> asked(reconfiguration="10us", hold="0us")
+
+    Args:
+        net: the network, whose racks `initial` is then checked against.
+        initial: the circuits at the start: "ring" (by default), "none", or pairs of source and destination rack.
+        reconfiguration: how long circuits that change are dark; 10us.
+        request: from a host to the controller; 2us.
+        hold: how long a circuit that was granted stays at least; 50us.
+        share: "fair" between jobs by the time that they had circuits, or "fifo".
+        ask: when "all" ranks of a step are ready, or the "first" is.
+        ahead: a job asks for the circuits of its next step as soon as it has those of this one.
+    """
+    given = {
+        "initial": initial,
+        "reconfiguration": reconfiguration,
+        "request": request,
+        "hold": hold,
+        "share": share,
+        "ask": ask,
+        "ahead": ahead,
+    }
+    values = {"kind": "asked", **{key: value for key, value in given.items() if value is not None}}
+    if net is not None:
+        return _checked(net, values)
+    return build(Asked, values, under="schedule")
 
 
 @fitting

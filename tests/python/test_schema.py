@@ -252,6 +252,18 @@ do = [{ all_reduce = "1MB" }]
 """
 
 
+ASKED = """
+duration = "100ms"
+
+[schedule]
+kind = "asked"
+
+[[job]]
+ranks = ["r0h0", "r1h0"]
+circuits = [{ step = 0, circuits = [[0, 1], [1, 0]] }]
+do = [{ all_reduce = "1MB" }]
+"""
+
 WAYS_OF_CIRCUITS = (
     ('{ kind = "ksp", paths = 2, equal = true, spread = "packet" }', '"ucmp"'),
     ('"earliest"', '{ kind = "table", entries = [[0, 0, 1, 1, 0, 0]] }'),
@@ -277,6 +289,7 @@ def _resolved() -> Iterator[tuple[str, dict[str, Any]]]:
         yield path.stem, Plan.load(path).resolve()
     yield "several kinds of circuits", Plan.from_dict(tomllib.loads(SEVERAL_KINDS)).resolve()
     yield "every key", Plan.from_dict(tomllib.loads(EVERY_KEY)).resolve()
+    yield "asked", Plan.from_dict(tomllib.loads(ASKED)).resolve()
     yield "tree", Plan.from_dict(tomllib.loads(EVERY_KEY_OF_A_TREE)).resolve()
     leaf_spine = tomllib.loads(EVERY_KEY_OF_A_LEAF_SPINE)
     yield "leaf-spine", Plan.from_dict(leaf_spine).resolve()

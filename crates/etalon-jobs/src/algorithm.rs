@@ -6,7 +6,10 @@ use core::fmt::Debug;
 
 use etalon_scenario::{Collective, CollectiveKind};
 
-use crate::algorithms as a;
+use crate::algorithms::{
+    binomial, bruck, chain, cyclic, direct, doubling, halves, halving, hierarchical, pairwise,
+    ring, swing, tree, two_trees,
+};
 use crate::turn::Turn;
 
 /// How a collective goes, told rank by rank and step by step.
@@ -41,110 +44,57 @@ pub struct Entry {
     pub make: Make,
 }
 
-/// The algorithms there are. The first of a kind is the one that is taken if a plan names none.
-pub static ALGORITHMS: &[Entry] = &{
-    use CollectiveKind::{AllGather, AllReduce, AllToAll, Broadcast, Reduce, ReduceScatter};
-    const fn entry(
-        kind: CollectiveKind,
-        name: &'static str,
-        about: &'static str,
-        make: Make,
-    ) -> Entry {
-        Entry {
-            kind,
-            name,
-            about,
-            make,
-        }
+macro_rules! algorithms {
+    ($($Kind:ident { $($name:literal: $about:expr, $make:expr;)* })*) => {
+        /// The algorithms there are. The first of a kind is the one that is taken if a plan names none.
+        pub static ALGORITHMS: &[Entry] = &[$($(Entry {
+            kind: CollectiveKind::$Kind,
+            name: $name,
+            about: $about,
+            make: $make,
+        },)*)*];
+    };
+}
+
+algorithms! {
+    AllReduce {
+        "ring": ring::ABOUT, ring::all_reduce;
+        "recursive-doubling": doubling::ABOUT, doubling::all_reduce;
+        "halving-doubling": halving::ABOUT, halves::all_reduce::<halving::Halving>;
+        "cyclic": cyclic::ABOUT, halves::all_reduce::<cyclic::Cyclic>;
+        "swing": swing::ABOUT, halves::all_reduce::<swing::Swing>;
+        "two-trees": two_trees::ABOUT, two_trees::all_reduce;
+        "hierarchical": hierarchical::ABOUT, hierarchical::all_reduce;
     }
-    [
-        entry(AllReduce, "ring", a::ring::ABOUT, a::ring::all_reduce),
-        entry(
-            AllReduce,
-            "recursive-doubling",
-            a::doubling::ABOUT,
-            a::doubling::all_reduce,
-        ),
-        entry(
-            AllReduce,
-            "halving-doubling",
-            a::halving::ABOUT,
-            a::halving::all_reduce,
-        ),
-        entry(AllReduce, "cyclic", a::cyclic::ABOUT, a::cyclic::all_reduce),
-        entry(AllReduce, "swing", a::swing::ABOUT, a::swing::all_reduce),
-        entry(
-            AllReduce,
-            "two-trees",
-            a::two_trees::ABOUT,
-            a::two_trees::all_reduce,
-        ),
-        entry(
-            AllReduce,
-            "hierarchical",
-            a::hierarchical::ABOUT,
-            a::hierarchical::all_reduce,
-        ),
-        entry(
-            ReduceScatter,
-            "ring",
-            a::ring::ABOUT,
-            a::ring::reduce_scatter,
-        ),
-        entry(
-            ReduceScatter,
-            "halving-doubling",
-            a::halving::ABOUT,
-            a::halving::reduce_scatter,
-        ),
-        entry(
-            ReduceScatter,
-            "cyclic",
-            a::cyclic::ABOUT,
-            a::cyclic::reduce_scatter,
-        ),
-        entry(
-            ReduceScatter,
-            "swing",
-            a::swing::ABOUT,
-            a::swing::reduce_scatter,
-        ),
-        entry(AllGather, "ring", a::ring::ABOUT, a::ring::all_gather),
-        entry(
-            AllGather,
-            "halving-doubling",
-            a::halving::ABOUT,
-            a::halving::all_gather,
-        ),
-        entry(AllGather, "cyclic", a::cyclic::ABOUT, a::cyclic::all_gather),
-        entry(AllGather, "swing", a::swing::ABOUT, a::swing::all_gather),
-        entry(AllGather, "bruck", a::bruck::GATHER, a::bruck::all_gather),
-        entry(AllToAll, "direct", a::direct::ABOUT, a::direct::all_to_all),
-        entry(
-            AllToAll,
-            "pairwise",
-            a::pairwise::ABOUT,
-            a::pairwise::all_to_all,
-        ),
-        entry(
-            AllToAll,
-            "bruck",
-            a::bruck::ALL_TO_ALL,
-            a::bruck::all_to_all,
-        ),
-        entry(
-            Broadcast,
-            "binomial",
-            a::binomial::ABOUT,
-            a::binomial::broadcast,
-        ),
-        entry(Broadcast, "chain", a::chain::ABOUT, a::chain::broadcast),
-        entry(Broadcast, "tree", a::tree::ABOUT, a::tree::broadcast),
-        entry(Reduce, "binomial", a::binomial::ABOUT, a::binomial::reduce),
-        entry(Reduce, "chain", a::chain::ABOUT, a::chain::reduce),
-        entry(Reduce, "tree", a::tree::ABOUT, a::tree::reduce),
-    ]
-};
+    ReduceScatter {
+        "ring": ring::ABOUT, ring::reduce_scatter;
+        "halving-doubling": halving::ABOUT, halves::reduce_scatter::<halving::Halving>;
+        "cyclic": cyclic::ABOUT, halves::reduce_scatter::<cyclic::Cyclic>;
+        "swing": swing::ABOUT, halves::reduce_scatter::<swing::Swing>;
+    }
+    AllGather {
+        "ring": ring::ABOUT, ring::all_gather;
+        "halving-doubling": halving::ABOUT, halves::all_gather::<halving::Halving>;
+        "cyclic": cyclic::ABOUT, halves::all_gather::<cyclic::Cyclic>;
+        "swing": swing::ABOUT, halves::all_gather::<swing::Swing>;
+        "bruck": bruck::GATHER, bruck::all_gather;
+    }
+    AllToAll {
+        "direct": direct::ABOUT, direct::all_to_all;
+        "pairwise": pairwise::ABOUT, pairwise::all_to_all;
+        "bruck": bruck::ALL_TO_ALL, bruck::all_to_all;
+    }
+    Broadcast {
+        "binomial": binomial::ABOUT, binomial::broadcast;
+        "chain": chain::ABOUT, chain::broadcast;
+        "tree": tree::ABOUT, tree::broadcast;
+    }
+    Reduce {
+        "binomial": binomial::ABOUT, binomial::reduce;
+        "chain": chain::ABOUT, chain::reduce;
+        "tree": tree::ABOUT, tree::reduce;
+    }
+}
 
 /// The algorithm that a collective asks for.
 ///

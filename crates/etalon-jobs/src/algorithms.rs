@@ -11,6 +11,7 @@ pub(crate) mod chain;
 pub(crate) mod cyclic;
 pub(crate) mod direct;
 pub(crate) mod doubling;
+pub(crate) mod halves;
 pub(crate) mod halving;
 pub(crate) mod hierarchical;
 pub(crate) mod pairwise;

@@ -11,6 +11,9 @@ extern crate std;
 
 mod algorithm;
 mod algorithms;
+mod asking;
+mod fit;
+mod plan;
 mod program;
 mod rank;
 mod sizes;
@@ -19,7 +22,10 @@ mod symbolic;
 mod turn;
 
 pub use algorithm::{ALGORITHMS, Algorithm, Entry, Make, Unfit, find};
-pub use program::{Program, pairs, steps};
+pub use asking::{Asking, Wish};
+pub use fit::{Ways, Wrong, circuits, collective, connections, count_steps};
+pub use plan::{Costs, plan};
+pub use program::{Program, steps};
 pub use rank::{Do, Happened, Rank};
 pub use sizes::Sizes;
 pub use turn::{Message, Turn};

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use etalon_scenario::{Collective, Compute, Job, ScenarioError, Work};
+use etalon_scenario::{Circuits, Collective, Compute, Job, ScenarioError, Work};
 use etalon_units::Span;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -20,6 +20,8 @@ const STREAM_JITTER: u64 = 3 << 32;
 pub struct Program {
     ranks: u32,
     iterations: u32,
+    /// Ranks ask for circuits before they send.
+    asks: bool,
     work: Vec<Part>,
     /// How many times as long as others each rank computes.
     times: Vec<f64>,
@@ -87,6 +89,7 @@ impl Program {
         let mut program = Program {
             ranks,
             iterations: job.iterations,
+            asks: job.circuits != Circuits::None,
             work: Vec::new(),
             times,
             rng,
@@ -113,6 +116,12 @@ impl Program {
         self.iterations
     }
 
+    /// Whether ranks ask for circuits before they send.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        self.asks
+    }
+
     /// Steps of an iteration.
     #[must_use]
     pub fn steps(&self) -> u32 {
@@ -123,6 +132,18 @@ impl Program {
                     What::Exchange(algorithm, _) => algorithm.steps(),
                 }
         })
+    }
+
+    /// The place in the list of work of what a step belongs to.
+    #[must_use]
+    pub fn part(&self, step: u32) -> usize {
+        self.work.partition_point(|part| part.first <= step) - 1
+    }
+
+    /// The first step of what a step belongs to.
+    #[must_use]
+    pub fn first_step(&self, step: u32) -> u32 {
+        self.work[self.part(step)].first
     }
 
     /// Hears of the messages that a rank sends in a step of an iteration: to whom, and how many bytes.
@@ -143,8 +164,7 @@ impl Program {
         sends: &mut Vec<(u32, u64)>,
         receives: &mut Vec<(u32, u64)>,
     ) -> Found {
-        let part = self.work.partition_point(|part| part.first <= step) - 1;
-        let Part { first, what } = &self.work[part];
+        let Part { first, what } = &self.work[self.part(step)];
         match what {
             What::Compute(compute) => {
                 let takes_part = |ranks: &Vec<u32>| ranks.contains(&rank);

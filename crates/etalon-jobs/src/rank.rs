@@ -17,6 +17,8 @@ pub enum Happened {
     Received,
     /// A message has been sent, to its last byte.
     Sent,
+    /// Its circuits are there, which it asked for.
+    Granted,
 }
 
 /// What a rank wants to be done.
@@ -32,6 +34,8 @@ pub enum Do {
         /// How long it takes.
         span: Span,
     },
+    /// See that its circuits of this step are there, and tell it when they are.
+    Ask,
     /// Take in the next so many bytes from a rank, and tell it when they are there.
     Receive {
         /// Which rank.
@@ -91,6 +95,8 @@ impl Rank {
     pub fn on(&mut self, happened: Happened, program: &Program, todo: &mut Vec<Do>) {
         if happened == Happened::Begin {
             todo.push(Do::Begin { iteration: 0 });
+        } else if happened == Happened::Granted {
+            return self.send(program, todo);
         } else {
             debug_assert!(self.pending > 0, "a rank hears of what it waits for");
             self.pending -= 1;
@@ -133,10 +139,21 @@ impl Rank {
                             .iter()
                             .map(|&(from, bytes)| Do::Receive { from, bytes }),
                     );
-                    todo.extend(sends.iter().map(|&(to, bytes)| Do::Send { to, bytes }));
+                    if program.asks() {
+                        todo.push(Do::Ask);
+                    } else {
+                        todo.extend(sends.iter().map(|&(to, bytes)| Do::Send { to, bytes }));
+                    }
                     return;
                 }
             }
         }
+    }
+
+    /// Sends the messages of this step.
+    fn send(&self, program: &Program, todo: &mut Vec<Do>) {
+        program.sends(self.number, self.step, |to, bytes| {
+            todo.push(Do::Send { to, bytes });
+        });
     }
 }

@@ -23,6 +23,10 @@ pub struct Iteration {
     pub slowest: u64,
     /// Time from when each began to when it ended, in all.
     pub taken: u64,
+    /// Requests for circuits that were granted in it and changed any.
+    pub changes: u32,
+    /// Time in which circuits that changed for it were dark, in ns.
+    pub dark: u64,
 }
 
 /// A message of a rank to another, or a computation of a rank.
@@ -87,6 +91,8 @@ pub fn iterations(rows: &[Iteration]) -> Table {
             "exposed_ns",
             integers(rows, |r| mean(r.taken - r.computed, r.ended)),
         ),
+        ("changes", integers(rows, |r| r.changes.into())),
+        ("dark_ns", integers(rows, |r| r.dark as i64)),
     ])
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Days {
 impl Days {
     /// None if weeks differ.
     pub(crate) fn new(plan: &Scenario, planes: usize) -> Option<Days> {
-        if plan.control().is_some() || !plan.changes().is_empty() {
+        if plan.control().is_some() || plan.asked().is_some() || !plan.changes().is_empty() {
             return None;
         }
         let schedule = plan.first_week();

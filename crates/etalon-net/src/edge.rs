@@ -4,7 +4,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use etalon_queues::{Fifo, Pending};
-use etalon_scenario::{Hosts, Notify};
+use etalon_scenario::{CrossConnect, Hosts, Notify};
+use etalon_schedule::Requests;
 use etalon_units::{Serializer, Span, Time};
 
 use crate::accounts::Accounts;
@@ -52,6 +53,8 @@ pub struct Edge<H> {
     pub(crate) extras: Option<Box<Extras<H>>>,
     /// Where hosts are told which network leads to which rack.
     pub(crate) notices: Option<Box<Notices>>,
+    /// Where circuits are asked for.
+    pub(crate) requests: Option<Box<Requests>>,
     warmup: Time,
     end: Time,
     /// The last milestone that was passed.
@@ -88,6 +91,7 @@ impl<H: Copy> Edge<H> {
             week: Time::MAX,
             extras: has_extras.then(|| Box::new(extras)),
             notices: notify.map(|notify| Box::new(Notices::new(&config, *notify, seed))),
+            requests: None,
             warmup,
             end,
             passed: None,
@@ -105,6 +109,30 @@ impl<H: Copy> Edge<H> {
     /// The accounts of demand, where it is known from hosts.
     pub fn accounts(&mut self) -> Option<&mut Accounts> {
         self.extras.as_mut()?.accounts.as_mut()
+    }
+
+    /// A job asks for circuits, all or none of them, where circuits are asked for.
+    pub fn ask(&mut self, now: Time, job: u32, circuits: Vec<CrossConnect>) {
+        if let Some(requests) = &mut self.requests {
+            requests.ask(now, job, circuits);
+            self.look_at_requests();
+        }
+    }
+
+    /// A job needs circuits no more that it was granted.
+    pub fn release(&mut self, now: Time, job: u32, circuits: Vec<CrossConnect>) {
+        if let Some(requests) = &mut self.requests {
+            requests.release(now, job, circuits);
+            self.look_at_requests();
+        }
+    }
+
+    /// The controller of requests is due at another time.
+    pub(crate) fn look_at_requests(&mut self) {
+        if let Some(requests) = &self.requests {
+            self.week = requests.next_event();
+            self.look();
+        }
     }
 
     pub(crate) fn downlinks(&mut self) -> Option<&mut Downlinks<H>> {

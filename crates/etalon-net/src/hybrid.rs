@@ -25,6 +25,9 @@ impl Described for Rdcn {
         for change in scenario.changes() {
             switch.adopt_later(change.at, &change.week)?;
         }
+        if scenario.asked().is_some() {
+            switch.follow_requests(scenario.first_circuits());
+        }
         Ok(Hybrid::new(switch, self.ack_bypass))
     }
 }

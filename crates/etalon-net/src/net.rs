@@ -1,10 +1,13 @@
 //! The net: hosts' links and the network between racks, in one order.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::fmt;
 
-use etalon_scenario::{Control, HostId, Hosts, Notify, Rdcn};
-use etalon_schedule::{ComputedWeek, ControlError, Controller, HostDemand, Scheduler};
+use etalon_scenario::{Asked, Control, CrossConnect, HostId, Hosts, Notify, Rdcn};
+use etalon_schedule::{
+    Answer, ComputedWeek, ControlError, Controller, HostDemand, Requests, Scheduler,
+};
 use etalon_switch::{
     Arrival, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Sink, Switch,
     Transmission,
@@ -42,7 +45,7 @@ pub enum Advanced {
     Edge,
     /// A milestone is passed.
     Milestone(Time, Milestone),
-    /// The controller is due: the engine calls [`Net::compute`].
+    /// The controller is due: the engine calls [`Net::compute`], or [`Net::answer`] where circuits are asked for.
     Week(Time),
 }
 
@@ -169,6 +172,24 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
         let week = controller.step(now, switch, hosts, lent)?;
         self.look_at_weeks();
         Ok(week)
+    }
+
+    /// From now on, before anything has happened, circuits are asked for; `first` are up.
+    pub fn take_requests(&mut self, asked: &Asked, first: impl Iterator<Item = CrossConnect>) {
+        self.edge.requests = Some(Box::new(Requests::new(*asked, first)));
+        self.edge.look_at_requests();
+    }
+
+    /// Grants the requests that can be granted at `now`: for [`Due::Week`]. Returns what jobs hear.
+    #[cold]
+    pub fn answer(&mut self, now: Time) -> Vec<Answer> {
+        let (Some(requests), Some(switch)) = (&mut self.edge.requests, self.network.switch_mut())
+        else {
+            return Vec::new();
+        };
+        let answers = requests.step(now, switch);
+        self.edge.look_at_requests();
+        answers
     }
 
     fn look_at_weeks(&mut self) {

@@ -1,6 +1,7 @@
 //! Jobs of ranks: the algorithms there are, and whether they fit.
 
-use etalon_scenario::{Collective, CollectiveKind, Work};
+use etalon_jobs::Ways;
+use etalon_scenario::{Job, Pair, Work};
 use pyo3::prelude::*;
 
 use crate::value_error;
@@ -21,28 +22,38 @@ fn work(deeds: &str) -> PyResult<Vec<Work>> {
 /// Steps of an iteration of a list of work among so many ranks; those of algorithms that do not fit are none.
 #[pyfunction]
 pub(crate) fn job_steps(deeds: &str, ranks: u32) -> PyResult<u64> {
-    let steps = |work: &Work| match work {
-        Work::Collective(collective) => {
-            etalon_jobs::find(collective, ranks).map_or(0, |found| u64::from(found.steps()))
-        }
-        _ => 1,
-    };
-    Ok(work(deeds)?.iter().map(steps).sum())
+    Ok(etalon_jobs::count_steps(&work(deeds)?, ranks))
 }
 
 /// The first algorithm of a list of work that does not fit, with its place and a sentence; else how many connections there will be.
 #[pyfunction]
 pub(crate) fn job_problem(py: Python<'_>, deeds: &str, ranks: u32) -> PyResult<Py<PyAny>> {
     let work = work(deeds)?;
-    for (number, one) in work.iter().enumerate() {
-        if let Work::Collective(collective) = one {
-            if let Err(why) = etalon_jobs::find(collective, ranks) {
-                return Ok((number, why.0).into_pyobject(py)?.into_any().unbind());
-            }
-        }
-    }
-    let pairs = py.detach(|| etalon_jobs::pairs(&work, ranks));
-    Ok(pairs.into_pyobject(py)?.into_any().unbind())
+    let found = py.detach(|| etalon_jobs::connections(&work, ranks));
+    Ok(match found {
+        Ok(connections) => connections.into_pyobject(py)?.into_any().unbind(),
+        Err(wrong) => wrong.into_pyobject(py)?.into_any().unbind(),
+    })
+}
+
+/// What is wrong with the circuits of a job: the key, and a sentence. `first` are up at first; `packets` if there is a packet network,
+/// `bypass` if acknowledgements need no way back.
+#[pyfunction]
+pub(crate) fn job_circuits(
+    py: Python<'_>,
+    job: &str,
+    first: Vec<(u16, u16)>,
+    packets: bool,
+    bypass: bool,
+) -> PyResult<Option<(String, String)>> {
+    let job = Job::from_json(job).map_err(value_error)?;
+    let mut ways = Ways {
+        first: first.into_iter().map(Pair::from).collect(),
+        packets,
+        bypass,
+    };
+    ways.first.sort_unstable();
+    Ok(py.detach(|| etalon_jobs::circuits(&job, &ways).err()))
 }
 
 /// The messages of each step of a collective: from which rank to which, and how many bytes.
@@ -54,15 +65,7 @@ pub(crate) fn collective_steps(
     ranks: u32,
     bytes: u64,
 ) -> PyResult<Vec<Vec<(u32, u32, u64)>>> {
-    let found = CollectiveKind::ALL.into_iter().find(|k| k.name() == kind);
-    let kind = found.ok_or_else(|| {
-        let names: Vec<&str> = CollectiveKind::ALL.iter().map(|k| k.name()).collect();
-        value_error(format!(
-            "\"{kind}\" is no collective; there are {}",
-            names.join(", ")
-        ))
-    })?;
-    let collective = Collective::new(kind, algorithm, bytes);
+    let collective = etalon_jobs::collective(kind, algorithm, bytes).map_err(value_error)?;
     let steps = py.detach(|| etalon_jobs::steps(&collective, ranks));
     steps.map_err(|why| value_error(why.0))
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
 use crate::hosts::{HostId, Hosts};
+use crate::pair::Pair;
 use crate::transport::Transport;
 
 /// Ranks on hosts, one a host, that all do the same list of work, again and again.
@@ -33,6 +34,9 @@ pub struct Job {
     /// Ranks that compute more slowly than others.
     #[serde(default)]
     pub slow: Vec<Slow>,
+    /// The circuits that the job asks for.
+    #[serde(default)]
+    pub circuits: Circuits,
     /// Whether each message and computation has a row in the table of steps.
     pub steps: bool,
     /// Congestion control by name.
@@ -46,6 +50,52 @@ pub struct Job {
     /// Class of the connections.
     #[serde(default)]
     pub class: Arc<String>,
+}
+
+/// The circuits that a job asks for, where circuits can be asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Circuits {
+    /// None.
+    #[default]
+    None,
+    /// In each step those of its messages.
+    Each,
+    /// Those of the steps for which a change is worth its time, by a dynamic program.
+    Plan,
+    /// Given ones, in order of steps.
+    List(Vec<StepCircuits>),
+}
+
+impl Circuits {
+    fn check(&self, index: usize, hosts: &Hosts) -> Result<(), ScenarioError> {
+        let Circuits::List(stages) = self else {
+            return Ok(());
+        };
+        ensure!(
+            stages.is_sorted_by(|a, b| a.step < b.step),
+            "job {index}: circuits are listed in order of steps"
+        );
+        for &Pair { src, dst } in stages.iter().flat_map(|stage| &stage.circuits) {
+            ensure!(
+                src.max(dst) < hosts.racks && src != dst,
+                "job {index}: there is no circuit from rack {src} to rack {dst}"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Circuits from a step of an iteration on, until others are listed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StepCircuits {
+    /// The step, from 0 on.
+    pub step: u32,
+    /// The circuits, each from one rack to another.
+    pub circuits: Vec<Pair>,
 }
 
 /// A rank whose computations take longer.
@@ -195,6 +245,15 @@ impl Collective {
 }
 
 impl Job {
+    /// Reads a job from JSON.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] for text that is none.
+    #[cfg(feature = "json")]
+    pub fn from_json(text: &str) -> Result<Job, ScenarioError> {
+        serde_json::from_str(text).map_err(ScenarioError::new)
+    }
+
     /// The host of a rank.
     #[must_use]
     pub fn host(&self, rank: u32) -> HostId {
@@ -246,6 +305,7 @@ impl Job {
                 ScenarioError::new(format_args!("job {index}, do {number}: {why}"))
             })?;
         }
+        self.circuits.check(index, hosts)?;
         let carried = matches!(*self.transport, Transport::Tcp | Transport::Tdtcp(_));
         ensure!(carried, "job {index}: jobs are carried by TCP or TDTCP");
         self.transport

@@ -13,6 +13,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod address;
+mod asked;
 mod check;
 mod class;
 mod dfsio;
@@ -43,6 +44,7 @@ mod topology;
 mod transport;
 mod weeks;
 
+pub use asked::{Ask, Asked, CrossConnect, Share};
 pub use check::ScenarioError;
 pub use class::{Class, ClassOf, Count, Full, Limit, MOST_LISTS, Trim};
 pub use dfsio::{Dfsio, Placement};
@@ -50,7 +52,9 @@ pub use flow::*;
 pub use generator::Generator;
 pub use hosts::{HostId, Hosts};
 pub use init::{Init, InitHead, InitHost, InitProgram, InitRoute, Mode};
-pub use job::{Collective, CollectiveKind, Compute, Job, MOST_RANKS, Send, Slow, Work};
+pub use job::{
+    Circuits, Collective, CollectiveKind, Compute, Job, MOST_RANKS, Send, Slow, StepCircuits, Work,
+};
 pub use layout::Layout;
 pub use measure::{MOST_FOLLOWED, Measure};
 pub use ndp::*;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
 use crate::{
-    Change, Class, Control, Dfsio, Flow, Generator, Hosts, Job, Measure, Network, Notify, Place,
-    Program, Rdcn, Schedule, Tcp, Transport, Weeks,
+    Asked, Change, Circuits, Class, Control, CrossConnect, Dfsio, Flow, Generator, Hosts, Job,
+    Measure, Network, Notify, Place, Program, Rdcn, Schedule, Tcp, Transport, Weeks,
 };
 
 /// A whole experiment. Times of network and workload are virtual, those of [`Tcp`] are the hosts'.
@@ -107,6 +107,10 @@ impl Scenario {
         }
         for (index, job) in self.jobs.iter().enumerate() {
             job.check(index, &self.hosts, tdns)?;
+            ensure!(
+                job.circuits == Circuits::None || self.asked().is_some(),
+                "job {index} asks for circuits, but the schedule follows weeks"
+            );
         }
         for (index, program) in self.programs.iter().enumerate() {
             program.check(index, &self.hosts)?;
@@ -137,6 +141,13 @@ impl Scenario {
         ensure!(
             weeks.control.is_none() || weeks.changes.is_empty(),
             "weeks that are computed cannot be changed"
+        );
+        ensure!(
+            weeks.asked.is_none()
+                || weeks.control.is_none()
+                    && weeks.changes.is_empty()
+                    && weeks.first.configurations().len() == 1,
+            "circuits that jobs ask for follow no weeks"
         );
         ensure!(
             weeks.changes.is_sorted_by_key(|change| change.at),
@@ -212,6 +223,12 @@ impl Scenario {
         self.schedule.as_ref()?.control.as_ref()
     }
 
+    /// How circuits change that jobs ask for, if they do.
+    #[must_use]
+    pub fn asked(&self) -> Option<&Asked> {
+        self.schedule.as_ref()?.asked.as_ref()
+    }
+
     /// How weeks are computed from demand, and for which network, if they are.
     #[must_use]
     pub fn computed(&self) -> Option<(&Control, &Rdcn)> {
@@ -237,6 +254,19 @@ impl Scenario {
             Some(weeks) => Cow::Borrowed(&weeks.first),
             None => Cow::Owned(Schedule::idle(self.hosts.racks)),
         }
+    }
+
+    /// The circuits of the first day.
+    pub fn first_circuits(&self) -> impl Iterator<Item = CrossConnect> + '_ {
+        let weeks = self.schedule.iter();
+        let first = weeks.filter_map(|weeks| weeks.first.configurations().first());
+        first.flat_map(|day| {
+            let connect = |pair| CrossConnect {
+                plane: day.plane,
+                pair,
+            };
+            day.matching.pairs().map(connect)
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use core::iter;
 use etalon_units::{Bytes, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::Schedule;
+use crate::{Asked, Schedule};
 
 /// The weeks of a circuit network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +23,9 @@ pub struct Weeks {
     /// Weeks that are not computed, but change, in order of time.
     #[serde(default)]
     pub changes: Vec<Change>,
+    /// Instead of weeks: circuits are those of the first day, until jobs ask for others.
+    #[serde(default)]
+    pub asked: Option<Asked>,
 }
 
 /// Another week.

@@ -48,6 +48,7 @@ mod params;
 #[cfg(test)]
 mod properties;
 mod registry;
+mod requests;
 mod scheduler;
 mod served;
 mod solstice;
@@ -73,6 +74,7 @@ pub use max_weight::MaxWeight;
 pub use original::parse_original;
 pub use params::{Params, ParamsError};
 pub use registry::{Options, Registered, SCHEDULERS, SchedulerError, scheduler};
+pub use requests::{Answer, CrossConnected, Granted, Requests};
 pub use scheduler::{CannotSchedule, Scheduler};
 pub use served::{Served, served};
 pub use solstice::Solstice;

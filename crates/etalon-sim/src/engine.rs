@@ -157,6 +157,10 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, '_, T, O> {
                         world.wake(now, wake, net.edge_mut());
                     }
                 }
+                Advanced::Week(now) if plan.asked().is_some() => {
+                    let answers = net.answer(now);
+                    world.answered(now, answers, net.edge_mut());
+                }
                 Advanced::Week(now) => {
                     let lent = scheduler.as_deref_mut().map(|s| s as _);
                     let week = net.compute(now, lent).map_err(ScenarioError::new)?;
@@ -256,7 +260,7 @@ fn net<N: Network<PacketId>>(
         switch.let_idle_pairs_sleep(plan.measure.pair);
     }
     let milestones = (plan.begin(), plan.end());
-    Net::new(
+    let mut net = Net::new(
         plan.hosts,
         network,
         plan.computed(),
@@ -264,5 +268,9 @@ fn net<N: Network<PacketId>>(
         plan.seed,
         milestones,
     )
-    .map_err(ScenarioError::new)
+    .map_err(ScenarioError::new)?;
+    if let Some(asked) = plan.asked() {
+        net.take_requests(asked, plan.first_circuits());
+    }
+    Ok(net)
 }

@@ -2,7 +2,8 @@
 
 use etalon_measure::jobs::JobRows;
 use etalon_measure::results::Write;
-use etalon_scenario::{Flow, Scenario, ScenarioError};
+use etalon_scenario::{CrossConnect, Flow, Scenario, ScenarioError};
+use etalon_schedule::Answer;
 use etalon_units::Time;
 
 use crate::hdfs::{Job, Network, Role};
@@ -64,6 +65,13 @@ impl Jobs {
         let mut sockets = Owned { owners, sockets };
         let job = self.ranks.partition_point(|job| job.first_rank() <= rank) - 1;
         self.ranks[job].computed(now, rank, &mut sockets);
+    }
+
+    /// The controller of circuits has done something for a job.
+    pub(crate) fn answered(&mut self, now: Time, answer: Answer, sockets: &mut impl Sockets) {
+        let owners = &mut self.owners;
+        let mut sockets = Owned { owners, sockets };
+        self.ranks[answer.job as usize].answered(now, answer.what, &mut sockets);
     }
 
     /// A packet has reached the endpoint `index` of a job's flow, which has received `total` bytes in all; `is_data` of a packet
@@ -156,5 +164,12 @@ impl<S: Sockets> RankSockets for Owned<'_, S> {
 
     fn start(&mut self, time: Time, job: u32) {
         self.sockets.start_job(time, job);
+    }
+    fn ask(&mut self, now: Time, job: u32, circuits: Vec<CrossConnect>) {
+        self.sockets.ask(now, job, circuits);
+    }
+
+    fn release(&mut self, now: Time, job: u32, circuits: Vec<CrossConnect>) {
+        self.sockets.release(now, job, circuits);
     }
 }

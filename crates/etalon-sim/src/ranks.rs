@@ -4,9 +4,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use etalon_jobs::{Do, Happened, Program, Rank};
+use etalon_jobs::{Asking, Costs, Do, Happened, Program, Rank, Wish};
 use etalon_measure::jobs::{Iteration, Step};
-use etalon_scenario::{Flow, Job, Scenario, ScenarioError};
+use etalon_scenario::{
+    Circuits, CrossConnect, Flow, Job, Pair, Plane, Scenario, ScenarioError, StepCircuits,
+};
+use etalon_schedule::Granted;
 use etalon_units::Time;
 
 /// A job of ranks.
@@ -22,6 +25,9 @@ pub(crate) struct Ranks {
     /// The connections of pairs of ranks, the lower one first.
     pairs: BTreeMap<(u32, u32), u32>,
     connections: Vec<Connection>,
+    /// The circuits that it asks for, if it does.
+    asking: Option<Asking>,
+    wishes: Vec<Wish>,
     /// What ranks have yet to hear of at this instant.
     news: VecDeque<(u32, Happened)>,
     todo: Vec<Do>,
@@ -39,6 +45,11 @@ struct Member {
     computed: u64,
     /// When it began to compute.
     computes: Time,
+    /// When circuits were asked for of the step that it is in, and when they were there.
+    asked: Option<Time>,
+    granted: Option<Time>,
+    /// When it was ready for that step.
+    ready: Time,
 }
 
 /// A connection between two ranks.
@@ -84,7 +95,14 @@ impl Ranks {
             begun: job.start,
             computed: 0,
             computes: job.start,
+            asked: None,
+            granted: None,
+            ready: job.start,
         };
+        let asking = plan.asked().and_then(|asked| {
+            let listed = listed(plan, job, &program);
+            Asking::new(job, asked, &program, listed)
+        });
         Ok(Ranks {
             number: number as u32,
             owner,
@@ -95,6 +113,8 @@ impl Ranks {
             program,
             pairs: BTreeMap::new(),
             connections: Vec::new(),
+            asking,
+            wishes: Vec::new(),
             news: VecDeque::new(),
             todo: Vec::new(),
             iterations: Vec::new(),
@@ -117,6 +137,10 @@ impl Ranks {
         if now < self.plan.start {
             sockets.start(self.plan.start, self.owner);
             return self.connect_all(now, sockets);
+        }
+        if let Some(asking) = &mut self.asking {
+            asking.begin(now, &self.program, &mut self.wishes);
+            self.fulfil(now, sockets);
         }
         for rank in 0..self.program.ranks() {
             self.news.push_back((rank, Happened::Begin));
@@ -180,7 +204,7 @@ impl Ranks {
         }
         if is_awaited(&self.connections[connection as usize].ways[way]) {
             self.look_at_sent(now, connection, way, sockets);
-            self.look_at_received(now, connection, way);
+            self.look_at_received(now, connection, way, sockets);
         }
         if !self.news.is_empty() {
             self.go_on(now, sockets);
@@ -216,17 +240,72 @@ impl Ranks {
     }
 
     /// Tells a receiver of messages that are there.
-    fn look_at_received(&mut self, now: Time, connection: u32, way: usize) {
+    fn look_at_received(
+        &mut self,
+        now: Time,
+        connection: u32,
+        way: usize,
+        sockets: &mut impl RankSockets,
+    ) {
         let one = &mut self.connections[connection as usize];
-        let receiver = if way == 0 { one.ranks.1 } else { one.ranks.0 };
+        let (mut sender, mut receiver) = one.ranks;
+        if way == 1 {
+            (sender, receiver) = (receiver, sender);
+        }
         let way = &mut one.ways[way];
         while way.awaited.front().is_some_and(|&end| end <= way.received) {
             way.awaited.pop_front();
             self.news.push_back((receiver, Happened::Received));
+            if let Some(asking) = &mut self.asking {
+                asking.received(sender, receiver, &mut self.wishes);
+            }
             if let Some(mut message) = way.messages.pop_front() {
                 message.received = Some(now);
                 if self.plan.steps {
                     self.steps.push(message);
+                }
+            }
+        }
+        self.fulfil(now, sockets);
+    }
+
+    /// What the controller of circuits has done for the job.
+    pub(crate) fn answered(&mut self, now: Time, what: Granted, sockets: &mut impl RankSockets) {
+        let Some(asking) = &mut self.asking else {
+            return;
+        };
+        match what {
+            Granted::Request { changed, dark } => {
+                if let (Some(row), true) = (self.iterations.last_mut(), changed > 0) {
+                    row.changes += 1;
+                    row.dark += dark.0;
+                }
+                asking.granted(now, &self.program, &mut self.wishes);
+            }
+            Granted::Up(connect) => asking.up(connect.pair, &self.program, &mut self.wishes),
+            Granted::Wanted(connect) => asking.wanted(connect.pair, &mut self.wishes),
+        }
+        self.fulfil(now, sockets);
+        self.go_on(now, sockets);
+    }
+
+    /// Does what came of a change of circuits, or of what needs one.
+    fn fulfil(&mut self, now: Time, sockets: &mut impl RankSockets) {
+        let connects = |pairs: Vec<Pair>| {
+            let connect = |pair| CrossConnect {
+                plane: Plane::CIRCUIT,
+                pair,
+            };
+            pairs.into_iter().map(connect).collect()
+        };
+        for wish in self.wishes.drain(..) {
+            match wish {
+                Wish::Ask(pairs) => sockets.ask(now, self.number, connects(pairs)),
+                Wish::Release(pairs) => sockets.release(now, self.number, connects(pairs)),
+                Wish::Go { rank, asked } => {
+                    let member = &mut self.ranks[rank as usize];
+                    (member.asked, member.granted) = (asked, asked.map(|_| now));
+                    self.news.push_back((rank, Happened::Granted));
                 }
             }
         }
@@ -248,7 +327,11 @@ impl Ranks {
     fn act(&mut self, now: Time, rank: u32, what: Do, sockets: &mut impl RankSockets) {
         match what {
             Do::Begin { iteration } => self.begin(now, rank, iteration),
-            Do::End { iteration } => self.end(now, rank, iteration),
+            Do::End { iteration } => {
+                self.end(now, rank, iteration);
+                self.fulfil(now, sockets);
+            }
+            Do::Ask => self.ask(now, rank, sockets),
             Do::Compute { span } => {
                 self.ranks[rank as usize].computes = now;
                 sockets.wake(Time(now.0.saturating_add(span.0)), self.first + rank);
@@ -260,7 +343,7 @@ impl Ranks {
                 one.awaited.push_back(one.asked);
                 if one.asked <= one.received {
                     self.look_at_sent(now, connection, way, sockets);
-                    self.look_at_received(now, connection, way);
+                    self.look_at_received(now, connection, way, sockets);
                 }
             }
             Do::Send { to, bytes } => {
@@ -274,9 +357,13 @@ impl Ranks {
                     rank,
                     peer: Some(to),
                     bytes,
-                    ready: now,
-                    asked: None,
-                    granted: None,
+                    ready: if self.asking.is_some() {
+                        member.ready
+                    } else {
+                        now
+                    },
+                    asked: member.asked,
+                    granted: member.granted,
                     sent: None,
                     received: None,
                 };
@@ -287,6 +374,19 @@ impl Ranks {
                 sockets.write(now, stream, bytes);
                 self.look_at_sent(now, connection, way, sockets);
             }
+        }
+    }
+
+    /// A rank waits until its circuits are there.
+    fn ask(&mut self, now: Time, rank: u32, sockets: &mut impl RankSockets) {
+        let member = &mut self.ranks[rank as usize];
+        member.ready = now;
+        let place = (member.rank.iteration(), member.rank.step());
+        if let Some(asking) = &mut self.asking {
+            asking.ready(now, rank, place, &self.program, &mut self.wishes);
+            self.fulfil(now, sockets);
+        } else {
+            self.news.push_back((rank, Happened::Granted));
         }
     }
 
@@ -303,6 +403,8 @@ impl Ranks {
                 computed: 0,
                 slowest: 0,
                 taken: 0,
+                changes: 0,
+                dark: 0,
             });
         }
     }
@@ -320,6 +422,9 @@ impl Ranks {
         }
         if iteration + 1 == self.program.iterations() {
             self.unfinished -= 1;
+            if let Some(asking) = &mut self.asking {
+                asking.ended(&mut self.wishes);
+            }
         }
     }
 
@@ -374,6 +479,21 @@ impl Ranks {
     }
 }
 
+/// The circuits that a job lists, or that its plan comes to.
+fn listed(plan: &Scenario, job: &Job, program: &Program) -> Option<Vec<StepCircuits>> {
+    match &job.circuits {
+        Circuits::None | Circuits::Each => None,
+        Circuits::List(stages) => Some(stages.clone()),
+        Circuits::Plan => {
+            let asked = plan.asked()?;
+            let change = asked.request + asked.reconfiguration;
+            let costs = Costs::of(plan.network.kind().controlled()?, change)?;
+            let first: Vec<Pair> = plan.first_circuits().map(|one| one.pair).collect();
+            Some(etalon_jobs::plan(job, program, &costs, &first))
+        }
+    }
+}
+
 /// The hosts as ranks use them.
 pub(crate) trait RankSockets {
     /// Opens a flow that is a job's connection of this number, and returns its own number.
@@ -387,6 +507,12 @@ pub(crate) trait RankSockets {
 
     /// A rank, by its number among those of all jobs, will have computed at `time`.
     fn wake(&mut self, time: Time, rank: u32);
+
+    /// A job of ranks asks for circuits.
+    fn ask(&mut self, now: Time, job: u32, circuits: Vec<CrossConnect>);
+
+    /// It needs circuits no more.
+    fn release(&mut self, now: Time, job: u32, circuits: Vec<CrossConnect>);
 
     /// A job will begin at `time`.
     fn start(&mut self, time: Time, job: u32);

@@ -1,7 +1,7 @@
 //! Sockets: how applications use the hosts' stacks.
 
 use etalon_net::Edge;
-use etalon_scenario::Flow;
+use etalon_scenario::{CrossConnect, Flow};
 use etalon_units::Time;
 
 use crate::packet::PacketId;
@@ -28,6 +28,12 @@ pub(crate) trait Sockets {
 
     /// A job will begin at `time`.
     fn start_job(&mut self, time: Time, job: u32);
+
+    /// A job of ranks asks for circuits.
+    fn ask(&mut self, now: Time, job: u32, circuits: Vec<CrossConnect>);
+
+    /// It needs circuits no more.
+    fn release(&mut self, now: Time, job: u32, circuits: Vec<CrossConnect>);
 }
 
 /// The hosts' stacks, and their way to the network.
@@ -77,5 +83,12 @@ impl<T: Tap> Sockets for Stacks<'_, '_, '_, T> {
 
     fn start_job(&mut self, time: Time, job: u32) {
         self.world.queue.push(time, Wake::Job(job));
+    }
+    fn ask(&mut self, now: Time, job: u32, circuits: Vec<CrossConnect>) {
+        self.edge.ask(now, job, circuits);
+    }
+
+    fn release(&mut self, now: Time, job: u32, circuits: Vec<CrossConnect>) {
+        self.edge.release(now, job, circuits);
     }
 }

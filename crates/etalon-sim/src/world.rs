@@ -5,6 +5,7 @@ use etalon_measure::results::Write;
 use etalon_measure::{FlowFacts, Meter, Metrics};
 use etalon_net::{Arrival, Delivery, Edge, Environment, Part};
 use etalon_scenario::{Flow, Scenario, ScenarioError, Transport};
+use etalon_schedule::Answer;
 use etalon_switch::{DropReason, Plane};
 use etalon_tcp::{Flags, PathId};
 use etalon_units::Time;
@@ -369,6 +370,13 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             work(&mut jobs, &mut Stacks { world: self, edge });
             self.jobs = Some(jobs);
             self.end_if_done(now, edge);
+        }
+    }
+
+    /// Jobs hear what the controller of circuits has done.
+    pub(crate) fn answered(&mut self, now: Time, answers: Vec<Answer>, edge: &mut Edge<PacketId>) {
+        for answer in answers {
+            self.with_jobs(now, edge, |jobs, hosts| jobs.answered(now, answer, hosts));
         }
     }
 

@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+mod changes;
 mod circuit_network;
 mod core;
 mod entry;
@@ -29,8 +30,8 @@ mod week;
 
 pub use etalon_events::{DropReason, Event, Plane, Probe, QueueId, Weeks};
 pub use etalon_scenario::{
-    CircuitNetwork, Class, ConfigError, Configuration, HostId, Marking, Matching, Night, Notify,
-    PacketNetwork, Pair, PairVoq, Rdcn, Resize, Schedule, ScheduleError, VoqConfig,
+    CircuitNetwork, Class, ConfigError, Configuration, CrossConnect, HostId, Marking, Matching,
+    Night, Notify, PacketNetwork, Pair, PairVoq, Rdcn, Resize, Schedule, ScheduleError, VoqConfig,
 };
 pub use packet::{Arrival, Packet};
 pub use sink::{Departure, Sink, Transmission};

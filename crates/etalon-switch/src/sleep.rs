@@ -13,11 +13,15 @@ impl<H: Copy> Switch<H> {
     /// gates and capacities up to there, each with its own time. All pairs wake before another week is adopted, for good. `watched` never
     /// sleeps. Until it is awake, what the switch says of a pair's circuit, gate and capacity is not kept up to date.
     ///
-    /// Nothing changes where more than the pair itself is concerned: where others hear of its days by ECE or notification, and where
-    /// all pairs wait through all nights.
+    /// Nothing changes where more than the pair itself is concerned: where others hear of its days by ECE or notification, where
+    /// all pairs wait through all nights, and where circuits are asked for.
     pub fn let_idle_pairs_sleep(&mut self, watched: Pair) {
         let rules = Rules::new(&self.config);
-        if rules.announced.is_none() && rules.told.is_none() && !rules.dark_nights {
+        if self.changes.is_none()
+            && rules.announced.is_none()
+            && rules.told.is_none()
+            && !rules.dark_nights
+        {
             self.executor.sleep();
             self.executor.wake(watched, &rules);
             self.has_sleepers = true;

@@ -12,7 +12,12 @@ impl<H: Copy> Switch<H> {
     /// All transitions of the schedule at this instant: nothing comes between them.
     pub(crate) fn act<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
         let mut steps = core::mem::take(&mut self.due);
-        loop {
+        if let Some(changes) = &mut self.changes {
+            steps.clear();
+            changes.take_due(now, &mut steps);
+            self.carry_out(now, &steps, sink, probe);
+        }
+        while self.changes.is_none() {
             steps.clear();
             self.executor.take_due(now, &mut steps);
             self.carry_out(now, &steps, sink, probe);
@@ -33,11 +38,20 @@ impl<H: Copy> Switch<H> {
         self.await_step();
     }
 
+    /// When the schedule has its next step.
+    pub(crate) fn next_step(&self) -> Time {
+        match &self.changes {
+            Some(changes) => changes.next_time(),
+            None => self.executor.next_time(),
+        }
+    }
+
     /// Sets the event for the schedule's next step.
     pub(crate) fn await_step(&mut self) {
+        let next = self.next_step();
         let event_queue = &mut self.core.event_queue;
         let label = event_queue.label(Kind::Schedule, 0);
-        let event = event_queue.at(self.executor.next_time(), label);
+        let event = event_queue.at(next, label);
         event_queue.set(&event_queue.place(Source::Schedule, 0), event);
     }
 

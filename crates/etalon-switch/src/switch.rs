@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use etalon_queues::PacketId;
 use etalon_units::{Span, Time};
 
+use crate::changes::Changes;
 use crate::circuit_network::{CircuitFabric, Leaving};
 use crate::core::Core;
 use crate::entry::{Entry, Pool};
@@ -51,6 +52,8 @@ pub struct Switch<H> {
     pub(crate) packet: PacketFabric,
     pub(crate) circuits: CircuitFabric,
     pub(crate) executor: Executor,
+    /// Of a switch whose circuits are asked for, which has no weeks.
+    pub(crate) changes: Option<Changes>,
     /// Steps of one instant: memory that is used again.
     pub(crate) due: Vec<Step>,
     pub(crate) config: Rdcn,
@@ -146,6 +149,7 @@ impl<H: Copy> Switch<H> {
                 voqs: Voqs::new(config, racks),
             },
             executor: Executor::new(Week::compile(schedule, &Rules::new(config)), start),
+            changes: None,
             due: Vec::new(),
             config: config.clone(),
             racks,
@@ -203,7 +207,7 @@ impl<H: Copy> Switch<H> {
         } = self.delays;
         let event_queue = &self.core.event_queue;
         let packet = self.packet.next_departure(up, down, event_queue);
-        let schedule = self.executor.next_time();
+        let schedule = self.next_step();
         packet
             .min(self.circuits.next_departure(circuit, event_queue))
             .min(schedule.saturating_add(self.delays.transition))

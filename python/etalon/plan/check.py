@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
+from etalon import _core
 from etalon.errors import PlanError
 from etalon.plan import streaming
 from etalon.plan.experiment import Experiment
@@ -16,6 +18,7 @@ from etalon.plan.resolve import (
     week_ns,
 )
 from etalon.plan.schedules import Rotation
+from etalon.plan.schedules.asked import Asked
 from etalon.plan.transport import Mptcp, Ndp, PlainTcp, Tdtcp
 from etalon.units import TIME, S, rounded, shown
 
@@ -50,6 +53,7 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
             key="routing",
         )
     yield from _traffic(plan)
+    yield from _asked(plan)
     yield from _priorities(plan)
     yield from _transports(plan)
     yield from _too_many(plan)
@@ -252,6 +256,35 @@ def _ports(plan: Experiment) -> Iterator[PlanError]:
         )
 
 
+def _asked(plan: Experiment) -> Iterator[PlanError]:
+    """What is wrong with circuits that jobs ask for."""
+    schedule = plan.schedule
+    if not isinstance(schedule, Asked):
+        for number, job in enumerate(plan.job):
+            if job.circuits != "none":
+                yield PlanError(
+                    'a job can ask for circuits where schedule.kind = "asked"; here they follow '
+                    f"{shown(schedule.kind)}",
+                    key=f"job.{number}.circuits",
+                )
+        return
+    if not plan.job:
+        yield PlanError(
+            "jobs ask for circuits, and the plan has none: add a [[job]], or take a schedule of another kind",
+            key="schedule.kind",
+            value="asked",
+        )
+    for name in ("hold", "reconfiguration", "request"):
+        time = getattr(schedule, name)
+        if time >= plan.duration:
+            yield PlanError(
+                f"{shown(TIME.format(time))} is as long as the run, which lasts {TIME.format(plan.duration)}: "
+                "no second request would be granted",
+                key=f"schedule.{name}",
+                value=TIME.format(time),
+            )
+
+
 def flows(plan: Experiment) -> Iterator[PlanError]:
     """What is wrong with the flows. To be asked of a plan that has no other problem: it may list them."""
     if plan.measure.flows:
@@ -259,6 +292,20 @@ def flows(plan: Experiment) -> Iterator[PlanError]:
     network = plan.network
     if isinstance(network, Network) and network.circuits_only and not plan.schedule.computed:
         yield from _never_joined(plan, network)
+    yield from _job_circuits(plan)
+
+
+def _job_circuits(plan: Experiment) -> Iterator[PlanError]:
+    """That a job asks for circuits that cannot be, or that do not carry its messages."""
+    network, schedule = plan.network, plan.schedule
+    if not isinstance(network, Network) or not isinstance(schedule, Asked):
+        return
+    ways = (schedule.pairs(network), not network.circuits_only, network.ack_bypass is not None)
+    for number, job in enumerate(plan.job):
+        found = _core.job_circuits(json.dumps(job.job(plan.setting())), *ways)
+        if found is not None:
+            key, why = found
+            yield PlanError(why, key=f"job.{number}.{key}")
 
 
 def _never_joined(plan: Experiment, network: Network) -> Iterator[PlanError]:
@@ -326,7 +373,7 @@ def warnings(plan: Experiment) -> Iterator[str]:
     """Sentences about what the plan probably does not mean."""
     week = week_ns(plan)
     measured = plan.duration - plan.warmup
-    if week and measured < week:
+    if week and measured < week and not isinstance(plan.schedule, Asked):
         yield (
             f"the plan measures {rounded(measured)}, less than one week of {rounded(week)}: "
             "its utilisation and latency do not represent the schedule"

@@ -39,7 +39,7 @@ def straggler_wait(iterations: pl.DataFrame) -> float | None:
 def circuit_wait(steps: pl.DataFrame) -> float | None:
     """Mean time from when a rank was ready to send to when its circuits were there, in milliseconds."""
     granted = steps.filter(pl.col("granted_ns") >= 0)
-    mean = (granted["granted_ns"] - granted["ready_ns"]).mean()
+    mean = (granted["granted_ns"] - granted["ready_ns"]).clip(lower_bound=0).mean()
     return None if mean is None else float(str(mean)) / 1e6
 
 
@@ -54,6 +54,6 @@ def bandwidth(plan: Plan, iterations: pl.DataFrame, bus: bool) -> float | None:
             ranks = len(job.hosts(plan.setting()))
             size = sum(deed.bus(ranks) if bus else deed.bytes for deed in job.do)
             per_job.append((size * 8e9 * len(mine), exposed))
-    if not per_job:
+    if not any(bits for bits, _ in per_job):
         return None
     return sum(bits for bits, _ in per_job) / sum(ns for _, ns in per_job)

@@ -56,7 +56,11 @@ WRITES = dict.fromkeys(
 """Columns of the table of files."""
 
 ITERATIONS = dict.fromkeys(
-    ("job", "iteration", "start_ns", "end_ns", "compute_ns", "slowest_ns", "exposed_ns"), pl.Int64
+    (
+        *("job", "iteration", "start_ns", "end_ns", "compute_ns", "slowest_ns", "exposed_ns"),
+        *("changes", "dark_ns"),
+    ),
+    pl.Int64,
 )
 """Columns of the table of iterations."""
 

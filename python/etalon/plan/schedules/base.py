@@ -31,7 +31,7 @@ class Schedule(Table):
     about: ClassVar[str] = ""
     """A line for `etalon list schedulers`."""
     computed: ClassVar[bool] = False
-    """Whether weeks are computed from demand, one after the other."""
+    """Whether circuits follow from what happens: computed from demand, week after week, or asked for by jobs."""
     for_circuit_switches: ClassVar[bool] = False
     """Whether it is for networks with several circuit switches."""
 

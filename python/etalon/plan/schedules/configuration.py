@@ -93,7 +93,7 @@ def problems(
     for index, configuration in enumerate(week):
         at = f"{key}.{index}"
         yield from wrong_day(at, *configuration.lengths(usual))
-        yield from _no_matching(f"{at}.circuits", configuration.circuits, network.racks)
+        yield from no_matching(f"{at}.circuits", configuration.circuits, network.racks)
         own = [name for name in ("rate", "delay") if getattr(configuration, name) is not None]
         if own and not configuration.circuits:
             yield PlanError("a day without circuits has none", key=f"{at}.{own[0]}")
@@ -133,7 +133,8 @@ def too_long(key: str, value: int, week: int) -> Iterator[PlanError]:
         )
 
 
-def _no_matching(key: str, circuits: Sequence[tuple[int, int]], racks: int) -> Iterator[PlanError]:
+def no_matching(key: str, circuits: Sequence[tuple[int, int]], racks: int) -> Iterator[PlanError]:
+    """That circuits name a rack twice in one direction, or one that does not exist."""
     sources: set[int] = set()
     destinations: set[int] = set()
     for src, dst in circuits:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from etalon.plan.schedules.asked import Asked
 from etalon.plan.schedules.base import Schedule
 from etalon.plan.schedules.fixed import Fixed
 from etalon.plan.schedules.none import NoCircuits
@@ -17,6 +18,7 @@ RULES: dict[str, type[Schedule]] = {
     "tournament": Tournament,
     "fixed": Fixed,
     "none": NoCircuits,
+    "asked": Asked,
     "rotor": Rotor,
     "opera": Opera,
     "shale": Shale,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
 from etalon import _core
 from etalon.errors import PlanError
-from etalon.plan.base import Count, Table
+from etalon.plan.base import Count, Rack, Table
 from etalon.plan.transport import PlainTcp, Tdtcp
 from etalon.plan.workloads.base import (
     FlowClass,
@@ -59,6 +59,24 @@ def _ranks(value: Any) -> Any:
 
 def _write_ranks(ranks: str | tuple[HostId, ...]) -> Any:
     return ranks if isinstance(ranks, str) else [write_host(host) for host in ranks]
+
+
+class StepCircuits(Table):
+    """Circuits that a job asks for from a step of an iteration on, until the next entry."""
+
+    step: Annotated[int, Field(strict=True, ge=0, lt=2**31)] = 0
+    """The step, from 0 on: a computation and a message are one each, a collective has those of its algorithm."""
+    circuits: tuple[tuple[Rack, Rack], ...]
+    """The circuits, each [source rack, destination rack]."""
+
+
+def _circuits(value: Any) -> Any:
+    if value in ("none", "each", "plan") or isinstance(value, (list, tuple)):
+        return value
+    raise problem(
+        f'{shown(value)} must be "none", "each", "plan", or a list like '
+        "[{ step = 0, circuits = [[0, 1], [1, 0]] }]"
+    )
 
 
 class Slow(Table):
@@ -249,6 +267,12 @@ class Job(Workload):
     `all_to_all`, `broadcast`, `reduce` or `send`."""
     slow: tuple[Slow, ...] = ()
     """Ranks that compute more slowly than others, such as [{ rank = 3, times = 1.5 }]."""
+    circuits: Annotated[
+        Literal["none", "each", "plan"] | tuple[StepCircuits, ...], BeforeValidator(_circuits)
+    ] = "none"
+    """The circuits that it asks for, with a schedule of kind "asked": "none"; "each" for those of each step's messages; "plan"
+    for those that are worth their time by a dynamic program (Harvest's, arXiv 2602.09188); or a list like
+    [{ step = 0, circuits = [[0, 1], [1, 0]] }]."""
     steps: bool | None = Field(default=None, strict=True)
     """Whether the run has a table of steps, with one row per message or computation; by default up to 5,000,000 rows."""
     flow_class: FlowClass = Field(default="job", alias="class")
@@ -278,6 +302,12 @@ class Job(Workload):
             **self.carried(),
             "class": self.flow_class,
         }
+        if self.circuits != "none":
+            resolved["circuits"] = (
+                self.circuits
+                if isinstance(self.circuits, str)
+                else {"list": [stage.model_dump(mode="json") for stage in self.circuits]}
+            )
         if self.connect is not None:
             resolved["connect_ns"] = self.connect
         return resolved

@@ -35,6 +35,7 @@ fn scenario() -> Scenario {
         hosts: hosts(),
         network: Kind::Rdcn(hybrid()),
         schedule: Some(Weeks {
+            asked: None,
             changes: Vec::new(),
             first: Schedule::new(vec![day([None, Some(0)]), day([Some(1), None])]).unwrap(),
             control: None,

@@ -30,6 +30,7 @@ fn set_control(scenario: &mut Scenario, scheduler: &str) {
         plane: Plane::CIRCUIT,
     };
     scenario.schedule = Some(Weeks {
+        asked: None,
         changes: Vec::new(),
         first: Schedule::new(vec![idle]).unwrap(),
         control: Some(Control {

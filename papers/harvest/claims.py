@@ -1,0 +1,111 @@
+"""What the paper's model comes to: its thirty costs, and the closed form of a run with circuits for every step."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import etalon as et
+from etalon.plan import Plan
+from etalon.reproduce import Results
+from etalon.results import Run
+
+HEADERS = 9014 / 8948
+"""Bytes of the wire over bytes of payload, at an MTU of 9000 with time stamps."""
+
+
+def collective(algorithm: str) -> str:
+    """What an algorithm is for."""
+    return "all-to-all" if algorithm == "direct" else "all-reduce"
+
+
+@cache
+def costs() -> list[tuple[dict[str, Any], et.CollectiveCost]]:
+    """The paper's costs, and ours."""
+    rows = tomllib.loads((Path(__file__).parent / "costs.toml").read_text())["costs"]
+    return [(row, cost_of(row)) for row in rows]
+
+
+def cost_of(row: dict[str, Any]) -> et.CollectiveCost:
+    """Our cost of a row."""
+    name = row["algorithm"]
+    return et.collective_cost(
+        collective(name),
+        name,
+        ranks=64,
+        size=row["size"],
+        rate="800Gbps",
+        alpha=f"{row['alpha']}ns",
+        delta=f"{row['delta']}ns",
+        reconfiguration=f"{row['reconfiguration']}ns",
+    )
+
+
+def costs_with_the_same_changes(results: Results) -> float:
+    """How many of the thirty have as many reconfigurations as published."""
+    return float(sum(row["changes"] == mine.reconfigurations for row, mine in costs()))
+
+
+def largest_difference_of_a_cost(results: Results) -> float:
+    """Of the thirty, in percent."""
+    return max(abs(mine.ns / float(row["ns"]) - 1) * 100 for row, mine in costs())
+
+
+def closed_form(plan: Plan, changes: int) -> float:
+    """What the second iteration of a plan takes by the model, in ns: each step on its own circuits, with headers and a packet
+    that a NIC stores and forwards; and the changes."""
+    resolved = plan.resolve()
+    work = resolved["jobs"][0]["do"][0]["collective"]
+    (circuit,) = resolved["network"]["rdcn"]["circuits"]
+    rate = circuit["rate_bps"]
+    alone = et.collective_cost(
+        work["kind"],
+        work["algorithm"],
+        ranks=resolved["hosts"]["racks"],
+        size=f"{work['bytes']}B",
+        rate=f"{round(rate / HEADERS)}bps",
+        alpha=f"{resolved['hosts']['delay_ns']}ns",
+        delta=f"{circuit['delay_ns']}ns",
+        reconfiguration="0ns",
+        degree=1,
+    )
+    # Without a cost of changes, every step has its own circuits.
+    forwarded = len(alone.steps) * 9014 * 8e9 / rate
+    change = float(resolved["schedule"]["asked"]["reconfiguration_ns"])
+    return float(alone.every_ns + forwarded + changes * change)
+
+
+def over_closed_form(run: Run) -> float:
+    """How long the second iteration took, in percent of the closed form."""
+    last = run.iterations.row(-1, named=True)
+    took = float(last["end_ns"] - last["start_ns"])
+    return 100 * took / closed_form(run.plan, last["changes"])
+
+
+def _over(series: str, x: int) -> Callable[[Results], float]:
+    return lambda results: over_closed_form(results.run(series, x))
+
+
+def _changes(series: str, x: int) -> Callable[[Results], float]:
+    """Changes of circuits in the first iteration, which finds the ring up."""
+    return lambda results: int(results.run(series, x).iterations["changes"][0])
+
+
+SIZES = (4096, 16384, 65536)
+SMALL = (64, 256, 1024)
+POINTS = [
+    *(
+        (f"{name}-{n}", x)
+        for name in ("cyclic", "swing", "all-to-all")
+        for n in (16, 64)
+        for x in SIZES
+    ),
+    *((f"{name}-64-small", x) for name in ("cyclic", "swing", "all-to-all") for x in SMALL),
+    *((f"ring-{n}", x) for n in (16, 64) for x in SIZES),
+]
+for _name, _x in POINTS:
+    globals()[f"time_{_name}_{_x}".replace("-", "_")] = _over(_name, _x)
+    globals()[f"changes_{_name}_{_x}".replace("-", "_")] = _changes(_name, _x)
