@@ -190,7 +190,8 @@ def _type(annotation: Any, metadata: Any = ()) -> str:
         first, *others = get_args(annotation)
         if get_args(first) == (int, float):
             return "list of points"
-        if any(getattr(entry, "func", None) is not None for entry in metadata):
+        is_written = any(getattr(entry, "func", None) is not None for entry in metadata)
+        if is_written and not _tables(first) and get_origin(first) is not Annotated:
             return "text or list of words" if first is str else 'host, like "r0h3"'
         if others != [...]:
             names = {str: "text", Rack: "rack"}
