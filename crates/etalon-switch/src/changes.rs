@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use etalon_scenario::CrossConnect;
 use etalon_units::{Span, Time};
 
-use crate::executor::{Rules, Signal, Step};
+use crate::rules::{Rules, Signal, Step};
 use crate::{Plane, Switch};
 
 /// What is to come, by time; what is due at one instant has the order of steps.
