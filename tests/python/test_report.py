@@ -110,7 +110,7 @@ def test_a_run_is_reported_in_full(run: et.Run, folder: Path) -> None:
     assert run.plan.digest in page.text
     assert "etalon run plan.toml" in page.text
     assert " ".join(run.plan.to_toml().split()) in page.text
-    for heading in ("Summary", "Figures", "Tables", "Plan", "Where this comes from"):
+    for heading in ("Summary", "Figures", "Tables", "Plan", "Provenance"):
         assert heading in page.text
 
 

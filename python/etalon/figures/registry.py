@@ -61,10 +61,8 @@ FIGURES: Final = (
     Entry("latency_cdf", "distribution of latency through the switch, by network", shows="runs"),
     Entry("fct_cdf", "distribution of flow completion times, by class", shows="runs"),
     Entry("throughput_cdf", "distribution of the throughput of finite flows", shows="runs"),
-    Entry(
-        "write_cdf", "distribution of the times in which files were written to HDFS", shows="runs"
-    ),
-    Entry("gantt", "what each rank does in an iteration of a job, and whom it waits for"),
+    Entry("write_cdf", "distribution of times to write a file to HDFS", shows="runs"),
+    Entry("gantt", "each rank's steps in an iteration of a job, and its waits for others"),
     Entry("network_bytes", "payload that each network carried", shows="runs"),
     Entry("bars", "one number of each run", shows="numbers"),
     Entry("lines", "any number of runs over a parameter", shows="sweep"),
@@ -87,7 +85,7 @@ FIGURES: Final = (
     Entry(
         "reordering", "distribution of reordering over the days of the measured pair", shows="runs"
     ),
-    Entry("shares", "who gets how much beside whom, as a heat map", shows="numbers"),
+    Entry("shares", "each control's share beside each other one, as a heat map", shows="numbers"),
     Entry("repairs", "fast recoveries, tail loss probes and timeouts of each flow"),
 )
 

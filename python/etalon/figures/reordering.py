@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LABELS: Final = {
     "events": "reordering events in a day",
     "missing": "packets missing in a day",
-    "spurious": "packets in vain in a day",
+    "spurious": "unnecessary packets in a day",
 }
 Quantity = Literal["events", "missing", "spurious"]
 Of = Literal["flow", "pair"]

@@ -242,7 +242,7 @@ def laid_out(
     if len(panels) > MOST_PANELS:
         raise PlanError(
             f"{entry.name} would have {len(panels)} panels, one for each of {' and '.join(chosen.facet)}; "
-            f"at most {MOST_PANELS} can be looked at: choose x and hue, or a part of the sweep with select"
+            f"at most {MOST_PANELS} are legible: choose x and hue, or a part of the sweep with select"
         )
     return Drawn([Panel(title, points) for title, points in panels.items()], label, names)
 

@@ -64,7 +64,7 @@ def sections_of_run(
         )
         warnings.append(Prose(text, warning=True))
     if run.partial and run.console:
-        text = "The kernel did not come to the end; `console.log` has what it said last."
+        text = "The kernel did not finish; `console.log` contains its last messages."
         warnings.append(Prose(text, warning=True))
     sections = [
         Section("", [*warnings, Answer(run.answer), *pictures[:1]]),
@@ -79,7 +79,7 @@ def sections_of_run(
     engine = run.meta.get("engine", "sim")
     option = "" if engine == "sim" else f" --engine {engine}"
     facts = provenance(run.meta, command=command or f"etalon run plan.toml{option}")
-    sections.append(Section("Where this comes from", [facts]))
+    sections.append(Section("Provenance", [facts]))
     return sections
 
 
@@ -130,7 +130,7 @@ def _programs(run: Run) -> list[Part]:
     command = pl.format("`{}`", "command").alias("command")
     frame = run.programs.select("name", "host", command, "start_ns", "end_ns", ended)
     frame = frame.rename({"name": "program", "start_ns": "started_ns", "end_ns": "ended_ns"})
-    caption = "Programs; times are those of the network, output is in the folder `programs`"
+    caption = "Programs; times are network time, output is in the folder `programs`"
     parts: list[Part] = [by_column(frame, caption)]
     for row in run.programs.iter_rows(named=True):
         for name in (row["out"], row["err"]):
@@ -172,7 +172,7 @@ def _days(run: Run) -> Table:
         rows.append((label, scale.text(mean), scale.text(deviation), scale.unit, count))
     columns = ("quantity", "mean", "standard deviation", "unit", "count")
     caption = (
-        "Days as they came out. A rate while busy is that on the wire from the first to the last packet that starts in a day, "
+        "Days as measured. A rate while busy is the rate on the wire from the first to the last packet that starts in a day, "
         "over days with ten packets or more."
     )
     return Table(columns, rows, caption, right=(1, 2))
@@ -205,7 +205,7 @@ def _classes(run: Run) -> Table:
     """Classes of finite flows, a column each."""
     classes = run.by_class()
     caption = (
-        "Finite flows by class. Completion is that of flows that finished; lasted is that of all, with the time that they had; "
+        "Finite flows by class. Completion covers flows that completed; lasted covers all flows, up to the end of the run; "
         "slowdown is completion over the time on an empty network."
     )
     heads = [name or "all flows" for name in classes["class"]]

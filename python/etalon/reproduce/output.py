@@ -161,7 +161,7 @@ def _sections(
         ("engine", paper.engine),
         ("command", f"`{paper.command}`"),
     ]
-    return [*sections, report.Section("Where this comes from", [report.Table(("", ""), facts)])]
+    return [*sections, report.Section("Provenance", [report.Table(("", ""), facts)])]
 
 
 def _unclaimed(paper: Paper) -> report.Section:

@@ -139,7 +139,7 @@ def _of_programs(run: Shown) -> list[str]:
     if run.programs.is_empty():
         return []
     well = int((run.programs["status"] == 0).sum())
-    said = f"{well} of {len(run.programs)} programs ended well"
+    said = f"{well} of {len(run.programs)} programs succeeded"
     late = sum(int(one["late_ns"]) for one in run.meta.get("polled", ()))
     if late:
         said += f" (by polling, they saw what they waited for up to {rounded(late)} later in all)"
@@ -219,17 +219,17 @@ _CAPTIONS = {
     ),
     "cwnd": (
         "Congestion window, threshold (dashed) and smoothed RTT of the flows that `measure.flows` names. "
-        "Circuit days are shaded where they can be told apart."
+        "Circuit days are shaded if they can be told apart."
     ),
     "latency_cdf": "",
     "goodput": "Goodput of each flow over the measured time.",
     "fct_cdf": "Completion times of finite flows; flows cut off by the end of the run count as not done.",
     "network_bytes": "Payload that each network carried, all rack pairs.",
     "ports": "Utilisation of egress ports, the busiest first.",
-    "gantt": "What each rank does in the first iteration of the first job; blank is waiting for other ranks.",
-    "write_cdf": "Times in which files were written to HDFS.",
+    "gantt": "Each rank's steps in the first iteration of the first job; blank is waiting for other ranks.",
+    "write_cdf": "Times to write a file to HDFS.",
     "demand": (
-        "The largest demand that a week was computed for, and this week: when racks' circuits have something to send."
+        "The largest demand that a week was computed for, and that week: when racks' circuits have something to send."
     ),
     "schedule": "",
 }
