@@ -50,6 +50,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "latency_cdf": ({"16": SWEEP[16], "64": SWEEP[64]}, {}),
     "fct_cdf": ({"VOQ": run(fct_ms=200), "ADU": run(fct_ms=40)}, {}),
+    "fct_size": ({"VOQ": run(fct_ms=200), "ADU": run(fct_ms=40)}, {"statistic": "mean"}),
     "throughput_cdf": ({"VOQ": run(fct_ms=200), "ADU": run(fct_ms=40)}, {}),
     "bars": ({"HDFS": 20.0, "reHDFS": 4.0}, {"ylabel": "time to write (s)"}),
     "write_cdf": ({"HDFS": run(), "reHDFS": run()}, {}),

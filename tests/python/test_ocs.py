@@ -31,7 +31,7 @@ OPERA: dict[str, Any] = {
         "bulk": {"kind": "rotorlb"},
         "cutoff": "15MB",
     },
-    "poisson": [{"sizes": "opera-websearch", "load": 0.1}],
+    "poisson": [{"sizes": "opera-websearch", "load": 0.1, "transport": "ndp"}],
 }
 
 
@@ -64,7 +64,10 @@ def test_a_plan_says_what_the_issue_has() -> None:
     low, bulk = resolved["classes"]
     assert low["queue"]["full"]["trim"]["room_bytes"] == 8 * 1500
     assert low["routing"] == {"expander": {"paths": 5, "equal": False, "spray": True}}
-    assert bulk["routing"] == "direct" and resolved["cutoff_bytes"] == 15_000_000
+    assert (
+        bulk["routing"] == {"rotorlb": {"two_hops": True, "margin_ns": None}}
+        and resolved["cutoff_bytes"] == 15_000_000
+    )
     assert et.Plan.from_toml(made.to_toml()) == made
     assert made.replace({"schedule.slice": "198us"}).slices is not None
     assert made.setting().packet_rate == 20 * 10**9, "the hosts of a rack together"
@@ -349,12 +352,67 @@ def test_a_bad_file_of_a_plan_is_named_with_its_line(tmp_path: Path) -> None:
 
 
 def test_priority_needs_two_classes() -> None:
-    flows = [{"from": 0, "to": 1, "priority": "bulk"}]
+    flows = [{"from": 0, "to": 1, "priority": "bulk", "transport": "rotorlb"}]
     assert plan(bulk=flows, poisson=[]).resolve()["flows"][0]["priority"] == 1
     with pytest.raises(
         PlanError, match=r"bulk\.priority: chooses between the classes low and bulk"
     ):
         plan(bulk=flows, poisson=[], routing={"kind": "vlb"}, schedule={"kind": "rotor"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"bulk": [{"from": 0, "to": 1, "priority": "bulk"}]},
+            r"carries class bulk, and no TCP",
+        ),
+        (
+            {"permutation": [{"size": "20MB"}], "poisson": []},
+            r"carries class bulk, and no TCP",
+        ),
+        (
+            {"bulk": [{"from": 0, "to": 1, "transport": "rotorlb", "priority": "low"}]},
+            r"bulk\.priority: RotorLB carries the class bulk",
+        ),
+        (
+            {"poisson": [{"load": 0.1, "transport": "rotorlb"}], "routing": {"kind": "direct"}},
+            r'needs a network of kind "ocs" with routing of kind "rotorlb"',
+        ),
+    ],
+)
+def test_rotorlb_has_a_class_to_itself(changes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(PlanError, match=sentence):
+        plan(**changes)
+
+
+def test_rotorlb_carries_long_flows_and_ndp_short_ones() -> None:
+    """Short flows cross at once; long ones wait for circuits, arrive whole, and cross one circuit: no tax on bandwidth."""
+    long = [{"src": 0, "dst": 1, "size": "3MB"}, {"src": 0, "dst": 1, "size": "20kB"}]
+    made = plan(
+        poisson=[],
+        duration="40ms",
+        flow=[
+            {
+                "from": f"r{f['src']}h0",
+                "to": f"r{f['dst']}h0",
+                "size": f["size"],
+                "transport": "ndp",
+            }
+            for f in long
+        ],
+        routing={**OPERA["routing"], "bulk": {"kind": "rotorlb", "hops": 1}, "cutoff": "1MB"},
+        measure={"ports": True},
+        end_when_done=True,
+        warmup=0,
+    )
+    run = et.run(made)
+    times = dict(run.fct().select("bytes", "fct_us").iter_rows())
+    assert times[20_000] < 60 and times[3_000_000] > 1000
+    over = run.ports.filter(run.ports["to"].str.contains("^o"))
+    bulk, low = 3_000_000 + 64 * 2090, 20_000 + 64 * 14
+    share = (over["bytes"].sum() - bulk) / low
+    assert 1 <= share < 5, "short flows cross one circuit or more"
 
 
 @pytest.mark.parametrize(

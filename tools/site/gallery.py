@@ -49,6 +49,7 @@ FIGURES = {
     "latency": ('figures.draw("latency", sizes, xlabel="VOQ (packets)")', ""),
     "latency_cdf": ("strobe.plot.latency_cdf()", ""),
     "fct_cdf": ("incast.plot.fct_cdf()", "`flow_class=` draws one class only."),
+    "fct_size": ("poisson.plot.fct_size()", "`statistic=` chooses mean, median or tail."),
     "throughput_cdf": ("poisson.plot.throughput_cdf()", ""),
     "gantt": ('figures.draw("gantt", ring, iteration=1)', ""),
     "write_cdf": ('figures.draw("write_cdf", hdfs)', ""),

@@ -21,7 +21,9 @@ use core::fmt::Debug;
 
 use etalon_queues::{Calendar, Lists};
 use etalon_route::Ways;
-use etalon_scenario::{Count, Full, Hosts, Layer, Limit, Ocs, QueueId, Scenario, Slice, Slices};
+use etalon_scenario::{
+    Class, Count, Full, Hosts, Layer, Limit, Ocs, QueueId, Scenario, Slice, Slices,
+};
 use etalon_switch::{Arrival, ConfigError, Packet, Probe, Sink};
 use etalon_units::{Serializer, Span, Time};
 use rand_chacha::ChaCha8Rng;
@@ -75,6 +77,8 @@ pub struct Circuits<H> {
     wires: Wires,
     pool: Pool<H>,
     coin: ChaCha8Rng,
+    /// The class that RotorLB carries.
+    rotorlb: Option<Class>,
     /// Whether a probe hears of what passes a port without waiting there.
     tells: bool,
     /// No packet passes sooner.
@@ -151,6 +155,7 @@ impl<H: Copy> Circuits<H> {
             wires: Wires::new(),
             pool: Pool::new(),
             coin,
+            rotorlb: config.rotorlb().map(|found| found.0),
             tells: false,
             shortest: Span::ZERO,
             config: config.clone(),

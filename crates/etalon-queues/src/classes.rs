@@ -189,6 +189,12 @@ impl Classes {
         })
     }
 
+    /// The first packet of a list.
+    #[must_use]
+    pub fn first(&self, list: usize) -> Option<PacketId> {
+        self.lists[list].front()
+    }
+
     /// The last packet of a list.
     #[must_use]
     pub fn last(&self, list: usize) -> Option<PacketId> {

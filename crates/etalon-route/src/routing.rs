@@ -29,7 +29,7 @@ pub(crate) fn router(
     seed: u64,
 ) -> Result<Box<dyn Router>, RouteError> {
     Ok(match routing {
-        Routing::Direct => Box::new(direct::Direct::new(graph)),
+        Routing::Direct | Routing::RotorLb(_) => Box::new(direct::Direct::new(graph)),
         Routing::Vlb => Box::new(vlb::Vlb::new(graph)),
         Routing::Expander(paths) => Box::new(paths::PathTable::new(graph, *paths, true, seed)?),
         Routing::Ksp(paths) => Box::new(paths::PathTable::new(graph, *paths, false, seed)?),

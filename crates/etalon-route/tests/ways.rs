@@ -133,6 +133,27 @@ fn everywhere(slices: usize, racks: u16) -> impl Iterator<Item = ((usize, u16, u
     })
 }
 
+/// Whether there is a way over circuits that stay and have not failed: a search that shares nothing with the tables.
+fn is_reached(slices: &Slices, (slot, from, to): (usize, u16, u16), failed: Part) -> bool {
+    let mut reached = vec![from];
+    let mut looked = 0;
+    while looked < reached.len() {
+        let here = reached[looked];
+        looked += 1;
+        for uplink in 0..slices.switches() {
+            let Some(there) = slices.peer(slot, here, uplink) else {
+                continue;
+            };
+            let fails = failed.stops_sending(here, uplink as u8)
+                || failed.stops_receiving(there, uplink as u8);
+            if slices.stays(slot, uplink) && !fails && !reached.contains(&there) {
+                reached.push(there);
+            }
+        }
+    }
+    reached.contains(&to)
+}
+
 const FIVE: Paths = Paths {
     paths: 5,
     equal: false,
@@ -167,7 +188,7 @@ proptest! {
         for (routing, staying) in [(Routing::Expander(FIVE), true), (Routing::Ksp(FIVE), false)] {
             let ocs = ocs(&drawn, routing);
             let slices = Slices::of(&ocs.uplinks).unwrap();
-            let Ok(ways) = Ways::new(&ocs, 24, &slices, seed, &[]) else { continue; };
+            let ways = Ways::new(&ocs, 24, &slices, seed, &[]).unwrap();
             prop_assert!(ways.sprays(Class(0)));
             for (entering, label) in everywhere(slices.len(), 24) {
                 let taken = way((&ocs, &slices, &ways), entering, label, 24);
@@ -216,12 +237,15 @@ proptest! {
                 let ocs = ocs(&drawn, routing);
                 let slices = Slices::of(&ocs.uplinks).unwrap();
                 let ways = Ways::new(&ocs, 12, &slices, seed, &[part]).unwrap();
+                // What waits for a rack takes the first circuit there: only ways of this slice are chosen link by link.
+                let chosen = matches!(ocs.classes[0].routing, Routing::Expander(_));
                 for (entering, label) in everywhere(slices.len(), 12) {
-                    let Some(taken) = way((&ocs, &slices, &ways), entering, label, 12) else { continue; };
+                    let taken = way((&ocs, &slices, &ways), entering, label, 12);
+                    if chosen {
+                        prop_assert_eq!(taken.is_some(), is_reached(&slices, entering, part));
+                    }
                     let mut here = entering.1;
-                    for (_, next, uplink) in taken {
-                        // What waits for a rack takes the first circuit there: only ways of this slice are chosen link by link.
-                        let chosen = matches!(ocs.classes[0].routing, Routing::Expander(_));
+                    for (_, next, uplink) in taken.unwrap_or_default() {
                         prop_assert!(!chosen || !part.stops_sending(here, uplink) && !part.stops_receiving(next, uplink));
                         here = next;
                     }
@@ -328,7 +352,7 @@ fn a_time_flow_table_is_followed_and_checked() {
 }
 
 #[test]
-fn a_hundred_and_eight_racks_take_two_hundred_megabytes_at_most() {
+fn tables_of_a_hundred_and_eight_racks_take_forty_megabytes() {
     let drawn = opera(108, 6, &mut Rng::new(1)).unwrap();
     let mut ocs = ocs(&drawn, Routing::Expander(FIVE));
     let direct = ClassOf {
@@ -340,7 +364,11 @@ fn a_hundred_and_eight_racks_take_two_hundred_megabytes_at_most() {
     let begin = std::time::Instant::now();
     let ways = Ways::new(&ocs, 108, &slices, 1, &[]).unwrap();
     println!("{} bytes in {:?}", ways.bytes(), begin.elapsed());
-    assert!(ways.bytes() < 200_000_000, "{}", ways.bytes());
+    assert!(
+        (30_000_000..42_000_000).contains(&ways.bytes()),
+        "{}",
+        ways.bytes()
+    );
 }
 
 #[test]

@@ -35,6 +35,7 @@ mod program;
 mod queue_id;
 mod rdcn;
 mod rdcn_error;
+mod rotorlb;
 mod scenario;
 mod schedule;
 mod setup;
@@ -70,6 +71,7 @@ pub use rdcn::{
     CircuitNetwork, MOST_CIRCUITS, Marking, Night, PacketNetwork, PairVoq, Rdcn, Resize, VoqConfig,
 };
 pub use rdcn_error::ConfigError;
+pub use rotorlb::{Offers, RotorLb};
 pub use scenario::Scenario;
 #[cfg(feature = "schema")]
 pub use scenario::schema;

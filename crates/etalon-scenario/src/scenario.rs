@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::check::{ScenarioError, ensure};
 use crate::{
     Asked, Change, Circuits, Class, Control, CrossConnect, Dfsio, Flow, Generator, Hosts, Job,
-    Measure, Network, Notify, Place, Program, Rdcn, Schedule, Tcp, Transport, Weeks,
+    Measure, Network, Notify, Place, Program, Rdcn, RotorLb, Schedule, Slices, Tcp, Transport,
+    Weeks,
 };
 
 /// A whole experiment. Times of network and workload are virtual, those of [`Tcp`] are the hosts'.
@@ -98,6 +99,7 @@ impl Scenario {
         for (index, flow) in self.flows.iter().enumerate() {
             flow.check(index, &self.hosts, tdns)?;
             self.check_priority(index, flow)?;
+            self.check_rotorlb(index, flow)?;
         }
         for (index, job) in self.dfsio.iter().enumerate() {
             job.check(index, tdns, self.hosts.mtu)?;
@@ -173,11 +175,65 @@ impl Scenario {
         Ok(())
     }
 
+    fn check_rotorlb(&self, index: usize, flow: &Flow) -> Result<(), ScenarioError> {
+        let (ocs, class) = match &self.network {
+            Network::Ocs(ocs) => (Some(ocs), ocs.rotorlb().map(|found| found.0)),
+            _ => (None, None),
+        };
+        let is_of_it = class.is_some_and(|class| self.class_of(flow) == class);
+        if self.rotorlb_of(flow).is_none() {
+            ensure!(
+                !is_of_it,
+                "flow {index}: RotorLB carries its class, and its transport is another: only those of RotorLB and NDP may be of it"
+            );
+            return Ok(());
+        }
+        ensure!(
+            is_of_it,
+            "flow {index}: RotorLB needs a network of circuits in which it carries the flow's class"
+        );
+        ensure!(
+            flow.src_rack != flow.dst_rack,
+            "flow {index}: RotorLB carries flows over circuits, and there is none within rack {}",
+            flow.src_rack
+        );
+        let slices = ocs.map(|ocs| Slices::of(&ocs.uplinks)).transpose()?;
+        ensure!(
+            slices.is_none_or(|slices| !slices.are_static()),
+            "flow {index}: RotorLB sends when circuits change, and they never do"
+        );
+        Ok(())
+    }
+
     /// The network's class of a flow's packets: the first, where there are none.
     #[must_use]
     pub fn class_of(&self, flow: &Flow) -> Class {
         flow.priority
-            .unwrap_or_else(|| self.network.kind().class_of(flow.bytes))
+            .unwrap_or_else(|| match (&*flow.transport, self.rotorlb()) {
+                (Transport::RotorLb(_), Some(class)) => class,
+                _ => self.network.kind().class_of(flow.bytes),
+            })
+    }
+
+    /// The class that RotorLB carries, if there is one.
+    fn rotorlb(&self) -> Option<Class> {
+        match &self.network {
+            Network::Ocs(ocs) => ocs.rotorlb().map(|found| found.0),
+            _ => None,
+        }
+    }
+
+    /// RotorLB's packets, if it carries a flow: one that says so, or one of NDP that is of the class which RotorLB carries.
+    #[must_use]
+    pub fn rotorlb_of(&self, flow: &Flow) -> Option<RotorLb> {
+        match &*flow.transport {
+            Transport::RotorLb(rotorlb) => Some(*rotorlb),
+            Transport::Ndp(ndp) => {
+                let class = self.rotorlb()?;
+                (self.class_of(flow) == class).then(|| ndp.into())
+            }
+            _ => None,
+        }
     }
 
     /// The rate of the links to hosts: of their ports if the network has such, else of their NICs.

@@ -192,6 +192,36 @@ impl Slices {
             && self.configuration(slice, switch) == self.configuration(next, switch)
     }
 
+    /// Until when a switch keeps the circuits that it has at the start of a slice, [`Time::MAX`] if for good; none if it has none then.
+    #[must_use]
+    pub fn lit_until(&self, mut slice: Slice, switch: usize) -> Option<Time> {
+        let dark = |slice: &Slice| {
+            // The end is known even of a slice that began before time did.
+            let number = slice.number as usize;
+            let rest = self
+                .length(number)
+                .saturating_sub(self.dark_after(number, switch));
+            Time(slice.end().0.saturating_sub(rest.0))
+        };
+        if dark(&slice) <= slice.start {
+            return None;
+        }
+        for _ in 0..=self.len() {
+            if !self.stays(slice.number as usize, switch) {
+                return Some(dark(&slice));
+            }
+            slice = self.after(slice);
+        }
+        Some(Time::MAX)
+    }
+
+    /// Whether a switch has other circuits from the start of a slice on than before.
+    #[must_use]
+    pub fn changes(&self, slice: usize, switch: usize) -> bool {
+        let before = (slice + self.len() - 1) % self.len();
+        self.dark_after(slice, switch) > Span::ZERO && !self.stays(before, switch)
+    }
+
     /// The rack that what `rack` sends over an uplink reaches in this slice, before the switch goes dark.
     #[must_use]
     #[inline]

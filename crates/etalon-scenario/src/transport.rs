@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
 use crate::ndp::Ndp;
+use crate::rotorlb::RotorLb;
 
 /// What carries a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +25,8 @@ pub enum Transport {
     Mptcp(Mptcp),
     /// NDP (SIGCOMM 2017).
     Ndp(Ndp),
+    /// RotorLB (SIGCOMM 2017).
+    RotorLb(RotorLb),
 }
 
 /// TDTCP's switches.
@@ -134,7 +137,7 @@ impl Transport {
     /// Whether it is a kind of TCP.
     #[must_use]
     pub fn is_tcp(&self) -> bool {
-        !matches!(self, Transport::Ndp(_))
+        !matches!(self, Transport::Ndp(_) | Transport::RotorLb(_))
     }
 
     /// What is wrong with it, for a flow in a network of `tdns` networks that take turns.
@@ -147,6 +150,7 @@ impl Transport {
         match self {
             Transport::Tcp => {}
             Transport::Ndp(ndp) => ndp.check(who, mtu)?,
+            Transport::RotorLb(rotorlb) => rotorlb.check(who, mtu)?,
             Transport::Tdtcp(tdtcp) => {
                 ensure!(
                     tdns > 1,
@@ -186,7 +190,7 @@ impl Transport {
         let flag = |set: bool, flag: u32| if set { flag } else { 0 };
         match self {
             // What is not TCP never comes to Linux.
-            Transport::Tcp | Transport::Ndp(_) => Numbers::default(),
+            Transport::Tcp | Transport::Ndp(_) | Transport::RotorLb(_) => Numbers::default(),
             Transport::Tdtcp(t) => Numbers {
                 transport: TRANSPORT_TDTCP,
                 tdtcp: tdns as u32

@@ -6,10 +6,10 @@ use etalon_switch::{DropReason, Plane};
 use etalon_transports::ndp::{Header, Kind};
 use etalon_units::Time;
 
-use crate::carrier::Carrier;
+use crate::carrier::{Carrier, NdpFlow};
 use crate::hosts::{Priority, arm};
 use crate::packet::PacketId;
-use crate::parcels::is_parcel;
+use crate::parcels::{Body, is_parcel};
 use crate::queue::Wake;
 use crate::tap::Tap;
 use crate::world::World;
@@ -24,8 +24,9 @@ impl<T: Tap> World<'_, '_, T> {
     pub(crate) fn wake_carried(&mut self, now: Time, wake: Wake, edge: &mut Edge<PacketId>) {
         match wake {
             Wake::Nic(host) => {
-                if let Some(hosts) = &mut self.hosts {
-                    hosts.serve(now, host, &mut self.queue, edge);
+                let hosts = self.hosts.as_mut();
+                if hosts.is_some_and(|hosts| hosts.serve(now, host, &mut self.queue, edge)) {
+                    self.serve_bulk(now, host, edge);
                 }
             }
             Wake::Carrier(flow) => self.carrier_timer(now, flow, edge),
@@ -54,8 +55,9 @@ impl<T: Tap> World<'_, '_, T> {
             .as_mut()
             .and_then(|hosts| hosts.open(planned, plan));
         if let Some(carrier) = carrier {
-            self.flows.set_carrier(flow, carrier);
+            self.flows.put_carrier(flow, carrier);
         }
+        self.write_bulk(flow);
         self.send_carried(now, flow, edge);
     }
 
@@ -72,18 +74,20 @@ impl<T: Tap> World<'_, '_, T> {
         if self.meter.kill(self.flows.row(flow)) {
             self.finish_flow(now, edge);
         }
-        if let Some(carrier) = self.flows.carrier(flow) {
-            carrier.is_killed = true;
+        match self.flows.carrier(flow) {
+            Some(Carrier::Ndp(carrier)) => carrier.is_killed = true,
+            Some(Carrier::Bulk(_)) => self.give_up_bulk(flow),
+            None => {}
         }
         self.flows.close_carrier_if_over(flow);
     }
 
-    /// Does something with an open flow and its hosts.
-    fn with<R>(&mut self, flow: u32, work: impl FnOnce(&mut Self, &mut Carrier) -> R) -> Option<R> {
+    /// Does something with an open flow of NDP and its hosts.
+    fn with<R>(&mut self, flow: u32, work: impl FnOnce(&mut Self, &mut NdpFlow) -> R) -> Option<R> {
         let mut carrier = self.flows.take_carrier(flow)?;
-        let done = work(self, &mut carrier);
+        let done = carrier.ndp().map(|ndp| work(self, ndp));
         self.flows.put_carrier(flow, carrier);
-        Some(done)
+        done
     }
 
     /// Sends what a flow's sender has to send, and sets its timer.
@@ -203,7 +207,10 @@ impl<T: Tap> World<'_, '_, T> {
     ) {
         let Some(hosts) = &mut self.hosts else { return };
         let parcel = hosts.parcels.remove(handle);
-        let (flow, packet) = (parcel.flow, parcel.packet);
+        let (flow, packet) = match parcel.body {
+            Body::Ndp(packet) => (parcel.flow, packet),
+            Body::Bulk(seq) => return self.deliver_bulk(now, &parcel, (seq, trimmed), plane, edge),
+        };
         if packet.is_data() {
             let row = self.flows.row(flow);
             if !trimmed && self.meter.is_carried(parcel.route.pair()) {
@@ -251,7 +258,12 @@ impl<T: Tap> World<'_, '_, T> {
     #[cold]
     pub(crate) fn discard_carried(&mut self, handle: PacketId) {
         let Some(hosts) = &mut self.hosts else { return };
-        let flow = hosts.parcels.remove(handle).flow;
+        let parcel = hosts.parcels.remove(handle);
+        let flow = parcel.flow;
+        if let Body::Bulk(seq) = parcel.body {
+            // As if a NACK had come.
+            return self.take_back_bulk(&parcel, seq);
+        }
         self.with(flow, |_, carrier| carrier.under_way -= 1);
         self.flows.close_carrier_if_over(flow);
     }
@@ -266,10 +278,14 @@ impl<T: Tap> World<'_, '_, T> {
     ) {
         let Some(hosts) = &mut self.hosts else { return };
         let parcel = hosts.parcels.remove(handle);
+        let packet = match parcel.body {
+            Body::Ndp(packet) => packet,
+            Body::Bulk(seq) => return self.take_back_bulk(&parcel, seq),
+        };
         self.with(parcel.flow, |_, carrier| {
             carrier.under_way -= 1;
-            if parcel.packet.kind == Kind::Data {
-                carrier.sender.on_return(now.0, parcel.packet.seq);
+            if packet.kind == Kind::Data {
+                carrier.sender.on_return(now.0, packet.seq);
             }
         });
         self.send_carried(now, parcel.flow, edge);

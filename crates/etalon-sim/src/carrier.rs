@@ -8,6 +8,7 @@ use etalon_scenario::{Completes, Ndp, Pacer, Pulls, Scenario};
 use etalon_transports::ndp::{self, Puller, Receiver, Sender};
 
 use crate::packet::Route;
+use crate::rotors::BulkFlow;
 use crate::spray::Spray;
 
 /// What flows of NDP have in common.
@@ -55,9 +56,50 @@ pub(crate) struct CarrierRoute {
     pub(crate) spray: Spray,
 }
 
+/// A flow, by what carries it.
+#[derive(Debug)]
+pub(crate) enum Carrier {
+    Ndp(Box<NdpFlow>),
+    Bulk(Box<BulkFlow>),
+}
+
+impl Carrier {
+    /// Whether nothing can happen in it any more.
+    pub(crate) fn is_over(&self) -> bool {
+        match self {
+            Carrier::Ndp(flow) => flow.is_over(),
+            Carrier::Bulk(flow) => flow.is_over(),
+        }
+    }
+
+    /// What is known of it, as of a flow of TCP.
+    pub(crate) fn facts(&self) -> FlowFacts {
+        match self {
+            Carrier::Ndp(flow) => flow.facts(),
+            Carrier::Bulk(flow) => flow.facts(),
+        }
+    }
+
+    /// It, if NDP carries it.
+    pub(crate) fn ndp(&mut self) -> Option<&mut NdpFlow> {
+        match self {
+            Carrier::Ndp(flow) => Some(flow),
+            Carrier::Bulk(_) => None,
+        }
+    }
+
+    /// It, if RotorLB carries it.
+    pub(crate) fn bulk(&mut self) -> Option<&mut BulkFlow> {
+        match self {
+            Carrier::Bulk(flow) => Some(flow),
+            Carrier::Ndp(_) => None,
+        }
+    }
+}
+
 /// A flow of NDP.
 #[derive(Debug)]
-pub(crate) struct Carrier {
+pub(crate) struct NdpFlow {
     pub(crate) kind: Arc<NdpKind>,
     /// That of its kind, but for the payload of a short flow.
     pub(crate) config: ndp::Config,
@@ -77,7 +119,7 @@ pub(crate) struct Carrier {
     pub(crate) is_killed: bool,
 }
 
-impl Carrier {
+impl NdpFlow {
     /// Whether nothing can happen in it any more.
     pub(crate) fn is_over(&self) -> bool {
         self.under_way == 0 && (self.is_killed || self.sender.is_done())

@@ -57,7 +57,7 @@ pub(crate) struct Flows<'a> {
     /// Endpoints of open flows: two for each slot. A server's is made when the first packet reaches it: many may wait for that at a time.
     endpoints: Vec<Option<Box<Endpoint>>>,
     /// By slot, flows that TCP does not carry.
-    carriers: Vec<Option<Box<Carrier>>>,
+    carriers: Vec<Option<Carrier>>,
     vacant: Vec<u32>,
     /// What is known of flows that have no endpoints any more.
     facts: Vec<Option<Box<FlowFacts>>>,

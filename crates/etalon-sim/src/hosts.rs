@@ -10,10 +10,11 @@ use etalon_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-use crate::carrier::{Carrier, CarrierRoute, NdpKind};
+use crate::carrier::{Carrier, CarrierRoute, NdpFlow, NdpKind};
 use crate::packet::{PacketId, Route};
-use crate::parcels::{Parcel, Parcels};
+use crate::parcels::{Body, Parcel, Parcels};
 use crate::queue::{Wake, WakeQueue};
+use crate::rotors::{BulkFlow, Rotors};
 use crate::spray::Spray;
 
 /// The random stream that paths are drawn from, beyond those of hosts and of TCP.
@@ -31,13 +32,26 @@ pub(crate) enum Priority {
 }
 
 /// Packets that wait for the NIC of a host, by priority; in front of those that the NIC has taken.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Nic {
     waiting: [VecDeque<PacketId>; 3],
     /// When the NIC is done with what it has taken.
     free_at: Time,
     /// It will be looked at then.
     is_awaited: bool,
+    /// When it is looked at for bulk, [`Time::MAX`] if it is not.
+    bulk_at: Time,
+}
+
+impl Nic {
+    fn new() -> Nic {
+        Nic {
+            waiting: Default::default(),
+            free_at: Time::ZERO,
+            is_awaited: false,
+            bulk_at: Time::MAX,
+        }
+    }
 }
 
 /// The pulls of a host, and when they are looked at.
@@ -54,6 +68,8 @@ pub(crate) struct Hosts {
     nics: Vec<Nic>,
     pulls: Vec<Pulls>,
     kinds: Vec<(Ndp, Arc<NdpKind>)>,
+    /// What they do for RotorLB, if it carries flows.
+    pub(crate) rotors: Option<Box<Rotors>>,
     rng: ChaCha8Rng,
 }
 
@@ -74,16 +90,17 @@ impl Hosts {
                     .to_owned(),
             ));
         }
-        Ok(Some(Box::new(Hosts::new(plan))))
+        let rotors = Rotors::of(plan, flows)?;
+        Ok(Some(Box::new(Hosts::new(plan, rotors))))
     }
 
-    fn new(plan: &Scenario) -> Hosts {
+    fn new(plan: &Scenario, rotors: Option<Box<Rotors>>) -> Hosts {
         let count = plan.hosts.count() as usize;
         let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
         rng.set_stream(STREAM_PATHS);
         Hosts {
             parcels: Parcels::default(),
-            nics: (0..count).map(|_| Nic::default()).collect(),
+            nics: (0..count).map(|_| Nic::new()).collect(),
             pulls: (0..count)
                 .map(|_| Pulls {
                     puller: Puller::new(0),
@@ -91,6 +108,7 @@ impl Hosts {
                 })
                 .collect(),
             kinds: Vec::new(),
+            rotors,
             rng,
         }
     }
@@ -106,6 +124,9 @@ impl Hosts {
 
     /// The two ends of a flow that starts.
     pub(crate) fn open(&mut self, flow: &Flow, plan: &Scenario) -> Option<Carrier> {
+        if let Some(packets) = plan.rotorlb_of(flow) {
+            return Some(Carrier::Bulk(Box::new(BulkFlow::new(flow, packets, plan))));
+        }
         let Transport::Ndp(ndp) = &*flow.transport else {
             return None;
         };
@@ -130,7 +151,7 @@ impl Hosts {
                 None
             }
         };
-        Some(Carrier {
+        Some(Carrier::Ndp(Box::new(NdpFlow {
             sender: Sender::new(flow.bytes, &config),
             receiver: Receiver::new(),
             config,
@@ -142,14 +163,14 @@ impl Hosts {
             armed: u64::MAX,
             pull_armed: u64::MAX,
             is_killed: false,
-        })
+        })))
     }
 
     /// Packets leave one of a flow's ends: from its sender, or back.
     pub(crate) fn send(
         &mut self,
         now: Time,
-        (flow, carrier): (u32, &mut Carrier),
+        (flow, carrier): (u32, &mut NdpFlow),
         (packet, priority): (Header, Priority),
         (queue, edge): (&mut WakeQueue, &mut Edge<PacketId>),
     ) {
@@ -161,7 +182,7 @@ impl Hosts {
         };
         carrier.under_way += 1;
         let id = self.parcels.insert(Parcel {
-            packet,
+            body: Body::Ndp(packet),
             flow,
             route: way.route,
             label: way.spray.next(&mut self.rng),
@@ -175,30 +196,58 @@ impl Hosts {
         }
     }
 
-    /// The NIC of a host takes what comes first, if it is free.
+    /// The NIC of a host takes what comes first, if it is free. Returns whether it is idle.
     pub(crate) fn serve(
         &mut self,
         now: Time,
         host: u32,
         queue: &mut WakeQueue,
         edge: &mut Edge<PacketId>,
+    ) -> bool {
+        let nic = &mut self.nics[host as usize];
+        if nic.free_at > now {
+            return false;
+        }
+        nic.is_awaited = false;
+        let first = nic.waiting.iter_mut().find_map(VecDeque::pop_front);
+        if let Some(id) = first {
+            self.transmit(now, host, id, queue, edge);
+        }
+        first.is_none()
+    }
+
+    /// The NIC of a host, which is idle, takes a packet.
+    pub(crate) fn transmit(
+        &mut self,
+        now: Time,
+        host: u32,
+        id: PacketId,
+        queue: &mut WakeQueue,
+        edge: &mut Edge<PacketId>,
     ) {
         let nic = &mut self.nics[host as usize];
-        nic.is_awaited = false;
-        if nic.free_at <= now {
-            let first = nic.waiting.iter_mut().find_map(VecDeque::pop_front);
-            let Some(id) = first else { return };
-            nic.free_at = edge.send(now, host, self.parcels.get(id).bytes, id);
-        }
+        nic.free_at = edge.send(now, host, self.parcels.get(id).bytes, id);
         nic.is_awaited = true;
         queue.push(nic.free_at, Wake::Nic(host));
+    }
+
+    /// The NIC of a host, which is idle, is looked at again when it may have bulk to send.
+    pub(crate) fn await_bulk(&mut self, now: Time, host: u32, next: Time, queue: &mut WakeQueue) {
+        let nic = &mut self.nics[host as usize];
+        if nic.bulk_at <= now {
+            nic.bulk_at = Time::MAX;
+        }
+        if next < nic.bulk_at {
+            nic.bulk_at = next;
+            queue.push(next, Wake::Nic(host));
+        }
     }
 
     /// A packet of data is at its receiver, which answers, and may pull later.
     pub(crate) fn answer(
         &mut self,
         now: Time,
-        (flow, carrier): (u32, &mut Carrier),
+        (flow, carrier): (u32, &mut NdpFlow),
         (packet, trimmed): (&Header, bool),
         queue: &mut WakeQueue,
     ) -> Header {

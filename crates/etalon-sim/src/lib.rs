@@ -3,6 +3,7 @@
 //! Everything is deterministic: one seed, one ChaCha stream for each named component, a total order of events. The same
 //! plan and seed give the same [digest](results::Meta::digest) on any machine and any number of workers.
 
+mod bulk;
 mod carried;
 mod carrier;
 mod endpoint;
@@ -20,6 +21,7 @@ mod parcels;
 mod plugins;
 mod queue;
 mod ranks;
+mod rotors;
 mod sockets;
 mod spray;
 mod stack;

@@ -8,10 +8,28 @@ use crate::packet::{PacketId, Route};
 /// Packets with this bit in their handle are here, the others in the [pool](crate::packet::PacketPool) of TCP's.
 const APART: PacketId = 1 << 31;
 
+/// What a packet is to its transport.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Body {
+    Ndp(ndp::Header),
+    /// A packet of a flow that RotorLB carries, by its number.
+    Bulk(u32),
+}
+
+impl Body {
+    /// Whether it has payload.
+    pub(crate) fn is_data(&self) -> bool {
+        match self {
+            Body::Ndp(packet) => packet.is_data(),
+            Body::Bulk(_) => true,
+        }
+    }
+}
+
 /// A packet of a transport that is not TCP.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parcel {
-    pub(crate) packet: ndp::Header,
+    pub(crate) body: Body,
     pub(crate) flow: u32,
     pub(crate) route: Route,
     /// Which of the network's paths it takes.
@@ -65,7 +83,7 @@ impl Parcels {
                 bytes: parcel.bytes,
             },
             ect: false,
-            pure_ack: !parcel.packet.is_data(),
+            pure_ack: !parcel.body.is_data(),
             class: parcel.class,
             label: parcel.label,
         }

@@ -568,6 +568,12 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
         }
     }
 
+    fn slice(&mut self, now: Time, _slice: u64, edge: &mut Edge<PacketId>) {
+        if self.hosts.is_some() {
+            self.begin_slice(now, edge);
+        }
+    }
+
     fn nic_free(&mut self, _host: u32, _handle: PacketId) {}
 }
 

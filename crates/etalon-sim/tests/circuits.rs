@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{integers, run, tcp};
+use common::{integers, run, tcp, texts};
 use etalon_sim::Results;
 use serde_json::{Value, json};
 
@@ -93,11 +93,25 @@ fn short_flows_cross_at_once_where_long_ones_wait_for_days() {
 
 #[test]
 fn valiant_load_balancing_uses_all_circuits() {
-    let delivered = |routing: &str| {
+    // Bytes from rack 0 over each of its uplinks. Only the first switch ever leads to rack 1.
+    let sent = |routing: &str| {
         let classes = json!([{"name": "bulk", "queue": {"room": null}, "routing": routing}]);
         let results = run(&experiment(&network(&classes), &json!([flow(0, 1, None)])));
-        integers(&results.flows, "bytes_delivered")[0]
+        assert!(integers(&results.flows, "bytes_delivered")[0] > 0);
+        let (from, to) = (texts(&results.ports, "from"), texts(&results.ports, "to"));
+        let bytes = integers(&results.ports, "bytes");
+        let over = |switch: &str| {
+            let place = from
+                .iter()
+                .zip(to)
+                .position(|(from, to)| from == "r0" && to == switch);
+            bytes[place.expect("an uplink")]
+        };
+        [over("o0"), over("o1")]
     };
-    let (direct, vlb) = (delivered("direct"), delivered("vlb"));
-    assert!(vlb > 0 && direct > 0, "{vlb} and {direct}");
+    let [first, second] = sent("direct");
+    assert!(first > 0 && second == 0, "{first} and {second}");
+    let [first, second] = sent("vlb");
+    let share = second as f64 / (first + second) as f64;
+    assert!((0.2..0.8).contains(&share), "{first} and {second}");
 }

@@ -109,7 +109,7 @@ fn what_it_does_not_go_with_is_refused() {
 /// Microseconds in the logs that Opera's authors published, of flows that nothing hindered: within a pod, and between pods.
 #[test]
 fn flows_alone_on_a_clos_network_take_what_logs_say() {
-    for (bytes, rack, log) in [
+    let cases: [(u64, u16, u64); 7] = [
         (180, 1, 2986),
         (180, 6, 5478),
         (5971, 1, 11_805),
@@ -117,12 +117,18 @@ fn flows_alone_on_a_clos_network_take_what_logs_say() {
         (27_563, 5, 29_805),
         (27_563, 30, 34_307),
         (620_119, 6, 528_707),
-    ] {
-        let results = run(&plan_of(
-            &clos(),
-            vec![flow((0, 0), (rack, 3), bytes, &opera())],
-        ));
-        let took = integers(&results.flows, "end_ns")[0] as u64 - 1000;
+    ];
+    // One after the other, a millisecond apart, so that each is alone.
+    let start = |number: usize| 1000 + 1_000_000 * number as u64;
+    let flows = cases.iter().enumerate().map(|(number, &(bytes, rack, _))| {
+        let mut flow = flow((0, 0), (rack, 3), bytes, &opera());
+        flow["start_ns"] = json!(start(number));
+        flow
+    });
+    let results = run(&plan_of(&clos(), flows.collect()));
+    let ends = integers(&results.flows, "end_ns");
+    for (number, &(bytes, rack, log)) in cases.iter().enumerate() {
+        let took = ends[number] as u64 - start(number);
         // Each transmission but those right behind others takes whole nanoseconds here.
         assert!(
             took.abs_diff(log) <= 6,

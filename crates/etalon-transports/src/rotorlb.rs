@@ -12,5 +12,5 @@ mod host;
 mod queue;
 mod shares;
 
-pub use fleet::{Config, Fleet};
+pub use fleet::{Circuit, Config, Fleet};
 pub use host::{Bulk, Sending};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use etalon_transports::rotorlb::{Bulk, Config, Fleet};
+use etalon_transports::rotorlb::{Bulk, Circuit, Config, Fleet};
 use proptest::prelude::*;
 
 /// Nanoseconds of a slice, and packets that a circuit carries in one.
@@ -28,12 +28,7 @@ struct Run {
 
 impl Run {
     fn new(racks: u32, hosts: u32, two_hops: bool) -> Run {
-        let config = Config {
-            hosts,
-            slots: SLOTS,
-            slot: SLICE * 1000 / u64::from(SLOTS),
-            two_hops,
-        };
+        let config = Config { hosts, two_hops };
         Run {
             fleet: Fleet::new(config, racks),
             racks,
@@ -56,7 +51,13 @@ impl Run {
                 (*random % u64::from(below)) as u32
             };
             let pair = (rack, peer(self.racks, slice, rack));
-            self.fleet.meet(start, pair, 0, draw);
+            let circuit = Circuit {
+                uplink: 0,
+                slots: SLOTS,
+                slot: SLICE * 1000 / u64::from(SLOTS),
+                until: start + SLICE,
+            };
+            self.fleet.meet(start, pair, &circuit, draw);
         }
         let mut back = Vec::new();
         for host in 0..self.racks * hosts {

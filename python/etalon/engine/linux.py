@@ -21,7 +21,7 @@ from etalon.errors import EngineFailed, EtalonError, PlanError
 from etalon.plan import Plan
 from etalon.plan.linux import MIB
 from etalon.plan.schedules.computed import Written
-from etalon.plan.transport import Mptcp, Ndp, Tdtcp
+from etalon.plan.transport import Mptcp, Ndp, RotorLb, Tdtcp
 from etalon.plan.workloads.base import Workload
 from etalon.progress import Progress, Status
 from etalon.results import Run
@@ -258,9 +258,10 @@ def _networks(plan: Plan) -> Iterator[PlanError]:
     tdns = 1 + len(plan.circuits)
     for key, workload in plan.named_workloads():
         transport = workload.transport
-        if isinstance(transport, Ndp):
+        if isinstance(transport, Ndp | RotorLb):
+            name = {"ndp": "NDP", "rotorlb": "RotorLB"}[transport.kind]
             yield PlanError(
-                "Linux has no NDP; run the plan with --engine sim",
+                f"Linux has no {name}; run the plan with --engine sim",
                 key=f"{key}.transport",
                 value=transport.kind,
             )

@@ -15,7 +15,7 @@ from etalon.engine.protocol import Options
 from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
 from etalon.plan.streaming import batches
-from etalon.plan.transport import Mptcp, Ndp
+from etalon.plan.transport import Mptcp, Ndp, RotorLb
 from etalon.progress import Progress, Status
 from etalon.results import Run
 from etalon.results.rows import FlowRows
@@ -103,10 +103,10 @@ def _no_model(plan: Plan) -> Iterator[PlanError]:
     if plan.generator and plan.dfsio:
         yield PlanError("generators cannot run beside [[dfsio]]", key="generator")
     for key, workload in plan.named_workloads():
-        if isinstance(workload.transport, Mptcp | Ndp) and (
+        if isinstance(workload.transport, Mptcp | Ndp | RotorLb) and (
             plan.dfsio or plan.job or plan.generator or _announces(plan)
         ):
-            name = workload.transport.kind.upper()
+            name = {"mptcp": "MPTCP", "ndp": "NDP", "rotorlb": "RotorLB"}[workload.transport.kind]
             yield PlanError(
                 f"the simulator has {name} neither beside [[dfsio]], [[job]] or [[generator]] nor where hosts announce demand",
                 key=f"{key}.transport",

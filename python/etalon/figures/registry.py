@@ -60,6 +60,7 @@ FIGURES: Final = (
     Entry("latency", "latency percentiles over a parameter", shows="sweep"),
     Entry("latency_cdf", "distribution of latency through the switch, by network", shows="runs"),
     Entry("fct_cdf", "distribution of flow completion times, by class", shows="runs"),
+    Entry("fct_size", "completion times over the size of flows: mean and tail", shows="runs"),
     Entry("throughput_cdf", "distribution of the throughput of finite flows", shows="runs"),
     Entry("write_cdf", "distribution of times to write a file to HDFS", shows="runs"),
     Entry("gantt", "each rank's steps in an iteration of a job, and its waits for others"),

@@ -17,9 +17,11 @@ from etalon.plan.resolve import (
     shortest_configuration,
     week_ns,
 )
+from etalon.plan.routing.rotorlb import RotorLb as RotorLbWay
 from etalon.plan.schedules import Rotation
 from etalon.plan.schedules.asked import Asked
-from etalon.plan.transport import Mptcp, Ndp, PlainTcp, Tdtcp
+from etalon.plan.transport import Mptcp, Ndp, PlainTcp, RotorLb, Tdtcp
+from etalon.plan.workloads.base import Workload
 from etalon.units import TIME, S, rounded, shown
 
 MOST_FOLLOWED = 1000
@@ -56,6 +58,7 @@ def problems(plan: Experiment) -> Iterator[PlanError]:
     yield from _asked(plan)
     yield from _priorities(plan)
     yield from _transports(plan)
+    yield from _rotorlb(plan)
     yield from _too_many(plan)
     if plan.tcp.max_delayed_ack < plan.tcp.min_delayed_ack:
         yield PlanError(
@@ -181,7 +184,7 @@ def _transports(plan: Experiment) -> Iterator[PlanError]:
     tdns = 1 + len(plan.circuits)
     for key, workload in plan.named_workloads():
         transport, controls = workload.transport, workload.cc
-        if isinstance(transport, PlainTcp | Ndp):
+        if isinstance(transport, PlainTcp | Ndp | RotorLb):
             continue
         if tdns == 1:
             yield PlanError(
@@ -201,6 +204,50 @@ def _transports(plan: Experiment) -> Iterator[PlanError]:
                 key=f"{key}.cc",
                 value=controls,
             )
+
+
+def _rotorlb(plan: Experiment) -> Iterator[PlanError]:
+    """RotorLB carries one class, and nothing else does."""
+    ways = plan.routing.classes if isinstance(plan.network, Ocs) else {}
+    carried = next((name for name, way in ways.items() if isinstance(way, RotorLbWay)), None)
+    for key, workload in plan.named_workloads():
+        of_class = workload.priority in (None, carried)
+        if isinstance(workload.transport, RotorLb):
+            if carried is None:
+                yield PlanError(
+                    'RotorLB needs a network of kind "ocs" with routing of kind "rotorlb" of one class',
+                    key=f"{key}.transport",
+                    value="rotorlb",
+                )
+            elif not of_class:
+                yield PlanError(
+                    f"RotorLB carries the class {carried}",
+                    key=f"{key}.priority",
+                    value=workload.priority,
+                )
+        elif (
+            carried is not None
+            and not isinstance(workload.transport, Ndp)
+            and _has_any(plan, key, workload, carried)
+        ):
+            yield PlanError(
+                f'RotorLB carries class {carried}, and no TCP: take "rotorlb" or "ndp", or routing.{carried} = "direct"',
+                key=f"{key}.transport",
+                value=workload.transport.kind,
+            )
+
+
+def _has_any(plan: Experiment, key: str, workload: Workload, name: str) -> bool:
+    """Whether a workload has flows in a class."""
+    if workload.priority is not None:
+        return workload.priority == name
+    cutoff = plan.routing.cutoff
+    if len(plan.routing.classes) == 1 or cutoff is None:
+        return name == next(iter(plan.routing.classes))
+    if plan.streamed:
+        return True
+    sizes = (flow["bytes"] for flow in workload.resolve(plan.setting(key)))
+    return any((size is None or size >= cutoff) == (name == "bulk") for size in sizes)
 
 
 def _too_many(plan: Experiment) -> Iterator[PlanError]:

@@ -1,4 +1,4 @@
-"""What carries flows: TCP, what knows of networks that take turns (time-division networks, TDNs), or NDP."""
+"""What carries flows: TCP, what knows of networks that take turns (time-division networks, TDNs), NDP, or RotorLB."""
 
 from __future__ import annotations
 
@@ -135,13 +135,40 @@ class Ndp(Table):
         }
 
 
+class RotorLb(Table):
+    """RotorLB (SIGCOMM 2017): hosts keep packets until their rack has a circuit to the destination, or to a rack with a host
+    that relays them. Flows are of the class whose routing is `"rotorlb"`."""
+
+    which: ClassVar = 'of kind "rotorlb"'
+    kind: Literal["rotorlb"] = "rotorlb"
+    """RotorLB. Flows need no handshake and have no congestion control."""
+    payload: Size | None = None
+    """Of a full packet; without it, an MTU less the header."""
+    header: Size = 64
+    """On the wire, all layers together."""
+    padded: bool = Field(default=False, strict=True)
+    """The last packet of a flow is as long as its first."""
+
+    def resolve(self) -> dict[str, Any]:
+        """As the core takes it."""
+        return {
+            "rotorlb": {
+                "payload_bytes": self.payload,
+                "header_bytes": self.header,
+                "padded": self.padded,
+            }
+        }
+
+
 def _kind(value: Any) -> Any:
     return {"kind": value} if isinstance(value, str) else value
 
 
-TRANSPORTS = Kinds("tcp", {"tcp": PlainTcp, "tdtcp": Tdtcp, "mptcp": Mptcp, "ndp": Ndp})
+TRANSPORTS = Kinds(
+    "tcp", {"tcp": PlainTcp, "tdtcp": Tdtcp, "mptcp": Mptcp, "ndp": Ndp, "rotorlb": RotorLb}
+)
 
 if TYPE_CHECKING:
-    Transport: TypeAlias = PlainTcp | Tdtcp | Mptcp | Ndp
+    Transport: TypeAlias = PlainTcp | Tdtcp | Mptcp | Ndp | RotorLb
 else:
     Transport = Annotated[TRANSPORTS.annotation(), BeforeValidator(_kind)]

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 import polars as pl
 
 from etalon.errors import PlanError
+from etalon.figures import fct_size
 from etalon.plan.plan import Plan
+from etalon.plan.transport import Ndp, RotorLb
 
 ETHERNET_AND_IP = 34
 TCP_HEADER = 20
@@ -52,15 +54,25 @@ def _ideals(flows: pl.LazyFrame, plan: Plan) -> pl.DataFrame:
 
     Ideal is a flow alone on the network, whose sender never has to wait: half a round trip for the SYN, another for the
     SYN-ACK, then all segments back to back at the rate of the narrowest link, and half a round trip for the last of them.
-    What TCP's windows add is no part of it.
+    What TCP's windows add is no part of it. A transport without a handshake has the last half of a round trip only.
     """
     pairs = flows.select("src_rack", "dst_rack").unique(maintain_order=True).collect()
     circuits = plan.circuits if plan.week_ns else ()
     ways = [plan.network.passage(src, dst, circuits) for src, dst in pairs.iter_rows()]
+    handshake = int(not _packets(plan))
     return pairs.with_columns(
         per_byte=pl.Series([8e9 / way.rate for way in ways], dtype=pl.Float64),
-        fixed=pl.Series([2 * way.there + way.back for way in ways], dtype=pl.Int64),
+        fixed=pl.Series(
+            [way.there + handshake * (way.there + way.back) for way in ways], dtype=pl.Int64
+        ),
     )
+
+
+def _packets(plan: Plan) -> Ndp | RotorLb | None:
+    """What carries all flows, if that has no handshake."""
+    carried = [workload.transport for workload in plan.workloads]
+    found = next((one for one in carried if isinstance(one, Ndp | RotorLb)), None)
+    return found if all(isinstance(one, Ndp | RotorLb) for one in carried) else None
 
 
 def _ideal(plan: Plan) -> pl.Expr:
@@ -68,6 +80,9 @@ def _ideal(plan: Plan) -> pl.Expr:
     options = TIMESTAMPS if plan.tcp.timestamps else 0
     mss = plan.network.mtu - 40 - options
     headers = ETHERNET_AND_IP + TCP_HEADER + options
+    if packets := _packets(plan):
+        headers = packets.header
+        mss = packets.payload or plan.network.mtu - headers
     segments = (pl.col("bytes") + (mss - 1)) // mss
     per_byte = pl.col("per_byte")
     return pl.col("bytes") * per_byte + segments * (headers * per_byte) + pl.col("fixed")
@@ -115,6 +130,22 @@ def by_class(rows: pl.LazyFrame, planes: Iterable[str]) -> pl.DataFrame:
 def _no_class(rows: pl.LazyFrame, values: Iterable[pl.Expr]) -> pl.DataFrame:
     """The columns of `by_class` without a row."""
     return rows.group_by("class").agg(*values).clear().collect()
+
+
+def by_size(rows: pl.LazyFrame) -> pl.DataFrame:
+    """One row for each size of the flows of `completions`, from small to large; more than 50 sizes share rows
+    (`fct_size.size_of`). Completion times in microseconds of the flows that finished."""
+    table = rows.group_by(fct_size.size_of(rows).alias("bytes")).agg(
+        pl.len().alias("flows"),
+        pl.col("fct_us").count().alias("finished"),
+        fct_size.mean("fct_us").alias("fct_us_mean"),
+        fct_size.p50("fct_us").alias("fct_us_p50"),
+        fct_size.p99("fct_us").alias("fct_us_p99"),
+        pl.col("fct_us").max().alias("fct_us_max"),
+        fct_size.mean("slowdown").alias("slowdown_mean"),
+        fct_size.p99("slowdown").alias("slowdown_p99"),
+    )
+    return table.sort("bytes").collect(engine="streaming")
 
 
 def percentile(

@@ -202,6 +202,12 @@ class Run(Tables):
         """Completion times, slowdown, throughput and bytes of the finite flows, one row a class."""
         return completion.by_class(self._completions, self.planes)
 
+    def by_size(self) -> pl.DataFrame:
+        """Completion times in microseconds and slowdown of the finite flows, one row a size: number, mean, median, 99th
+        percentile and maximum. More than 50 sizes share rows, four for each factor of ten.
+        """
+        return completion.by_size(self._completions)
+
     @property
     def bytes_unfinished(self) -> int:
         """Bytes that finite flows had still to deliver when they were killed or the run ended."""

@@ -80,36 +80,31 @@ impl Changes {
     }
 }
 
-/// The next day of a circuit switch from a slice on, its first slice, and the slice after it.
+/// The next day of a circuit switch from a slice on: its first slice, its end, and the slice after it.
 pub(super) fn day_from(
     slices: &Slices,
     mut slice: Slice,
     uplink: usize,
-) -> Option<(u32, Time, Time, Option<Slice>)> {
-    // The end is known even of a slice that began before time did.
-    let dark = |slice: &Slice| {
-        let number = slice.number as usize;
-        let rest = slices
-            .length(number)
-            .saturating_sub(slices.dark_after(number, uplink));
-        Time(slice.end().0.saturating_sub(rest.0))
-    };
+) -> Option<(Slice, Time, Option<Slice>)> {
     let mut looked = 0;
-    while dark(&slice) <= slice.start {
+    let until = loop {
+        if let Some(until) = slices.lit_until(slice, uplink) {
+            break until;
+        }
         slice = slices.after(slice);
         looked += 1;
         if looked > slices.len() {
             return None; // never lit
         }
+    };
+    let first = slice;
+    if until == Time::MAX {
+        return Some((first, until, None));
     }
-    let (first, from) = (slice.number, slice.start);
-    for _ in 0..=slices.len() {
-        if !slices.stays(slice.number as usize, uplink) {
-            return Some((first, from, dark(&slice), Some(slices.after(slice))));
-        }
+    while slices.stays(slice.number as usize, uplink) {
         slice = slices.after(slice);
     }
-    Some((first, from, Time::MAX, None))
+    Some((first, until, Some(slices.after(slice))))
 }
 
 impl<H: Copy> Circuits<H> {
@@ -119,10 +114,11 @@ impl<H: Copy> Circuits<H> {
             return;
         };
         let found = day_from(&self.slices, ahead, uplink.into());
-        let Some((slice, from, until, next)) = found else {
+        let Some((first, until, next)) = found else {
             self.ahead[usize::from(uplink)] = None;
             return;
         };
+        let (slice, from) = (first.number, first.start);
         self.ahead[usize::from(uplink)] = next;
         if next.is_some() {
             self.changes.push(from, Change::Plan(uplink));
@@ -172,7 +168,9 @@ impl<H: Copy> Circuits<H> {
                 for node in self.nodes_of(&day) {
                     let circuit = self.circuit(node, day.uplink);
                     if self.circuits[circuit].until == day.until {
+                        let peer = self.circuits[circuit].peer;
                         self.circuits[circuit] = Circuit::NONE;
+                        self.clear(now, node, peer, sink, probe);
                     }
                 }
             }

@@ -136,6 +136,10 @@ impl<H: Copy> Circuits<H> {
         let (pair, bytes) = (inside.pair(), inside.packet.bytes);
         let returned = Event::Returned { pair, queue, bytes };
         probe.on(now, returned);
+        if self.rotorlb == Some(self.pool.get(id).class) && node == pair.src {
+            // The host keeps what it sends until its rack has sent it on: it need but be told.
+            return self.leave(now, id, sink, probe);
+        }
         match place {
             Place::Port(number)
                 if matches!(self.ports[number as usize].kind, Kind::FromHost(_)) =>
@@ -157,7 +161,35 @@ impl<H: Copy> Circuits<H> {
     /// Whether a packet goes back to its sender if it cannot go on.
     pub(super) fn comes_back(&self, id: PacketId) -> bool {
         let class = self.pool.get(id).class;
-        self.rules[0].limit(class).full == Full::Return
+        self.rotorlb == Some(class) || self.rules[0].limit(class).full == Full::Return
+    }
+
+    /// A circuit is there no more: what RotorLB still has waiting for it goes back, unless another leads there.
+    pub(super) fn clear<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        node: u16,
+        peer: u16,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        let (Some(class), Some(number)) = (self.rotorlb, self.voqs.find(node, peer)) else {
+            return;
+        };
+        let first = self.circuit(node, 0);
+        let others = &self.circuits[first..first + self.config.uplinks.len()];
+        if others.iter().any(|circuit| circuit.peer == peer) {
+            return;
+        }
+        let list = self.rules[0].packets(class);
+        let place = Place::Voq(number, node, peer);
+        while let Some(id) = self.voqs.get_mut(number).first(list) {
+            let bytes = self.pool.get(id).packet.bytes;
+            let waiting = self.voqs.get_mut(number);
+            waiting.take(&self.rules[0], list, &self.pool, bytes);
+            waiting.release(list, bytes);
+            self.send_back(now, place, id, DropReason::Dark, sink, probe);
+        }
     }
 
     /// A packet is at its host, or back at its sender.

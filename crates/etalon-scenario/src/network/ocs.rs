@@ -10,7 +10,7 @@ use crate::check::{ScenarioError, ensure};
 use crate::network::{Layer, NetworkKind, Routing};
 use crate::rdcn::PLANES;
 use crate::{
-    Bottlenecks, Class, ClassOf, Hosts, MOST_LISTS, Place, PlaneFacts, PortFacts, QueueId,
+    Bottlenecks, Class, ClassOf, Hosts, MOST_LISTS, Offers, Place, PlaneFacts, PortFacts, QueueId,
     Schedule, Slices,
 };
 
@@ -176,6 +176,17 @@ impl Ocs {
         hosts.racks + self.relays
     }
 
+    /// The class that RotorLB carries, and how; none if there is none.
+    #[must_use]
+    pub fn rotorlb(&self) -> Option<(Class, Offers)> {
+        let classes = self.classes.iter().enumerate();
+        let mut found = classes.filter_map(|(class, of)| match of.routing {
+            Routing::RotorLb(offers) => Some((Class(class as u8), offers)),
+            _ => None,
+        });
+        found.next()
+    }
+
     /// The number of the queue of an uplink, at its ToR switch: behind those of hosts. The packet network's comes behind the last.
     #[must_use]
     #[inline]
@@ -233,6 +244,11 @@ impl Ocs {
         ensure!(
             lists <= MOST_LISTS,
             "queues have {MOST_LISTS} lists at most, and these classes need {lists}: one each, and one more if they trim"
+        );
+        let carried = |class: &&ClassOf| matches!(class.routing, Routing::RotorLb(_));
+        ensure!(
+            self.classes.iter().filter(carried).count() <= 1,
+            "RotorLB carries one class at most: it has all circuits to itself"
         );
         for class in &self.classes {
             class.check(hosts.mtu)?;

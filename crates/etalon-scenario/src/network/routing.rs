@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
+use crate::rotorlb::Offers;
 
 /// How the packets of a class find their way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,6 +12,8 @@ use crate::check::{ScenarioError, ensure};
 pub enum Routing {
     /// They wait at their source for a circuit to their destination.
     Direct,
+    /// The same, and hosts send only while there is one; what still waits when it goes is back at its host at once (RotorLB, SIGCOMM 2017).
+    RotorLb(Offers),
     /// The first hop is over any circuit that is up, the second is direct (Valiant load balancing; RotorNet, SIGCOMM 2017).
     Vlb,
     /// Over several hops within one slice, not over a circuit that is about to go (Opera, NSDI 2020).

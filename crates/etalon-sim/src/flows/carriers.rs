@@ -34,27 +34,23 @@ impl<'a> Flows<'a> {
         }
     }
 
-    /// Its ends.
-    pub(crate) fn set_carrier(&mut self, flow: u32, carrier: Carrier) {
-        self.put_carrier(flow, Box::new(carrier));
-    }
-
-    fn place_of_carrier(&mut self, flow: u32) -> Option<&mut Option<Box<Carrier>>> {
+    fn place_of_carrier(&mut self, flow: u32) -> Option<&mut Option<Carrier>> {
         let slot = self.places[flow as usize] as usize;
         self.carriers.get_mut(slot)
     }
 
     /// The ends of a flow, if it is open.
     pub(crate) fn carrier(&mut self, flow: u32) -> Option<&mut Carrier> {
-        self.place_of_carrier(flow)?.as_deref_mut()
+        self.place_of_carrier(flow)?.as_mut()
     }
 
     /// Takes them out, until they are put back.
-    pub(crate) fn take_carrier(&mut self, flow: u32) -> Option<Box<Carrier>> {
+    pub(crate) fn take_carrier(&mut self, flow: u32) -> Option<Carrier> {
         self.place_of_carrier(flow)?.take()
     }
 
-    pub(crate) fn put_carrier(&mut self, flow: u32, carrier: Box<Carrier>) {
+    /// Gives it its ends, or these back.
+    pub(crate) fn put_carrier(&mut self, flow: u32, carrier: Carrier) {
         if let Some(place) = self.place_of_carrier(flow) {
             *place = Some(carrier);
         }
@@ -62,14 +58,14 @@ impl<'a> Flows<'a> {
 
     /// Payload of its full packets, in bytes.
     pub(crate) fn payload(&mut self, flow: u32) -> u64 {
-        self.carrier(flow)
-            .map_or(0, |carrier| carrier.config.payload.into())
+        let carrier = self.carrier(flow).and_then(Carrier::ndp);
+        carrier.map_or(0, |carrier| carrier.config.payload.into())
     }
 
     /// A flow's turn at its host's puller.
     pub(crate) fn turn(&mut self, flow: u32) -> Turn<Header> {
-        self.carrier(flow)
-            .map_or(Turn::Leaves, |carrier| carrier.receiver.on_turn())
+        let carrier = self.carrier(flow).and_then(Carrier::ndp);
+        carrier.map_or(Turn::Leaves, |carrier| carrier.receiver.on_turn())
     }
 
     /// Gives up the ends of a flow in which nothing can happen any more.

@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 
+use super::fleet::Circuit;
+
 /// Which of a host's queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
@@ -30,18 +32,26 @@ pub(crate) struct Commit {
     slot: u64,
     slots: u32,
     next: u32,
+    /// What is late to this is not sent.
+    until: u64,
     parts: Vec<Part>,
 }
 
 impl Commit {
-    pub(crate) fn new(start: u64, slot: u64, slots: u32, parts: Vec<Part>) -> Commit {
+    pub(crate) fn new(start: u64, circuit: &Circuit, parts: Vec<Part>) -> Commit {
         Commit {
             start,
-            slot,
-            slots,
+            slot: circuit.slot,
+            slots: circuit.slots,
             next: 0,
+            until: circuit.until,
             parts,
         }
+    }
+
+    /// Whether it is too late for the rest.
+    pub(crate) fn is_over(&self, now: u64) -> bool {
+        now >= self.until
     }
 
     /// When its next slot begins, `u64::MAX` if there is none.
@@ -58,11 +68,14 @@ impl Commit {
         self.next += 1;
         // The packets of a part are evenly spread over all slots.
         let due = |part: &Part| u64::from(part.sent) * u64::from(slots) / u64::from(part.packets);
-        let mut asked: Vec<usize> = (0..self.parts.len())
-            .filter(|&at| due(&self.parts[at]) <= u64::from(now))
-            .collect();
-        asked.sort_by_key(|&at| due(&self.parts[at]));
-        for at in asked {
+        let mut asked = None;
+        loop {
+            // The first that is due, of those behind the one asked last.
+            let parts = self.parts.iter().enumerate();
+            let key = parts.map(|(at, part)| (due(part), at));
+            let behind = key.filter(|&key| key.0 <= u64::from(now) && Some(key) > asked);
+            asked = Some(behind.min()?);
+            let at = asked.map_or(0, |key| key.1);
             if let Some(packet) = take(&self.parts[at]) {
                 let part = &mut self.parts[at];
                 part.sent += 1;
@@ -72,13 +85,21 @@ impl Commit {
                 return Some(packet);
             }
         }
-        None
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn circuit(slot: u64, slots: u32) -> Circuit {
+        Circuit {
+            uplink: 0,
+            slot,
+            slots,
+            until: u64::MAX,
+        }
+    }
 
     fn part(to: u32, packets: u32) -> Part {
         Part {
@@ -92,7 +113,11 @@ mod tests {
 
     #[test]
     fn each_queue_is_paced_over_the_whole_time() {
-        let mut commit = Commit::new(1000, 7_200_000, 10, [part(1, 5), part(2, 2)].into());
+        let mut commit = Commit::new(
+            1000,
+            &circuit(7_200_000, 10),
+            [part(1, 5), part(2, 2)].into(),
+        );
         let mut sent = Vec::new();
         while commit.next_time() < u64::MAX {
             let now = commit.next_time();
@@ -106,7 +131,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_leaves_its_slots_to_others() {
-        let mut commit = Commit::new(0, 1000, 4, [part(1, 4), part(2, 4)].into());
+        let mut commit = Commit::new(0, &circuit(1000, 4), [part(1, 4), part(2, 4)].into());
         let sent: Vec<_> = (0..4)
             .map(|_| commit.pass(|part| (part.to == 2).then_some(2)))
             .collect();

@@ -13,12 +13,21 @@ use super::shares::{share, share_matrix};
 pub struct Config {
     /// Hosts in a rack: as many as a rack has uplinks, or capacity is shared otherwise.
     pub hosts: u32,
-    /// Packets that a host may send or receive over one circuit while that lasts.
+    /// Packets may go by a host of another rack.
+    pub two_hops: bool,
+}
+
+/// What a circuit is for each host of the two racks that it joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Circuit {
+    /// The uplink that leads there.
+    pub uplink: u8,
+    /// Packets that a host may send or receive over it while it lasts.
     pub slots: u32,
     /// Time from one such packet to the next, in picoseconds.
     pub slot: u64,
-    /// Packets may go by a host of another rack.
-    pub two_hops: bool,
+    /// Hosts send nothing over it from then on, `u64::MAX` for never, even if they are late.
+    pub until: u64,
 }
 
 /// All hosts. Numbers of hosts count through the racks.
@@ -73,6 +82,19 @@ impl Fleet {
             .push_front(packet.flow, packet.seq);
     }
 
+    /// A host gives up a flow, of which it has no packet any more; what others relay goes on. Returns how many packets these were.
+    pub fn give_up(&mut self, from: u32, to: u32, flow: u32) -> u32 {
+        let own = &mut self.hosts[from as usize].own;
+        let Some(queue) = own.get_mut(&to) else {
+            return 0;
+        };
+        let count = queue.remove(flow);
+        if queue.len() == 0 {
+            own.remove(&to);
+        }
+        count
+    }
+
     /// Packets that wait at a host: its own, and what it relays.
     #[must_use]
     pub fn waiting(&self, host: u32) -> (u64, u64) {
@@ -93,24 +115,25 @@ impl Fleet {
         self.hosts[host as usize].pass(now)
     }
 
-    /// A circuit leads from one rack to another from now on: what its hosts send over it. What they had agreed upon for this uplink is
-    /// over. `draw` returns a random number below its argument.
+    /// A circuit leads from one rack to another from now on, to itself if it leads nowhere: what hosts send over it. What they had agreed
+    /// upon for this uplink is over. `draw` returns a random number below its argument.
     pub fn meet(
         &mut self,
         now: u64,
         (from, to): (u32, u32),
-        uplink: u8,
+        circuit: &Circuit,
         mut draw: impl FnMut(u32) -> u32,
     ) {
         let n = self.config.hosts;
         let (senders, receivers) = (from * n..(from + 1) * n, to * n..(to + 1) * n);
         let mut parts = vec![Vec::new(); n as usize];
-        let mut send = vec![self.config.slots; n as usize];
+        let mut send = vec![circuit.slots; n as usize];
         let mut receive = send.clone();
         if from != to {
+            let most = circuit.slots / n;
             if self.config.two_hops {
                 let room = (&mut send[..], &mut receive[..]);
-                self.second_hops(&senders, &receivers, room, &mut parts);
+                self.second_hops(&senders, &receivers, most, room, &mut parts);
             }
             let wants: Vec<Vec<u32>> = senders
                 .clone()
@@ -130,14 +153,13 @@ impl Fleet {
             if self.config.two_hops {
                 let proposed = self.propose(&senders, &receivers, &send, &mut draw);
                 for (relay, room) in receivers.clone().zip(receive) {
-                    self.accept(relay, room, &proposed, &mut parts, &mut draw);
+                    self.accept(relay, (room, 2 * most), &proposed, &mut parts, &mut draw);
                 }
             }
         }
         for (host, parts) in senders.zip(parts) {
-            let Config { slot, slots, .. } = self.config;
-            let commit = Commit::new(now, slot, slots, parts);
-            self.hosts[host as usize].commit(uplink, commit);
+            let commit = Commit::new(now, circuit, parts);
+            self.hosts[host as usize].commit(circuit.uplink, commit);
         }
     }
 
@@ -146,10 +168,10 @@ impl Fleet {
         &self,
         senders: &Range<u32>,
         receivers: &Range<u32>,
+        most: u32,
         (send, receive): (&mut [u32], &mut [u32]),
         parts: &mut [Vec<Part>],
     ) {
-        let most = self.config.slots / self.config.hosts;
         for (s, from) in senders.clone().enumerate() {
             for (r, to) in receivers.clone().enumerate() {
                 let waiting = self.hosts[from as usize].relayed_len(to);
@@ -187,13 +209,12 @@ impl Fleet {
     fn accept(
         &self,
         relay: u32,
-        capacity: u32,
+        (capacity, most): (u32, u32),
         proposed: &[Vec<(u32, u32)>],
         parts: &mut [Vec<Part>],
         draw: &mut impl FnMut(u32) -> u32,
     ) {
         let host = &self.hosts[relay as usize];
-        let most = 2 * self.config.slots / self.config.hosts;
         let mut all: Vec<(u32, usize, u32)> = Vec::new();
         for (s, proposed) in proposed.iter().enumerate() {
             all.extend(proposed.iter().map(|&(to, packets)| (to, s, packets)));
@@ -201,7 +222,7 @@ impl Fleet {
         all.sort_unstable();
         for same in all.chunk_by_mut(|a, b| a.0 == b.0) {
             let to = same[0].0;
-            let room = most.saturating_sub(host.own_len(to) + host.relayed_len(to));
+            let room = most.saturating_sub(host.own_len(to).saturating_add(host.relayed_len(to)));
             let wants: Vec<u32> = same.iter().map(|entry| entry.2).collect();
             for (entry, given) in same.iter_mut().zip(share(&wants, room, draw)) {
                 entry.2 = given;

@@ -73,6 +73,10 @@ impl Host {
         if time > now {
             return None;
         }
+        if self.commits[uplink].is_over(now) {
+            self.commits[uplink] = Commit::default();
+            return None;
+        }
         let (own, relayed) = (&mut self.own, &mut self.relayed);
         self.commits[uplink].pass(|part| {
             let queues = match part.which {

@@ -14,16 +14,26 @@ struct Run {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Backlog {
     runs: VecDeque<Run>,
-    len: u32,
+    len: u64,
 }
 
 impl Backlog {
+    /// As many, if they are no more than can be counted.
     pub(crate) fn len(&self) -> u32 {
-        self.len
+        self.len.min(u32::MAX.into()) as u32
+    }
+
+    /// Takes the packets of a flow out, and returns how many these are.
+    pub(crate) fn remove(&mut self, flow: u32) -> u32 {
+        let runs = self.runs.iter().filter(|run| run.flow == flow);
+        let count = runs.map(|run| u64::from(run.count)).sum::<u64>();
+        self.runs.retain(|run| run.flow != flow);
+        self.len -= count;
+        count as u32
     }
 
     pub(crate) fn push_back(&mut self, flow: u32, first: u32, count: u32) {
-        self.len += count;
+        self.len += u64::from(count);
         match self.runs.back_mut() {
             Some(last) if last.flow == flow && last.first + last.count == first => {
                 last.count += count;
@@ -77,6 +87,8 @@ mod tests {
         queue.push_front(1, 0);
         queue.push_front(9, 7);
         assert_eq!((queue.len(), queue.runs.len()), (6, 3));
+        let mut other = queue.clone();
+        assert_eq!((other.remove(1), other.remove(1), other.len()), (3, 0, 3));
         let all: Vec<_> = core::iter::from_fn(|| queue.pop_front()).collect();
         assert_eq!(all, [(9, 7), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1)]);
         assert_eq!(queue.len(), 0);

@@ -112,7 +112,7 @@ class Workload(Table):
     params: dict[str, int | float] = Field(default_factory=dict)
     """Parameters of the congestion control."""
     transport: Transport = PlainTcp()
-    """The transport of its flows: `"tcp"`, `"tdtcp"`, `"mptcp"`, `"ndp"`, or a table with one of these as its `kind`."""
+    """The transport of its flows: `"tcp"`, `"tdtcp"`, `"mptcp"`, `"ndp"`, `"rotorlb"`, or a table with a `kind`."""
     flow_class: FlowClass = Field(default="", alias="class")
     """Class of its flows; results report completion times by class."""
     priority: Literal["low", "bulk"] | None = None
