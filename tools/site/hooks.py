@@ -43,7 +43,8 @@ SAME = {
     "papers": "papers.md",
 }
 """Places of the repository that another page of the site stands for."""
-LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+"""A link, or a picture."""
 PICTURE = re.compile(r"!\[[^\]]*\]\(run/([^)\s]+)\)")
 """A picture that a command of the page has drawn."""
 COUNT = re.compile(r"^\d+ claims: .*$", re.MULTILINE)
@@ -78,7 +79,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Runs the page's commands, and has its links lead to pages of the site."""
+    """Runs the page's commands, and makes its links and pictures lead to files of the site."""
     here = page.file.src_uri
     markdown = _count_first(markdown)
     with TemporaryDirectory(prefix="etalon-site-") as scratch:
@@ -92,15 +93,15 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
             files.append(File.generated(config, name, content=content))
 
     def follow(found: re.Match[str]) -> str:
-        text, target = found[1], found[2]
-        if re.match(r"[a-z]+:|#", target):
+        picture, text, target = found.groups()
+        if re.match(r"[a-z]+:|#", target) or (picture and target.startswith("run/")):
             return found[0]
         path, _, anchor = target.partition("#")
         uri = _on_site(here, path, files)
         if uri is None:
             return text
         relative = posixpath.relpath(uri, posixpath.dirname(here) or ".")
-        return f"[{text}]({relative}{'#' + anchor if anchor else ''})"
+        return f"{picture}[{text}]({relative}{'#' + anchor if anchor else ''})"
 
     parts = FENCE.split(markdown)
     parts[::2] = [LINK.sub(follow, part) for part in parts[::2]]
