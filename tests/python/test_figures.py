@@ -143,6 +143,7 @@ def test_the_users_own_settings_survive() -> None:
         assert mpl.rcParams["font.size"] == 31
 
 
+@pytest.mark.slow
 def test_same_data_same_bytes_in_another_process(tmp_path: Path) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
