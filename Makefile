@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 .PHONY: setup programs kernel release wheel docs otcp-agent demo test test-rust test-kernel test-python check rest test-hdfs \
     lint format bench clean
 
-setup: $(VENV)/.stamp-extension
+setup: $(VENV)/.stamp-extension $(VENV)/.stamp-otcp
 
 $(VENV)/.stamp-packages: constraints.txt pyproject.toml requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "etalon needs Python 3.11 or newer: make PYTHON=python3.12"; exit 1; }
@@ -24,6 +24,11 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.
 
 $(VENV)/.stamp-extension: $(VENV)/.stamp-packages $(RUST)
 	@PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/maturin develop --profile quick --quiet
+	@touch $@
+
+# OTCP's controller, a distribution of its own.
+$(VENV)/.stamp-otcp: $(VENV)/.stamp-packages otcp/pyproject.toml
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable otcp
 	@touch $@
 
 # Linux for the Linux engine: minutes the first time, then kept with the other builds.

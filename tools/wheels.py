@@ -1,4 +1,4 @@
-"""Builds the distributions etalon-rdcn and etalon-rdcn-kernel, of each a wheel and its sources.
+"""Builds the distributions etalon-rdcn, etalon-otcp and etalon-rdcn-kernel, of each a wheel and its sources.
 
 python tools/wheels.py                   # into dist/
 python tools/wheels.py --hz 250          # with this kernel only
@@ -36,6 +36,7 @@ PACKAGE = ROOT / "kernel" / "package"
 RECIPE = ("__init__.py", "cache.py", "errors.py", "files.py", "kernel")
 """Of python/etalon: what builds kernels."""
 CORE = "etalon/_core.abi3.so"
+HATCH: tuple[str | Path, ...] = (sys.executable, "-m", "hatchling", "build", "-t")
 LEFT_OUT = {"tests", "benches", "package"}
 """Folders that no kernel is built from."""
 
@@ -53,6 +54,7 @@ def main() -> None:
             core()
             return
         arguments.out.mkdir(parents=True, exist_ok=True)
+        otcp(arguments.out)
         etalon(arguments.out, None if arguments.unguided else profiler())
         kernels(arguments.out, arguments.hz)
     except (EtalonError, OSError, subprocess.CalledProcessError) as error:
@@ -116,21 +118,28 @@ def etalon(out: Path, profdata: Path | None) -> None:
         packaged.WANTED.unlink()
 
 
+def otcp(out: Path) -> None:
+    """The wheel and the sources of etalon-otcp, without links to what is outside of its folder."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch, "otcp")
+        shutil.copytree(ROOT / "otcp", folder, ignore=shutil.ignore_patterns("__pycache__"))
+        _run([*HATCH, "sdist", "-t", "wheel", "-d", out.resolve()], folder)
+
+
 def kernels(out: Path, hz: list[int]) -> None:
     """The sources and the wheel of etalon-rdcn-kernel."""
     images = [kernel.image(one, None, lambda step: print(step, file=sys.stderr)) for one in hz]
-    build = [sys.executable, "-m", "hatchling", "build", "-t"]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch, "sources")
         lay_out(folder)
         (folder / "UPSTREAM.toml").write_text(upstream(images[0]), encoding="utf-8")
-        _run([*build, "sdist", "-d", out.resolve()], folder)
+        _run([*HATCH, "sdist", "-d", out.resolve()], folder)
         (archive,) = out.glob("etalon_rdcn_kernel-*.tar.gz")
         with tarfile.open(archive) as packed:
             packed.extractall(scratch, filter="data")
         chosen = {"ETALON_KERNEL_HZ": " ".join(map(str, hz))}
         unpacked = Path(scratch, archive.name.removesuffix(".tar.gz"))
-        _run([*build, "wheel", "-d", out.resolve()], unpacked, chosen)
+        _run([*HATCH, "wheel", "-d", out.resolve()], unpacked, chosen)
 
 
 def lay_out(folder: Path) -> None:

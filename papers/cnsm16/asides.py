@@ -20,8 +20,8 @@ import numpy as np
 import etalon as et
 from etalon.campaign.runs import run_missing
 from etalon.engine import named
-from etalon.otcp.equations import compute
 from etalon.plan.network import Tree
+from etalon.plan.otcp.equations import compute
 from etalon.reproduce import Results
 from etalon.reproduce.paper import Paper
 from etalon.reproduce.points import store_in

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from etalon.otcp import table1
+from etalon.plan.otcp import table1
 from etalon.reproduce import Estimate, Missing, Results
 from etalon.reproduce.paper import X
 from etalon.results import Run

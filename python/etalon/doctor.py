@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 
 from etalon import files
@@ -22,6 +23,7 @@ from etalon.errors import EtalonError, PlanError
 from etalon.kernel import cache, packaged, places, source, tools
 from etalon.kernel.build import NEEDED
 from etalon.kernel.recipe import DEFAULT_HZ
+from etalon.plan.otcp import INSTALL
 
 MEMORY = 1_000_000_000
 """Bytes of memory for a run: its kernel may use as much, and usually takes a tenth."""
@@ -86,8 +88,10 @@ def _state(good: bool, otherwise: State = State.MISSING) -> State:
 
 def _otcp() -> Check:
     """What OTCP needs; who only simulates needs none of it."""
-    from etalon.otcp.demo import outside
-    from etalon.otcp.process import check_extra
+    if find_spec("etalon_otcp") is None:
+        return Check("OTCP", State.OPTIONAL, "not installed", INSTALL)
+    from etalon_otcp.demo import outside
+    from etalon_otcp.process import check_extra
 
     extra: list[str] = []
     try:

@@ -37,8 +37,12 @@ ROOMS = (
     "cli",
 )
 """From the ground up: a room knows those before it alone. New rooms find their place here."""
-ASIDE = {"otcp": ("doctor",)}
-"""Rooms beside the others, which know only what is before these."""
+OTCP = ROOT / "otcp" / "etalon_otcp"
+"""A distribution of its own, which stands on these:"""
+UNDER_OTCP = ("etalon", CORE, "etalon.errors", "etalon.files", "etalon.units")
+UNDER_OTCP_ROOMS = ("plan", "engine")
+KNOW_OTCP = ("etalon.cli.otcp", "etalon.doctor")
+"""What looks whether it is installed."""
 
 
 def dotted(path: Path) -> str:
@@ -115,21 +119,31 @@ def room(module: str) -> str:
     return f"{module}.".split(".")[1]
 
 
-SHARED = ("etalon.otcp.equations",)
-"""Modules that know nothing, for whoever needs them."""
-
-
 def test_rooms_know_only_those_before_them() -> None:
     order: Sequence[str] = (*FOUNDATION, *ROOMS)
     for module, found in graph().items():
         if room(module) in ("", "__main__"):  # the package itself, which shows what is in it
             continue
-        before = ASIDE.get(room(module), (room(module),))[0]
-        aside = ASIDE if before in ("doctor", "cli") else ()
-        allowed = {*order[: order.index(before)], room(module), *aside}
+        allowed = {*order[: order.index(room(module))], room(module)}
         for other in found:
-            assert room(other) in allowed or other in SHARED, f"{module} imports {other}"
-    assert not any(graph()[module] for module in SHARED)
+            assert room(other) in allowed, f"{module} imports {other}"
+
+
+def test_otcp_stands_on_little_and_gives_nothing_back() -> None:
+    for path in sorted(OTCP.rglob("*.py")):
+        for module, name, line in imported(path):
+            if module.partition(".")[0] != "etalon":
+                continue
+            named = f"{module}.{name}"
+            known = {module, named} & {*UNDER_OTCP} or room(module) in UNDER_OTCP_ROOMS
+            commands = path.name == "commands.py" and named == "etalon.cli.common"
+            assert known or commands, f"{path}:{line}: imports {named}"
+    knowing = {
+        module
+        for module, path in SOURCES.items()
+        if any(of.partition(".")[0] == "etalon_otcp" for of, _, _ in imported(path))
+    }
+    assert knowing == {*KNOW_OTCP}
 
 
 def test_what_is_private_stays_at_home() -> None:

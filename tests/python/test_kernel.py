@@ -564,8 +564,8 @@ def test_doctor_says_what_is_missing(
 def test_doctor_says_which_parts_of_otcp_work(
     checkout: Path, etalon: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from etalon.otcp import process
-    from etalon.otcp.demo import outside
+    from etalon_otcp import process
+    from etalon_otcp.demo import outside
 
     tun = "/dev/net/tun cannot be opened"
     monkeypatch.setattr(process, "NEEDED", ())

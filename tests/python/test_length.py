@@ -15,7 +15,18 @@ FUNCTION = 60
 FILE = 600
 """Lines."""
 
-FOLDERS = ("crates", "docs", "examples", "hdfs", "kernel", "papers", "python", "tests", "tools")
+FOLDERS = (
+    "crates",
+    "docs",
+    "examples",
+    "hdfs",
+    "kernel",
+    "otcp",
+    "papers",
+    "python",
+    "tests",
+    "tools",
+)
 GENERATED = {"kernel/driver/core.h"}
 RUST = re.compile(
     r'( *)(?:pub(?:\([^)]*\))? )?(?:const )?(?:async )?(?:unsafe )?(?:extern "C" )?fn (\w+)'

@@ -84,11 +84,14 @@ def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed
     return Installed(folder)
 
 
-def test_both_distributions_are_of_one_version_and_can_be_published(dist: Path) -> None:
+def test_distributions_are_of_one_version_and_can_be_published(dist: Path) -> None:
     names = sorted(path.name for path in dist.iterdir())
-    assert len(names) == 4 and all(VERSION in name for name in names)
+    assert len(names) == 6 and all(VERSION in name for name in names)
     extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert extra["linux"][0].startswith(f"etalon-rdcn-kernel=={VERSION};")
+    otcp = tomllib.loads((ROOT / "otcp" / "pyproject.toml").read_text())["project"]
+    assert extra["otcp"] == [f"etalon-otcp=={otcp['version']}"] == [f"etalon-otcp=={VERSION}"]
+    assert f"etalon-rdcn=={VERSION}" in otcp["dependencies"]
     assert re.search(rf"^version: {re.escape(VERSION)}$", (ROOT / "CITATION.cff").read_text(), re.M)
     twine = [sys.executable, "-m", "twine", "check", "--strict", *dist.iterdir()]
     checked = subprocess.run(twine, capture_output=True, text=True, check=False)
@@ -97,8 +100,9 @@ def test_both_distributions_are_of_one_version_and_can_be_published(dist: Path) 
 
 def test_wheels_are_for_every_python_and_manylinux(dist: Path) -> None:
     tags = [path.name.partition(f"{VERSION}-")[2] for path in sorted(dist.glob("*.whl"))]
-    assert re.fullmatch(r"cp311-abi3-manylinux_2_\d+_x86_64\.whl", tags[0])
-    assert re.fullmatch(r"py3-none-manylinux_2_\d+_x86_64\.whl", tags[1])
+    assert tags[0] == "py3-none-any.whl"
+    assert re.fullmatch(r"cp311-abi3-manylinux_2_\d+_x86_64\.whl", tags[1])
+    assert re.fullmatch(r"py3-none-manylinux_2_\d+_x86_64\.whl", tags[2])
 
 
 def test_the_kernel_comes_with_its_source_and_licence(dist: Path) -> None:

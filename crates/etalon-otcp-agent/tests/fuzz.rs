@@ -1,6 +1,6 @@
 //! Whole conversations, damaged: from the controller's bytes to the plan for the host.
 //!
-//! As many as proptest takes; `python tools/fuzz_otcp.py --minutes 10 agent` (ETALON_FUZZ_S) for long.
+//! As many as proptest takes; `python otcp/fuzz.py --minutes 10 agent` (ETALON_FUZZ_S) for long.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

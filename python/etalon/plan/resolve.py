@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from etalon.custom.source import mentions
-from etalon.otcp.equations import LARGEST_WINDOW, compute
 from etalon.plan import streaming
 from etalon.plan.experiment import Experiment
 from etalon.plan.network import Network, Ocs, Switched
 from etalon.plan.network.rdcn import Notify
+from etalon.plan.otcp.equations import LARGEST_WINDOW, compute
 from etalon.plan.schedules import Rotation
 from etalon.plan.tcp import MAX_SEND_BUFFER, Tcp, TcpPath
 from etalon.plan.transport import PlainTcp

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from ipaddress import IPv4Address
 from pathlib import Path
 
-from etalon.otcp import arp, lldp
-from etalon.otcp.config import Config
-from etalon.otcp.controller import Controller
-from etalon.otcp.measuring import Measuring, watch_seats
-from etalon.otcp.network import PortId
-from etalon.otcp.probing import CONTROLLER_PORT, Action, Echo
-from etalon.otcp.topology import PortDescription
+from etalon_otcp import arp, lldp
+from etalon_otcp.config import Config
+from etalon_otcp.controller import Controller
+from etalon_otcp.measuring import Measuring, watch_seats
+from etalon_otcp.network import PortId
+from etalon_otcp.probing import CONTROLLER_PORT, Action, Echo
+from etalon_otcp.topology import PortDescription
 
 FILE = """
 state = "state.json"

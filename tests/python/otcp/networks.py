@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 
-from etalon.otcp.network import Host, Known, Link, Network, Port, PortId, Source
+from etalon_otcp.network import Host, Known, Link, Network, Port, PortId, Source
 
 GBPS = 1_000_000_000
 US = 1_000

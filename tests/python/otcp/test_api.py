@@ -27,16 +27,16 @@ need_module("fastapi", "otcp")
 need_module("uvicorn", "otcp")
 
 from etalon.errors import PlanError
-from etalon.otcp import groups
-from etalon.otcp.api import events, server
-from etalon.otcp.api.auth import Tokens, make
-from etalon.otcp.api.limits import Connections, Rate
-from etalon.otcp.api.service import Service
-from etalon.otcp.config import Config
-from etalon.otcp.controller import Controller
-from etalon.otcp.measuring import Measuring
-from etalon.otcp.network import Network, PortId
-from etalon.otcp.routes import Routes
+from etalon_otcp import groups
+from etalon_otcp.api import events, server
+from etalon_otcp.api.auth import Tokens, make
+from etalon_otcp.api.limits import Connections, Rate
+from etalon_otcp.api.service import Service
+from etalon_otcp.config import Config
+from etalon_otcp.controller import Controller
+from etalon_otcp.measuring import Measuring
+from etalon_otcp.network import Network, PortId
+from etalon_otcp.routes import Routes
 
 HOST, OTHER, OPERATOR = "h-" * 10, "x-" * 10, "o-" * 10
 

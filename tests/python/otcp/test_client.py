@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from etalon.errors import EtalonError, PlanError
-from etalon.otcp import client
-from etalon.otcp.client import Client
+from etalon_otcp import client
+from etalon_otcp.client import Client
 
 NESTED = b"[" * 200_000
 NO_CONTROLLER = "what answers is no controller"

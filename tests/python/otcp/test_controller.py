@@ -10,13 +10,13 @@ import pytest
 from fabric import CABLES, FILE, HOSTS, running, until
 
 from etalon.errors import PlanError
-from etalon.otcp import arp
-from etalon.otcp.api import views
-from etalon.otcp.config import Config
-from etalon.otcp.controller import Controller
-from etalon.otcp.network import Known, PortId, Source
-from etalon.otcp.state import State
-from etalon.otcp.topology import KnownHost, PortDescription, Topology
+from etalon_otcp import arp
+from etalon_otcp.api import views
+from etalon_otcp.config import Config
+from etalon_otcp.controller import Controller
+from etalon_otcp.network import Known, PortId, Source
+from etalon_otcp.state import State
+from etalon_otcp.topology import KnownHost, PortDescription, Topology
 
 
 def way(controller: Controller, host: str) -> str:

@@ -23,7 +23,7 @@ need_module("os_ken", "otcp")
 need_module("fastapi", "otcp")
 
 from etalon.errors import EtalonError
-from etalon.otcp.demo import outside
+from etalon_otcp.demo import outside
 
 pytestmark = pytest.mark.alone
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etalon.otcp import bounds, equations, table1
-from etalon.otcp.bounds import Bounds
-from etalon.otcp.equations import Parameters, PathInputs
+from etalon.plan.otcp import bounds, equations, table1
+from etalon.plan.otcp.bounds import Bounds
+from etalon.plan.otcp.equations import Parameters, PathInputs
 
 windows = st.integers(0, 10**7)
 times = st.integers(0, 10**11)

@@ -1,6 +1,6 @@
 """Frames and OpenFlow messages as an attacker may send them, to a whole controller: it believes only what is genuine.
 
-A second each here; `python tools/fuzz_otcp.py --minutes 10` for long, with another seed each time.
+A second each here; `python otcp/fuzz.py --minutes 10` for long, with another seed each time.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import pytest
 from fabric import HOSTS, running, until
 
 from conftest import need_module
-from etalon.otcp import arp, lldp
-from etalon.otcp.controller import Controller
-from etalon.otcp.lldp import Frame, Kind
-from etalon.otcp.network import PortId
-from etalon.otcp.probing import CONTROLLER_PORT, PATIENCE_NS, PacketOut
-from etalon.otcp.routes import Routes
+from etalon_otcp import arp, lldp
+from etalon_otcp.controller import Controller
+from etalon_otcp.lldp import Frame, Kind
+from etalon_otcp.network import PortId
+from etalon_otcp.probing import CONTROLLER_PORT, PATIENCE_NS, PacketOut
+from etalon_otcp.routes import Routes
 
 SECONDS = float(os.environ.get("ETALON_FUZZ_S", "1"))
 SEED = int(os.environ.get("ETALON_FUZZ_SEED", "79"))
@@ -163,7 +163,7 @@ def test_packet_in_messages(tmp_path: Path, caplog: pytest.LogCaptureFixture) ->
     need_module("os_ken", "otcp")
     from os_ken.ofproto import ofproto_parser, ofproto_protocol, ofproto_v1_3
 
-    from etalon.otcp.switches import Switches
+    from etalon_otcp.switches import Switches
 
     datapath = ofproto_protocol.ProtocolDesc(ofproto_v1_3.OFP_VERSION)
     datapath.id = 1

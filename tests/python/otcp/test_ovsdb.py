@@ -13,13 +13,13 @@ import pytest
 from networks import tree
 
 from conftest import need_program
-from etalon.otcp import ovsdb, paths
-from etalon.otcp.config import Config
-from etalon.otcp.controller import Controller
-from etalon.otcp.network import PortId, Source
-from etalon.otcp.paths import Policy
-from etalon.otcp.routes import Routes
-from etalon.otcp.topology import Given, PortDescription, Topology
+from etalon_otcp import ovsdb, paths
+from etalon_otcp.config import Config
+from etalon_otcp.controller import Controller
+from etalon_otcp.network import PortId, Source
+from etalon_otcp.paths import Policy
+from etalon_otcp.routes import Routes
+from etalon_otcp.topology import Given, PortDescription, Topology
 
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from etalon.otcp import arp, lldp
-from etalon.otcp.delays import Calibrate, Statistic
-from etalon.otcp.lldp import Frame, Kind
-from etalon.otcp.network import PortId
-from etalon.otcp.probing import (
+from etalon_otcp import arp, lldp
+from etalon_otcp.delays import Calibrate, Statistic
+from etalon_otcp.lldp import Frame, Kind
+from etalon_otcp.network import PortId
+from etalon_otcp.probing import (
     CONTROLLER_PORT,
     HostAsks,
     HostSeen,

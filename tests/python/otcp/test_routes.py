@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from networks import known, tree, without
 
-from etalon.otcp import explain, groups, paths
-from etalon.otcp.network import Host, Link, Network, Port, PortId
-from etalon.otcp.paths import Policy, Unknown
-from etalon.otcp.prefixes import Prefix, merge
-from etalon.otcp.publication import Publication, Route
-from etalon.otcp.routes import Routes
+from etalon_otcp import explain, groups, paths
+from etalon_otcp.network import Host, Link, Network, Port, PortId
+from etalon_otcp.paths import Policy, Unknown
+from etalon_otcp.prefixes import Prefix, merge
+from etalon_otcp.publication import Publication, Route
+from etalon_otcp.routes import Routes
 
 
 def test_of_unequal_ways_the_shortest_counts() -> None:

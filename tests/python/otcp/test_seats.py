@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from etalon.otcp.network import PortId
-from etalon.otcp.seats import EACH_S, Policy, Seats
+from etalon_otcp.network import PortId
+from etalon_otcp.seats import EACH_S, Policy, Seats
 
 HOME, AWAY = PortId("s1", 3), PortId("s4", 1)
 MINE, HIS = "02:00:00:00:00:01", "02:00:00:00:00:04"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from etalon.otcp.demo import summary
+from etalon_otcp.demo import summary
 
 
 def told() -> dict[str, Any]:

@@ -11,10 +11,10 @@ import pytest
 from os_ken.ofproto import ofproto_v1_3 as proto
 from os_ken.ofproto import ofproto_v1_3_parser as parser
 
-from etalon.otcp.config import Config
-from etalon.otcp.controller import Controller
-from etalon.otcp.network import PortId
-from etalon.otcp.switches import COOKIE, FORWARD_PRIORITY, Switches
+from etalon_otcp.config import Config
+from etalon_otcp.controller import Controller
+from etalon_otcp.network import PortId
+from etalon_otcp.switches import COOKIE, FORWARD_PRIORITY, Switches
 
 FILE = """
 [tcp]

@@ -9,7 +9,7 @@ import pytest
 from conftest import ROOT, need_program
 
 UNITS = [
-    "python/etalon/otcp/etalon-otcp-controller.service",
+    "otcp/etalon_otcp/etalon-otcp-controller.service",
     "crates/etalon-otcp-agent/etalon-otcp-agent.service",
 ]
 

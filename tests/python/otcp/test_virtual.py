@@ -19,9 +19,9 @@ need_module("fastapi", "otcp")
 
 import etalon as et
 from etalon.errors import EtalonError
-from etalon.otcp.demo import outside, virtual
-from etalon.otcp.demo.layout import Layout
-from etalon.otcp.demo.outside import Options
+from etalon_otcp.demo import outside, virtual
+from etalon_otcp.demo.layout import Layout
+from etalon_otcp.demo.outside import Options
 
 pytestmark = pytest.mark.alone
 

@@ -37,7 +37,7 @@ impl Prr {
         }
     }
 
-    /// The window after an ACK: "cwnd = pipe + sndcnt". One that delivers nothing changes nothing.
+    /// The window after an ACK: what is in flight and `sndcnt`. One that delivers nothing changes nothing.
     pub fn window(&mut self, step: Step) -> Option<u32> {
         if step.delivered == 0 {
             return None;

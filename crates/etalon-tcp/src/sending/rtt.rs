@@ -97,7 +97,8 @@ impl Rtt {
         self.probe_ticks.into()
     }
 
-    /// "(2.3) RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|, SRTT <- (1 - alpha) * SRTT + alpha * R'", alpha = 1/8, beta = 1/4.
+    /// RFC 6298, 2.3: "RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|" and "SRTT <- (1 - alpha) * SRTT + alpha * R'", with
+    /// alpha = 1/8, beta = 1/4.
     #[inline]
     fn smooth(&mut self, us: u32) {
         let error = us as i32 - self.srtt() as i32;
@@ -111,7 +112,7 @@ impl Rtt {
         self.rttvar = self.rttvar.max(self.highest);
     }
 
-    /// The first sample: "(2.2) SRTT <- R, RTTVAR <- R/2", hence 4 RTTVAR = 2 R.
+    /// The first sample (RFC 6298, 2.2): "SRTT <- R" and "RTTVAR <- R/2", hence 4 RTTVAR = 2 R.
     #[cold]
     fn begin(&mut self, clock: &Clock, config: &Config, us: u32, nxt: u32) {
         self.srtt8 = us << 3;

@@ -116,7 +116,7 @@ impl Undo {
         }
     }
 
-    /// RFC 4015, section 3.2: the threshold as it was before the reduction, unless it is higher by now, and the window that the congestion
+    /// RFC 4015, step 9: the threshold as it was before the reduction, unless it is higher by now, and the window that the congestion
     /// control returns to.
     fn reversed(&self, window: Window, undone: impl FnOnce() -> u32) -> Window {
         match self.ssthresh {
@@ -204,7 +204,7 @@ impl<C: CongestionControl> Sender<C> {
 }
 
 impl<C: CongestionControl> Path<C> {
-    /// Returns the window that the path leaves.
+    /// RFC 4015, step 9, and step 10: the time without use counts from now. Returns the window that the path leaves.
     fn reverse(&mut self, jiffies: u64) -> Window {
         let Reduction { prr, undo } = &mut *self.recovery.reduction;
         let left = self.window;

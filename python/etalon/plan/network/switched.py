@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field, ValidationInfo, field_validator
 
 from etalon.errors import PlanError
-from etalon.otcp.equations import PathInputs
 from etalon.plan.base import Queue, Table
 from etalon.plan.network.base import GBPS, Circuits, Jitter, Passage, Racks
+from etalon.plan.otcp.equations import PathInputs
 from etalon.units import TIME, US, Rate, Time, shown
 
 HANDED_OVER = 1000 * GBPS

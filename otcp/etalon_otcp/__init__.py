@@ -1,0 +1,5 @@
+"""OTCP: a controller that tells hosts how to use TCP (Jouet, Perkins, Pezaros: CNSM 2016).
+
+What computes (`network`, `routes`, `groups`, `prefixes`, `publication`, `explain`) has no I/O, and has the equations from
+`etalon.plan.otcp`. `switches` speaks OpenFlow, `api` HTTP.
+"""

@@ -1,0 +1,77 @@
+"""What the API's paths share."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Annotated
+
+from fastapi import Path, Request
+from starlette.exceptions import HTTPException
+
+from etalon_otcp import descriptors
+from etalon_otcp.api.auth import NOBODY_ELSE, Identity, Tokens
+from etalon_otcp.api.events import Hub
+from etalon_otcp.api.limits import Connections, Rate
+from etalon_otcp.config import NAME
+from etalon_otcp.controller import Controller
+from etalon_otcp.measuring import Measuring
+from etalon_otcp.publication import Document
+
+Host = Annotated[str, Path(pattern=NAME)]
+
+
+class Service:
+    """What the paths share: who may ask how often, and who listens."""
+
+    def __init__(self, controller: Controller, measuring: Measuring) -> None:
+        config = controller.config.api
+        self.controller = controller
+        self.measuring = measuring
+        self.tokens = Tokens(config.tokens) if config.tokens else None
+        self.hub = Hub()
+        self.requests: Counter[int] = Counter()
+        most = descriptors.most_connections(config.connections)
+        self.connections = Connections(most, config.connections_of_one)
+        self._rate = Rate(config.requests_per_minute, time.monotonic)
+        self._strangers = Rate(config.requests_per_minute, time.monotonic)
+        controller.told = self.hub.wake
+
+    def who(self, request: Request) -> Identity:
+        """Who asks. Raises HTTPException 401 or 429."""
+        if self.tokens is None:
+            identity: Identity | None = NOBODY_ELSE
+        else:
+            kind, _, token = request.headers.get("authorization", "").partition(" ")
+            identity = self.tokens.who(token) if kind.lower() == "bearer" and token else None
+        if identity is None:
+            self._limit(self._strangers, request.client.host if request.client else "")
+            refuse = {"WWW-Authenticate": "Bearer"}
+            raise HTTPException(401, "a token that the controller knows is needed", refuse)
+        if self.tokens is not None:
+            self._limit(self._rate, f"{identity.operator}{identity.name}")
+        return identity
+
+    def operator(self, request: Request) -> Identity:
+        """An operator. Raises HTTPException 403 for a host."""
+        identity = self.who(request)
+        if not identity.operator:
+            raise HTTPException(403, "this is for operators")
+        return identity
+
+    def of_host(self, request: Request, host: Host) -> Identity:
+        """The host itself, or an operator. Raises HTTPException 403, 404."""
+        identity = self.who(request)
+        if not identity.operator and identity.name != host:
+            raise HTTPException(403, "this is another host's")
+        if host not in self.controller.topology.hosts_given:
+            raise HTTPException(404, f"there is no host {host}")
+        return identity
+
+    def document(self, host: str) -> Document | None:
+        """A host's newest document; None before the network has settled."""
+        return self.controller.view.documents.get(host)
+
+    def _limit(self, rate: Rate, name: str) -> None:
+        if wait := rate.wait_s(name):
+            raise HTTPException(429, "too many requests", {"Retry-After": str(int(wait) + 1)})

@@ -1,0 +1,340 @@
+"""The controller's file: where it listens, what it is told of the network, how it measures."""
+
+from __future__ import annotations
+
+import itertools
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from etalon import files
+from etalon.plan.base import Table
+from etalon.plan.explain import build
+from etalon.plan.otcp import equations
+from etalon.plan.otcp.bounds import Bounds
+from etalon.units import MS, Duration, Rate, Size, Time, problem, shown
+from etalon_otcp import groups, routes
+from etalon_otcp.delays import Calibrate, Statistic
+from etalon_otcp.paths import Policy
+from etalon_otcp.prefixes import Subnet
+from etalon_otcp.seats import Policy as SeatPolicy
+from etalon_otcp.topology import Given, KnownHost
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
+"""Names of switches and hosts: the protocol's."""
+Name = Annotated[str, Field(pattern=NAME)]
+Window = Annotated[int, Field(strict=True, ge=1, le=65_535)]
+
+
+class Listen(Table):
+    """An address to listen at, and TLS: a certificate and its key (PEM), and the CA whose clients are let in."""
+
+    listen: str = "127.0.0.1:0"
+    certificate: Path | None = None
+    key: Path | None = None
+    client_ca: Path | None = None
+
+    @field_validator("listen")
+    @classmethod
+    def _place(cls, value: str) -> str:
+        host, colon, port = value.rpartition(":")
+        good = colon and host and port.isdigit() and int(port) < 65536
+        if not good:
+            raise problem(
+                f'{shown(value)} is no address; write it like "127.0.0.1:6653" or "[::1]:6653"'
+            )
+        try:
+            (IPv6Address if host.startswith("[") else IPv4Address)(host.strip("[]"))
+        except ValueError:
+            raise problem(f"{shown(host)} is no IP address") from None
+        return value
+
+    @model_validator(mode="after")
+    def _pair(self) -> Listen:
+        if (self.certificate is None) != (self.key is None):
+            raise problem("certificate and key go together")
+        if self.client_ca and not self.certificate:
+            raise problem("client_ca needs certificate and key")
+        return self
+
+    @property
+    def host(self) -> str:
+        """The IP address."""
+        return self.listen.rpartition(":")[0].strip("[]")
+
+    @property
+    def port(self) -> int:
+        """The TCP port."""
+        return int(self.listen.rpartition(":")[2])
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine reaches it."""
+        return (IPv6Address if ":" in self.host else IPv4Address)(self.host).is_loopback
+
+
+class OpenFlow(Listen):
+    """Where switches connect."""
+
+    listen: str = "127.0.0.1:6653"
+
+
+class Api(Listen):
+    """Where hosts and operators ask. Without tokens it listens on loopback only."""
+
+    listen: str = "127.0.0.1:8080"
+    tokens: Path | None = None
+    lifetime: Duration = 60_000 * MS
+    """How long hosts keep what they were told when the controller is gone."""
+    requests_per_minute: Annotated[int, Field(strict=True, ge=1)] = 120
+    """Of each token."""
+    connections: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] = 16_384
+    """At a time, of hosts and operators; fewer if the system lets the controller have fewer descriptors."""
+    connections_of_one: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] = 256
+    """At a time, from one address."""
+
+    @field_validator("lifetime")
+    @classmethod
+    def _in_seconds(cls, value: int) -> int:
+        if value % 1_000_000_000 or not 5 <= value // 1_000_000_000 <= 86_400:
+            raise problem('a lifetime is whole seconds from "5s" to "86400s"')
+        return value
+
+
+class Measure(Table):
+    """How delays are measured. The default is the most exact; the paper: calibrate = "echo", statistic = "mean"."""
+
+    calibrate: Calibrate = Calibrate.LOOP
+    statistic: Statistic = Statistic.MIN
+    samples: Annotated[int, Field(strict=True, ge=1, le=10_000)] = 100
+    gap: Time = 1 * MS
+    """Between probes."""
+    watch: Duration = 1_000 * MS
+    """Each link is probed so often; one that is silent three times is down."""
+    again: Time = 0
+    """All is measured again so often; 0: only what is new."""
+
+
+class Tcp(Table):
+    """Equation 5's alpha, and the segment size in bytes."""
+
+    alpha: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] | Literal["flows"] = (
+        equations.ALPHA
+    )
+    """A number, or "flows": counted from switches' flow entries (which then must be one for each TCP flow)."""
+    mss: Annotated[int, Field(strict=True, ge=88, le=65_495)] = equations.MSS
+
+
+class Limits(Table):
+    """Bounds narrower than the protocol's."""
+
+    rto_min: tuple[Duration, Duration] = (1 * MS, 1_000 * MS)
+    rto_init: tuple[Duration, Duration] = (1 * MS, 3_000 * MS)
+    max_cwnd: tuple[Window, Window] = (1, 65_535)
+    initial_cwnd: tuple[Window, Window] = (1, 65_535)
+
+    @field_validator("rto_min", "rto_init", "max_cwnd", "initial_cwnd")
+    @classmethod
+    def _ordered(cls, value: tuple[int, int]) -> tuple[int, int]:
+        if value[0] > value[1]:
+            raise problem("the first bound is above the second")
+        return value
+
+    @model_validator(mode="after")
+    def _within(self) -> Limits:
+        if self.rto_min[0] < 1 * MS or self.rto_min[1] > 1_000 * MS:
+            raise problem('rto_min is from "1ms" to "1s" at most')
+        if self.rto_init[0] < 1 * MS or self.rto_init[1] > 3_000 * MS:
+            raise problem('rto_init is from "1ms" to "3s" at most')
+        return self
+
+    def bounds(self) -> Bounds:
+        """For the equations' results."""
+        return Bounds(*self.rto_min, *self.rto_init, *self.max_cwnd, *self.initial_cwnd)
+
+
+class PortTable(Table):
+    """What the operator knows of a port, by its name or OpenFlow number."""
+
+    name: str | None = None
+    number: Annotated[int, Field(strict=True, ge=1)] | None = None
+    rate: Rate | None = None
+    queue: Size | None = None
+
+    @model_validator(mode="after")
+    def _named(self) -> PortTable:
+        if (self.name is None) == (self.number is None):
+            raise problem("a port has a name or a number")
+        return self
+
+
+class SwitchTable(Table):
+    """A switch: its datapath id in hexadecimal, and the prefixes that belong to its hosts alone."""
+
+    name: Name
+    dpid: Annotated[str, Field(pattern=r"^[0-9a-fA-F]{1,16}$")]
+    prefixes: tuple[str, ...] = ()
+    port: tuple[PortTable, ...] = ()
+
+    @field_validator("prefixes")
+    @classmethod
+    def _subnets(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for text in value:
+            try:
+                subnet = ip_network(text)
+            except ValueError as error:
+                raise problem(f"{shown(text)} is no prefix: {error}") from None
+            if subnet.prefixlen == 0:
+                raise problem(f"{shown(text)} is everything")
+        return value
+
+
+class HostTable(Table):
+    """A host: its addresses, and, if wanted, where it is and its hardware address."""
+
+    name: Name
+    addresses: Annotated[tuple[IPv4Address | IPv6Address, ...], Field(min_length=1)]
+    mac: Annotated[str, Field(pattern=r"^([0-9a-f]{2}:){5}[0-9a-f]{2}$")] | None = None
+    switch: str | None = None
+    port: Annotated[int, Field(strict=True, ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _reachable(self) -> HostTable:
+        if not any(isinstance(address, IPv4Address) for address in self.addresses):
+            raise problem("a host needs an IPv4 address: it is found and measured by ARP")
+        if self.port is not None and self.switch is None:
+            raise problem("a port needs its switch")
+        return self
+
+
+class NetworkTable(Table):
+    """What holds for all ports and paths."""
+
+    rate: Rate | None = None
+    queue: Size | None = None
+    equal: Time = routes.EQUAL_NS
+    """Ways whose delays differ by no more are equal."""
+    alike: Time = groups.ALIKE_NS
+    """Hosts of a switch whose delays differ by no more are told the same."""
+    forwarding: bool = True
+    """Whether the controller writes flow entries and answers ARP for its hosts."""
+    seats: SeatPolicy = SeatPolicy.FIRST
+    """Which port counts where several answer for a host: `first`, `latest`, or `pinned` to the hardware address of the file, or
+    the one that was seen first."""
+    settle: Time = 3_000 * MS
+    """At a start, how long it waits for the switches of this file before it publishes."""
+    ovsdb: tuple[str, ...] = ()
+    """Databases to ask for rates and queues: "unix:PATH" or "tcp:ADDRESS:PORT"."""
+
+
+class Config(Table):
+    """All of it. Relative paths are relative to the file."""
+
+    openflow: OpenFlow = OpenFlow()
+    api: Api = Api()
+    measure: Measure = Measure()
+    tcp: Tcp = Tcp()
+    bounds: Limits = Limits()
+    network: NetworkTable = NetworkTable()
+    switch: tuple[SwitchTable, ...] = ()
+    host: tuple[HostTable, ...] = ()
+    state: Path | None = None
+    """Where epoch and measurements are kept, so that a restart needs no new ones."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Config:
+        _unique("switch", [switch.name for switch in self.switch])
+        _unique("dpid", [int(switch.dpid, 16) for switch in self.switch])
+        _unique("host", [host.name for host in self.host])
+        _unique("address", [address for host in self.host for address in host.addresses])
+        names = {switch.name for switch in self.switch}
+        for host in self.host:
+            if host.switch is not None and host.switch not in names:
+                raise problem(f"host {host.name}: there is no switch {shown(host.switch)}")
+        _apart(
+            [
+                (switch.name, subnet)
+                for switch in self.switch
+                for subnet in map(ip_network, switch.prefixes)
+            ]
+        )
+        if not self.api.is_loopback and self.api.tokens is None:
+            raise problem("api.listen: without api.tokens the API listens on loopback only")
+        return self
+
+    @classmethod
+    def load(cls, path: Path) -> Config:
+        """Reads a file.
+
+        Raises:
+            PlanError: a sentence with file, key, value and what was expected.
+        """
+        values = files.toml_of(path, "controller's file")
+        return build(cls, _absolute(values, path.absolute().parent), file=str(path))
+
+    @property
+    def policy(self) -> Policy:
+        """What the equations take from the file."""
+        alpha = self.tcp.alpha if isinstance(self.tcp.alpha, int) else 1
+        return Policy(alpha, self.tcp.mss, self.bounds.bounds())
+
+    def dpids(self) -> dict[str, int]:
+        """Datapath ids by switch."""
+        return {switch.name: int(switch.dpid, 16) for switch in self.switch}
+
+    def declared(self) -> dict[str, list[Subnet]]:
+        """The prefixes of each switch's hosts."""
+        return {
+            switch.name: [ip_network(text) for text in switch.prefixes] for switch in self.switch
+        }
+
+    def ports_given(self) -> dict[tuple[str, str | int], Given]:
+        """What the file says of ports."""
+        return {
+            (switch.name, port.name or port.number or 0): Given(port.rate, port.queue)
+            for switch in self.switch
+            for port in switch.port
+        }
+
+    def hosts_given(self) -> dict[str, KnownHost]:
+        """The hosts by name."""
+        return {
+            host.name: KnownHost(
+                host.name, host.addresses, host.mac or "", host.switch or "", host.port
+            )
+            for host in self.host
+        }
+
+
+def _unique(what: str, values: list[Any]) -> None:
+    seen = set()
+    for value in values:
+        if value in seen:
+            raise problem(f"{what} {value} is there twice")
+        seen.add(value)
+
+
+def _apart(owned: list[tuple[str, IPv4Network | IPv6Network]]) -> None:
+    ordered = sorted(owned, key=lambda entry: (entry[1].version, int(entry[1].network_address)))
+    for (one, before), (other, after) in itertools.pairwise(ordered):
+        if before.version == after.version and before.overlaps(after):
+            raise problem(f"prefixes {before} of {one} and {after} of {other} overlap")
+
+
+_PATHS = (
+    ("state",),
+    *((t, k) for t in ("api", "openflow") for k in ("certificate", "key", "client_ca", "tokens")),
+)
+
+
+def _absolute(values: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Paths of the file, from the file's folder."""
+    for *tables, key in _PATHS:
+        table = values
+        for name in tables:
+            table = table.get(name, {}) if isinstance(table, dict) else {}
+        if isinstance(table, dict) and isinstance(table.get(key), str):
+            table[key] = str(folder / table[key])
+    return values

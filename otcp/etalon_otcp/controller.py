@@ -1,0 +1,388 @@
+"""The controller: from what switches say to what hosts are told. Threads and clocks are here; sockets are not.
+
+Switches' threads hand in events, which change the topology under a lock and wake the thread that computes. That one takes
+a copy of the network, computes flow entries and documents, and publishes. A third thread (`measuring`) probes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from etalon_otcp import arp, forwarding, groups
+from etalon_otcp.config import Config
+from etalon_otcp.forwarding import Table
+from etalon_otcp.network import Network, PortId
+from etalon_otcp.paths import Policy
+from etalon_otcp.probing import Action, HostAsks, HostSeen, LinkSeen, PacketOut, Prober
+from etalon_otcp.publication import Document, Publication
+from etalon_otcp.routes import Routes
+from etalon_otcp.seats import Seats
+from etalon_otcp.state import State
+from etalon_otcp.topology import Given, PortDescription, Topology
+
+LOG = logging.getLogger("etalon_otcp")
+QUIET_S = 0.15
+"""At a start the network has settled when nothing has changed for so long."""
+
+
+class Southbound(Protocol):
+    """What the controller asks of switches. Calls do not wait for switches."""
+
+    def send(self, action: Action) -> None:
+        """Sends a probe or a frame; does nothing if the switch is gone."""
+
+    def write(self, switch: str, written: Mapping[str, int], deleted: Iterable[str]) -> None:
+        """Writes and deletes flow entries: egress port by destination."""
+
+    def count_flows(self, switch: str) -> None:
+        """Asks for flow statistics, which come by `Controller.flows`."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What was computed last, as one: never changed, so that anybody may read it.
+
+    `at` is when (seconds since 1970), `took_ms` how long from waking to published.
+    """
+
+    network: Network
+    routes: Routes
+    policy: Policy
+    documents: Mapping[str, Document]
+    problems: tuple[str, ...]
+    settled: bool
+    at: float = 0.0
+    took_ms: float = 0.0
+
+
+@dataclass
+class Events:
+    """How often what happened, for metrics."""
+
+    switches_connected: int = 0
+    switches_lost: int = 0
+    ports_changed: int = 0
+    computed: int = 0
+    published: int = 0
+    measurements: int = 0
+    last_measured: float = 0.0
+
+
+class Controller:
+    """The state of a controller. All methods may be called from any thread."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        state = State.load(config.state)
+        epoch = max(time.time_ns() // 1_000_000, state.epoch + 1)
+        self.publication = Publication(epoch, config.api.lifetime // 1_000_000_000)
+        everywhere = Given(config.network.rate, config.network.queue)
+        seats = Seats(config.network.seats, len(config.host))
+        self.topology = Topology(config.hosts_given(), config.ports_given(), everywhere, seats)
+        state.restore(self.topology)
+        self.prober = Prober(config.dpids(), config.measure.samples)
+        self.events = Events()
+        self.lock = threading.RLock()
+        self.stopped = threading.Event()
+        self.southbound: Southbound | None = None
+        self.told: Callable[[set[str]], None] = lambda changed: None
+        self._dirty = threading.Event()
+        self._changed_at = time.monotonic()
+        self._started_at = time.monotonic()
+        self._settled = False
+        self._tables: dict[str, Table] = {}
+        self._flows: dict[PortId, dict[object, int]] = {}
+        self._flow_counts: dict[PortId, int] = {}
+        self._disputes: list[str] = []
+        self.view = View(
+            Network(), Routes(Network()), config.policy, {}, ("no network yet",), False
+        )
+        self.save()  # the epoch is taken even if nothing is measured
+
+    # What switches say
+
+    def switch_up(self, switch: str, ports: Iterable[PortDescription], table: Table) -> None:
+        """A switch has connected, with its ports and the flow entries that a controller before this one wrote."""
+        with self.lock:
+            self.topology.switch_up(switch, ports, time.time())
+            self._tables[switch] = dict(table)
+            self.events.switches_connected += 1
+            LOG.info("switch %s is there", switch)
+        self.probe_ports(switch)
+        self._change(True)
+
+    def switch_down(self, switch: str) -> None:
+        """A switch's connection has ended."""
+        with self.lock:
+            changed = self.topology.switch_down(switch)
+            self._tables.pop(switch, None)
+            self.events.switches_lost += changed
+            LOG.warning("switch %s is gone", switch)
+        self._change(changed)
+
+    def port(self, switch: str, port: PortDescription, deleted: bool) -> None:
+        """A port was added, changed or deleted."""
+        with self.lock:
+            changed = self.topology.port(switch, port, deleted, time.time())
+            self.events.ports_changed += changed
+        if changed:
+            LOG.info(
+                "port %s (%s) of %s: %s", port.number, port.name, switch, _state(port, deleted)
+            )
+        self._change(changed)
+        if changed and port.up and not deleted:
+            self.probe_ports(switch, port.number)
+            place = PortId(switch, port.number)
+            for host in self.topology.seats.hosts_of(place):  # who was there may be back
+                self.probe_host(host, place)
+
+    def packet_in(self, place: PortId, frame: bytes, at_ns: int) -> None:
+        """A frame that a switch hands in."""
+        with self.lock:
+            finding = self.prober.packet_in(place, frame, at_ns, self.topology.is_edge)
+            changed = False
+            if isinstance(finding, LinkSeen):
+                changed = self.topology.link_seen(finding.source, finding.target)
+            elif isinstance(finding, HostSeen) and self._is_host(finding):
+                now = time.monotonic()
+                changed = self.topology.host_seen(finding.host, finding.port, finding.mac, now)
+        if isinstance(finding, HostAsks):
+            self._check_claim(finding)
+            self._answer(finding)
+        self._change(changed)
+        if isinstance(finding, LinkSeen) and self.topology.neighbour(finding.target) is None:
+            self.probe_ports(finding.target.switch, finding.target.number)  # the way back
+
+    def echo_reply(self, switch: str, data: bytes, at_ns: int) -> None:
+        """A switch's answer to an echo."""
+        with self.lock:
+            self.prober.echo_reply(switch, data, at_ns)
+
+    def queue_rate(self, place: PortId, rate_bps: int) -> None:
+        """The largest rate of a port's queue, from queue_get_config."""
+        with self.lock:
+            changed = self.topology.queue_rate(place, rate_bps, time.time())
+        self._change(changed)
+
+    def ovsdb(self, found: Mapping[tuple[str, str], Given]) -> None:
+        """What databases say of ports, by switch and port name."""
+        with self.lock:
+            changed = self.topology.ovsdb(found, time.time())
+        self._change(changed)
+
+    def flows(self, switch: str, packets: Mapping[PortId, Mapping[object, int]]) -> None:
+        """Packets of all TCP flow entries of a switch, by egress port: a flow counts whose packets have grown since."""
+        if self.config.tcp.alpha != "flows":
+            return
+        with self.lock:
+            before = dict(self._flow_counts)
+            last = {port: self._flows.pop(port) for port in [*self._flows] if port.switch == switch}
+            for port in last:
+                del self._flow_counts[port]
+            for port, entries in packets.items():
+                known = last.get(port, {})
+                self._flow_counts[port] = sum(
+                    count > known.get(entry, 0) for entry, count in entries.items()
+                )
+                self._flows[port] = dict(entries)
+            changed = before != self._flow_counts
+        self._change(changed)
+
+    def flow_counts(self) -> dict[PortId, int]:
+        """Flows that sent something between the last two counts, by egress port."""
+        with self.lock:
+            return dict(self._flow_counts)
+
+    # What others ask
+
+    def send(self, action: Action) -> None:
+        """To a switch."""
+        if self.southbound:
+            self.southbound.send(action)
+
+    def probe_ports(self, switch: str, number: int | None = None) -> None:
+        """LLDP out of a switch's ports, or one of them."""
+        for port in self.topology.ports_up(switch):
+            if number in (None, port.number):
+                place = PortId(switch, port.number)
+                with self.lock:
+                    action = self.prober.link(place, time.monotonic_ns())
+                self.send(action)
+
+    def probe_host(self, name: str, place: PortId) -> None:
+        """Asks at a port whether a host is there."""
+        host = self.topology.hosts_given[name]
+        if host.probed is None or not self.topology.is_up(place):
+            return
+        with self.lock:
+            now = time.monotonic_ns()
+            action = self.prober.host(name, host.probed, place.switch, (place.number,), now)
+        self.send(action)
+
+    def check_seats(self) -> None:
+        """Asks all hosts whether they still are where they were seen, and moves those that are elsewhere."""
+        with self.lock:
+            now = time.monotonic()
+            changed = self.topology.check_seats(now)
+            found = self.topology.seats.problems(now)
+            asked = [
+                (name, place)
+                for name in self.topology.hosts_given
+                for place in self.topology.seats.ports(name)
+            ]
+        for problem in found:
+            if problem not in self._disputes:
+                LOG.warning("%s", problem)
+        self._disputes = found
+        self._change(changed)
+        for name, place in asked:
+            self.probe_host(name, place)
+
+    @property
+    def disputes(self) -> list[str]:
+        """Hosts whose place is claimed by several, or by another than at first."""
+        return self._disputes
+
+    def changed(self) -> None:
+        """The topology was changed by who measured."""
+        self._change(True)
+
+    def save(self) -> None:
+        """Keeps epoch and measurements, if the configuration says where."""
+        if self.config.state is None:
+            return
+        with self.lock:
+            state = State.of(self.publication.epoch, self.topology)
+        state.save(self.config.state)
+
+    def stop(self) -> None:
+        """Ends `run`."""
+        self.stopped.set()
+        self._dirty.set()
+
+    # Computing
+
+    def run(self) -> None:
+        """Computes whenever something has changed, until stopped."""
+        while not self.stopped.is_set():
+            self._dirty.wait(None if self._settled else QUIET_S / 3)
+            self._dirty.clear()
+            if self.stopped.is_set():
+                return
+            if self._settled or self._has_settled():
+                try:
+                    self._compute()
+                except Exception:
+                    LOG.exception("computing failed; hosts keep what they have")
+
+    def _change(self, changed: bool) -> None:
+        if changed:
+            self._changed_at = time.monotonic()
+            self._dirty.set()
+
+    def _has_settled(self) -> bool:
+        """Whether all switches of the file are there and everything found is measured, or the time for it is over."""
+        now = time.monotonic()
+        with self.lock:
+            expected = {switch.name for switch in self.config.switch}
+            links, hosts = self.topology.unmeasured()
+            whole = expected <= set(self.topology.switches()) and not links and not hosts
+        quiet = now - self._changed_at >= QUIET_S
+        late = now - self._started_at >= self.config.network.settle / 1e9
+        if (whole and quiet) or late:
+            LOG.info("settled after %.2f s", now - self._started_at)
+            self._settled = True
+        return self._settled
+
+    def _compute(self) -> None:
+        began = time.monotonic()
+        with self.lock:
+            network = self.topology.network()
+            policy = replace(self.config.policy, flows=self.flow_counts())
+            missing = sorted(set(self.topology.hosts_given) - set(network.hosts))
+            tables = dict(self._tables)
+        routes = Routes(network, self.config.network.equal)
+        if self.config.network.forwarding:
+            self._forward(routes, tables)
+        found = groups.compute(routes, policy, self.config.declared(), self.config.network.alike)
+        problems = (*found.problems, *(f"host {name} was not found yet" for name in missing))
+        changed = self.publication.update(found.routes)
+        took_ms = (time.monotonic() - began) * 1e3
+        self.view = View(
+            network,
+            routes,
+            policy,
+            dict(self.publication.documents),
+            problems,
+            True,
+            time.time(),
+            took_ms,
+        )
+        self.events.computed += 1
+        if changed:
+            self.events.published += 1
+            self.told(changed)
+            LOG.info(
+                "version %d for %d hosts after %.1f ms",
+                self.publication.version,
+                len(changed),
+                took_ms,
+            )
+
+    def _forward(self, routes: Routes, before: Mapping[str, Table]) -> None:
+        wanted = forwarding.tables(routes, before)
+        for switch, table in before.items():
+            written, deleted = forwarding.changes(table, wanted.get(switch, {}))
+            if (written or deleted) and self.southbound:
+                self.southbound.write(switch, written, deleted)
+                with self.lock:
+                    if self._tables.get(switch) is table:
+                        self._tables[switch] = wanted.get(switch, {})
+
+    # Hosts
+
+    def _is_host(self, seen: HostSeen) -> bool:
+        """Whether the file lets this host be there, with this hardware address."""
+        host = self.topology.hosts_given[seen.host]
+        return (
+            (not host.mac or host.mac == seen.mac)
+            and host.switch in ("", seen.port.switch)
+            and host.port in (None, seen.port.number)
+        )
+
+    def _check_claim(self, asks: HostAsks) -> None:
+        """A host that asks somewhere else than where it sits has moved, or another claims to be it: a probe will show."""
+        for name, host in self.topology.hosts_given.items():
+            if asks.request.sender in host.addresses:
+                seat = self.topology.seat(name)
+                if seat is None or seat[0] != asks.port:
+                    self.probe_host(name, asks.port)
+
+    def _answer(self, asks: HostAsks) -> None:
+        """Answers ARP for a host that we know, in its stead."""
+        if not self.config.network.forwarding:
+            return
+        with self.lock:
+            mac = next(
+                (
+                    seat[1]
+                    for name, host in self.topology.hosts_given.items()
+                    if asks.request.target in host.addresses and (seat := self.topology.seat(name))
+                ),
+                None,
+            )
+        if mac:
+            reply = arp.encode(arp.answer(asks.request, bytes.fromhex(mac.replace(":", ""))))
+            self.send(PacketOut(asks.port.switch, (asks.port.number,), reply))
+
+
+def _state(port: PortDescription, deleted: bool) -> str:
+    if deleted:
+        return "deleted"
+    rate = f", {port.rate_bps / 1e6:g} Mb/s" if port.rate_bps else ""
+    return ("up" if port.up else "down") + rate

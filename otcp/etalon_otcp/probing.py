@@ -1,0 +1,250 @@
+"""Probes and what comes back: a probe is believed once, from where it can come, within a time."""
+
+from __future__ import annotations
+
+import secrets
+import struct
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+
+from etalon_otcp import arp, lldp
+from etalon_otcp.delays import Calibrate, Samples, Statistic, host_ns, link_ns
+from etalon_otcp.lldp import Frame, Kind
+from etalon_otcp.network import PortId
+
+CONTROLLER_PORT = 0xFFFFFFFD
+"""OFPP_CONTROLLER."""
+MOST_PORT = 0xFFFFFF00
+"""OFPP_MAX: greater numbers are no ports."""
+PATIENCE_NS = 2_000_000_000
+"""What comes later is lost."""
+_ECHO = struct.Struct("!8sQ")
+_ECHO_MARK = b"OTCPECHO"
+
+
+@dataclass(frozen=True)
+class PacketOut:
+    """A frame for a switch to send out of ports."""
+
+    switch: str
+    ports: tuple[int, ...]
+    frame: bytes
+
+
+@dataclass(frozen=True)
+class Echo:
+    """An echo request to a switch."""
+
+    switch: str
+    data: bytes
+
+
+Action = PacketOut | Echo
+
+
+@dataclass(frozen=True)
+class LinkSeen:
+    """LLDP has crossed a link."""
+
+    source: PortId
+    target: PortId
+
+
+@dataclass(frozen=True)
+class HostSeen:
+    """A host has answered a probe at a port, with its hardware address."""
+
+    host: str
+    port: PortId
+    mac: str
+
+
+@dataclass(frozen=True)
+class HostAsks:
+    """A host asks for an IPv4 address."""
+
+    port: PortId
+    request: arp.Packet
+
+
+Finding = LinkSeen | HostSeen | HostAsks
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """An ARP probe under way."""
+
+    host: str
+    address: IPv4Address
+    ports: frozenset[PortId]
+    sent_ns: int
+
+
+@dataclass
+class Prober:
+    """Makes probes and takes what switches hand in. Times are monotonic ns.
+
+    `dpids` are the switches' datapath ids by name. `samples` is how many times are kept of each.
+    """
+
+    dpids: dict[str, int]
+    samples: int
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    counters: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._frames: dict[int, Frame] = {}
+        self._asked: dict[bytes, _Asked] = {}
+        self._echoes: dict[bytes, tuple[str, int]] = {}
+        self.control: dict[Calibrate, Samples[str]] = {
+            kind: Samples(self.samples) for kind in Calibrate
+        }
+        self.links: Samples[tuple[PortId, PortId]] = Samples(self.samples)
+        self.hosts: Samples[tuple[str, PortId]] = Samples(self.samples)
+
+    # Probes
+
+    def loop(self, switch: str, now_ns: int) -> Action:
+        """Out to the controller's port and in again."""
+        return self._lldp(Kind.LOOP, PortId(switch, CONTROLLER_PORT), now_ns)
+
+    def echo(self, switch: str, now_ns: int) -> Action:
+        """An OpenFlow echo."""
+        data = _ECHO.pack(_ECHO_MARK, secrets.randbits(64))
+        self._echoes[data] = (switch, now_ns)
+        return Echo(switch, data)
+
+    def link(self, port: PortId, now_ns: int) -> Action:
+        """LLDP out of a port."""
+        return self._lldp(Kind.LINK, port, now_ns)
+
+    def host(
+        self, name: str, address: IPv4Address, switch: str, ports: tuple[int, ...], now_ns: int
+    ) -> Action:
+        """An ARP probe for a host's address out of ports of a switch."""
+        probe = arp.probe(address, secrets.randbits(24))
+        places = frozenset(PortId(switch, port) for port in ports)
+        self._asked[probe.sender_mac] = _Asked(name, address, places, now_ns)
+        return PacketOut(switch, ports, arp.encode(probe))
+
+    def _lldp(self, kind: Kind, port: PortId, now_ns: int) -> Action:
+        nonce = secrets.randbits(64)
+        frame = Frame(kind, self.dpids[port.switch], port.number, nonce, now_ns)
+        self._frames[nonce] = frame
+        return PacketOut(port.switch, (port.number,), lldp.encode(frame, self.key))
+
+    # What comes back
+
+    def packet_in(
+        self, place: PortId, data: bytes, at_ns: int, is_edge: Callable[[PortId], bool]
+    ) -> Finding | None:
+        """A frame that a switch hands in; `is_edge` says whether a host is at a port."""
+        if lldp.is_lldp(data):
+            return self._lldp_in(place, data, at_ns, is_edge)
+        if arp.is_arp(data):
+            return self._arp_in(place, data, at_ns)
+        self.counters["other_frames"] += 1
+        return None
+
+    def echo_reply(self, switch: str, data: bytes, at_ns: int) -> None:
+        """The answer to an echo; others' echoes are none of ours."""
+        asked = self._echoes.pop(bytes(data), None)
+        if asked and asked[0] == switch:
+            self.control[Calibrate.ECHO].add(switch, at_ns - asked[1])
+
+    def expire(self, now_ns: int) -> None:
+        """Gives up on what has not come back."""
+        before = now_ns - PATIENCE_NS
+        for nonce in [n for n, frame in self._frames.items() if frame.sent_ns < before]:
+            lost = self._frames.pop(nonce)
+            self.counters["loops_lost" if lost.kind is Kind.LOOP else "lldp_lost"] += 1
+        for mac in [m for m, asked in self._asked.items() if asked.sent_ns < before]:
+            del self._asked[mac]
+            self.counters["arp_lost"] += 1
+        for data in [d for d, (_, sent_ns) in self._echoes.items() if sent_ns < before]:
+            del self._echoes[data]
+            self.counters["echoes_lost"] += 1
+
+    def _lldp_in(
+        self, place: PortId, data: bytes, at_ns: int, is_edge: Callable[[PortId], bool]
+    ) -> Finding | None:
+        if is_edge(place):
+            self.counters["lldp_from_host"] += 1
+            return None
+        try:
+            frame = lldp.decode(data, self.key)
+        except lldp.Malformed:
+            self.counters["lldp_malformed"] += 1
+            return None
+        except lldp.Foreign:
+            self.counters["lldp_foreign"] += 1
+            return None
+        except lldp.Forged:
+            self.counters["lldp_forged"] += 1
+            return None
+        if self._frames.pop(frame.nonce, None) != frame:
+            self.counters["lldp_replayed"] += 1
+            return None
+        source = next((name for name, dpid in self.dpids.items() if dpid == frame.dpid), None)
+        if source is None or (frame.kind is Kind.LOOP) != (place.number == CONTROLLER_PORT):
+            self.counters["lldp_misplaced"] += 1
+            return None
+        self.counters["lldp_accepted"] += 1
+        if frame.kind is Kind.LOOP:
+            if source == place.switch:
+                self.control[Calibrate.LOOP].add(source, at_ns - frame.sent_ns)
+            return None
+        seen = LinkSeen(PortId(source, frame.port), place)
+        self.links.add((seen.source, seen.target), at_ns - frame.sent_ns)
+        return seen
+
+    def _arp_in(self, place: PortId, data: bytes, at_ns: int) -> Finding | None:
+        try:
+            packet = arp.decode(data)
+        except arp.Malformed:
+            self.counters["arp_malformed"] += 1
+            return None
+        if packet.operation == arp.REQUEST and packet.sender_mac[:3] == arp.PROBE_OUI:
+            self.counters["arp_own"] += (
+                1  # a probe of ours that has crossed a link, before the link was known
+            )
+            return None
+        if packet.operation == arp.REQUEST:
+            self.counters["arp_requests"] += 1
+            return HostAsks(place, packet)
+        asked = self._asked.get(packet.target_mac)
+        if (
+            asked is None
+            or place not in asked.ports
+            or packet.sender != asked.address
+            or packet.destination != packet.target_mac
+        ):
+            self.counters["arp_unasked"] += 1
+            return None
+        del self._asked[packet.target_mac]
+        self.counters["arp_accepted"] += 1
+        self.hosts.add((asked.host, place), at_ns - asked.sent_ns)
+        return HostSeen(asked.host, place, packet.sender_mac.hex(":"))
+
+    # Delays
+
+    def link_delay_ns(
+        self, source: PortId, target: PortId, calibrate: Calibrate, statistic: Statistic
+    ) -> int | None:
+        """A link's one-way delay from the samples; None while some are missing."""
+        raw = self.links.of((source, target), statistic)
+        control = self.control[calibrate]
+        near, far = control.of(source.switch, statistic), control.of(target.switch, statistic)
+        if raw is None or near is None or far is None:
+            return None
+        return link_ns(raw, near, far)
+
+    def host_delay_ns(
+        self, host: str, port: PortId, calibrate: Calibrate, statistic: Statistic
+    ) -> int | None:
+        """A host's one-way delay from the samples; None while some are missing."""
+        raw = self.hosts.of((host, port), statistic)
+        control = self.control[calibrate].of(port.switch, statistic)
+        return None if raw is None or control is None else host_ns(raw, control)

@@ -1,0 +1,72 @@
+"""The controller as a process: switches, probes, databases and API, until a signal."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from importlib.util import find_spec
+
+from etalon.errors import EtalonError
+from etalon_otcp.config import Config
+
+LOG = logging.getLogger("etalon_otcp")
+NEEDED = ("os_ken", "fastapi", "uvicorn")
+
+
+def check_extra() -> None:
+    """Raises EtalonError if what it needs is not installed, as in a clone of which only a part is."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise EtalonError(f"{', '.join(missing)} is missing: pip install 'etalon-rdcn[otcp]'")
+
+
+def run(config: Config, ready: Callable[[str], None]) -> None:
+    """Runs until SIGINT or SIGTERM; calls `ready` with the API's address once it listens.
+
+    Raises:
+        EtalonError: if an address cannot be taken, or a file cannot be used.
+    """
+    check_extra()
+    from etalon_otcp import descriptors, measuring, switches
+    from etalon_otcp.api import server
+    from etalon_otcp.api.service import Service
+    from etalon_otcp.controller import Controller
+
+    descriptors.raise_limit()
+    sys.setswitchinterval(0.0005)  # threads that stamp times wait for each other's turns
+    controller = Controller(config)
+    probes = measuring.Measuring(controller)
+    service = Service(controller, probes)
+    at = server.bind(config.api)
+    server.bind(config.openflow).close()  # os-ken would say nothing
+    stop_api = server.start(service, at)
+    switches.start(controller)
+    work = [
+        threading.Thread(target=controller.run, name="compute"),
+        threading.Thread(target=probes.run, name="probes"),
+        threading.Thread(target=measuring.watch_seats, args=(controller,), name="seats"),
+    ]
+    if config.network.ovsdb:
+        work.append(
+            threading.Thread(target=measuring.watch_ovsdb, args=(controller,), name="ovsdb")
+        )
+    done = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: done.set())
+    for thread in work:
+        thread.start()
+    host, port = at.getsockname()[:2]
+    ready(
+        f"http{'s' if config.api.certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}"
+    )
+    try:
+        done.wait()
+    finally:
+        controller.stop()
+        for thread in work:
+            thread.join(5)
+        stop_api()
+        controller.save()

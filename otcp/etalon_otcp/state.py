@@ -1,0 +1,99 @@
+"""What outlives the controller: its epoch, and what was measured, in one JSON file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from etalon import files
+from etalon.errors import EtalonError, PlanError
+from etalon_otcp.network import Known, PortId, Source
+from etalon_otcp.topology import Topology
+
+
+@dataclass
+class State:
+    """The last epoch, delays of links (from, to, ns, learnt at), and seats of hosts (name, port, mac, ns, learnt at)."""
+
+    epoch: int = 0
+    links: list[tuple[PortId, PortId, Known]] = field(default_factory=list)
+    hosts: list[tuple[str, PortId, str, Known]] = field(default_factory=list)
+
+    @classmethod
+    def load(cls, path: Path | None) -> State:
+        """Reads the file; a file that is not there is a first start.
+
+        Raises:
+            PlanError: if it is there and is no such file.
+        """
+        if path is None or not path.exists():
+            return cls()
+        try:
+            found = json.loads(files.text_of(path, "state"))
+            return cls(
+                int(found["epoch"]),
+                [
+                    (_port(a), _port(b), Known(_ns(ns), Source.STATE, float(at)))
+                    for a, b, ns, at in found["links"]
+                ],
+                [
+                    (str(name), _port(port), str(mac), Known(_ns(ns), Source.STATE, float(at)))
+                    for name, port, mac, ns, at in found["hosts"]
+                ],
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise PlanError(
+                f"is not a controller's state ({error!r}); remove it to start without measurements",
+                file=str(path),
+            ) from None
+
+    @classmethod
+    def of(cls, epoch: int, topology: Topology) -> State:
+        """What is to be kept."""
+        hosts = []
+        for name in topology.hosts_given:
+            seat = topology.seat(name)
+            if seat and seat[2]:
+                hosts.append((name, seat[0], seat[1], seat[2]))
+        return cls(epoch, [(a, b, known) for (a, b), known in topology.delays().items()], hosts)
+
+    def restore(self, topology: Topology) -> None:
+        """Tells a topology what was known; links count once LLDP confirms them."""
+        for source, target, known in self.links:
+            topology.link_delay(source, target, known)
+        for name, port, mac, known in self.hosts:
+            if name in topology.hosts_given:
+                topology.host_known(name, port, mac, known)
+
+    def save(self, path: Path) -> None:
+        """Writes the file, whole or not at all.
+
+        Raises:
+            EtalonError: if it cannot be written.
+        """
+        document = {
+            "epoch": self.epoch,
+            "links": [[list(a), list(b), known.value, known.at] for a, b, known in self.links],
+            "hosts": [
+                [name, list(port), mac, known.value, known.at]
+                for name, port, mac, known in self.hosts
+            ],
+        }
+        try:
+            files.put(path, json.dumps(document))
+        except OSError as error:
+            raise EtalonError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _port(value: Any) -> PortId:
+    switch, number = value
+    return PortId(str(switch), int(number))
+
+
+def _ns(value: Any) -> int:
+    ns = int(value)
+    if ns <= 0:
+        raise ValueError(f"a delay of {ns} ns")
+    return ns

@@ -1,0 +1,352 @@
+"""OpenFlow 1.3 by os-ken, on native threads. Needs the extra `otcp`."""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, TypeVar, cast
+
+os.environ.setdefault("OSKEN_HUB_TYPE", "native")
+
+from os_ken.base import app_manager
+from os_ken.controller import ofp_event
+from os_ken.controller.handler import (
+    CONFIG_DISPATCHER,
+    DEAD_DISPATCHER,
+    MAIN_DISPATCHER,
+    set_ev_cls,
+)
+from os_ken.ofproto import ofproto_v1_3
+
+from etalon_otcp import arp, lldp
+from etalon_otcp.controller import Controller
+from etalon_otcp.network import PortId
+from etalon_otcp.probing import MOST_PORT, Action, Echo
+from etalon_otcp.topology import PortDescription
+
+LOG = logging.getLogger("etalon_otcp")
+COOKIE = 0x4F544350_00000000
+"""Of the entries that we write: 'OTCP'."""
+COOKIE_MASK = 0xFFFFFFFF_00000000
+PUNT_PRIORITY, FORWARD_PRIORITY = 60_000, 10
+_RATES = {
+    "OFPPF_10MB_HD": 10**7,
+    "OFPPF_10MB_FD": 10**7,
+    "OFPPF_100MB_HD": 10**8,
+    "OFPPF_100MB_FD": 10**8,
+    "OFPPF_1GB_HD": 10**9,
+    "OFPPF_1GB_FD": 10**9,
+    "OFPPF_10GB_FD": 10**10,
+    "OFPPF_40GB_FD": 4 * 10**10,
+    "OFPPF_100GB_FD": 10**11,
+    "OFPPF_1TB_FD": 10**12,
+}
+
+
+F = TypeVar("F", bound=Callable[..., None])
+
+
+def _on(event: Any, states: Any) -> Callable[[F], F]:
+    """os-ken's decorator, with a type."""
+    return cast(Callable[[F], F], set_ev_cls(event, states))
+
+
+class _Switch:
+    """A connection. Flow entries go through a thread of their own, so that a stuck switch holds nobody up."""
+
+    def __init__(self, name: str, datapath: Any) -> None:
+        self.name = name
+        self.datapath = datapath
+        self.ports: list[PortDescription] | None = None
+        self.table: dict[str, int] = {}
+        self.packets: dict[PortId, dict[object, int]] = defaultdict(dict)
+        self.told = False
+        self._outbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=self._write, daemon=True, name=f"flows-{name}").start()
+
+    def later(self, message: Any) -> None:
+        """Sends a message without waiting; None ends the thread."""
+        self._outbox.put(message)
+
+    def _write(self) -> None:
+        while (message := self._outbox.get()) is not None:
+            self.datapath.send_msg(message)
+
+
+class Switches(app_manager.OSKenApp):  # type: ignore[misc]
+    """Takes switches' messages to the controller, and the controller's to switches."""
+
+    OFP_VERSIONS: ClassVar[list[int]] = [ofproto_v1_3.OFP_VERSION]
+    controller: ClassVar[Controller]
+    """Whom it works for; set before os-ken makes it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._names = {dpid: name for name, dpid in self.controller.config.dpids().items()}
+        self._switches: dict[str, _Switch] = {}
+        self._lock = threading.Lock()
+        self.controller.southbound = self
+
+    def _send_event(self, event: Any, state: Any) -> None:
+        """Handles events in the thread that read them: a queue between would cost delays their exactness."""
+        event.at_ns = time.monotonic_ns()
+        for handler in self.get_handlers(event, state):
+            try:
+                handler(event)
+            except Exception:
+                LOG.exception("an OpenFlow message could not be handled")
+
+    # Southbound
+
+    def send(self, action: Action) -> None:
+        """Sends a probe or a frame."""
+        switch = self._switches.get(action.switch)
+        if switch is None:
+            return
+        datapath = switch.datapath
+        parser, proto = datapath.ofproto_parser, datapath.ofproto
+        if isinstance(action, Echo):
+            datapath.send_msg(parser.OFPEchoRequest(datapath, data=action.data))
+            return
+        actions = [parser.OFPActionOutput(port, 65535) for port in action.ports]
+        datapath.send_msg(
+            parser.OFPPacketOut(
+                datapath, proto.OFP_NO_BUFFER, proto.OFPP_CONTROLLER, actions, action.frame
+            )
+        )
+
+    def write(self, switch: str, written: Mapping[str, int], deleted: Iterable[str]) -> None:
+        """Writes and deletes entries: egress port by destination."""
+        found = self._switches.get(switch)
+        if found is None:
+            return
+        parser, proto = found.datapath.ofproto_parser, found.datapath.ofproto
+        for mac, port in written.items():
+            match = parser.OFPMatch(eth_dst=mac)
+            found.later(self._entry(found.datapath, match, port, FORWARD_PRIORITY))
+        for mac in deleted:
+            found.later(
+                parser.OFPFlowMod(
+                    found.datapath,
+                    command=proto.OFPFC_DELETE_STRICT,
+                    out_port=proto.OFPP_ANY,
+                    out_group=proto.OFPG_ANY,
+                    priority=FORWARD_PRIORITY,
+                    match=parser.OFPMatch(eth_dst=mac),
+                )
+            )
+
+    def count_flows(self, switch: str) -> None:
+        """Asks for the statistics of TCP entries."""
+        found = self._switches.get(switch)
+        if found:
+            parser = found.datapath.ofproto_parser
+            match = parser.OFPMatch(eth_type=0x0800, ip_proto=6)
+            found.later(parser.OFPFlowStatsRequest(found.datapath, match=match))
+
+    def _entry(self, datapath: Any, match: Any, port: int, priority: int) -> Any:
+        parser, proto = datapath.ofproto_parser, datapath.ofproto
+        output = parser.OFPActionOutput(port, 65535)
+        apply = parser.OFPInstructionActions(proto.OFPIT_APPLY_ACTIONS, [output])
+        return parser.OFPFlowMod(
+            datapath, cookie=COOKIE, priority=priority, match=match, instructions=[apply]
+        )
+
+    # What switches say
+
+    @_on(ofp_event.EventOFPSwitchFeatures, CONFIG_DISPATCHER)
+    def features(self, event: Any) -> None:
+        """A switch has said who it is: it hands in LLDP and ARP from now on, and tells of ports, queues and entries."""
+        datapath = event.msg.datapath
+        dpid = event.msg.datapath_id  # os-ken knows the connection by it only after us
+        name = self._names.get(dpid)
+        if name is None:
+            LOG.warning("switch %016x is not in the topology file; it is left alone", dpid)
+            return
+        switch = _Switch(name, datapath)
+        with self._lock:
+            older, self._switches[name] = self._switches.get(name), switch
+        if older:
+            older.later(None)
+            older.datapath.close()
+        parser, proto = datapath.ofproto_parser, datapath.ofproto
+        datapath.send_msg(parser.OFPSetConfig(datapath, proto.OFPC_FRAG_NORMAL, 0xFFFF))
+        for match in self._punted(parser):
+            entry = self._entry(datapath, match, proto.OFPP_CONTROLLER, PUNT_PRIORITY)
+            datapath.send_msg(entry)
+        ours = {"cookie": COOKIE, "cookie_mask": COOKIE_MASK}
+        datapath.send_msg(parser.OFPFlowStatsRequest(datapath, **ours))  # answered before ports are
+
+    def _punted(self, parser: Any) -> list[Any]:
+        """What switches hand in: LLDP, answers to our ARP probes, and, if we answer them, hosts' ARP requests."""
+        matches = [
+            parser.OFPMatch(eth_type=lldp.ETHERTYPE),
+            parser.OFPMatch(eth_type=arp.ETHERTYPE, eth_dst=arp.PROBE_MASK),
+        ]
+        if self.controller.config.network.forwarding:
+            matches.append(parser.OFPMatch(eth_type=arp.ETHERTYPE, arp_op=arp.REQUEST))
+        return matches
+
+    @_on(ofp_event.EventOFPPortDescStatsReply, [CONFIG_DISPATCHER, MAIN_DISPATCHER])
+    def ports(self, event: Any) -> None:
+        """A switch's ports, in one or more parts."""
+        switch = self._of(event)
+        if switch is None:
+            return
+        described = [_description(port) for port in event.msg.body if port.port_no < MOST_PORT]
+        switch.ports = [*(switch.ports or []), *described]
+        if not event.msg.flags & ofproto_v1_3.OFPMPF_REPLY_MORE and not switch.told:
+            switch.told = True
+            self.controller.switch_up(switch.name, switch.ports, switch.table)
+            parser, proto = switch.datapath.ofproto_parser, switch.datapath.ofproto
+            switch.later(parser.OFPQueueGetConfigRequest(switch.datapath, proto.OFPP_ANY))
+
+    @_on(ofp_event.EventOFPPortStatus, MAIN_DISPATCHER)
+    def port_status(self, event: Any) -> None:
+        """A port was added, changed or deleted."""
+        switch, port = self._of(event), event.msg.desc
+        if switch and port.port_no < MOST_PORT:
+            deleted = event.msg.reason == ofproto_v1_3.OFPPR_DELETE
+            self.controller.port(switch.name, _description(port), deleted)
+
+    @_on(ofp_event.EventOFPPacketIn, MAIN_DISPATCHER)
+    def packet_in(self, event: Any) -> None:
+        """A frame that a switch hands in."""
+        switch, found = self._of(event), frame_of(event.msg)
+        if switch and found:
+            self.controller.packet_in(PortId(switch.name, found[0]), found[1], event.at_ns)
+
+    @_on(ofp_event.EventOFPEchoReply, [CONFIG_DISPATCHER, MAIN_DISPATCHER])
+    def echo_reply(self, event: Any) -> None:
+        """The answer to an echo."""
+        if switch := self._of(event):
+            self.controller.echo_reply(switch.name, bytes(event.msg.data or b""), event.at_ns)
+
+    @_on(ofp_event.EventOFPQueueGetConfigReply, MAIN_DISPATCHER)
+    def queues(self, event: Any) -> None:
+        """Queues: a port's largest rate is that of its queue 0, in tenths of a percent of the port's."""
+        switch = self._of(event)
+        if switch is None:
+            return
+        rates = {port.number: port.rate_bps for port in switch.ports or ()}
+        for found in event.msg.queues:
+            share = _share(found)
+            rate = rates.get(found.port)
+            if found.queue_id == 0 and share and rate:
+                place = PortId(switch.name, found.port)
+                self.controller.queue_rate(place, rate * share // 1000)
+
+    @_on(ofp_event.EventOFPFlowStatsReply, [CONFIG_DISPATCHER, MAIN_DISPATCHER])
+    def flow_stats(self, event: Any) -> None:
+        """Entries, in one or more parts: ours tell what a controller before this one wrote; those of TCP are counted.
+
+        The reply before the ports' is about ours only.
+        """
+        switch = self._of(event)
+        if switch is None:
+            return
+        for entry in event.msg.body:
+            egress = _output(entry)
+            if egress is None:
+                continue
+            if entry.cookie & COOKIE_MASK == COOKIE and "eth_dst" in entry.match:
+                if entry.priority == FORWARD_PRIORITY:
+                    switch.table[entry.match["eth_dst"]] = egress
+            elif entry.match.get("ip_proto") == 6:
+                place = PortId(switch.name, egress)
+                switch.packets[place][str(entry.match)] = entry.packet_count
+        if not event.msg.flags & ofproto_v1_3.OFPMPF_REPLY_MORE and switch.told:
+            packets, switch.packets = switch.packets, defaultdict(dict)
+            self.controller.flows(switch.name, packets)
+
+    @_on(ofp_event.EventOFPErrorMsg, [CONFIG_DISPATCHER, MAIN_DISPATCHER])
+    def error(self, event: Any) -> None:
+        """A switch refuses something."""
+        switch = self._of(event)
+        name = switch.name if switch else "a switch"
+        LOG.warning("%s refuses: error type %s code %s", name, event.msg.type, event.msg.code)
+
+    @_on(ofp_event.EventOFPStateChange, DEAD_DISPATCHER)
+    def gone(self, event: Any) -> None:
+        """A connection has ended."""
+        with self._lock:
+            switch = self._switches.get(self._names.get(event.datapath.id, ""))
+            if switch is None or switch.datapath is not event.datapath:
+                return
+            del self._switches[switch.name]
+        switch.later(None)
+        self.controller.switch_down(switch.name)
+
+    def _of(self, event: Any) -> _Switch | None:
+        """The connection that an event is of; None once there is a newer one."""
+        datapath = event.msg.datapath
+        switch = self._switches.get(self._names.get(datapath.id, ""))
+        return switch if switch and switch.datapath is datapath else None
+
+
+def frame_of(message: Any) -> tuple[int, bytes] | None:
+    """The port that a packet-in's frame came by, and the frame; None for a message without them."""
+    match, data = getattr(message, "match", None), getattr(message, "data", None)
+    number = match.get("in_port") if match is not None else None
+    return (number, bytes(data)) if isinstance(number, int) and data is not None else None
+
+
+def _description(port: Any) -> PortDescription:
+    down = ofproto_v1_3.OFPPS_LINK_DOWN
+    up = not port.state & down and not port.config & ofproto_v1_3.OFPPC_PORT_DOWN
+    rate = port.curr_speed * 1000 or max(
+        (bps for name, bps in _RATES.items() if port.curr & getattr(ofproto_v1_3, name)), default=0
+    )
+    name = port.name.decode(errors="replace") if isinstance(port.name, bytes) else str(port.name)
+    return PortDescription(port.port_no, name, up, rate or None)
+
+
+def _share(described: Any) -> int | None:
+    """A queue's largest rate, in tenths of a percent; None if the switch does not say."""
+    for entry in described.properties:
+        if entry.property == ofproto_v1_3.OFPQT_MAX_RATE and entry.rate <= 1000:
+            return int(entry.rate)
+    return None
+
+
+def _output(entry: Any) -> int | None:
+    """The port of an entry that only outputs."""
+    for instruction in entry.instructions:
+        for action in getattr(instruction, "actions", ()):
+            port = getattr(action, "port", None)
+            if port is not None and port < MOST_PORT:
+                return int(port)
+    return None
+
+
+def start(controller: Controller) -> None:
+    """Listens for switches, until the process ends."""
+    from os_ken import cfg
+
+    listen = controller.config.openflow
+    kind = "ssl" if listen.certificate else "tcp"
+    arguments = ["--ofp-listen-host", listen.host, f"--ofp-{kind}-listen-port", str(listen.port)]
+    if listen.certificate and listen.key:
+        arguments += ["--ctl-cert", str(listen.certificate), "--ctl-privkey", str(listen.key)]
+    if listen.client_ca:
+        arguments += ["--ca-certs", str(listen.client_ca)]
+    cfg.CONF(args=arguments, project="os_ken", default_config_files=[])
+    cfg.CONF.set_override("echo_request_interval", 3.0)
+    cfg.CONF.set_override("maximum_unreplied_echo_requests", 2)
+    Switches.controller = controller
+    thread = threading.Thread(
+        target=_serve, daemon=True
+    )  # os-ken's threads inherit this: none outlives the main one
+    thread.start()
+    thread.join()
+
+
+def _serve() -> None:
+    manager = app_manager.AppManager.get_instance()
+    manager.load_apps(["os_ken.controller.ofp_handler", __name__])
+    manager.instantiate_apps(**manager.create_contexts())

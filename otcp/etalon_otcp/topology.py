@@ -1,0 +1,308 @@
+"""The topology as it is learnt: which switches are there, what their ports say, who is at the other end.
+
+Measured delays outlive what they were measured on: when a link or switch comes back and LLDP confirms it, what is known
+counts again at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+
+from etalon_otcp.network import Address, Host, Known, Link, Network, Port, PortId, Source
+from etalon_otcp.seats import Seats
+
+STEADY_NS = 20_000
+"""A delay that is measured again and differs by no more stays what it was, so that noise publishes nothing."""
+
+UNANSWERED = 3
+"""Watches without LLDP after which a link is down."""
+
+
+@dataclass(frozen=True)
+class PortDescription:
+    """What a switch says of a port; `rate_bps` is None if it does not say."""
+
+    number: int
+    name: str
+    up: bool
+    rate_bps: int | None
+
+
+@dataclass(frozen=True)
+class Given:
+    """What an operator or a database says of a port; None where it says nothing."""
+
+    rate_bps: int | None = None
+    queue_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class KnownHost:
+    """A host of the topology file: where it is may be given, and is found otherwise."""
+
+    name: str
+    addresses: tuple[Address, ...]
+    mac: str = ""
+    switch: str = ""
+    port: int | None = None
+
+    @property
+    def probed(self) -> IPv4Address | None:
+        """The address that ARP asks for."""
+        return next((a for a in self.addresses if isinstance(a, IPv4Address)), None)
+
+
+@dataclass
+class _Seat:
+    """Where a host was seen."""
+
+    port: PortId
+    mac: str
+    delay_ns: Known | None = None
+
+
+@dataclass
+class Topology:
+    """All that was learnt. Methods that take news say whether the network changed by it.
+
+    `ports_given` is the topology file's, by switch and port name or number; `everywhere` holds for all other ports.
+    """
+
+    hosts_given: Mapping[str, KnownHost]
+    ports_given: Mapping[tuple[str, str | int], Given] = field(default_factory=dict)
+    everywhere: Given = Given()
+    seats: Seats = field(default_factory=Seats)
+    """Who claims to be which host."""
+    _ports: dict[str, dict[int, PortDescription]] = field(default_factory=dict)
+    _described: dict[PortId, float] = field(default_factory=dict)
+    _ovsdb: dict[tuple[str, str], tuple[Given, float]] = field(default_factory=dict)
+    _queues: dict[PortId, tuple[int, float]] = field(default_factory=dict)
+    _neighbours: dict[PortId, PortId] = field(default_factory=dict)
+    _unanswered: dict[PortId, int] = field(default_factory=dict)
+    _delays: dict[tuple[PortId, PortId], Known] = field(default_factory=dict)
+    _seats: dict[str, _Seat] = field(default_factory=dict)
+    _edges: set[PortId] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        given = self.hosts_given.values()
+        self._edges_given = {PortId(h.switch, h.port) for h in given if h.switch and h.port}
+
+    # What switches say
+
+    def switch_up(self, switch: str, ports: Iterable[PortDescription], now: float) -> bool:
+        """A switch has connected. Cables may have been moved meanwhile, so hosts have to answer anew to mark edges."""
+        self._edges = {place for place in self._edges if place.switch != switch}
+        self._ports[switch] = {}
+        for port in ports:
+            self._ports[switch][port.number] = port
+            self._described[PortId(switch, port.number)] = now
+        return True
+
+    def switch_down(self, switch: str) -> bool:
+        """A switch is gone; its links have to be confirmed anew."""
+        if self._ports.pop(switch, None) is None:
+            return False
+        for port in [port for port in self._neighbours if port.switch == switch]:
+            del self._neighbours[port]
+        return True
+
+    def port(self, switch: str, port: PortDescription, deleted: bool, now: float) -> bool:
+        """A port was added, changed or deleted."""
+        ports = self._ports.get(switch)
+        if ports is None:
+            return False
+        before, place = ports.get(port.number), PortId(switch, port.number)
+        if deleted:
+            ports.pop(port.number, None)
+        else:
+            ports[port.number] = port
+            self._described[place] = now
+        if deleted or not port.up:
+            self._edges.discard(place)  # whoever was there may be unplugged
+            self.seats.port_down(place)
+            self._neighbours.pop(place, None)
+            for source in [s for s, target in self._neighbours.items() if target == place]:
+                del self._neighbours[source]
+        return deleted or before != port
+
+    def queue_rate(self, place: PortId, rate_bps: int, now: float) -> bool:
+        """A switch has told the largest rate of a port's queue (queue_get_config)."""
+        changed = self._queues.get(place, (None,))[0] != rate_bps
+        self._queues[place] = (rate_bps, now)
+        return changed
+
+    def ovsdb(self, found: Mapping[tuple[str, str], Given], now: float) -> bool:
+        """What an OVSDB says, by switch and port name."""
+        changed = {key: value for key, (value, _) in self._ovsdb.items()} != dict(found)
+        self._ovsdb = {key: (value, now) for key, value in found.items()}
+        return changed
+
+    # What probes say
+
+    def link_seen(self, source: PortId, target: PortId) -> bool:
+        """LLDP that left `source` has arrived at `target`."""
+        if not (self.is_up(source) and self.is_up(target)):
+            return False
+        self._unanswered[source] = 0
+        changed = self._neighbours.get(source) != target
+        self._neighbours[source] = target
+        return changed
+
+    def watch(self) -> bool:
+        """Each link is about to be probed; drops those on which the last probes were not heard."""
+        for source in self._neighbours:
+            self._unanswered[source] += 1
+        dumb = [source for source in self._neighbours if self._unanswered[source] > UNANSWERED]
+        for source in dumb:
+            del self._neighbours[source]
+        return bool(dumb)
+
+    def host_seen(self, name: str, place: PortId, mac: str, now: float) -> bool:
+        """A host has answered at a port, at `now` (monotonic seconds); whether it sits there is the policy's to say."""
+        self._edges.add(place)
+        self.seats.seen(name, place, mac, now)
+        return self._sit(name, now)
+
+    def check_seats(self, now: float) -> bool:
+        """Moves hosts whose claims have died to where they are now."""
+        moved = [self._sit(name, now) for name in self.hosts_given]
+        return any(moved)
+
+    def is_silent(self, name: str, now: float) -> bool:
+        """Whether a host answers nowhere, so that it has to be looked for."""
+        return self.seats.owner(name, now) is None
+
+    def _sit(self, name: str, now: float) -> bool:
+        """Has a host sit where its owner is; whether that changed anything. One that is silent stays where it was."""
+        owner, seat = self.seats.owner(name, now), self._seats.get(name)
+        if owner is None or (seat and (seat.port, seat.mac) == (owner.port, owner.mac)):
+            return False
+        if seat and seat.port == owner.port:
+            seat.mac = owner.mac
+        else:
+            self._seats[name] = _Seat(owner.port, owner.mac)
+        return True
+
+    def host_known(self, name: str, place: PortId, mac: str, delay: Known) -> None:
+        """Where a host was before a restart; whether it still is there shows when it answers."""
+        self._seats[name] = _Seat(place, mac, delay)
+
+    def link_delay(
+        self, source: PortId, target: PortId, delay: Known, better: bool = False
+    ) -> bool:
+        """A link's one-way delay was measured, or is known from before; if measured better than that, it counts as it is."""
+        steady, changed = _steady(self._delays.get((source, target)), delay, better)
+        self._delays[source, target] = steady
+        return changed
+
+    def host_delay(self, name: str, delay: Known, better: bool = False) -> bool:
+        """A host's one-way delay was measured, or is known from before; `better` as of links."""
+        seat = self._seats[name]
+        seat.delay_ns, changed = _steady(seat.delay_ns, delay, better)
+        return changed
+
+    # What there is
+
+    def is_up(self, place: PortId) -> bool:
+        """Whether a port is there and up."""
+        port = self._ports.get(place.switch, {}).get(place.number)
+        return port is not None and port.up
+
+    def is_edge(self, place: PortId) -> bool:
+        """Whether a host is at a port, as seen or as the topology file says."""
+        return place in self._edges or place in self._edges_given
+
+    def switches(self) -> list[str]:
+        """Names of the switches that are there."""
+        return sorted(self._ports)
+
+    def ports_up(self, switch: str) -> list[PortDescription]:
+        """A switch's ports that are up, by number."""
+        return [port for _, port in sorted(self._ports.get(switch, {}).items()) if port.up]
+
+    def neighbour(self, place: PortId) -> PortId | None:
+        """Where LLDP from a port arrives."""
+        return self._neighbours.get(place)
+
+    def delay(self, source: PortId, target: PortId) -> Known | None:
+        """What is known of a link's delay, whether it is up or not."""
+        return self._delays.get((source, target))
+
+    def delays(self) -> Mapping[tuple[PortId, PortId], Known]:
+        """All known delays of links, up or not."""
+        return self._delays
+
+    def seat(self, name: str) -> tuple[PortId, str, Known | None] | None:
+        """Where a host was seen, its hardware address, and its delay."""
+        seat = self._seats.get(name)
+        return (seat.port, seat.mac, seat.delay_ns) if seat else None
+
+    def unmeasured(self) -> tuple[list[PortId], list[str]]:
+        """Links (by egress) that are up and hosts that were seen, without a delay."""
+        links = [s for s, t in sorted(self._neighbours.items()) if (s, t) not in self._delays]
+        hosts = [name for name, seat in sorted(self._seats.items()) if seat.delay_ns is None]
+        return links, hosts
+
+    def network(self) -> Network:
+        """What is up and measured. A link is up if LLDP crosses it in both directions; no host is where a link is."""
+        ports = {
+            place: self._port(place, description)
+            for switch, described in self._ports.items()
+            for place, description in (
+                (PortId(switch, number), port) for number, port in described.items()
+            )
+        }
+        links = {
+            source: Link(source, target, self._delays[source, target])
+            for source, target in self._neighbours.items()
+            if self._neighbours.get(target) == source
+            and {(source, target), (target, source)} <= self._delays.keys()
+        }
+        hosts = {
+            name: Host(name, self.hosts_given[name].addresses, seat.port, seat.delay_ns, seat.mac)
+            for name, seat in self._seats.items()
+            if seat.delay_ns is not None and seat.port in ports and seat.port not in links
+        }
+        return Network(ports, links, hosts)
+
+    def _port(self, place: PortId, port: PortDescription) -> Port:
+        return Port(place, port.name, self._rate(place, port), self._queue(place, port))
+
+    def _file(self, place: PortId, port: PortDescription) -> Given:
+        return self.ports_given.get(
+            (place.switch, port.name), self.ports_given.get((place.switch, place.number), Given())
+        )
+
+    def _rate(self, place: PortId, port: PortDescription) -> Known | None:
+        """The operator's word for this port; else the slowest of port, queue and database; else the word for all."""
+        if rate := self._file(place, port).rate_bps:
+            return Known(rate, Source.FILE, self._described[place])
+        found = []
+        if port.rate_bps:
+            found.append(Known(port.rate_bps, Source.PORT, self._described[place]))
+        if place in self._queues:
+            found.append(Known(self._queues[place][0], Source.QUEUE, self._queues[place][1]))
+        given, at = self._ovsdb.get((place.switch, port.name), (Given(), 0.0))
+        if given.rate_bps:
+            found.append(Known(given.rate_bps, Source.OVSDB, at))
+        if found:
+            return min(found, key=lambda known: known.value)
+        rate = self.everywhere.rate_bps
+        return Known(rate, Source.FILE, self._described[place]) if rate else None
+
+    def _queue(self, place: PortId, port: PortDescription) -> Known | None:
+        """OVSDB where it says; else the topology file (OpenFlow 1.3 has no queue lengths)."""
+        given, at = self._ovsdb.get((place.switch, port.name), (Given(), 0.0))
+        if given.queue_bytes:
+            return Known(given.queue_bytes, Source.OVSDB, at)
+        size = self._file(place, port).queue_bytes or self.everywhere.queue_bytes
+        return Known(size, Source.FILE, self._described[place]) if size else None
+
+
+def _steady(before: Known | None, now: Known, better: bool) -> tuple[Known, bool]:
+    """The delay that counts, and whether it is another than before."""
+    if before and not better and abs(now.value - before.value) <= STEADY_NS:
+        return Known(before.value, now.source, now.at), False
+    return now, True

@@ -1,0 +1,7 @@
+"""OTCP (Jouet, Perkins, Pezaros: CNSM 2016): the equations, the bounds of what may be published, the paper's Table I.
+
+Plans use it (`tcp.otcp`), and so does the controller, which is a distribution of its own (`etalon-otcp`, folder `otcp`).
+"""
+
+INSTALL = "pip install 'etalon-rdcn[otcp]' (in a clone: make setup)"
+"""How to get the controller."""
