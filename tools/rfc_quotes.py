@@ -5,7 +5,8 @@
 
 FOLDER has the texts as `rfcN.txt` or `rfcN.txt.gz`, at any depth: those of Debian's packages doc-rfc-std, doc-rfc-std-proposed,
 doc-rfc-experimental and doc-rfc-informational (section non-free), or of rfc-editor.org. The table keeps which RFC has each
-quotation, so that a test needs no texts. Rows of `other` are titles, and sentences of other documentation: by hand. Exit status 1 if a quotation stands nowhere, or has not been checked.
+quotation, so that a test needs no texts. Rows of `other` are titles, and sentences of other documentation: by hand.
+Exit status 1 if a quotation stands nowhere, or has not been checked.
 """
 
 from __future__ import annotations
