@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 
 from etalon.plan.base import Choice, Kinds, Rack, Table
 from etalon.plan.plan import Plan
+from etalon.plan.workloads.base import HostId
 from etalon.units import Quantity, shown
 
 REQUIRED = "must be given"
@@ -191,8 +192,9 @@ def _type(annotation: Any, metadata: Any = ()) -> str:
         if get_args(first) == (int, float):
             return "list of points"
         is_written = any(getattr(entry, "func", None) is not None for entry in metadata)
-        if is_written and not _tables(first) and get_origin(first) is not Annotated:
-            return "text or list of words" if first is str else 'host, like "r0h3"'
+        if is_written and first in (str, int, HostId):
+            hosts = "list of hosts" if first == HostId else 'host, like "r0h3"'
+            return "text or list of words" if first is str else hosts
         if others != [...]:
             names = {str: "text", Rack: "rack"}
             return f"[{', '.join(names.get(one, 'number') for one in (first, *others))}]"

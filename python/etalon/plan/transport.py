@@ -136,18 +136,18 @@ class Ndp(Table):
 
 
 class RotorLb(Table):
-    """RotorLB (SIGCOMM 2017): hosts keep packets until their rack has a circuit to the destination, or to a rack with a host
-    that relays them. Flows are of the class whose routing is `"rotorlb"`."""
+    """RotorLB (RotorNet, SIGCOMM 2017, section 3.2): hosts keep packets until their rack has a circuit to the
+    destination, or to a rack with a host that relays them. Its flows belong to the class whose routing is `"rotorlb"`."""
 
     which: ClassVar = 'of kind "rotorlb"'
     kind: Literal["rotorlb"] = "rotorlb"
     """RotorLB. Flows need no handshake and have no congestion control."""
     payload: Size | None = None
-    """Of a full packet; without it, an MTU less the header."""
+    """Payload of a full packet; by default the MTU less the header."""
     header: Size = 64
-    """On the wire, all layers together."""
+    """Length of the headers on the wire, all layers together."""
     padded: bool = Field(default=False, strict=True)
-    """The last packet of a flow is as long as its first."""
+    """Whether the last packet of a flow is padded to the length of its first."""
 
     def resolve(self) -> dict[str, Any]:
         """As the core takes it."""

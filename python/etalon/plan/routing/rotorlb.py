@@ -14,19 +14,18 @@ from etalon.units import Time
 
 
 class RotorLb(Way):
-    """Hosts keep packets until their rack has a circuit to the destination, and offer what is left to others for two hops
-    (RotorNet, SIGCOMM 2017, section 3.2). Packets themselves go over one circuit; flows are carried by the transport of this
-    name."""
+    """Hosts keep packets until their rack has a circuit to the destination, and offer the rest to others for two hops
+    (RotorNet, SIGCOMM 2017, section 3.2). The transport of this name carries the flows."""
 
     which: ClassVar = 'of kind "rotorlb"'
     about: ClassVar = "hosts wait for the direct circuit, and offer the rest for two hops: RotorLB"
     kind: Literal["rotorlb"] = "rotorlb"
-    """By the transport RotorLB: flows of `transport = "rotorlb"`, and those of `"ndp"` that are of this class."""
+    """RotorLB carries this class: flows of `transport = "rotorlb"`, and flows of `"ndp"` in it."""
     hops: int = Field(default=2, strict=True, ge=1, le=2)
-    """Circuits that a packet may cross: 2, by a host that relays it, or 1."""
+    """Largest number of circuits that a packet crosses: 2, over a host that relays it, or 1."""
     margin: Time | None = None
-    """Hosts stop sending so long before a circuit goes; without it, as long as the last packet takes to its uplink and over
-    it. What is late goes back to its host."""
+    """How long before the end of a circuit hosts stop sending; by default the time of the last packet to its uplink and
+    over it. Packets that are late return to their host."""
 
     def resolve(self) -> Any:
         """As the core takes it."""

@@ -1,4 +1,4 @@
-"""Circuits that jobs ask for."""
+"""Circuits that jobs request."""
 
 from __future__ import annotations
 
@@ -21,29 +21,32 @@ def _initial(value: Any) -> Any:
 
 
 class Asked(Schedule):
-    """Circuits that stay until a job asks for others. A request gets all that it names or waits; only what changes is dark."""
+    """Circuits that stay until a job requests others. A request is granted whole, or waits; only circuits that change go
+    dark."""
 
     about: ClassVar = "circuits that stay until a job asks for others (`job.circuits`)"
     which: ClassVar = 'of kind "asked"'
     computed: ClassVar = True
     kind: Literal["asked"] = "asked"
-    """Circuits that jobs ask for."""
+    """Circuits that jobs request."""
     initial: Annotated[Literal["ring", "none"] | tuple[Circuit, ...], BeforeValidator(_initial)] = (
         "ring"
     )
-    """The circuits at the start: "ring" for one from each rack to the next, "none", or a list like [[0, 1], [1, 0]]."""
+    """The initial circuits: "ring", one from each rack to the next; "none"; or a list like [[0, 1], [1, 0]]."""
     reconfiguration: Time = 10 * US
-    """How long circuits that change are dark."""
+    """Reconfiguration time: how long circuits that change are dark."""
     request: Time = 2 * US
-    """From a host to the controller of circuits. Its call for circuits that another job waits for takes as long."""
+    """Delay of a request from a host to the controller, and of the controller's recall of circuits that another job waits
+    for."""
     hold: Time = 50 * US
-    """How long a circuit that was granted stays at least, from when it is up."""
+    """Least time that a granted circuit stays up."""
     share: Literal["fair", "fifo"] = "fair"
-    """Which request goes first: that of the job that has had fewest circuits for the shortest time, or the oldest."""
+    """Which of several waiting requests is granted first: "fair", that of the job with the least circuit time so far;
+    "fifo", the oldest."""
     ask: Literal["all", "first"] = "all"
-    """A job asks for the circuits of a step when all of its ranks are ready that take part, or when the first is."""
+    """When a job requests the circuits of a step: when all ranks of the step are ready, or when the first is."""
     ahead: bool = False
-    """A job asks for the circuits of its next step as soon as it has those of this one."""
+    """Whether a job requests the circuits of its next step as soon as it has those of this one."""
 
     def pairs(self, network: Network) -> list[tuple[int, int]]:
         """The circuits at the start: source and destination rack."""

@@ -270,9 +270,9 @@ class Job(Workload):
     circuits: Annotated[
         Literal["none", "each", "plan"] | tuple[StepCircuits, ...], BeforeValidator(_circuits)
     ] = "none"
-    """The circuits that it asks for, with a schedule of kind "asked": "none"; "each" for those of each step's messages; "plan"
-    for those that are worth their time by a dynamic program (Harvest's, arXiv 2602.09188); or a list like
-    [{ step = 0, circuits = [[0, 1], [1, 0]] }]."""
+    """The circuits that the job requests, with a schedule of kind "asked": "none"; "each", the circuits of each step's
+    messages; "plan", those that Harvest's dynamic program finds worth their time (arXiv 2602.09188); or a list like [{
+    step = 0, circuits = [[0, 1], [1, 0]] }]."""
     steps: bool | None = Field(default=None, strict=True)
     """Whether the run has a table of steps, with one row per message or computation; by default up to 5,000,000 rows."""
     flow_class: FlowClass = Field(default="job", alias="class")
