@@ -34,6 +34,7 @@ WITHOUT = {
     "docs/release.md": "no numbers of runs",
     "docs/plan.md": "written from the models of plans",
     "docs/report.md": "its commands are run when the site is built",
+    "docs/telemetry.md": "its commands are run when the site is built",
     "docs/trees.md": "no numbers of runs",
     "docs/trust.md": "no numbers of runs",
     "docs/tutorial.md": "its commands are run when the site is built",

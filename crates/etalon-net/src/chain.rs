@@ -1,5 +1,7 @@
 //! A chain of drop-tail queues and delays for each direction: the plain network that simulators are compared on.
 
+mod stamps;
+
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -9,10 +11,12 @@ use etalon_queues::{DropTail, Fifo};
 use etalon_scenario::{Dumbbell, Scenario};
 use etalon_switch::{
     Arrival, ConfigError, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Sink,
+    tell,
 };
 use etalon_units::{Serializer, Span, Time};
 
 use crate::network::{Described, Network};
+use stamps::Stamps;
 
 /// A queue with a link, then a delay.
 #[derive(Debug)]
@@ -63,6 +67,8 @@ struct QueuedStage {
     delay: Span,
     /// The stage's number in its direction.
     stage: u16,
+    /// What its packets meet, where that is wanted.
+    stamps: Stamps,
 }
 
 /// One direction.
@@ -92,6 +98,7 @@ impl<H: Copy> Direction<H> {
                 queue,
                 delay: Span::ZERO,
                 stage,
+                stamps: Stamps::default(),
             });
             queues.extend(queue);
             *queues
@@ -205,6 +212,7 @@ impl<H: Copy> Chain<H> {
             queue,
             delay,
             stage,
+            stamps,
         } in &mut way.queues
         {
             let until = if let Some(until) = queue.take_place(time, bytes) {
@@ -215,6 +223,9 @@ impl<H: Copy> Chain<H> {
                 let (number, stage) = (usize::from(way.pair.src), *stage);
                 return self.lose(number, (stage, time), sink, probe);
             };
+            if S::STAMPS {
+                stamps.join(time, until, bytes, queue.rate());
+            }
             if TELLS {
                 let joins = Story::Joins { bytes, until };
                 self.noted.push((*stage, time, joins));
@@ -253,6 +264,12 @@ impl<H: Copy> Chain<H> {
         sink: &mut S,
         probe: &mut P,
     ) {
+        if S::STAMPS {
+            let passed = self.ways[way].queues.iter_mut();
+            passed
+                .take_while(|queue| queue.stage < stage)
+                .for_each(|queue| queue.stamps.lose());
+        }
         let lost = self.ways[way].passing.pop_back();
         let lost = lost.map(|lost| (stage, time, Story::Lost(lost.packet)));
         self.noted.extend(lost);
@@ -336,27 +353,35 @@ impl<H: Copy> Chain<H> {
         };
         let next = way.passing.drop_front();
         way.next = next.map_or(Time::MAX, |next| next.leaves);
-        let (pair, queue, plane) = (way.pair, way.last, Plane::PACKET);
+        let queue = way.last;
         self.next = self.ways[0].next.min(self.ways[1].next);
-        let latency = time - entered;
-        let departed = Event::Departed {
-            pair,
-            queue,
-            bytes: packet.bytes,
-            latency,
-            plane,
-        };
-        probe.on(time, departed);
-        sink.deliver(Departure {
+        if S::STAMPS {
+            let way = &mut self.ways[number];
+            let first = way.first;
+            for QueuedStage {
+                queue,
+                stage,
+                stamps,
+                ..
+            } in &mut way.queues
+            {
+                let port = numbered(first + *stage);
+                if let Some((at, met)) = stamps.come_out(port, queue.rate()) {
+                    sink.dequeued(at, packet.handle, met);
+                }
+            }
+        }
+        let departure = Departure {
             packet,
             time,
-            latency,
+            latency: time - entered,
             queue,
-            plane,
+            plane: Plane::PACKET,
             ce: false,
             ece: false,
             trimmed: false,
-        });
+        };
+        tell::departed(departure, sink, probe);
     }
 
     /// Tells the first story, if it comes before the packet that comes out of `way`.

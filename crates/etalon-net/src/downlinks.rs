@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use etalon_queues::{DropTail, Fifo, Pending};
 use etalon_scenario::{HostId, Hosts};
-use etalon_switch::{DropReason, Event, Pair, Probe, QueueId};
+use etalon_switch::{DropReason, Event, Pair, Probe, QueueId, Transmission};
 use etalon_units::{Serializer, Time};
 
 use crate::delivery::Delivery;
@@ -23,6 +23,9 @@ pub(crate) struct Arriving<H> {
 #[derive(Debug)]
 struct Downlink<H> {
     queue: DropTail,
+    /// Its name, and bytes that it has transmitted.
+    port: QueueId,
+    sent: u64,
     inside: Fifo<(Time, Arriving<H>)>,
 }
 
@@ -40,8 +43,10 @@ pub(crate) struct Downlinks<H> {
 impl<H: Copy> Downlinks<H> {
     /// For these hosts: links of their NICs' rate, queues for so many `packets`, the one in transmission included.
     pub(crate) fn new(hosts: Hosts, packets: u32) -> Downlinks<H> {
-        let link = |_| Downlink {
+        let link = |host| Downlink {
             queue: DropTail::new(Serializer::new(hosts.rate), packets),
+            port: downlink_of(&hosts, hosts.host(host)),
+            sent: 0,
             inside: Fifo::default(),
         };
         Downlinks {
@@ -97,6 +102,30 @@ impl<H: Copy> Downlinks<H> {
             .min(come.map_or(Time::MAX, |come| come.delivery.time))
     }
 
+    /// What the packet met that has passed its link, if one has by `now`, and when its transmission began: telemetry.
+    pub(crate) fn met(&self, now: Time) -> Option<(H, Time, Transmission)> {
+        if self.pending.next() > now {
+            return None;
+        }
+        let link = &self.links[self.pending.first()? as usize];
+        let (passes, first) = link.inside.front()?;
+        let rate = self.hosts.rate;
+        let starts = Time(
+            passes
+                .0
+                .saturating_sub(rate.span_of(u64::from(first.bytes)).0),
+        );
+        let behind = (1..link.inside.len()).map_while(|place| link.inside.get(place));
+        let behind = behind.take_while(|(_, come)| come.delivery.time <= starts);
+        let met = Transmission {
+            port: link.port,
+            queue: behind.map(|(_, come)| u64::from(come.bytes)).sum(),
+            sent: link.sent,
+            rate,
+        };
+        Some((first.delivery.handle, starts, met))
+    }
+
     /// Takes the packet that has passed its link, if one has by `now`.
     pub(crate) fn pass<P: Probe>(&mut self, now: Time, probe: &mut P) -> Option<Delivery<H>> {
         let time = self.pending.next();
@@ -106,6 +135,7 @@ impl<H: Copy> Downlinks<H> {
         let host = self.pending.first()?;
         let link = &mut self.links[host as usize];
         let (_, come) = link.inside.pop_front()?;
+        link.sent += u64::from(come.bytes);
         let next = link.inside.front().map(|first| first.0);
         self.pending.move_first(host, next);
         probe.on(time, passed(&come));

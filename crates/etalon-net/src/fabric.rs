@@ -17,7 +17,9 @@ use alloc::vec::Vec;
 
 use etalon_queues::{Calendar, PacketId};
 use etalon_scenario::{Egress, Hosts, Node, Topology};
-use etalon_switch::{Arrival, Departure, DropReason, Event, Packet, Plane, Probe, QueueId, Sink};
+use etalon_switch::{
+    Arrival, Departure, DropReason, Event, Packet, Plane, Probe, QueueId, Sink, tell,
+};
 use etalon_units::{Span, Time};
 
 use crate::network::Network;
@@ -147,8 +149,7 @@ impl<H: Copy> Fabric<H> {
     ) -> bool {
         let port = &mut self.ports[number as usize];
         let (queue, wire) = (port.queue, port.wire);
-        let bytes = self.pool.get_mut(id).packet.bytes;
-        if !port.is_up || !port.admit(bytes) {
+        if !port.is_up || !port.admit() {
             let reason = match port.is_up {
                 true => DropReason::Full,
                 false => DropReason::LinkDown,
@@ -157,20 +158,14 @@ impl<H: Copy> Fabric<H> {
             self.lose(now, id, queue, len, reason, sink, probe);
             return true;
         }
-        let (len, marks) = (port.len, port.marks());
         let inside = self.pool.get_mut(id);
-        let pair = inside.packet.pair();
-        let enqueue = Event::Enqueue {
-            pair,
-            queue,
-            len,
-            bytes,
-        };
-        probe.on(now, enqueue);
-        if marks && inside.ect {
-            inside.ce = true;
-            probe.on(now, Event::Marked { pair, queue, len });
+        let (pair, bytes) = (inside.packet.pair(), inside.packet.bytes);
+        if S::STAMPS {
+            port.bytes += u64::from(bytes);
         }
+        let is_marked = port.marks() && inside.ect;
+        inside.ce |= is_marked;
+        tell::joined(now, (pair, queue), (port.len, bytes), is_marked, probe);
         match self.delay {
             Delay::OnWire => self.transmit(now, number, id),
             Delay::InQueue => self.wires.push(now, wire, id, number),
@@ -204,9 +199,13 @@ impl<H: Copy> Fabric<H> {
             self.calendar.push(end, number);
         }
         let (queue, len, wire) = (port.queue, port.len, port.wire);
+        let packet = &self.pool.get(id).packet;
+        let (pair, bytes, handle) = (packet.pair(), packet.bytes, packet.handle);
+        if S::STAMPS {
+            port.bytes -= u64::from(bytes);
+            port.sent += u64::from(bytes);
+        }
         let from = port.transmission();
-        let packet = self.pool.get_mut(id).packet;
-        let (pair, bytes) = (packet.pair(), packet.bytes);
         let dequeue = Event::Dequeue {
             pair,
             queue,
@@ -215,7 +214,7 @@ impl<H: Copy> Fabric<H> {
             plane: Plane::PACKET,
         };
         probe.on(now, dequeue);
-        sink.dequeued(now, packet.handle, from);
+        sink.dequeued(now, handle, from);
         match self.delay {
             Delay::OnWire => {
                 self.wires.push(now, wire, id, number);
@@ -257,26 +256,17 @@ impl<H: Copy> Fabric<H> {
         probe: &mut P,
     ) {
         let inside = self.pool.remove(id);
-        let (packet, plane) = (inside.packet, Plane::PACKET);
-        let latency = now - inside.entered;
-        let departed = Event::Departed {
-            pair: packet.pair(),
-            queue,
-            bytes: packet.bytes,
-            latency,
-            plane,
-        };
-        probe.on(now, departed);
-        sink.deliver(Departure {
-            packet,
+        let departure = Departure {
+            packet: inside.packet,
             time: now,
-            latency,
+            latency: now - inside.entered,
             queue,
-            plane,
+            plane: Plane::PACKET,
             ce: inside.ce,
             ece: false,
             trimmed: false,
-        });
+        };
+        tell::departed(departure, sink, probe);
     }
 
     /// Does what is due first, if it is due by `now`. At one instant links fail first; then packets leave, so that others can take their
@@ -332,16 +322,7 @@ impl<H: Copy> Fabric<H> {
         probe: &mut P,
     ) {
         let packet = self.pool.remove(id).packet;
-        let pair = packet.pair();
-        let dropped = Event::Dropped {
-            pair,
-            queue,
-            len,
-            bytes: packet.bytes,
-            reason,
-        };
-        probe.on(now, dropped);
-        sink.discard(now, packet.handle, pair, reason);
+        tell::lost(now, &packet, (queue, len), reason, sink, probe);
     }
 }
 

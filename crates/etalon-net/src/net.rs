@@ -342,6 +342,11 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
             edge.left_network(lost.time, lost.handle, env);
             env.discard(lost.time, lost.handle, DropReason::DownlinkFull, edge);
         }
+        if E::STAMPS {
+            if let Some((handle, at, met)) = edge.downlinks().and_then(|d| d.met(now)) {
+                env.stamped(at, handle, met);
+            }
+        }
         if let Some(delivery) = edge.downlinks().and_then(|d| d.pass(now, probe)) {
             edge.left_network(now, delivery.handle, env);
             env.deliver(delivery, edge);

@@ -8,7 +8,7 @@ use etalon_scenario::{
     CircuitSwitch, ClassOf, Configuration, Count, Full, Late, Limit, Matching, Ocs, Paths, Routing,
     Schedule, Trim,
 };
-use etalon_switch::{DropReason, Plane};
+use etalon_switch::{DropReason, Plane, QueueId};
 use etalon_units::{Rate, Span, Time};
 
 /// A byte takes a nanosecond.
@@ -149,6 +149,7 @@ fn an_engine_hears_of_slices_telemetry_headers_and_what_comes_back() {
     }
     while net.advance(Time(1500), &mut ears, &mut ()) != Advanced::Not {}
     let stamp = |queue, sent| Transmission {
+        port: QueueId { at: 0, number: 3 }, // behind those of three hosts
         queue,
         sent,
         rate: RATE,

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use etalon_units::{Serializer, Time};
+use etalon_units::{Rate, Serializer, Time};
 
 /// Places that there are before more are needed.
 const FIRST_PLACES: u32 = 16;
@@ -34,6 +34,11 @@ impl DropTail {
     /// Packets that it has places for.
     pub fn capacity(&self) -> u32 {
         self.capacity
+    }
+
+    /// The rate of its link.
+    pub fn rate(&self) -> Rate {
+        self.link.rate()
     }
 
     /// A packet of `bytes` comes. Returns when its last bit leaves; none if all places are taken.
@@ -84,7 +89,6 @@ impl DropTail {
 mod tests {
     use alloc::collections::VecDeque;
 
-    use etalon_units::Rate;
     use proptest::prelude::*;
 
     use super::*;

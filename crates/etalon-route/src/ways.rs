@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
-use etalon_scenario::{Class, Ocs, Part, Routing, Slices};
+use etalon_scenario::{Class, Ocs, Part, Slices};
 
 use crate::RouteError;
 use crate::graph::Graph;
@@ -59,7 +59,7 @@ pub(crate) trait Router: Debug + Send + Sync {
 /// The tables of all classes, made before a run, and anew when ToR switches learn that something failed or returned.
 #[derive(Debug)]
 pub struct Ways {
-    classes: Vec<(Box<dyn Router>, bool)>,
+    classes: Vec<Box<dyn Router>>,
 }
 
 impl Ways {
@@ -87,8 +87,7 @@ impl Ways {
                     to,
                 });
             }
-            let sprays = matches!(&of.routing, Routing::Expander(p) | Routing::Ksp(p) if p.spray);
-            classes.push((made, sprays));
+            classes.push(made);
         }
         Ok(Ways { classes })
     }
@@ -101,20 +100,14 @@ impl Ways {
             return Next::Deliver;
         }
         match self.classes.get(at.class.index()) {
-            Some((router, _)) => router.next(at),
+            Some(router) => router.next(at),
             None => Next::Nowhere,
         }
-    }
-
-    /// Whether packets of one flow are to have labels of their own, so that they spread over all ways.
-    #[must_use]
-    pub fn sprays(&self, class: Class) -> bool {
-        self.classes.get(class.index()).is_some_and(|one| one.1)
     }
 
     /// Bytes of all tables.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.classes.iter().map(|(router, _)| router.bytes()).sum()
+        self.classes.iter().map(|router| router.bytes()).sum()
     }
 }

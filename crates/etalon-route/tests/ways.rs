@@ -189,7 +189,7 @@ proptest! {
             let ocs = ocs(&drawn, routing);
             let slices = Slices::of(&ocs.uplinks).unwrap();
             let ways = Ways::new(&ocs, 24, &slices, seed, &[]).unwrap();
-            prop_assert!(ways.sprays(Class(0)));
+            prop_assert!(ocs.classes[0].routing.sprays());
             for (entering, label) in everywhere(slices.len(), 24) {
                 let taken = way((&ocs, &slices, &ways), entering, label, 24);
                 let taken = taken.expect("a way");

@@ -127,6 +127,12 @@ pub trait NetworkKind {
         false
     }
 
+    /// Queues on a packet's way that telemetry is of: so many of them an option has room for (HPCC's has for five).
+    fn telemetry_hops(&self, hosts: &Hosts) -> u32 {
+        let _ = hosts;
+        5
+    }
+
     /// Whether packets without payload go another way than others, which has no queue.
     fn has_ack_bypass(&self) -> bool {
         false

@@ -184,6 +184,11 @@ impl NetworkKind for Rdcn {
         Rdcn::check(self, hosts.racks).map_err(ScenarioError::new)
     }
 
+    /// The VOQ, and a downlink if hosts have such.
+    fn telemetry_hops(&self, hosts: &Hosts) -> u32 {
+        1 + u32::from(hosts.downlink_queue.is_some())
+    }
+
     fn planes(&self, _hosts: &Hosts) -> Vec<PlaneFacts> {
         let plane = |name, rate, in_days| PlaneFacts {
             name,

@@ -3,14 +3,16 @@
 use etalon_measure::results::{self, Outcome};
 use etalon_measure::{Control, Live, Metrics, Observer, Results};
 use etalon_net::{Advanced, Milestone, Net, Network, Visitor, visit};
-use etalon_scenario::{Scenario, ScenarioError};
+use etalon_scenario::{Flow, Scenario, ScenarioError};
 use etalon_schedule::ComputedWeek;
 use etalon_units::Time;
 
 use crate::packet::PacketId;
 use crate::plugins::Plugins;
+use crate::spray::Sprays;
 use crate::stream::Streamed;
-use crate::tap::Tap;
+use crate::tap::{Extras, Tap};
+use crate::telemetry;
 use crate::world::World;
 
 /// Events between looks at the [`Control`].
@@ -33,7 +35,10 @@ pub fn run_with(
     control: &Control,
     plugins: Plugins,
 ) -> Result<Results, ScenarioError> {
-    run_tapped(plan, control, plugins, (), |metrics| metrics).map(|(results, _)| results)
+    match has_extras(plan, &plan.flows) {
+        true => run_tapped(plan, control, plugins, Extras, |metrics| metrics).map(|run| run.0),
+        false => run_tapped(plan, control, plugins, (), |metrics| metrics).map(|run| run.0),
+    }
 }
 
 /// Runs an experiment whose flows come and go.
@@ -43,15 +48,16 @@ pub(crate) fn run_streamed(
     plugins: Plugins,
     streamed: &mut Streamed<'_>,
 ) -> Result<Results, ScenarioError> {
-    let run = drive(
-        plan,
-        control,
-        plugins,
-        (),
-        |metrics| metrics,
-        Some(streamed),
-    );
-    run.map(|(results, _)| results)
+    let observer = |metrics| metrics;
+    match has_extras(plan, &streamed.kinds) {
+        true => drive(plan, control, plugins, Extras, observer, Some(streamed)).map(|run| run.0),
+        false => drive(plan, control, plugins, (), observer, Some(streamed)).map(|run| run.0),
+    }
+}
+
+/// Whether a run with such flows has what [`Tap::EXTRAS`] is about.
+fn has_extras(plan: &Scenario, flows: &[Flow]) -> bool {
+    telemetry::is_wanted(plan, flows) || Sprays::new(plan).any()
 }
 
 /// Runs an experiment with a tap on packets and an observer made around the metrics.

@@ -29,6 +29,7 @@ use crate::stack::{self, Controls};
 use crate::stream::StreamedFlow;
 use crate::subflows::Group;
 use crate::tdns::Follows;
+use crate::telemetry;
 
 /// Random streams beyond those of the hosts (which are numbered from 0).
 const STREAM_INITIAL_SEQ: u64 = 1 << 32;
@@ -370,11 +371,17 @@ impl<'a> Flows<'a> {
         if let Some(config) = self.configs.get(&kind) {
             return config.clone();
         }
+        let mut common = stack::config(plan, distance);
+        let controls = &self.controls[control as usize];
+        let mut all = controls.others.iter().chain([&controls.first]);
+        if all.any(CongestionControl::wants_telemetry) {
+            common.mss -= telemetry::reserved(plan);
+        }
         let config = Arc::new(Config {
             nagle,
             tdtcp: stack::tdtcp(plan, &self.plan(flow).transport),
             mptcp: subflow.map(|subflow| Mptcp { subflow }),
-            ..stack::config(plan, distance)
+            ..common
         });
         self.configs.insert(kind, config.clone());
         config

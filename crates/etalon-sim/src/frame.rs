@@ -12,7 +12,7 @@ use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader, TcpOptions};
 
 use crate::mptcp_options::{self, Secrets};
-use crate::packet::Packet;
+use crate::packet::{ETHERNET_AND_IP, Packet};
 
 /// A packet as its hosts see it.
 #[derive(Clone, Copy, Debug)]
@@ -37,9 +37,11 @@ impl Frame<'_> {
     pub(crate) fn encode(&self, data: &mut Vec<u8>) -> io::Result<u32> {
         let (source, destination) = (ip_address(self.src)?, ip_address(self.dst)?);
         let segment = &self.packet.segment;
-        let mut tcp = tcp_header(self.ports, segment, &self.secrets)?;
-        let tcp_len =
-            u16::try_from(tcp.header_len() + usize::from(segment.len)).map_err(invalid)?;
+        let telemetry = self.telemetry();
+        let mut tcp = tcp_header((self.ports, telemetry), segment, &self.secrets)?;
+        let header_len = segment.header_len() + telemetry;
+        let beyond = header_len.saturating_sub(tcp.header_len() as u32);
+        let tcp_len = u16::try_from(header_len + u32::from(segment.len)).map_err(invalid)?;
         // Zeros add nothing to a ones' complement sum, so the payload itself is not needed.
         tcp.checksum = Sum16BitWords::new()
             .add_4bytes(source.octets())
@@ -53,7 +55,14 @@ impl Frame<'_> {
         data.clear();
         data.extend_from_slice(&ip.to_bytes());
         data.extend_from_slice(&tcp.to_bytes());
-        Ok(data.len() as u32 + u32::from(segment.len))
+        Ok(data.len() as u32 + beyond + u32::from(segment.len))
+    }
+
+    /// Bytes of the option for telemetry: what the packet is longer by than its segment.
+    fn telemetry(&self) -> u32 {
+        let Packet { segment, size, .. } = self.packet;
+        let others = ETHERNET_AND_IP + segment.header_len() + u32::from(segment.len);
+        size.bytes().saturating_sub(others)
     }
 }
 
@@ -92,9 +101,10 @@ fn ipv4_header(
     Ok(ip)
 }
 
-/// The TCP header of `segment`, its checksum still zero.
+/// The TCP header of `segment`, its checksum still zero. An option for telemetry of so many bytes goes without what is in it; where the header has
+/// no room for that, it follows the header as a shim of its own.
 fn tcp_header(
-    (source, destination): (u16, u16),
+    ((source, destination), telemetry): ((u16, u16), u32),
     segment: &Segment,
     secrets: &Secrets,
 ) -> io::Result<TcpHeader> {
@@ -113,6 +123,10 @@ fn tcp_header(
     if let Some(option) = segment.rare.mptcp() {
         mptcp_options::write(&option, segment.flags, secrets, &mut options);
     }
+    if telemetry > 0 && options.len() + telemetry as usize <= MOST_OPTIONS {
+        options.extend([kind::TELEMETRY, telemetry as u8]);
+        options.resize(options.len() + telemetry as usize - 2, 0);
+    }
     tcp.options = TcpOptions::try_from_slice(&options).map_err(invalid)?;
     Ok(tcp)
 }
@@ -127,7 +141,12 @@ mod kind {
     pub(super) const TIMESTAMPS: u8 = 8;
     /// SIGCOMM'22, figures 5b and 5c.
     pub(super) const TDTCP: u8 = 35;
+    /// In-band telemetry, as PowerTCP's authors have it.
+    pub(super) const TELEMETRY: u8 = 36;
 }
+
+/// Bytes of options that a header has room for.
+const MOST_OPTIONS: usize = 40;
 
 /// The options of `segment`, padded with NOPs to the lengths that [`Segment::header_len`] counts.
 fn options(segment: &Segment) -> Vec<u8> {
@@ -253,6 +272,25 @@ mod tests {
         tcp.options_iterator()
             .map(|element| element.unwrap())
             .collect()
+    }
+
+    #[test]
+    fn telemetry_takes_its_bytes_where_there_is_room_and_where_there_is_none() {
+        use crate::packet::Size;
+        let segment = Segment {
+            len: 100,
+            timestamps: Some((1, 2)),
+            ..Segment::default()
+        };
+        for (option, in_header) in [(12, 12), (28, 28), (44, 0)] {
+            let mut packet = packet(segment.clone());
+            let bytes = ETHERNET_AND_IP + segment.header_len() + 100;
+            packet.size = Size::default().with(bytes + option);
+            let (ip, tcp, _, len) = round_trip(&packet);
+            assert_eq!(len, bytes + option - 14);
+            assert_eq!(u32::from(ip.total_len), len);
+            assert_eq!(tcp.header_len(), 32 + in_header);
+        }
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod stream;
 mod subflows;
 mod tap;
 mod tdns;
+mod telemetry;
 mod trace;
 mod uncommon;
 mod world;

@@ -8,9 +8,9 @@ use crate::endpoint::{Departing, Egress, Endpoint};
 use crate::packet::{ETHERNET_AND_IP, PacketId, PacketPool};
 use crate::queue::{Wake, WakeQueue};
 
-/// Sends what an endpoint has to send, and arms its timer. `at`: when, its number and its place.
+/// Sends what an endpoint has to send, and arms its timer. `at`: when, its number and its place. `EXTRAS`: its segments may carry telemetry.
 #[inline(always)] // with every packet
-pub(crate) fn send(
+pub(crate) fn send<const EXTRAS: bool>(
     end: &mut Endpoint,
     at: (Time, u32, u32),
     tdf: u64,
@@ -37,7 +37,8 @@ pub(crate) fn send(
     }
     if !end.connection.is_silent() {
         let answers = end.connection.only_answers();
-        let mut nic = Nic {
+        let mut nic = Nic::<EXTRAS> {
+            wants_telemetry: EXTRAS && end.connection.wants_telemetry(),
             now,
             index,
             place,
@@ -65,7 +66,8 @@ pub(crate) fn send(
 }
 
 /// Where an endpoint's segments go: as packets to its peer.
-struct Nic<'a> {
+struct Nic<'a, const EXTRAS: bool> {
+    wants_telemetry: bool,
     now: Time,
     /// The endpoint, and its place.
     index: u32,
@@ -75,7 +77,19 @@ struct Nic<'a> {
     edge: &'a mut Edge<PacketId>,
 }
 
-impl Outlet for Nic<'_> {
+impl<const EXTRAS: bool> Nic<'_, EXTRAS> {
+    /// A packet of so many bytes may have an option for telemetry. Its length with that.
+    fn carry(&mut self, id: PacketId, bytes: u32, has_data: bool) -> u32 {
+        let Some(telemetry) = &mut self.pool.telemetry else {
+            return bytes;
+        };
+        let option = telemetry.send(id, self.place, self.wants_telemetry, has_data);
+        self.pool.get_mut(id).size = self.way.class.with(bytes + option);
+        bytes + option
+    }
+}
+
+impl<const EXTRAS: bool> Outlet for Nic<'_, EXTRAS> {
     #[inline(always)] // with every packet
     fn put(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> bool {
         let (id, packet) = self.pool.take();
@@ -84,12 +98,15 @@ impl Outlet for Nic<'_> {
             return false;
         }
         let payload = u32::from(packet.segment.len);
-        let bytes = ETHERNET_AND_IP + packet.segment.header_len() + payload;
+        let mut bytes = ETHERNET_AND_IP + packet.segment.header_len() + payload;
         packet.to = self.index ^ 1;
         packet.place = self.place ^ 1;
         packet.route = self.way.route;
         packet.label = self.way.label;
         packet.size = self.way.class.with(bytes);
+        if EXTRAS {
+            bytes = self.carry(id, bytes, payload > 0);
+        }
         self.way.under_way = self.way.under_way.wrapping_add(1);
         let done = self.edge.send(self.now, self.way.host, bytes, id);
         if payload > 0 {

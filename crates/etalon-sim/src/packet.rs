@@ -6,6 +6,8 @@ use etalon_net::{Arrival, Class, HostId};
 use etalon_scenario::Pair;
 use etalon_tcp::{RareOptions, Segment};
 
+use crate::telemetry::Telemetry;
+
 /// Ethernet header (14 bytes) and IPv4 header (20 bytes) around a TCP segment.
 pub(crate) const ETHERNET_AND_IP: u32 = 34;
 
@@ -108,6 +110,8 @@ pub(crate) struct PacketPool {
     free: Vec<PacketId>,
     /// Memory of options that were in packets.
     spare: Vec<RareOptions>,
+    /// What lies beside them, if any carries telemetry.
+    pub(crate) telemetry: Option<Box<Telemetry>>,
 }
 
 impl PacketPool {

@@ -1,7 +1,10 @@
 //! Which of many paths the next packet of a flow takes.
 
+use etalon_scenario::{Network, Scenario};
 use rand_chacha::ChaCha8Rng;
-use rand_core::Rng;
+use rand_core::{Rng, SeedableRng};
+
+use crate::packet::Packet;
 
 /// Draws labels, by which the network chooses paths.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +39,41 @@ impl Spray {
     }
 }
 
+/// Which classes of TCP's flows spread their packets over all ways: each packet has a label of its own, as the plan's routings ask for.
+#[derive(Debug)]
+pub(crate) struct Sprays {
+    by_class: Vec<bool>,
+    rng: ChaCha8Rng,
+}
+
+/// The random stream of labels, beyond those of hosts and initial sequence numbers.
+const STREAM_LABELS: u64 = 1 << 35;
+
+impl Sprays {
+    pub(crate) fn new(plan: &Scenario) -> Sprays {
+        let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
+        rng.set_stream(STREAM_LABELS);
+        let by_class = match &plan.network {
+            Network::Ocs(ocs) => ocs.classes.iter().map(|of| of.routing.sprays()).collect(),
+            _ => Vec::new(),
+        };
+        Sprays { by_class, rng }
+    }
+
+    /// Whether any class does.
+    pub(crate) fn any(&self) -> bool {
+        self.by_class.contains(&true)
+    }
+
+    /// A packet enters the network.
+    pub(crate) fn label(&mut self, packet: &mut Packet) {
+        let class = packet.size.class().index();
+        if self.by_class.get(class) == Some(&true) {
+            packet.label = self.rng.next_u32() as u16;
+        }
+    }
+}
+
 /// A number below `bound`, each as likely as the others but for 2^-32.
 pub(crate) fn below(rng: &mut ChaCha8Rng, bound: u32) -> u32 {
     ((u64::from(rng.next_u32()) * u64::from(bound)) >> 32) as u32
@@ -44,7 +82,6 @@ pub(crate) fn below(rng: &mut ChaCha8Rng, bound: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_core::SeedableRng;
 
     #[test]
     fn each_round_takes_every_path_once_in_an_order_of_its_own() {

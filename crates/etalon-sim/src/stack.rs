@@ -9,6 +9,9 @@ use etalon_tcp::{Config, Ecn, Tdtcp, cc};
 use crate::plugins::{self, MakeControl};
 use crate::tdns::Follows;
 
+/// The parameter of congestion controls that is the rate of the sender's NIC in Gbit/s: where a plan does not set it, its hosts do.
+const HOST_RATE: &str = "host_rate";
+
 /// The configuration of connections between hosts that are so far apart.
 pub(crate) fn config(plan: &Scenario, distance: Distance) -> Config {
     let tcp = &plan.tcp;
@@ -81,11 +84,25 @@ impl Controls {
         params: &BTreeMap<String, f64>,
         transport: &Transport,
     ) -> Result<Controls, String> {
-        let params: Vec<(&str, f64)> = params
+        let given: Vec<(&str, f64)> = params
             .iter()
             .map(|(name, value)| (name.as_str(), *value))
             .collect();
-        let made = |name: &str| plugins::control(users, name, &params);
+        let made = |name: &str| {
+            let mut params = given.clone();
+            let info = cc::list().iter().find(|info| info.name == name);
+            let parameters = info.map_or(&[][..], |info| info.parameters);
+            if parameters
+                .iter()
+                .any(|parameter| parameter.name == HOST_RATE)
+            {
+                // The last of a name counts: what the plan says goes before this.
+                params.retain(|&given| given != (HOST_RATE, 0.0));
+                let gbps = plan.hosts.rate.as_bps() as f64 / 1e9 / plan.tdf as f64;
+                params.insert(0, (HOST_RATE, gbps));
+            }
+            plugins::control(users, name, &params)
+        };
         let names: Vec<&str> = match transport {
             Transport::Tdtcp(tdtcp) if !tdtcp.cc.is_empty() => {
                 tdtcp.cc.iter().map(String::as_str).collect()

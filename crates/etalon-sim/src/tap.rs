@@ -8,6 +8,9 @@ use crate::packet::Packet;
 
 /// Sees packets at the network's edges. Does nothing unless overridden.
 pub(crate) trait Tap {
+    /// The run may have what few have and every packet would have to be asked about: telemetry, or flows whose packets spread over all ways.
+    const EXTRAS: bool = false;
+
     /// A packet enters the network.
     #[inline]
     fn entered(&mut self, now: Time, packet: &mut Packet) {
@@ -40,3 +43,10 @@ pub(crate) trait Tap {
 }
 
 impl Tap for () {}
+
+/// Looks on at nothing, in a run with extras.
+pub(crate) struct Extras;
+
+impl Tap for Extras {
+    const EXTRAS: bool = true;
+}

@@ -147,6 +147,8 @@ impl Headers {
 }
 
 impl Tap for Headers {
+    const EXTRAS: bool = true;
+
     fn opened(&mut self, flow: &Flow) {
         let number = self.flows.len();
         self.flows.push(Written::new(number, 0, flow));

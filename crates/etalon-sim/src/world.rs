@@ -3,7 +3,7 @@
 use etalon_measure::jobs::JobRows;
 use etalon_measure::results::Write;
 use etalon_measure::{FlowFacts, Meter, Metrics};
-use etalon_net::{Arrival, Delivery, Edge, Environment, Part};
+use etalon_net::{Arrival, Delivery, Edge, Environment, Part, Transmission};
 use etalon_scenario::{Flow, Scenario, ScenarioError, Transport};
 use etalon_schedule::Answer;
 use etalon_switch::{DropReason, Plane};
@@ -20,12 +20,14 @@ use crate::parcels::is_parcel;
 use crate::plugins::Plugins;
 use crate::queue::{Wake, WakeQueue};
 use crate::sockets::Stacks;
+use crate::spray::Sprays;
 use crate::stack;
 use crate::starts::Starts;
 use crate::stream::{Streamed, meter};
 use crate::subflows::{self, ALONE, Group};
 use crate::tap::Tap;
 use crate::tdns::{Follows, Tdns};
+use crate::telemetry::{self, Telemetry};
 
 /// Flows, applications and packets: what is on hosts.
 pub(crate) struct World<'a, 's, T> {
@@ -56,6 +58,8 @@ pub(crate) struct World<'a, 's, T> {
     /// What MPTCP carries.
     pub(crate) groups: Vec<Group>,
     pub(crate) meter: Meter,
+    /// Which classes spread their packets over all ways.
+    sprays: Sprays,
     pub(crate) tap: T,
 }
 
@@ -69,7 +73,9 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     ) -> Result<World<'a, 's, T>, ScenarioError> {
         subflows::check(plan)?;
         let kinds = streamed.as_ref().map(|streamed| &streamed.kinds[..]);
-        let hosts = Hosts::of(plan, kinds.unwrap_or(&plan.flows), edge)?;
+        let kinds = kinds.unwrap_or(&plan.flows);
+        let hosts = Hosts::of(plan, kinds, edge)?;
+        let wants_telemetry = T::EXTRAS && telemetry::is_wanted(plan, kinds);
         let users = plugins.controls.as_ref();
         let meter = meter(plan, metrics, streamed.is_some());
         let mut flows = match &streamed {
@@ -99,8 +105,12 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             tdns: Tdns::of_plan(plan),
             hosts,
             meter,
+            sprays: Sprays::new(plan),
             tap,
         };
+        if wants_telemetry {
+            world.pool.telemetry = Some(Box::new(Telemetry::new(plan)));
+        }
         world.await_ends(plan, edge);
         world.await_applications(plan);
         world.await_start();
@@ -320,6 +330,9 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     pub(crate) fn open(&mut self, flow: u32, now: Time) {
         self.close_ended(now);
         let first_byte = self.flows.open(flow);
+        if let Some(telemetry) = &mut self.pool.telemetry {
+            telemetry.forget(self.flows.place(2 * flow) >> 1);
+        }
         let client = self.flows.end(2 * flow);
         if client.follows == Follows::InControl {
             self.tdns.tell(client.way.host, 2 * flow);
@@ -398,7 +411,11 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         let place = self.flows.place(index);
         let end = self.flows.at(place, index);
         let at = (now, index, place);
-        send(end, at, self.tdf, &mut self.pool, &mut self.queue, edge);
+        let (tdf, pool, queue) = (self.tdf, &mut self.pool, &mut self.queue);
+        match T::EXTRAS {
+            true => send::<true>(end, at, tdf, pool, queue, edge),
+            false => send::<false>(end, at, tdf, pool, queue, edge),
+        }
         if self.announces {
             self.announce(now, index, edge);
         }
@@ -430,6 +447,12 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         }
         let connection = &mut end.connection;
         connection.on_segment(now.0 * self.tdf, &packet.segment);
+        if let (true, Some(telemetry)) = (T::EXTRAS, &mut self.pool.telemetry) {
+            let hops = telemetry.receive(handle, place);
+            if !hops.is_empty() {
+                connection.on_telemetry(now.0 * self.tdf, hops);
+            }
+        }
         let received = connection.bytes_received();
         if !self.is_plain {
             return self.answer_uncommon(now, (index, place), (handle, received), edge);
@@ -443,7 +466,11 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             end = self.flows.at(place, index);
         }
         let at = (now, index, place);
-        send(end, at, self.tdf, &mut self.pool, &mut self.queue, edge);
+        let (tdf, pool, queue) = (self.tdf, &mut self.pool, &mut self.queue);
+        match T::EXTRAS {
+            true => send::<true>(end, at, tdf, pool, queue, edge),
+            false => send::<false>(end, at, tdf, pool, queue, edge),
+        }
         if self.flows.left_network(place) {
             self.flows.close_if_over(index >> 1);
         }
@@ -476,8 +503,20 @@ impl<T: Tap> Environment<PacketId> for World<'_, '_, T> {
             return self.entering_carried(handle);
         }
         let packet = self.pool.get_mut(handle);
+        if T::EXTRAS {
+            self.sprays.label(packet);
+        }
         self.tap.entered(now, packet);
         packet.entering(handle)
+    }
+
+    const STAMPS: bool = T::EXTRAS;
+
+    #[inline]
+    fn stamped(&mut self, now: Time, handle: PacketId, from: Transmission) {
+        if let (false, Some(telemetry)) = (is_parcel(handle), &mut self.pool.telemetry) {
+            telemetry.stamp(now, handle, &from);
+        }
     }
 
     #[inline(always)] // marks are told by the packet itself: they need not be handed on

@@ -196,7 +196,10 @@ impl CircuitFabric {
         };
         probe.on(now, dequeue);
         let from = match S::STAMPS {
-            true => link.transmission(packet.bytes, left),
+            true => {
+                let (at, number) = (pair.src, plane.0.into());
+                link.transmission(QueueId { at, number }, packet.bytes, left)
+            }
             false => link.no_transmission(),
         };
         sink.dequeued(now, packet.handle, from);

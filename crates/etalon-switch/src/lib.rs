@@ -25,6 +25,7 @@ mod sink;
 mod sleep;
 mod steps;
 mod switch;
+pub mod tell;
 mod voq;
 mod week;
 

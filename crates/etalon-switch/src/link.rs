@@ -3,9 +3,9 @@
 use etalon_queues::{Line, PacketId};
 use etalon_units::{Rate, Serializer, Span, Time};
 
-use crate::Transmission;
 use crate::entry::Pool;
 use crate::event_queue::{EventQueue, Kind, Label, Pending, Place, Source};
+use crate::{QueueId, Transmission};
 
 /// A link. It has two kinds of events: its transmitter is to be served, and a packet reaches the far end.
 #[derive(Debug)]
@@ -59,10 +59,11 @@ impl Link {
     /// What telemetry says of a packet of so many bytes that is about to be sent, and leaves so many in its queue: all before it have been
     /// transmitted. Every packet is to be asked about, or none.
     #[inline]
-    pub(crate) fn transmission(&mut self, bytes: u32, queue: u64) -> Transmission {
+    pub(crate) fn transmission(&mut self, port: QueueId, bytes: u32, queue: u64) -> Transmission {
         let sent = self.sent;
         self.sent += u64::from(bytes);
         Transmission {
+            port,
             queue,
             sent,
             rate: self.transmitter.rate(),
@@ -73,6 +74,7 @@ impl Link {
     #[inline]
     pub(crate) const fn no_transmission(&self) -> Transmission {
         Transmission {
+            port: QueueId { at: 0, number: 0 },
             queue: 0,
             sent: 0,
             rate: self.transmitter.rate(),

@@ -161,7 +161,11 @@ impl PacketFabric {
                 };
                 probe.on(now, dequeue);
                 let from = match S::STAMPS {
-                    true => link.transmission(packet.bytes, voq.bytes()),
+                    true => {
+                        let number = Plane::PACKET.0.into();
+                        let port = QueueId { at: src, number };
+                        link.transmission(port, packet.bytes, voq.bytes())
+                    }
                     false => link.no_transmission(),
                 };
                 sink.dequeued(now, packet.handle, from);

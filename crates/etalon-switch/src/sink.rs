@@ -28,6 +28,8 @@ pub struct Departure<H> {
 /// A packet's port, as it was when the packet left its queue: in-band telemetry (INT; HPCC, SIGCOMM'19).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmission {
+    /// Which port, by the node that it is of and a number there that no other has; in the hybrid switch its rack and the plane.
+    pub port: QueueId,
     /// Bytes that are left in the queue.
     pub queue: u64,
     /// Bytes that the port has transmitted by then.

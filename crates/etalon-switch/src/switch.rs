@@ -17,7 +17,7 @@ use crate::voq::{Server, Voqs};
 use crate::week::Week;
 use crate::{
     Arrival, ConfigError, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Rdcn,
-    Schedule, Sink,
+    Schedule, Sink, tell,
 };
 
 /// A hybrid switch for packets known by handles `H`.
@@ -437,30 +437,21 @@ impl<H: Copy> Switch<H> {
         probe: &mut P,
     ) {
         let entry = self.core.pool.remove(id);
-        let Packet { bytes, .. } = entry.packet;
         let pair = entry.packet.pair();
         // Without signals the other direction's VOQ, which is elsewhere in memory, is not looked at.
         let ece = self.config.ece_in_advance.is_some()
             && self.core.voqs.get(pair.opposite()).is_on(Signal::Announced);
-        let (queue, latency) = (QueueId::voq(pair), now - entry.entered);
-        let departed = Event::Departed {
-            pair,
-            queue,
-            bytes,
-            latency,
-            plane,
-        };
-        probe.on(now, departed);
-        sink.deliver(Departure {
+        let departure = Departure {
             packet: entry.packet,
             time: now,
-            latency,
-            queue,
+            latency: now - entry.entered,
+            queue: QueueId::voq(pair),
             plane,
             ce: entry.ce,
             ece,
             trimmed: false,
-        });
+        };
+        tell::departed(departure, sink, probe);
     }
 
     /// Drops a packet; its VOQ now holds `len` packets.
@@ -487,15 +478,7 @@ impl<H: Copy> Switch<H> {
         sink: &mut S,
         probe: &mut P,
     ) {
-        let pair = packet.pair();
-        let dropped = Event::Dropped {
-            pair,
-            queue: QueueId::voq(pair),
-            len,
-            bytes: packet.bytes,
-            reason,
-        };
-        probe.on(now, dropped);
-        sink.discard(now, packet.handle, pair, reason);
+        let queue = QueueId::voq(packet.pair());
+        tell::lost(now, packet, (queue, len), reason, sink, probe);
     }
 }

@@ -197,6 +197,7 @@ impl<C: CongestionControl> Connection<C> {
             path.window.cwnd = 1;
         }
         self.snd.paths.establish(&self.clock, nxt);
+        self.snd.open_window(&self.config);
         self.rcv.established(&self.clock, self.snd.echoed);
     }
 

@@ -22,6 +22,7 @@ mod sending;
 mod seq;
 mod stats;
 mod tdtcp;
+pub mod telemetry;
 mod timers;
 mod transmit;
 

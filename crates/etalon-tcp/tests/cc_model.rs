@@ -9,6 +9,7 @@
 //! they are named in `LOSS_BASED`. One whose signal is delay stands here (`Vegas`), at round trips down to 24 us.
 
 use etalon_tcp::cc::{self, Ack, Any, CcError, CongestionControl, State, Window};
+use etalon_tcp::telemetry::{Echo, Hop};
 use proptest::prelude::*;
 
 const HZ: u32 = 250;
@@ -47,21 +48,42 @@ struct Sender<C> {
     window: Window,
     now: u64,
     una: u32,
+    /// What a queue in front of a link of a given rate writes into segments.
+    hop: Hop,
 }
 
 impl<C: CongestionControl> Sender<C> {
-    fn new(cc: C) -> Self {
-        let window = Window {
+    fn new(mut cc: C, base_rtt: u64) -> Self {
+        let mut window = Window {
             cwnd: 10,
             ssthresh: u32::MAX,
             cwnd_count: 0,
         };
+        cc.on_open(&mut window, Some(base_rtt), MSS);
         Self {
             cc,
             window,
             now: 1_000 * MS,
             una: u32::MAX - 100 * MSS,
+            hop: Hop::default(),
         }
+    }
+
+    /// An ACK echoes what the queue was like, if the control wants to know.
+    fn echo(&mut self, nxt: u32, rtt: u64) {
+        if !self.cc.wants_telemetry() {
+            return;
+        }
+        (self.hop.sent, self.hop.at) = (self.hop.sent + u64::from(MSS), self.now);
+        let echo = Echo {
+            now: self.now,
+            una: self.una,
+            nxt,
+            min_rtt: Some(rtt),
+            mss: MSS,
+            hops: &[self.hop],
+        };
+        self.cc.on_telemetry(&mut self.window, &echo);
     }
 
     /// The ACKs of `segments` that were sent as one window: `rtt` ns from first to first, spread over `spread` ns.
@@ -90,6 +112,7 @@ impl<C: CongestionControl> Sender<C> {
             if open {
                 self.cc.increase(&mut self.window, &ack);
             }
+            self.echo(nxt, rtt);
         }
         self.now = start + rtt.max(spread);
     }
@@ -117,7 +140,7 @@ impl<C: CongestionControl> Sender<C> {
 }
 
 fn run(cc: impl CongestionControl, path: Path, rounds: u32) -> Outcome {
-    let mut sender = Sender::new(cc);
+    let mut sender = Sender::new(cc, path.base_rtt);
     let mut outcome = Outcome::default();
     let (mut carried, mut capacity) = (0.0, 0.0);
     let mut marked = false;
@@ -133,7 +156,12 @@ fn run(cc: impl CongestionControl, path: Path, rounds: u32) -> Outcome {
         // The round lasts for as long as the bottleneck takes for its segments, but at least the RTT without a queue.
         let per_segment = path.base_rtt / u64::from(bdp);
         let rtt = path.base_rtt + u64::from(queued) * per_segment;
-        let spread = u64::from(delivered) * per_segment;
+        let spread = match sender.cc.wants_pacing() {
+            true => rtt,
+            false => u64::from(delivered) * per_segment,
+        };
+        sender.hop.queue = u64::from(queued * MSS);
+        sender.hop.rate = u64::from(MSS) * 8_000_000_000 / per_segment;
         carried += f64::from(delivered);
         capacity += rtt.max(spread) as f64 / per_segment as f64;
 
@@ -373,6 +401,7 @@ fn nothing_grows_unless_limited_by_the_window() {
             ssthresh: 20,
             cwnd_count: 0,
         };
+        cc.on_open(&mut window, Some(MS), MSS);
         for i in 0..1_000u32 {
             let ack = Ack {
                 now: u64::from(i) * MS,
@@ -418,10 +447,17 @@ fn values_out_of_range_are_refused() {
 /// What may happen to a congestion control.
 #[derive(Clone, Debug)]
 enum Event {
-    Ack { ack: Ack, increase: bool },
+    /// Port, queue, bytes sent and rate; SND.UNA and SND.NXT.
+    Echo((u8, u32, u64, u64), (u32, u32)),
+    Ack {
+        ack: Ack,
+        increase: bool,
+    },
     Reduce(State),
     Settle(State),
-    Restart { idle: u64 },
+    Restart {
+        idle: u64,
+    },
     Undo,
 }
 
@@ -466,6 +502,8 @@ fn event() -> impl Strategy<Value = Event> {
     ];
     prop_oneof![
         20 => (ack(), any::<bool>()).prop_map(|(ack, increase)| Event::Ack { ack, increase }),
+        10 => (any::<(u8, u32, u64, u64)>(), any::<(u32, u32)>())
+            .prop_map(|(hop, acked)| Event::Echo(hop, acked)),
         2 => congestion.prop_map(Event::Reduce),
         2 => state.prop_map(Event::Settle),
         1 => (0..1u64 << 40).prop_map(|idle| Event::Restart { idle }),
@@ -513,12 +551,17 @@ proptest! {
         cwnd in prop_oneof![1..100u32, 1..=Window::MAX_CWND],
         events in proptest::collection::vec((event(), 0..1u64 << 36), 1..200),
     ) {
-        let mut sender = Sender::new(cc);
+        let mut sender = Sender::new(cc, 24_000);
         sender.window.cwnd = cwnd;
         for (event, after) in events {
             sender.now += after;
             let before = sender.window;
             match event {
+                Event::Echo((port, queue, sent, rate), (una, nxt)) => {
+                    let hop = Hop { port: (port % 2).into(), queue: queue.into(), sent, rate, at: sender.now };
+                    let echo = Echo { now: sender.now, una, nxt, min_rtt: Some(rate >> 20), mss: MSS, hops: &[hop] };
+                    sender.cc.on_telemetry(&mut sender.window, &echo);
+                }
                 Event::Ack { ack, increase } => {
                     let ack = Ack { now: sender.now, jiffies: sender.now / (4 * MS), ..ack };
                     sender.cc.on_ack(&mut sender.window, &ack);

@@ -97,13 +97,20 @@ impl<H: Copy> Fabric<H> {
         self.ports[number as usize].is_up = false;
         let queue = self.ports[number as usize].queue;
         while let Some(id) = self.ports[number as usize].lose(&mut self.pool) {
-            let len = self.ports[number as usize].len;
+            let port = &mut self.ports[number as usize];
+            if S::STAMPS {
+                port.bytes -= u64::from(self.pool.get(id).packet.bytes);
+            }
+            let len = port.len;
             self.lose(now, id, queue, len, reason, sink, probe);
         }
         for id in self.wires.cut(number) {
             let port = &mut self.ports[number as usize];
             if self.delay == super::Delay::InQueue {
-                port.release(self.pool.get_mut(id).packet.bytes); // which counts them
+                port.len -= 1; // which counts them
+                if S::STAMPS {
+                    port.bytes -= u64::from(self.pool.get(id).packet.bytes);
+                }
             }
             let len = port.len;
             self.lose(now, id, queue, len, reason, sink, probe);

@@ -35,10 +35,9 @@ pub(crate) struct Port {
     mark_above: u32,
     /// Packets that count as queued, the one in transmission included.
     pub(crate) len: u32,
-    /// Of so many bytes.
-    bytes: u64,
-    /// Bytes that were transmitted.
-    sent: u64,
+    /// Of so many bytes, and bytes that were transmitted: where telemetry is wanted.
+    pub(crate) bytes: u64,
+    pub(crate) sent: u64,
     /// Those that can be transmitted: the first is in transmission.
     ready: Queue,
 }
@@ -60,26 +59,19 @@ impl Port {
         }
     }
 
-    /// Takes a packet of so many bytes into account, or returns false if the queue is full.
+    /// Takes a packet into account, or returns false if the queue is full.
     #[inline]
-    pub(crate) fn admit(&mut self, bytes: u32) -> bool {
+    pub(crate) fn admit(&mut self) -> bool {
         let fits = self.len < self.capacity;
         self.len += u32::from(fits);
-        self.bytes += u64::from(if fits { bytes } else { 0 });
         fits
     }
 
-    /// A packet of so many bytes is in the queue no more.
-    #[inline]
-    pub(crate) fn release(&mut self, bytes: u32) {
-        self.len -= 1;
-        self.bytes -= u64::from(bytes);
-    }
-
-    /// What telemetry says of the packet that was just transmitted.
+    /// What telemetry says of the packet that was just transmitted; of use where its bytes were counted.
     #[inline]
     pub(crate) const fn transmission(&self) -> Transmission {
         Transmission {
+            port: self.queue,
             queue: self.bytes,
             sent: self.sent,
             rate: self.link.rate(),
@@ -113,9 +105,7 @@ impl Port {
         pool: &mut Pool<H>,
     ) -> Option<(PacketId, Option<Time>)> {
         let id = self.ready.pop(pool)?;
-        let bytes = pool.get_mut(id).packet.bytes;
-        self.release(bytes);
-        self.sent += u64::from(bytes);
+        self.len -= 1;
         let next = self.ready.front();
         let end = next.map(|next| self.link.transmit(now, pool.get(next).packet.bytes));
         Some((id, end))
@@ -125,7 +115,7 @@ impl Port {
     pub(crate) fn lose<H: Copy>(&mut self, pool: &mut Pool<H>) -> Option<PacketId> {
         self.link = Serializer::new(self.link.rate());
         let id = self.ready.pop(pool)?;
-        self.release(pool.get_mut(id).packet.bytes);
+        self.len -= 1;
         Some(id)
     }
 }

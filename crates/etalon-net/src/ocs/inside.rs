@@ -88,8 +88,10 @@ pub(super) struct Port {
     pub(super) down: u8,
     pub(super) waiting: Classes,
     pub(super) sending: Option<Sending>,
-    /// Bytes that were transmitted, or are.
+    /// Bytes that were transmitted, or are: where telemetry is wanted.
     pub(super) sent: u64,
+    /// When it asked last to be served, for what its circuit's far end is busy with.
+    pub(super) asked: Time,
 }
 
 /// A packet in transmission.
@@ -114,6 +116,7 @@ impl Port {
             waiting: Classes::new(),
             sending: None,
             sent: 0,
+            asked: Time::ZERO,
         }
     }
 
@@ -121,6 +124,7 @@ impl Port {
     #[inline]
     pub(super) const fn transmission(&self, queue: u64) -> Transmission {
         Transmission {
+            port: self.queue,
             queue,
             sent: self.sent,
             rate: self.link.rate(),

@@ -2,7 +2,7 @@
 
 use etalon_queues::{PacketId, Room};
 use etalon_scenario::{Full, Trim};
-use etalon_switch::{Departure, DropReason, Event, Plane, Probe, QueueId, Sink};
+use etalon_switch::{Departure, DropReason, Event, Plane, Probe, QueueId, Sink, tell};
 use etalon_units::Time;
 use rand_core::Rng;
 
@@ -51,22 +51,10 @@ impl<H: Copy> Circuits<H> {
         inside.trimmed = true;
         inside.packet.bytes = u32::from(header_bytes);
         let (pair, class, bytes) = (inside.pair(), inside.class, inside.packet.bytes);
-        let lists = &self.rules[rules];
-        let room = match place {
-            Place::Port(number) => self.ports[number as usize]
-                .waiting
-                .room(lists, class, bytes),
-            Place::Voq(number, ..) => self.voqs.get_mut(number).room(lists, class, bytes),
-        };
-        match room {
+        let ((waiting, queue), pool, lists) = self.with_packets(place);
+        match waiting.room(&lists[rules], class, bytes) {
             Room::Fits(list) => {
-                let lists = &self.rules[rules];
-                let waiting = match place {
-                    Place::Port(number) => &mut self.ports[number as usize].waiting,
-                    Place::Voq(number, ..) => self.voqs.get_mut(number),
-                };
-                waiting.push(lists, (class, list), &mut self.pool, (id, bytes));
-                let (waiting, queue) = self.waiting(place);
+                waiting.push(&lists[rules], (class, list), pool, (id, bytes));
                 let trimmed = Event::Trimmed {
                     pair,
                     queue,
@@ -205,25 +193,17 @@ impl<H: Copy> Circuits<H> {
         if let Some(why) = inside.returns {
             return sink.give_back(now, packet.handle, pair, why);
         }
-        let (latency, queue, plane) = (now - inside.entered, inside.last, Plane::PACKET);
-        let departed = Event::Departed {
-            pair,
-            queue,
-            bytes: packet.bytes,
-            latency,
-            plane,
-        };
-        probe.on(now, departed);
-        sink.deliver(Departure {
+        let departure = Departure {
             packet,
             time: now,
-            latency,
-            queue,
-            plane,
+            latency: now - inside.entered,
+            queue: inside.last,
+            plane: Plane::PACKET,
             ce: inside.ce,
             ece: false,
             trimmed: inside.trimmed,
-        });
+        };
+        tell::departed(departure, sink, probe);
     }
 
     #[cold]
@@ -239,15 +219,6 @@ impl<H: Copy> Circuits<H> {
         probe: &mut P,
     ) {
         let packet = self.pool.remove(id).packet;
-        let pair = packet.pair();
-        let dropped = Event::Dropped {
-            pair,
-            queue,
-            len,
-            bytes: packet.bytes,
-            reason,
-        };
-        probe.on(now, dropped);
-        sink.discard(now, packet.handle, pair, reason);
+        tell::lost(now, &packet, (queue, len), reason, sink, probe);
     }
 }

@@ -1,14 +1,14 @@
 //! What ToR switches do with packets: ways, queues, transmissions.
 
-use etalon_queues::{Classes, PacketId, Room};
+use etalon_queues::{Classes, Lists, PacketId, Room};
 use etalon_route::{At, Next};
 use etalon_scenario::{Class, Late};
-use etalon_switch::{DropReason, Event, Pair, Plane, Probe, QueueId, Sink};
+use etalon_switch::{DropReason, Event, Pair, Plane, Probe, QueueId, Sink, tell};
 use etalon_units::Time;
 
 use super::Circuits;
 use super::changes::Change;
-use super::inside::{Kind, NO_SLICE, NOBODY, Sending};
+use super::inside::{Kind, NO_SLICE, NOBODY, Pool, Sending};
 
 /// A queue: of a port, or of what waits at a node for a circuit to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,8 +124,19 @@ impl<H: Copy> Circuits<H> {
         }
     }
 
+    /// What waits at a place, and the name of its queue.
+    #[inline]
     pub(super) fn waiting(&mut self, place: Place) -> (&mut Classes, QueueId) {
-        match place {
+        self.with_packets(place).0
+    }
+
+    /// The same, with the packets and the rules of all queues.
+    #[inline]
+    pub(super) fn with_packets(
+        &mut self,
+        place: Place,
+    ) -> ((&mut Classes, QueueId), &mut Pool<H>, &[Lists]) {
+        let waiting = match place {
             Place::Port(number) => {
                 let port = &mut self.ports[number as usize];
                 (&mut port.waiting, port.queue)
@@ -137,7 +148,8 @@ impl<H: Copy> Circuits<H> {
                 };
                 (self.voqs.get_mut(number), queue)
             }
-        }
+        };
+        (waiting, &mut self.pool, &self.rules)
     }
 
     /// A packet joins a queue if there is room. Returns whether something joined it.
@@ -151,16 +163,10 @@ impl<H: Copy> Circuits<H> {
         sink: &mut S,
         probe: &mut P,
     ) -> bool {
-        let inside = self.pool.get(id);
+        let ((waiting, _), pool, lists) = self.with_packets(place);
+        let inside = pool.get(id);
         let (class, bytes) = (inside.class, inside.packet.bytes);
-        let lists = &self.rules[rules];
-        let room = match place {
-            Place::Port(number) => self.ports[number as usize]
-                .waiting
-                .room(lists, class, bytes),
-            Place::Voq(number, ..) => self.voqs.get_mut(number).room(lists, class, bytes),
-        };
-        match room {
+        match waiting.room(&lists[rules], class, bytes) {
             Room::Fits(list) => {
                 self.push(now, place, rules, (class, list), id, probe);
                 true
@@ -188,37 +194,14 @@ impl<H: Copy> Circuits<H> {
         id: PacketId,
         probe: &mut P,
     ) {
-        let inside = self.pool.get(id);
-        let (pair, bytes, trimmed) = (inside.pair(), inside.packet.bytes, inside.trimmed);
-        let (lists, in_list) = (&self.rules[rules], (class, list));
-        let (waiting, queue) = match place {
-            Place::Port(number) => {
-                let port = &mut self.ports[number as usize];
-                (&mut port.waiting, port.queue)
-            }
-            Place::Voq(number, node, next) => {
-                let number_there = self.config.voq(&self.hosts, next);
-                let queue = QueueId {
-                    at: node,
-                    number: number_there,
-                };
-                (self.voqs.get_mut(number), queue)
-            }
-        };
-        let marks = waiting.push(lists, in_list, &mut self.pool, (id, bytes));
-        let len = waiting.len();
-        let enqueue = Event::Enqueue {
-            pair,
-            queue,
-            len,
-            bytes,
-        };
-        probe.on(now, enqueue);
-        let inside = self.pool.get_mut(id);
-        if marks && inside.ect && !trimmed {
-            inside.ce = true;
-            probe.on(now, Event::Marked { pair, queue, len });
-        }
+        let ((waiting, queue), pool, lists) = self.with_packets(place);
+        let bytes = pool.get(id).packet.bytes;
+        let marks = waiting.push(&lists[rules], (class, list), pool, (id, bytes));
+        let inside = pool.get_mut(id);
+        let is_marked = marks && inside.ect && !inside.trimmed;
+        inside.ce |= is_marked;
+        let (named, len) = ((inside.pair(), queue), waiting.len());
+        tell::joined(now, named, (len, bytes), is_marked, probe);
     }
 
     /// The packet that an uplink sends next to `peer`, and the queue that it is in: of two of one class that of the uplink's own.
@@ -281,11 +264,8 @@ impl<H: Copy> Circuits<H> {
             return;
         };
         let far = self.circuit(circuit.peer, uplink);
-        if self.config.late == Late::Completes {
-            let busy = self.receives_until[far];
-            if busy > now {
-                return self.changes.push(busy, Change::Serve(number));
-            }
+        if self.config.late == Late::Completes && self.is_awaited(now, number, far) {
+            return;
         }
         let bytes = self.pool.get(next.1).packet.bytes;
         let port = &mut self.ports[number as usize];
@@ -303,6 +283,16 @@ impl<H: Copy> Circuits<H> {
         self.transmit(now, number, place, next, lost, sink, probe);
     }
 
+    /// Whether the far end of a port's circuit is busy with what came late, until when the port waits. It asks once to be served then.
+    fn is_awaited(&mut self, now: Time, number: u32, far: usize) -> bool {
+        let (busy, port) = (self.receives_until[far], &mut self.ports[number as usize]);
+        if busy > now && port.asked != busy {
+            port.asked = busy;
+            self.changes.push(busy, Change::Serve(number));
+        }
+        busy > now
+    }
+
     /// A port starts to transmit a packet.
     #[inline]
     #[allow(clippy::too_many_arguments)] // what, from where, and who hears it
@@ -316,35 +306,24 @@ impl<H: Copy> Circuits<H> {
         sink: &mut S,
         probe: &mut P,
     ) {
-        let bytes = self.pool.get(id).packet.bytes;
         let rules = self.ports[number as usize].kind.rules();
-        let (waiting, queue) = match place {
-            Place::Port(_) => {
-                let port = &mut self.ports[number as usize];
-                (&mut port.waiting, port.queue)
-            }
-            Place::Voq(voq, node, next) => {
-                let queue = QueueId {
-                    at: node,
-                    number: self.config.voq(&self.hosts, next),
-                };
-                (self.voqs.get_mut(voq), queue)
-            }
-        };
-        waiting.take(&self.rules[rules], list, &self.pool, bytes);
+        let ((waiting, queue), pool, lists) = self.with_packets(place);
+        let inside = pool.get_mut(id);
+        let (pair, bytes, handle) = (inside.pair(), inside.packet.bytes, inside.packet.handle);
+        inside.last = queue;
+        waiting.take(&lists[rules], list, pool, bytes);
         let is_own = matches!(place, Place::Port(_));
         if !is_own {
             waiting.release(list, bytes); // it counts here no more
         }
         let (len, left) = (waiting.len(), waiting.bytes());
-        let inside = self.pool.get_mut(id);
-        inside.last = queue;
-        let (pair, handle) = (inside.pair(), inside.packet.handle);
         probe.on(now, dequeued(pair, queue, (len, bytes)));
         let port = &mut self.ports[number as usize];
         sink.dequeued(now, handle, port.transmission(left));
         let end = port.link.transmit(now, bytes);
-        port.sent += u64::from(bytes);
+        if S::STAMPS {
+            port.sent += u64::from(bytes);
+        }
         port.sending = Some(Sending {
             id,
             bytes,

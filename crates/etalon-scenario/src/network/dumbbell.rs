@@ -59,6 +59,11 @@ impl NetworkKind for Dumbbell {
         Ok(())
     }
 
+    fn telemetry_hops(&self, _hosts: &Hosts) -> u32 {
+        let queues = |stages: &[Stage]| stages.iter().filter(|stage| stage.rate.is_some()).count();
+        queues(&self.stages).max(queues(&self.return_stages)) as u32
+    }
+
     fn planes(&self, hosts: &Hosts) -> Vec<PlaneFacts> {
         let all_hosts = Rate(hosts.rate.0.saturating_mul(hosts.per_rack.into()));
         let rate = |stages: &[Stage]| slowest(stages).map_or(all_hosts, |(_, rate)| rate);

@@ -62,6 +62,11 @@ impl NetworkKind for LeafSpine {
         check_failures(&self.failures, || self.topology(hosts))
     }
 
+    /// Up to a spine, down to a leaf, down to the host; and the host's own.
+    fn telemetry_hops(&self, _hosts: &Hosts) -> u32 {
+        4
+    }
+
     fn planes(&self, hosts: &Hosts) -> Vec<PlaneFacts> {
         let times = |rate: Rate, n: u16| Rate(rate.0.saturating_mul(n.into()));
         // What the hosts of a rack can send to hosts of the same and of others, and how long that is under way.

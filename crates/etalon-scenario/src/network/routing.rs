@@ -90,6 +90,12 @@ pub struct Entry {
 pub const MOST_PATHS: u8 = 64;
 
 impl Routing {
+    /// Whether the packets of a flow are to have labels of their own, so that they spread over all ways.
+    #[must_use]
+    pub const fn sprays(&self) -> bool {
+        matches!(self, Routing::Expander(paths) | Routing::Ksp(paths) if paths.spray)
+    }
+
     pub(crate) fn check(&self, class: &str) -> Result<(), ScenarioError> {
         match self {
             Routing::Expander(paths) | Routing::Ksp(paths) => ensure!(

@@ -4,26 +4,34 @@
 //! one line in the `registry!` below. The model test in `tests/` and the command line's `etalon list cc` pick it up
 //! from there.
 
+mod bdp;
 mod cubic;
 mod dctcp;
 mod foreign;
+mod hpcc;
 mod hystart;
+mod powertcp;
 pub(crate) mod rate;
 mod registry;
 mod reno;
 mod retcp;
 mod scalable;
+mod theta_powertcp;
 
 use crate::PathId;
+use crate::telemetry::Echo;
 
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use foreign::{Foreign, ForeignControl};
+pub use hpcc::Hpcc;
+pub use powertcp::PowerTcp;
 pub use rate::{RateSample, SentState};
 pub use registry::{CcError, Configured, Info, Parameter};
 pub use reno::Reno;
 pub use retcp::ReTcp;
 pub use scalable::Scalable;
+pub use theta_powertcp::ThetaPowerTcp;
 
 registry::registry! {
     "reno" => Reno, "Reno: slow start, one segment a round trip, half on loss (RFC 5681).";
@@ -31,6 +39,9 @@ registry::registry! {
     "dctcp" => Dctcp, "DCTCP: cuts the window by half the share of marked segments (RFC 8257).";
     "retcp" => ReTcp, "reTCP: Reno that scales its window when circuits come and go (NSDI 2020, section 5.3).";
     "scalable" => Scalable, "Scalable TCP: a hundredth of what is acknowledged, an eighth on loss (Kelly 2003).";
+    "powertcp" => PowerTcp, "PowerTCP: the window by the product of a queue's voltage and current, from INT (NSDI 2022, algorithm 1).";
+    "theta-powertcp" => ThetaPowerTcp, "theta-PowerTCP: PowerTCP by the RTT and its gradient alone, without INT (NSDI 2022, algorithm 2).";
+    "hpcc" => Hpcc, "HPCC: the window by the bytes in flight on the busiest link, from INT (SIGCOMM 2019, algorithm 1).";
 }
 
 /// All congestion controls there are.
@@ -223,6 +234,19 @@ pub trait CongestionControl: core::fmt::Debug {
         let _ = (window, sample);
     }
 
+    /// Data may be sent from now on: the handshake is over. `min_rtt` in nanoseconds, if it showed one; `mss`: payload of a full segment. The
+    /// place for an initial window that is not the configuration's.
+    #[inline]
+    fn on_open(&mut self, window: &mut Window, min_rtt: Option<u64>, mss: u32) {
+        let _ = (window, min_rtt, mss);
+    }
+
+    /// What the queues on a data segment's way were like, as an ACK echoes it; after `on_ack` and `increase`. It may set the window as
+    /// `increase` may, lower it, too. Only if the control [asks for it](CongestionControl::wants_telemetry).
+    fn on_telemetry(&mut self, window: &mut Window, echo: &Echo<'_>) {
+        let _ = (window, echo);
+    }
+
     /// May grow the window (Linux's `cong_avoid`), or set it to what the delay calls for. Called whether or not the sender is
     /// cwnd-limited: look at [`Ack::cwnd_limited`] before the window grows.
     fn increase(&mut self, window: &mut Window, ack: &Ack);
@@ -282,6 +306,12 @@ pub trait CongestionControl: core::fmt::Debug {
     /// Whether `on_rate_sample` is to be called, which costs memory for each segment.
     #[inline]
     fn wants_rate_samples(&self) -> bool {
+        false
+    }
+
+    /// Whether the network is to write telemetry into data segments, which the peer echoes.
+    #[inline]
+    fn wants_telemetry(&self) -> bool {
         false
     }
 

@@ -247,6 +247,20 @@ macro_rules! registry {
                 }
             }
 
+            fn on_open(&mut self, window: &mut Window, min_rtt: Option<u64>, mss: u32) {
+                match self {
+                    $(Self::$algorithm(cc) => cc.on_open(window, min_rtt, mss),)+
+                    Self::Foreign(cc) => cc.control_mut().on_open(window, min_rtt, mss),
+                }
+            }
+
+            fn on_telemetry(&mut self, window: &mut Window, echo: &Echo<'_>) {
+                match self {
+                    $(Self::$algorithm(cc) => cc.on_telemetry(window, echo),)+
+                    Self::Foreign(cc) => cc.control_mut().on_telemetry(window, echo),
+                }
+            }
+
             #[inline]
             fn increase(&mut self, window: &mut Window, ack: &Ack) {
                 match self {
@@ -324,6 +338,14 @@ macro_rules! registry {
                 match self {
                     $(Self::$algorithm(cc) => cc.wants_rate_samples(),)+
                     Self::Foreign(cc) => cc.control().wants_rate_samples(),
+                }
+            }
+
+            #[inline]
+            fn wants_telemetry(&self) -> bool {
+                match self {
+                    $(Self::$algorithm(cc) => cc.wants_telemetry(),)+
+                    Self::Foreign(cc) => cc.control().wants_telemetry(),
                 }
             }
 

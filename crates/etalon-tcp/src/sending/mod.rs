@@ -22,6 +22,7 @@ mod sack;
 pub(crate) mod scoreboard;
 pub(crate) mod send_buffer;
 mod tdn;
+mod telemetry;
 mod timeout;
 mod tlp;
 mod tso;
