@@ -31,7 +31,7 @@ def test_one_network_for_all() -> None:
     assert len(same) == 1
     hosts, packet = resolved["hosts"], rdcn["packet"]
     frame = 1514 * 8e9 / hosts["rate_bps"]  # ns on each of three links, and the ACK on as many
-    rtt = 3 * frame * (1 + 78 / 1514) + 4 * packet["delay_ns"] + 2 * hosts["delay_ns"]
+    rtt = 3 * frame * (1 + 78 / 1514) + 4 * packet["up_delay_ns"] + 2 * hosts["delay_ns"]
     assert 22_000 < rtt <= 24_000
 
 
