@@ -32,9 +32,11 @@ def main() -> None:
         params = {"flows": expected, "once_per_rtt": once}
         power, hpcc = (run(x, network, **params) for x in ("powertcp", "hpcc"))
         used = [100 * (one.circuit_utilization or 0) for one in (power, hpcc)]
+        waits = power.latency(50) - power.latency(0)
         print(
             f"circuit {delay}, {flows} flows, N = {expected}, {'once an RTT' if once else 'every ACK'}: PowerTCP uses "
-            f"{used[0]:.1f} %, fills in {fill(power):.0f} us, p99 {tail(power):.1f} us; HPCC uses {used[1]:.1f} %",
+            f"{used[0]:.1f} %, fills in {fill(power):.0f} us, p99 {tail(power):.1f} us, median {waits:.1f} us, "
+            f"VOQ {power.voq_mean:.1f} packets; HPCC uses {used[1]:.1f} %",
             flush=True,
         )
 
