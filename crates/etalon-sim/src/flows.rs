@@ -372,9 +372,7 @@ impl<'a> Flows<'a> {
             return config.clone();
         }
         let mut common = stack::config(plan, distance);
-        let controls = &self.controls[control as usize];
-        let mut all = controls.others.iter().chain([&controls.first]);
-        if all.any(CongestionControl::wants_telemetry) {
+        if self.controls[control as usize].want_telemetry() {
             common.mss -= telemetry::reserved(plan);
         }
         let config = Arc::new(Config {

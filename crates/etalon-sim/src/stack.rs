@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use etalon_scenario::{Distance, Estimator, InFlight, RttSamples, Scenario, Transport, Update};
-use etalon_tcp::{Config, Ecn, Tdtcp, cc};
+use etalon_tcp::cc::{self, CongestionControl};
+use etalon_tcp::{Config, Ecn, Tdtcp};
 
 use crate::plugins::{self, MakeControl};
 use crate::tdns::Follows;
@@ -77,6 +78,12 @@ pub(crate) struct Controls {
 }
 
 impl Controls {
+    /// Whether one of them asks for telemetry.
+    pub(crate) fn want_telemetry(&self) -> bool {
+        let mut all = self.others.iter().chain([&self.first]);
+        all.any(CongestionControl::wants_telemetry)
+    }
+
     /// Those of a flow: by name or, of TDTCP, by that of each TDN.
     pub(crate) fn new(
         (plan, users): (&Scenario, Option<&MakeControl>),

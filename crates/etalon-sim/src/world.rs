@@ -40,7 +40,7 @@ pub(crate) struct World<'a, 's, T> {
     pub(crate) queue: WakeQueue,
     pub(crate) pool: PacketPool,
     pub(crate) flows: Flows<'a>,
-    starts: Starts,
+    pub(crate) starts: Starts,
     /// Where flows come from, if the plan does not list them.
     pub(crate) streamed: Option<&'a mut Streamed<'s>>,
     /// Flows that have not ended and were not killed.
@@ -116,40 +116,6 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
         world.await_start();
         world.end_if_done(Time::ZERO, edge);
         Ok(world)
-    }
-
-    /// Opens the accounts of the plan's flows, and sets the events for those that are killed or downgraded.
-    fn await_ends(&mut self, plan: &Scenario, edge: &mut Edge<PacketId>) {
-        for (index, flow) in plan.flows.iter().enumerate() {
-            if let Some(accounts) = edge.accounts() {
-                accounts.open_flow(flow.pair());
-            }
-            if let Some(stop) = flow.stop {
-                self.queue.push(stop, Wake::Stop(index as u32));
-            }
-            if let Some(time) = downgrade_of(&flow.transport) {
-                self.queue.push(time, Wake::Downgrade(index as u32));
-            }
-        }
-    }
-
-    /// Sets the events for applications to begin, or to connect.
-    fn await_applications(&mut self, plan: &Scenario) {
-        let starts = plan.dfsio.iter().map(|job| job.start);
-        let starts = starts.chain(plan.generators.iter().map(|one| one.start));
-        let connects = plan.jobs.iter().map(|job| job.connect.unwrap_or(job.start));
-        for (job, start) in starts.chain(connects).enumerate() {
-            self.queue.push(start, Wake::Job(job as u32));
-        }
-    }
-
-    /// Sets the event for the next flow to connect or to start. One is enough: the queue stays small.
-    fn await_start(&mut self) {
-        if let Some((time, flow)) = self.starts.take() {
-            self.queue.push(time, Wake::Start(flow));
-        } else if self.streamed.is_some() {
-            self.await_coming();
-        }
     }
 
     /// The warm-up is over.
