@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from etalon._core import __version__ as __version__
     from etalon.api import (
-        asked,
         bulk,
         computed,
         dumbbell,
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
         all_gather,
         all_reduce,
         all_to_all,
+        asked,
         broadcast,
         collective_cost,
         compute,
@@ -112,7 +112,6 @@ __all__ = [
 
 _HOME = {
     "api": (
-        "asked",
         "bulk",
         "computed",
         "dumbbell",
@@ -137,6 +136,7 @@ _HOME = {
         "all_gather",
         "all_reduce",
         "all_to_all",
+        "asked",
         "broadcast",
         "collective_cost",
         "compute",

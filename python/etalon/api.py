@@ -26,7 +26,6 @@ from etalon.plan.network import Dumbbell, Network
 from etalon.plan.program import Program
 from etalon.plan.schedules import Schedule
 from etalon.plan.schedules import schedule as schedule_of
-from etalon.plan.schedules.asked import Asked
 from etalon.plan.workloads.base import Workload as _Workload
 from etalon.plan.workloads.bulk import Bulk
 from etalon.plan.workloads.code import with_source
@@ -143,47 +142,6 @@ def computed(
     week = _checked(net, {"kind": captured(scheduler), **more})
     source.allow(getattr(week, "source", {}).values())
     return week
-
-
-@fitting
-def asked(
-    net: Network | None = None,
-    *,
-    initial: str | Sequence[tuple[int, int]] | None = None,
-    reconfiguration: str | None = None,
-    request: str | None = None,
-    hold: str | None = None,
-    share: str | None = None,
-    ask: str | None = None,
-    ahead: bool | None = None,
-) -> Schedule:
-    """Circuits that jobs ask for (`circuits = "each"` and others of `etalon.job`).
-
-    >>> asked(reconfiguration="10us", hold="0us")
-
-    Args:
-        net: the network, whose racks `initial` is then checked against.
-        initial: the circuits at the start: "ring" (by default), "none", or pairs of source and destination rack.
-        reconfiguration: how long circuits that change are dark; 10us.
-        request: from a host to the controller; 2us.
-        hold: how long a circuit that was granted stays at least; 50us.
-        share: "fair" between jobs by the time that they had circuits, or "fifo".
-        ask: when "all" ranks of a step are ready, or the "first" is.
-        ahead: a job asks for the circuits of its next step as soon as it has those of this one.
-    """
-    given = {
-        "initial": initial,
-        "reconfiguration": reconfiguration,
-        "request": request,
-        "hold": hold,
-        "share": share,
-        "ask": ask,
-        "ahead": ahead,
-    }
-    values = {"kind": "asked", **{key: value for key, value in given.items() if value is not None}}
-    if net is not None:
-        return _checked(net, values)
-    return build(Asked, values, under="schedule")
 
 
 @fitting

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from etalon.arguments import fitting
@@ -10,6 +10,10 @@ from etalon.collectives import CollectiveCost
 from etalon.collectives import collective_cost as harvest
 from etalon.errors import PlanError
 from etalon.plan.explain import build
+from etalon.plan.network import Network
+from etalon.plan.schedules import Schedule
+from etalon.plan.schedules import schedule as schedule_of
+from etalon.plan.schedules.asked import Asked
 from etalon.plan.workloads.job import Deed, Job
 from etalon.units import RATE, SIZE, TIME, Quantity
 
@@ -104,6 +108,47 @@ def send(size: str, src: int, dst: int) -> Deed:
 def _deed(kind: str, value: str | None, keys: Mapping[str, Any]) -> Deed:
     given = {key: value for key, value in {kind: value, **keys}.items() if value is not None}
     return build(Deed, given, under="job.do")
+
+
+@fitting
+def asked(
+    net: Network | None = None,
+    *,
+    initial: str | Sequence[tuple[int, int]] | None = None,
+    reconfiguration: str | None = None,
+    request: str | None = None,
+    hold: str | None = None,
+    share: str | None = None,
+    ask: str | None = None,
+    ahead: bool | None = None,
+) -> Schedule:
+    """Circuits that jobs ask for (`circuits = "each"` and others of `etalon.job`).
+
+    >>> asked(reconfiguration="10us", hold="0us")
+
+    Args:
+        net: the network, whose racks `initial` is then checked against.
+        initial: the circuits at the start: "ring" (by default), "none", or pairs of source and destination rack.
+        reconfiguration: how long circuits that change are dark; 10us.
+        request: from a host to the controller; 2us.
+        hold: how long a circuit that was granted stays at least; 50us.
+        share: "fair" between jobs by the time that they had circuits, or "fifo".
+        ask: when "all" ranks of a step are ready, or the "first" is.
+        ahead: a job asks for the circuits of its next step as soon as it has those of this one.
+    """
+    given = {
+        "initial": initial,
+        "reconfiguration": reconfiguration,
+        "request": request,
+        "hold": hold,
+        "share": share,
+        "ask": ask,
+        "ahead": ahead,
+    }
+    values = {"kind": "asked", **{key: value for key, value in given.items() if value is not None}}
+    if net is not None:
+        return schedule_of(values, net)
+    return build(Asked, values, under="schedule")
 
 
 @fitting

@@ -197,3 +197,24 @@ def test_circuits_need_a_schedule_that_is_asked_and_a_job() -> None:
         et.run(net, et.strobe(net), job)
     with pytest.raises(et.PlanError, match=r"schedule\.kind.*the plan has none"):
         et.run(net, et.asked(net), et.bulk(0, 1))
+
+
+def test_the_critical_path_goes_through_the_slow_rank() -> None:
+    """Rank 1 computes longest, then waits for circuits: its message is what all wait for."""
+    slow = [{"rank": 1, "times": 3}]
+    job = et.job(
+        et.compute("30us"), et.all_to_all("800kB", algorithm="pairwise"), circuits="each", slow=slow
+    )
+    run = et.run(circuits(4, job, hold="0us"))
+    path = run.critical_path()
+    begins, ends = [part.begin for part in path.parts], [part.end for part in path.parts]
+    assert begins[1:] == ends[:-1]
+    assert (begins[0], ends[-1]) == (0, int(run.iterations["end_ns"][0]))
+    first, second, *_ = path.parts
+    assert str(first) == "rank 1 computes: 90 us"
+    assert (second.what, second.ns) == ("waits for circuits", 12_000)
+    assert sum(
+        path.share(what) for what in ("computes", "waits for circuits", "sends")
+    ) == pytest.approx(1)
+    with pytest.raises(et.EtalonError, match="no whole iteration 7"):
+        run.critical_path(7)

@@ -16,7 +16,7 @@ import polars as pl
 from etalon import markup
 from etalon.arguments import checked
 from etalon.errors import PlanError
-from etalon.results import completion, highlights, jobs, metrics, store
+from etalon.results import completion, critical, highlights, jobs, metrics, store
 from etalon.results.tables import Tables
 from etalon.units import rounded
 
@@ -272,6 +272,23 @@ class Run(Tables):
     def circuit_wait(self) -> float | None:
         """Mean time that a rank which is ready to send waits for circuits, in milliseconds; None if it asks for none."""
         return jobs.circuit_wait(self.steps)
+
+    def critical_path(self, iteration: int = 0, job: int = 0) -> critical.CriticalPath:
+        """What the end of an iteration waited for: computations, circuits and messages, one after the other.
+
+        >>> print(run.critical_path(iteration=1))
+
+        Args:
+            iteration: which, from 0 on.
+            job: which of the plan's jobs, from 0 on.
+
+        Returns:
+            The path, whose text tells it in words.
+
+        Raises:
+            EtalonError: if the table of steps does not have the whole iteration.
+        """
+        return critical.path(self.steps, iteration, job)
 
     @property
     def spurious(self) -> int | None:
