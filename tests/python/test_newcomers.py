@@ -107,6 +107,7 @@ def test_what_to_cite(etalon: Command, tmp_path: Path) -> None:
         "etalon",
         "cnsm16",
         "etalon18",
+        "harvest",
         "nsdi20",
         "sigcomm22",
     ]
