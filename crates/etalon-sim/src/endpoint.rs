@@ -16,6 +16,8 @@ pub(crate) struct Endpoint {
     /// When its pending timer event is due, in host time, `u64::MAX` if it has none. The event may be earlier than needed: it is
     /// moved when it comes up, which costs less than moving it with every packet.
     armed: u64,
+    /// When it was woken among the timers that shared its last instant: what two armed at one instant was armed in this order.
+    pub(crate) turn: u32,
     /// An event for the first packet that is [below](Egress::below) is pending.
     pub(crate) waits: bool,
     /// The flow of MPTCP's that it is a subflow of, by number among these, and which one; or [`ALONE`].
@@ -72,6 +74,7 @@ impl Endpoint {
                 under_way: 0,
             },
             armed: u64::MAX,
+            turn: 0,
             waits: false,
             group: ALONE,
             subflow: 0,

@@ -379,6 +379,7 @@ impl<'a> Flows<'a> {
             nagle,
             tdtcp: stack::tdtcp(plan, &self.plan(flow).transport),
             mptcp: subflow.map(|subflow| Mptcp { subflow }),
+            auto_close: subflow.is_none(),
             ..common
         });
         self.configs.insert(kind, config.clone());
@@ -501,7 +502,10 @@ impl<'a> Flows<'a> {
         }
         let is_done = |client: &Endpoint| {
             let state = client.connection.state();
-            matches!(state, ConnectionState::Closed | ConnectionState::FinWait2)
+            matches!(
+                state,
+                ConnectionState::Closed | ConnectionState::FinWait2 | ConnectionState::TimeWait
+            )
         };
         let waits = |end: &Endpoint| end.connection.next_timer() != u64::MAX;
         if ends[0].as_deref().is_some_and(is_done) && !ends.iter().flatten().any(|end| waits(end)) {

@@ -31,6 +31,7 @@ mod subflows;
 mod tap;
 mod tdns;
 mod telemetry;
+mod timers;
 mod trace;
 mod uncommon;
 mod world;

@@ -110,6 +110,17 @@ impl WakeQueue {
         self.next
     }
 
+    /// Takes the first, if it is a timer that is due at `time`. Returns its endpoint.
+    pub(crate) fn take_timer_at(&mut self, time: Time) -> Option<u32> {
+        let Reverse(key) = *self.heap.peek()?;
+        let (at, wake) = ((key >> u64::BITS) as u64, Wake::of(key as u64));
+        let (true, Wake::Timer(index)) = (at == time.0, wake) else {
+            return None;
+        };
+        self.take();
+        Some(index)
+    }
+
     /// Takes the first.
     #[inline(never)]
     pub(crate) fn take(&mut self) -> Option<Wake> {

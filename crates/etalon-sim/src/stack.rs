@@ -35,6 +35,9 @@ pub(crate) fn config(plan: &Scenario, distance: Distance) -> Config {
         timestamps: tcp.timestamps,
         pacing: tcp.pacing,
         tso_win_divisor: tcp.tso_win_divisor,
+        autocorking: true,
+        time_wait: u64::MAX, // no port is used again
+        waits_for_room: Some(tcp.max_send_buffer_bytes),
         send_buffer: announces(plan).then_some(tcp.max_send_buffer_bytes),
         ..default
     }

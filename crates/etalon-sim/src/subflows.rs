@@ -301,7 +301,9 @@ impl<T: Tap> World<'_, '_, T> {
         if index & 1 == 0 {
             let stats = end.connection.stats();
             let waited = u64::from(stats.rtos) + u64::from(stats.tlps);
-            if waited > std::mem::replace(&mut self.groups[group].waited[subflow], waited) {
+            let carries = end.connection.is_established(); // its SYN may be what timed out
+            let before = std::mem::replace(&mut self.groups[group].waited[subflow], waited);
+            if carries && waited > before {
                 self.repair(group);
             }
             self.feed(now, group, edge);

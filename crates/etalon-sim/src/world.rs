@@ -192,6 +192,9 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
                 self.await_start();
             }
             Wake::Stop(flow) => self.stop(now, flow, edge),
+            Wake::Timer(index) if self.queue.next_time() == now => {
+                self.timers(now, index, edge);
+            }
             Wake::Timer(index) => self.timer(now, index, edge),
             Wake::Departed(index) => {
                 if let Some(end) = self.flows.end_if_open(index) {
@@ -217,8 +220,8 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
     }
 
     /// A TCP timer of an endpoint is due.
-    #[inline(always)] // its only call
-    fn timer(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
+    #[inline]
+    pub(crate) fn timer(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
         let tdf = self.tdf;
         let Some(end) = self.flows.end_if_open(index) else {
             return;

@@ -117,6 +117,28 @@ fn bulk_flows_share_a_bottleneck_and_fill_it() {
 }
 
 #[test]
+fn timers_of_one_tick_come_in_linuxs_order() {
+    // Eight SYNs at once for a queue that takes one: the first. Seven come again at one tick, the last armed first, and that takes the
+    // place. The other six are armed in this order, so that they come the other way round next; and so on. All is as on Linux.
+    let to = |host| {
+        json!({"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": host, "cc": "reno",
+            "start_ns": 0, "bytes": 1000})
+    };
+    let mut value = dumbbell(8_000_000_000, (0..8).map(to).collect());
+    value["warmup_ns"] = json!(400_000_000);
+    value["network"]["dumbbell"]["stages"][0] =
+        json!({"rate_bps": 1_000_000, "queue_packets": 1, "delay_ns": 30_000});
+    let flows = run(&value).flows;
+    let ends = integers(&flows, "end_ns");
+    let mut done: Vec<_> = (0..8).filter(|&flow| ends[flow] >= 0).collect();
+    done.sort_by_key(|&flow| ends[flow]);
+    assert_eq!(done, [0, 7, 1, 6]);
+    // SYNs time out after 1, 3 and 7 s; the last three that pass lose their data behind an ACK.
+    assert_eq!(integers(&flows, "rtos"), [0, 3, 3, 3, 3, 3, 4, 2]);
+    assert_eq!(integers(&flows, "retransmits"), [0, 4, 3, 3, 3, 3, 5, 3]);
+}
+
+#[test]
 fn a_small_flow_completes_when_the_arithmetic_says() {
     // Five segments, which fit into the first window offered (64 KB): handshake (60 us and a little serialisation), then one window.
     let flow = json!([{"src_rack": 0, "src_host": 0, "dst_rack": 1, "dst_host": 0, "cc": "reno",

@@ -8,6 +8,7 @@ use crate::connection::{CloseReason, Connection, ConnectionState};
 use crate::prediction::Prediction;
 use crate::segment::{Flags, Segment};
 use crate::sending::path::Path;
+use crate::sending::program::Program;
 use crate::sending::{FOREVER, Fin};
 use crate::timers::Purpose;
 use crate::{Config, Stats, Sums};
@@ -57,6 +58,11 @@ impl<C: CongestionControl> Connection<C> {
     /// The application writes `bytes`.
     pub fn write(&mut self, bytes: u64) {
         if self.snd.fin == Fin::None && self.state != ConnectionState::Closed {
+            self.prediction = Prediction::Open;
+            if bytes < FOREVER && self.waits_for_room() {
+                let mss = self.exchanges_data().then(|| self.current_mss());
+                return self.snd.write_as_there_is_room(bytes, mss);
+            }
             if self.exchanges_data() {
                 let mss = self.current_mss();
                 self.snd.lay_out(self.snd.pending, mss);
@@ -65,18 +71,35 @@ impl<C: CongestionControl> Connection<C> {
             if let Some(buffer) = &mut self.snd.send_buffer {
                 buffer.write(bytes);
             }
-            self.prediction = Prediction::Open;
         }
+    }
+
+    /// Whether the program writes only what its socket has room for.
+    fn waits_for_room(&mut self) -> bool {
+        let max = self
+            .config
+            .waits_for_room
+            .filter(|_| self.subflow.is_none());
+        if let (Some(max), None) = (max, &self.snd.program) {
+            let is_followed = self.config.send_buffer.is_some();
+            self.snd.program = Some(Box::new(Program::new(max, is_followed)));
+        }
+        max.is_some()
     }
 
     /// The application writes as much as the network takes, until [`shutdown`](Connection::shutdown).
     pub fn write_forever(&mut self) {
+        self.snd.program = None;
         self.write(FOREVER);
     }
 
     /// No more writes: FIN follows what was written (after [`write_forever`](Connection::write_forever), what was sent).
     pub fn shutdown(&mut self) {
         if self.snd.fin == Fin::None {
+            if let Some(program) = self.snd.program.as_mut().filter(|program| program.left > 0) {
+                program.closes = true;
+                return;
+            }
             if self.snd.pending > FOREVER / 2 {
                 self.snd.pending = 0;
                 if let Some(buffer) = &mut self.snd.send_buffer {
@@ -189,7 +212,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// Bytes written and not yet sent; `u64::MAX` after [`write_forever`](Connection::write_forever), less what was sent.
     pub fn unsent(&self) -> u64 {
-        self.snd.pending
+        self.snd.pending + self.snd.not_taken()
     }
 
     /// Largest payload of a segment in bytes, as both ends' options leave it.
@@ -242,8 +265,13 @@ impl<C: CongestionControl> Connection<C> {
     /// Counters.
     pub fn stats(&self) -> Stats {
         let (snd, rcv) = (&self.snd, &self.rcv);
-        self.stats
-            .stats(snd.data_segments_sent, &snd.stats, &rcv.stats)
+        let halves = self
+            .stats
+            .stats(snd.data_segments_sent, &snd.stats, &rcv.stats);
+        Stats {
+            retransmits: halves.retransmits + u64::from(self.syns_sent.saturating_sub(1)),
+            ..halves
+        }
     }
 
     /// The path that is active.
@@ -277,6 +305,9 @@ impl<C: CongestionControl> Connection<C> {
     pub fn take_writes(&mut self) -> u64 {
         if !self.is_established() {
             return 0;
+        }
+        if let Some(program) = &mut self.snd.program {
+            return program.tell();
         }
         let mss = self.current_mss();
         self.snd.take_writes(mss)

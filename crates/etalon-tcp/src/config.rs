@@ -47,6 +47,10 @@ pub struct Config {
     /// Largest send buffer in bytes of memory (Linux: `tcp_wmem`), if how much of its writes a program could hand over is to be known
     /// ([`take_writes`](crate::Connection::take_writes)).
     pub send_buffer: Option<u32>,
+    /// Largest send buffer in bytes of memory, if a program writes only what that has room for, as programs do whose `write` blocks; without,
+    /// a connection may send whatever was written. A program that [writes for ever](crate::Connection::write_forever) never waits, nor does
+    /// MPTCP, whose stream has a buffer of its own.
+    pub waits_for_room: Option<u32>,
     /// Memory that segments take by their length, for windows: half of the buffer's memory is offered.
     pub memory: fn(u32) -> Memory,
     /// Explicit congestion notification.
@@ -101,6 +105,7 @@ impl Default for Config {
             receive_buffer: 64 << 10,
             max_receive_buffer: 3 << 20,
             send_buffer: None,
+            waits_for_room: None,
             memory: Memory::shared,
             ecn: Ecn::Off,
             sack: true,

@@ -401,6 +401,19 @@ impl<C: CongestionControl> Connection<C> {
                 && self.snd.paced_until < time)
     }
 
+    /// The rank of the timer of [`next_timer`](Connection::next_timer): of timers of a host that fire at the same time, those of other
+    /// connections included, the greater comes first. Linux has them so: the last that was armed, but before it those that were set for so
+    /// long that the kernel rounds them more. It is 0 if the timer does not count ticks.
+    pub fn next_timer_rank(&self) -> u64 {
+        let due = self.next_timer();
+        let timers = [&self.snd.timer, &self.rcv.acks.timer];
+        let ranks = timers
+            .iter()
+            .filter(|timer| timer.deadline == due)
+            .map(|timer| timer.rank);
+        ranks.max().unwrap_or(0)
+    }
+
     /// When [`on_timer`](Connection::on_timer) must be called next; `u64::MAX` if never. Valid once
     /// [`poll_transmit`](Connection::poll_transmit) has yielded `None`.
     #[inline]

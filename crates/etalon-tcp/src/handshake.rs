@@ -141,6 +141,7 @@ impl<C: CongestionControl> Connection<C> {
         self.establish();
         let mss = self.current_mss();
         self.snd.lay_out(0, mss);
+        self.snd.begin_writing(mss);
         self.rcv.force_ack();
         self.ack_before_data = true;
     }
@@ -164,6 +165,7 @@ impl<C: CongestionControl> Connection<C> {
         self.snd.max_window = self.snd.window;
         let mss = self.current_mss();
         self.snd.lay_out(0, mss);
+        self.snd.begin_writing(mss);
         self.snd.window_seq = segment.seq;
         self.answer_join();
         true
@@ -205,6 +207,7 @@ impl<C: CongestionControl> Connection<C> {
     pub(crate) fn on_syn_timeout(&mut self) {
         let rtt = &mut self.snd.paths.active.rtt;
         rtt.back_off(&self.clock, &self.config);
+        self.snd.stats.rtos += 1;
         self.syn_due = true;
         let ticks = self.snd.paths.active.rtt.rto_ticks();
         self.snd.timer.set(&self.clock, Purpose::Rto, ticks);

@@ -148,6 +148,7 @@ impl<C: CongestionControl> Connection<C> {
         self.rcv.expects_nothing_but_data()
             && self.state == ConnectionState::Established
             && self.subflow.is_none()
+            && self.snd.program_is_done()
             && self.config.tdtcp.is_none()
             && !self.snd.ecn
             && self.snd.forced.is_none()

@@ -15,15 +15,15 @@ pub struct Stats {
     pub data_segments_received: u64,
     /// Segments without payload sent.
     pub acks_sent: u64,
-    /// Retransmissions, probes included.
+    /// Retransmissions, those of SYNs and probes included.
     pub retransmits: u64,
     /// Times that fast recovery was entered.
     pub recoveries: u32,
-    /// Retransmission timeouts.
+    /// Retransmission timeouts, those of SYNs included.
     pub rtos: u32,
     /// Tail loss probes.
     pub tlps: u32,
-    /// Window reductions that were undone, for whatever reason.
+    /// Window reductions that were undone, for whatever reason; not those that ECE asked for, which stand though their losses were none.
     pub undos: u32,
     /// Of these, retransmission timeouts that F-RTO found spurious.
     pub frto_undos: u32,

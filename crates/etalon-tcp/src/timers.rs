@@ -132,16 +132,16 @@ impl Clock {
         ticks * u64::from(self.tick) >= us * 1000
     }
 
-    /// When a timer set now for tick `expires` fires, in nanoseconds.
+    /// When a timer set now for tick `expires` fires, in nanoseconds, and by how many binary digits its wheel is coarser than ticks.
     #[inline(never)] // nearly all timers are nearer than the first coarse tick
-    pub fn fires_at(&self, expires: u64) -> u64 {
+    pub fn fires_at(&self, expires: u64) -> (u64, u64) {
         let mut shift = 0;
         let mut reach = 63;
         while expires.saturating_sub(self.jiffies) >= reach && shift < 21 {
             shift += 3;
             reach <<= 3;
         }
-        self.at_tick(((expires >> shift) + 1) << shift)
+        (self.at_tick(((expires >> shift) + 1) << shift), shift)
     }
 
     /// When a tick comes, in nanoseconds.
@@ -169,6 +169,9 @@ pub(crate) enum Purpose {
     TimeWait,
 }
 
+/// Where a timer's rank has how coarse its wheel is: above nine years of nanoseconds.
+const COARSENESS: u32 = 58;
+
 /// A timer on the wheel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timer {
@@ -177,6 +180,9 @@ pub(crate) struct Timer {
     pub expires: u64,
     /// When it fires, in nanoseconds; `u64::MAX` if not set.
     pub deadline: u64,
+    /// Of timers that fire at one tick the greatest comes first, as seen on Linux: that of the coarsest wheel ([`COARSENESS`]), then the last
+    /// that was armed, in nanoseconds.
+    pub rank: u64,
 }
 
 impl Timer {
@@ -184,6 +190,7 @@ impl Timer {
         purpose: Purpose::None,
         expires: u64::MAX,
         deadline: u64::MAX,
+        rank: 0,
     };
 
     /// Sets the timer to `ticks` from now.
@@ -193,11 +200,15 @@ impl Timer {
         self.purpose = purpose;
         if expires != self.expires || ticks >= 63 {
             self.expires = expires;
-            self.deadline = if ticks < 63 {
-                clock.at_tick(expires + 1)
+            let (deadline, coarseness) = if ticks < 63 {
+                (clock.at_tick(expires + 1), 0)
             } else {
                 clock.fires_at(expires)
             };
+            if deadline != self.deadline {
+                self.deadline = deadline;
+                self.rank = coarseness << COARSENESS | clock.now;
+            }
         }
     }
 
@@ -217,7 +228,7 @@ mod tests {
         for now in [0, 1, 3_999_999, 4_000_000, 123_456_789] {
             clock.advance(now);
             for ticks in [1_u64, 2, 50, 62, 63, 100, 503, 504, 5_000] {
-                let at = clock.fires_at(clock.jiffies + ticks);
+                let at = clock.fires_at(clock.jiffies + ticks).0;
                 assert_eq!(at % 4_000_000, 0);
                 assert!(
                     at >= now + ticks * 4_000_000,
@@ -230,6 +241,33 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn of_one_tick_the_coarser_timer_is_first_and_then_the_last_armed() {
+        let mut clock = Clock::new(250);
+        let mut timers = [Timer::OFF; 4];
+        // All fire at tick 512.
+        for (timer, (tick, ticks)) in
+            timers
+                .iter_mut()
+                .zip([(1, 504), (391, 120), (392, 119), (491, 20)])
+        {
+            clock.advance(tick * 4_000_000);
+            timer.set(&clock, Purpose::Rto, ticks);
+            assert_eq!(timer.deadline, 512 * 4_000_000);
+        }
+        timers.sort_by_key(|timer| std::cmp::Reverse(timer.rank));
+        assert_eq!(timers.map(|timer| timer.expires), [505, 511, 511, 511]);
+        let armed = timers.map(|timer| timer.rank % (1 << COARSENESS) / 4_000_000);
+        assert_eq!(armed, [1, 392, 391, 491]);
+        let before = timers[3];
+        clock.advance(491 * 4_000_000 + 1);
+        timers[3].set(&clock, Purpose::LossProbe, 20);
+        assert_eq!(timers[3].rank, before.rank, "it stays where it is");
+        timers[3].clear();
+        timers[3].set(&clock, Purpose::LossProbe, 20);
+        assert!(timers[3].rank > before.rank);
     }
 
     #[test]

@@ -97,7 +97,34 @@ impl<C: CongestionControl> Connection<C> {
             self.pure_ack(out);
         }
         self.end_burst();
+        if self.snd.program_waits() && self.program_goes_on() && !due {
+            return self.next_of_program(out);
+        }
         due
+    }
+
+    /// Whether the program has written more, now that there is nothing else to send.
+    #[cold]
+    fn program_goes_on(&mut self) -> bool {
+        let mss = self.current_mss();
+        let more = self.snd.program_goes_on(mss);
+        if more {
+            self.prediction = Prediction::Open;
+        }
+        more
+    }
+
+    /// What goes out of what the program has just written.
+    #[cold]
+    fn next_of_program(&mut self, out: &mut Segment) -> bool {
+        let limits = self.limits();
+        let (clock, config) = (&self.clock, &self.config);
+        let next = self.snd.next_transmission(clock, config, limits);
+        match next {
+            Some(transmission) => self.data(transmission, out),
+            None => self.end_burst(),
+        }
+        next.is_some()
     }
 
     /// SYN or RST.

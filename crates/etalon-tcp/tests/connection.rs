@@ -109,6 +109,8 @@ fn a_lost_syn_is_sent_again_after_a_second_then_two() {
                 .is_some_and(|s| s.flags == Flags::SYN)
         );
     }
+    let stats = client.stats();
+    assert_eq!((stats.retransmits, stats.rtos), (3, 3));
 }
 
 #[test]

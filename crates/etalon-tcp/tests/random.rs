@@ -117,6 +117,8 @@ proptest! {
         pacing: bool,
         algorithm in 0..3_u8,
         ecn: bool,
+        autocorking: bool,
+        room in prop::option::of(20_000..2_000_000_u32),
     ) {
         let config = Config {
             initial_seq: seq,
@@ -124,6 +126,8 @@ proptest! {
             timestamps,
             pacing,
             ecn: if ecn { Ecn::On } else { Ecn::Off },
+            autocorking,
+            waits_for_room: room,
             ..Config::default()
         };
         let bytes = (segments * 8948 + odd, reply);

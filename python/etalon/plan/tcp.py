@@ -90,7 +90,7 @@ class Tcp(Table):
     max_send_buffer: SendBuffer | None = None
     """Largest send buffer of a socket (`tcp_wmem`), which holds data that a program has written and the peer has not
     acknowledged. By default twice `max_receive_buffer`, and at least 4 MiB, Linux's own bound, so that the receiver
-    limits a sender first. On the simulator it bounds hosts' announcements of demand, not the data in flight."""
+    limits a sender first. On the simulator flows without end do not wait for it."""
     sack: bool = Field(default=True, strict=True)
     """Selective acknowledgements (RFC 2018), and with them RACK-TLP (RFC 8985)."""
     timestamps: bool = Field(default=True, strict=True)

@@ -234,6 +234,7 @@ impl<C: CongestionControl> Sender<C> {
     pub(crate) fn is_idle(&self) -> bool {
         self.board.is_empty()
             && !self.has_unsent()
+            && !self.program_waits()
             && !self.probe.is_out()
             && self.timer.purpose == Purpose::None
     }

@@ -21,8 +21,13 @@ pub(crate) struct Alone {
 impl Alone {
     /// The peer's SYN-ACK has come, and its window is large.
     pub fn new(control: &str) -> Alone {
+        Alone::with_mss(control, MSS)
+    }
+
+    /// The same with segments of `mss` bytes.
+    pub fn with_mss(control: &str, mss: u32) -> Alone {
         let config = Config {
-            mss: MSS as u16,
+            mss: mss as u16,
             initial_seq: 999,
             ..Config::default()
         };
@@ -31,7 +36,7 @@ impl Alone {
         let mut snd = Sender::new(&config, &clock, Any::by_name(control, &[]).unwrap());
         (snd.una, snd.nxt, snd.small_end) = (1_000, 1_000, 1_000);
         (snd.window, snd.max_window, snd.peer_scale) = (1 << 24, 1 << 24, 8);
-        snd.mss = MSS;
+        snd.mss = mss;
         snd.paths.establish(&clock, 1_000);
         Alone { snd, clock, config }
     }
@@ -44,14 +49,14 @@ impl Alone {
     }
 
     pub fn write(&mut self, bytes: u64) {
-        self.snd.lay_out(self.snd.pending, MSS);
+        self.snd.lay_out(self.snd.pending, self.snd.mss);
         self.snd.pending += bytes;
     }
 
     /// All that may go out now.
     pub fn send(&mut self) -> Vec<Transmission> {
         let limits = Limits {
-            mss: MSS,
+            mss: self.snd.mss,
             mapping: None,
         };
         let mut sent = Vec::new();
@@ -62,23 +67,29 @@ impl Alone {
                 Some(forced) => snd.forced_transmission(clock, config, limits, forced),
                 None => snd.next_transmission(clock, config, limits),
             };
-            let Some(next) = next else { break };
-            sent.push(next);
+            if let Some(next) = next {
+                sent.push(next);
+                continue;
+            }
+            self.snd.note_burst(&self.clock, &self.config, false);
+            if !self.snd.program_goes_on(self.snd.mss) {
+                return sent;
+            }
         }
-        self.snd.note_burst(&self.clock, &self.config, false);
-        sent
     }
 
     /// Where each of them starts, in segments from the first.
     pub fn send_segments(&mut self) -> Vec<u32> {
-        let place = |sent: Transmission| (sent.start - 1_000) / MSS;
+        let mss = self.snd.mss;
+        let place = |sent: Transmission| (sent.start - 1_000) / mss;
         self.send().into_iter().map(place).collect()
     }
 
     /// `after` later, an ACK of the first `segments` with SACK blocks, in segments.
     pub fn ack(&mut self, after: u64, segments: u32, blocks: &[(u32, u32)], flags: Flags) {
         self.clock.advance(self.clock.now + after);
-        let seq = |segments: u32| 1_000 + segments * MSS;
+        let mss = self.snd.mss;
+        let seq = |segments: u32| 1_000 + segments * mss;
         let mut rare = RareOptions::default();
         for &(start, end) in blocks {
             rare.push(seq(start), seq(end));
@@ -90,7 +101,7 @@ impl Alone {
             rare,
             ..Segment::default()
         };
-        self.snd.on_ack(&self.clock, &self.config, MSS, &segment);
+        self.snd.on_ack(&self.clock, &self.config, mss, &segment);
         self.snd.board.check(&self.snd.paths, self.snd.sack);
     }
 

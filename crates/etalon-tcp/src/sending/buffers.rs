@@ -3,8 +3,8 @@
 //!
 //! What is assumed of the send buffer, and so was when the exchanges were recorded (`SO_SNDBUF` of 8 MiB): it holds [`BUFFERS`] of them. What
 //! is written at once, up to that, is laid out at that instant, by the window that the peer had offered by then; of a longer write the rest is
-//! laid out as room comes, that is with the largest window of that time. A send buffer that is smaller than the window, so that the
-//! program waits for it, is not modelled.
+//! laid out as room comes, that is with the largest window of that time. A program that waits for its send buffer has a layout of its own
+//! (`program.rs`).
 
 /// Bytes that a buffer has at most.
 pub(crate) const LARGEST: u32 = 65_215;
@@ -90,6 +90,34 @@ impl Buffers {
         } else if self.front == 0 {
             self.front = full;
         }
+    }
+
+    /// A program that waits for its socket writes into buffers of `size` bytes. `sends`: into the first that has unsent bytes.
+    pub fn begin(&mut self, size: u32, sends: bool) {
+        self.older = 0;
+        self.size = size;
+        self.newer_size = size;
+        if sends {
+            self.writing = true;
+            self.since = 0;
+            self.all = false;
+        }
+    }
+
+    /// It writes no more; the first buffer stays.
+    pub fn stop(&mut self) {
+        self.writing = false;
+    }
+
+    /// Bytes that a buffer holds which is filled now.
+    pub fn size_now(&self) -> u32 {
+        self.newer_size
+    }
+
+    /// The program writes at this instant, and what it writes is sent.
+    #[inline]
+    pub fn is_writing(&self) -> bool {
+        self.writing
     }
 
     /// Of a subflow of MPTCP, the first buffer is what is `left` of a mapping.

@@ -14,6 +14,7 @@ mod pacing;
 pub(crate) mod path;
 mod paths;
 mod persist;
+pub(crate) mod program;
 mod prr;
 pub(crate) mod rack;
 mod recovery;
@@ -32,6 +33,7 @@ mod validation;
 use self::buffers::Buffers;
 use self::frto::Frto;
 use self::paths::Paths;
+use self::program::Program;
 use self::rack::Rack;
 use self::scoreboard::Scoreboard;
 use self::send_buffer::SendBuffer;
@@ -136,6 +138,8 @@ pub(crate) struct Sender<C> {
     pub fin_acked: bool,
     /// What the program could hand over of its writes, if that is followed.
     pub send_buffer: Option<Box<SendBuffer>>,
+    /// The program, if it waits for its socket.
+    pub program: Option<Box<Program>>,
     /// Segments with payload sent, retransmissions included.
     pub data_segments_sent: u64,
     pub stats: Rare<OfSender>,
@@ -157,6 +161,7 @@ impl<C: CongestionControl> Sender<C> {
             opens: false,
             fin_acked: false,
             send_buffer: config.send_buffer.map(|max| Box::new(SendBuffer::new(max))),
+            program: None,
             data_segments_sent: 0,
             stats: Rare::default(),
             first,

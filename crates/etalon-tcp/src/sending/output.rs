@@ -183,6 +183,9 @@ impl<C: CongestionControl> Sender<C> {
 
     #[inline(always)]
     fn next_new(&mut self, clock: &Clock, config: &Config, limits: Limits) -> Option<Transmission> {
+        if self.pending == 0 && self.buffers.is_writing() && self.program.is_some() {
+            self.fill_as_written();
+        }
         if !self.has_unsent() {
             return None;
         }
@@ -220,12 +223,13 @@ impl<C: CongestionControl> Sender<C> {
         limits: Limits,
     ) -> Transmission {
         let (start, end, fin) = self.record_new(clock, len, limits);
+        let stopped = self.program.is_some() && self.stopped_at(end);
         Transmission {
             start,
             end,
             fin,
             new: true,
-            push: self.pushes(len),
+            push: self.pushes(len) || stopped,
         }
     }
 
@@ -283,7 +287,9 @@ impl<C: CongestionControl> Sender<C> {
     /// let it out, so that nothing is amiss and a probe is due after it.
     #[inline(always)]
     pub(crate) fn note_burst(&mut self, clock: &Clock, config: &Config, predicted: bool) {
-        self.buffers.end();
+        if self.buffers.is_writing() {
+            self.stop_writing();
+        }
         let held_back = std::mem::take(&mut self.chunk).held_back;
         let sent = std::mem::take(&mut self.burst);
         let full = held_back || !self.paths.active.has_room() || self.paths.is_full();

@@ -5,15 +5,16 @@
 //! with the congestion window. All of it was seen on the Linux engine, in the memory that a writing program's socket reports (`SO_MEMINFO`, `ss
 //! -m`), with MTUs from 576 to 16,000 bytes.
 //!
-//! What TCP sends does not depend on it: a [`Connection`] may send whatever was written, and the buffer says at each instant how much
-//! a program could have handed over. A real sender whose window is larger than its buffer waits for its program; this one does not.
+//! What TCP sends does not depend on it, for that is of flows without end: a [`Connection`] may send whatever was written, and the buffer says at
+//! each instant how much a program could have handed over. A real sender whose window is larger than its buffer waits for its program
+//! (`program.rs`); this one does not.
 
 use crate::cc::CongestionControl;
 use crate::sending::Sender;
 use crate::sending::buffers::Buffers;
 
 /// Memory that a buffer takes beside its payload.
-const BESIDE_PAYLOAD: u64 = 768;
+pub(crate) const BESIDE_PAYLOAD: u64 = 768;
 /// What a segment is planned to take: a power of two that holds it and this much of headers, and as much again as a small block.
 const HEADERS: u64 = 576;
 const BLOCK: u64 = 256;

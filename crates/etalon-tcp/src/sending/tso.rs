@@ -96,7 +96,11 @@ impl<C: CongestionControl> Sender<C> {
         limits: Limits,
         free: u32,
     ) -> Option<u32> {
-        self.begin_chunk(clock, config, limits, free, self.fin)
+        let first = self.begin_chunk(clock, config, limits, free, self.fin);
+        if self.program.is_some() && first.is_some() {
+            self.note_chunk(self.nxt.wrapping_add(self.chunk.left));
+        }
+        first
     }
 
     /// Begins a chunk where `free` segments fit into the congestion window. Returns the payload of its first segment. `fin`: the sender's,
@@ -123,7 +127,7 @@ impl<C: CongestionControl> Sender<C> {
             return None;
         }
         self.fill_buffer(limits);
-        if config.autocorking && self.is_corked(limits, fin) {
+        if self.buffers.is_writing() && config.autocorking && self.is_corked(limits, fin) {
             self.throttled = true;
             return None;
         }
@@ -182,6 +186,9 @@ impl<C: CongestionControl> Sender<C> {
         if Buffers::overflow(self.pending) {
             let size = Buffers::size_for(mss, self.max_window);
             self.buffers.lay_out_anew(size);
+        }
+        if self.program.is_some() {
+            return self.fill_as_written();
         }
         let half = self.max_window / 2;
         self.buffers.fill(self.pending, half);

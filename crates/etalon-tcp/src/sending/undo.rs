@@ -99,6 +99,11 @@ impl Undo {
         }
     }
 
+    /// Whether the reduction stands, whatever the losses turn out to be.
+    fn is_forbidden(&self) -> bool {
+        self.ssthresh == 0
+    }
+
     /// RFC 3708, section 3.1: every retransmission of the episode was reported as a duplicate.
     pub fn all_reported(&self) -> bool {
         self.is_open() && self.resent == Resent::Unreported(0)
@@ -188,11 +193,12 @@ impl<C: CongestionControl> Sender<C> {
             Reversal::AndLosses => self.board.unmark_lost(&mut self.paths),
             Reversal::AndReordering => self.rack.recovery_over(true),
         }
+        let stands = self.paths.active.recovery.reduction.undo.is_forbidden();
         let left = self.paths.active.reverse(clock.jiffies);
         // A threshold that has returned leaves no reduction to tell the receiver of (RFC 3168, section 6.1.2).
         self.cwr_queued &= self.paths.active.window.ssthresh <= left.ssthresh;
         self.rack.judge_again();
-        self.stats.undos += 1;
+        self.stats.undos += u32::from(!stands);
     }
 
     /// With no retransmission outstanding the next episode has a timestamp of its own.

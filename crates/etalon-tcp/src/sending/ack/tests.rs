@@ -87,6 +87,22 @@ fn when_all_is_acknowledged_the_timer_is_off() {
     assert_eq!(alone.snd.bytes_acked, 2_000);
 }
 
+#[test]
+fn a_reduction_that_ece_asked_for_is_not_undone() {
+    for (flags, undos) in [(Flags(0), 1), (Flags::ECE, 0)] {
+        let mut alone = Alone::with_data("cubic");
+        alone.snd.ecn = true;
+        alone.send();
+        let before = alone.cwnd();
+        alone.ack(MS, 0, &[(1, 4)], flags);
+        assert_eq!(alone.state(), State::FastRecovery);
+        assert_eq!(alone.send_segments()[0], 0, "it is sent again");
+        alone.ack(MS, 10, &[(0, 1)], Flags(0)); // in vain, says a DSACK
+        assert_eq!(alone.snd.stats.undos, undos);
+        assert_eq!(alone.cwnd() >= before, undos == 1);
+    }
+}
+
 proptest! {
     /// Whatever is acknowledged, in whatever order, all counters are those of the records, SND.UNA never goes back, and no byte is
     /// acknowledged twice.
