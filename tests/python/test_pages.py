@@ -11,7 +11,13 @@ from conftest import ROOT, SMALL, Answer
 from etalon import _core, pages
 from etalon.errors import PlanError
 
-STALE: set[str] = set()
+STALE: set[str] = {
+    "docs/otcp-when.md",
+    "papers/cnsm16/README.md",
+    "papers/cnsm16/linux.md",
+    "papers/etalon18/README.md",
+    "papers/nsdi20/README.md",
+}
 """Known to be old, until they are measured again: nothing is added here without a reason in the commit."""
 
 WITHOUT = {
