@@ -501,11 +501,8 @@ impl<'a> Flows<'a> {
             return;
         }
         let is_done = |client: &Endpoint| {
-            let state = client.connection.state();
-            matches!(
-                state,
-                ConnectionState::Closed | ConnectionState::FinWait2 | ConnectionState::TimeWait
-            )
+            use ConnectionState::{Closed, FinWait2, TimeWait};
+            matches!(client.connection.state(), Closed | FinWait2 | TimeWait)
         };
         let waits = |end: &Endpoint| end.connection.next_timer() != u64::MAX;
         if ends[0].as_deref().is_some_and(is_done) && !ends.iter().flatten().any(|end| waits(end)) {
