@@ -167,3 +167,56 @@ def test_a_runs_programs_are_the_same_to_the_byte() -> None:
     assert runs[0].outputs == runs[1].outputs
     assert runs[0].meta["digest"] == runs[1].meta["digest"]
     assert ring("poll").meta["digest"] == et.run(ring("poll").plan, engine="linux").meta["digest"]
+
+
+EVERYTHING = """
+import mmap, os, signal, subprocess, threading, time
+
+said = []
+signal.signal(signal.SIGALRM, lambda *_: said.append("alarm"))
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+turn = [threading.Event() for _ in range(4)]
+
+def sums(n):  # floating point numbers of threads that take turns
+    x = float(n)
+    for step in range(20):
+        turn[n].wait()
+        turn[n].clear()
+        x = x * 1.000001 + 0.1 * step
+        turn[(n + 1) % 4].set()
+    said.append(repr(x))
+
+threads = [threading.Thread(target=sums, args=(n,)) for n in range(4)]
+for thread in threads:
+    thread.start()
+turn[0].set()
+for thread in threads:
+    thread.join()
+while "alarm" not in said:
+    time.sleep(0.0001)
+signal.setitimer(signal.ITIMER_REAL, 0)
+said = sorted(set(said))
+with mmap.mmap(-1, 1 << 20) as memory:
+    memory[1 << 19 :] = bytes([7]) * (1 << 19)
+    said.append(str(sum(memory)))
+said.append(subprocess.run(["sh", "-c", "echo $((6*7)); exit 3"], capture_output=True, text=True))
+if (child := os.fork()) == 0:
+    os.kill(os.getpid(), signal.SIGKILL)
+said.append(os.waitpid(child, 0)[1])
+print(said, time.monotonic_ns() < 10**12, time.time())
+"""
+
+
+def test_calls_by_ptrace_and_by_notifications_are_the_same_to_the_byte(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    both = plan(python(EVERYTHING), seed=5)
+    by_notifications = et.run(both, engine="linux")
+    monkeypatch.setenv("ETALON_CALLS", "ptrace")
+    by_ptrace = et.run(both, engine="linux")
+    said = by_notifications.outputs["programs/it.out"]
+    assert said.startswith(b"['1."), by_notifications.outputs["programs/it.err"]
+    assert b"alarm" in said
+    assert b"stdout='42\\n'" in said
+    assert by_ptrace.outputs == by_notifications.outputs
+    assert by_ptrace.meta["digest"] == by_notifications.meta["digest"]
