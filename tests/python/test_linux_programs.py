@@ -198,7 +198,7 @@ signal.setitimer(signal.ITIMER_REAL, 0)
 said = sorted(set(said))
 with mmap.mmap(-1, 1 << 20) as memory:
     memory[1 << 19 :] = bytes([7]) * (1 << 19)
-    said.append(str(sum(memory)))
+    said.append(str(sum(memory[:])))
 said.append(subprocess.run(["sh", "-c", "echo $((6*7)); exit 3"], capture_output=True, text=True))
 if (child := os.fork()) == 0:
     os.kill(os.getpid(), signal.SIGKILL)
@@ -215,7 +215,7 @@ def test_calls_by_ptrace_and_by_notifications_are_the_same_to_the_byte(
     monkeypatch.setenv("ETALON_CALLS", "ptrace")
     by_ptrace = et.run(both, engine="linux")
     said = by_notifications.outputs["programs/it.out"]
-    assert said.startswith(b"['1."), by_notifications.outputs["programs/it.err"]
+    assert said.startswith(b"['19."), by_notifications.outputs["programs/it.err"]
     assert b"alarm" in said
     assert b"stdout='42\\n'" in said
     assert by_ptrace.outputs == by_notifications.outputs
