@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What TSO deferral costs: writes the table of docs/deferral.md and the figure of docs/dilation.md.
 
 python docs/deferral.py [--weeks 100] [--seeds 5]    # both engines; two minutes of processor time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What time dilation changed: writes the table and the figure of docs/dilation.md.
 
 python docs/dilation.py                  # real Linux TCP; about ten minutes on two cores

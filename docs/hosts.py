@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Writes the table of docs/hosts.md: how much results depend on what is assumed of end hosts."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Which pages' numbers are older than the tree; stamps those that were measured again.
 
 python docs/measured.py                              # one line a page

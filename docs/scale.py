@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Draws the figure of docs/speed.md and prints its table: what a packet costs with more racks, and with more flows.
 
 A cost is the difference of two runs of one plan, so that neither setting up nor the tables at the end count. Processor time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The same job under circuits that follow a week, that are computed from demand, and that it asks for."""
 
 import etalon as et

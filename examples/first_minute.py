@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The first minute: describe a network, its week and its flows, run them, and look at the numbers."""
 
 import etalon as et

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Flow completion times: 32 short flows that start while bulk flows keep the queues full."""
 
 import etalon as et

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A sweep: how much of the circuit CUBIC and reTCP use, over the size of the VOQs, as a table and a figure."""
 
 import etalon as et

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Fuzzes what OTCP reads from strangers for as long as is asked: frames and OpenFlow messages, and what the agent is told.
 
     python otcp/fuzz.py --minutes 10 [LLDP] [ARP] [packet-in] [agent]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Which claims of a paper another seed decides: how far each claim's value moves over five seeds, beside its tolerance.
 
     python papers/spread.py etalon18            # five times the paper: minutes of processor time

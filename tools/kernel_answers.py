@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Writes kernel/answers: what kconfig makes of kernel/config. For developers of the kernel; needs flex and bison.
 
 python tools/kernel_answers.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What Etalon asks of the system, in one list. Installs what is missing where it can, else says how.
 
 python3 tools/packages.py kernel     # what builds the Linux engine's kernel; fails without

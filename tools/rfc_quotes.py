@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Holds each sentence that a comment of `etalon-tcp` quotes to the text of an RFC that its file names.
 
     python tools/rfc_quotes.py FOLDER       # against these texts; writes crates/etalon-tcp/quotes.tsv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a core that its own profile guides is trained on: moments of the benches, in a process that ends with a profile.
 
 maturin runs this with the core that counts (`pgo-command` in pyproject.toml); nobody else needs to.

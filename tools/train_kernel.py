@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Makes kernel/profile.tar.xz: what guides the compiler of the Linux engine's kernel (etalon/kernel/profile.py).
 
 python tools/train_kernel.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Builds the distributions etalon-rdcn, etalon-otcp and etalon-rdcn-kernel, of each a wheel and its sources.
 
 python tools/wheels.py                   # into dist/

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # build.sh OUT: builds libadu.so into OUT, for programs on emulated hosts. The same sources and tools give the same bytes.
 # CARGO_TARGET_DIR says where cargo works.
 set -eu

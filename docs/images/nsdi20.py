@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Draws the README's picture from what `make demo` measured (runs/demo/results.json)."""
 
 from __future__ import annotations

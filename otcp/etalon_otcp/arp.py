@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """ARP for IPv4 over Ethernet (RFC 826): probes of hosts (RFC 5227), their answers, and answers in hosts' stead.
 
 A probe's sender address is 0.0.0.0, so that no host learns from it, and its sender hardware address is one that is drawn for

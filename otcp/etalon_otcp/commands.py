@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon otcp`: the controller that tells hosts how to use TCP, what it says, and a demonstration."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The controller's file: where it listens, what it is told of the network, how it measures."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The controller: from what switches say to what hosts are told. Threads and clocks are here; sockets are not.
 
 Switches' threads hand in events, which change the topology under a lock and wake the thread that computes. That one takes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """From measured times to one-way delays (CNSM'16, section III.A.1).
 
 A frame's time holds half of the control path to the switch it leaves and half of that to the switch it reaches. The paper

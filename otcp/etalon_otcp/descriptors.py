@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How many files and connections the system lets the controller have open, and how they are shared out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Why a host is told what it is told: path, inputs with source and age, equations, results, what bounds cut."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Which port frames for a host leave by, at each switch: what the controller has switches do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Hosts that are told the same: those of a switch with ports alike and delays alike, so that parameters go by prefix.
 
 A thousand hosts are a million pairs, but only a few dozen groups. For a group the longest delay of its hosts counts,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """LLDP frames that measure (IEEE 802.1AB), signed, so that nobody else can make links or delays.
 
 A frame carries where it left and when, a nonce, and an HMAC over all of it with a key that only this life of the controller

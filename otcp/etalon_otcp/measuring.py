@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The thread that probes: finds links and hosts, measures what is new, and watches that links still speak."""
 
 from __future__ import annotations

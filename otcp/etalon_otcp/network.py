@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the controller knows of a network: ports, links, hosts, and where each value comes from."""
 
 from __future__ import annotations

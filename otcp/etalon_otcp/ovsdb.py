@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Rates and queues of ports from Open vSwitch's database (RFC 7047: JSON-RPC over a stream)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """From host to host: the inputs of the equations, with the ports to the hosts, there and back."""
 
 from __future__ import annotations

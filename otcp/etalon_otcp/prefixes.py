@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Addresses as prefixes: exactly those addresses, in as few prefixes as can be."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Probes and what comes back: a probe is believed once, from where it can come, within a time."""
 
 from __future__ import annotations

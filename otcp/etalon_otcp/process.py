@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The controller as a process: switches, probes, databases and API, until a signal."""
 
 from __future__ import annotations

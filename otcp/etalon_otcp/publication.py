@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What is published: each host's document, its epoch and version (docs/otcp-protocol.md)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Shortest ways between switches, by measured delay; of equal ways the worst counts.
 
 Delays are measured, so that two ways are never equal to the nanosecond: at each switch the next hops whose way is longer

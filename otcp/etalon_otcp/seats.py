@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Where hosts are, by those who claim it: any port may answer for an address, and hosts move. Sans I/O.
 
 A claim is a port and a hardware address that answered a probe for a host. One that still answers is alive; a policy says

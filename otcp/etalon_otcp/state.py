@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What outlives the controller: its epoch, and what was measured, in one JSON file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """OpenFlow 1.3 by os-ken, on native threads. Needs the extra `otcp`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The topology as it is learnt: which switches are there, what their ports say, who is at the other end.
 
 Measured delays outlive what they were measured on: when a link or switch comes back and LLDP confirms it, what is known

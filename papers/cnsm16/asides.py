@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Prints the numbers of this folder's pages that no claim holds: what each reading and each parameter decides.
 
 python papers/cnsm16/asides.py             # everything in the simulator: some minutes of processor time

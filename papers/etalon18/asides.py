@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Prints the numbers of this folder's README that no claim holds: what happens if one assumption is changed.
 
 python papers/etalon18/asides.py            # minutes of processor time

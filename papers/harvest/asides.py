@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Prints the numbers of this folder's README that no claim holds: the same runs with Linux's TCP as it comes.
 
 python papers/harvest/asides.py    # a minute of processor time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the paper's model comes to: its thirty costs, and the closed form of a run with circuits for every step."""
 
 from __future__ import annotations

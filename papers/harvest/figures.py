@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How the paper's figures are drawn: the time of an iteration over its closed form, by size."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How the paper's figures are drawn, from runs and published values."""
 
 from __future__ import annotations

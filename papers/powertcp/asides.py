@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Prints which settings bear out the claims, of those that the paper leaves open: 15 weeks each.
 
 python papers/powertcp/asides.py

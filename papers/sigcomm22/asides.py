@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Prints the numbers of this folder's README that no claim holds: what the other readings of the paper give.
 
 python papers/sigcomm22/asides.py            # a minute of processor time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the paper claims about more than one number. Each function takes the results and gives the measured value."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Etalon: a laboratory for the transport of reconfigurable data centre networks.
 
 import etalon as et

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The program: `etalon`, and `python -m etalon`. Modules load within, so that Ctrl-C is heard from the first of them on."""
 
 from __future__ import annotations

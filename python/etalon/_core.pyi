@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Types of the Rust core (crates/etalon-py)."""
 
 from collections.abc import Callable, Sequence

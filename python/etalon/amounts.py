@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Numbers for people: four significant digits, no exponents, and one unit for a whole column.
 
 Tables, reports and the screen write amounts here and nowhere else. Files keep base units, and their columns say which.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The Python API: a network, a week, workloads, an experiment, a run. Every quantity is text with a unit."""
 
 from __future__ import annotations

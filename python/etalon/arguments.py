@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Calls with wrong arguments get a `PlanError` with a sentence, as plans do, and never a TypeError."""
 
 from __future__ import annotations

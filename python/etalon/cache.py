@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The user's cache: what Etalon can make again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Networks of circuits as topologies: which racks meet in which slice, hops between racks, sizes of a ToR's tables.
 
     net = etalon.circuits.opera(racks=108, switches=6)

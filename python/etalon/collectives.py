@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The cost of collectives over circuits that change between steps: Harvest's model (arXiv 2602.09188), and its plan."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The congestion controls that plans may name, and which engine has which, with which parameters.
 
 The simulator has models of a few; the Linux engine has those of its kernel. Parameters that mean the same have one name

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the Linux engine needs of a machine, found out by trying it: nothing is changed, nothing needs root."""
 
 from __future__ import annotations

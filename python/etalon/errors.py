@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Errors for people: each message is a sentence that says what was wrong and what was expected."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Files that are there whole or not at all: each is written beside its place, brought to the disk and renamed."""
 
 from __future__ import annotations

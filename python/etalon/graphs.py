@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Static graphs of racks, and of switches without hosts between them: folded Clos networks, random graphs, files.
 
 graph = etalon.graphs.clos(k=12, oversubscription=3)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Jobs in Python: ranks that compute, exchange data in collectives, and wait; and a cost model of collectives."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Pieces of HTML for notebooks and reports; all text is escaped."""
 
 from __future__ import annotations

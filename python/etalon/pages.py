@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Committed pages with measured numbers, and whether what measured them still behaves the same.
 
 Such a page carries a stamp, a comment that no reader sees:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Progress of long work: a bar in a notebook or in a terminal, and nothing elsewhere."""
 
 from __future__ import annotations

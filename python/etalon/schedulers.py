@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Schedulers: a demand matrix in, the week of circuits that it gets out.
 
     week = etalon.schedulers.compute("solstice", demand, window="2ms")

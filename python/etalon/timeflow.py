@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Time-flow tables, users' own routing: the next hop of packets at a rack, by destination and slice of arrival."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Quantities in plans: text with a unit outside ("180us", "10Gbps", "1MB"), exact integers inside.
 
 The reading and the writing are the Rust core's, so that every part of Etalon knows the same units.

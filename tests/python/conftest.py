@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the tests share: small plans that run in a blink, and the command line called in this process."""
 
 from __future__ import annotations

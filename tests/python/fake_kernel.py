@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A Linux engine without a kernel, for tests of what surrounds it: the simulator answers in the kernel's place."""
 
 from __future__ import annotations

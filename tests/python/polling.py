@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A ring in which each host passes on what it receives, for tests of programs that poll: `polling.py HOW INDEX PEER`.
 
 It prints how many nanoseconds each round took. HOW says how it waits: `sleep` blocks, `recv` receives in vain again and again,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs made up for tests of figures and reports: the shape of real ones, numbers from formulas."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A program for emulated hosts that tells what TCP_INFO says of their sockets, as one JSON document."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Programs for emulated hosts, for the tests of TDTCP in the kernel. Each prints one JSON document when it is done."""
 
 from __future__ import annotations

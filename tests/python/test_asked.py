@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Circuits that jobs ask for: an example by hand, closed forms, what holds for any job, and what is wrong with plans."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Every key of a plan with every kind of bad value: one sentence that names the key, or a plan that can be resolved."""
 
 from __future__ import annotations

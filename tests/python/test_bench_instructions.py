@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The table of instructions: how a profile is read, and what is said when something grows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """SIGCOMM'22's extensions: every plan is one, every experiment has its text, and what is read off runs."""
 
 from __future__ import annotations

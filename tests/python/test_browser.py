@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Reports in a real browser, headless: figures are drawn, nothing runs over, wide and on a phone, light and dark."""
 
 from __future__ import annotations

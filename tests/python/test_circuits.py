@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Networks of circuits: topologies, paths, files; against published numbers and a search that shares no code with the core."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The command line: what it prints, where, and its exit codes."""
 
 from __future__ import annotations

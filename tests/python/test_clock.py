@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The line that shows virtual time to who waits for `etalon exec`."""
 
 from __future__ import annotations

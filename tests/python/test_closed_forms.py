@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Collectives on an idle network where each message has a circuit of its own, against the closed forms of the literature."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Harvest's cost model: 30 of its published costs, and cases by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Completion times, slowdown and results by class, checked by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Programs are traffic: the connections that they make are flows, with what packets tell of them."""
 
 from __future__ import annotations

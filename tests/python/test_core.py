@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The stub of the Rust core says what the binary has."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Plans drawn at random on both engines: what is drawn, how it is judged and counted, and that a call goes on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs: the same bytes whatever the number of workers, progress, Ctrl-C, failures."""
 
 from __future__ import annotations

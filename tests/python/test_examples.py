@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The examples: every one runs, and fits on a screen."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Executors: sweeps on other processes are those of this one, byte for byte, also if workers die."""
 
 from __future__ import annotations

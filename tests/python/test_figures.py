@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Figures: what is drawn is what the data say, and the same data give the same bytes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Files are there whole or not at all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How often a segment is resent once more although its last retransmission was not lost.
 
 RACK would do so where an ACK tells of a segment that left at the same instant as the retransmission, but before it: by time and

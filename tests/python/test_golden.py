@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Golden runs: what examples, benches and the papers' plans give on both engines, to the byte.
 
 A digest mixes a run's weeks and what happens to every packet. One that moves means that the engine did something else; a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """One grammar: what Python offers says what it takes, refuses the rest in a sentence, and shows itself in few words."""
 
 from __future__ import annotations

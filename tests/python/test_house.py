@@ -1,13 +1,18 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The floor plan of `python/etalon`: what may import what (ARCHITECTURE.md, Rooms)."""
 
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+import spdx
 
 PACKAGE = ROOT / "python" / "etalon"
 CORE = "etalon._core"
@@ -167,3 +172,16 @@ def test_only_the_linux_engine_knows_of_kernels() -> None:
     assert {m for m in knowing if room(m) not in ("kernel", "cli", "doctor")} == {
         "etalon.engine.linux"
     }
+
+
+def test_every_source_file_names_its_licence() -> None:
+    """`python tools/spdx.py --write` writes it."""
+    names = list(spdx.sources())
+    assert len(names) > 900
+    assert [name for name in names if not spdx.has_line(name)] == []
+
+
+def test_licences_are_those_of_the_folders() -> None:
+    assert spdx.line("kernel/driver/log.c") == "// SPDX-License-Identifier: GPL-2.0"
+    assert spdx.line("otcp/fuzz.py") == "# SPDX-License-Identifier: MIT OR Apache-2.0"
+    assert spdx.place("#!/bin/sh\necho\n") == len("#!/bin/sh\n")

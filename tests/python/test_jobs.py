@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Jobs of ranks: their times against closed forms, their tables, and what is wrong with plans."""
 
 from __future__ import annotations

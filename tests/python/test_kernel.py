@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How the kernel of the Linux engine is built and kept: with a kernel of one file, and the real tools."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Leaf-spine networks, end to end in the simulator."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Every crate that is linked or used by tests has a licence that deny.toml allows, and comes from crates.io."""
 
 from __future__ import annotations

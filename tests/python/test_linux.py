@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The Linux engine, seen from Python: what it is given, what is made of its answers, and what goes wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The Linux engine with its real kernel, which `make test` builds once."""
 
 from __future__ import annotations

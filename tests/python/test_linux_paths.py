@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """TCP by layer on the Linux engine: what sockets of real Linux say of themselves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Programs on the Linux engine with its real kernel: many hosts, polling, UDP, what a call costs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """TDTCP and MPTCP as plans' flows on Linux: TCP, TDTCP and MPTCP side by side, notified by the switch's own messages."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Memory does not grow with the length of a run."""
 
 from __future__ import annotations

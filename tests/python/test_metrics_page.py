@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """docs/metrics.md defines every column of every table, and every metric is one that `etalon list metrics` knows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Which MPI this machine has, and the command of its launcher; a launcher here is a script that prints its version."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What people try first: other words for things, keys that go together, plans that mislead."""
 
 from __future__ import annotations

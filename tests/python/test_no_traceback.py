@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Whatever is wrong, one sentence says what, and where: no traceback, nothing half written."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The notebooks of `docs/` run from their first cell to their last, and show what they talk about."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Plans of networks of circuits: schedules as rotations, routing by class, graphs and files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Results against an oracle that computes every column again from the packet trace, on random experiments and both engines."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The tables of jobs against an oracle that computes them again from the packet trace; it knows collectives from the papers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon-otcp` is a distribution of its own: without it everything else works, and its commands say how to get it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Committed pages with measured numbers are as old as the tree, or say that they are older."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What holds for the folder of every paper: its parts fit together."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The plan: one schema behind TOML and Python, written back without loss."""
 
 from __future__ import annotations

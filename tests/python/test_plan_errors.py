@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Bad plans: each gets the sentence that says what is wrong and what was expected."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Networks of other planes than a packet network and one kind of circuits."""
 
 from __future__ import annotations

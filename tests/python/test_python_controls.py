@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Congestion controls that users write in Python: beside built-in ones, with parameters, in files, sweeps and folders."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Schedulers that users write in Python: in runs, files, sweeps and folders, and what goes wrong with them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Workloads that users write in Python: generators of flows that wait for what has happened."""
 
 from __future__ import annotations

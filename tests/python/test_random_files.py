@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Plan files and traces, changed at random: what is refused gets one sentence, and nothing else is raised.
 
 `ETALON_FUZZ_EXAMPLES=100000 pytest tests/python/test_random_files.py` for longer.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Reports: complete, offline, safe from what plans say, and drawn by a browser."""
 
 from __future__ import annotations

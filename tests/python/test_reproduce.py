@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Papers reproduced: verdicts, the folder, what is run again and what is not. A tiny paper stands for all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """CNSM'16: what the paper prints is computed, and what it is about happens."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Etalon'18's folder: it is whole, it runs, every claim gets a number; demand known well is worth what the paper says."""
 
 from __future__ import annotations

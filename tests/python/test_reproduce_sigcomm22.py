@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """SIGCOMM'22's folder: it is whole, it runs, every claim gets a number or a reason."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Sentences that `etalon-tcp` quotes stand in the RFCs that it names (tools/rfc_quotes.py)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Tables that are read late: they are what the files have, and who cannot read them says which."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Schedulers from Python: weeks for demand matrices, matchings against scipy, plans whose weeks are computed."""
 
 from __future__ import annotations

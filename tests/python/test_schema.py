@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What pydantic resolves plans to is what the core reads: the schema comes from its types."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Senders over time: cwnd, ssthresh, RTT and pipe of the flows that `measure.flows` names."""
 
 from __future__ import annotations

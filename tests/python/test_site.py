@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The site's generated pages, and what the hooks do to pages (`make docs` builds all of it, strictly)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Folders of runs: all or nothing, never over something else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Plans whose flows are too many to be listed: they are made while the plan is run, and are the same."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Sweeps: the grid, the tidy table, going on after an interruption."""
 
 from __future__ import annotations

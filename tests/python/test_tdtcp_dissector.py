@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The Wireshark dissector of TDTCP, on captures made by hand: what is well formed is shown, what is not is named."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """TDTCP in the kernel: programs on emulated hosts that speak it, told of the network by real ICMP messages.
 
 Every program makes warnings of the kernel fatal.

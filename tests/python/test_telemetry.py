@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """In-band telemetry and the congestion controls that need it, against their control laws; packets that spread over all ways."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """An engine is a class and a line: one of this test's own is run, swept, kept apart and listed as those of the product."""
 
 from __future__ import annotations

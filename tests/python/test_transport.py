@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What carries flows: how plans say it, and what is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Trees, end to end on both engines."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Quantities: read exactly, written back exactly, refused with a sentence."""
 
 from __future__ import annotations

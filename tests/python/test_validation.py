@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The comparison of engines: what is compared, the numbers of a row, and the page."""
 
 from __future__ import annotations

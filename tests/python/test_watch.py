@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon run --watch`: what is told of runs while they last."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What `pip install etalon-rdcn[linux]` gives to people without a compiler, and that the distributions can be published."""
 
 from __future__ import annotations

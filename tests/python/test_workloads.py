@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Workloads: the flows that they resolve to, by hand, and what is said of bad ones."""
 
 from __future__ import annotations

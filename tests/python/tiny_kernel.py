@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A source tree of Etalon's kernel, and a "kernel" of one C file to build with it: real tools, no waiting."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Congestion controls written in Python, for tests: Reno (RFC 5681), CUBIC (RFC 9438), and Halving."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The page of figures: each kind, the line that draws it, and its picture, drawn from short runs of the simulator."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """MkDocs hooks: the repository's pages outside docs/, generated pages, links between all of them, and the proof that the site
 needs no network.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The notebooks of docs/notebooks as pages, with what their cells show, run when the site is built."""
 
 from __future__ import annotations

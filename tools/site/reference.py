@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Pages that are written from the program itself: the command line, the Python API, the examples, the papers, the decisions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Blocks in pages that are run when the site is built, so that what they print is never old.
 
 - ```` ```shell run ````: a shell runs it line by line, and the page shows each line with what it printed.

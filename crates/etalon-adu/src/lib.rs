@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reports of application data units: what a program has handed to its TCP stack, told to the estimator of demand
 //! (Etalon'18, section 5.2).
 //!

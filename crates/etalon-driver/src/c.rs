@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A packet as the kernel's C code describes it.
 
 use crate::{Sent, Socket};

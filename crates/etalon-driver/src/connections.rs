@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The TCP connections that programs make, as their segments at NICs tell, and the datagrams of UDP that they send.
 //!
 //! Each direction in which data is sent is a flow, numbered after the plan's in the order in which they appear: the client's from its

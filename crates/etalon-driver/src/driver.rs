@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The net in a kernel, around one timer.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the network meets the kernel: packets on their way, and what becomes of them.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the network driver of the virtual-time kernel does, without the kernel.
 //!
 //! The kernel hands over the packets that its hosts send, and calls when its one timer is due; packets come back through

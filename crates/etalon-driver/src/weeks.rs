@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Computed weeks in the log: so many records for each that a network of any size has room.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is counted of flows.
 
 use crate::place::numbered;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What follows from the declarations of events.
 
 /// Declares [`Event`](crate::Event): its kinds, grouped by [`Source`](crate::Source), and all that is derived from them.

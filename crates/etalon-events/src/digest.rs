@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A running 64-bit digest of events, for tests of determinism. Not cryptographic.
 
 use etalon_units::Time;

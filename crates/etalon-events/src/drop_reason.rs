@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why packets are no more.
 
 use crate::place::numbered;

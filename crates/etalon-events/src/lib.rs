@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happens in a network and around it: one [`Event`] type, and all that follows from it.
 //!
 //! Whoever does something says so to a [`Probe`]; whoever measures, records or compares is one. An event's record of 32

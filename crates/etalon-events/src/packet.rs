@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a log knows of a packet at an edge of the network.
 
 use etalon_scenario::flow_label;

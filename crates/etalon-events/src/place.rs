@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the fields of events lie in a record.
 
 use etalon_units::{Span, Time};

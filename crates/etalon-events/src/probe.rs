@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who hears of events.
 
 use etalon_units::{Span, Time};

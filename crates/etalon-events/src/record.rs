@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Events as records of 32 bytes.
 //!
 //! Integers are little-endian. Some kinds of records are followed by data, padded with zeros to whole records

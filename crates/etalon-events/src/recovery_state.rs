@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a sender's loss recovery is in the middle of.
 
 use crate::place::numbered;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Algorithms of collectives: the one list of them.
 
 use alloc::boxed::Box;

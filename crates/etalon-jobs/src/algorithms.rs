@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One algorithm a file.
 
 use alloc::boxed::Box;

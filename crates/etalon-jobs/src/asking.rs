@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which circuits a job asks for, and when its ranks may send: what its ranks, its hosts and the controller tell is all it knows.
 //!
 //! Circuits are asked for step by step, in the order of steps: those of a step all at once. A job keeps what it needs in its next step

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a job fits: its algorithms, and the circuits that it asks for.
 
 use alloc::collections::BTreeMap;

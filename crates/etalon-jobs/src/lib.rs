@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Jobs of ranks: who sends what to whom, after what.
 //!
 //! A [`Rank`] is a state machine without I/O and without a clock: it hears what [happened](Happened) and says what to

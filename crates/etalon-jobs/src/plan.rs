@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! When a change of circuits is worth its time: a dynamic program over the steps of an iteration, as Harvest's (arXiv 2602.09188),
 //! with candidates that a hybrid network can have: the circuits of a step, or those that there are. A message whose racks have no circuit
 //! goes over the packet network.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What all ranks of a job do: the description, with its algorithms found.
 
 use alloc::boxed::Box;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A rank: a state machine that goes through its program.
 
 use alloc::vec::Vec;

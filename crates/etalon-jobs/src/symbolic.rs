@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whose data is in which piece: what shows that each algorithm is complete.
 
 use std::boxed::Box;

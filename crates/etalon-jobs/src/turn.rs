@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one rank does in one step.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a resolved plan on a kernel: `run IMAGE PLAN.json`; prints the digest of what happened.
 
 use std::error::Error;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starts the kernel: one process, fixed arguments, two descriptors. Nothing is written to a file system.
 
 use std::fs::File;

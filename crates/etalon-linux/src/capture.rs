@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets of the traced part, as the kernel had them, into a capture.
 
 use std::borrow::Cow;

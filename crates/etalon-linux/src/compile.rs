@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A plan as the kernel takes it: the experiment for its driver, and what its first process does.
 
 use std::collections::BTreeMap;

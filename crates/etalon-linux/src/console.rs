@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's console: its end is kept, for it says why a kernel died.
 
 /// Bytes kept.

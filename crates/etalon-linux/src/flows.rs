@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel's log says of flows: the plan's, which the kernel makes, and those of programs, which packets tell of.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The Linux engine: a [`Scenario`] in, [`Results`] out, as with the simulator; between them real Linux TCP in virtual time.
 //!
 //! One User-Mode Linux process runs the whole experiment: every emulated host is a network namespace in it, the network

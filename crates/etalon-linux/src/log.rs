@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's log as it comes through the pipe: records of 32 bytes, some followed by bytes of their own.
 
 use std::io::{self, Read};

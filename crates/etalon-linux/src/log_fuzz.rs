@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Logs that no kernel would write: records changed, doubled, swapped, left out and made up, cut anywhere.
 //!
 //! Nothing panics: a log that cannot be true is an error, and what was measured up to there can still be had.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Addresses in programs' commands: `{r1h3}` is the address of host `r1h3`, for programs that resolve no names.
 
 use etalon_scenario::address;

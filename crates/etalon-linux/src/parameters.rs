@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parameters of congestion controls, as the kernel knows them: module parameters, integers, one value for all flows.
 
 use crate::LinuxError;

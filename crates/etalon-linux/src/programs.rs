@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel's log says of programs: output and ends.
 
 use std::sync::mpsc::{SyncSender, TrySendError};

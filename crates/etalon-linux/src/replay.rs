@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the kernel's log to results: what happened is told again to what measures it.
 
 use std::path::Path;

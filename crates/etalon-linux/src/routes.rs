@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Routes of hosts: what TCP takes for the way to a peer is, on Linux, a metric of the route that leads there.
 
 use etalon_scenario::{Distance, InitRoute, Pair, Scenario, Tcp, TcpPath};

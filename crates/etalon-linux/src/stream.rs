@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What travels of a program's stream, as packets at the network's edges tell.
 
 use std::collections::BTreeMap;

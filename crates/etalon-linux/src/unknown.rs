@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counters that the kernel did not live to tell are -1 in the table of flows.
 
 use etalon_events::Counter;

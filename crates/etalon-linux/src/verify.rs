@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The differential test: every packet that entered the network in the kernel enters the same network outside it, and
 //! every event must be the same, at the same nanosecond and in the same order.
 

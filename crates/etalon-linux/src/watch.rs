@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Watches a running kernel: takes its log and its console, gives up when it hangs, and says how it ended.
 
 use std::io::{self, Read};

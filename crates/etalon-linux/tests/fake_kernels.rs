@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is made of a kernel's log, the ways in which it ends, and what is said of them: with kernels that are none.
 
 mod common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `kernel/driver/core.h`, which tells the kernel's C code what it shares with Rust, is what the Rust types say.
 //!
 //! `ETALON_WRITE_HEADER=1 cargo test -p etalon-linux --test header` writes it anew.

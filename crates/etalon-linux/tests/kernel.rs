@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs on a real kernel: `cargo build -p etalon-linux --example run`, which a test starts, then
 //! `ETALON_KERNEL=<image of HZ 250> cargo test -p etalon-linux --test kernel -- --ignored`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A packet capture of a part of a run.
 
 use std::fs::File;

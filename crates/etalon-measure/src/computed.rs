@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is kept of schedules that were computed from demand.
 
 use etalon_switch::Schedule;

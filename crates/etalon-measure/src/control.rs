@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared between the thread that runs an experiment and the one that watches it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flows that come and go: what is kept of those that are over, until somebody takes their rows.
 
 use std::borrow::Cow;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A plan and events for tests.
 
 use etalon_events::{DropReason, Event, Pair, Plane, QueueId};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an engine knows of a flow.
 
 /// Counters of a flow since it started.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A histogram with bins of constant relative width.
 
 use std::collections::BTreeMap;

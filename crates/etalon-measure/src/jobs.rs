@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What jobs of ranks did: their iterations, and the steps of these.
 
 use etalon_units::Time;

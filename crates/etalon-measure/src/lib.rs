@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is the same whichever engine runs an experiment: the resolved [`Scenario`](etalon_scenario::Scenario), what is measured, and the [`Results`].
 //!
 //! An engine gives network events to [`Metrics`] (a [`Probe`](etalon_events::Probe)) and what it sees of flows to a

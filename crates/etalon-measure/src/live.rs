@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is known of a run while it lasts, for whoever watches it.
 
 use etalon_scenario::Scenario;

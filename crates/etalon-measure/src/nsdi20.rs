@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What NSDI'20 divided by for its utilisation.
 
 use etalon_events::Pair;

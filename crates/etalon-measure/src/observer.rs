@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probes that contain the run's metrics, which is what engines are run with.
 
 use etalon_events::Probe;

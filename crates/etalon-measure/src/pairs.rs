@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is measured of rack pairs.
 
 use etalon_events::{DropReason, Pair, Plane, Weeks};

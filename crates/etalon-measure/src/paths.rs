@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The expected course of senders' paths (TDTCP's TDNs, MPTCP's subflows) over a run of the sequence graph.
 
 use etalon_units::Time;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The file format of packet captures, pcapng ([draft-ietf-opsawg-pcapng]), which Wireshark and tshark open.
 //!
 //! [draft-ietf-opsawg-pcapng]: https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is measured of each egress port, where that is asked for (`measure.ports`).
 
 use std::collections::VecDeque;

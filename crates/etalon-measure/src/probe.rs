@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Streaming measurements of what the network does.
 
 use etalon_events::{Digest, DropReason, Event, Pair, Plane, Probe, QueueId, Weeks};

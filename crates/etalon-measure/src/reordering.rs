@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a flow's receiver gets out of order, or in vain, in each day of the measured pair (SIGCOMM'22 section 5.3).
 //!
 //! Read off the packets that leave the network, whatever stack is behind it: a receiver announces at once what it has above a

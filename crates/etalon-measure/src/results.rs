@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run returns: its tables.
 
 use etalon_events::{DropReason, Pair};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of chosen senders over time, thinned so that memory is bounded.
 
 use etalon_events::RecoveryState;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The expected sequence graph (NSDI'20 section 4.2): runs of a few weeks, cut where the measured pair's day ends, sampled
 //! each microsecond, averaged over runs and flows. Streams: memory depends on the length of a run only.
 

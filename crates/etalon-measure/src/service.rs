@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a pair could have sent over a plane: the capacity that utilisation divides by (docs/metrics.md).
 
 use etalon_units::{Rate, Span, Time};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables: named columns of equal length.
 
 use std::borrow::Cow;

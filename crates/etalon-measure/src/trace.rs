@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a trace is of. An experiment runs again, and what happens in a part of it is written down: a trace costs memory, a
 //! run does not.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Weeks in a run's digest: each is mixed once, so that what it does to pairs, day by day, need not be.
 
 use etalon_events::Digest;

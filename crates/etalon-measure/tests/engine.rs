@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The measurements as an engine uses them, with numbers that can be computed by hand.
 
 use etalon_events::{DropReason, Event, Pair, Plane, Probe, QueueId};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What hosts say of their demand, and what the network does with it: application data units on real hosts (Etalon'18,
 //! section 5.2).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A chain of drop-tail queues and delays for each direction: the plain network that simulators are compared on.
 
 mod stamps;

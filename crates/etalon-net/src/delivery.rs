@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What comes out of the network.
 
 use etalon_switch::Plane;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The links from ToR switches to hosts, with a queue each.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The total order of what happens.
 
 /// What is due. Of all that is due at one instant, what stands first here happens first; of one kind, what concerns the host of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where hosts meet the network: their links, what they say of their demand, and the experiment's milestones.
 
 use alloc::boxed::Box;

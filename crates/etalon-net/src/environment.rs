@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a net needs of the engine that it is in.
 
 use etalon_switch::{Arrival, DropReason, Plane, Transmission};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A network of switches: queues in front of links, next hops, links that fail.
 //!
 //! Every egress port is a queue, those of ToR switches to their hosts too. A packet costs two events a hop, when its

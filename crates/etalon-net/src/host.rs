@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A host below TCP: a NIC that serialises, then a constant delay and a random jitter, in order.
 
 use etalon_queues::Fifo;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The hybrid switch as a network between racks.
 
 use core::fmt::Debug;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The network that both engines drive: all that lies between the TCPs of hosts, and the order in which it happens.
 //!
 //! A [`Net`] owns hosts' NICs, delays and jitter, the network between racks, the controller of its weeks, the accounts of

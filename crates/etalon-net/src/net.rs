@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The net: hosts' links and the network between racks, in one order.
 
 use alloc::boxed::Box;

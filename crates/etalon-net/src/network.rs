@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What lies between racks: a kind of network, and the choice of one.
 
 use core::fmt::Debug;

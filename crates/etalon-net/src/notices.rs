@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What ToR switches tell hosts: which network (TDN) leads to which rack (TDTCP, SIGCOMM'22 section 4.2).
 
 use alloc::vec::Vec;

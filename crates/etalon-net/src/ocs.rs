@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A network of circuits: racks with several uplinks, each to a circuit switch with a schedule of its own, or to a packet network.
 //!
 //! A ToR switch asks [`Ways`] where a packet goes: to its host, into the queue of an uplink, whatever that leads to when the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Networks that are made of switches, links and next hops.
 
 use core::fmt::Debug;

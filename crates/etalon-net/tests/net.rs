@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The net around a dumbbell, with times that can be computed by hand.
 
 use etalon_net::{

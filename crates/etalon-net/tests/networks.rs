@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Both kinds of network between racks, with times that can be computed by hand.
 
 use std::cell::RefCell;

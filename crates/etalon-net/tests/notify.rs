@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hosts hear which network leads to a rack, in the order of all that happens.
 
 use etalon_net::{Advanced, Arrival, Delivery, Edge, Environment, Hosts, Hybrid, Net, Part};

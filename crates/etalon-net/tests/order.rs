@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The one order of what happens, weeks and hosts' downlinks, against what is computed by hand.
 
 use etalon_net::{

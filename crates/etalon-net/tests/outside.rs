@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a network of circuits tells its engine through the net: slices, telemetry, headers, what comes back.
 
 use etalon_net::{

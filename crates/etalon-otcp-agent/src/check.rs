@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `--check`: what this kernel can.
 
 use std::fmt::Write;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The conversation with the controller (docs/otcp-protocol.md): the event stream, a document when one is asked for, and
 //! when to try again.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the agent holds: which documents are accepted, and for how long. No I/O: time and bytes are arguments.
 //!
 //! The order of documents and their lifetime are those of docs/otcp-protocol.md.

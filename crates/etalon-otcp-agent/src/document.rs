@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the controller says: a document of TCP parameters for destinations (docs/otcp-protocol.md), checked as a whole.
 //!
 //! A document is taken whole or refused whole. Whatever is in doubt is refused: the host then keeps what it has.

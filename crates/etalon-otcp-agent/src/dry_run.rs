@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `--dry-run`: what would be changed, and why.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Server-sent events from bytes (WHATWG HTML, section 9.2). No I/O.
 
 /// The longest line, in bytes: a document and what stands around it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! HTTP/1.1 answers from bytes (RFC 9112): head, then a body by length, in chunks, or up to the end. No I/O.
 
 /// The largest head, and the longest line of a chunk, in bytes.

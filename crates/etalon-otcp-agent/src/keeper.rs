@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the agent has on the host: done, watched and undone.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the agent reads of the kernel and of its own process.
 
 use std::fs;

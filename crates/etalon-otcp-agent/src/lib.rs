@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `etalon-otcp-agent`: applies the TCP parameters that an OTCP controller computes to this Linux host (CNSM 2016).
 //!
 //! What is decided is apart from what is done:

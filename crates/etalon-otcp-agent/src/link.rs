@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The way to the controller: a TCP connection, with TLS or without.
 
 use std::io::{self, ErrorKind, Read, Write};

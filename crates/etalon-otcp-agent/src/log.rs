@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lines for people: what happened, with the level in front where systemd's journal reads it.
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program: reads the command line and does what it says.
 
 use std::fs::File;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Metrics for Prometheus, in a file that its node exporter reads (textfile collector).
 
 use std::fmt::Write;

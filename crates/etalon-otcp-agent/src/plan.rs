@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From a document and the host's routes to what should be on the host, and why. No I/O.
 //!
 //! A destination of the document gets a route of its own, which goes where the host's route to it goes (the longest that

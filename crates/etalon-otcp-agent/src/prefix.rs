@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Destinations: an address and the number of its bits that count.
 
 use std::collections::BTreeMap;

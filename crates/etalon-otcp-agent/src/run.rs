@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The loop: waits for the controller, the kernel, signals and lifetimes, and acts.
 
 use std::collections::BTreeMap;

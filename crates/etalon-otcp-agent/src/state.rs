@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the agent must remember if it is killed: since when which destinations are changed. And that it is the only one.
 //!
 //! Routes need no memory: the agent's are marked with its protocol. The file lies where it is lost when the machine

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How often a SYN must be sent for connect() to last as long as before.
 //!
 //! Linux gives up after a number of retransmissions, however short their timeouts (tcp(7), `tcp_syn_retries`). With a first

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! bpf(2) and one socket option: the system calls that no library of ours wraps, and the crate's only unsafe code.
 
 #![allow(unsafe_code)]

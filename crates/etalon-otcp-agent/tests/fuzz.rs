@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whole conversations, damaged: from the controller's bytes to the plan for the host.
 //!
 //! As many as proptest takes; `python otcp/fuzz.py --minutes 10 agent` (ETALON_FUZZ_S) for long.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One direction of a link: a drop-tail queue, a rate and a delay. Sans-I/O; times are monotonic nanoseconds.
 
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Links in user space: each joins two TAP devices, which may be in different network namespaces.
 //!
 //! Commands come as lines on standard input; each is answered by a line. The links end with it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The system calls that have no safe interface: TAP devices, network namespaces, clocks, waiting.
 #![allow(unsafe_code)]
 

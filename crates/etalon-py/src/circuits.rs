@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Networks of circuits: tables of slices, and distances in them.
 
 use etalon_route::{At, Distances, Next, Rng, RouteError, Slices, Ways};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Arguments of the hooks of congestion controls in Python.
 
 use etalon_tcp::cc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Congestion controls that users wrote in Python.
 
 use std::cell::OnceCell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Jobs of ranks: the algorithms there are, and whether they fit.
 
 use etalon_jobs::Ways;

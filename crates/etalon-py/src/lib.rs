@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Python bindings of the engines. Everything here converts; nothing decides.
 
 mod circuits;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bindings of the Linux engine.
 
 use std::path::PathBuf;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What users wrote in Python, as the engines call it.
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Schedulers, and what they are made of.
 
 use std::time::Instant;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flows that Python makes while the simulator runs, and takes rows of when they are over.
 
 use etalon_scenario::{Hosts, Scenario};

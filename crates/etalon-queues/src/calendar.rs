@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! When ports are done with the packet that they transmit: a calendar, in which a port costs the same whatever their number.
 
 use alloc::boxed::Box;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A queue with lists for classes of traffic: what goes first, what fits, and what becomes of the rest.
 
 use alloc::vec::Vec;

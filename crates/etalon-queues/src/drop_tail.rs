@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A queue that takes no more than it has places for, and its link.
 
 use alloc::vec;

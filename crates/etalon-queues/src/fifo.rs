@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A queue in one piece of memory that is as short as its contents allow.
 
 use alloc::vec::Vec;

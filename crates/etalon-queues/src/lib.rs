@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Queues of packets inside networks, and what finds out which of many is next.
 //!
 //! - [`Pool`]: all packets of a network; [`Queue`] and [`Line`] are lists through it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Events of hosts: at most one of each host is pending.
 
 use alloc::collections::BinaryHeap;

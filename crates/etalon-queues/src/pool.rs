@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets inside a network, and the queues that they stand in.
 //!
 //! All packets live in one pool and never move; queues are linked lists through it. So a queue takes twelve bytes even

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How far racks are from each other within a slice.
 
 use alloc::collections::VecDeque;

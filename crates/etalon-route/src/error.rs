@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is wrong with a network of circuits.
 
 use core::fmt;

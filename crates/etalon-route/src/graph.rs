@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The circuits of each slice as a graph of racks, less what has failed.
 
 use alloc::vec::Vec;

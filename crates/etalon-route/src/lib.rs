@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Networks of circuits: racks with several uplinks, each to a circuit switch that joins other racks in each slice of time.
 //!
 //! [`Slices`] is the table of who meets whom; [`rotor`], [`opera`] and [`regular`] make one. [`Distances`] says how far racks are from

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A static graph as matchings: which uplink leads to which neighbour, so that over each uplink each rack is reached by one at most.
 
 use alloc::vec::Vec;

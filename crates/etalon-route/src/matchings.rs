@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! All racks meet: a complete graph with loops as matchings that have no pair in common.
 
 use alloc::vec::Vec;

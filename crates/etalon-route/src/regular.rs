@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Static expanders: a random graph in which every rack has as many neighbours.
 
 use alloc::vec::Vec;

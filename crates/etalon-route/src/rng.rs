@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random numbers: the same for a seed on every machine (SplitMix64; Steele, Lea and Flood, OOPSLA 2014).
 
 /// A stream of random numbers.

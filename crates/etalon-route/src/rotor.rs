@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rotor switches: each goes through its share of the matchings, again and again.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ways of routing, a file each. A new one is a variant of `Routing` in `etalon-scenario`, a file here, and a line below.
 
 mod direct;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who meets whom in each slice of time.
 
 use alloc::vec::Vec;

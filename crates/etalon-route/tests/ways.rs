@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ways lead where they should: packets are sent over random networks by the tables' word, without queues, one circuit after the other.
 
 use etalon_route::{At, Next, Rng, RouteError, Slices as Drawn, Ways, opera, regular, rotor};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Addresses of hosts, by rack and number within the rack.
 
 use core::net::{Ipv4Addr, SocketAddrV4};

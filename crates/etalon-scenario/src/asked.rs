@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Circuits that jobs ask for, instead of weeks.
 
 use core::fmt;

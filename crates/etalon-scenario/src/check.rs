@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a scenario makes sense: sentences that say what is wrong with it.
 
 use alloc::string::String;

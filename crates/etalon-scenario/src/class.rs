@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Classes of traffic: which packets go first, how much of each waits, and what becomes of what finds no room.
 
 use alloc::string::String;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flows, and the ports that tell them apart.
 
 use alloc::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Workloads that a function of the user's makes while the run lasts.
 
 use alloc::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hosts below TCP.
 
 use etalon_units::{Rate, Span};

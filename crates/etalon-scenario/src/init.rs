@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the first process of the Linux engine's kernel reads from its device: numbers as C has them, then texts.
 //!
 //! An [`InitHead`], an [`InitProgram`] for each program, an [`InitHost`] for each host, the [`InitRoute`]s of each host, and texts

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Jobs of ranks that compute, and exchange messages in collectives.
 
 use alloc::collections::BTreeMap;

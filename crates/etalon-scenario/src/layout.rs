@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Types that the kernel's C code has too: where their fields lie.
 
 /// A `repr(C)` struct that is declared in C as well.

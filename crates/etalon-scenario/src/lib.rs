@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an experiment *is*: a [`Scenario`], in integers with units, checked once.
 //!
 //! What people write is resolved to this in Python; what every engine runs is this. One set of types is read from

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is measured beyond the usual.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! NDP: senders push a first window, and receivers pull the rest (Handley et al., SIGCOMM 2017).
 
 use core::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What lies between hosts: the kinds of network, of which a scenario has one.
 
 mod dumbbell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How hosts hear which network leads to a rack (TDTCP, SIGCOMM'22 section 4.2).
 
 use etalon_units::Span;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The networks between racks, by number.
 
 use serde::{Deserialize, Serialize};

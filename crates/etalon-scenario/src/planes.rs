@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The planes of a network, as results tell of them.
 
 use etalon_units::{Rate, Span};

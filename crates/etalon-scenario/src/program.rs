@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs on hosts.
 
 use alloc::string::String;

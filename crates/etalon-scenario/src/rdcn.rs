@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A reconfigurable network: what its switch is built from.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! RotorLB: hosts keep bulk until a circuit leads to its rack, or have others relay it (Mellette et al., SIGCOMM 2017).
 
 use core::fmt;

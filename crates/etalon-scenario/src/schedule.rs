@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Circuit schedules: weeks of (day, night) configurations, each day a matching.
 
 use alloc::vec::Vec;

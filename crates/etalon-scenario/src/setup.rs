@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel of the Linux engine is started with: the scenario for its driver, and a part for its first process.
 //!
 //! In bytes: [`MAGIC`], the lengths in bytes of both parts as little-endian 64-bit words, the [`Setup`] as postcard, what

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Slices: times in which no circuit switch changes its matching.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The hosts' TCP.
 
 use etalon_units::Span;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is connected with what: switches, hosts, links.
 
 use alloc::vec::Vec;

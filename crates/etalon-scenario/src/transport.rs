@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What carries a flow: TCP, what knows of networks that take turns (time-division networks, TDNs), or what is not TCP.
 
 use alloc::string::String;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which circuits exist when: weeks that are given, or computed from demand.
 
 use alloc::string::String;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Networks of circuits come back as they were, and what is none is refused with a sentence.
 #![cfg(feature = "json")]
 

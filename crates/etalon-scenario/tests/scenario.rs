@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scenarios come back as they were, from JSON and from bytes, and what is none is refused with a sentence.
 #![cfg(feature = "json")]
 

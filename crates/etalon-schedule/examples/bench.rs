@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long schedulers take: a Markdown table for several numbers of racks and kinds of demand.
 //!
 //! `cargo run --release -p etalon-schedule --example bench [SCHEDULER ...]`, with Solstice if none is named.

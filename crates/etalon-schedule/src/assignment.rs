@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The matching of largest weight of a complete bipartite graph: the Hungarian method with shortest augmenting paths.
 //!
 //! Kuhn (1955), Munkres (1957); rows one by one with potentials as in Jonker and Volgenant (Computing 38, 1987).

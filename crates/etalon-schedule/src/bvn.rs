@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Birkhoff-von Neumann decomposition: the textbook baseline that knows no cost of nights.
 
 use alloc::vec::Vec;

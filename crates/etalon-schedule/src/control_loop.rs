@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scheduling loop (Etalon'18, section 2.2): estimate demand, compute the next week, have it adopted when the week is
 //! over.
 

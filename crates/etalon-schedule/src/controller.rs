@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What gives a switch its next weeks: demand, scheduler and control loop in one piece, the same in every engine.
 
 use core::fmt;

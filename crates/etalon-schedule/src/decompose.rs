@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Taking perfect matchings off a matrix, one after the other.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How much each rack has to send to each other rack.
 
 use alloc::string::{String, ToString};

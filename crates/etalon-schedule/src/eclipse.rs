@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Eclipse: the configuration and duration that serve the most demand per time, again and again.
 
 use alloc::vec::Vec;

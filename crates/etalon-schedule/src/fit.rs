@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Making days and nights fill the week exactly.
 
 use alloc::vec::Vec;

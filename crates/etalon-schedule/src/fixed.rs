@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A schedule that does not depend on demand: from a file, or from perfect knowledge of what will be sent.
 
 use alloc::string::{String, ToString};

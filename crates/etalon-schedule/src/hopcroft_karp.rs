@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Maximum matchings of bipartite graphs: Hopcroft and Karp, SIAM Journal on Computing 2(4), 1973.
 //!
 //! Neighbours are bit sets, so that a search looks at 64 edges at a time, and a matching found before is the start of

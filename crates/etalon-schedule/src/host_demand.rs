@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Demand as end hosts know it: streams, and what of them is outstanding.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What applications have handed to their hosts' stacks and the network has not carried yet: demand as end hosts know it
 //! (application data units, Etalon'18 section 5.2).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Circuit schedules: pure functions that return a [`Schedule`](etalon_switch::Schedule).
 //!
 //! A [`Scheduler`] computes a week from a [`Demand`] matrix and [`Params`]; [`SCHEDULERS`] lists all that there are, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A square matrix of circuit times.
 
 use alloc::vec::Vec;

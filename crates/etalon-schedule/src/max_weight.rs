@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One configuration a week: the matching of most demand.
 
 use etalon_switch::Schedule;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Schedules as files of the original emulator hold them.
 
 use alloc::string::{String, ToString};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a scheduler has to keep to.
 
 use core::fmt;

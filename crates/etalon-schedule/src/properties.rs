@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What holds of every scheduler and every demand, and small weeks computed by hand.
 
 use alloc::string::ToString;

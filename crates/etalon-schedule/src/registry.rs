@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! All schedulers by name.
 
 use alloc::boxed::Box;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Circuits on request: who may have which, and when. A request names a set of cross-connects, and gets all of them or waits.
 //!
 //! A request takes some time to reach the controller. It is granted when no port that it needs is in the way: a circuit gives way

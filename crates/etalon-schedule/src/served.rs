@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a week serves of a demand.
 
 use etalon_switch::Schedule;

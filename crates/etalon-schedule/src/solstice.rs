@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Solstice as Etalon implements it: the most demand within one week.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Solstice as published: QuickStuff and BigSlice.
 
 use alloc::vec::Vec;

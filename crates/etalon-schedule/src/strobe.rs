@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The strobe schedule (NSDI'20 section 4.5, figure 7): every rack meets every other rack once a week.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Making all rows and columns of a matrix sum to the same: only then is it a sum of perfect matchings.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What several tests share.
 
 use etalon_units::{Rate, Span};

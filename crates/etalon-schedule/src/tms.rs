@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Traffic matrix scheduling: a week in proportion to demand.
 
 use etalon_switch::Schedule;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tournament schedule: racks meet in pairs, both ways at once, as teams do in a round-robin tournament (the circle
 //! method). Unlike in a strobe, ACKs come back over the circuit that their data took.
 

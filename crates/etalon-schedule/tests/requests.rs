@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Circuits on request: an example worked out by hand, and what holds for any jobs.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a resolved plan (JSON file) and prints rates, and the peak of its memory.
 use std::time::Instant;
 fn main() {

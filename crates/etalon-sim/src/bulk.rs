@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flows that RotorLB carries, as they go.
 
 use etalon_net::Edge;

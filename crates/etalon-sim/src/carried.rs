@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flows that TCP does not carry, as they go: what is done when they start, when packets come, and when time has come.
 
 use etalon_net::{Arrival, Edge, Environment};

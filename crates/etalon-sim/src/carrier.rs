@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A flow that TCP does not carry: its two ends.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One end of a flow: a TCP connection and its place in the network.
 
 use etalon_net::{Class, Fifo};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The main loop: the earliest of the network's and the hosts' events, until the end.
 
 use etalon_measure::results::{self, Outcome};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The flows of a run: which there are, and the endpoints of those that are open.
 //!
 //! Endpoints exist from when a flow connects until nothing can happen in it any more, so that memory holds the flows that are

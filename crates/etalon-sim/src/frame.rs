@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a segment looks like on a wire: the IPv4 and TCP headers, for packet captures.
 //!
 //! Payload is all zeros and is not written: a packet ends after its headers, as in a capture with a small snapshot length.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Workloads that a function of the user's makes while a run lasts: it begins flows, and hears when they are complete.
 
 use std::collections::BTreeMap;

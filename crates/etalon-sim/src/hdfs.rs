@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The write path of HDFS, and the job of the DFSIO benchmark that uses it.
 //!
 //! A task writes a file block by block. The task's own host keeps the first replica, which costs no network; two hosts of

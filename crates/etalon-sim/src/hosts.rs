@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What hosts do for transports that are not TCP: NICs with priorities, and pulls.
 
 use std::collections::VecDeque;

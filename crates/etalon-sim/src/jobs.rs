@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Applications: who is woken by which flow.
 
 use etalon_measure::jobs::JobRows;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulator: a [`Scenario`](etalon_scenario::Scenario) in, [`Results`] out.
 //!
 //! Everything is deterministic: one seed, one ChaCha stream for each named component, a total order of events. The same

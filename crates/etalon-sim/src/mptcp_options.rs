@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! MPTCP's options as bytes (RFC 8684, section 3), for captures.
 //!
 //! Keys and random numbers are made from the flow's number. Tokens, hashes and the initial data sequence numbers follow from them as

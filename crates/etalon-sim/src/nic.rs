@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The way from an endpoint into the network.
 
 use etalon_net::Edge;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets in flight, recycled.
 
 use std::mem::{forget, take};

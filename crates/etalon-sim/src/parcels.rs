@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets in flight that are not TCP's.
 
 use etalon_net::{Arrival, Class};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a user wrote, in whatever language, and lends to a run.
 
 use etalon_schedule::{Scheduler, is_of_user};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What wakes endpoints and applications, in order.
 
 use std::cmp::Reverse;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Jobs of ranks: their state machines on the hosts' sockets and clocks.
 //!
 //! Between two ranks there is one connection, however many messages. A message has no header: both ends know how long each is.

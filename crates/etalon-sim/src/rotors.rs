@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! RotorLB: what hosts agree upon when circuits change, and the flows that it carries.
 
 use etalon_measure::{Counters, FlowFacts};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sockets: how applications use the hosts' stacks.
 
 use etalon_net::Edge;

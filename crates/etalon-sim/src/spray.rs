@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which of many paths the next packet of a flow takes.
 
 use etalon_scenario::{Network, Scenario};

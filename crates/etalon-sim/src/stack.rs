@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The plan's TCP as the simulator's.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! When flows of a plan begin.
 
 use etalon_net::Edge;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flows that come while a run lasts, in the order in which they start, instead of being listed in its plan; and go when
 //! they are over, so that memory is that of the flows which are open.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flows that MPTCP carries: their subflows on hosts, and the schedulers that give these data.
 //!
 //! Subflow 0 is the flow itself; the others are flows of their own behind those of the plan, which no result shows. They connect once

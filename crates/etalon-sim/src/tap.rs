@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who looks on: captures and traces.
 
 use etalon_scenario::{Flow, HostId};

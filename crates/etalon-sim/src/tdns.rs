@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What hosts know of networks that take turns: which one (TDN) leads to which rack.
 
 use etalon_net::Hosts;

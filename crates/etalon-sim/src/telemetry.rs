@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! In-band telemetry: what queues write into data segments, and their receivers echo. It lies beside the packets, which do not grow for it; their
 //! lengths on the wire count the option ([`option_len`]). Only in runs in which a flow's congestion control asks for it.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP timers that are due at the same time.
 
 use std::cmp::Reverse;

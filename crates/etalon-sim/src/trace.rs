@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Traces: an experiment runs again, and what happens in a part of it is written down.
 
 use etalon_measure::results::Table;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a packet is received where a plan has what few have. Apart, so that the others need not ask.
 
 use etalon_net::Edge;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is on hosts: flows, applications, packets.
 
 use etalon_measure::jobs::JobRows;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulator end to end: determinism, conservation, and results that can be computed by hand.
 
 mod common;

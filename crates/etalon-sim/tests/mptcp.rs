@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! MPTCP in the simulator: all of it arrives, with either scheduler; networks are used in their turn; captures have its options.
 
 mod common;

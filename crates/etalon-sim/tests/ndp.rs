@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! NDP in the simulator: a flow alone takes what the closed form says; whatever is lost, all arrives.
 
 mod common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! NDP flow by flow against the logs that Opera's authors published (NSDI 2020; opera-sim): web search
 //! traffic of 10 % on their 3:1 Clos network and their u = 7 expander.
 //!

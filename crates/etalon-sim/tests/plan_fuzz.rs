@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Resolved plans that nobody would write: values at the edge, of another type, missing, too many, and text that is no JSON.
 //!
 //! What is refused gets a sentence; what is accepted reaches the kernel's setup and comes back the same, and runs: it ends, or stops

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a user lends to a run: a scheduler, and what makes the flows of generators.
 
 mod common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! RotorLB in the simulator: worked by hand, against its fluid model's throughputs, and what must hold of any run.
 
 mod common;

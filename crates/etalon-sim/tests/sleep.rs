@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pairs that have sent nothing sleep, unless somebody hears of all that the schedule does: nothing that is measured depends on it.
 
 mod common;

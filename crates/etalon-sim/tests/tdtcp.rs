@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TDTCP in the simulator: what it gains, what it does without notifications, and that it harms no other.
 
 mod common;

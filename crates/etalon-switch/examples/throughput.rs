@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Nanoseconds of the machine's time for each packet that goes through the switch, over the packet network and over
 //! circuits: `cargo run --release -p etalon-switch --example throughput`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Circuits that change when somebody asks, instead of by weeks: only those that change are dark.
 //!
 //! A circuit that comes up has the signals of a pair's day (see `executor.rs`), as far as its time to come lasts: nobody knew of it

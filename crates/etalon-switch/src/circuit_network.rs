@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Circuit networks: crossbars without queues, and a port of each ToR switch on each of them.
 
 use alloc::vec::Vec;

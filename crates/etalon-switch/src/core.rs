@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What both networks of a switch work with.
 
 use crate::entry::Pool;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the switch knows of a packet.
 
 use etalon_units::Time;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happens next: one pending event per link, and that of the schedule.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The schedule executor: turns weeks into transitions at exact instants.
 
 use alloc::collections::VecDeque;

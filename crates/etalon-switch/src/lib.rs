@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The hybrid switch of a reconfigurable data centre network.
 //!
 //! Racks are joined by a packet network, slow and always there, and by a circuit network, fast and only there for the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A store-and-forward link: a transmitter, and the packets on the way to the far end.
 
 use etalon_queues::{Line, PacketId};

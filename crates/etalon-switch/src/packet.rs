@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A packet, as a network between racks knows it.
 
 use crate::{Class, HostId, Pair};

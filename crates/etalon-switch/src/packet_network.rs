@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The packet network: uplinks, internal queues, downlinks.
 
 use alloc::vec::Vec;

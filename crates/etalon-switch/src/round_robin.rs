@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Round robin over those of N queues that have something to send.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What weeks do to pairs: steps, and the rules by which they follow from a schedule.
 //!
 //! A pair has a circuit in its days, and three signals. Each is on in a window around each of the pair's days, from some lead

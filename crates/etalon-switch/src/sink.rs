@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What comes out of a switch: packets to a sink.
 
 use etalon_units::{Rate, Span, Time};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pairs that sleep. Among hundreds of racks most pairs send nothing, while a rotating schedule has steps for all of them in turn:
 //! of those that sleep it has none, and whoever wakes catches up. Nobody can tell, but for when the probe hears of it.
 

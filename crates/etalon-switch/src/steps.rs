@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the schedule does to the switch.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The switch: its public face, and the order in which things happen.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is said of a packet, the same in every network: to probes, and to whoever takes what comes out.
 
 use etalon_units::Time;

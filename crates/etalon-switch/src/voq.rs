@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual output queues: capacities, drops, marking, and the hold.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A compiled week: what a schedule does to pairs, and when.
 //!
 //! Where a thousand racks take turns a week has four million steps. So they are not listed: a *turn* is all that happens to the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Circuits and gates: who carries a packet, and when.
 
 mod common;

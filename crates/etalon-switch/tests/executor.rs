@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Weeks: exact instants, order, adoption of another schedule; and what is refused.
 
 mod common;

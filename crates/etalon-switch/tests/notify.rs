@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! When hosts are told which TDN leads to which rack.
 
 mod common;

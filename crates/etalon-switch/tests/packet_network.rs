@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The packet path: times, round robin, internal queues, the hold.
 
 mod common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Networks of other planes than packet network and one kind of circuits.
 
 mod common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What holds under any schedule, resizing, marking and load.
 
 mod common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Capacities, resizing, marking, ECE.
 
 mod common;

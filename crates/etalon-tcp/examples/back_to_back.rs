@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cost of TCP alone: two endpoints joined by two queues, no loss; prints nanoseconds for each data segment, which covers
 //! its sending, its reception, and the making and taking of its share of the ACKs.
 //!

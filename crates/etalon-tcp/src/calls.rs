@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! User calls (RFC 9293, section 3.9.1): what the application asks of a connection, what its owner may know of it, and settings that may
 //! change later.
 

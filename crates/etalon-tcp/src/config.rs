@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parameters of an end host's TCP. Defaults are those of Linux, HZ 250.
 
 use crate::Memory;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The connection: what it does with a segment or a timer. What its owner asks of it: `calls.rs`, `transmit.rs`.
 
 use crate::Config;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Opening and closing: SYN with options, ECN negotiation, FIN, RST, TIME-WAIT.
 
 use crate::Ecn;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A sans-I/O TCP endpoint that behaves like Linux's where it matters to the results of reconfigurable networks.
 //!
 //! Whoever owns the clock feeds a [`Connection`] with segments and timer expiries and takes segments out of it. All times

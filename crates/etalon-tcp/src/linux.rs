@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What Linux 6.1 does beyond the RFCs when it sends: one named behaviour each, in one place. `DEVIATIONS.md` says for each of them
 //! what the RFC asks for and which test or command shows it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory of received segments. Linux counts it, not their payload, against the receive buffer, and joins segments that follow each
 //! other where it can.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Options that few segments have: a SYN's, SACK blocks, and MPTCP's. They take memory of their own where there are any, so that the many segments
 //! without them are small. Blocks and MPTCP's option share their memory, as they share the 40 bytes that a header has for options: where
 //! MPTCP's says much, fewer blocks go with it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How segments leave a connection, and what is in every one of them.
 
 use crate::options::RareOptions;

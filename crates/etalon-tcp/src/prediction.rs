@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Header prediction (Van Jacobson, "4BSD TCP Header Prediction", 1990): while nothing is amiss, an end that only receives expects the next
 //! bytes, and one that only sends expects an ACK of the oldest that it sent. Whether it is such an end is asked when it falls silent, by
 //! [`prediction`](Connection::prediction); the segment must then be the one predicted ([`predicts`](Connection::predicts)). So all questions that the

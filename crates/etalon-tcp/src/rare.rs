@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! State that most ends of a connection never need, such as that of a sender at an end that only receives: it takes no memory until it is
 //! first changed. Until then all read one that is as it begins.
 

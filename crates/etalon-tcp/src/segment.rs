@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP segments as the endpoint sees them: header fields and the length of the payload.
 
 use core::fmt::{self, Write};

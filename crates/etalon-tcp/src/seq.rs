@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Arithmetic on sequence numbers, which wrap (RFC 9293, section 3.4), and on 32-bit timestamps, which do too.
 
 /// Whether `a` comes before `b`.

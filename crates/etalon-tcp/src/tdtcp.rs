@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TDTCP at one end of a connection (SIGCOMM'22): its switches, its changes of paths, and what it writes into headers. What it asks of the
 //! sender: `sending/tdn.rs`.
 //!

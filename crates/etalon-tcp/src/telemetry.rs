@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! In-band telemetry (INT): what the queues on a segment's way were like, as its receiver echoes it to its sender.
 //!
 //! The network writes a [`Hop`] into an option of a data segment each time the segment leaves a queue; whoever receives the segment has its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The host's clocks and timers with the granularity that Linux gives them.
 //!
 //! Round-trip times are kept in microseconds. Timers are set in ticks (jiffies) and sit on a timer wheel: a timer fires on a

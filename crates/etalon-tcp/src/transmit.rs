@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What goes out, and in which order: forced transmissions, retransmissions, new data, and a pure ACK if nothing carried it.
 
 use crate::cc::CongestionControl;

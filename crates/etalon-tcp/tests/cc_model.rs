@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One model of a path for every congestion control in the registry.
 //!
 //! The model goes by rounds. In each, a window of segments crosses one bottleneck of a fixed rate with a finite queue; the

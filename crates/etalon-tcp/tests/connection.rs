@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scripted exchanges: handshake, closing, ECN, the receiver's ACKs, windows, queue limits.
 mod common;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the owner of a connection may ask of it, and change.
 mod common;
 

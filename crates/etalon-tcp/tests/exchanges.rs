@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random exchanges that the kernel of the Linux engine has answered (`linux/exchanges.txt`, recorded with `python
 //! linux/exchanges/record.py`), replayed: what arrived, what the program did and when are given, and every segment that this TCP sends, when, and its
 //! congestion window, slow-start threshold and state after each step must be Linux's.

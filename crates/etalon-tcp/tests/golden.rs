@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random exchanges whose every segment is known: a digest of all that both ends sent, and when. It moves only where TCP's
 //! behaviour does; a commit that moves it says which behaviour, and why.
 //!

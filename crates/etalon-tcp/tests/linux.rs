@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Against the kernel of the Linux engine, segment by segment: flows over a bottleneck with a short queue, whose data segments Linux
 //! sent at the times in `linux/*.txt`, as `linux/record.py` recorded them. Each case says how many of them this TCP
 //! sends as well, in the same order and within two microseconds; where that is not all, the case says why.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! MPTCP: whatever is lost, late or doubled, and whichever subflow gets data when, the stream arrives once and in order, and every
 //! segment says truly where its payload belongs.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Connections with several paths. Debug builds compare every path's pipe and the sums with the scoreboard whenever the endpoint
 //! falls silent.
 mod common;

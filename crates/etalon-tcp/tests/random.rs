@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Any pattern of loss, reordering and duplication: everything written arrives, once and in order, and the window is
 //! respected. Debug builds check the scoreboard's counters against a scan whenever the endpoint falls silent.
 mod common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What congestion controls that model the path are given: rate samples and a pacing rate of their own.
 mod common;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scripted exchanges: losses, reordering, probes, timeouts, and what undoes them. Segments are counted from 0.
 mod common;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Segments that no peer would send, in any state: a liar on the path repeats what was sent with other numbers, flags and options,
 //! or makes up a segment near the window.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What TDTCP asks of a sender beyond a state for each TDN: when that is made, whose RTT counts, which losses wait, what changes do.
 mod common;
 

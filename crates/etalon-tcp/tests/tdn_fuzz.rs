@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Connections of TDTCP whose every circumstance is read off bytes: what ends agree on, what is lost, late and doubled, which
 //! options a liar puts into segments, which TDNs hosts hear of (unknown ones, the same again, none any more), downgrades at any time.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TDTCP between two ends: what they agree on, what is in headers, and becoming plain TCP again.
 mod common;
 

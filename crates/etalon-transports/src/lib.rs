@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sans-I/O transports that are not TCP.
 //!
 //! Whoever owns the clock feeds state machines with packets and expired timers, and takes packets out of them. All times are

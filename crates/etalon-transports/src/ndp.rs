@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! NDP: a sender pushes its first window, then the receiver pulls the rest at the rate of its link.
 //!
 //! A switch that cannot hold a packet trims it to its header; the header arrives all the same, so that the receiver knows of

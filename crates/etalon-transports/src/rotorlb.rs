@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! RotorLB: bulk waits at hosts until a circuit leads to its rack, or goes by a host of another rack with what circuits have left.
 //!
 //! When racks come to be connected, [`Fleet::meet`] decides what each of their hosts sends while they are: first what was relayed and is

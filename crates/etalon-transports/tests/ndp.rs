@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! NDP on a small network: a flow alone against the closed form, incast against the line rate.
 
 mod common;

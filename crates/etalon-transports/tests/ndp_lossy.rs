@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! NDP over a network that loses, trims, returns and reorders what it likes: each byte arrives exactly once.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! RotorLB on rotating circuits, against a fluid model that shares nothing with it, and against known throughputs.
 
 use std::collections::VecDeque;

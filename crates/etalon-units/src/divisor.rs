@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Division by a number that stays the same.
 
 /// Divides by a number known beforehand: a multiplication is several times faster than a division.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time, rate and bytes as exact integers.
 //!
 //! Every quantity that the engines calculate with is an integer whose unit is in its type: [`Time`] and [`Span`]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A number and a unit, without floating point.
 
 use core::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Link rates, and the exact time that packets take at a rate.
 
 use core::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Text to quantity and back.
 
 use etalon_units::{Bytes, ParseError, Rate, Span};

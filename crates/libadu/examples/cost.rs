@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a write costs with and without libadu, over loopback: `cargo run --release -p libadu --example cost`.
 //!
 //! Both are measured in turn, in processes of their own, while an estimator reads the reports. Ratios of one run can

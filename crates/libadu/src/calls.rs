@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The functions that the program calls instead of libc's. Their safety is libc's: what a caller owes to the one it owes to
 //! the other.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The way to the estimator: one UDP socket, opened when the library is loaded.
 //!
 //! Its descriptor is out of the program's way: the first free one from 1024 on, beyond what `select` can watch; and beyond

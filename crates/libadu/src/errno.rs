@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program's `errno`, which is left as it is.
 
 /// Does `work`, and leaves `errno` as it was before.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a program hands over: counted before the call that does it, corrected after it.
 
 use core::sync::atomic::AtomicBool;

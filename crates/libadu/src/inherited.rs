@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the program was started with.
 
 use libc::{c_int, c_long};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Application data units of unmodified programs (Etalon'18, section 5.2): a library that is preloaded (`LD_PRELOAD`) and
 //! tells a demand estimator how many bytes the program hands to its TCP connections over IPv4. `docs/libadu.md` says how to
 //! use it; the format of a report is in `etalon-adu`.

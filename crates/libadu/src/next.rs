@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The functions that are interposed, as the next library has them.
 
 use core::ffi::{c_int, c_uint, c_void};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel says of a descriptor. These are system calls, not functions of libc: nobody interposes them, and none is
 //! a cancellation point. They change `errno`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happens when the library is loaded: nothing, unless there is an estimator.
 
 use core::ffi::{CStr, c_int, c_void};

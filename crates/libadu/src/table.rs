@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who has written how much: the table of writers, one slot for each descriptor.
 //!
 //! A *writer* is one process's hold of one connection through one descriptor. Its slot holds the socket's cookie, the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Who asks: a host or an operator, by a token from a file. Comparisons take the same time whatever the token."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Server-sent events: each host's newest document, pushed when it changes.
 
 A listener has at most one document waiting, the newest: what changes faster than it reads is put together.

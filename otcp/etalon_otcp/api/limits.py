@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How much anybody may ask, and how many may be connected."""
 
 from __future__ import annotations

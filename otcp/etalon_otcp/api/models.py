@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The API's documents, for OpenAPI and for the code that answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Serves the API in a thread, over TLS if there is a certificate; a client that does not read or ask is dropped."""
 
 from __future__ import annotations

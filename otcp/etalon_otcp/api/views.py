@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """From what the controller computed to the API's documents."""
 
 from __future__ import annotations

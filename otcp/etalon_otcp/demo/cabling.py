@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The demonstration's links: a program in user space between TAP devices, or veth devices with netem where time is exact."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The demonstration's own authority, certificate, tokens and controller's file."""
 
 from __future__ import annotations

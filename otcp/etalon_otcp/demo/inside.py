@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The demonstration inside its namespaces, where it is the first process: sets all up, shows it, ends.
 
 Called as `python -m etalon_otcp.demo.inside DESCRIPTOR SETTINGS`; results go to the descriptor as JSON.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The demonstration's networks: racks below two aggregation switches, or the paper's tree of three layers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Namespaces, devices and Open vSwitch of the demonstration: inside its private namespaces."""
 
 from __future__ import annotations

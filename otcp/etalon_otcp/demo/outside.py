@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The demonstration from outside: checks the machine, makes the namespaces, waits, and cleans up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The demonstration's programs: started, watched, and read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Everything that runs in the demonstration: set up, watched, ended."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the demonstration shows, step by step, on standard output; and the numbers of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the demonstration measured, in a few numbers: how far delays are off, how long failures and restarts take."""
 
 from __future__ import annotations

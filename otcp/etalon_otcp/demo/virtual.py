@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The demonstration in virtual time: on an emulated host of the Linux engine. Exact, repeatable to the byte, without root."""
 
 from __future__ import annotations

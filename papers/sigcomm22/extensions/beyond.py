@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs what is beyond the paper, prints it, and writes docs/tdtcp-beyond.md with its figures.
 
 python papers/sigcomm22/extensions/beyond.py               # the simulator, and some points on real Linux

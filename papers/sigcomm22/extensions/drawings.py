@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The figures of docs/tdtcp-beyond.md, as PNG files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What is run beyond the paper: SIGCOMM'22's network of figure 7, one thing changed at a time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What is read off the runs of a point, and how it is shown."""
 
 from __future__ import annotations

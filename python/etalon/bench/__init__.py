@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Benchmarks: the plans in `benches/`, each in a process of its own, measured in CPU time.
 
 A bench is a plan file; those whose names begin with `linux-` run on the Linux engine. What is measured is the run alone,

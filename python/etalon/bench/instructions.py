@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Instructions a packet, and memory: what a machine that is busy or slow does not change, held against a committed table.
 
 The core runs without Python, as the example `plan` of etalon-sim, one second of virtual time, under valgrind's callgrind. What

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How long schedulers take, for several numbers of racks and kinds of demand: the median of some computations.
 
 A week is computed in the time of a week, or it comes late: Etalon'18's weeks last 2 ms.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The figures of a sweep as methods: `sweep.plot.utilization(x="network.voq", hue="bulk.cc")`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Many runs: all of them, or those that a store lacks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The runs of a campaign on disk: a folder for each plan."""
 
 from __future__ import annotations

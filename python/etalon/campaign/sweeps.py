@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Sweeps: one plan over a grid of values and seeds, as one tidy table; resumable from its folder."""
 
 from __future__ import annotations

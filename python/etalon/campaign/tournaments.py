@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Tournaments: every two of some congestion controls side by side in one network, and who gets how much."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The command line: `etalon run | sweep | trace | report | reproduce | validate | exec | shell | mpirun | list | examples |
 circuits | cite | bench | kernel | doctor | otcp`.
 

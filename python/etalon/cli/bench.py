@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon bench`: how fast the engines and the schedulers are on this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon bench --instructions`: what a packet takes, whatever else the machine does."""
 
 from __future__ import annotations

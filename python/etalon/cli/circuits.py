@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon circuits`: networks of circuits, drawn or read from a file, summed up and written."""
 
 from __future__ import annotations

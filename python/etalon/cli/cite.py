@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon cite`: BibTeX of Etalon, and of what a run builds on."""
 
 from __future__ import annotations

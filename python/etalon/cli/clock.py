@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A line for who waits: how far virtual time has come, how fast it goes, and that it stands still."""
 
 from __future__ import annotations

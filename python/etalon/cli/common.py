@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the commands share: options, settings of the form key=value, output."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon doctor`: what this machine lacks for the Linux engine."""
 
 from __future__ import annotations

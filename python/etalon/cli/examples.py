@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon examples`: plans and scripts to begin with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon shell` and `etalon exec`: the hosts of a plan, by hand."""
 
 from __future__ import annotations

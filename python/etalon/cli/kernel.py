@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon kernel`: builds the kernel of the Linux engine, and looks after those that are built."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon list`: what there is to choose from."""
 
 from __future__ import annotations

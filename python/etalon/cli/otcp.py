@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon otcp`: the commands of the distribution `etalon-otcp`, if it is installed; else how to install it."""
 
 from __future__ import annotations

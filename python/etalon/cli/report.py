@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon report`: figures and the HTML report of runs that are there."""
 
 from __future__ import annotations

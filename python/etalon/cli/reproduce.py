@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon reproduce`: a paper's claims, measured again."""
 
 from __future__ import annotations

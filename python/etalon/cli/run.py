@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon run`: runs plans and shows what came out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon sweep`: runs a plan over a grid of values and seeds."""
 
 from __future__ import annotations

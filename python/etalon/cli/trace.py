@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon trace`: what happened, packet by packet: pcapng for Wireshark, a timeline for Perfetto."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon validate`: the simulator against real Linux TCP."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`etalon run --watch`: what runs have measured so far, on a screen that is drawn again and again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The source of a function or class that stands in a script or a notebook, with all that it uses from around it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Users' congestion controls: a class with the hooks of Rust's `CongestionControl` (`crates/etalon-tcp/src/cc`)."""
 
 from __future__ import annotations

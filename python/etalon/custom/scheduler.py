@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Users' schedulers: functions from demand and network to a week, which is checked like a week from a file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Source of users: where a function or class is defined, so that its text is kept with a plan, and whether it may run.
 
 A plan names code as `my.py:longest_first` and carries the text of `my.py`. Text that came with a plan *file* runs only once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Users' workloads: generators of flows, which may wait for other flows."""
 
 from __future__ import annotations

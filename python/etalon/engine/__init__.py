@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What runs plans: the simulator, Linux."""
 
 from __future__ import annotations

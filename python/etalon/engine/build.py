@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Which build of the core this is: results of another build are never taken for this one's."""
 
 from __future__ import annotations

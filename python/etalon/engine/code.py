@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The user's code of a plan, ready for one run: each run executes it anew."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The Linux engine: real Linux TCP and real programs, in a User-Mode Linux kernel whose clock is virtual."""
 
 from __future__ import annotations

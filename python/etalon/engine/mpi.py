@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """MPI on emulated hosts: which one this machine has, and how its launcher starts ranks there.
 
 An MPI that was installed by the system or by pip runs as it is. Its launcher reaches hosts by `rsh`, which hosts have

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What an engine is. A new one is a file here with a class, and a line in `ENGINES`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Figures, one file each: `draw` for print (matplotlib) and `interactive` for a browser (plotly).
 
     figure = etalon.figures.draw("sequence", {"CUBIC": run})

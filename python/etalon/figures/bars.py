@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """One number of each run, as a bar."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Circuit utilisation by congestion control (NSDI'20 figures 4a and 10)."""
 
 from __future__ import annotations

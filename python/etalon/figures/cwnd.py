@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Congestion window, slow start threshold and smoothed round-trip time of chosen flows over time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # mypy: disable-error-code="import-untyped"
 """A demand matrix beside the week of circuits that it gets, with the time in which circuits have nothing to send."""
 

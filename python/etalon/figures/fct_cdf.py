@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Distribution of flow completion times, by class of flows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Completion times over the size of flows: a line a run."""
 
 from __future__ import annotations

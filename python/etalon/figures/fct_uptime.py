@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Completion time of a transfer over the length of a day, one line a queue size (NSDI'20 figure 3)."""
 
 from __future__ import annotations

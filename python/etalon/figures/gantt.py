@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """An iteration of a job, rank by rank: computing, waiting for circuits, sending, waiting for others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Goodput of each flow, and how fairly it is shared."""
 
 from __future__ import annotations

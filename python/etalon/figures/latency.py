@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Latency through the switch over a parameter (NSDI'20 figures 8c, 9c, 11c), at chosen percentiles."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Distribution of the latency through the switch, for the packets of each plane apart."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Any number of runs over the values of a parameter."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How much payload each plane of the network carried."""
 
 from __future__ import annotations

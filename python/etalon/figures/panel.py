@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the panels of small multiples show."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Small multiples: one figure in several panels that share their limits and one legend."""
 
 from __future__ import annotations

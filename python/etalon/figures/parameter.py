@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A quantity over the values of a parameter: the common part of the figures that show a sweep."""
 
 from __future__ import annotations

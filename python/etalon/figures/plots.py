@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Figures as methods, `run.plot.sequence()`, with the signature and the docstring of what draws them."""
 
 from __future__ import annotations

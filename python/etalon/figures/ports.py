@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What each egress port carried, dropped and marked, and how long its queue was: a bar a port, the largest first.
 
 Needs a run of a plan with `measure.ports`.

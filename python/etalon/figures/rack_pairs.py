@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """One number of every rack pair, racks by racks: which pairs used what they had, which queued, which lost packets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The figures that exist. A new figure is one file here with `draw` and `interactive`, and one line below."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Distribution of reordering over the days of the measured pair (SIGCOMM'22 figure 10): a curve a run.
 
 Needs runs of plans with `measure.reordering`.

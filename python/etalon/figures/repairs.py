@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How each flow repaired its losses: fast recoveries, tail loss probes, timeouts. A timeout stalls a flow for weeks."""
 
 from __future__ import annotations

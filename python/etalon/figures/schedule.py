@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The circuit schedule of a week: from which rack each rack receives, and the measured pair's packet gate."""
 
 from __future__ import annotations

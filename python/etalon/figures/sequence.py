@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The expected sequence graph (NSDI'20 figures 2, 8b, 9b, 11b): how far a flow gets in a week.
 
 With it comes the VOQ's length. Time zero is the end of the measured pair's day, so that a day of the pair ends each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Who gets how much: the share of each congestion control (row) beside each other one (column), as a heat map."""
 
 from __future__ import annotations

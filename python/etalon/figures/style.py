@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How figures look, in print and on screen.
 
 Sizes are for a column of a two-column paper: a figure is 3.3 inches wide and its text is 7 to 8 points there. Colours

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A sweep drawn: which of its keys goes along the axis, which tells the lines apart, which the panels."""
 
 from __future__ import annotations

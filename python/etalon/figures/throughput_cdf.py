@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Distribution of the throughput of finite flows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # mypy: disable-error-code="import-untyped"
 """What figures need to know of a run. `etalon.results.Run` has all of it; so may anything else."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Circuit utilisation over a parameter (NSDI'20 figures 8a, 9a, 11a), beside published values."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The length of the measured pair's VOQ over the week (SIGCOMM'22 figures 7b, 8b, 13, 14), days of the pair shaded.
 
 Time zero is the end of the pair's day, as in the sequence graph. The length is an average over time and weeks, not over

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # mypy: disable-error-code="import-untyped"
 """Pieces of interactive figures: plotly with the colours and habits of the printed ones."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The week of a resolved plan as intervals of time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Distribution of the time in which files were written to HDFS."""
 
 from __future__ import annotations

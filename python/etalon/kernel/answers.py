@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The kernel's configuration without its configurator: kconfig's answers to `kernel/config` are kept in `kernel/answers`, and
 what its build reads of them is written from there. So a build needs neither flex nor bison.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Builds a kernel: source, patches and configuration give a tree that is kept; driver, core and init are linked into it.
 Beside it lies libadu, for the programs that run in it.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What is kept in the cache: finished kernels, the trees they were linked in, fetched sources; one build of each at a time."""
 
 from __future__ import annotations

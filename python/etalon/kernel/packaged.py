@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Kernels that came with `pip install etalon-rdcn[linux]`: the distribution etalon-rdcn-kernel has images, and the sources that
 they were built from.
 

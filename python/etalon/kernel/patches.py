@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Patches a kernel tree. A tree that had other patches gets these instead, and only what differs is written, so that
 only that is compiled again."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Folders: the source tree that the kernel is made from, and the cache that it is made in."""
 
 from __future__ import annotations

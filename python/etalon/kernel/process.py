@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs the tools of a build: their output goes to the log, and none outlives an interruption."""
 
 from __future__ import annotations

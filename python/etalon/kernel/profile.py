@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The profile that guides the kernel's compiler: how often each branch was taken in runs that `tools/train_kernel.py` made.
 
 It makes the kernel faster and changes nothing else: results are the same bytes. A function that has changed since is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a kernel is made from, as a hash of its content: the same hash is the same kernel."""
 
 from __future__ import annotations

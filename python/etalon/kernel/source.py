@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The kernel's source: where it is found, how it is fetched, and which parts of it are unpacked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Constants with which a kernel converts between ticks and seconds: a product with a fraction, as a multiplication and a shift.
 
 For a fraction n/d below 2^32 and numbers x of 32 bits, x n/d is (x mul + adj) >> shr, rounded down with adj = 0 and up with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The tools that a kernel's build needs, and the command that installs what is missing."""
 
 from __future__ import annotations

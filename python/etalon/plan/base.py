@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What all tables of a plan share."""
 
 from __future__ import annotations

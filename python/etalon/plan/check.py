@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What can only be judged with the whole plan in view: errors, and warnings for plans that run but mislead."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The tables of a plan: everything about an experiment, and what its workloads come to."""
 
 from __future__ import annotations

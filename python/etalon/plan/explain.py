@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """From pydantic's errors to sentences: file, key, value, what was expected."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Every key of a plan, read off the schema: for `etalon list keys` and docs/plan.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `[linux]` table: the machine that the Linux engine emulates. The simulator does not look at it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The plan: an experiment as the user writes it. One schema behind TOML and the Python API."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `[[program]]` table: real programs on emulated hosts. Only the Linux engine runs them."""
 
 from __future__ import annotations

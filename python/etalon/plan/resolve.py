@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """From the user's plan to the resolved plan that engines run: integers with the unit in the key."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Flows of plans that have more than are listed: they are made while the plan is run, and forgotten when they are over."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `[tcp]` table: the end hosts' stack. Times here are host time, `tdf` times as fast as the network's."""
 
 from __future__ import annotations

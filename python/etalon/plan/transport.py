@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What carries flows: TCP, what knows of networks that take turns (time-division networks, TDNs), NDP, or RotorLB."""
 
 from __future__ import annotations

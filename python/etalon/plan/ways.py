@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Paths of packets through a network of circuits, from its routing tables."""
 
 from __future__ import annotations

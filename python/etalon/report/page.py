@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # mypy: disable-error-code="import-untyped"
 """One HTML page that opens without a network: text, tables, and figures that are interactive on screen.
 

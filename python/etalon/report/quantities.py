@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Tables of frames for people: headings in words, one unit for all amounts of a kind, one number of decimals a column."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The report of a sweep: its figures and its table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Papers, reproduced: a folder a paper, one engine for all.
 
     result = etalon.reproduce.reproduce("nsdi20", figures=["9a"])

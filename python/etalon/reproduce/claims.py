@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Claims, judged: the verdict follows from published value, measurement and tolerance alone."""
 
 from __future__ import annotations

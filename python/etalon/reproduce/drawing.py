@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How a paper's figure is drawn: which of `etalon.figures`, of what."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a reproduction leaves behind: figures, results.json, claims.md, report.html."""
 
 from __future__ import annotations

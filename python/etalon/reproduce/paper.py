@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A paper: a folder that holds everything Etalon knows of it.
 
 | file             | what                                                                                        |

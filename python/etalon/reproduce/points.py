@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Finished points, kept in the output folder so that no point is run twice by the same program."""
 
 from __future__ import annotations

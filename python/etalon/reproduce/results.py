@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a reproduction has measured: runs by series and x, some of which may not be there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Reproduces a paper: runs what is missing, judges the claims, writes figures and report."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The table of claims, on a terminal and in Markdown."""
 
 from __future__ import annotations

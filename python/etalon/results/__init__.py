@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Results: a run with its tables and numbers, and the folder that keeps it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Flow completion times, and how they compare with those on an empty network; by class of flows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The critical path of an iteration: what, one after the other, its end waited for."""
 
 from __future__ import annotations

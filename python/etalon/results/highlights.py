@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a run says first: its answer in a sentence, its figures with the main one first, its numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Numbers of jobs of ranks, read off their tables."""
 
 from __future__ import annotations

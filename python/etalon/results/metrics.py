@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The numbers that sum up a run: one registry for the command line, sweeps and reports."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Rows of flows that are over, of a run whose flows are not listed: they go to the disk while it lasts."""
 
 from __future__ import annotations

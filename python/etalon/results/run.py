@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A run: its tables, and the numbers that are read off them."""
 
 from __future__ import annotations

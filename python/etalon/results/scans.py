@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Tables in Parquet files that are read when something is asked of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A run's folder: the resolved plan, seed and version, Parquet tables. All of it is there, or nothing is.
 
 A folder is written beside its destination under a hidden name and renamed when it is complete. `run.json` is written

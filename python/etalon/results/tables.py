@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The tables of a run: what an engine measured, as it is kept on disk."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Tests for users' own congestion controls and schedulers: the properties that hold for the built-in ones.
 
 checked = etalon.testing.check(longest_first)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What congestion controls are held to, as `cc_model.rs` of `etalon-tcp` holds the built-in ones.
 
 The model goes by rounds. In each, a window of segments crosses one bottleneck of a fixed rate with a finite queue; the RTT is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What came of a check: sentences, and a figure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What happened in a part of a run: packets for Wireshark, a timeline for Perfetto."""
 
 from __future__ import annotations

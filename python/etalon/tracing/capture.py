@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Packet captures (pcapng) after they were written: what was seen where, and the packets of one point alone."""
 
 from __future__ import annotations

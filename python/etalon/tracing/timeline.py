@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # mypy: disable-error-code="import-untyped"
 """The timeline of a trace for Perfetto (https://ui.perfetto.dev).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A run once more, with a recorder: its packets (pcapng) and its timeline, of the part that is asked for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The same experiments on both engines: how far the simulator is from real Linux TCP."""
 
 from etalon.validation.comparison import Comparison, compare

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The numbers of two runs of one plan side by side, and how far they are apart."""
 
 from __future__ import annotations

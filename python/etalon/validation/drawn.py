@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Plans that nobody chose: this file is the distribution that `etalon validate --random` draws from.
 
 Plan i of a seed depends on the seed and on i alone, so more plans of a seed begin with the same ones. Transports take turns;

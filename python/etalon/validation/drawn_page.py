@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What `etalon validate --random` says of drawn plans, in a terminal and on a page."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What both engines run: NSDI'20's network with every congestion control that the simulator has, dilated and not, beside
 each other and with flows that end; SIGCOMM'22's with what is told of its networks; and a dumbbell."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Whether the engines agree on a plan, by the numbers of one or of several seeds; and what those that differ have in common."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Drawn plans on both engines: their numbers, kept as they come, so that a call goes on where the last one was stopped."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`docs/validation.md`: the measured part of the page, and its figures. What people wrote around it stays."""
 
 from __future__ import annotations

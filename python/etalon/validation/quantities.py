@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What is compared of two runs of one plan, and how far apart they may be."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Recomputes what a run has of the measured pair over time, and of its flows' senders: `sequence`, `days`, windows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Recomputes the tables of a job from its trace. Who sends how much to whom is told anew here, from the papers' definitions."""
 
 from __future__ import annotations

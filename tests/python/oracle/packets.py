@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Reads the packets of a trace: what entered, left and was lost, from the bytes of a pcapng file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Random small experiments: long and short, tiny packets and huge, parts of weeks, pairs without traffic."""
 
 from __future__ import annotations

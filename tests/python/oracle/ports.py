@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Recomputes the table `ports`: of switches from what happened at each queue, of dumbbells from the packets that entered."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Recomputes the tables of a run from its trace, as `docs/metrics.md` defines their columns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Recomputes the table `reordering` and the flows' column `spurious` from a trace, byte by byte."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Four switches and two hosts, which answer the controller's probes without sockets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Networks for the tests: trees of racks below two aggregation switches."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # As root, in a mount namespace of its own: gives an ordinary user /dev/net/tun and, if they lie in root's home, Python and this tree.
 #   unshare --mount --propagation private sh ordinary_user.sh FOLDER "READABLE..." COMMAND...
 set -e

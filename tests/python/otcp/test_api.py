@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The API over real sockets: who may see what, pushes, limits, TLS."""
 
 from __future__ import annotations

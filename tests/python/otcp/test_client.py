@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Whatever answers an operator's command instead of a controller, one sentence says so, and nobody else gets the token."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The controller without sockets: switches are played by a small model of a network."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The whole system from real parts: Open vSwitch, links, controller, agents, TCP. As root, where Open vSwitch is installed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Equations, bounds and Table I of the paper."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Frames and OpenFlow messages as an attacker may send them, to a whole controller: it believes only what is genuine.
 
 A second each here; `python otcp/fuzz.py --minutes 10` for long, with another seed each time.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a real ovsdb-server says of ports, and counted flows as alpha."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """LLDP and ARP: what is believed, and what is counted and ignored."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Routes, groups and prefixes: against brute force, and a thousand hosts within a second."""
 
 from __future__ import annotations

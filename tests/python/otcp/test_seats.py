@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Where hosts are: who claims it, who counts, what an operator hears of it."""
 
 from __future__ import annotations

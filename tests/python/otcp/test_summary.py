@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the demonstration says in short, from what it measured."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What switches say, by os-ken's messages without sockets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The units of controller and agent, as systemd reads them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The whole system in virtual time: Open vSwitch, controller and agents on an emulated host, the same to the byte each time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Binomial trees: the ranks that have the vector double in each step.
 
 use alloc::boxed::Box;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bruck's algorithms (Bruck et al., IEEE TPDS 1997): any number of ranks, fewest steps.
 
 use alloc::boxed::Box;

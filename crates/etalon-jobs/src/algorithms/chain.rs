@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Chains: the vector goes from rank to rank in pieces, one behind the other.
 
 use alloc::boxed::Box;

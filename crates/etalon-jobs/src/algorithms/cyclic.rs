@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Halving and doubling in one direction around the ring: each step's circuits are one shift (Harvest, arXiv 2602.09188).
 //!
 //! The way of a piece from rank to owner, as a binary number, says in which steps it moves.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! All-to-all by shifts: in step i each rank sends to the rank that is i further on.
 
 use alloc::boxed::Box;

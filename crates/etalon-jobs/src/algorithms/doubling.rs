@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recursive doubling of whole vectors (Thakur, Rabenseifner and Gropp, IJHPCA 2005, section 4.5).
 
 use alloc::boxed::Box;

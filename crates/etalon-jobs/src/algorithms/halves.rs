@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reduce-scatters in steps that each halve what a rank is about, all-gathers that double it, and one after the other.
 
 use alloc::boxed::Box;

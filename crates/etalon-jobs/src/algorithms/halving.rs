@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recursive halving and doubling between ranks whose numbers differ in one bit (Rabenseifner; Thakur, Rabenseifner and Gropp,
 //! IJHPCA 2005, section 4.5).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rings within groups, and between them: reduce-scatter in the group, all-reduce of each share among the groups, all-gather in
 //! the group.
 

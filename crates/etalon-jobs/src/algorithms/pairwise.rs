@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! All-to-all by pairs: in step i ranks exchange whose numbers differ by i, bit by bit.
 
 use alloc::boxed::Box;

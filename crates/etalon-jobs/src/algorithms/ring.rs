@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rings: in each step each rank sends one piece to the next rank (Patarasuk and Yuan, JPDC 2009).
 
 use alloc::boxed::Box;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Swing: peers on alternating sides, at distances 1, 1, 3, 5, 11 and so on (De Sensi et al., NSDI 2024).
 
 use super::halves::Pattern;

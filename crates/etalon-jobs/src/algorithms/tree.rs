@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A binary tree: each rank sends the vector to one child, then to the other.
 
 use alloc::boxed::Box;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two binary trees, each for half of the vector: who is an inner node of one is a leaf of the other, so that all send alike (Sanders,
 //! Speck and Träff, Parallel Computing 2009; NCCL's double binary trees).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernels that are none: shell scripts that write a log and a console, and end in all the ways that kernels do.
 
 use std::fs;

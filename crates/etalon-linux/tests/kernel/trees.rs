@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Trees of switches in the kernel: the same network as outside.
 
 use etalon_linux::Options;

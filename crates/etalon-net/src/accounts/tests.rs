@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 use core::net::{Ipv4Addr, SocketAddrV4};
 
 use etalon_scenario::Estimator;

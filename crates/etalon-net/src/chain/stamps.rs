@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Telemetry of a chain's queues. A packet's way is known when it enters, but what is behind it in a queue when it leaves that only later: so
 //! that is counted when it comes out. Only where somebody wants it.
 

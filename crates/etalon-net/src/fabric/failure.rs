@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Links that fail: what is on them is lost, and switches choose other ways.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which ports lead on: all shortest ways, and the choice among them.
 
 use alloc::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An egress port: a drop-tail queue in front of a link.
 
 use etalon_queues::{PacketId, Queue};

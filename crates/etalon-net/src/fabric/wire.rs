@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is delayed: packets behind links, in the order in which their delays end.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the clock brings: slices, days of circuit switches, failures.
 
 use alloc::collections::BinaryHeap;

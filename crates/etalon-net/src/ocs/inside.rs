@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A packet in a network of circuits, and the ports that it passes.
 
 use etalon_queues::{Classes, PacketId};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What becomes of packets that do not go on: cut to their headers, sent back, lost, or at their hosts.
 
 use etalon_queues::{PacketId, Room};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What ToR switches do with packets: ways, queues, transmissions.
 
 use etalon_queues::{Classes, Lists, PacketId, Room};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What waits at nodes for circuits: a queue for each next node, made when its first packet comes.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What holds of any network of circuits.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A network, what came out of it, and pieces that networks are made of.
 
 use std::cell::RefCell;

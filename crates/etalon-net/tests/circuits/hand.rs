@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Networks whose packets are followed by hand.
 
 use etalon_net::Network;

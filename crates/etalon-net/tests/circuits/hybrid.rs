@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One circuit switch and direct ways: the hybrid switch.
 
 use etalon_scenario::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A typed assembler for BPF: the few instructions that the program needs (Linux, `Documentation/bpf/standardization`).
 //!
 //! It stands for a compiler: the agent has its program in readable source without clang, at build and at run time. The

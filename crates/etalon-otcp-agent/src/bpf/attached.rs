@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program in the kernel: its maps, and the link that holds it to a cgroup.
 //!
 //! Nothing is pinned: the link is a descriptor of this process, so that the kernel detaches the program when the agent

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sock_ops program: what it does to a connection, and the maps that it shares with the agent.
 //!
 //! The kernel calls it at some events of a TCP connection (`enum` of BPF_SOCK_OPS_* in `linux/bpf.h`). It looks up the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Netlink: a small codec, what the agent asks the kernel, and the socket.
 //!
 //! Integers are in the machine's byte order, attributes are padded to four bytes (rtnetlink(7), netlink(7)).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Routes as rtnetlink(7) has them: what the agent reads of other people's routes, and writes in its own.
 
 use std::net::IpAddr;

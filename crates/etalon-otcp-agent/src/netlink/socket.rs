@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The netlink socket: requests and their answers, and what the kernel tells of itself.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's memory of past connections (`ip tcp_metrics`), which would keep what the agent's parameters taught it.
 
 use std::net::IpAddr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What connections get.
 
 use std::net::{SocketAddr, TcpStream};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A controller as docs/otcp-protocol.md has it, with what a test tells it to say.
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! However it ends, the host is as it was found.
 
 use std::time::{Duration, Instant};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! With fewer rights, with a lesser kernel, and without changing anything.
 
 use std::process::Command;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two hosts in private network namespaces, a cgroup, a controller and the agent, which all go with the test.
 
 use std::io::{BufRead, BufReader};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The agent on a host: what it sets, and that it leaves the host as it was. As root, in private network namespaces.
 
 mod connections;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Routes and settings of others come first.
 
 use nix::sys::signal::Signal;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Documents: refused, missed, as large as they can be.
 
 use nix::sys::signal::Signal;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP connections of the laboratory, and what the kernel says of them.
 
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};

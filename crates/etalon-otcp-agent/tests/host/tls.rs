@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TLS with one's own authority, both sides showing certificates.
 
 use std::net::TcpStream;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Direct: a packet waits at its source for a circuit to its destination.
 
 use alloc::vec::Vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Earliest arrival: hop on, hop off, whatever gets there first.
 
 use etalon_scenario::Earliest as Settings;

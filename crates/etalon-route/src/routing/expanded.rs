@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The time-expanded graph: what arrives first, over circuits of this slice and of those to come.
 
 use alloc::vec::Vec;

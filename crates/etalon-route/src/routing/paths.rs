@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The k shortest paths within each slice, of which a packet takes one from end to end: Opera's expander (NSDI 2020, section 3.1), and k
 //! shortest paths over all circuits.
 

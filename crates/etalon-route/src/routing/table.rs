@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A time-flow table: for each slice of arrival and each destination the next rack, as its owner has it.
 
 use alloc::vec::Vec;

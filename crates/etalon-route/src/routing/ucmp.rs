@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Uniform-cost multipath (UCMP, SIGCOMM 2024): a way costs the time that it takes, and for each hop a share of the time that its flow
 //! takes to transmit. Short flows take ways of many hops, long ones wait for ways of few.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Valiant load balancing: over any circuit that is up, and from there directly (RotorNet, SIGCOMM 2017, section 3.2).
 
 use alloc::vec::Vec;

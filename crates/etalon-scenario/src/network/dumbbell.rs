@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A plain chain of queues between two groups of hosts.
 
 use alloc::vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Links of one layer of switches.
 
 use etalon_units::{Rate, Span};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A leaf-spine network: every ToR switch is a leaf below every spine.
 
 use alloc::vec;

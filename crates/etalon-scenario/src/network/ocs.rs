@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A network of circuits: racks with several uplinks, each to a circuit switch with a schedule of its own.
 
 use alloc::vec;

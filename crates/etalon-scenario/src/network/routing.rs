@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How packets find their way through a network of circuits.
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A tree of switches: racks in pods, pods below a core.
 
 use alloc::vec;

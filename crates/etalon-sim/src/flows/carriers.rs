@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flows that TCP does not carry, among those that are open.
 
 use etalon_scenario::{Scenario, Transport};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flows that come and go, among those that are open.
 
 use etalon_measure::FlowFacts;

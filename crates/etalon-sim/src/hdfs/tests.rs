@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The pipeline by hand: what each side writes, and when.
 
 use super::*;

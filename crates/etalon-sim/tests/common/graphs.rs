@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Networks of circuits that stay, and NDP on them, as Opera's authors had them.
 
 use serde_json::{Value, json};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plans for tests, and values out of tables.
 #![allow(dead_code)]
 

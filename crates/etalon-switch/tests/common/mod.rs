@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A switch whose every output is recorded.
 #![allow(dead_code)] // each test file uses its part
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A window in fractions of a segment that begins at, and never exceeds, the bandwidth-delay product of the sender's own link: what PowerTCP,
 //! theta-PowerTCP and HPCC have in common (HPCC, SIGCOMM 2019, section 3.2; PowerTCP, NSDI 2022, section 3.3).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! CUBIC, in the order of RFC 9438, section 4; HyStart in slow start.
 //!
 //! The results of reconfigurable networks depend on details that the RFC leaves to the implementation. Recorded exchanges

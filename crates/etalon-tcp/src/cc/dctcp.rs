@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! DCTCP (RFC 8257): Reno whose reaction to marks is in proportion to the share of marked segments.
 //!
 //! As in Linux, and other than in the RFC:

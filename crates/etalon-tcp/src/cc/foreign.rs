@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A congestion control that is not of this crate: a user's, in whatever language.
 
 use core::fmt;

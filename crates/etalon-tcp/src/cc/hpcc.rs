@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! HPCC (Li et al., "HPCC: high precision congestion control", SIGCOMM 2019, algorithm 1).
 //!
 //! From telemetry each link's bytes in flight follow, as a share of what it holds within a base RTT; the window is divided by the largest share

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! HyStart: leaves slow start before it overshoots. Delays are judged as by RFC 9406, section 4.2, whose names and constants these are;
 //! trains of ACKs as by Ha and Rhee ("Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011), whom that RFC follows.
 //!

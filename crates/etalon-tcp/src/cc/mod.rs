@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Congestion controls: one trait, one file each, one registry.
 //!
 //! Adding one: a file beside this one that implements [`CongestionControl`] and [`Configured`] (its parameters), and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! PowerTCP (Addanki, Michel, Schmid, "PowerTCP: pushing the performance limits of datacenter networks", NSDI 2022, algorithm 1).
 //!
 //! Each queue on the way has a voltage, what fills it (its bytes and the link's bandwidth-delay product), and a current, the rate at which bytes

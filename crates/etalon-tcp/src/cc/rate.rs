@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Delivery rates (draft-ietf-ccwg-bbr, "Delivery Rate Samples"): what congestion controls that model the path need to know. For
 //! each segment the state of the path when it was sent is kept; when it is delivered, a sample says how many segments were
 //! delivered meanwhile, and in what time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The list of congestion controls, by name and with their parameters, and one static dispatch over all of them.
 
 use core::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reno: slow start and additive increase, multiplicative decrease by half (RFC 5681, section 3.1).
 //!
 //! As in Linux the window counts whole segments. Deviations from the RFC:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! reTCP: Reno that follows circuits (Mukerjee et al., "Adapting TCP for Reconfigurable Datacenter Networks", NSDI
 //! 2020, section 5.3).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scalable TCP: a constant share of the window, not of a segment, for each round trip (Kelly, "Scalable TCP: improving
 //! performance in highspeed wide area networks", ACM CCR 33(2), 2003).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! theta-PowerTCP: PowerTCP without telemetry (Addanki, Michel, Schmid, NSDI 2022, algorithm 2). The RTT stands for the voltage, its gradient for the
 //! current. So it sees queues and not links: it cannot know that one has room left.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The stream: what has yet to be sent, and the order of what arrives.
 
 use std::collections::{BTreeMap, VecDeque};

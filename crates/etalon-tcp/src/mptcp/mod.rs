@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Multipath TCP (RFC 8684): one stream over several connections, its subflows.
 //!
 //! A subflow is a [`Connection`](crate::Connection) whose payload is [mapped](Mapping) into the stream (`subflow`). What the stream

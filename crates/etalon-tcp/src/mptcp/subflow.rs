@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A connection as a subflow: its bytes have places in a stream, which DSS tells the other end.
 
 use std::collections::VecDeque;

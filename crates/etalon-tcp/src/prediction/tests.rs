@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two ends that predict, and beside each a twin that takes the general way: whatever happens, twins say and are the same.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long an ACK may wait. RFC 1122, section 4.2.3.2, has one bound: "the delay MUST be less than 0.5 seconds". Within it the wait follows
 //! the gaps between segments, as recorded exchanges show it (`tests/exchanges.rs`): pure functions, each with a table of cases. All times
 //! are in ticks.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Receive-buffer autotuning: dynamic right-sizing (Fisk and Feng, "Dynamic Right-Sizing in TCP", 2001). A receiver measures what the
 //! sender managed in a round trip, as the receiver sees it (`round_trip.rs`), and offers twice as much, so that its window never
 //! limits a sender that doubles.

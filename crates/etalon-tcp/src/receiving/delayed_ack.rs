@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! When to acknowledge. RFC 1122, section 4.2.3.2: "in a stream of full-sized segments there SHOULD be an ACK for at least every second
 //! segment". RFC 5681, section 4.2: out of order at once. An ACK that neither calls for waits (`ack_delay.rs`), unless quick ACKs are left:
 //! after the start, losses, duplicates and marks each segment with data is acknowledged, as recorded exchanges show it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiving half: what is expected next, the window that is advertised, and what is echoed of marks. What arrived beyond a hole
 //! is in `reassembly.rs`, when to acknowledge in `delayed_ack.rs` and `ack_delay.rs`, the window in `window.rs`. It knows nothing of the sending half.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How much a receiver offers, and when that grows: pure functions of named quantities, each with a table of cases. No RFC asks for more than
 //! a right edge that never moves back (RFC 9293, section 3.8.6); what Linux's receivers offer was read off recorded exchanges
 //! (`tests/exchanges.rs`), which these rules reproduce.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What arrived beyond the next expected byte, as ranges of sequence numbers, and the SACK and DSACK blocks that report it (RFC 2018,
 //! RFC 2883).
 

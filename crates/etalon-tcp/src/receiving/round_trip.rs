@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The round trip as a receiver sees it, from two bounds (Fisk and Feng 2001): the age of a timestamp that data echoes, which is
 //! a round trip and whatever the sender waited; and the time that a window takes to arrive, since no more than a window comes in a
 //! round trip.

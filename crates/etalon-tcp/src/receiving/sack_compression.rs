@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! SACK compression, as Linux does it and documents its settings (`tcp_comp_sack_*`): after three duplicate ACKs further segments beyond
 //! the same hole are acknowledged together. RFC 5681, section 4.2, asks for an ACK for each.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The window that a receiver offers. As Linux it counts the memory of what it has received and not its payload. The rules are in
 //! `offer.rs`; here is what they are asked about.
 

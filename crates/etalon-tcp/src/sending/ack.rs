@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is done with an acknowledgement: RFC 9293, section 3.10.7.4, fifth step, and then who hears the facts that it holds.
 //!
 //! They are heard in this order, since each may change what the next is asked of: who only measures (rate samples, the congestion

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! For tests: a sender without a receiver or a connection.
 
 use crate::Config;

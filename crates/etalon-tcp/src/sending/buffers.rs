@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How what a program writes lies in a sender's memory. Linux keeps it in buffers of up to 64 KiB, and what leaves at once is of one of them
 //! (`tso.rs`): where they begin and end is seen on the wire.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An ACK is digested into facts: the scoreboard gives up what it covers, in SACK blocks (`sack.rs`) and in the cumulative part
 //! (here), and what that shows is noted. Nothing is decided here.
 //!

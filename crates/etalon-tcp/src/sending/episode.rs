@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Episodes of loss recovery: the facts that an ACK holds for a path, and what the table of `recovery.rs` has it do about them.
 //! While an episode reduces the window, that follows proportional rate reduction (`prr.rs`).
 

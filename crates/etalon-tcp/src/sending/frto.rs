@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Forward RTO-recovery (RFC 5682): after a timeout, new data instead of retransmissions finds out whether the timeout was
 //! spurious.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sending half: sequence space, what the application asked it to send, what is outstanding, the paths that it goes over, and the
 //! timer. What is done with an ACK is in `ack.rs`, what is sent next in `output.rs`. It knows nothing of the receiving half.
 

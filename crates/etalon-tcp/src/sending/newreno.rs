@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Without SACK (RFC 6582): duplicate ACKs stand for segments that have left the network, and are what losses are told by.
 
 use crate::cc::{CongestionControl, State};

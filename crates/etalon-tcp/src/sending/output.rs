@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is sent next, and what is booked for it: lost segments again, or new ones. Which segment carries it is `transmit.rs`'s business.
 
 use crate::Config;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How fast segments may leave: the pacing rate, and how much may be queued below TCP.
 
 use crate::Config;

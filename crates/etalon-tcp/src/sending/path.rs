@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Paths through the network: what is counted, estimated and controlled for each of them. Sequence space, scoreboard, loss
 //! detection, timers and receiver are the connection's.
 //!

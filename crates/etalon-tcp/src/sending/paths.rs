@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The paths of a connection in a time-division network, one for each network that it has been on
 //! ([`Connection::add_paths`](crate::Connection::add_paths)): one is active, the others are parked. Plain TCP has one and pays a test for
 //! the others where it asks for them. A path on which nothing was sent has nothing to park: the end of a connection that only receives

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The persist timer and its window probes: the peer's window is all that holds data back (RFC 9293, section 3.8.6.1).
 
 use crate::Config;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A program that writes as its socket's send buffer has room (`Config::waits_for_room`): what it has not handed over cannot be sent, and when
 //! it hands something over decides where buffers begin and end (`buffers.rs`), and where PSH is.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Proportional rate reduction, in the steps and names of RFC 6937, section 3, and in segments. RFC 9937, which follows it, chooses the
 //! bound by what an ACK is (`SafeACK`), as here. `RecoverFS` is the window that is reduced.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! RACK (RFC 8985): losses are told by time. Without SACK there is nothing to tell them by but the third duplicate ACK
 //! (RFC 6582).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loss recovery as a table: what a path does in each state upon each fact ([`transition`]), in the words of the RFCs. It reads
 //! nothing and changes nothing; `episode.rs` finds the facts and carries out the actions.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Round-trip time: smoothed estimate and retransmission timeout (RFC 6298), and the windowed minimum.
 //!
 //! Linux's estimator differs from RFC 6298 in three ways (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002,

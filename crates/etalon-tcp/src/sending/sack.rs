@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! SACK and DSACK blocks of an incoming ACK (RFC 2018, RFC 2883).
 //!
 //! Receivers repeat blocks; what the previous ACK already told is skipped without a look at the scoreboard.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is outstanding: one record for each segment, in sequence order, from SND.UNA to SND.NXT, and their sums over all paths.
 //!
 //! In-order acknowledgements pop records off the front. Counters stand for scans: each [`Path`](crate::Path) has the pipe of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The socket's send buffer: how much of what a program writes its socket has taken. `write` blocks on what does not fit (tcp(7),
 //! `tcp_wmem`).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What TDTCP asks of a sender beyond a state for each path (SIGCOMM'22, sections 3 and 4): which RTT timers take, which losses wait, what a change does.
 
 use crate::Config;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What congestion controls hear that count in bandwidth-delay products: when data may be sent, and what queues were like (in-band telemetry).
 
 use crate::cc::CongestionControl;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The retransmission timer (RFC 6298, section 5): when it is set, and what follows when it expires.
 
 use crate::Config;

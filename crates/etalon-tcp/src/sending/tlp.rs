@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tail loss probe (RFC 8985, section 7): a probe makes the receiver speak when the tail is lost.
 
 use crate::Config;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Segments leave Linux in chunks, also where the NIC takes single ones: it cuts them off the first buffer of what was written
 //! (`buffers.rs`), and holds a chunk back that the window would let go but that is expected to grow soon (TSO deferral,
 //! `tcp_tso_win_divisor`). On the wire chunks are seen by what is held back, and by how a closing window is filled.

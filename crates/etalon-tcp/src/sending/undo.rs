@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Was a reduction needless, and what returns if it was? Detection: timestamps (Eifel, RFC 3522) and DSACKs (RFC 3708), of which
 //! `recovery.rs` makes evidence; the response is RFC 4015's: window and threshold return to what they were.
 

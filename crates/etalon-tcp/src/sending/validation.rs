@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Congestion window validation (RFC 7661, RFC 2861): a window grows only if it limited the sender, and what was not used for
 //! long is given up.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Digests of segments, and the random numbers of the exchanges that they are taken of.
 
 use etalon_tcp::Segment;

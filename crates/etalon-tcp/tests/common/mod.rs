@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two endpoints joined by a link with a delay and a script of what happens to each packet; and helpers to drive one
 //! endpoint by hand, the way packetdrill does.
 #![allow(dead_code)]

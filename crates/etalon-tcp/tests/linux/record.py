@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Records what the Linux engine's kernel sends, for `../linux.rs`: `python record.py [NAME...]`. Needs the kernel and tshark.
 
 Flows over a bottleneck of 20 Mb/s with a short queue. TSO deferral is switched off on every

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which packets of a flow have arrived.
 
 use alloc::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What all flows of NDP have in common.
 
 /// Parameters of NDP. Defaults are the paper's, for links of 10 Gb/s.

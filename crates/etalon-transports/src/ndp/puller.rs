@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! When pulls leave a host.
 
 use alloc::collections::VecDeque;

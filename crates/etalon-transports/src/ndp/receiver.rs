@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiving end of a flow.
 
 use super::arrived::Arrived;

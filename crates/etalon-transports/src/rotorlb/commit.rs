@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a host may send over one circuit while that lasts.
 
 use alloc::vec::Vec;

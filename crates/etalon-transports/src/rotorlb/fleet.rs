@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! All hosts of RotorLB, and what they agree upon when their racks are connected.
 
 use alloc::vec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A host's queues, and what it sends of them.
 
 use alloc::collections::BTreeMap;

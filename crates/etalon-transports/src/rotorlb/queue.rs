@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets that wait at a host, for one destination.
 
 use alloc::collections::VecDeque;

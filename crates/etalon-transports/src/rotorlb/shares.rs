@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Max-min fair shares in whole packets.
 
 use alloc::vec;

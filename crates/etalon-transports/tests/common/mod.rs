@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A small network for NDP, apart from the simulator's: links in a row, each with a queue of packets and one of headers.
 
 use std::collections::{BTreeMap, VecDeque};

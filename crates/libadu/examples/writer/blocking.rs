@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes that are cut short, and what they leave in errno.
 
 use std::mem::zeroed;

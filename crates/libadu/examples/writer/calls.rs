@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Each call, and sockets that count or do not.
 
 use std::mem::zeroed;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Descriptors that change, and how many there are.
 
 use std::mem::zeroed;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program of the tests: hands bytes to TCP connections in many ways, and knows nothing of libadu.
 //!
 //! `writer SCENE PORT`: what it writes goes to 127.0.0.1:PORT; `tests/preloaded` counts there what arrives.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads and processes that write into the same connection.
 
 use std::ptr::null;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whatever happens to the reports, the program does what it does without them.
 
 use std::net::UdpSocket;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! System calls that a program makes, counted by tracing it.
 
 use std::os::unix::process::CommandExt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The other end of the reports.
 
 use std::collections::BTreeMap;

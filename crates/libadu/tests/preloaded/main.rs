@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs with libadu preloaded: what they hand to their connections is what the estimator hears, and they notice nothing.
 
 mod adversity;

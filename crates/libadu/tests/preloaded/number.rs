@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The number of the library's own descriptor is in nobody's way.
 
 use std::os::unix::process::CommandExt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Real programs: what they say of themselves is what libadu has told of them.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs, with the library preloaded.
 
 use std::path::PathBuf;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the bytes arrive: counts them by connection, which is what the reports are held to.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is reported is what arrives.
 
 use crate::estimator::{Estimator, Reports};

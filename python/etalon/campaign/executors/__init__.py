@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Where the runs of a sweep are executed. A new executor is one file here with a class, and one line below."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What an executor is, and how one says that it is not installed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Executors over a cluster: one task a plan; a task whose worker died is submitted again, a few times."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Dask: the cluster whose scheduler DASK_SCHEDULER_ADDRESS names, or workers on this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """This machine, in threads of this process (the core releases the GIL), watched by the thread that asked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Ray: the cluster that RAY_ADDRESS names, or workers on this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Slurm, through submitit: every run is a job of the cluster that `sbatch` of this machine submits to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a worker does: it runs one plan on an engine and returns the run's tables as bytes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `[network]` table: a class for each kind of network, in a file of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What all kinds of network share: racks of hosts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A plain drop-tail path: the network that simulators are compared on."""
 
 from __future__ import annotations

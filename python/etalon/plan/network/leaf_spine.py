@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A leaf-spine network: the switch of each rack is a leaf below every spine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A network of circuits: racks with several uplinks, each to a circuit switch."""
 
 from __future__ import annotations

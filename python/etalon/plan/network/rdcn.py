@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The hybrid switch: racks that a packet network joins and, in turn, circuits."""
 
 from __future__ import annotations

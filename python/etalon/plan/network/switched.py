@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Networks of switches with a queue in front of every link: what trees and leaf-spine networks share."""
 
 from __future__ import annotations

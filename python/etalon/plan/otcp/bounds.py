@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The range in which each parameter may be published, and what a bound cut."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The paper's equations: from RTT, queues and rate of a path to TCP's parameters (CNSM'16, section III).
 
 Where the paper contradicts itself, this follows its Table I:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Table I of the paper, computed from its RTTs, and the two values of it that contradict its equations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `[routing]` table: how packets of each class find their way through a network of circuits. A new kind is a class in a
 file of its own and a line in `ways.py`."""
 

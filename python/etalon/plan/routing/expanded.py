@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Ways through the time-expanded graph: earliest arrival, and uniform cost."""
 
 from __future__ import annotations

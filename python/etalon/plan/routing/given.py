@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Routing by a table of one's own."""
 
 from __future__ import annotations

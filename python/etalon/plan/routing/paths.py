@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Shortest paths within a slice."""
 
 from __future__ import annotations

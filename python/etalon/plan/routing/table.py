@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `[routing]` table itself: classes and the cutoff between them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The kinds of routing. A new one is a class in a file of its own and a line here."""
 
 from __future__ import annotations

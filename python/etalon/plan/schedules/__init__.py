@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `[schedule]` table: which circuits exist when. `rules.py` says how to add a kind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Circuits that jobs request."""
 
 from __future__ import annotations

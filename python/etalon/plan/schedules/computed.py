@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Weeks that a scheduler computes from demand, one after the other: one of the registry, or a user's function."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The configurations of a week, as a plan lists them."""
 
 from __future__ import annotations

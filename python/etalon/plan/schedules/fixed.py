@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A week whose configurations are given, in the plan or in a file."""
 
 from __future__ import annotations

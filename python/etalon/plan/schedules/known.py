@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Perfect knowledge (Etalon'18, section 5.3): a week that is computed once, for a demand that the plan gives."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """No schedule: the packet network alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What schedules of circuit switches share: who meets whom, slice by slice, as a rotation for each switch."""
 
 from __future__ import annotations

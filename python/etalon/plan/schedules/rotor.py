@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Rotor switches, that change together (RotorNet) or one after the other (Opera)."""
 
 from __future__ import annotations

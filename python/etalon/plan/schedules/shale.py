@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Shale's schedule."""
 
 from __future__ import annotations

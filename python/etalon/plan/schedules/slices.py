@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Circuits that a plan or a file lists, slice by slice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Graphs that stay."""
 
 from __future__ import annotations

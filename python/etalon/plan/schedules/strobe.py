@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The strobe schedule: all pairs in turn, whatever the demand."""
 
 from __future__ import annotations

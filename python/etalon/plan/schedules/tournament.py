@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The tournament schedule: all pairs in turn, both ways at once."""
 
 from __future__ import annotations

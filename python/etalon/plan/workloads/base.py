@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What all workloads of a plan share: hosts, congestion control, class, and the flows that they resolve to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Flows by the batch, in the order in which they start: of workloads that have too many to list them."""
 
 from __future__ import annotations

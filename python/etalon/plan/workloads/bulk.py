@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `[[bulk]]` table: flows without end between two racks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The user's code that workloads name: the text of its files takes its place in the plan."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `[[dfsio]]` table: a job that writes files to HDFS (Etalon'18, section 6)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `[[flow]]` table: one flow of a given size."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Published distributions of flow sizes, as points of their cumulative distribution functions.
 
 Between two points a size is uniformly distributed. The points are those read off the papers' figures that simulations

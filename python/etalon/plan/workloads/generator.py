@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `[[generator]]` table: flows that a function of the user's makes while the run lasts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `[[incast]]` table: many send to one at the same time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `[[job]]` table: ranks that compute, and exchange messages in collectives."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `[[permutation]]` table: everyone sends to one, and hears from one."""
 
 from __future__ import annotations

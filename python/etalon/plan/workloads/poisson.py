@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `[[poisson]]` table: flows that arrive at random, with sizes from a published distribution."""
 
 from __future__ import annotations

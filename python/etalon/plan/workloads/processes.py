@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Poisson processes in batches: the numbers that `[[poisson]]` draws one by one, drawn by thousands."""
 
 from __future__ import annotations

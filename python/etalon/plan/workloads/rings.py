@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `[[rings]]` table: rings of big flows among small ones (Etalon'18, section 5.3)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `[[trace]]` table: flows from a file."""
 
 from __future__ import annotations

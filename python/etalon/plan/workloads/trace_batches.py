@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Traces of flows that are too long to be listed: read in pieces, once to check them and once while they are run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Lines of traces of flows: `source destination bytes start_ns`, and a class if wanted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Weeks that are computed from demand, and runs that end early.
 
 use core::net::Ipv4Addr;

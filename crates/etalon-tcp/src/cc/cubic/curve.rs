@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The curve of RFC 9438, section 4.2: W_cubic(t) = C (t - K)^3 + W_max.
 
 /// Units of time in a second.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Acknowledgements for a sender alone: there is no receiver, nor a connection. The ACKs are written by hand.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Losses that time tells: the records are walked in the order in which they were last sent.
 
 use super::{Lost, Record, Scoreboard, mark};

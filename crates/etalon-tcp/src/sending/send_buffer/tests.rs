@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The model beside what a writing program saw on the Linux engine: on `r0h0` of a plan with two racks and the MTU said below, it wrote 20 MB in
 //! blocks of 64 KiB without blocking, and looked at `SO_MEMINFO`, `TIOCOUTQ` and `TCP_INFO` whenever the buffer was full and whenever
 //! `poll` said that it was not any more.

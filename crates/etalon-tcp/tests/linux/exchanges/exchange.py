@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Inside the emulated machine: plays exchanges with the kernel's TCP and prints them, `python exchange.py FIRST COUNT`.
 
 A line is one thing that happens: how many us after the one before, what, and its numbers. `<` a segment arrives, `>` one is

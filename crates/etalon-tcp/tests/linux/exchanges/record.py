@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Has the Linux engine's kernel answer the exchanges of `scripts.py`: `python record.py [FIRST COUNT]`.
 
 For `../../exchanges.rs`. Needs the kernel (`etalon kernel build`), /usr/bin/python3, ip and ethtool. Takes a minute for all,

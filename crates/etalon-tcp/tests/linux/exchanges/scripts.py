@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What is random of an exchange: its endpoint's settings, what its program does, and what becomes of packets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """TCP segments as bytes, and the device that they go through: the loopback device of a host of the Linux engine.
 
 Packets to addresses that nobody has come back on that device, where the kernel ignores them and a packet socket sees them.

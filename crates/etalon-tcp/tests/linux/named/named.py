@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Inside the emulated machine: exchanges made by hand, each for one behaviour of Linux beyond the RFCs, with the kernel's TCP.
 
 They are printed as `../exchanges/exchange.py` prints its own, whose machinery this uses. The header ends with what TCP_INFO

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Has the Linux engine's kernel answer the exchanges of `named.py`, for `../../exchanges.rs`: `python record.py`."""
 
 from __future__ import annotations
