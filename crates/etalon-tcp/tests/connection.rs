@@ -39,13 +39,9 @@ fn ecn() -> Config {
 
 #[test]
 fn the_syn_offers_what_is_configured() {
-    let mut client = Connection::client(
-        Config {
-            initial_seq: 77,
-            ..ecn()
-        },
-        Reno,
-    );
+    let mut config = ecn();
+    config.initial_seq = 77;
+    let mut client = Connection::client(config, Reno);
     let syn = client.poll_transmit(0).expect("SYN");
     let options = syn.rare.syn();
     // Whole segments; a scale for all of 6 MiB.
