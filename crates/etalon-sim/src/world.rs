@@ -36,7 +36,8 @@ pub(crate) struct World<'a, 's, T> {
     /// Hosts announce what their sockets take.
     announces: bool,
     /// The plan has nothing uncommon that every packet would have to be asked about: MPTCP, announcements, jobs, flows that come and go,
-    /// senders or an order that is followed. Where it has, `uncommon.rs` does what [`World::receive`] does: what changes one changes the other.
+    /// senders or an order that is followed. Where it has, `uncommon.rs` does what [`World::receive`] does: the test
+    /// `to_follow_senders_and_order_changes_nothing_else` holds the two together.
     is_plain: bool,
     pub(crate) queue: WakeQueue,
     pub(crate) pool: PacketPool,

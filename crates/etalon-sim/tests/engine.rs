@@ -32,6 +32,36 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     assert_ne!(first.meta.digest, run(&value).meta.digest);
 }
 
+/// Where senders or the order of data are followed, `uncommon.rs` does what the world does of a plain run.
+#[test]
+fn to_follow_senders_and_order_changes_nothing_else() {
+    let mut value = strobe(30, 16);
+    for flow in 0..8 {
+        value["flows"][flow]["bytes"] = json!(100_000 * (flow + 1));
+    }
+    let plain = run(&value);
+    let ended = integers(&plain.flows, "end_ns").iter();
+    assert_eq!(ended.filter(|&&end| end >= 0).count(), 8);
+    for (key, chosen) in [("flows", json!([0, 5, 9])), ("reordering", json!(true))] {
+        let mut value = value.clone();
+        value["measure"][key] = chosen;
+        let followed = run(&value);
+        assert_eq!(followed.meta.digest, plain.meta.digest, "{key}");
+        for column in [
+            "end_ns",
+            "bytes_delivered",
+            "retransmits",
+            "cwnd",
+            "packet_bytes",
+        ] {
+            let [a, b] = [&followed, &plain].map(|run| integers(&run.flows, column));
+            assert_eq!(a, b, "{key}: {column}");
+        }
+        let [a, b] = [&followed, &plain].map(|run| floats(&run.sequence, "bytes"));
+        assert_eq!(a, b, "{key}");
+    }
+}
+
 #[test]
 fn days_and_weeks_are_exact() {
     let results = run(&strobe(20, 16));
