@@ -24,7 +24,6 @@ from etalon.errors import EtalonError, PlanError
 from etalon.kernel import cache, packaged, places, source, tools
 from etalon.kernel.build import NEEDED
 from etalon.kernel.recipe import DEFAULT_HZ
-from etalon.plan.otcp import INSTALL
 
 MEMORY = 1_000_000_000
 """Bytes of memory for a run: its kernel may use as much, and usually takes a tenth."""
@@ -35,6 +34,8 @@ PROGRAMS = {
     "sockperf": "sockperf",
 }
 """Programs that emulated hosts are often asked to run, and Debian's packages of them."""
+INSTALL_OTCP = "pip install 'etalon-rdcn[otcp]' (in a clone: make setup)"
+"""How to get OTCP's controller."""
 TINY = """
 name = "doctor"
 duration = "1ms"
@@ -95,7 +96,7 @@ def _state(good: bool, otherwise: State = State.MISSING) -> State:
 def _otcp() -> Check:
     """What OTCP needs; who only simulates needs none of it."""
     if find_spec("etalon_otcp") is None:
-        return Check("OTCP", State.OPTIONAL, "not installed", INSTALL)
+        return Check("OTCP", State.OPTIONAL, "not installed", INSTALL_OTCP)
     from etalon_otcp.demo import outside
     from etalon_otcp.process import check_extra
 

@@ -16,7 +16,7 @@ from etalon.plan.schedules import Schedule
 from etalon.plan.schedules import schedule as schedule_of
 from etalon.plan.schedules.asked import Asked
 from etalon.plan.workloads.job import Deed, Job
-from etalon.units import RATE, SIZE, TIME, Quantity
+from etalon.units import RATE, SIZE, TIME, Quantity, shown
 
 
 @fitting
@@ -148,6 +148,10 @@ def asked(
     }
     values = {"kind": "asked", **{key: value for key, value in given.items() if value is not None}}
     if net is not None:
+        if not isinstance(net, Network):
+            raise PlanError(
+                f"a schedule needs a network, as etalon.network() returns it, not {shown(net)}"
+            )
         return schedule_of(values, net)
     return build(Asked, values, under="schedule")
 

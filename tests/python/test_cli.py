@@ -45,7 +45,7 @@ def test_version(etalon: Command) -> None:
         ("import etalon", ["etalon"], ["etalon"]),
         (
             "from etalon.cli import main; main(['--help'])",
-            ["annotated_doc", "etalon", "shellingham", "typer"],
+            ["annotated_doc", "etalon", "etalon_otcp", "shellingham", "typer"],
             None,
         ),
     ],

@@ -334,7 +334,7 @@ def test_a_folder_in_which_another_process_is_at_work_is_refused(
         assert other.stdout.readline() == b"held\n"
         answer = etalon("reproduce", paper, "--figure", "1a", "--out", out, "--force")
         assert answer.code != 0
-        assert "another process is at work in this folder" in answer.err
+        assert "another process is using this folder" in answer.err
         assert len(answer.err.strip().splitlines()) == 1
         assert {file: file.stat().st_mtime_ns for file in out.rglob("*")} == before
         other.kill()
@@ -357,7 +357,7 @@ def test_a_folder_of_something_else_is_never_touched(etalon: Command, paper: Pat
     [
         (
             ("nosuchpaper",),
-            'there is no paper "nosuchpaper"; there are cnsm16, etalon18, nsdi20, sigcomm22',
+            'there is no paper "nosuchpaper"; there are cnsm16, etalon18, harvest, nsdi20, powertcp, sigcomm22',
         ),
         (("nsdi20", "--figure", ""), 'nsdi20 has no figure ""; it has headline'),
         (("nsdi20", "--figure", "99"), 'nsdi20 has no figure "99"; it has headline, table1, 2a'),

@@ -235,6 +235,40 @@ completes = "acked"
 """
 
 
+EVERY_KEY_OF_ROTORLB = """
+duration = "100ms"
+
+[network]
+kind = "ocs"
+racks = 4
+hosts = 1
+circuits = { rate = "10Gbps", delay = "500ns", switches = 2 }
+
+[schedule]
+kind = "rotor"
+
+[routing]
+low = "direct"
+
+[routing.bulk]
+kind = "rotorlb"
+hops = 1
+margin = "1us"
+
+[[flow]]
+from = "r0h0"
+to = "r1h0"
+size = "1MB"
+priority = "bulk"
+
+[flow.transport]
+kind = "rotorlb"
+payload = "1436B"
+header = "64B"
+padded = true
+"""
+
+
 EVERY_KEY_OF_A_GENERATOR = """
 duration = "100ms"
 
@@ -302,6 +336,7 @@ def _resolved() -> Iterator[tuple[str, dict[str, Any]]]:
     opera = 'kind = "opera"\n[routing]\nlow = "expander"\n[[bulk]]\nfrom = 0\nto = 1\n'
     text = f'[network]\nkind = "ocs"\nracks = 12\n[schedule]\n{opera}'
     yield "ocs, opera", Plan.from_dict(tomllib.loads(text)).resolve()
+    yield "rotorlb", Plan.from_dict(tomllib.loads(EVERY_KEY_OF_ROTORLB)).resolve()
     yield "ndp", Plan.from_dict(tomllib.loads(EVERY_KEY_OF_NDP)).resolve()
     yield "generator", Plan.from_dict(tomllib.loads(EVERY_KEY_OF_A_GENERATOR)).resolve()
     yield "dumbbell", et.experiment(et.dumbbell(), et.bulk(0, 1)).resolve()

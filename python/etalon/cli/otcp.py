@@ -8,7 +8,6 @@ from importlib.util import find_spec
 import typer
 
 from etalon.errors import EtalonError
-from etalon.plan.otcp import INSTALL
 
 
 def register(parent: typer.Typer) -> None:
@@ -26,4 +25,6 @@ def register(parent: typer.Typer) -> None:
 
 def _absent() -> None:
     """A controller that tells hosts how to use TCP (OTCP, CNSM 2016): not installed."""
-    raise EtalonError(f"etalon-otcp is not installed: {INSTALL}")
+    from etalon.doctor import INSTALL_OTCP
+
+    raise EtalonError(f"etalon-otcp is not installed: {INSTALL_OTCP}")

@@ -3,6 +3,3 @@
 
 Plans use it (`tcp.otcp`), and so does the controller, which is a distribution of its own (`etalon-otcp`, folder `otcp`).
 """
-
-INSTALL = "pip install 'etalon-rdcn[otcp]' (in a clone: make setup)"
-"""How to get the controller."""

@@ -71,8 +71,14 @@ class StepCircuits(Table):
     """The circuits, each [source rack, destination rack]."""
 
 
+def _is_stage(value: Any) -> bool:
+    return isinstance(value, StepCircuits) or (isinstance(value, dict) and "circuits" in value)
+
+
 def _circuits(value: Any) -> Any:
-    if value in ("none", "each", "plan") or isinstance(value, (list, tuple)):
+    if value in ("none", "each", "plan"):
+        return value
+    if isinstance(value, (list, tuple)) and all(map(_is_stage, value)):
         return value
     raise problem(
         f'{shown(value)} must be "none", "each", "plan", or a list like '
