@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP timers that are due at the same time.
 
-use std::cmp::Reverse;
-
 use etalon_net::Edge;
 use etalon_units::Time;
 
@@ -15,17 +13,21 @@ impl<T: Tap> World<'_, '_, T> {
     /// and the reverse of that in which they were armed if that was at one instant, too.
     #[inline(never)] // few instants have two
     pub(crate) fn timers(&mut self, now: Time, first: u32, edge: &mut Edge<PacketId>) {
-        let mut due = vec![first];
-        due.extend(std::iter::from_fn(|| self.queue.take_timer_at(now)));
-        due.sort_by_cached_key(|&index| {
-            let end = self.flows.end_if_open(index);
-            Reverse(end.map(|end| (end.connection.next_timer_rank(), end.turn, index)))
-        });
-        for (turn, &index) in (1..).zip(&due) {
+        let mut due = std::mem::take(&mut self.due_timers);
+        let mut next = Some(first);
+        while let Some(index) = next {
+            if let Some(end) = self.flows.end_if_open(index) {
+                due.push((end.connection.next_timer_rank(), end.turn, index));
+            }
+            next = self.queue.take_timer_at(now);
+        }
+        due.sort_unstable_by(|a, b| b.cmp(a));
+        for (turn, (_, _, index)) in (1..).zip(due.drain(..)) {
             if let Some(end) = self.flows.end_if_open(index) {
                 end.turn = turn;
             }
             self.timer(now, index, edge);
         }
+        self.due_timers = due;
     }
 }

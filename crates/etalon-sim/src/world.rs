@@ -60,6 +60,8 @@ pub(crate) struct World<'a, 's, T> {
     /// What MPTCP carries.
     pub(crate) groups: Vec<Group>,
     pub(crate) meter: Meter,
+    /// Room for the timers of one instant (`timers.rs`).
+    pub(crate) due_timers: Vec<(u64, u32, u32)>,
     /// Which classes spread their packets over all ways.
     sprays: Sprays,
     pub(crate) tap: T,
@@ -107,6 +109,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             tdns: Tdns::of_plan(plan),
             hosts,
             meter,
+            due_timers: Vec::new(),
             sprays: Sprays::new(plan),
             tap,
         };
