@@ -92,7 +92,7 @@ def stands_in(quotation: str, text: str) -> bool:
         found = text.find(plain(part).strip(" .,"), at)
         if found < 0:
             return False
-        at = found
+        at = found + len(plain(part).strip(" .,"))
     return True
 
 
@@ -121,7 +121,12 @@ def checked() -> dict[str, str]:
 def unchecked() -> list[Quotation]:
     """Those that no text was held to."""
     known = checked()
-    return [one for one in quotations() if one.text not in known]
+
+    def is_known(one: Quotation) -> bool:
+        where = known.get(one.text)
+        return where == OTHER or where in {f"RFC {number}" for number in one.rfcs}
+
+    return [one for one in quotations() if not is_known(one)]
 
 
 def check(folder: Path) -> list[str]:

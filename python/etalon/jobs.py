@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from etalon.arguments import fitting
+from etalon.arguments import checked, fitting
 from etalon.collectives import CollectiveCost
 from etalon.collectives import collective_cost as harvest
 from etalon.errors import PlanError
@@ -156,7 +156,7 @@ def asked(
     return build(Asked, values, under="schedule")
 
 
-@fitting
+@checked
 def collective_cost(
     collective: str,
     algorithm: str,

@@ -11,8 +11,6 @@ import pytest
 import etalon as et
 
 RATE = 100e9
-WIRE = 9014 * 8 / RATE * 1e9
-"""A packet's time on a circuit, and on the link of a host, in ns."""
 
 
 def circuits(racks: int, *jobs: Any, hosts: int = 1, **schedule: Any) -> et.Plan:
@@ -176,7 +174,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"initial": [[0, 1], [0, 2]]}, "schedule.initial.*not a matching"),
     ({}, {"initial": [[0, 9]]}, "rack 9, which does not exist"),
     ({}, {"initial": "star"}, '"star" must be "ring", "none", or a list'),
-    ({}, {"hold": "3s"}, "schedule.hold: .*as long as the run"),
+    ({}, {"request": "3s"}, "schedule.request: .*as long as the run"),
 ]
 
 
@@ -196,7 +194,7 @@ def test_circuits_need_a_schedule_that_is_asked_and_a_job() -> None:
     net = et.network(racks=4, hosts=1)
     with pytest.raises(et.PlanError, match=r'job\.0\.circuits: .*schedule\.kind = "asked"'):
         et.run(net, et.strobe(net), job)
-    with pytest.raises(et.PlanError, match=r"schedule\.kind.*the plan has none"):
+    with pytest.raises(et.PlanError, match=r"schedule\.kind.*the plan has no job"):
         et.run(net, et.asked(net), et.bulk(0, 1))
 
 

@@ -155,6 +155,7 @@ def test_what_the_warm_up_saw_is_not_counted_and_a_refusal_is_a_reset() -> None:
         ("r0h0", "sockperf ping-pong --tcp -i 10.0.1.1 -p 7000 -m 200 -t 2", "10ms"),
         ("r0h1", [sys.executable, "-c", REFUSED], "50ms"),
     )
+    # The connection begins before the warm-up ends, but some time after sockperf starts: its polls wait (`linux.polling`).
     whole, part = (run(*programs, warmup=warmup) for warmup in ("0ms", "160ms"))
     all_, there = (
         flows(one).row(by_predicate=pl.col("dst_port") == 7000, named=True) for one in (whole, part)

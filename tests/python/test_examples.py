@@ -43,5 +43,6 @@ def test_script(
 def test_one_screen_with_a_sentence_first(path: Path) -> None:
     lines = path.read_text().splitlines()
     assert len(lines) <= 45
-    assert lines[0].startswith(("# ", '"""'))
-    assert lines[0].rstrip('"').endswith(".")
+    sentence = next(line for line in lines if not line.startswith("# SPDX-"))
+    assert sentence.startswith(("# ", '"""'))
+    assert sentence.rstrip('"').endswith(".")

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import etalon as et
-from conftest import need_kernel
+from conftest import need, need_kernel
+from etalon import doctor
 from etalon.plan import Plan
 from etalon.results import Run
 
@@ -211,6 +212,7 @@ print(said, time.monotonic_ns() < 10**12, time.time())
 def test_calls_by_ptrace_and_by_notifications_are_the_same_to_the_byte(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    need(doctor.notifies(), "a host whose seccomp notifies of system calls")
     both = plan(python(EVERYTHING), seed=5)
     by_notifications = et.run(both, engine="linux")
     monkeypatch.setenv("ETALON_CALLS", "ptrace")

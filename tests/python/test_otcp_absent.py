@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from conftest import ROOT
+from etalon import doctor
 
 WITHOUT = """
 import sys
@@ -44,6 +45,11 @@ def test_plans_need_its_equations_only() -> None:
     assert without("list", "engines").returncode == 0
 
 
-def test_doctor_names_it() -> None:
-    (line,) = (line for line in without("doctor").stdout.splitlines() if "OTCP" in line)
-    assert "not installed" in line
+def test_doctor_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        doctor, "find_spec", lambda name: None if name == "etalon_otcp" else find(name)
+    )
+    check = doctor._otcp()
+    assert (check.state, check.found) == (doctor.State.OPTIONAL, "not installed")
+    assert "etalon-rdcn[otcp]" in check.remedy

@@ -78,7 +78,7 @@ def test_the_queue_settles_where_powertcps_law_says(cc: str, expected: int) -> N
     full = RATE * (MTU - 52 - option) / (WIRE + MTU)
     assert 0.97 * full < (run.goodput or 0) <= 1.001 * full
     queued = waits(run) * RATE / 8
-    assert abs(queued - beta) < 0.15 * beta + FLOWS * (WIRE + MTU) / 2, (queued, beta)
+    assert 0.85 * beta < queued < 1.15 * beta + FLOWS * (WIRE + MTU), (queued, beta)
 
 
 def test_hpcc_leaves_a_share_of_the_link_and_no_queue() -> None:
@@ -131,7 +131,7 @@ def test_they_carry_flows_on_every_network(network: dict[str, Any], cc: str) -> 
         }
     )
     flows = et.run(plan).flows
-    assert flows["end_ns"].null_count() == 0
+    assert (flows["end_ns"] > 0).all(), "an unfinished flow has -1"
 
 
 @pytest.mark.parametrize("cc", ["powertcp", "theta-powertcp", "hpcc"])

@@ -119,7 +119,7 @@ impl Asking {
 
     /// The job begins: who asks ahead does so now.
     pub fn begin(&mut self, now: Time, program: &Program, out: &mut Vec<Wish>) {
-        self.go_on(now, 0, program, out);
+        self.go_on(now, None, program, out);
     }
 
     /// A rank has come to a step in which it sends or receives.
@@ -137,7 +137,7 @@ impl Asking {
             goal.missing -= u32::from(goal.place == place);
         }
         self.let_go(rank, program, out);
-        self.go_on(now, place, program, out);
+        self.go_on(now, Some(place), program, out);
     }
 
     /// A message of one rank to another has been received.
@@ -157,10 +157,10 @@ impl Asking {
         self.pending = false;
         let circuits = self.goal.as_ref().map(|goal| goal.circuits.clone());
         for pair in circuits.into_iter().flatten() {
-            self.held.entry(pair).or_default();
+            self.held.entry(pair).or_default().wanted = false;
         }
         self.reach(program, out);
-        self.go_on(now, 0, program, out);
+        self.go_on(now, None, program, out);
     }
 
     /// A circuit of the request is up.
@@ -266,15 +266,21 @@ impl Asking {
         })
     }
 
-    /// Goes on with steps whose circuits the job has, and asks for those of the next. A rank has come to a step at this place.
-    fn go_on(&mut self, now: Time, come: Place, program: &Program, out: &mut Vec<Wish>) {
-        let mut come = Some(come);
+    /// Goes on with steps whose circuits the job has, and asks for those of the next. `come`: a rank has come to this
+    /// place.
+    fn go_on(
+        &mut self,
+        now: Time,
+        mut come: Option<Place>,
+        program: &Program,
+        out: &mut Vec<Wish>,
+    ) {
         while let (Some(goal), false) = (&mut self.goal, self.pending) {
             let place = goal.place;
             // Who waits for an earlier goal was looked at then.
             let is_there = match come.take() {
-                Some(come) if come > 0 => come >= place,
-                _ => self
+                Some(come) => come >= place,
+                None => self
                     .waiting
                     .iter()
                     .any(|at| at.is_some_and(|at| at >= place)),

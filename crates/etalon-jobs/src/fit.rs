@@ -90,11 +90,21 @@ pub fn circuits(job: &Job, ways: &Ways) -> Result<(), Wrong> {
             }
             Circuits::None => carried(&messages, &ways.first, ways).map_err(|why| (key(), why))?,
             Circuits::List(stages) => {
-                let last = stages.partition_point(|stage| stage.step <= step);
-                let there = last.checked_sub(1).map(|last| &stages[last].circuits);
-                let mut there = there.unwrap_or(&ways.first).clone();
-                there.sort_unstable();
-                carried(&messages, &there, ways).map_err(|why| (key(), why))?;
+                let asked = stages.partition_point(|stage| stage.step <= step);
+                let there = match asked.checked_sub(1) {
+                    Some(stage) => alloc::vec![&stages[stage].circuits],
+                    // Before the first entry: those of the start, and in later iterations those of the last entry.
+                    None if job.iterations > 1 => {
+                        let last = stages.last().map(|stage| &stage.circuits);
+                        core::iter::once(&ways.first).chain(last).collect()
+                    }
+                    None => alloc::vec![&ways.first],
+                };
+                for circuits in there {
+                    let mut circuits = circuits.clone();
+                    circuits.sort_unstable();
+                    carried(&messages, &circuits, ways).map_err(|why| (key(), why))?;
+                }
             }
         }
     }

@@ -90,7 +90,16 @@ fn exchanges(job: &Job, program: &Program) -> Vec<(u32, Vec<(Pair, u64)>)> {
 #[must_use]
 pub fn plan(job: &Job, program: &Program, costs: &Costs, first: &[Pair]) -> Vec<StepCircuits> {
     let exchanges = exchanges(job, program);
-    let mut first = first.to_vec();
+    // A circuit that carries nothing of this job is not its to ask for.
+    let is_used = |pair: &Pair| {
+        let carries = |(_, messages): &(u32, Vec<(Pair, u64)>)| {
+            messages
+                .binary_search_by_key(pair, |&(used, _)| used)
+                .is_ok()
+        };
+        exchanges.iter().any(carries)
+    };
+    let mut first: Vec<Pair> = first.iter().copied().filter(is_used).collect();
     first.sort_unstable();
     let mut sets = alloc::vec![first];
     for (_, messages) in &exchanges {

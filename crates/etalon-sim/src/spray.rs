@@ -48,7 +48,7 @@ pub(crate) struct Sprays {
 }
 
 /// The random stream of labels, beyond those of hosts and initial sequence numbers.
-const STREAM_LABELS: u64 = 1 << 35;
+const STREAM_LABELS: u64 = 1 << 36;
 
 impl Sprays {
     pub(crate) fn new(plan: &Scenario) -> Sprays {

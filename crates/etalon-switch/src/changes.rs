@@ -30,8 +30,9 @@ impl Changes {
         }
     }
 
-    /// A circuit goes down.
+    /// A circuit goes down; if it was to come up, it does not.
     fn down(&mut self, now: Time, CrossConnect { pair, .. }: CrossConnect, rules: &Rules) {
+        self.0.retain(|(_, step)| step.pair() != Some(pair));
         self.0.insert((now, Step::Down(pair)));
         for signal in Signal::ALL {
             self.0.insert((now, Step::Off(signal, pair)));

@@ -63,6 +63,20 @@ pub(crate) enum Step {
     Tell(Pair, Plane),
 }
 
+impl Step {
+    /// The pair of racks that it concerns.
+    pub(crate) fn pair(self) -> Option<Pair> {
+        match self {
+            Step::Night(_) | Step::Dark | Step::Light | Step::Day(_) => None,
+            Step::Down(pair)
+            | Step::Off(_, pair)
+            | Step::Up(pair, _)
+            | Step::On(_, pair)
+            | Step::Tell(pair, _) => Some(pair),
+        }
+    }
+}
+
 /// What a network makes of its weeks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {

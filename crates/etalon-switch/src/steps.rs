@@ -17,11 +17,25 @@ impl<H: Copy> Switch<H> {
             steps.clear();
             changes.take_due(now, &mut steps);
             self.carry_out(now, &steps, sink, probe);
+        } else {
+            self.act_by_weeks(now, &mut steps, sink, probe);
         }
-        while self.changes.is_none() {
+        self.due = steps;
+        self.await_step();
+    }
+
+    #[inline]
+    fn act_by_weeks<S: Sink<H>, P: Probe>(
+        &mut self,
+        now: Time,
+        steps: &mut Vec<Step>,
+        sink: &mut S,
+        probe: &mut P,
+    ) {
+        loop {
             steps.clear();
-            self.executor.take_due(now, &mut steps);
-            self.carry_out(now, &steps, sink, probe);
+            self.executor.take_due(now, steps);
+            self.carry_out(now, steps, sink, probe);
             if self.has_sleepers && self.executor.adopts(now) {
                 self.wake_all(sink, probe);
             }
@@ -35,8 +49,6 @@ impl<H: Copy> Switch<H> {
                 self.carry_out(now, &first, sink, probe);
             }
         }
-        self.due = steps;
-        self.await_step();
     }
 
     /// When the schedule has its next step.

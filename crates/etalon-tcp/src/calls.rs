@@ -58,7 +58,7 @@ impl<C: CongestionControl> Connection<C> {
 
     /// The application writes `bytes`.
     pub fn write(&mut self, bytes: u64) {
-        if self.snd.fin == Fin::None && self.state != ConnectionState::Closed {
+        if !self.shuts_down() && self.state != ConnectionState::Closed {
             self.prediction = Prediction::Open;
             if bytes < FOREVER && self.waits_for_room() {
                 let mss = self.exchanges_data().then(|| self.current_mss());
@@ -73,6 +73,12 @@ impl<C: CongestionControl> Connection<C> {
                 buffer.write(bytes);
             }
         }
+    }
+
+    /// Whether the application has called [`shutdown`](Connection::shutdown), perhaps before its socket took all that it wrote.
+    fn shuts_down(&self) -> bool {
+        let closes = |program: &Program| program.closes;
+        self.snd.fin != Fin::None || self.snd.program.as_deref().is_some_and(closes)
     }
 
     /// Whether the program writes only what its socket has room for.
@@ -90,7 +96,9 @@ impl<C: CongestionControl> Connection<C> {
 
     /// The application writes as much as the network takes, until [`shutdown`](Connection::shutdown).
     pub fn write_forever(&mut self) {
-        self.snd.program = None;
+        if !self.shuts_down() {
+            self.snd.program = None;
+        }
         self.write(FOREVER);
     }
 

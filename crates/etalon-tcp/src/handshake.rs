@@ -195,12 +195,10 @@ impl<C: CongestionControl> Connection<C> {
             }
             None => path.rtt.fall_back(&self.clock, &self.config),
         }
-        if self.syns_sent > 2 {
-            // The SYN was lost more than once (RFC 6298, 5.7; Linux lets one loss pass).
-            path.window.cwnd = 1;
-        }
         self.snd.paths.establish(&self.clock, nxt);
-        self.snd.open_window(&self.config);
+        // RFC 6298, 5.7; Linux lets one loss pass.
+        let syn_lost_twice = self.syns_sent > 2;
+        self.snd.open_window(&self.config, syn_lost_twice);
         self.rcv.established(&self.clock, self.snd.echoed);
     }
 

@@ -114,6 +114,9 @@ impl<C: CongestionControl> Connection<C> {
             return;
         }
         self.prediction = Prediction::Open;
+        if self.snd.paths.active.is_new() && self.exchanges_data() {
+            self.snd.open_path(&self.config);
+        }
         if self.config.tdtcp.is_some() {
             self.snd.come_back(&self.clock, &self.config);
         }

@@ -3,8 +3,8 @@
 //!
 //! The network writes a [`Hop`] into an option of a data segment each time the segment leaves a queue; whoever receives the segment has its
 //! next ACK carry the list back. A connection takes the list as one more fact of an ACK
-//! ([`Connection::on_telemetry`](crate::Connection::on_telemetry)). The option is never longer or shorter on its way: its sender reserves
-//! the room ([`option_len`]).
+//! ([`Connection::on_telemetry`](crate::Connection::on_telemetry)). The option keeps its length on the way: its sender reserves
+//! room for all hops ([`option_len`]).
 
 /// A port that a segment passed, as it was when the segment left its queue (HPCC, SIGCOMM 2019, section 4.1: `B`, `TS`, `txBytes`, `qLen`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,16 +24,12 @@ pub struct Hop {
 /// What an ACK echoes, and what the sender knows by then. Times in nanoseconds of host time.
 #[derive(Clone, Copy, Debug)]
 pub struct Echo<'a> {
-    /// When the ACK arrived.
-    pub now: u64,
     /// SND.UNA after the ACK.
     pub una: u32,
     /// SND.NXT.
     pub nxt: u32,
     /// The smallest RTT there was, if there was any.
     pub min_rtt: Option<u64>,
-    /// Payload of a full segment in bytes.
-    pub mss: u32,
     /// The hops on the way of a data segment, the first of them first.
     pub hops: &'a [Hop],
 }

@@ -77,11 +77,9 @@ impl<C: CongestionControl> Sender<C> {
         }
         (self.hop.sent, self.hop.at) = (self.hop.sent + u64::from(MSS), self.now);
         let echo = Echo {
-            now: self.now,
             una: self.una,
             nxt,
             min_rtt: Some(rtt),
-            mss: MSS,
             hops: &[self.hop],
         };
         self.cc.on_telemetry(&mut self.window, &echo);
@@ -560,7 +558,7 @@ proptest! {
             match event {
                 Event::Echo((port, queue, sent, rate), (una, nxt)) => {
                     let hop = Hop { port: (port % 2).into(), queue: queue.into(), sent, rate, at: sender.now };
-                    let echo = Echo { now: sender.now, una, nxt, min_rtt: Some(rate >> 20), mss: MSS, hops: &[hop] };
+                    let echo = Echo { una, nxt, min_rtt: Some(rate >> 20), hops: &[hop] };
                     sender.cc.on_telemetry(&mut sender.window, &echo);
                 }
                 Event::Ack { ack, increase } => {

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from etalon.figures import style
+from etalon.figures.sizes import mean, p50, p99, size_of
 from etalon.figures.types import RunLike, Runs, by_name
 
 if TYPE_CHECKING:
@@ -22,35 +23,6 @@ LABELS: Final = {
     "p99": "99th percentile of completion time (ms)",
 }
 X: Final = "flow size (bytes)"
-MOST_SIZES = 50
-"""Sizes of flows that have a point each."""
-
-
-def size_of(rows: pl.LazyFrame) -> pl.Expr:
-    """The size under which a row with the column `bytes` counts: its own, or, of more than 50 sizes, the next of four for
-    each factor of ten."""
-    sizes = rows.select(pl.col("bytes").n_unique()).collect(engine="streaming").item()
-    if sizes <= MOST_SIZES:
-        return pl.col("bytes")
-    steps = (4 * pl.col("bytes").clip(lower_bound=1).log10()).ceil()
-    return (10 ** (steps / 4)).ceil().cast(pl.Int64)
-
-
-def mean(column: str) -> pl.Expr:
-    """Of the values that there are."""
-    return pl.col(column).mean()
-
-
-def p50(column: str) -> pl.Expr:
-    """Their median, one of them."""
-    return pl.col(column).quantile(0.5, "nearest")
-
-
-def p99(column: str) -> pl.Expr:
-    """The value of rank 0.99 n of n, from 0."""
-    values = pl.col(column).drop_nulls()
-    rank = (0.99 * values.len()).round().cast(pl.Int64).clip(upper_bound=values.len() - 1)
-    return values.sort().get(rank, null_on_oob=True)
 
 
 def points(run: RunLike, statistic: Statistic, flow_class: str | None) -> pl.DataFrame:

@@ -232,7 +232,7 @@ def _rotorlb(plan: Experiment) -> Iterator[PlanError]:
             and _has_any(plan, key, workload, carried)
         ):
             yield PlanError(
-                f'RotorLB carries class {carried}, and no TCP: take "rotorlb" or "ndp", or routing.{carried} = "direct"',
+                f'RotorLB carries class {carried}, which TCP cannot use: take "rotorlb" or "ndp", or routing.{carried} = "direct"',
                 key=f"{key}.transport",
                 value=workload.transport.kind,
             )
@@ -318,16 +318,18 @@ def _asked(plan: Experiment) -> Iterator[PlanError]:
         return
     if not plan.job:
         yield PlanError(
-            "jobs ask for circuits, and the plan has none: add a [[job]], or take a schedule of another kind",
+            "circuits follow the requests of jobs, but the plan has no job: add a [[job]], or take a schedule of another kind",
             key="schedule.kind",
             value="asked",
         )
-    for name in ("hold", "reconfiguration", "request"):
+    for name, why in (
+        ("reconfiguration", "no circuit that is asked for would come up"),
+        ("request", "no request would arrive"),
+    ):
         time = getattr(schedule, name)
         if time >= plan.duration:
             yield PlanError(
-                f"{shown(TIME.format(time))} is as long as the run, which lasts {TIME.format(plan.duration)}: "
-                "no second request would be granted",
+                f"{shown(TIME.format(time))} is as long as the run, which lasts {TIME.format(plan.duration)}: {why}",
                 key=f"schedule.{name}",
                 value=TIME.format(time),
             )

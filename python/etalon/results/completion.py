@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from etalon.errors import PlanError
-from etalon.figures import fct_size
+from etalon.figures import sizes
 from etalon.plan.plan import Plan
 from etalon.plan.transport import Ndp, RotorLb
 
@@ -135,16 +135,16 @@ def _no_class(rows: pl.LazyFrame, values: Iterable[pl.Expr]) -> pl.DataFrame:
 
 def by_size(rows: pl.LazyFrame) -> pl.DataFrame:
     """One row for each size of the flows of `completions`, from small to large; more than 50 sizes share rows
-    (`fct_size.size_of`). Completion times in microseconds of the flows that finished."""
-    table = rows.group_by(fct_size.size_of(rows).alias("bytes")).agg(
+    (`sizes.size_of`). Completion times in microseconds of the flows that finished."""
+    table = rows.group_by(sizes.size_of(rows).alias("bytes")).agg(
         pl.len().alias("flows"),
         pl.col("fct_us").count().alias("finished"),
-        fct_size.mean("fct_us").alias("fct_us_mean"),
-        fct_size.p50("fct_us").alias("fct_us_p50"),
-        fct_size.p99("fct_us").alias("fct_us_p99"),
+        sizes.mean("fct_us").alias("fct_us_mean"),
+        sizes.p50("fct_us").alias("fct_us_p50"),
+        sizes.p99("fct_us").alias("fct_us_p99"),
         pl.col("fct_us").max().alias("fct_us_max"),
-        fct_size.mean("slowdown").alias("slowdown_mean"),
-        fct_size.p99("slowdown").alias("slowdown_p99"),
+        sizes.mean("slowdown").alias("slowdown_mean"),
+        sizes.p99("slowdown").alias("slowdown_p99"),
     )
     return table.sort("bytes").collect(engine="streaming")
 

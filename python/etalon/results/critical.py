@@ -65,13 +65,18 @@ def path(steps: pl.DataFrame, iteration: int, job: int) -> CriticalPath:
     if mine.is_empty() or int(mine["received_ns"].min()) < 0:  # type: ignore[arg-type]
         raise EtalonError(f"the table of steps has no whole iteration {iteration} of job {job}")
     rows = mine.rows(named=True)
-    row: dict[str, int] | None = max(rows, key=lambda r: r["received_ns"])
-    end = None
+    row: dict[str, int] | None = max(rows, key=_over)
+    end = None if row is None else _over(row)
     found: list[Part] = []
     while row is not None:
         found = [*_parts(row, row["received_ns"] if end is None else end), *found]
         row, end = _before(rows, row)
     return CriticalPath(iteration, tuple(found))
+
+
+def _over(row: dict[str, int]) -> int:
+    """When the ranks of a row are done with it: an iteration ends with the last of them."""
+    return max(row["received_ns"], row["sent_ns"])
 
 
 def _parts(row: dict[str, int], end: int) -> Iterator[Part]:

@@ -63,9 +63,9 @@ impl NetworkKind for LeafSpine {
         check_failures(&self.failures, || self.topology(hosts))
     }
 
-    /// Up to a spine, down to a leaf, down to the host; and the host's own.
+    /// Up to a spine, down to a leaf, down to the host.
     fn telemetry_hops(&self, _hosts: &Hosts) -> u32 {
-        4
+        3
     }
 
     fn planes(&self, hosts: &Hosts) -> Vec<PlaneFacts> {

@@ -185,11 +185,9 @@ mod tests {
                 at,
             };
             let echo = Echo {
-                now: at,
                 una: 0,
                 nxt: 1,
                 min_rtt: None,
-                mss: 1500,
                 hops: &[hop],
             };
             cc.on_telemetry(&mut window, &echo);

@@ -169,11 +169,9 @@ mod tests {
 
     fn hear(cc: &mut PowerTcp, window: &mut Window, (una, nxt): (u32, u32), hops: &[Hop]) -> f64 {
         let echo = Echo {
-            now: 0,
             una,
             nxt,
             min_rtt: None,
-            mss: MSS,
             hops,
         };
         cc.on_telemetry(window, &echo);

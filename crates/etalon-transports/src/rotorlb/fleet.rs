@@ -83,17 +83,15 @@ impl Fleet {
             .push_front(packet.flow, packet.seq);
     }
 
-    /// A host gives up a flow, of which it has no packet any more; what others relay goes on. Returns how many packets these were.
-    pub fn give_up(&mut self, from: u32, to: u32, flow: u32) -> u32 {
+    /// A host gives up a flow, of which it has no packet any more; what others relay goes on.
+    pub fn give_up(&mut self, from: u32, to: u32, flow: u32) {
         let own = &mut self.hosts[from as usize].own;
-        let Some(queue) = own.get_mut(&to) else {
-            return 0;
-        };
-        let count = queue.remove(flow);
-        if queue.len() == 0 {
-            own.remove(&to);
+        if let Some(queue) = own.get_mut(&to) {
+            queue.remove(flow);
+            if queue.len() == 0 {
+                own.remove(&to);
+            }
         }
-        count
     }
 
     /// Packets that wait at a host: its own, and what it relays.

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer
 from etalon import _core
 from etalon.errors import PlanError
 from etalon.plan.base import Count, Rack, Table
+from etalon.plan.schedules.configuration import no_matching
 from etalon.plan.transport import PlainTcp, Tdtcp
 from etalon.plan.workloads.base import (
     FlowClass,
@@ -325,6 +326,19 @@ class Job(Workload):
         deeds = json.dumps([deed.resolve() for deed in self.do])
         return self.iterations * ranks * int(_core.job_steps(deeds, ranks))
 
+    def _wrong_circuits(self, key: str, setting: Setting) -> Iterator[PlanError]:
+        """What is wrong with a list of circuits, each entry for itself."""
+        before = -1
+        for number, stage in enumerate(() if isinstance(self.circuits, str) else self.circuits):
+            yield from no_matching(f"{key}.{number}.circuits", stage.circuits, setting.racks)
+            if stage.step <= before:
+                yield PlanError(
+                    f"{stage.step} must be above {before}, the step of the entry before it",
+                    key=f"{key}.{number}.step",
+                    value=stage.step,
+                )
+            before = stage.step
+
     def problems(self, key: str, setting: Setting) -> Iterator[PlanError]:
         """What is wrong with this job in a network of this size."""
         hosts = self.hosts(setting)
@@ -334,6 +348,7 @@ class Job(Workload):
                 key=f"{key}.ranks",
             )
             return
+        yield from self._wrong_circuits(f"{key}.circuits", setting)
         seen: dict[HostId, int] = {}
         for rank, host in enumerate(hosts):
             yield from missing_host(host, f"{key}.ranks.{rank}", setting.racks, setting.hosts)
