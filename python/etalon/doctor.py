@@ -197,6 +197,8 @@ def notifies() -> bool:
 
 
 def _calls() -> Check:
+    if os.environ.get("ETALON_CALLS") == "ptrace":
+        return Check("system calls", State.OK, "by ptrace, as ETALON_CALLS asks")
     good = notifies()
     found = "notified" if good else "by ptrace: programs' calls take about five times as long"
     remedy = "" if good else "Linux 5.0 or newer; in a container: --security-opt seccomp=unconfined"

@@ -366,11 +366,11 @@ def test_priority_needs_two_classes() -> None:
     [
         (
             {"bulk": [{"from": 0, "to": 1, "priority": "bulk"}]},
-            r"carries class bulk, and no TCP",
+            r"carries class bulk, which TCP cannot use",
         ),
         (
             {"permutation": [{"size": "20MB"}], "poisson": []},
-            r"carries class bulk, and no TCP",
+            r"carries class bulk, which TCP cannot use",
         ),
         (
             {"bulk": [{"from": 0, "to": 1, "transport": "rotorlb", "priority": "low"}]},

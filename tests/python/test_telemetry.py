@@ -78,7 +78,8 @@ def test_the_queue_settles_where_powertcps_law_says(cc: str, expected: int) -> N
     full = RATE * (MTU - 52 - option) / (WIRE + MTU)
     assert 0.97 * full < (run.goodput or 0) <= 1.001 * full
     queued = waits(run) * RATE / 8
-    assert 0.85 * beta < queued < 1.15 * beta + FLOWS * (WIRE + MTU), (queued, beta)
+    packet = WIRE + MTU  # a queue has whole packets
+    assert 0.85 * beta - packet / 2 < queued < 1.15 * beta + FLOWS * packet, (queued, beta)
 
 
 def test_hpcc_leaves_a_share_of_the_link_and_no_queue() -> None:
@@ -117,9 +118,10 @@ def test_the_option_takes_its_bytes_from_the_payload(cc: str, option: int, tmp_p
     ids=lambda network: network["kind"],
 )
 def test_they_carry_flows_on_every_network(network: dict[str, Any], cc: str) -> None:
+    """A window of one segment meets a delayed ACK, 40 ms."""
     plan = et.Plan.from_dict(
         {
-            "duration": "20ms",
+            "duration": "100ms",
             "warmup": "0s",
             "tdf": 1,
             "network": network,

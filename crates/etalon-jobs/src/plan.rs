@@ -3,7 +3,7 @@
 //! with candidates that a hybrid network can have: the circuits of a step, or those that there are. A message whose racks have no circuit
 //! goes over the packet network.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use etalon_scenario::{Job, Pair, Rdcn, StepCircuits};
@@ -91,15 +91,11 @@ fn exchanges(job: &Job, program: &Program) -> Vec<(u32, Vec<(Pair, u64)>)> {
 pub fn plan(job: &Job, program: &Program, costs: &Costs, first: &[Pair]) -> Vec<StepCircuits> {
     let exchanges = exchanges(job, program);
     // A circuit that carries nothing of this job is not its to ask for.
-    let is_used = |pair: &Pair| {
-        let carries = |(_, messages): &(u32, Vec<(Pair, u64)>)| {
-            messages
-                .binary_search_by_key(pair, |&(used, _)| used)
-                .is_ok()
-        };
-        exchanges.iter().any(carries)
-    };
-    let mut first: Vec<Pair> = first.iter().copied().filter(is_used).collect();
+    let used: BTreeSet<Pair> = (exchanges.iter())
+        .flat_map(|(_, messages)| messages.iter().map(|&(pair, _)| pair))
+        .collect();
+    let mut first: Vec<Pair> = first.to_vec();
+    first.retain(|pair| used.contains(pair));
     first.sort_unstable();
     let mut sets = alloc::vec![first];
     for (_, messages) in &exchanges {
