@@ -232,7 +232,8 @@ def _rotorlb(plan: Experiment) -> Iterator[PlanError]:
             and _has_any(plan, key, workload, carried)
         ):
             yield PlanError(
-                f'RotorLB carries class {carried}, which TCP cannot use: take "rotorlb" or "ndp", or routing.{carried} = "direct"',
+                f"RotorLB carries class {carried}, which TCP cannot use: "
+                f'take "rotorlb" or "ndp", or routing.{carried} = "direct"',
                 key=f"{key}.transport",
                 value=workload.transport.kind,
             )
