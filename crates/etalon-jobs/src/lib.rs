@@ -7,26 +7,36 @@
 #![no_std]
 
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(test, feature = "std"))]
 extern crate std;
 
 mod algorithm;
 mod algorithms;
 mod asking;
 mod fit;
+pub mod goal;
 mod plan;
 mod program;
 mod rank;
+mod ranks;
+mod rows;
 mod sizes;
+mod sockets;
 #[cfg(test)]
 mod symbolic;
 mod turn;
+mod words;
 
 pub use algorithm::{ALGORITHMS, Algorithm, Entry, Make, Unfit, find};
 pub use asking::{Asking, Wish};
 pub use fit::{Ways, Wrong, circuits, collective, connections, count_steps};
+#[cfg(feature = "std")]
+pub use goal::trace_of;
 pub use plan::{Costs, plan};
 pub use program::{Program, steps};
 pub use rank::{Do, Happened, Rank};
+pub use ranks::Ranks;
+pub use rows::{Iteration, JobRows, Step};
 pub use sizes::Sizes;
+pub use sockets::RankSockets;
 pub use turn::{Message, Turn};

@@ -117,6 +117,12 @@ impl Program {
         self.iterations
     }
 
+    /// How many times as long as others a rank computes.
+    #[must_use]
+    pub fn times(&self, rank: u32) -> f64 {
+        self.times[rank as usize]
+    }
+
     /// Whether ranks ask for circuits before they send.
     #[must_use]
     pub fn asks(&self) -> bool {

@@ -13,11 +13,22 @@ pub enum Happened {
     /// The job begins.
     Begin,
     /// The computation is over.
-    Computed,
+    Computed {
+        /// The step that it was.
+        step: u32,
+    },
     /// A message that was waited for is there, to its last byte.
     Received,
     /// A message has been sent, to its last byte.
-    Sent,
+    Sent {
+        /// The step in which.
+        step: u32,
+    },
+    /// A message of a trace is there, to its last byte.
+    Arrived {
+        /// The receiver's channel that it took.
+        channel: u32,
+    },
     /// Its circuits are there, which it asked for.
     Granted,
 }
@@ -34,6 +45,8 @@ pub enum Do {
     Compute {
         /// How long it takes.
         span: Span,
+        /// Its step.
+        step: u32,
     },
     /// See that its circuits of this step are there, and tell it when they are.
     Ask,
@@ -50,6 +63,10 @@ pub enum Do {
         to: u32,
         /// How many bytes.
         bytes: u64,
+        /// Its step.
+        step: u32,
+        /// The receiver's channel, in a trace.
+        channel: u32,
     },
     /// Note that it has ended an iteration.
     End {
@@ -129,7 +146,8 @@ impl Rank {
             match program.find(place.0, place.1, place.2, &mut sends, &mut receives) {
                 Found::Nothing => self.step += 1,
                 Found::Compute(span) => {
-                    todo.push(Do::Compute { span });
+                    let step = self.step;
+                    todo.push(Do::Compute { span, step });
                     self.pending = 1;
                     return;
                 }
@@ -143,7 +161,8 @@ impl Rank {
                     if program.asks() {
                         todo.push(Do::Ask);
                     } else {
-                        todo.extend(sends.iter().map(|&(to, bytes)| Do::Send { to, bytes }));
+                        let send = |&(to, bytes)| self.message(to, bytes);
+                        todo.extend(sends.iter().map(send));
                     }
                     return;
                 }
@@ -154,7 +173,16 @@ impl Rank {
     /// Sends the messages of this step.
     fn send(&self, program: &Program, todo: &mut Vec<Do>) {
         program.sends(self.number, self.step, |to, bytes| {
-            todo.push(Do::Send { to, bytes });
+            todo.push(self.message(to, bytes));
         });
+    }
+
+    fn message(&self, to: u32, bytes: u64) -> Do {
+        Do::Send {
+            to,
+            bytes,
+            step: self.step,
+            channel: 0,
+        }
     }
 }

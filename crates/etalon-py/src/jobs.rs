@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Jobs of ranks: the algorithms there are, and whether they fit.
 
+use std::path::PathBuf;
+
 use etalon_jobs::Ways;
+use etalon_jobs::goal::{Trace, Unread};
 use etalon_scenario::{Job, Pair, Work};
 use pyo3::prelude::*;
 
@@ -55,6 +58,23 @@ pub(crate) fn job_circuits(
     };
     ways.first.sort_unstable();
     Ok(py.detach(|| etalon_jobs::circuits(&job, &ways).err()))
+}
+
+/// What a trace in GOAL comes to: ranks, operations, and pairs of ranks that exchange anything; or the line at which it is wrong (0
+/// for the whole file), and a sentence.
+#[pyfunction]
+pub(crate) fn goal_contents(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
+    let read = py.detach(|| {
+        Trace::read(&path).map(|trace| (trace.ranks(), trace.operations(), trace.pairs().len()))
+    });
+    Ok(match read {
+        Ok(contents) => contents.into_pyobject(py)?.into_any().unbind(),
+        Err(Unread::Wrong(wrong)) => (wrong.line, wrong.why)
+            .into_pyobject(py)?
+            .into_any()
+            .unbind(),
+        Err(Unread::Io(error)) => return Err(error.into()),
+    })
 }
 
 /// The messages of each step of a collective: from which rank to which, and how many bytes.

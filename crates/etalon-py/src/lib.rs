@@ -313,6 +313,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(circuits::match_graph, m)?)?;
     m.add_function(wrap_pyfunction!(jobs::collective_algorithms, m)?)?;
     m.add_function(wrap_pyfunction!(jobs::collective_steps, m)?)?;
+    m.add_function(wrap_pyfunction!(jobs::goal_contents, m)?)?;
     m.add_function(wrap_pyfunction!(jobs::job_steps, m)?)?;
     m.add_function(wrap_pyfunction!(jobs::job_circuits, m)?)?;
     m.add_function(wrap_pyfunction!(jobs::job_problem, m)?)?;

@@ -32,6 +32,9 @@ pub struct Job {
     /// The list of work, which each rank does in this order.
     #[serde(rename = "do")]
     pub work: Vec<Work>,
+    /// A trace of what each rank does, instead of a list of work.
+    #[serde(default)]
+    pub trace: Option<JobTrace>,
     /// Ranks that compute more slowly than others.
     #[serde(default)]
     pub slow: Vec<Slow>,
@@ -51,6 +54,17 @@ pub struct Job {
     /// Class of the connections.
     #[serde(default)]
     pub class: Arc<String>,
+}
+
+/// A trace in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobTrace {
+    /// The path of the file, in GOAL.
+    pub file: String,
+    /// What identifies its content.
+    pub digest: String,
 }
 
 /// The circuits that a job asks for, where circuits can be asked for.
@@ -286,8 +300,12 @@ impl Job {
             );
         }
         ensure!(
-            self.iterations > 0 && !self.work.is_empty(),
-            "job {index} does nothing"
+            self.iterations > 0 && self.work.is_empty() == self.trace.is_some(),
+            "job {index} does nothing, or both a list of work and a trace"
+        );
+        ensure!(
+            self.trace.is_none() || self.circuits == Circuits::None,
+            "job {index}: a trace asks for no circuits"
         );
         ensure!(
             self.connect.is_none_or(|connect| connect <= self.start),

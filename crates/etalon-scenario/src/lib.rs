@@ -55,7 +55,8 @@ pub use generator::Generator;
 pub use hosts::{HostId, Hosts};
 pub use init::{Init, InitHead, InitHost, InitProgram, InitRoute, Mode};
 pub use job::{
-    Circuits, Collective, CollectiveKind, Compute, Job, MOST_RANKS, Send, Slow, StepCircuits, Work,
+    Circuits, Collective, CollectiveKind, Compute, Job, JobTrace, MOST_RANKS, Send, Slow,
+    StepCircuits, Work,
 };
 pub use layout::Layout;
 pub use measure::{MOST_FOLLOWED, Measure};

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Applications: who is woken by which flow.
 
-use etalon_measure::jobs::JobRows;
+use etalon_jobs::{JobRows, RankSockets, Ranks, trace_of};
 use etalon_measure::results::Write;
 use etalon_scenario::{CrossConnect, Flow, Scenario, ScenarioError};
 use etalon_schedule::Answer;
 use etalon_units::Time;
 
 use crate::hdfs::{Job, Network, Role};
-use crate::ranks::{RankSockets, Ranks};
 use crate::sockets::Sockets;
 
 /// The jobs of a plan: those that write files, then those of ranks.
@@ -44,7 +43,9 @@ impl Jobs {
         let mut first = 0;
         for (number, job) in plan.jobs.iter().enumerate() {
             let owner = (plan.dfsio.len() + number) as u32;
-            jobs.ranks.push(Ranks::new(plan, number, owner, first)?);
+            let trace = trace_of(job)?;
+            jobs.ranks
+                .push(Ranks::new(plan, number, (owner, first), trace)?);
             first += job.ranks.len() as u32;
         }
         Ok(jobs)

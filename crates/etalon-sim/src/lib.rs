@@ -21,7 +21,6 @@ mod packet;
 mod parcels;
 mod plugins;
 mod queue;
-mod ranks;
 mod rotors;
 mod sockets;
 mod spray;

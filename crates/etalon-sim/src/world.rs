@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is on hosts: flows, applications, packets.
 
-use etalon_measure::jobs::JobRows;
+use etalon_jobs::JobRows;
 use etalon_measure::results::Write;
 use etalon_measure::{FlowFacts, Meter, Metrics};
 use etalon_net::{Arrival, Delivery, Edge, Environment, Part, Transmission};

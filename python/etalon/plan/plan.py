@@ -186,6 +186,10 @@ class Plan(Experiment):
         for table, trace in zip(values.get("trace", ()), self.trace, strict=True):
             name = f"trace-{trace.digest[:8]}.txt"
             table["file"], copies[name] = name, trace.content
+        for table, job in zip(values.get("job", ()), self.job, strict=True):
+            if job.file is not None:
+                name = f"trace-{job.digest[:8]}.goal"
+                table["file"], copies[name] = name, job.content
         for table in _with_source(values):
             copies |= table.pop("source")
         return values, copies
@@ -221,6 +225,8 @@ class Plan(Experiment):
         whole = self.resolve()
         if self.linux.memory is not None:  # which no network knows
             whole["linux"] = {"memory": self.linux.memory}
+        for job in whole.get("jobs", ()):  # what stands in a file counts, not where that is
+            job.get("trace", {}).pop("file", None)
         if self.sources:  # of which no network knows more than the names
             whole["source"] = {file: source.digest(text) for file, text in self.sources.items()}
         canonical = json.dumps(whole, sort_keys=True, separators=(",", ":"))
@@ -264,14 +270,15 @@ def _check_depth(value: Any) -> None:
 
 def _place(values: dict[str, Any], folder: Path) -> None:
     """Takes the paths of traces in a plan as seen from the plan's folder."""
-    traces = values.get("trace")
-    if isinstance(traces, list):
-        values["trace"] = [
-            {**table, "file": str((folder / table["file"]).absolute())}
-            if isinstance(table, dict) and isinstance(table.get("file"), str)
-            else table
-            for table in traces
-        ]
+    for kind in ("trace", "job"):
+        tables = values.get(kind)
+        if isinstance(tables, list):
+            values[kind] = [
+                {**table, "file": str((folder / table["file"]).absolute())}
+                if isinstance(table, dict) and isinstance(table.get("file"), str)
+                else table
+                for table in tables
+            ]
 
 
 def _with_source(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer
@@ -23,6 +25,8 @@ from etalon.plan.workloads.base import (
     read_host,
     write_host,
 )
+from etalon.plan.workloads.given_file import CHANGED, Stamp, digest, stamp, told
+from etalon.plan.workloads.goal import Contents, contents
 from etalon.units import SIZE, Duration, Size, Time, problem, shown
 
 MOST_ROWS = 5_000_000
@@ -270,9 +274,12 @@ class Job(Workload):
     """The host of each rank; "all" hosts, rack by rack."""
     iterations: Count = 1
     """Number of iterations of the list."""
-    do: tuple[Deed, ...] = Field(min_length=1, max_length=100_000)
+    do: tuple[Deed, ...] = Field(default=(), max_length=100_000)
     """The steps of each rank, in order: tables with a key `compute`, `all_reduce`, `reduce_scatter`, `all_gather`,
     `all_to_all`, `broadcast`, `reduce` or `send`."""
+    file: Annotated[str, Field(min_length=1)] | None = None
+    """Instead of `do`: a trace in GOAL, LogGOPSim's text format; a relative path starts at the plan's folder. A run's folder
+    contains a copy."""
     slow: tuple[Slow, ...] = ()
     """Ranks that compute more slowly than others, such as [{ rank = 3, times = 1.5 }]."""
     circuits: Annotated[
@@ -298,6 +305,32 @@ class Job(Workload):
         """The host of each rank."""
         return tuple(setting.all_hosts()) if isinstance(self.ranks, str) else self.ranks
 
+    @cached_property
+    def _seen(self) -> Stamp:
+        """The state of the trace when the plan was made."""
+        file = str(self.file)
+        return told(file, lambda: stamp(Path(file)))
+
+    @cached_property
+    def contents(self) -> Contents:
+        """What its trace comes to. Raises `PlanError`, with its line, if that is no trace."""
+        file = str(self.file)
+        return told(file, lambda: contents(Path(file), self._seen))
+
+    @property
+    def content(self) -> Path:
+        """Its trace, as it was when the plan was made."""
+        path = Path(str(self.file))
+        if told(str(path), lambda: stamp(path)) != self._seen:
+            raise PlanError(CHANGED, file=str(path))
+        return path
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of its trace."""
+        path = self.content
+        return told(str(path), lambda: digest(path, self._seen))
+
     def job(self, setting: Setting) -> dict[str, Any]:
         """The job as the core takes it."""
         resolved: dict[str, Any] = {
@@ -318,10 +351,14 @@ class Job(Workload):
             )
         if self.connect is not None:
             resolved["connect_ns"] = self.connect
+        if self.file is not None:
+            resolved["trace"] = {"file": self.file, "digest": self.digest}
         return resolved
 
     def rows(self, setting: Setting) -> int:
         """At most so many rows has the table of steps."""
+        if self.file is not None:
+            return self.iterations * self.contents.operations
         ranks = len(self.hosts(setting))
         deeds = json.dumps([deed.resolve() for deed in self.do])
         return self.iterations * ranks * int(_core.job_steps(deeds, ranks))
@@ -369,12 +406,40 @@ class Job(Workload):
         if not isinstance(self.transport, PlainTcp | Tdtcp):
             yield PlanError("a job's flows use TCP or TDTCP", key=f"{key}.transport")
         yield from super().problems(key, setting)
+        if self.file is not None or not self.do:
+            yield from self._wrong_trace(key, len(hosts))
+            return
         wrong = [
             error
             for number, deed in enumerate(self.do)
             for error in deed.problems(f"{key}.do.{number}", len(hosts))
         ]
         yield from wrong or self._algorithms(key, len(hosts))
+
+    def _wrong_trace(self, key: str, ranks: int) -> Iterator[PlanError]:
+        """What is wrong with a job that has a trace, or nothing to do."""
+        if self.file is None or self.do:
+            yield PlanError(
+                "a job has either a list `do` or a trace `file`", key=f"{key}.{'file' if self.do else 'do'}"
+            )
+            return
+        if self.circuits != "none":
+            yield PlanError("a trace requests no circuits; leave the key out", key=f"{key}.circuits")
+        try:
+            found = self.contents
+        except PlanError as error:
+            yield error
+            return
+        if found.ranks != ranks:
+            yield PlanError(
+                f"{self.file} has {found.ranks} ranks, and the job {ranks} hosts: name one host for each rank",
+                key=f"{key}.ranks",
+            )
+        if found.pairs > MOST_CONNECTIONS:
+            yield PlanError(
+                f"its ranks would open {found.pairs} connections; at most {MOST_CONNECTIONS} are run",
+                key=f"{key}.file",
+            )
 
     def _algorithms(self, key: str, ranks: int) -> Iterator[PlanError]:
         """That algorithms do not fit, or need too many connections."""

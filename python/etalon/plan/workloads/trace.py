@@ -4,20 +4,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from etalon.errors import PlanError
 from etalon.plan.workloads.base import MOST_FLOWS, Setting, Workload, write_host
+from etalon.plan.workloads.given_file import CHANGED, digest, stamp, told
 from etalon.plan.workloads.trace_lines import (
     LONGEST_LINE,
     Line,
     host_of,
-    line_without_text,
     read_line,
     words_of,
 )
@@ -26,8 +26,6 @@ from etalon.units import shown
 if TYPE_CHECKING:
     from etalon.plan.workloads.batches import Batch
     from etalon.plan.workloads.trace_batches import Contents
-
-T = TypeVar("T")
 
 
 class Trace(Workload):
@@ -84,7 +82,7 @@ class Trace(Workload):
         wanted = self._contents(setting)
         reader = Reader(Path(self.file), setting.racks, setting.hosts)
         batches = reader.batches()
-        while (batch := _told(self.file, lambda: next(batches, None))) is not None:
+        while (batch := told(self.file, lambda: next(batches, None))) is not None:
             kind = batch.kind * 0 if self.flow_class else batch.kind
             yield batch._replace(start=batch.start + self.start, kind=kind)
         if reader.digest != wanted.digest:
@@ -98,7 +96,7 @@ class Trace(Workload):
     def content(self) -> str | Path:
         """The flows as a file says them; the file itself if they are too many to be listed."""
         if self.lines is None:
-            if _stamp(Path(self.file)) != self._seen:
+            if stamp(Path(self.file)) != self._seen:
                 raise PlanError(CHANGED, file=self.file)
             return Path(self.file)
         return "".join(" ".join(filter(None, map(str, line[1:]))) + "\n" for line in self.lines)
@@ -109,7 +107,7 @@ class Trace(Workload):
         content = self.content
         if isinstance(content, str):
             return hashlib.sha256(content.encode()).hexdigest()
-        return _digest(content, self._seen)
+        return digest(content, self._seen)
 
     @cached_property
     def lines(self) -> list[Line] | None:
@@ -118,18 +116,18 @@ class Trace(Workload):
         path = Path(self.file)
         if path.exists() and not path.is_file():
             raise PlanError("is not a file", file=self.file)
-        return _told(self.file, lambda: _read(path, self._seen))
+        return told(self.file, lambda: _read(path, self._seen))
 
     @cached_property
     def _seen(self) -> tuple[int, int]:
         """The state of the file when the plan was made."""
-        return _told(self.file, lambda: _stamp(Path(self.file)))
+        return told(self.file, lambda: stamp(Path(self.file)))
 
     def _contents(self, setting: Setting) -> Contents:
         from etalon.plan.workloads.trace_batches import contents
 
         path = Path(self.file)
-        return _told(self.file, lambda: contents(path, self._seen, setting.racks, setting.hosts))
+        return told(self.file, lambda: contents(path, self._seen, setting.racks, setting.hosts))
 
     def problems(self, key: str, setting: Setting) -> Iterator[PlanError]:
         """What is wrong with the file, with its line, for a network of this size."""
@@ -154,35 +152,6 @@ class Trace(Workload):
             except ValueError as error:
                 yield PlanError(str(error), file=f"{self.file}:{line.number}")
                 return
-
-
-CHANGED = "has changed since the plan was made"
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    """What changes when a file does."""
-    state = path.stat()
-    return state.st_mtime_ns, state.st_size
-
-
-@lru_cache(maxsize=8)
-def _digest(path: Path, _: tuple[int, int]) -> str:
-    """SHA-256 of a file, made once for each state that it is in."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _told(file: str, read: Callable[[], T]) -> T:
-    """What `read` gives of a file. Raises `PlanError` if that cannot be read."""
-    try:
-        return read()
-    except FileNotFoundError:
-        raise PlanError("there is no such file", file=file) from None
-    except UnicodeDecodeError:
-        where = f"{file}:{line_without_text(Path(file))}"
-        raise PlanError("is not text", file=where) from None
-    except OSError as error:
-        raise PlanError(f"cannot be read: {error.strerror}", file=file) from None
 
 
 @lru_cache(maxsize=8)

@@ -3,25 +3,31 @@
 //!
 //! Between two ranks there is one connection, however many messages. A message has no header: both ends know how long each is.
 
-use std::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
-use etalon_jobs::{Asking, Costs, Do, Happened, Program, Rank, Wish};
-use etalon_measure::jobs::{Iteration, Step};
 use etalon_scenario::{
     Circuits, CrossConnect, Flow, Job, Pair, Plane, Scenario, ScenarioError, StepCircuits,
 };
 use etalon_schedule::Granted;
 use etalon_units::Time;
 
+use crate::goal::{GoalRank, Trace};
+use crate::rows::{Iteration, Step};
+use crate::{Asking, Costs, Do, Happened, Program, Rank, RankSockets, Wish};
+
 /// A job of ranks.
 #[derive(Debug)]
-pub(crate) struct Ranks {
+pub struct Ranks {
     number: u32,
     /// Its number for sockets, and that of its first rank among all jobs'.
     owner: u32,
     first: u32,
     plan: Job,
     program: Program,
+    /// What ranks do, if that is a trace.
+    trace: Option<Arc<Trace>>,
     ranks: Vec<Member>,
     /// The connections of pairs of ranks, the lower one first.
     pairs: BTreeMap<(u32, u32), u32>,
@@ -33,24 +39,46 @@ pub(crate) struct Ranks {
     news: VecDeque<(u32, Happened)>,
     todo: Vec<Do>,
     unfinished: u32,
-    pub(crate) iterations: Vec<Iteration>,
-    pub(crate) steps: Vec<Step>,
+    /// What is noted of iterations.
+    pub iterations: Vec<Iteration>,
+    /// What is noted of messages and computations that are over.
+    pub steps: Vec<Step>,
 }
 
 /// A rank, and what is noted of it.
 #[derive(Debug)]
 struct Member {
-    rank: Rank,
+    machine: Machine,
     /// When it began its iteration, and how long it has computed since.
     begun: Time,
     computed: u64,
     /// When it began to compute.
     computes: Time,
+    /// What it computes: the step, from when on, and until when.
+    running: Vec<(u32, Time, Time)>,
     /// When circuits were asked for of the step that it is in, and when they were there.
     asked: Option<Time>,
     granted: Option<Time>,
     /// When it was ready for that step.
     ready: Time,
+}
+
+/// What tells a rank what to do.
+#[derive(Debug)]
+enum Machine {
+    /// The list of work of all ranks.
+    List(Rank),
+    /// A trace.
+    Trace(GoalRank),
+}
+
+impl Machine {
+    fn iteration(&self) -> u32 {
+        match self {
+            Machine::List(rank) => rank.iteration(),
+            Machine::Trace(rank) => rank.iteration(),
+        }
+    }
 }
 
 /// A connection between two ranks.
@@ -74,28 +102,44 @@ struct Direction {
     /// What the receiver has asked for, and what has come.
     asked: u64,
     received: u64,
-    /// Messages that the receiver has not read.
-    messages: VecDeque<Step>,
+    /// Messages that the receiver has not read, and their channels.
+    messages: VecDeque<(Step, u32)>,
 }
 
 impl Ranks {
-    /// Job `number` of an experiment, which is job `owner` for sockets; its ranks are numbered from `first`.
+    /// Job `number` of an experiment, which is job `owner` for sockets; its ranks are numbered from `first`. Its trace, if the plan
+    /// names one, was read.
     ///
     /// # Errors
-    /// [`ScenarioError`] if an algorithm does not fit.
-    pub(crate) fn new(
+    /// [`ScenarioError`] if an algorithm does not fit, or the trace does not.
+    pub fn new(
         plan: &Scenario,
         number: usize,
-        owner: u32,
-        first: u32,
+        (owner, first): (u32, u32),
+        trace: Option<Arc<Trace>>,
     ) -> Result<Ranks, ScenarioError> {
         let job = &plan.jobs[number];
         let program = Program::new(job, number, plan.seed)?;
+        let found = trace.as_ref().map(|trace| trace.ranks());
+        if found != job.trace.as_ref().map(|_| program.ranks()) {
+            return Err(ScenarioError::new(format_args!(
+                "job {number}: its trace is not there, or has another number of ranks"
+            )));
+        }
+        let machine = |rank: u32| match &trace {
+            None => Machine::List(Rank::new(rank)),
+            Some(trace) => {
+                let graph = &trace.ranks[rank as usize];
+                let times = program.times(rank);
+                Machine::Trace(GoalRank::new(graph, job.iterations, times))
+            }
+        };
         let member = |rank| Member {
-            rank: Rank::new(rank),
+            machine: machine(rank),
             begun: job.start,
             computed: 0,
             computes: job.start,
+            running: Vec::new(),
             asked: None,
             granted: None,
             ready: job.start,
@@ -112,6 +156,7 @@ impl Ranks {
             unfinished: program.ranks(),
             plan: job.clone(),
             program,
+            trace,
             pairs: BTreeMap::new(),
             connections: Vec::new(),
             asking,
@@ -124,17 +169,19 @@ impl Ranks {
     }
 
     /// The number of its first rank among those of all jobs.
-    pub(crate) fn first_rank(&self) -> u32 {
+    #[must_use]
+    pub fn first_rank(&self) -> u32 {
         self.first
     }
 
     /// Whether every rank has done all of its iterations.
-    pub(crate) fn is_done(&self) -> bool {
+    #[must_use]
+    pub fn is_done(&self) -> bool {
         self.unfinished == 0
     }
 
     /// The job begins, or its ranks connect before it does.
-    pub(crate) fn start(&mut self, now: Time, sockets: &mut impl RankSockets) {
+    pub fn start(&mut self, now: Time, sockets: &mut impl RankSockets) {
         if now < self.plan.start {
             sockets.start(self.plan.start, self.owner);
             return self.connect_all(now, sockets);
@@ -151,6 +198,11 @@ impl Ranks {
 
     /// Connects all pairs that will exchange anything.
     fn connect_all(&mut self, now: Time, sockets: &mut impl RankSockets) {
+        if let Some(trace) = self.trace.clone() {
+            for (low, high) in trace.pairs() {
+                self.stream(now, low, high, sockets);
+            }
+        }
         for rank in 0..self.program.ranks() {
             let mut peers = Vec::new();
             for step in 0..self.program.steps() {
@@ -163,31 +215,38 @@ impl Ranks {
     }
 
     /// A rank has computed.
-    pub(crate) fn computed(&mut self, now: Time, rank: u32, sockets: &mut impl RankSockets) {
+    pub fn computed(&mut self, now: Time, rank: u32, sockets: &mut impl RankSockets) {
         let rank = rank - self.first;
         let member = &mut self.ranks[rank as usize];
-        member.computed += now.0 - member.computes.0;
-        if self.plan.steps {
-            self.steps.push(Step {
-                job: self.number,
-                iteration: member.rank.iteration(),
-                step: member.rank.step(),
-                rank,
-                peer: None,
-                bytes: 0,
-                ready: member.computes,
-                asked: None,
-                granted: None,
-                sent: None,
-                received: Some(now),
-            });
+        let is_over = |&(_, _, end): &(u32, Time, Time)| end <= now;
+        let iteration = member.machine.iteration();
+        while let Some(at) = member.running.iter().position(is_over) {
+            let (step, began, _) = member.running.remove(at);
+            if member.running.is_empty() {
+                member.computed += now.0 - member.computes.0;
+            }
+            if self.plan.steps {
+                self.steps.push(Step {
+                    job: self.number,
+                    iteration,
+                    step,
+                    rank,
+                    peer: None,
+                    bytes: 0,
+                    ready: began,
+                    asked: None,
+                    granted: None,
+                    sent: None,
+                    received: Some(now),
+                });
+            }
+            self.news.push_back((rank, Happened::Computed { step }));
         }
-        self.news.push_back((rank, Happened::Computed));
         self.go_on(now, sockets);
     }
 
     /// A packet has reached an end of one of its connections, which has received `total` bytes.
-    pub(crate) fn packet(
+    pub fn packet(
         &mut self,
         now: Time,
         (connection, index, total): (u32, u32, u64),
@@ -234,9 +293,11 @@ impl Ranks {
         while way.sending.front().is_some_and(|&end| end <= sent) {
             // Those that are being sent are the last of those that have not been read.
             let at = way.messages.len() - way.sending.len();
-            way.messages[at].sent = Some(now);
+            let message = &mut way.messages[at].0;
+            message.sent = Some(now);
+            let step = message.step;
             way.sending.pop_front();
-            self.news.push_back((sender, Happened::Sent));
+            self.news.push_back((sender, Happened::Sent { step }));
         }
     }
 
@@ -256,22 +317,27 @@ impl Ranks {
         let way = &mut one.ways[way];
         while way.awaited.front().is_some_and(|&end| end <= way.received) {
             way.awaited.pop_front();
-            self.news.push_back((receiver, Happened::Received));
             if let Some(asking) = &mut self.asking {
                 asking.received(sender, receiver, &mut self.wishes);
             }
-            if let Some(mut message) = way.messages.pop_front() {
-                message.received = Some(now);
-                if self.plan.steps {
-                    self.steps.push(message);
-                }
+            let Some((mut message, channel)) = way.messages.pop_front() else {
+                continue;
+            };
+            let happened = match self.trace {
+                None => Happened::Received,
+                Some(_) => Happened::Arrived { channel },
+            };
+            self.news.push_back((receiver, happened));
+            message.received = Some(now);
+            if self.plan.steps {
+                self.steps.push(message);
             }
         }
         self.fulfil(now, sockets);
     }
 
     /// What the controller of circuits has done for the job.
-    pub(crate) fn answered(&mut self, now: Time, what: Granted, sockets: &mut impl RankSockets) {
+    pub fn answered(&mut self, now: Time, what: Granted, sockets: &mut impl RankSockets) {
         let Some(asking) = &mut self.asking else {
             return;
         };
@@ -316,8 +382,14 @@ impl Ranks {
     fn go_on(&mut self, now: Time, sockets: &mut impl RankSockets) {
         while let Some((rank, happened)) = self.news.pop_front() {
             let member = &mut self.ranks[rank as usize];
-            let mut todo = std::mem::take(&mut self.todo);
-            member.rank.on(happened, &self.program, &mut todo);
+            let mut todo = core::mem::take(&mut self.todo);
+            match (&mut member.machine, &self.trace) {
+                (Machine::List(one), _) => one.on(happened, &self.program, &mut todo),
+                (Machine::Trace(one), Some(trace)) => {
+                    one.on(happened, &trace.ranks[rank as usize], &mut todo);
+                }
+                (Machine::Trace(_), None) => {}
+            }
             for what in todo.drain(..) {
                 self.act(now, rank, what, sockets);
             }
@@ -333,9 +405,14 @@ impl Ranks {
                 self.fulfil(now, sockets);
             }
             Do::Ask => self.ask(now, rank, sockets),
-            Do::Compute { span } => {
-                self.ranks[rank as usize].computes = now;
-                sockets.wake(Time(now.0.saturating_add(span.0)), self.first + rank);
+            Do::Compute { span, step } => {
+                let member = &mut self.ranks[rank as usize];
+                if member.running.is_empty() {
+                    member.computes = now;
+                }
+                let end = Time(now.0.saturating_add(span.0));
+                member.running.push((step, now, end));
+                sockets.wake(end, self.first + rank);
             }
             Do::Receive { from, bytes } => {
                 let (connection, way) = self.way(from, rank);
@@ -347,42 +424,63 @@ impl Ranks {
                     self.look_at_received(now, connection, way, sockets);
                 }
             }
-            Do::Send { to, bytes } => {
-                let stream = self.stream(now, rank, to, sockets);
-                let (connection, way) = self.way(rank, to);
-                let member = &self.ranks[rank as usize];
-                let message = Step {
-                    job: self.number,
-                    iteration: member.rank.iteration(),
-                    step: member.rank.step(),
-                    rank,
-                    peer: Some(to),
-                    bytes,
-                    ready: if self.asking.is_some() {
-                        member.ready
-                    } else {
-                        now
-                    },
-                    asked: member.asked,
-                    granted: member.granted,
-                    sent: None,
-                    received: None,
-                };
-                let one = &mut self.connections[connection as usize].ways[way];
-                one.written += bytes;
-                one.sending.push_back(one.written);
-                one.messages.push_back(message);
-                sockets.write(now, stream, bytes);
-                self.look_at_sent(now, connection, way, sockets);
-            }
+            Do::Send {
+                to,
+                bytes,
+                step,
+                channel,
+            } => self.send(now, rank, (to, bytes, step, channel), sockets),
         }
+    }
+
+    fn send(
+        &mut self,
+        now: Time,
+        rank: u32,
+        (to, bytes, step, channel): (u32, u64, u32, u32),
+        sockets: &mut impl RankSockets,
+    ) {
+        let stream = self.stream(now, rank, to, sockets);
+        let (connection, way) = self.way(rank, to);
+        let member = &self.ranks[rank as usize];
+        let message = Step {
+            job: self.number,
+            iteration: member.machine.iteration(),
+            step,
+            rank,
+            peer: Some(to),
+            bytes,
+            ready: if self.asking.is_some() {
+                member.ready
+            } else {
+                now
+            },
+            asked: member.asked,
+            granted: member.granted,
+            sent: None,
+            received: None,
+        };
+        let one = &mut self.connections[connection as usize].ways[way];
+        one.written += bytes;
+        one.sending.push_back(one.written);
+        one.messages.push_back((message, channel));
+        if self.trace.is_some() {
+            // A receive of a trace takes what has come: which one that is depends on tags.
+            one.asked += bytes;
+            one.awaited.push_back(one.asked);
+        }
+        sockets.write(now, stream, bytes);
+        self.look_at_sent(now, connection, way, sockets);
     }
 
     /// A rank waits until its circuits are there.
     fn ask(&mut self, now: Time, rank: u32, sockets: &mut impl RankSockets) {
         let member = &mut self.ranks[rank as usize];
         member.ready = now;
-        let place = (member.rank.iteration(), member.rank.step());
+        let Machine::List(machine) = &member.machine else {
+            return;
+        };
+        let place = (machine.iteration(), machine.step());
         if let Some(asking) = &mut self.asking {
             asking.ready(now, rank, place, &self.program, &mut self.wishes);
             self.fulfil(now, sockets);
@@ -472,10 +570,10 @@ impl Ranks {
     }
 
     /// What has not been read, or not ended.
-    pub(crate) fn rest(&self) -> impl Iterator<Item = Step> + '_ {
+    pub fn rest(&self) -> impl Iterator<Item = Step> + '_ {
         let ways = self.connections.iter().flat_map(|one| &one.ways);
         let is_kept = self.plan.steps;
-        ways.flat_map(|way| way.messages.iter().copied())
+        ways.flat_map(|way| way.messages.iter().map(|message| message.0))
             .filter(move |_| is_kept)
     }
 }
@@ -490,31 +588,7 @@ fn listed(plan: &Scenario, job: &Job, program: &Program) -> Option<Vec<StepCircu
             let change = asked.request + asked.reconfiguration;
             let costs = Costs::of(plan.network.kind().controlled()?, change)?;
             let first: Vec<Pair> = plan.first_circuits().map(|one| one.pair).collect();
-            Some(etalon_jobs::plan(job, program, &costs, &first))
+            Some(crate::plan(job, program, &costs, &first))
         }
     }
-}
-
-/// The hosts as ranks use them.
-pub(crate) trait RankSockets {
-    /// Opens a flow that is a job's connection of this number, and returns its own number.
-    fn open(&mut self, now: Time, job: u32, connection: u32, flow: Flow) -> u32;
-
-    /// Writes into a stream: number 2n from flow n's client to its server, 2n + 1 back.
-    fn write(&mut self, now: Time, stream: u32, bytes: u64);
-
-    /// Bytes written into a stream that have never been sent.
-    fn unsent(&mut self, stream: u32) -> u64;
-
-    /// A rank, by its number among those of all jobs, will have computed at `time`.
-    fn wake(&mut self, time: Time, rank: u32);
-
-    /// A job of ranks asks for circuits.
-    fn ask(&mut self, now: Time, job: u32, circuits: Vec<CrossConnect>);
-
-    /// It needs circuits no more.
-    fn release(&mut self, now: Time, job: u32, circuits: Vec<CrossConnect>);
-
-    /// A job will begin at `time`.
-    fn start(&mut self, time: Time, job: u32);
 }
