@@ -346,7 +346,7 @@ def job_circuits(
     """What is wrong with the circuits that a job (JSON) asks for: its key, and a sentence. `first` are up at the start."""
 
 def goal_contents(path: str) -> tuple[int, int, int] | tuple[int, str]:
-    """What a trace in GOAL comes to: ranks, operations, pairs of ranks; or the line at which it is wrong (0: the file), and why."""
+    """What a trace in GOAL comes to: ranks, operations, pairs of ranks; or the line that is wrong (0: the file), and why."""
 
 def job_problem(deeds: str, ranks: int) -> tuple[int, str] | int:
     """The first entry whose algorithm does not fit, and why; else how many connections the ranks will have."""

@@ -29,9 +29,7 @@ def star(ranks: int, job: Any) -> et.Plan:
 
 def goal(blocks: list[list[str]]) -> str:
     """The text of a trace, with a block of lines for each rank."""
-    ranks = [
-        "\n".join([f"rank {rank} {{", *lines, "}"]) for rank, lines in enumerate(blocks)
-    ]
+    ranks = ["\n".join([f"rank {rank} {{", *lines, "}"]) for rank, lines in enumerate(blocks)]
     return "\n".join([f"num_ranks {len(blocks)}", *ranks, ""])
 
 
@@ -42,10 +40,14 @@ def ring(ranks: int, size: int) -> str:
         lines = []
         for step in range(2 * (ranks - 1)):
             lines.append(f"l{2 * step}: send {size // ranks}b to {(rank + 1) % ranks} tag {step}")
-            lines.append(f"l{2 * step + 1}: recv {size // ranks}b from {(rank - 1) % ranks} tag {step}")
+            lines.append(
+                f"l{2 * step + 1}: recv {size // ranks}b from {(rank - 1) % ranks} tag {step}"
+            )
             if step:
                 for late in (2 * step, 2 * step + 1):
-                    lines += [f"l{late} requires l{early}" for early in (2 * step - 2, 2 * step - 1)]
+                    lines += [
+                        f"l{late} requires l{early}" for early in (2 * step - 2, 2 * step - 1)
+                    ]
         blocks.append(lines)
     return goal(blocks)
 
@@ -61,9 +63,9 @@ def test_a_ring_written_as_a_trace_takes_as_long_as_the_built_in_one(tmp_path: P
 
 
 def test_three_ranks_worked_by_hand(tmp_path: Path) -> None:
-    """Rank 0 computes 1 us and sends a packet to rank 1. That computes 3 us and 2 us, one after the other on one processor, and
-    4 us on another beside them; after the 4 us it sends to rank 2, although it computes. Rank 2 computes 1 us from the start of its
-    receive on, thus from the beginning."""
+    """Rank 0 computes 1 us and sends a packet to rank 1. That computes 3 us and 2 us, one after the other on one processor,
+    and 4 us on another beside them; after the 4 us it sends to rank 2, although it computes. Rank 2 computes 1 us from the
+    start of its receive on, thus from the beginning."""
     file = tmp_path / "by_hand.goal"
     file.write_text(
         goal(
@@ -107,8 +109,8 @@ def test_three_ranks_worked_by_hand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", drawn_today(range(20), 4))
 def test_each_message_of_any_trace_is_received_once(tmp_path: Path, seed: int) -> None:
-    """Messages and computations in an order that exists: nothing waits for what comes later, and those of one sender and tag begin
-    one after the other at either end."""
+    """Messages and computations in an order that exists: nothing waits for what comes later, and those of one sender and tag
+    begin one after the other at either end."""
     draw = random.Random(seed)
     ranks = draw.randint(2, 5)
     blocks: list[list[str]] = [[] for _ in range(ranks)]

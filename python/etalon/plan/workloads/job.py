@@ -420,11 +420,14 @@ class Job(Workload):
         """What is wrong with a job that has a trace, or nothing to do."""
         if self.file is None or self.do:
             yield PlanError(
-                "a job has either a list `do` or a trace `file`", key=f"{key}.{'file' if self.do else 'do'}"
+                "a job has either a list `do` or a trace `file`",
+                key=f"{key}.{'file' if self.do else 'do'}",
             )
             return
         if self.circuits != "none":
-            yield PlanError("a trace requests no circuits; leave the key out", key=f"{key}.circuits")
+            yield PlanError(
+                "a trace requests no circuits; leave the key out", key=f"{key}.circuits"
+            )
         try:
             found = self.contents
         except PlanError as error:
