@@ -112,6 +112,8 @@ class Measure(Table):
     samples: Annotated[int, Field(strict=True, ge=1, le=10_000)] = 100
     gap: Time = 1 * MS
     """Between probes."""
+    longest: Duration = 20_000 * MS
+    """A measurement of everything takes about so long at most: where there is much to measure, pauses are shorter."""
     watch: Duration = 1_000 * MS
     """Each link is probed so often; one that is silent three times is down."""
     again: Time = 0
@@ -203,8 +205,6 @@ class HostTable(Table):
 
     @model_validator(mode="after")
     def _reachable(self) -> HostTable:
-        if not any(isinstance(address, IPv4Address) for address in self.addresses):
-            raise problem("a host needs an IPv4 address: it is found and measured by ARP")
         if self.port is not None and self.switch is None:
             raise problem("a port needs its switch")
         return self
@@ -221,6 +221,8 @@ class NetworkTable(Table):
     """Hosts of a switch whose delays differ by no more are told the same."""
     forwarding: bool = True
     """Whether the controller writes flow entries and answers ARP for its hosts."""
+    multipath: bool = True
+    """Whether flows are spread over equal ways, by the hash of switches' select groups; else one of them carries all."""
     seats: SeatPolicy = SeatPolicy.FIRST
     """Which port counts where several answer for a host: `first`, `latest`, or `pinned` to the hardware address of the file, or
     the one that was seen first."""

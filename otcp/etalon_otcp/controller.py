@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from etalon_otcp import arp, forwarding, groups
+from etalon_otcp import arp, forwarding
+from etalon_otcp.computing import Computing
 from etalon_otcp.config import Config
 from etalon_otcp.forwarding import Table
 from etalon_otcp.network import Network, PortId
@@ -27,6 +28,8 @@ from etalon_otcp.state import State
 from etalon_otcp.topology import Given, PortDescription, Topology
 
 LOG = logging.getLogger("etalon_otcp")
+RELAYED_PER_S = 50
+"""ARP requests for addresses that are not in the file."""
 QUIET_S = 0.15
 """At a start the network has settled when nothing has changed for so long."""
 
@@ -37,8 +40,10 @@ class Southbound(Protocol):
     def send(self, action: Action) -> None:
         """Sends a probe or a frame; does nothing if the switch is gone."""
 
-    def write(self, switch: str, written: Mapping[str, int], deleted: Iterable[str]) -> None:
-        """Writes and deletes flow entries: egress port by destination."""
+    def write(
+        self, switch: str, written: Mapping[str, tuple[int, ...]], deleted: Iterable[str]
+    ) -> None:
+        """Writes and deletes flow entries (`forwarding.Table`)."""
 
     def count_flows(self, switch: str) -> None:
         """Asks for flow statistics, which come by `Controller.flows`."""
@@ -97,9 +102,11 @@ class Controller:
         self._started_at = time.monotonic()
         self._settled = False
         self._tables: dict[str, Table] = {}
+        self._computing = Computing(config)
         self._flows: dict[PortId, dict[object, int]] = {}
         self._flow_counts: dict[PortId, int] = {}
         self._disputes: list[str] = []
+        self._relayed: list[float] = []
         self.view = View(
             Network(), Routes(Network()), config.policy, {}, ("no network yet",), False
         )
@@ -212,17 +219,19 @@ class Controller:
             if number in (None, port.number):
                 place = PortId(switch, port.number)
                 with self.lock:
-                    action = self.prober.link(place, time.monotonic_ns())
+                    action = self.prober.link(place, time.monotonic_ns(), sample=False)
                 self.send(action)
 
     def probe_host(self, name: str, place: PortId) -> None:
         """Asks at a port whether a host is there."""
         host = self.topology.hosts_given[name]
-        if host.probed is None or not self.topology.is_up(place):
+        if not self.topology.is_up(place):
             return
         with self.lock:
             now = time.monotonic_ns()
-            action = self.prober.host(name, host.probed, place.switch, (place.number,), now)
+            action = self.prober.host(
+                name, host.probed, place.switch, (place.number,), now, sample=False
+            )
         self.send(action)
 
     def check_seats(self) -> None:
@@ -307,10 +316,10 @@ class Controller:
             policy = replace(self.config.policy, flows=self.flow_counts())
             missing = sorted(set(self.topology.hosts_given) - set(network.hosts))
             tables = dict(self._tables)
-        routes = Routes(network, self.config.network.equal)
+        computed = self._computing.compute(network, policy, tables)
+        routes, found = computed.routes, computed.published
         if self.config.network.forwarding:
-            self._forward(routes, tables)
-        found = groups.compute(routes, policy, self.config.declared(), self.config.network.alike)
+            self._forward(computed.tables, tables)
         problems = (*found.problems, *(f"host {name} was not found yet" for name in missing))
         changed = self.publication.update(found.routes)
         took_ms = (time.monotonic() - began) * 1e3
@@ -335,8 +344,7 @@ class Controller:
                 took_ms,
             )
 
-    def _forward(self, routes: Routes, before: Mapping[str, Table]) -> None:
-        wanted = forwarding.tables(routes, before)
+    def _forward(self, wanted: Mapping[str, Table], before: Mapping[str, Table]) -> None:
         for switch, table in before.items():
             written, deleted = forwarding.changes(table, wanted.get(switch, {}))
             if (written or deleted) and self.southbound:
@@ -365,8 +373,13 @@ class Controller:
                     self.probe_host(name, asks.port)
 
     def _answer(self, asks: HostAsks) -> None:
-        """Answers ARP for a host that we know, in its stead."""
+        """Answers ARP for a host that we know, in its stead; what is asked of others goes to all ports without a switch."""
         if not self.config.network.forwarding:
+            return
+        if not any(
+            asks.request.target in host.addresses for host in self.topology.hosts_given.values()
+        ):
+            self._relay(asks)
             return
         with self.lock:
             mac = next(
@@ -380,6 +393,19 @@ class Controller:
         if mac:
             reply = arp.encode(arp.answer(asks.request, bytes.fromhex(mac.replace(":", ""))))
             self.send(PacketOut(asks.port.switch, (asks.port.number,), reply))
+
+    def _relay(self, asks: HostAsks) -> None:
+        now = time.monotonic()
+        self._relayed = [at for at in self._relayed if now - at < 1]
+        if len(self._relayed) >= RELAYED_PER_S:
+            return
+        self._relayed.append(now)
+        frame = arp.encode(asks.request)
+        ports: dict[str, list[int]] = {}
+        for place in sorted(self.view.network.edges - {asks.port}):
+            ports.setdefault(place.switch, []).append(place.number)
+        for switch, numbers in ports.items():
+            self.send(PacketOut(switch, tuple(numbers), frame))
 
 
 def _state(port: PortDescription, deleted: bool) -> str:

@@ -23,6 +23,8 @@ LEAST_FRAME = 60
 MOST_FRAME = 1514
 _BODY = struct.Struct("!BQIQQ")
 _HMAC_BYTES = 16
+_TAIL = 16 + _HMAC_BYTES + 2
+"""From the nonce to the end: nonce, time, HMAC, and the last TLV."""
 _SUBTYPE = 1
 _END, _CHASSIS, _PORT, _TTL, _ORGANISATION = 0, 1, 2, 3, 127
 
@@ -102,6 +104,11 @@ def decode(frame: bytes, key: bytes) -> Frame:
     return Frame(
         Kind(kind), dpid, port, nonce, sent_ns
     )  # signed by us, so that the kind is one of ours
+
+
+def nonce(frame: bytes) -> int:
+    """What stands where a frame of ours has its nonce; whose frame it is remains to be seen."""
+    return int.from_bytes(frame[-_TAIL : -_TAIL + 8], "big")
 
 
 def is_lldp(frame: bytes) -> bool:

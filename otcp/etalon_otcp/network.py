@@ -17,6 +17,7 @@ class Source(StrEnum):
 
     LLDP = "LLDP between switches"
     ARP = "ARP probe"
+    NDP = "neighbour solicitation"
     PORT = "OpenFlow port description"
     QUEUE = "OpenFlow queue_get_config"
     OVSDB = "OVSDB"
@@ -83,8 +84,12 @@ class Host:
 
 @dataclass(frozen=True)
 class Network:
-    """The network that is up at an instant: what is down is not in it. `links` is by egress port."""
+    """The network that is up at an instant: what is down is not in it. `links` is by egress port.
+
+    `edges` are ports where no switch is, or none has shown itself for a while.
+    """
 
     ports: Mapping[PortId, Port] = field(default_factory=dict)
     links: Mapping[PortId, Link] = field(default_factory=dict)
     hosts: Mapping[str, Host] = field(default_factory=dict)
+    edges: frozenset[PortId] = frozenset()

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 
-from etalon_otcp import arp, lldp
+from etalon_otcp import arp, lldp, ndp
 from etalon_otcp.delays import Calibrate, Samples, Statistic, host_ns, link_ns
 from etalon_otcp.lldp import Frame, Kind
-from etalon_otcp.network import PortId
+from etalon_otcp.network import Address, PortId
 
 CONTROLLER_PORT = 0xFFFFFFFD
 """OFPP_CONTROLLER."""
@@ -75,12 +75,13 @@ Finding = LinkSeen | HostSeen | HostAsks
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """An ARP probe under way."""
+    """A probe of a host under way."""
 
     host: str
-    address: IPv4Address
+    address: Address
     ports: frozenset[PortId]
     sent_ns: int
+    sample: bool
 
 
 @dataclass
@@ -96,8 +97,10 @@ class Prober:
     counters: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self._frames: dict[int, Frame] = {}
+        self._frames: dict[int, tuple[Frame, bytes, bool]] = {}
         self._asked: dict[bytes, _Asked] = {}
+        self._drawn, self._slot = secrets.randbits(20), 0
+        self._names = {dpid: name for name, dpid in self.dpids.items()}
         self._echoes: dict[bytes, tuple[str, int]] = {}
         self.control: dict[Calibrate, Samples[str]] = {
             kind: Samples(self.samples) for kind in Calibrate
@@ -117,24 +120,37 @@ class Prober:
         self._echoes[data] = (switch, now_ns)
         return Echo(switch, data)
 
-    def link(self, port: PortId, now_ns: int) -> Action:
-        """LLDP out of a port."""
-        return self._lldp(Kind.LINK, port, now_ns)
+    def link(self, port: PortId, now_ns: int, sample: bool = True) -> Action:
+        """LLDP out of a port; unless it is a sample, its time does not count: who watches sends many at once."""
+        return self._lldp(Kind.LINK, port, now_ns, sample)
 
     def host(
-        self, name: str, address: IPv4Address, switch: str, ports: tuple[int, ...], now_ns: int
+        self,
+        name: str,
+        address: Address,
+        switch: str,
+        ports: tuple[int, ...],
+        now_ns: int,
+        sample: bool = True,
     ) -> Action:
-        """An ARP probe for a host's address out of ports of a switch."""
-        probe = arp.probe(address, secrets.randbits(24))
+        """A probe for a host's address out of ports of a switch: by ARP, or neighbour discovery for IPv6."""
         places = frozenset(PortId(switch, port) for port in ports)
-        self._asked[probe.sender_mac] = _Asked(name, address, places, now_ns)
-        return PacketOut(switch, ports, arp.encode(probe))
+        asked = _Asked(name, address, places, now_ns, sample)
+        if isinstance(address, IPv4Address):
+            probe = arp.probe(address, secrets.randbits(24))
+            self._asked[probe.sender_mac] = asked
+            return PacketOut(switch, ports, arp.encode(probe))
+        self._slot += 1
+        mac = ndp.prober(self._drawn, self._slot)
+        self._asked[mac + address.packed] = asked
+        return PacketOut(switch, ports, ndp.probe(address, mac))
 
-    def _lldp(self, kind: Kind, port: PortId, now_ns: int) -> Action:
+    def _lldp(self, kind: Kind, port: PortId, now_ns: int, sample: bool = True) -> Action:
         nonce = secrets.randbits(64)
         frame = Frame(kind, self.dpids[port.switch], port.number, nonce, now_ns)
-        self._frames[nonce] = frame
-        return PacketOut(port.switch, (port.number,), lldp.encode(frame, self.key))
+        encoded = lldp.encode(frame, self.key)
+        self._frames[nonce] = frame, encoded, sample
+        return PacketOut(port.switch, (port.number,), encoded)
 
     # What comes back
 
@@ -146,6 +162,8 @@ class Prober:
             return self._lldp_in(place, data, at_ns, is_edge)
         if arp.is_arp(data):
             return self._arp_in(place, data, at_ns)
+        if ndp.is_ipv6(data):
+            return self._ndp_in(place, data, at_ns)
         self.counters["other_frames"] += 1
         return None
 
@@ -158,12 +176,12 @@ class Prober:
     def expire(self, now_ns: int) -> None:
         """Gives up on what has not come back."""
         before = now_ns - PATIENCE_NS
-        for nonce in [n for n, frame in self._frames.items() if frame.sent_ns < before]:
-            lost = self._frames.pop(nonce)
+        for nonce in [n for n, (frame, *_) in self._frames.items() if frame.sent_ns < before]:
+            lost, *_ = self._frames.pop(nonce)
             self.counters["loops_lost" if lost.kind is Kind.LOOP else "lldp_lost"] += 1
         for mac in [m for m, asked in self._asked.items() if asked.sent_ns < before]:
             del self._asked[mac]
-            self.counters["arp_lost"] += 1
+            self.counters["arp_lost" if len(mac) == 6 else "nd_lost"] += 1
         for data in [d for d, (_, sent_ns) in self._echoes.items() if sent_ns < before]:
             del self._echoes[data]
             self.counters["echoes_lost"] += 1
@@ -175,7 +193,7 @@ class Prober:
             self.counters["lldp_from_host"] += 1
             return None
         try:
-            frame = lldp.decode(data, self.key)
+            frame = self._known(data) or lldp.decode(data, self.key)
         except lldp.Malformed:
             self.counters["lldp_malformed"] += 1
             return None
@@ -185,10 +203,11 @@ class Prober:
         except lldp.Forged:
             self.counters["lldp_forged"] += 1
             return None
-        if self._frames.pop(frame.nonce, None) != frame:
+        sent, _, sample = self._frames.pop(frame.nonce, (None, b"", False))
+        if sent != frame:
             self.counters["lldp_replayed"] += 1
             return None
-        source = next((name for name, dpid in self.dpids.items() if dpid == frame.dpid), None)
+        source = self._names.get(frame.dpid)
         if source is None or (frame.kind is Kind.LOOP) != (place.number == CONTROLLER_PORT):
             self.counters["lldp_misplaced"] += 1
             return None
@@ -198,8 +217,14 @@ class Prober:
                 self.control[Calibrate.LOOP].add(source, at_ns - frame.sent_ns)
             return None
         seen = LinkSeen(PortId(source, frame.port), place)
-        self.links.add((seen.source, seen.target), at_ns - frame.sent_ns)
+        if sample:
+            self.links.add((seen.source, seen.target), at_ns - frame.sent_ns)
         return seen
+
+    def _known(self, data: bytes) -> Frame | None:
+        """The frame that these bytes are, if they are exactly what was sent: its nonce proves as much as its HMAC."""
+        frame, encoded, _ = self._frames.get(lldp.nonce(data), (None, b"", False))
+        return frame if encoded == data else None
 
     def _arp_in(self, place: PortId, data: bytes, at_ns: int) -> Finding | None:
         try:
@@ -226,8 +251,27 @@ class Prober:
             return None
         del self._asked[packet.target_mac]
         self.counters["arp_accepted"] += 1
-        self.hosts.add((asked.host, place), at_ns - asked.sent_ns)
-        return HostSeen(asked.host, place, packet.sender_mac.hex(":"))
+        return self._host_seen(asked, place, packet.sender_mac, at_ns)
+
+    def _ndp_in(self, place: PortId, data: bytes, at_ns: int) -> Finding | None:
+        try:
+            packet = ndp.decode(data)
+        except ndp.Malformed:
+            self.counters["nd_malformed"] += 1
+            return None
+        key = packet.destination + packet.target.packed
+        asked = self._asked.get(key)
+        if asked is None or place not in asked.ports:
+            self.counters["nd_unasked"] += 1
+            return None
+        del self._asked[key]
+        self.counters["nd_accepted"] += 1
+        return self._host_seen(asked, place, packet.source, at_ns)
+
+    def _host_seen(self, asked: _Asked, place: PortId, mac: bytes, at_ns: int) -> Finding:
+        if asked.sample:
+            self.hosts.add((asked.host, place), at_ns - asked.sent_ns)
+        return HostSeen(asked.host, place, mac.hex(":"))
 
     # Delays
 

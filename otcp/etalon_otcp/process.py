@@ -31,7 +31,7 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
         EtalonError: if an address cannot be taken, or a file cannot be used.
     """
     check_extra()
-    from etalon_otcp import descriptors, measuring, switches
+    from etalon_otcp import descriptors, measuring, switches, watching
     from etalon_otcp.api import server
     from etalon_otcp.api.service import Service
     from etalon_otcp.controller import Controller
@@ -48,12 +48,11 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
     work = [
         threading.Thread(target=controller.run, name="compute"),
         threading.Thread(target=probes.run, name="probes"),
-        threading.Thread(target=measuring.watch_seats, args=(controller,), name="seats"),
+        threading.Thread(target=watching.watch_links, args=(controller,), name="links"),
+        threading.Thread(target=watching.watch_seats, args=(controller,), name="seats"),
     ]
     if config.network.ovsdb:
-        work.append(
-            threading.Thread(target=measuring.watch_ovsdb, args=(controller,), name="ovsdb")
-        )
+        work.append(threading.Thread(target=watching.watch_ovsdb, args=(controller,), name="ovsdb"))
     done = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: done.set())

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from etalon.plan.otcp.equations import Parameters
 
@@ -24,6 +24,7 @@ class Route:
     max_cwnd: int
     initial_cwnd: int
     initial_rwnd: int
+    _text: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, prefix: str, parameters: Parameters) -> Route:
@@ -36,6 +37,20 @@ class Route:
             parameters.initial_cwnd,
             parameters.initial_rwnd,
         )
+
+    def fields(self) -> dict[str, str | int]:
+        """What the protocol has of it, by name."""
+        return {name: getattr(self, name) for name in FIELDS}
+
+    def to_json(self) -> str:
+        """The route as an object, written once: many documents hold it."""
+        if not self._text:
+            self._text.append(json.dumps(self.fields(), separators=(",", ":")))
+        return self._text[0]
+
+
+FIELDS = ("prefix", "rto_min_us", "rto_init_us", "max_cwnd", "initial_cwnd", "initial_rwnd")
+"""Of a route, in the protocol's order."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +98,8 @@ class Publication:
         changed = {
             host
             for host, listed in wanted.items()
-            if host not in self.documents or self.documents[host].routes != listed
+            if host not in self.documents
+            or (self.documents[host].routes is not listed and self.documents[host].routes != listed)
         }
         if not changed:
             return changed
@@ -92,8 +108,7 @@ class Publication:
         for host in changed:
             listed = wanted[host]
             if id(listed) not in written:
-                rows = [asdict(route) for route in listed]
-                written[id(listed)] = json.dumps(rows, separators=(",", ":"))
+                written[id(listed)] = f"[{','.join(route.to_json() for route in listed)}]"
             self.documents[host] = Document(
                 host, self.epoch, self.version, self.lifetime_s, listed, written[id(listed)]
             )

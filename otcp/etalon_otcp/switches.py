@@ -24,17 +24,14 @@ from os_ken.controller.handler import (
 )
 from os_ken.ofproto import ofproto_v1_3
 
-from etalon_otcp import arp, lldp
+from etalon_otcp import messages
 from etalon_otcp.controller import Controller
+from etalon_otcp.entries import COOKIE, COOKIE_MASK, Entries
 from etalon_otcp.network import PortId
 from etalon_otcp.probing import MOST_PORT, Action, Echo
 from etalon_otcp.topology import PortDescription
 
 LOG = logging.getLogger("etalon_otcp")
-COOKIE = 0x4F544350_00000000
-"""Of the entries that we write: 'OTCP'."""
-COOKIE_MASK = 0xFFFFFFFF_00000000
-PUNT_PRIORITY, FORWARD_PRIORITY = 60_000, 10
 _RATES = {
     "OFPPF_10MB_HD": 10**7,
     "OFPPF_10MB_FD": 10**7,
@@ -64,7 +61,7 @@ class _Switch:
         self.name = name
         self.datapath = datapath
         self.ports: list[PortDescription] | None = None
-        self.table: dict[str, int] = {}
+        self.entries = Entries(datapath)
         self.packets: dict[PortId, dict[object, int]] = defaultdict(dict)
         self.told = False
         self._outbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -110,37 +107,20 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
         if switch is None:
             return
         datapath = switch.datapath
-        parser, proto = datapath.ofproto_parser, datapath.ofproto
         if isinstance(action, Echo):
+            parser = datapath.ofproto_parser
             datapath.send_msg(parser.OFPEchoRequest(datapath, data=action.data))
             return
-        actions = [parser.OFPActionOutput(port, 65535) for port in action.ports]
-        datapath.send_msg(
-            parser.OFPPacketOut(
-                datapath, proto.OFP_NO_BUFFER, proto.OFPP_CONTROLLER, actions, action.frame
-            )
-        )
+        datapath.send(messages.packet_out(action.ports, action.frame))
 
-    def write(self, switch: str, written: Mapping[str, int], deleted: Iterable[str]) -> None:
-        """Writes and deletes entries: egress port by destination."""
+    def write(
+        self, switch: str, written: Mapping[str, tuple[int, ...]], deleted: Iterable[str]
+    ) -> None:
+        """Writes and deletes entries."""
         found = self._switches.get(switch)
-        if found is None:
-            return
-        parser, proto = found.datapath.ofproto_parser, found.datapath.ofproto
-        for mac, port in written.items():
-            match = parser.OFPMatch(eth_dst=mac)
-            found.later(self._entry(found.datapath, match, port, FORWARD_PRIORITY))
-        for mac in deleted:
-            found.later(
-                parser.OFPFlowMod(
-                    found.datapath,
-                    command=proto.OFPFC_DELETE_STRICT,
-                    out_port=proto.OFPP_ANY,
-                    out_group=proto.OFPG_ANY,
-                    priority=FORWARD_PRIORITY,
-                    match=parser.OFPMatch(eth_dst=mac),
-                )
-            )
+        if found:
+            for message in found.entries.write(written, deleted):
+                found.later(message)
 
     def count_flows(self, switch: str) -> None:
         """Asks for the statistics of TCP entries."""
@@ -149,14 +129,6 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
             parser = found.datapath.ofproto_parser
             match = parser.OFPMatch(eth_type=0x0800, ip_proto=6)
             found.later(parser.OFPFlowStatsRequest(found.datapath, match=match))
-
-    def _entry(self, datapath: Any, match: Any, port: int, priority: int) -> Any:
-        parser, proto = datapath.ofproto_parser, datapath.ofproto
-        output = parser.OFPActionOutput(port, 65535)
-        apply = parser.OFPInstructionActions(proto.OFPIT_APPLY_ACTIONS, [output])
-        return parser.OFPFlowMod(
-            datapath, cookie=COOKIE, priority=priority, match=match, instructions=[apply]
-        )
 
     # What switches say
 
@@ -177,21 +149,11 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
             older.datapath.close()
         parser, proto = datapath.ofproto_parser, datapath.ofproto
         datapath.send_msg(parser.OFPSetConfig(datapath, proto.OFPC_FRAG_NORMAL, 0xFFFF))
-        for match in self._punted(parser):
-            entry = self._entry(datapath, match, proto.OFPP_CONTROLLER, PUNT_PRIORITY)
+        for entry in switch.entries.punting(self.controller.config.network.forwarding):
             datapath.send_msg(entry)
         ours = {"cookie": COOKIE, "cookie_mask": COOKIE_MASK}
+        datapath.send_msg(parser.OFPGroupDescStatsRequest(datapath))
         datapath.send_msg(parser.OFPFlowStatsRequest(datapath, **ours))  # answered before ports are
-
-    def _punted(self, parser: Any) -> list[Any]:
-        """What switches hand in: LLDP, answers to our ARP probes, and, if we answer them, hosts' ARP requests."""
-        matches = [
-            parser.OFPMatch(eth_type=lldp.ETHERTYPE),
-            parser.OFPMatch(eth_type=arp.ETHERTYPE, eth_dst=arp.PROBE_MASK),
-        ]
-        if self.controller.config.network.forwarding:
-            matches.append(parser.OFPMatch(eth_type=arp.ETHERTYPE, arp_op=arp.REQUEST))
-        return matches
 
     @_on(ofp_event.EventOFPPortDescStatsReply, [CONFIG_DISPATCHER, MAIN_DISPATCHER])
     def ports(self, event: Any) -> None:
@@ -203,7 +165,7 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
         switch.ports = [*(switch.ports or []), *described]
         if not event.msg.flags & ofproto_v1_3.OFPMPF_REPLY_MORE and not switch.told:
             switch.told = True
-            self.controller.switch_up(switch.name, switch.ports, switch.table)
+            self.controller.switch_up(switch.name, switch.ports, switch.entries.table)
             parser, proto = switch.datapath.ofproto_parser, switch.datapath.ofproto
             switch.later(parser.OFPQueueGetConfigRequest(switch.datapath, proto.OFPP_ANY))
 
@@ -252,18 +214,25 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
         if switch is None:
             return
         for entry in event.msg.body:
-            egress = _output(entry)
-            if egress is None:
-                continue
-            if entry.cookie & COOKIE_MASK == COOKIE and "eth_dst" in entry.match:
-                if entry.priority == FORWARD_PRIORITY:
-                    switch.table[entry.match["eth_dst"]] = egress
-            elif entry.match.get("ip_proto") == 6:
-                place = PortId(switch.name, egress)
+            if entry.cookie & COOKIE_MASK == COOKIE:
+                if not switch.told:
+                    switch.entries.entry_found(entry)
+            elif entry.match.get("ip_proto") == 6 and (egress := switch.entries.ports_of(entry)):
+                place = PortId(switch.name, egress[0])
                 switch.packets[place][str(entry.match)] = entry.packet_count
         if not event.msg.flags & ofproto_v1_3.OFPMPF_REPLY_MORE and switch.told:
             packets, switch.packets = switch.packets, defaultdict(dict)
             self.controller.flows(switch.name, packets)
+
+    @_on(ofp_event.EventOFPGroupDescStatsReply, [CONFIG_DISPATCHER, MAIN_DISPATCHER])
+    def groups(self, event: Any) -> None:
+        """Groups that a controller before this one made."""
+        switch = self._of(event)
+        if switch is None:
+            return
+        for group in event.msg.body:
+            ports = [action.port for bucket in group.buckets for action in bucket.actions]
+            switch.entries.group_found(group.group_id, tuple(ports))
 
     @_on(ofp_event.EventOFPErrorMsg, [CONFIG_DISPATCHER, MAIN_DISPATCHER])
     def error(self, event: Any) -> None:
@@ -312,16 +281,6 @@ def _share(described: Any) -> int | None:
     for entry in described.properties:
         if entry.property == ofproto_v1_3.OFPQT_MAX_RATE and entry.rate <= 1000:
             return int(entry.rate)
-    return None
-
-
-def _output(entry: Any) -> int | None:
-    """The port of an entry that only outputs."""
-    for instruction in entry.instructions:
-        for action in getattr(instruction, "actions", ()):
-            port = getattr(action, "port", None)
-            if port is not None and port < MOST_PORT:
-                return int(port)
     return None
 
 

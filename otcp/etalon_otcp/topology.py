@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address
 
 from etalon_otcp.network import Address, Host, Known, Link, Network, Port, PortId, Source
 from etalon_otcp.seats import Seats
@@ -50,9 +49,9 @@ class KnownHost:
     port: int | None = None
 
     @property
-    def probed(self) -> IPv4Address | None:
-        """The address that ARP asks for."""
-        return next((a for a in self.addresses if isinstance(a, IPv4Address)), None)
+    def probed(self) -> Address:
+        """The address that probes ask for: by ARP if it can be."""
+        return min(self.addresses, key=lambda address: address.version)
 
 
 @dataclass
@@ -85,6 +84,11 @@ class Topology:
     _delays: dict[tuple[PortId, PortId], Known] = field(default_factory=dict)
     _seats: dict[str, _Seat] = field(default_factory=dict)
     _edges: set[PortId] = field(default_factory=set)
+    _built: dict[PortId, Port] = field(default_factory=dict)
+    """Ports as the network has them; made anew when something is told of them."""
+    _linked: dict[PortId, Link] = field(default_factory=dict)
+    _quiet: dict[PortId, int] = field(default_factory=dict)
+    """Watches since a port came up by which LLDP has not crossed it."""
 
     def __post_init__(self) -> None:
         given = self.hosts_given.values()
@@ -95,9 +99,11 @@ class Topology:
     def switch_up(self, switch: str, ports: Iterable[PortDescription], now: float) -> bool:
         """A switch has connected. Cables may have been moved meanwhile, so hosts have to answer anew to mark edges."""
         self._edges = {place for place in self._edges if place.switch != switch}
+        self._quiet = {p: watches for p, watches in self._quiet.items() if p.switch != switch}
         self._ports[switch] = {}
         for port in ports:
             self._ports[switch][port.number] = port
+            self._built.pop(PortId(switch, port.number), None)
             self._described[PortId(switch, port.number)] = now
         return True
 
@@ -120,8 +126,10 @@ class Topology:
         else:
             ports[port.number] = port
             self._described[place] = now
+        self._built.pop(place, None)
         if deleted or not port.up:
             self._edges.discard(place)  # whoever was there may be unplugged
+            self._quiet.pop(place, None)
             self.seats.port_down(place)
             self._neighbours.pop(place, None)
             for source in [s for s, target in self._neighbours.items() if target == place]:
@@ -132,12 +140,14 @@ class Topology:
         """A switch has told the largest rate of a port's queue (queue_get_config)."""
         changed = self._queues.get(place, (None,))[0] != rate_bps
         self._queues[place] = (rate_bps, now)
+        self._built.pop(place, None)
         return changed
 
     def ovsdb(self, found: Mapping[tuple[str, str], Given], now: float) -> bool:
         """What an OVSDB says, by switch and port name."""
         changed = {key: value for key, (value, _) in self._ovsdb.items()} != dict(found)
         self._ovsdb = {key: (value, now) for key, value in found.items()}
+        self._built.clear()
         return changed
 
     # What probes say
@@ -147,18 +157,37 @@ class Topology:
         if not (self.is_up(source) and self.is_up(target)):
             return False
         self._unanswered[source] = 0
+        self._quiet[source] = self._quiet[target] = 0
         changed = self._neighbours.get(source) != target
         self._neighbours[source] = target
         return changed
 
-    def watch(self) -> bool:
-        """Each link is about to be probed; drops those on which the last probes were not heard."""
+    def watch(self) -> tuple[list[PortId], bool]:
+        """Each link is about to be probed; drops those on which the last probes were not heard.
+
+        A port by which none was heard since it came up is an edge from now on. Returns the links that were dropped, by
+        egress port, and whether there are new edges.
+        """
         for source in self._neighbours:
             self._unanswered[source] += 1
         dumb = [source for source in self._neighbours if self._unanswered[source] > UNANSWERED]
         for source in dumb:
             del self._neighbours[source]
-        return bool(dumb)
+        found = False
+        for place in self._without_switch():
+            self._quiet[place] = self._quiet.get(place, 0) + 1
+            found |= self._quiet[place] == UNANSWERED + 1
+        return dumb, found
+
+    def _without_switch(self) -> list[PortId]:
+        """Ports that are up and by which no LLDP comes or goes."""
+        linked = {*self._neighbours, *self._neighbours.values()}
+        return [
+            place
+            for switch, ports in self._ports.items()
+            for number, port in ports.items()
+            if port.up and (place := PortId(switch, number)) not in linked
+        ]
 
     def host_seen(self, name: str, place: PortId, mac: str, now: float) -> bool:
         """A host has answered at a port, at `now` (monotonic seconds); whether it sits there is the policy's to say."""
@@ -256,7 +285,7 @@ class Topology:
             )
         }
         links = {
-            source: Link(source, target, self._delays[source, target])
+            source: self._link(source, target)
             for source, target in self._neighbours.items()
             if self._neighbours.get(target) == source
             and {(source, target), (target, source)} <= self._delays.keys()
@@ -266,10 +295,24 @@ class Topology:
             for name, seat in self._seats.items()
             if seat.delay_ns is not None and seat.port in ports and seat.port not in links
         }
-        return Network(ports, links, hosts)
+        edges = frozenset(
+            place
+            for place in self._without_switch()
+            if self.is_edge(place) or self._quiet.get(place, 0) > UNANSWERED
+        )
+        return Network(ports, links, hosts, edges)
 
     def _port(self, place: PortId, port: PortDescription) -> Port:
-        return Port(place, port.name, self._rate(place, port), self._queue(place, port))
+        if (built := self._built.get(place)) is None:
+            rate, queue = self._rate(place, port), self._queue(place, port)
+            built = self._built[place] = Port(place, port.name, rate, queue)
+        return built
+
+    def _link(self, source: PortId, target: PortId) -> Link:
+        known, delay = self._linked.get(source), self._delays[source, target]
+        if known is None or known.target != target or known.delay_ns is not delay:
+            known = self._linked[source] = Link(source, target, delay)
+        return known
 
     def _file(self, place: PortId, port: PortDescription) -> Given:
         return self.ports_given.get(

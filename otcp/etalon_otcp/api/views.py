@@ -74,7 +74,7 @@ def route_of(view: View, source: str, target: str) -> dict[str, Any] | None:
     if not covering:
         return None
     best = max(covering, key=lambda route: ip_network(route.prefix).prefixlen)
-    return {name: getattr(best, name) for name in best.__slots__} | {"version": document.version}
+    return best.fields() | {"version": document.version}
 
 
 def health(controller: Controller, listeners: int, complaint: str, operator: bool) -> HealthModel:

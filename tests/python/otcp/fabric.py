@@ -7,16 +7,18 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from ipaddress import IPv4Address
+from functools import partial
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 
-from etalon_otcp import arp, lldp
+from etalon_otcp import arp, lldp, ndp
 from etalon_otcp.config import Config
 from etalon_otcp.controller import Controller
-from etalon_otcp.measuring import Measuring, watch_seats
+from etalon_otcp.measuring import Measuring
 from etalon_otcp.network import PortId
 from etalon_otcp.probing import CONTROLLER_PORT, Action, Echo
 from etalon_otcp.topology import PortDescription
+from etalon_otcp.watching import watch_links, watch_seats
 
 FILE = """
 state = "state.json"
@@ -59,7 +61,7 @@ class Fabric:
         self.controller = controller
         controller.southbound = self
         self.up: set[str] = set()
-        self.tables: dict[str, dict[str, int]] = {}
+        self.tables: dict[str, dict[str, tuple[int, ...]]] = {}
 
     def connect(self, *switches: str) -> None:
         self.up |= set(switches)
@@ -85,6 +87,10 @@ class Fabric:
         prober = self.controller.prober
         if lldp.is_lldp(frame):
             return lldp.decode(frame, prober.key).sent_ns
+        if ndp.is_ipv6(frame):
+            return next(
+                asked.sent_ns for key, asked in prober._asked.items() if key[:6] == frame[6:12]
+            )
         asked = prober._asked.get(arp.decode(frame).sender_mac)
         return asked.sent_ns if asked else 0
 
@@ -97,14 +103,21 @@ class Fabric:
             delay = DELAYS_US[peer[0] if peer[0] in DELAYS_US else switch] * 1000
             if peer[0] in self.up:
                 hand_in(PortId(*peer), frame, now + 300_000 + delay)
+        elif (switch, number) in HOSTS and ndp.is_ipv6(frame):
+            address, mac = HOSTS[switch, number]
+            if IPv6Address(frame[62:78]) == ip_address(address):
+                reply = ndp.answer(frame, bytes.fromhex(mac.replace(":", "")))
+                hand_in(PortId(switch, number), reply, now + 300_000 + 200_000)
         elif (switch, number) in HOSTS and arp.is_arp(frame):
             address, mac = HOSTS[switch, number]
             request = arp.decode(frame)
-            if request.target == IPv4Address(address) and request.operation == arp.REQUEST:
+            if request.target == ip_address(address) and request.operation == arp.REQUEST:
                 reply = arp.encode(arp.answer(request, bytes.fromhex(mac.replace(":", ""))))
                 hand_in(PortId(switch, number), reply, now + 300_000 + 200_000)
 
-    def write(self, switch: str, written: Mapping[str, int], deleted: Iterable[str]) -> None:
+    def write(
+        self, switch: str, written: Mapping[str, tuple[int, ...]], deleted: Iterable[str]
+    ) -> None:
         table = self.tables.setdefault(switch, {})
         table.update(written)
         for mac in deleted:
@@ -121,7 +134,8 @@ def running(folder: Path, text: str = FILE) -> Iterator[tuple[Controller, Fabric
     controller = Controller(Config.load(file))
     fabric = Fabric(controller)
     measuring = Measuring(controller)
-    work = (controller.run, measuring.run, lambda: watch_seats(controller))
+    watches = (watch_links, watch_seats)
+    work = [controller.run, measuring.run, *(partial(watch, controller) for watch in watches)]
     threads = [threading.Thread(target=one) for one in work]
     for thread in threads:
         thread.start()

@@ -63,3 +63,41 @@ def without(network: Network, *dead: PortId) -> Network:
     }
     hosts = {name: host for name, host in network.hosts.items() if host.port not in gone}
     return Network(network.ports, links, hosts)
+
+
+def fat_tree(k: int = 16, hosts: int = 8, spread_ns: int = 100) -> Network:
+    """k pods of k/2 edge and k/2 aggregation switches below (k/2)^2 cores; `hosts` at each edge switch.
+
+    Delays of links differ by up to a hundred times `spread_ns`, as measured ones do.
+    """
+    ports: dict[PortId, Port] = {}
+    links: dict[PortId, Link] = {}
+    found: dict[str, Host] = {}
+
+    def port(switch: str, number: int) -> PortId:
+        place = PortId(switch, number)
+        ports[place] = Port(place, f"{switch}-{number}", known(GBPS), known(90_000))
+        return place
+
+    def join(below: PortId, above: PortId) -> None:
+        delay = known(20_000 + len(links) * 37 % 101 * spread_ns)
+        links[below] = Link(below, above, delay)
+        links[above] = Link(above, below, delay)
+
+    half = k // 2
+    for pod in range(k):
+        for edge in range(half):
+            name = f"e{pod}-{edge}"
+            for upper in range(half):
+                join(port(name, 1 + upper), port(f"a{pod}-{upper}", 1 + edge))
+            for number in range(hosts):
+                place = port(name, 1 + half + number)
+                address = ip_address(f"10.{pod}.{edge}.{number + 2}")
+                host = f"h{pod}-{edge}-{number}"
+                mac = f"02:00:00:{pod:02x}:{edge:02x}:{number:02x}"
+                found[host] = Host(host, (address,), place, known(10_000), mac)
+        for upper in range(half):
+            for core in range(half):
+                above = port(f"c{upper}-{core}", 1 + pod)
+                join(port(f"a{pod}-{upper}", 1 + half + core), above)
+    return Network(ports, links, found)

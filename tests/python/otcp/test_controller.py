@@ -14,7 +14,8 @@ from etalon.errors import PlanError
 from etalon_otcp import arp
 from etalon_otcp.api import views
 from etalon_otcp.config import Config
-from etalon_otcp.controller import Controller
+from etalon_otcp.controller import RELAYED_PER_S, Controller
+from etalon_otcp.forwarding import OTHERS
 from etalon_otcp.network import Known, PortId, Source
 from etalon_otcp.state import State
 from etalon_otcp.topology import KnownHost, PortDescription, Topology
@@ -38,8 +39,9 @@ def test_from_nothing_to_documents_and_entries(tmp_path: Path) -> None:
         document = controller.view.documents["h1"]
         assert [route.prefix for route in document.routes] == ["10.0.0.2/32"]
         assert way(controller, "h1") == "a1"
-        until(lambda: fabric.tables.get("t1", {}).get("02:00:00:00:00:02") == 1)
-        assert fabric.tables["a1"] == {"02:00:00:00:00:01": 1, "02:00:00:00:00:02": 2}
+        until(lambda: fabric.tables.get("t1", {}).get("02:00:00:00:00:02") == (1,))
+        entries = {"02:00:00:00:00:01": (1,), "02:00:00:00:00:02": (2,)}
+        until(lambda: fabric.tables["a1"] == {**entries, OTHERS: (1, 2)})
 
 
 def test_a_link_down_moves_the_way_from_known_measurements(tmp_path: Path) -> None:
@@ -51,7 +53,7 @@ def test_a_link_down_moves_the_way_from_known_measurements(tmp_path: Path) -> No
         until(lambda: way(controller, "h1") == "a2")  # 300 us instead of 200, four times
         assert time.monotonic() - began < 5
         assert controller.events.measurements == measured
-        until(lambda: fabric.tables["t1"]["02:00:00:00:00:02"] == 2)
+        until(lambda: fabric.tables["t1"]["02:00:00:00:00:02"] == (2,))
         fabric.set_port("t1", 1, up=True)
         until(lambda: way(controller, "h1") == "a1")
 
@@ -75,6 +77,50 @@ def test_a_silent_link_is_dropped(tmp_path: Path) -> None:
         until(lambda: way(controller, "h1") == "a2")
 
 
+def test_a_silent_link_is_dropped_while_all_is_measured(tmp_path: Path) -> None:
+    text = FILE.replace("samples = 2", "samples = 10_000").replace('gap = "0s"', 'gap = "1ms"')
+    with running(tmp_path, text) as (controller, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(controller, "h1") == "a1")
+        measured = controller.events.measurements
+        fabric.up.discard("a1")
+        until(lambda: way(controller, "h1") == "a2")
+        assert controller.events.measurements == measured, "it still measures"
+
+
+def test_a_host_with_ipv6_alone_is_found_and_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(HOSTS, ("t2", 3), ("fd00::2", HOSTS["t2", 3][1]))
+    with running(tmp_path, FILE.replace('"10.0.0.2"', '"fd00::2"')) as (controller, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(controller, "h1") == "a1")
+        assert [route.prefix for route in controller.view.documents["h1"].routes] == ["fd00::2/128"]
+        known = controller.view.network.hosts["h2"]
+        assert (known.delay_ns.value, known.delay_ns.source) == (100_000, Source.NDP)
+
+
+def test_broadcasts_take_a_tree_once_no_switch_shows_at_a_port(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Port 4 has nobody who is known: a client of DHCP may be there, or a cable to a switch that LLDP has not crossed yet."""
+    with running(tmp_path) as (controller, fabric):
+        began = controller.events.computed
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: fabric.tables.get("t1", {}).get(OTHERS) == (1, 2, 3, 4))
+        assert controller.events.computed > began
+        trees = {switch: table[OTHERS] for switch, table in fabric.tables.items()}
+        assert trees == {"t1": (1, 2, 3, 4), "t2": (1, 3, 4), "a1": (1, 2), "a2": (1,)}
+        fabric.set_port("t2", 4, up=False)
+        until(lambda: fabric.tables["t2"][OTHERS] == (1, 3))
+        asked = controller.topology.watch
+        monkeypatch.setattr(controller.topology, "watch", lambda: ([], False))
+        fabric.set_port("t2", 4, up=True)
+        assert 4 not in fabric.tables["t2"][OTHERS]
+        monkeypatch.setattr(controller.topology, "watch", asked)
+        until(lambda: fabric.tables["t2"][OTHERS] == (1, 3, 4))
+
+
 def test_after_a_restart_nothing_is_measured_anew_and_the_epoch_grows(tmp_path: Path) -> None:
     with running(tmp_path) as (before, fabric):
         fabric.connect("t1", "t2", "a1", "a2")
@@ -84,7 +130,7 @@ def test_after_a_restart_nothing_is_measured_anew_and_the_epoch_grows(tmp_path: 
     began = time.monotonic()
     with running(tmp_path) as (after, fabric):
         fabric.tables = {switch: dict(table) for switch, table in tables.items()}
-        fabric.tables["t1"]["02:00:00:00:00:99"] = 1  # of a host that is no more
+        fabric.tables["t1"]["02:00:00:00:00:99"] = (1,)  # of a host that is no more
         fabric.connect("t1", "t2", "a1", "a2")
         until(lambda: way(after, "h1") == "a1")
         assert time.monotonic() - began < 3 and after.events.measurements == 0
@@ -263,12 +309,28 @@ def test_arp_is_answered_in_a_hosts_stead(tmp_path: Path) -> None:
         assert [reply.sender_mac.hex(":") for reply in replies] == ["02:00:00:00:00:02"]
 
 
+def test_arp_for_an_address_that_is_not_in_the_file_reaches_all_ports_without_a_switch(
+    tmp_path: Path,
+) -> None:
+    with running(tmp_path) as (controller, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: len(controller.view.network.edges) == 4)
+        sent: list[tuple[str, tuple[int, ...]]] = []
+        fabric.send = lambda action: sent.append((action.switch, action.ports))  # type: ignore
+        mac, gateway = bytes.fromhex("020000000001"), IPv4Address("10.0.0.254")
+        asker = IPv4Address("10.0.0.1")
+        request = arp.Packet(arp.BROADCAST, mac, arp.REQUEST, mac, asker, bytes(6), gateway)
+        for _ in range(100):
+            controller.packet_in(PortId("t1", 3), arp.encode(request), 0)
+        relayed = [one for one in sent if one in (("t1", (4,)), ("t2", (3, 4)))]
+        assert len(relayed) == 2 * RELAYED_PER_S
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
         (('dpid = "2"', 'dpid = "1"'), "dpid 1 is there twice"),
         (('"10.0.0.2"', '"10.0.0.1"'), "address 10.0.0.1 is there twice"),
-        (('"10.0.0.2"', '"fd00::2"'), "needs an IPv4 address"),
         (('queue = "90kB"', "queue = 90"), "queue"),
         (("[measure]", '[api]\nlisten = "0.0.0.0:80"\n[measure]'), "loopback only"),
         (("samples = 2", "sample = 2"), "sample"),

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import collapse_addresses, ip_address, ip_network
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from networks import known, tree, without
+from networks import fat_tree, known, tree, without
 
-from etalon_otcp import explain, groups, paths
+from etalon_otcp import explain, forwarding, groups, paths
+from etalon_otcp.forwarding import Forwarding, flooding
 from etalon_otcp.network import Host, Link, Network, Port, PortId
 from etalon_otcp.paths import Policy, Unknown
 from etalon_otcp.prefixes import Prefix, merge
@@ -137,6 +139,118 @@ def test_ways_agree_with_brute_force(network: Network, equal_ns: int) -> None:
         for egress in routes.next_hops(a, b):  # whichever way is taken, it comes nearer: no loops
             onward = shortest[network.links[egress].target.switch, b]
             assert onward is not None and onward < best
+
+
+@given(st.data(), st.sampled_from([0, 50_000]))
+def test_what_is_repaired_is_what_is_computed_anew(data: st.DataObject, equal_ns: int) -> None:
+    """Whatever changes: links, delays, rates, hosts, several times in a row."""
+    network = data.draw(meshes())
+    routes, policy = Routes(network, equal_ns), Policy()
+    told, entries = groups.compute(routes, policy), Forwarding()
+    entries.tables(routes, {})
+    for _ in range(3):
+        after = data.draw(meshes())
+        keep = data.draw(st.sets(st.sampled_from(sorted(network.hosts)), min_size=1))
+        links = {
+            place: link
+            for place in network.links.keys() | after.links.keys()
+            if (link := data.draw(st.sampled_from([network, network, after])).links.get(place))
+        }
+        ports = {**network.ports, **after.ports}
+        for place in data.draw(st.sets(st.sampled_from(sorted(ports)), max_size=2)):
+            ports[place] = replace(ports[place], rate_bps=known(10**8))
+        hosts = {name: network.hosts[name] for name in keep}
+        network = Network(
+            ports, links, hosts | network.hosts if data.draw(st.booleans()) else hosts
+        )
+        before, routes, anew = routes, Routes(network, equal_ns, routes), Routes(network, equal_ns)
+        told, whole = groups.compute(routes, policy, before=told), groups.compute(anew, policy)
+        assert (told.routes, set(told.problems)) == (whole.routes, set(whole.problems))
+        assert entries.tables(routes, {}) == Forwarding().tables(anew, {})
+        for switch, target in itertools.product(sorted({p.switch for p in ports}), repeat=2):
+            now = anew.way(switch, target), anew.next_hops(switch, target)
+            assert (routes.way(switch, target), routes.next_hops(switch, target)) == now
+            if now[0] != before.way(switch, target):
+                assert (switch, target) in routes.moved
+            if now[1] != before.next_hops(switch, target):
+                assert (switch, target) in routes.turned
+
+
+def fail(network: Network, dead: PortId) -> list[float]:
+    """Processor seconds: all of it anew, then a link that fails, and the same link again."""
+    entries, publication = Forwarding(), Publication(1)
+    routes: Routes | None = None
+    told: groups.Published | None = None
+    tables: Mapping[str, forwarding.Table] = {}
+    spent = []
+    for now in (network, without(network, dead, network.links[dead].target), network):
+        began = time.process_time()
+        routes = Routes(now, before=routes)
+        told = groups.compute(routes, Policy(), before=told)
+        wanted = entries.tables(routes, tables)
+        for switch, table in wanted.items():
+            forwarding.changes(tables.get(switch, {}), table)
+        publication.update(told.routes)
+        tables = wanted
+        spent.append(time.process_time() - began)
+    assert not told.problems and len(told.routes) == len(network.hosts)
+    return spent
+
+
+@pytest.mark.parametrize("dead", [PortId("e0-0", 1), PortId("a0-0", 5)])
+def test_a_failed_link_takes_little_of_what_all_takes(dead: PortId) -> None:
+    """The delays of links differ by up to 50 us, so that windows change with the ways."""
+    anew, failed, back = fail(fat_tree(k=8, hosts=4, spread_ns=500), dead)
+    assert max(failed, back) < anew / 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dead", [PortId("e0-0", 1), PortId("a0-0", 9)])
+def test_a_failed_link_of_a_fat_tree_of_a_thousand_hosts(dead: PortId) -> None:
+    network = fat_tree(k=16, hosts=8, spread_ns=500)
+    assert len(network.hosts) == 1024
+    best = [min(times) for times in zip(*(fail(network, dead) for _ in range(3)), strict=True)]
+    print(f"anew {best[0]:.2f} s, {dead} fails {best[1]:.2f} s, is back {best[2]:.2f} s")
+    assert max(best[1:]) <= 0.3
+
+
+def sizes(tables: Mapping[str, forwarding.Table]) -> set[int]:
+    return {len(ports) for table in tables.values() for mac, ports in table.items() if mac}
+
+
+def test_flows_take_all_equal_ways_of_a_fat_tree() -> None:
+    """Every upper switch of a pod is used alike, and every core."""
+    routes = Routes(fat_tree(k=4, hosts=2))
+    tables = Forwarding().tables(routes, {})
+    far = routes.network.hosts["h1-0-0"].mac
+    assert tables["e0-0"][far] == (1, 2) and tables["a0-0"][far] == (3, 4)
+    assert len(tables["c0-0"][far]) == 1
+    assert sizes(tables) == {1, 2}
+    assert sizes(Forwarding(multipath=False).tables(routes, {})) == {1}
+
+
+@given(meshes())
+def test_a_broadcast_reaches_every_switch_that_can_be_reached_once(network: Network) -> None:
+    both = {
+        place: link
+        for place, link in network.links.items()
+        if network.links.get(link.target, link).target == place and link.target in network.links
+    }
+    trees = flooding(replace(network, links=both))
+    for start in trees:
+        reached, queue = [start], [(start, PortId("", 0))]
+        while queue:
+            switch, came_by = queue.pop()
+            for place in (PortId(switch, number) for number in trees[switch]):
+                if place != came_by:
+                    target = both[place].target
+                    reached.append(target.switch)
+                    queue.append((target.switch, target))
+                    assert len(reached) <= len(trees), "a loop"
+        linked = {start}
+        for _ in trees:
+            linked |= {link.target.switch for link in both.values() if link.source.switch in linked}
+        assert sorted(reached) == sorted(linked)
 
 
 @given(

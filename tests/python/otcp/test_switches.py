@@ -3,19 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from os_ken.ofproto import ofproto_v1_3 as proto
 from os_ken.ofproto import ofproto_v1_3_parser as parser
 
+from etalon_otcp import forwarding
 from etalon_otcp.config import Config
 from etalon_otcp.controller import Controller
+from etalon_otcp.entries import COOKIE, FORWARD_PRIORITY, OTHERS_PRIORITY, Entries
+from etalon_otcp.forwarding import OTHERS
 from etalon_otcp.network import PortId
-from etalon_otcp.switches import COOKIE, FORWARD_PRIORITY, Switches
+from etalon_otcp.switches import Switches
 
 FILE = """
 [tcp]
@@ -95,3 +100,75 @@ def test_tcp_entries_are_counted_over_all_parts_of_a_reply(
     switches.flow_stats(connection.say([tcp(3, 2, 81)]))
     assert controller.flow_counts() == {two: 1}, "a new entry, with fewer packets than the old"
     assert calls == ["t1"] * 4
+
+
+class Switch:
+    """Keeps entries and groups as OpenFlow 1.3 has it: a group that is used must be there, and is gone with its entries."""
+
+    def __init__(self) -> None:
+        self.entries: dict[tuple[int, str], Any] = {}
+        self.groups: dict[int, tuple[int, ...]] = {}
+
+    def take(self, messages: Iterable[Any]) -> None:
+        for message in messages:
+            message.serialize()
+            if isinstance(message, parser.OFPGroupMod):
+                self._group(message)
+                continue
+            key = message.priority, message.match.get("eth_dst", OTHERS)
+            if message.command == proto.OFPFC_DELETE_STRICT:
+                del self.entries[key]
+                continue
+            for action in message.instructions[0].actions:
+                assert getattr(action, "group_id", None) in (None, *self.groups)
+            self.entries[key] = message
+
+    def _group(self, message: Any) -> None:
+        if message.command == proto.OFPGC_DELETE:
+            del self.groups[message.group_id]
+            for entry in self.entries.values():
+                assert message.group_id not in [
+                    getattr(action, "group_id", None) for action in entry.instructions[0].actions
+                ]
+            return
+        assert message.group_id not in self.groups and message.type == proto.OFPGT_SELECT
+        self.groups[message.group_id] = tuple(
+            action.port for bucket in message.buckets for action in bucket.actions
+        )
+
+    def table(self) -> dict[str, tuple[int, ...]]:
+        """As another controller would learn it."""
+        learnt = Entries(Connection())
+        for number, ports in self.groups.items():
+            learnt.group_found(number, ports)
+        for entry in self.entries.values():
+            learnt.entry_found(entry)
+        return learnt.table
+
+
+MACS = [f"02:00:00:00:00:{n:02x}" for n in range(3)]
+TABLES = st.dictionaries(
+    st.sampled_from([OTHERS, *MACS]),
+    st.sets(st.integers(1, 4), min_size=1).map(lambda ports: tuple(sorted(ports))),
+)
+
+
+@given(st.lists(TABLES, max_size=5))
+def test_a_switch_has_what_was_written_and_no_group_without_use(tables: list[Any]) -> None:
+    switch, entries, before = Switch(), Entries(Connection()), {}
+    for wanted in tables:
+        switch.take(entries.write(*forwarding.changes(before, wanted)))
+        assert switch.table() == wanted
+        used = {ports for mac, ports in wanted.items() if mac != OTHERS and len(ports) > 1}
+        assert set(switch.groups.values()) == used
+        before = wanted
+
+
+def test_a_bridge_passes_on_all_but_what_is_for_bridges() -> None:
+    entries = Entries(Connection())
+    others = list(entries.write({OTHERS: (1, 2)}, ()))
+    assert [action.port for action in others[0].instructions[0].actions] == [1, 2]
+    assert others[0].priority == OTHERS_PRIORITY and not list(others[0].match.items())
+    dropped = [e for e in entries.punting(True) if "eth_dst" in e.match and not e.instructions]
+    assert dropped[0].match["eth_dst"] == ("01:80:c2:00:00:00", "ff:ff:ff:ff:ff:f0")
+    assert dropped[0].priority > OTHERS_PRIORITY
