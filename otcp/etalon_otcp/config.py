@@ -36,6 +36,8 @@ class Listen(Table):
     certificate: Path | None = None
     key: Path | None = None
     client_ca: Path | None = None
+    plain_text: bool = False
+    """Whether it may listen beyond loopback without a certificate: only where the network is closed."""
 
     @field_validator("listen")
     @classmethod
@@ -263,6 +265,12 @@ class Config(Table):
                 for subnet in map(ip_network, switch.prefixes)
             ]
         )
+        for name, at in (("openflow", self.openflow), ("api", self.api)):
+            if not (at.is_loopback or at.certificate or at.plain_text):
+                raise problem(
+                    f"{name}.listen: {shown(at.listen)} would be plain text beyond this machine: expected "
+                    f"{name}.certificate and key, or {name}.plain_text = true where the network is closed"
+                )
         if not self.api.is_loopback and self.api.tokens is None:
             raise problem("api.listen: without api.tokens the API listens on loopback only")
         return self

@@ -72,8 +72,10 @@ class Events:
 
     switches_connected: int = 0
     switches_lost: int = 0
+    switches_refused: int = 0
     ports_changed: int = 0
     computed: int = 0
+    failed: int = 0
     published: int = 0
     measurements: int = 0
     last_measured: float = 0.0
@@ -96,6 +98,8 @@ class Controller:
         self.lock = threading.RLock()
         self.stopped = threading.Event()
         self.southbound: Southbound | None = None
+        self.failure = ""
+        """Why nothing could be computed the last time; empty if it could."""
         self.told: Callable[[set[str]], None] = lambda changed: None
         self._dirty = threading.Event()
         self._changed_at = time.monotonic()
@@ -287,8 +291,11 @@ class Controller:
             if self._settled or self._has_settled():
                 try:
                     self._compute()
-                except Exception:
+                    self.failure = ""
+                except Exception as error:
                     LOG.exception("computing failed; hosts keep what they have")
+                    self.events.failed += 1
+                    self.failure = f"computing failed, hosts keep what they have: {error!r}"
 
     def _change(self, changed: bool) -> None:
         if changed:

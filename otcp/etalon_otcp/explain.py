@@ -137,16 +137,32 @@ def text(explanation: Json) -> Iterator[str]:
                 yield f"  {'':<24}one of {hop['equal_ways']} equal ways; the worst of them counts"
     yield "\nequations:"
     yield from (f"  {line}" for line in explanation["equations"])
-    yield "\npublished:"
-    for name, value in explanation["published"].items():
-        if name != "rto_max_us":
-            yield f"  {name:<14}{value:g}"
+    yield from _served(explanation)
     if explanation["cuts"]:
         yield "\ncut by bounds:"
     for cut in explanation["cuts"]:
         yield f"  {cut['parameter']}: {cut['computed']} -> {cut['bounded']} {cut['unit']} ({cut['bound']})"
-    if group := explanation.get("group"):
-        yield f"\n{group}"
+
+
+def _served(explanation: Json) -> Iterator[str]:
+    """What the host was told, beside what this pair alone comes to: a prefix's hosts share the worst of theirs."""
+    pair, served = explanation["published"], explanation.get("route")
+    if served is None:
+        yield f"\nserved to {explanation['from']}: nothing for this destination"
+        served = {}
+    else:
+        yield f"\nserved to {explanation['from']} for {served['prefix']} (version {served['version']}):"
+    shared = False
+    for name, value in pair.items():
+        if name == "rto_max_us":
+            continue
+        told = served.get(name)
+        alone = -(-value // 1)  # the protocol has whole us
+        other = "" if told in (None, alone) else f"   (this pair alone: {value:g})"
+        shared |= bool(other)
+        yield f"  {name:<14}{value if told is None else told:g}{other}"
+    if shared:
+        yield "  hosts that are told the same are told the worst of theirs (network.alike)"
 
 
 def _shown(known: Json | None, unit: str, of: float = 1.0) -> str:

@@ -35,6 +35,7 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
     from etalon_otcp.api import server
     from etalon_otcp.api.service import Service
     from etalon_otcp.controller import Controller
+    from etalon_otcp.listening import Listening
 
     descriptors.raise_limit()
     sys.setswitchinterval(0.0005)  # threads that stamp times wait for each other's turns
@@ -42,9 +43,10 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
     probes = measuring.Measuring(controller)
     service = Service(controller, probes)
     at = server.bind(config.api)
-    server.bind(config.openflow).close()  # os-ken would say nothing
+    openflow = server.bind(config.openflow)
+    listening = Listening(openflow, config.openflow, len(config.switch))
     stop_api = server.start(service, at)
-    switches.start(controller)
+    switches.start(controller, listening)
     work = [
         threading.Thread(target=controller.run, name="compute"),
         threading.Thread(target=probes.run, name="probes"),

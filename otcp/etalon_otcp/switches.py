@@ -27,6 +27,7 @@ from os_ken.ofproto import ofproto_v1_3
 from etalon_otcp import messages
 from etalon_otcp.controller import Controller
 from etalon_otcp.entries import COOKIE, COOKIE_MASK, Entries
+from etalon_otcp.listening import Listening
 from etalon_otcp.network import PortId
 from etalon_otcp.probing import MOST_PORT, Action, Echo
 from etalon_otcp.topology import PortDescription
@@ -140,6 +141,15 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
         name = self._names.get(dpid)
         if name is None:
             LOG.warning("switch %016x is not in the topology file; it is left alone", dpid)
+            return
+        names = getattr(datapath, "names", None)
+        if names is not None and not names & {name, f"{dpid:016x}"}:
+            LOG.warning(
+                "a certificate of %s claims to be switch %s: expected %s or %016x among its names",
+                ", ".join(sorted(names)) or "nobody", name, name, dpid,
+            )  # fmt: skip
+            self.controller.events.switches_refused += 1
+            datapath.close()
             return
         switch = _Switch(name, datapath)
         with self._lock:
@@ -284,20 +294,15 @@ def _share(described: Any) -> int | None:
     return None
 
 
-def start(controller: Controller) -> None:
-    """Listens for switches, until the process ends."""
+def start(controller: Controller, listening: Listening) -> None:
+    """Lets os-ken handle the switches that connect, until the process ends."""
     from os_ken import cfg
+    from os_ken.controller import ofp_handler
 
-    listen = controller.config.openflow
-    kind = "ssl" if listen.certificate else "tcp"
-    arguments = ["--ofp-listen-host", listen.host, f"--ofp-{kind}-listen-port", str(listen.port)]
-    if listen.certificate and listen.key:
-        arguments += ["--ctl-cert", str(listen.certificate), "--ctl-privkey", str(listen.key)]
-    if listen.client_ca:
-        arguments += ["--ca-certs", str(listen.client_ca)]
-    cfg.CONF(args=arguments, project="os_ken", default_config_files=[])
+    cfg.CONF(args=[], project="os_ken", default_config_files=[])
     cfg.CONF.set_override("echo_request_interval", 3.0)
     cfg.CONF.set_override("maximum_unreplied_echo_requests", 2)
+    ofp_handler.OpenFlowController = lambda: listening  # where it would make a server of its own
     Switches.controller = controller
     thread = threading.Thread(
         target=_serve, daemon=True

@@ -101,6 +101,11 @@ class Topology:
         self._edges = {place for place in self._edges if place.switch != switch}
         self._quiet = {p: watches for p, watches in self._quiet.items() if p.switch != switch}
         self._ports[switch] = {}
+        self._neighbours = {
+            source: target
+            for source, target in self._neighbours.items()
+            if switch not in (source.switch, target.switch)
+        }
         for port in ports:
             self._ports[switch][port.number] = port
             self._built.pop(PortId(switch, port.number), None)

@@ -42,12 +42,29 @@ def make(service: Service) -> FastAPI:
         openapi_url="/v1/openapi.json",
         responses={code: {"model": ErrorModel} for code in (401, 403, 429)},
     )
+    _describe(app)
     _errors(app, service)
     _for_hosts(app, service)
     _for_operators(app, service)
     if service.tokens is None:  # no web page may make a browser on this machine ask
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["localhost", "127.0.0.1", "[::1]"])
     return app
+
+
+def _describe(app: FastAPI) -> None:
+    """OpenAPI, with what each path asks for: a token in all but the status."""
+    describe = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        found = describe()
+        token = {"type": "http", "scheme": "bearer", "description": "A host's or an operator's."}
+        found.setdefault("components", {})["securitySchemes"] = {"token": token}
+        for path, methods in found["paths"].items():
+            for method in methods.values():
+                method["security"] = [{"token": []}, *([{}] if path == "/v1/health" else [])]
+        return found
+
+    app.openapi = openapi  # type: ignore[method-assign]
 
 
 def _errors(app: FastAPI, service: Service) -> None:

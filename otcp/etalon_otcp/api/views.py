@@ -80,7 +80,8 @@ def route_of(view: View, source: str, target: str) -> dict[str, Any] | None:
 def health(controller: Controller, listeners: int, complaint: str, operator: bool) -> HealthModel:
     """The status; for operators with the reasons. `complaint` is about the tokens file."""
     view = controller.view
-    problems = [*view.problems, *controller.disputes, *([complaint] if complaint else [])]
+    problems = [*view.problems, *controller.disputes]
+    problems += [text for text in (complaint, controller.failure) if text]
     with controller.lock:
         up = controller.topology.switches()
     problems += [

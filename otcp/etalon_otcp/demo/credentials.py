@@ -23,7 +23,7 @@ OPERATOR = "operator"
 
 def write(folder: Path, layout: Layout, databases: list[str], settings: dict[str, Any]) -> Path:
     """Writes all of it into the folder; returns the controller's file. Each name's token is in NAME.token."""
-    _certificates(folder)
+    certificates(folder)
     tokens = {
         name: secrets.token_urlsafe(32) for name in (OPERATOR, *(h.name for h in layout.hosts))
     }
@@ -44,7 +44,7 @@ def _controller(layout: Layout, databases: list[str], settings: dict[str, Any]) 
     )
     lines = [
         'state = "state.json"',
-        f'[openflow]\nlisten = "{CONTROL}:{OPENFLOW_PORT}"',
+        f'[openflow]\nlisten = "{CONTROL}:{OPENFLOW_PORT}"\nplain_text = true',
         f'[api]\nlisten = "{CONTROL}:{API_PORT}"\ntokens = "tokens.toml"',
         'certificate = "controller.pem"\nkey = "controller.key"\nrequests_per_minute = 600',
         f"[measure]\n{how}",
@@ -63,7 +63,7 @@ def _private(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def _certificates(folder: Path) -> None:
+def certificates(folder: Path) -> None:
     """An authority (ca.pem) and the controller's certificate by it."""
     ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "OTCP demonstration")])

@@ -288,6 +288,10 @@ def test_openapi_and_metrics(serve: Callable[..., Running]) -> None:
     assert document["components"]["schemas"]["RouteModel"]["required"] == [
         *("prefix", "rto_min_us", "rto_init_us", "max_cwnd", "initial_cwnd", "initial_rwnd")
     ]
+    assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    asked = {path: ways["get"]["security"] for path, ways in document["paths"].items()}
+    assert asked["/v1/hosts/{host}/routes"] == asked["/metrics"] == [{"token": []}]
+    assert {} in asked["/v1/health"]
     _, text = running.ask("/metrics")
     samples = dict(
         line.rsplit(" ", 1) for line in text.splitlines() if line and not line.startswith("#")

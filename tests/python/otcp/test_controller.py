@@ -12,7 +12,8 @@ from fabric import CABLES, FILE, HOSTS, running, until
 
 from etalon.errors import PlanError
 from etalon_otcp import arp
-from etalon_otcp.api import views
+from etalon_otcp.api import metrics, views
+from etalon_otcp.api.events import Hub
 from etalon_otcp.config import Config
 from etalon_otcp.controller import RELAYED_PER_S, Controller
 from etalon_otcp.forwarding import OTHERS
@@ -288,6 +289,40 @@ def test_a_switch_that_does_not_come_back_holds_up_nobody_for_longer_than_settle
         until(lambda: way(controller, "h1") == "a2")
 
 
+def test_a_switch_that_comes_back_with_a_port_less_is_no_puzzle(tmp_path: Path) -> None:
+    """Its older connection is not over yet when the newer one tells of its ports."""
+    with running(tmp_path) as (controller, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(controller, "h1") == "a1")
+        ports = [PortDescription(n, f"t1-{n}", True, 10**9) for n in (2, 3, 4)]
+        controller.switch_up("t1", ports, fabric.tables["t1"])
+        until(lambda: way(controller, "h1") == "a2")
+        assert controller.events.failed == 0
+
+
+def test_what_cannot_be_computed_shows_in_health_and_metrics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path) as (controller, fabric):
+        fabric.connect("t1", "t2", "a1", "a2")
+        until(lambda: way(controller, "h1") == "a1" and complaints(controller) == [])
+        told = controller.view.documents
+
+        def broken(*_: object) -> None:
+            raise KeyError("t1:7")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(controller.topology, "network", broken)
+            controller.changed()
+            until(lambda: any("KeyError('t1:7')" in one for one in complaints(controller)))
+            text = metrics.text(controller, Hub(), {})
+            assert "etalon_otcp_problems 1\n" in text
+            assert "etalon_otcp_computing_failed_total 1\n" in text
+            assert controller.view.documents is told
+        controller.changed()
+        until(lambda: complaints(controller) == [])
+
+
 def test_arp_is_answered_in_a_hosts_stead(tmp_path: Path) -> None:
     with running(tmp_path) as (controller, fabric):
         fabric.connect("t1", "t2", "a1", "a2")
@@ -332,7 +367,15 @@ def test_arp_for_an_address_that_is_not_in_the_file_reaches_all_ports_without_a_
         (('dpid = "2"', 'dpid = "1"'), "dpid 1 is there twice"),
         (('"10.0.0.2"', '"10.0.0.1"'), "address 10.0.0.1 is there twice"),
         (('queue = "90kB"', "queue = 90"), "queue"),
-        (("[measure]", '[api]\nlisten = "0.0.0.0:80"\n[measure]'), "loopback only"),
+        (
+            ("[measure]", '[api]\nlisten = "0.0.0.0:80"\nplain_text = true\n[measure]'),
+            "loopback only",
+        ),
+        (("[measure]", '[api]\nlisten = "0.0.0.0:80"\n[measure]'), "api.plain_text = true"),
+        (
+            ("[measure]", '[openflow]\nlisten = "[::]:6653"\n[measure]'),
+            "openflow.plain_text = true",
+        ),
         (("samples = 2", "sample = 2"), "sample"),
         (('dpid = "2"', 'dpid = "2"\nprefixes = ["10.0.0.1/24"]'), "host bits set"),
     ],

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from networks import fat_tree, known, tree, without
 
 from etalon_otcp import explain, forwarding, groups, paths
+from etalon_otcp.api import views
+from etalon_otcp.controller import View
 from etalon_otcp.forwarding import Forwarding, flooding
 from etalon_otcp.network import Host, Link, Network, Port, PortId
 from etalon_otcp.paths import Policy, Unknown
@@ -211,7 +213,7 @@ def test_a_failed_link_of_a_fat_tree_of_a_thousand_hosts(dead: PortId) -> None:
     assert len(network.hosts) == 1024
     best = [min(times) for times in zip(*(fail(network, dead) for _ in range(3)), strict=True)]
     print(f"anew {best[0]:.2f} s, {dead} fails {best[1]:.2f} s, is back {best[2]:.2f} s")
-    assert max(best[1:]) <= 0.3
+    assert max(best[1:]) <= best[0] / 8
 
 
 def sizes(tables: Mapping[str, forwarding.Table]) -> set[int]:
@@ -346,3 +348,19 @@ def test_an_explanation_holds_path_sources_equations_and_cuts() -> None:
     assert found["inputs"]["rtt_us"] == 1240.0
     assert "1240.0 us x 1000 Mb/s / 1460 B = 106" in lines
     assert found["published"]["rto_min_us"] == 2000
+    assert "served to h1-1: nothing for this destination" in lines
+
+
+def test_an_explanation_prints_what_was_served() -> None:
+    """h2-1 is told with h2-2, which is 40 us farther away."""
+    network = tree(spread_ns=40_000)
+    routes, policy = Routes(network), Policy()
+    publication = Publication(1)
+    publication.update(groups.compute(routes, policy).routes)
+    view = View(network, routes, policy, publication.documents, (), True)
+    found = explain.pair(routes, policy, network.hosts["h1-1"], network.hosts["h2-1"], now=0.0)
+    lines = list(explain.text(found | {"route": views.route_of(view, "h1-1", "h2-1")}))
+    served = publication.documents["h1-1"].routes[-1]
+    assert found["published"]["max_cwnd"] == 116 and served.max_cwnd == 130
+    assert "served to h1-1 for 10.0.2.1/32 (version 1):" in "\n".join(lines)
+    assert "  max_cwnd      130   (this pair alone: 116)" in lines

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from os_ken.ofproto import ofproto_v1_3 as proto
 from os_ken.ofproto import ofproto_v1_3_parser as parser
 
-from etalon_otcp import forwarding
+from etalon_otcp import forwarding, messages
 from etalon_otcp.config import Config
 from etalon_otcp.controller import Controller
 from etalon_otcp.entries import COOKIE, FORWARD_PRIORITY, OTHERS_PRIORITY, Entries
@@ -38,6 +38,9 @@ class Connection:
     ofproto, ofproto_parser = proto, parser
 
     def send_msg(self, message: Any) -> None:
+        pass
+
+    def send(self, data: bytes) -> None:
         pass
 
     def say(self, body: list[Any], more: bool = False, **fields: Any) -> Any:
@@ -100,6 +103,17 @@ def test_tcp_entries_are_counted_over_all_parts_of_a_reply(
     switches.flow_stats(connection.say([tcp(3, 2, 81)]))
     assert controller.flow_counts() == {two: 1}, "a new entry, with fewer packets than the old"
     assert calls == ["t1"] * 4
+
+
+def test_a_packet_out_by_hand_is_os_kens() -> None:
+    ports, frame = (3, proto.OFPP_CONTROLLER), bytes(range(60))
+    actions = [parser.OFPActionOutput(port, 0xFFFF) for port in ports]
+    theirs = parser.OFPPacketOut(
+        Connection(), proto.OFP_NO_BUFFER, proto.OFPP_CONTROLLER, actions, frame
+    )
+    theirs.set_xid(0)
+    theirs.serialize()
+    assert messages.packet_out(ports, frame) == bytes(theirs.buf)
 
 
 class Switch:

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Where switches connect: so many connections at a time, TLS, and a time in which a switch has to say who it is.
+
+os-ken's own server takes any number of connections, each with three threads, and tells nobody about certificates.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from etalon.errors import EtalonError
+from etalon_otcp.config import OpenFlow
+
+LOG = logging.getLogger("etalon_otcp")
+UNKNOWN_S = 10.0
+"""A connection that has not told its datapath id by then is dropped."""
+SPARE = 32
+"""Connections besides two for each switch of the file: an old one, and the one that follows."""
+
+
+class Connection:
+    """A connection, which may become a switch's; `names` are those of its certificate, None without."""
+
+    def __init__(self, at: socket.socket) -> None:
+        self.socket = at
+        self.since = time.monotonic()
+        self.names: frozenset[str] | None = None
+        self.datapath: Any = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it has said whose it is."""
+        return self.datapath is not None and self.datapath.id is not None
+
+    def drop(self) -> None:
+        """Ends it; its threads see that."""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):
+            self.socket.close()
+
+
+class Listening:
+    """Accepts switches at a bound socket, which is os-ken's to run.
+
+    Raises:
+        EtalonError: if certificate, key or CA cannot be used.
+    """
+
+    def __init__(self, at: socket.socket, listen: OpenFlow, switches: int) -> None:
+        self._at = at
+        self._most = 2 * switches + SPARE
+        self._context = _context(listen)
+        self._connections: set[Connection] = set()
+        self._lock = threading.Lock()
+        self.refused = 0
+        """Connections that were too many, or did not say who they are."""
+
+    def __call__(self) -> None:
+        """Accepts until the process ends."""
+        threading.Thread(target=self._tidy, daemon=True, name="strangers").start()
+        while True:
+            try:
+                found, address = self._at.accept()
+            except OSError as error:  # out of descriptors: others may go meanwhile
+                LOG.warning("a switch cannot be let in: %s", error)
+                time.sleep(0.1)
+                continue
+            connection = Connection(found)
+            if self._enter(connection):
+                threading.Thread(
+                    target=self._serve, args=(connection, address), daemon=True
+                ).start()
+            else:
+                connection.drop()
+
+    def __len__(self) -> int:
+        return len(self._connections)
+
+    def _enter(self, connection: Connection) -> bool:
+        """Whether it may stay: the oldest of those that nobody knows has to go for it."""
+        with self._lock:
+            if len(self._connections) >= self._most:
+                self.refused += 1
+                unknown = [one for one in self._connections if not one.is_known]
+                if not unknown:
+                    return False
+                oldest = min(unknown, key=lambda one: one.since)
+                self._connections.discard(oldest)
+                oldest.drop()
+            self._connections.add(connection)
+            return True
+
+    def _tidy(self) -> None:
+        while True:
+            time.sleep(1)
+            now = time.monotonic()
+            with self._lock:
+                late = [
+                    one
+                    for one in self._connections
+                    if not one.is_known and now - one.since > UNKNOWN_S
+                ]
+                self._connections.difference_update(late)
+                self.refused += len(late)
+            for one in late:
+                one.drop()
+
+    def _serve(self, connection: Connection, address: Any) -> None:
+        from os_ken.controller.controller import Datapath
+
+        with self._counted(connection):
+            if self._context:
+                connection.socket.settimeout(UNKNOWN_S)
+                try:
+                    wrapped = self._context.wrap_socket(connection.socket, server_side=True)
+                except (OSError, ValueError) as error:
+                    LOG.warning("%s: no TLS: %s", address[0], error)
+                    return
+                connection.socket = wrapped
+                if self._context.verify_mode == ssl.CERT_REQUIRED:
+                    connection.names = frozenset(names_of(wrapped.getpeercert() or {}))
+            with contextlib.closing(Datapath(connection.socket, address)) as datapath:
+                connection.datapath = datapath
+                datapath.names = connection.names
+                try:
+                    datapath.serve()
+                except Exception as error:
+                    LOG.warning("the connection of %s has failed: %r", address[0], error)
+
+    @contextlib.contextmanager
+    def _counted(self, connection: Connection) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._connections.discard(connection)
+            connection.drop()
+
+
+def names_of(certificate: Any) -> Iterator[str]:
+    """The names that a certificate gives its owner: common name, and DNS names (`ssl.SSLSocket.getpeercert`)."""
+    for part in certificate.get("subject", ()):
+        for key, value in part:
+            if key == "commonName":
+                yield value
+    for kind, value in certificate.get("subjectAltName", ()):
+        if kind == "DNS":
+            yield value
+
+
+def _context(listen: OpenFlow) -> ssl.SSLContext | None:
+    if listen.certificate is None or listen.key is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(listen.certificate, listen.key)
+        if listen.client_ca:
+            context.load_verify_locations(listen.client_ca)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except (OSError, ssl.SSLError) as error:
+        raise EtalonError(f"TLS with {listen.certificate}, {listen.key}: {error}") from None
+    return context
