@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -223,3 +224,34 @@ def test_calls_by_ptrace_and_by_notifications_are_the_same_to_the_byte(
     assert b"stdout='42\\n'" in said
     assert by_ptrace.outputs == by_notifications.outputs
     assert by_ptrace.meta["digest"] == by_notifications.meta["digest"]
+
+
+MEMORY = """
+import mmap, os, tempfile
+PAGE, size = 4096, 100 * 4096 + 123
+with tempfile.TemporaryFile() as file:
+    file.write(b"f" * size)
+    file.flush()
+    own = mmap.mmap(-1, 200 * PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    shared = mmap.mmap(-1, 200 * PAGE)
+    copy = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
+    for page in range(0, 200, 3):
+        own[page * PAGE] = shared[page * PAGE] = 1
+    for page in range(0, 100, 7):
+        copy[page * PAGE + 5] = 1
+    if (child := os.fork()) == 0:
+        for memory in (own, shared, copy):
+            memory[50 * PAGE + 9] = memory[99 * PAGE + 9] = 2
+        os._exit(sum(own[99 * PAGE : 100 * PAGE]))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), sum(own[:]), sum(shared[:]))
+    print(sum(copy[:]) - size * ord("f"), copy[-1:], file.seek(0), file.read() == b"f" * size)
+"""
+
+
+def test_what_a_fault_maps_beside_its_page_is_what_was_there() -> None:
+    """Memory of a program's own, of a parent and its child, and a private copy of a file: as on the host."""
+    outside = subprocess.run(
+        [sys.executable, "-c", MEMORY], capture_output=True, check=True, text=True
+    )
+    inside = et.run(plan(python(MEMORY)), engine="linux").outputs
+    assert inside["programs/it.out"].decode() == outside.stdout, inside["programs/it.err"]
