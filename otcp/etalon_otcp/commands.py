@@ -117,6 +117,62 @@ def measure(url: Url = URL, token_file: TokenFile = None, ca: Ca = None) -> None
     common.note("measuring; etalon otcp show prints each delay's age")
 
 
+@app.command(epilog="Example:  etalon otcp diff new-controller.toml")
+def diff(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="Another controller's file.", show_default=False),
+    ] = None,
+    url: Url = URL,
+    token_file: TokenFile = None,
+    ca: Ca = None,
+    json: common.Json = False,
+) -> None:
+    """Show what hosts would be told otherwise: by another file, or, without one, once the roll-out is over.
+
+    Nothing is changed. The network is taken as the running controller sees it.
+    """
+    from etalon_otcp import differences
+    from etalon_otcp.client import Client
+    from etalon_otcp.config import Config
+
+    client = Client(url, token_file, ca)
+    told = {h: differences.values(r) for h, r in client.get("/v1/documents").items()}
+    if file is None:
+        after = client.get("/v1/documents?pending=true")
+        wanted = {host: differences.values(routes) for host, routes in after.items()}
+    else:
+        config = Config.load(file)
+        seen = differences.network(client.get("/v1/topology"), client.get("/v1/links"), config)
+        wanted = differences.documents(seen, config)
+    found = differences.differences(told, wanted)
+    if json:
+        common.print_json(found)
+        return
+    for line in differences.text(found):
+        typer.echo(line)
+
+
+@app.command()
+def hold(url: Url = URL, token_file: TokenFile = None, ca: Ca = None) -> None:
+    """Have the controller tell only the canaries what is new, until it is released."""
+    _rollout("hold", url, token_file, ca)
+
+
+@app.command()
+def release(url: Url = URL, token_file: TokenFile = None, ca: Ca = None) -> None:
+    """Have the controller tell all hosts what the canaries have, without waiting."""
+    _rollout("release", url, token_file, ca)
+
+
+def _rollout(what: str, url: str, token_file: Path | None, ca: Path | None) -> None:
+    from etalon_otcp.client import Client
+
+    found = Client(url, token_file, ca).post(f"/v1/rollout/{what}")
+    state = "held" if found["held"] else "not held"
+    common.note(f"{state}: {len(found['pending'])} hosts are still to be told what is new")
+
+
 @app.command(epilog="Example:  etalon otcp demo --hosts 8")
 def demo(
     racks: Annotated[int, typer.Option("--racks", min=2, max=8, help="Racks.")] = 2,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,6 +21,7 @@ from etalon_otcp import groups, routes
 from etalon_otcp.delays import Calibrate, Statistic
 from etalon_otcp.paths import Policy
 from etalon_otcp.prefixes import Subnet
+from etalon_otcp.rollout import Manner, share
 from etalon_otcp.seats import Policy as SeatPolicy
 from etalon_otcp.topology import Given, KnownHost
 
@@ -234,6 +236,26 @@ class NetworkTable(Table):
     """Databases to ask for rates and queues: "unix:PATH" or "tcp:ADDRESS:PORT"."""
 
 
+class RolloutTable(Table):
+    """How what is new reaches hosts: all at once, if nothing is said."""
+
+    canary: tuple[Name, ...] | Annotated[str, Field(pattern=r"^[0-9]{1,2}(\.[0-9]+)?%$")] = ()
+    """Hosts that are told first, or a share of all, such as "5%"."""
+    wait: Duration = 600_000 * MS
+    """How long the first hosts must have had what the others are then told."""
+    step: Annotated[float, Field(gt=1, le=1000)] | None = None
+    """No value changes by a larger factor at a time; what was not told yet begins at Linux's own values."""
+    every: Duration = 10_000 * MS
+    """Between two steps."""
+
+    def manner(self, hosts: Iterable[str]) -> Manner:
+        """For these hosts."""
+        first = self.canary
+        if isinstance(first, str):
+            first = tuple(share(hosts, float(first[:-1]) / 100))
+        return Manner(frozenset(first), self.wait / 1e9, self.step, self.every / 1e9)
+
+
 class Config(Table):
     """All of it. Relative paths are relative to the file."""
 
@@ -243,10 +265,13 @@ class Config(Table):
     tcp: Tcp = Tcp()
     bounds: Limits = Limits()
     network: NetworkTable = NetworkTable()
+    rollout: RolloutTable = RolloutTable()
     switch: tuple[SwitchTable, ...] = ()
     host: tuple[HostTable, ...] = ()
     state: Path | None = None
     """Where epoch and measurements are kept, so that a restart needs no new ones."""
+    audit: Path | None = None
+    """Who asked for what, and what was told to whom, when: a JSON object a line."""
 
     @model_validator(mode="after")
     def _whole(self) -> Config:
@@ -254,6 +279,10 @@ class Config(Table):
         _unique("dpid", [int(switch.dpid, 16) for switch in self.switch])
         _unique("host", [host.name for host in self.host])
         _unique("address", [address for host in self.host for address in host.addresses])
+        if isinstance(self.rollout.canary, tuple):
+            for name in self.rollout.canary:
+                if name not in {host.name for host in self.host}:
+                    raise problem(f"rollout.canary: there is no host {shown(name)}")
         names = {switch.name for switch in self.switch}
         for host in self.host:
             if host.switch is not None and host.switch not in names:
@@ -336,6 +365,7 @@ def _apart(owned: list[tuple[str, IPv4Network | IPv6Network]]) -> None:
 
 _PATHS = (
     ("state",),
+    ("audit",),
     *((t, k) for t in ("api", "openflow") for k in ("certificate", "key", "client_ca", "tokens")),
 )
 

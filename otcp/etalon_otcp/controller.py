@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from etalon_otcp import arp, forwarding
+from etalon_otcp.audit import Audit
 from etalon_otcp.computing import Computing
 from etalon_otcp.config import Config
 from etalon_otcp.forwarding import Table
@@ -22,6 +23,7 @@ from etalon_otcp.network import Network, PortId
 from etalon_otcp.paths import Policy
 from etalon_otcp.probing import Action, HostAsks, HostSeen, LinkSeen, PacketOut, Prober
 from etalon_otcp.publication import Document, Publication
+from etalon_otcp.rollout import Manner, Rollout
 from etalon_otcp.routes import Routes
 from etalon_otcp.seats import Seats
 from etalon_otcp.state import State
@@ -88,6 +90,9 @@ class Controller:
         self.config = config
         state = State.load(config.state)
         epoch = max(time.time_ns() // 1_000_000, state.epoch + 1)
+        self.rollout = Rollout(config.rollout.manner(host.name for host in config.host))
+        self.rollout.told = dict(state.told) if self._is_gradual else {}
+        self.audit = Audit(config.audit)
         self.publication = Publication(epoch, config.api.lifetime // 1_000_000_000)
         everywhere = Given(config.network.rate, config.network.queue)
         seats = Seats(config.network.seats, len(config.host))
@@ -105,6 +110,7 @@ class Controller:
         self._changed_at = time.monotonic()
         self._started_at = time.monotonic()
         self._settled = False
+        self._rollout_due: float | None = None
         self._tables: dict[str, Table] = {}
         self._computing = Computing(config)
         self._flows: dict[PortId, dict[object, int]] = {}
@@ -266,12 +272,28 @@ class Controller:
         """The topology was changed by who measured."""
         self._change(True)
 
+    @property
+    def _is_gradual(self) -> bool:
+        return self.rollout.manner != Manner()
+
+    def hold(self) -> None:
+        """What is new reaches the canaries only, until `release`."""
+        with self.lock:
+            self.rollout.held = True
+
+    def release(self) -> None:
+        """What the canaries have reaches all."""
+        with self.lock:
+            self.rollout.release()
+        self._change(True)
+
     def save(self) -> None:
         """Keeps epoch and measurements, if the configuration says where."""
         if self.config.state is None:
             return
         with self.lock:
-            state = State.of(self.publication.epoch, self.topology)
+            told = self.rollout.told if self._is_gradual else {}
+            state = State.of(self.publication.epoch, self.topology, told)
         state.save(self.config.state)
 
     def stop(self) -> None:
@@ -284,7 +306,7 @@ class Controller:
     def run(self) -> None:
         """Computes whenever something has changed, until stopped."""
         while not self.stopped.is_set():
-            self._dirty.wait(None if self._settled else QUIET_S / 3)
+            self._dirty.wait(self._pause() if self._settled else QUIET_S / 3)
             self._dirty.clear()
             if self.stopped.is_set():
                 return
@@ -296,6 +318,11 @@ class Controller:
                     LOG.exception("computing failed; hosts keep what they have")
                     self.events.failed += 1
                     self.failure = f"computing failed, hosts keep what they have: {error!r}"
+
+    def _pause(self) -> float | None:
+        """Until the roll-out goes on, if nothing happens; no longer than a lock can be waited for."""
+        due = self._rollout_due
+        return None if due is None else min(max(0.0, due - time.monotonic()), 3600.0)
 
     def _change(self, changed: bool) -> None:
         if changed:
@@ -328,7 +355,9 @@ class Controller:
         if self.config.network.forwarding:
             self._forward(computed.tables, tables)
         problems = (*found.problems, *(f"host {name} was not found yet" for name in missing))
-        changed = self.publication.update(found.routes)
+        with self.lock:
+            told, self._rollout_due = self.rollout.next(found.routes, time.monotonic())
+        changed = self.publication.update(told)
         took_ms = (time.monotonic() - began) * 1e3
         self.view = View(
             network,
@@ -344,6 +373,9 @@ class Controller:
         if changed:
             self.events.published += 1
             self.told(changed)
+            self.audit.told(self.publication.documents[host] for host in changed)
+            if self._is_gradual:
+                self.save()
             LOG.info(
                 "version %d for %d hosts after %.1f ms",
                 self.publication.version,

@@ -72,3 +72,4 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
             thread.join(5)
         stop_api()
         controller.save()
+        controller.audit.close()

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 from etalon import files
 from etalon.errors import EtalonError, PlanError
 from etalon_otcp.network import Known, PortId, Source
+from etalon_otcp.publication import Route
 from etalon_otcp.topology import Topology
 
 
@@ -21,6 +24,8 @@ class State:
     epoch: int = 0
     links: list[tuple[PortId, PortId, Known]] = field(default_factory=list)
     hosts: list[tuple[str, PortId, str, Known]] = field(default_factory=list)
+    told: Mapping[str, tuple[Route, ...]] = field(default_factory=dict)
+    """What hosts were told, where a roll-out goes on from it."""
 
     @classmethod
     def load(cls, path: Path | None) -> State:
@@ -43,6 +48,12 @@ class State:
                     (str(name), _port(port), str(mac), Known(_ns(ns), Source.STATE, float(at)))
                     for name, port, mac, ns, at in found["hosts"]
                 ],
+                {
+                    str(host): listed
+                    for hosts, routes in found.get("told", ())
+                    for listed in [tuple(Route(str(p), *map(int, n)) for p, *n in routes)]
+                    for host in hosts
+                },
             )
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise PlanError(
@@ -51,14 +62,17 @@ class State:
             ) from None
 
     @classmethod
-    def of(cls, epoch: int, topology: Topology) -> State:
+    def of(
+        cls, epoch: int, topology: Topology, told: Mapping[str, tuple[Route, ...]] | None = None
+    ) -> State:
         """What is to be kept."""
         hosts = []
         for name in topology.hosts_given:
             seat = topology.seat(name)
             if seat and seat[2]:
                 hosts.append((name, seat[0], seat[1], seat[2]))
-        return cls(epoch, [(a, b, known) for (a, b), known in topology.delays().items()], hosts)
+        links = [(a, b, known) for (a, b), known in topology.delays().items()]
+        return cls(epoch, links, hosts, dict(told or {}))
 
     def restore(self, topology: Topology) -> None:
         """Tells a topology what was known; links count once LLDP confirms them."""
@@ -74,12 +88,19 @@ class State:
         Raises:
             EtalonError: if it cannot be written.
         """
+        alike: dict[tuple[Route, ...], list[str]] = defaultdict(list)
+        for host, listed in self.told.items():
+            alike[listed].append(host)
         document = {
             "epoch": self.epoch,
             "links": [[list(a), list(b), known.value, known.at] for a, b, known in self.links],
             "hosts": [
                 [name, list(port), mac, known.value, known.at]
                 for name, port, mac, known in self.hosts
+            ],
+            "told": [
+                [hosts, [[*route.fields().values()] for route in listed]]
+                for listed, hosts in alike.items()
             ],
         }
         try:

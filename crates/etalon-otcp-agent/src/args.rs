@@ -9,7 +9,10 @@ use std::path::PathBuf;
 use lexopt::prelude::*;
 
 use crate::client::Settings;
+use crate::document::Limits;
+use crate::kernel;
 use crate::link::{Address, TlsFiles};
+use crate::netlink::route::Control;
 use crate::prefix::Prefix;
 
 /// What `--help` prints.
@@ -37,6 +40,10 @@ the controller
 this host
   --allow PREFIX     destinations that may be touched; may be given several times
                      (default: 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7)
+  --least-rto-min MS, --most-rto-init MS, --most-cwnd SEGMENTS, --most-initial-cwnd SEGMENTS
+                     bounds of this host's own: a document with other values is refused
+  --congestion-control NAME
+                     for new connections to the controller's destinations, by route, such as dctcp
   --cgroup FOLDER    processes whose connections get RTOinit and windows (default: all)
   --no-bpf           routes only
   --run FOLDER       where the agent remembers what it has changed (default: /run/etalon-otcp-agent)
@@ -74,8 +81,10 @@ pub struct Options {
     pub host: String,
     /// A document instead of the controller's.
     pub document: Option<PathBuf>,
-    /// Destinations that may be touched.
-    pub allowed: Vec<Prefix>,
+    /// What this host lets itself be told.
+    pub limits: Limits,
+    /// The congestion control towards destinations.
+    pub control: Option<Control>,
     /// The cgroup; None for the root of all.
     pub cgroup: Option<PathBuf>,
     /// False if BPF is not wanted.
@@ -96,6 +105,11 @@ struct Given {
     tls: TlsFiles,
     plain_http: bool,
     allowed: Vec<Prefix>,
+    least_rto_min: Option<u32>,
+    most_rto_init: Option<u32>,
+    most_cwnd: Option<u32>,
+    most_initial_cwnd: Option<u32>,
+    control: Option<Control>,
     cgroup: Option<PathBuf>,
     no_bpf: bool,
     run: Option<PathBuf>,
@@ -120,6 +134,11 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Given, lexopt:
             Long("key") => given.tls.key = Some(parser.value()?.into()),
             Long("plain-http") => given.plain_http = true,
             Long("allow") => given.allowed.push(parser.value()?.parse()?),
+            Long("least-rto-min") => given.least_rto_min = Some(parser.value()?.parse()?),
+            Long("most-rto-init") => given.most_rto_init = Some(parser.value()?.parse()?),
+            Long("most-cwnd") => given.most_cwnd = Some(parser.value()?.parse()?),
+            Long("most-initial-cwnd") => given.most_initial_cwnd = Some(parser.value()?.parse()?),
+            Long("congestion-control") => given.control = Some(parser.value()?.parse()?),
             Long("cgroup") => given.cgroup = Some(parser.value()?.into()),
             Long("no-bpf") => given.no_bpf = true,
             Long("run") => given.run = Some(parser.value()?.into()),
@@ -173,7 +192,52 @@ impl Given {
         if self.document.is_some() && self.task != Task::DryRun {
             return Err("--document is for --dry-run".into());
         }
+        self.check_limits()?;
         self.check_transport()
+    }
+
+    fn check_limits(&self) -> Result<(), String> {
+        for (name, value, low, high) in [
+            ("least-rto-min", self.least_rto_min, 1, 1000),
+            ("most-rto-init", self.most_rto_init, 1, 3000),
+            ("most-cwnd", self.most_cwnd, 1, 65_535),
+            ("most-initial-cwnd", self.most_initial_cwnd, 1, 65_535),
+        ] {
+            if value.is_some_and(|value| !(low..=high).contains(&value)) {
+                return Err(format!(
+                    "--{name} {}: expected {low} to {high}",
+                    value.unwrap_or_default()
+                ));
+            }
+        }
+        if let (Some(least), Some(most)) = (self.least_rto_min, self.most_rto_init)
+            && most < least
+        {
+            return Err(format!(
+                "--most-rto-init {most}: expected at least --least-rto-min {least}"
+            ));
+        }
+        let known = kernel::controls();
+        match self.control {
+            Some(name) if !known.contains(&name.to_string()) => Err(format!(
+                "--congestion-control {name}: expected one that this kernel has ready ({}); modprobe tcp_{name}",
+                known.join(", ")
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn limits(&self, private: Vec<Prefix>) -> Limits {
+        let allowed = self.allowed.clone();
+        let usual = Limits::protocol(if allowed.is_empty() { private } else { allowed });
+        let us = |ms: Option<u32>, usual: u32| ms.map_or(usual, |ms| ms * 1000);
+        Limits {
+            least_rto_min_us: us(self.least_rto_min, usual.least_rto_min_us),
+            most_rto_init_us: us(self.most_rto_init, usual.most_rto_init_us),
+            most_cwnd: self.most_cwnd.unwrap_or(usual.most_cwnd),
+            most_initial_cwnd: self.most_initial_cwnd.unwrap_or(usual.most_initial_cwnd),
+            ..usual
+        }
     }
 
     /// That what is said to the controller cannot be read by others. What a name stands for is only known later (`link`).
@@ -202,12 +266,8 @@ impl Options {
         let given = parse(arguments).map_err(|e| e.to_string())?;
         given.check()?;
         let host = given.host();
-        let private = || {
-            PRIVATE
-                .iter()
-                .filter_map(|text| text.parse().ok())
-                .collect()
-        };
+        let private = PRIVATE.iter().filter_map(|text| text.parse().ok());
+        let limits = given.limits(private.collect());
         Ok(Self {
             task: given.task,
             controller: given.controller.map(|controller| Settings {
@@ -219,11 +279,8 @@ impl Options {
             }),
             host,
             document: given.document,
-            allowed: if given.allowed.is_empty() {
-                private()
-            } else {
-                given.allowed
-            },
+            limits,
+            control: given.control,
             cgroup: given.cgroup,
             bpf: !given.no_bpf,
             run: given.run.unwrap_or_else(|| "/run/etalon-otcp-agent".into()),
@@ -247,7 +304,7 @@ mod tests {
             (options.task, options.bpf, options.host.as_str()),
             (Task::Run, true, "h1")
         );
-        assert_eq!(options.allowed.len(), 4);
+        assert_eq!(options.limits.allowed.len(), 4);
     }
 
     #[test]
@@ -255,12 +312,30 @@ mod tests {
         let options = options("--check --host h1 --allow 10.1.0.0/16 --allow fd00::/8").unwrap();
         assert_eq!(
             options
+                .limits
                 .allowed
                 .iter()
                 .map(ToString::to_string)
                 .collect::<Vec<_>>(),
             ["10.1.0.0/16", "fd00::/8"]
         );
+    }
+
+    #[test]
+    fn bounds_are_in_ms_and_segments() {
+        let options =
+            options("--check --host h1 --most-rto-init 500 --most-cwnd 200 --least-rto-min 5")
+                .unwrap();
+        let limits = options.limits;
+        assert_eq!(
+            (
+                limits.least_rto_min_us,
+                limits.most_rto_init_us,
+                limits.most_cwnd
+            ),
+            (5000, 500_000, 200)
+        );
+        assert_eq!(limits.most_initial_cwnd, 65_535);
     }
 
     #[test]
@@ -291,6 +366,22 @@ mod tests {
                 "expected https://, or an address of this host",
             ),
             ("--check --host h1 x", "x"),
+            (
+                "--check --host h1 --most-rto-init 3001",
+                "expected 1 to 3000",
+            ),
+            (
+                "--check --host h1 --most-rto-init 4 --least-rto-min 5",
+                "expected at least --least-rto-min 5",
+            ),
+            (
+                "--check --host h1 --congestion-control frob",
+                "modprobe tcp_frob",
+            ),
+            (
+                "--check --host h1 --congestion-control a/b",
+                "is no name of a congestion control",
+            ),
         ] {
             let error = options(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::document::{Document, Refusal, Version};
-use crate::prefix::Prefix;
+use crate::document::{Document, Limits, Refusal, Version};
 
 /// The document in force, and when the controller was last heard to stand by it.
 #[derive(Debug)]
@@ -29,7 +28,7 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Core {
     host: String,
-    allowed: Vec<Prefix>,
+    limits: Limits,
     held: Option<Held>,
     asked: Option<Version>,
     /// Documents that came into force.
@@ -41,11 +40,11 @@ pub struct Core {
 }
 
 impl Core {
-    /// For a host of this name, whose destinations must lie in `allowed`.
-    pub fn new(host: String, allowed: Vec<Prefix>) -> Self {
+    /// For a host of this name, which lets itself be told what is within `limits`.
+    pub fn new(host: String, limits: Limits) -> Self {
         Self {
             host,
-            allowed,
+            limits,
             held: None,
             asked: None,
             accepted: 0,
@@ -72,7 +71,7 @@ impl Core {
 
     /// Takes a document, or refuses it and keeps the one in force.
     pub fn offer(&mut self, now: Duration, bytes: &[u8]) -> Result<Outcome, Refusal> {
-        let result = Document::parse(bytes, &self.host, &self.allowed)
+        let result = Document::parse(bytes, &self.host, &self.limits)
             .and_then(|document| self.admit(now, document));
         self.counted(result)
     }
@@ -156,7 +155,10 @@ mod tests {
     }
 
     fn core() -> Core {
-        Core::new("h1".into(), vec!["10.0.0.0/8".parse().unwrap()])
+        Core::new(
+            "h1".into(),
+            Limits::protocol(vec!["10.0.0.0/8".parse().unwrap()]),
+        )
     }
 
     fn alive(epoch: u64, version: u64) -> Vec<u8> {

@@ -74,6 +74,34 @@ pub struct Document {
     pub routes: BTreeMap<Prefix, Parameters>,
 }
 
+/// What a host lets itself be told: destinations, and bounds that may be narrower than the protocol's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Prefixes in which all destinations must lie.
+    pub allowed: Vec<Prefix>,
+    /// The least RTOmin, in us.
+    pub least_rto_min_us: u32,
+    /// The largest RTOinit, in us.
+    pub most_rto_init_us: u32,
+    /// The largest of largest windows, in segments.
+    pub most_cwnd: u32,
+    /// The largest initial window, in segments.
+    pub most_initial_cwnd: u32,
+}
+
+impl Limits {
+    /// The protocol's bounds, and these destinations.
+    pub fn protocol(allowed: Vec<Prefix>) -> Self {
+        Self {
+            allowed,
+            least_rto_min_us: 1000,
+            most_rto_init_us: 3_000_000,
+            most_cwnd: 65_535,
+            most_initial_cwnd: 65_535,
+        }
+    }
+}
+
 /// Why a document was refused: a word to count by, and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -139,7 +167,7 @@ fn within(
 }
 
 impl RawRoute {
-    fn check(&self, allowed: &[Prefix]) -> Result<(Prefix, Parameters), Refusal> {
+    fn check(&self, limits: &Limits) -> Result<(Prefix, Parameters), Refusal> {
         let prefix: Prefix = self
             .prefix
             .parse()
@@ -150,15 +178,16 @@ impl RawRoute {
                 format!("{prefix} is everything: expected a length of at least 1"),
             ));
         }
-        if !allowed.iter().any(|a| a.covers(&prefix)) {
+        if !limits.allowed.iter().any(|a| a.covers(&prefix)) {
             return Err(Refusal::new(
                 "prefix",
                 format!("{prefix} is not within the prefixes that --allow permits"),
             ));
         }
         let at = Some(prefix);
-        let rto_min_us = within(at, "rto_min_us", self.rto_min_us, 1000, 1_000_000)?;
-        let max_cwnd = within(at, "max_cwnd", self.max_cwnd, 1, 65535)?;
+        let least = u64::from(limits.least_rto_min_us);
+        let rto_min_us = within(at, "rto_min_us", self.rto_min_us, least, 1_000_000)?;
+        let max_cwnd = within(at, "max_cwnd", self.max_cwnd, 1, limits.most_cwnd.into())?;
         let parameters = Parameters {
             rto_min_us,
             rto_init_us: within(
@@ -166,7 +195,7 @@ impl RawRoute {
                 "rto_init_us",
                 self.rto_init_us,
                 u64::from(rto_min_us),
-                3_000_000,
+                limits.most_rto_init_us.into(),
             )?,
             max_cwnd,
             initial_cwnd: within(
@@ -174,7 +203,7 @@ impl RawRoute {
                 "initial_cwnd",
                 self.initial_cwnd,
                 1,
-                u64::from(max_cwnd),
+                max_cwnd.min(limits.most_initial_cwnd).into(),
             )?,
             initial_rwnd: within(at, "initial_rwnd", self.initial_rwnd, 10, 65535)?,
         };
@@ -183,8 +212,8 @@ impl RawRoute {
 }
 
 impl Document {
-    /// Reads and checks the whole document for `host`, whose destinations must lie in `allowed`.
-    pub fn parse(bytes: &[u8], host: &str, allowed: &[Prefix]) -> Result<Self, Refusal> {
+    /// Reads and checks the whole document for `host`, which lets itself be told what is within `limits`.
+    pub fn parse(bytes: &[u8], host: &str, limits: &Limits) -> Result<Self, Refusal> {
         if bytes.len() > MAX_BYTES {
             return Err(Refusal::new(
                 "bounds",
@@ -225,7 +254,7 @@ impl Document {
         let routes = raw
             .routes
             .iter()
-            .map(|route| route.check(allowed))
+            .map(|route| route.check(limits))
             .collect::<Result<_, _>>()?;
         Ok(Self {
             version,
@@ -255,8 +284,47 @@ mod tests {
     }
 
     fn parse_text(text: &str) -> Result<Document, Refusal> {
-        let allowed = ["10.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()];
-        Document::parse(text.as_bytes(), "h1", &allowed)
+        Document::parse(text.as_bytes(), "h1", &limits())
+    }
+
+    fn limits() -> Limits {
+        Limits::protocol(vec![
+            "10.0.0.0/8".parse().unwrap(),
+            "fd00::/8".parse().unwrap(),
+        ])
+    }
+
+    /// A host's own bounds refuse what the protocol allows.
+    #[test]
+    fn narrower_bounds_refuse_the_whole_document() {
+        let text = whole().to_string();
+        let refused = |change: &dyn Fn(&mut Limits)| {
+            let mut narrow = limits();
+            change(&mut narrow);
+            Document::parse(text.as_bytes(), "h1", &narrow)
+                .unwrap_err()
+                .why
+        };
+        for (why, part) in [
+            (
+                refused(&|l| l.least_rto_min_us = 5000),
+                "rto_min_us is 1000: expected 5000",
+            ),
+            (
+                refused(&|l| l.most_rto_init_us = 4000),
+                "rto_init_us is 4138: expected 1000 to 4000",
+            ),
+            (
+                refused(&|l| l.most_cwnd = 52),
+                "max_cwnd is 53: expected 1 to 52",
+            ),
+            (
+                refused(&|l| l.most_initial_cwnd = 0),
+                "initial_cwnd is 1: expected 1 to 0",
+            ),
+        ] {
+            assert!(why.contains(part), "{why}");
+        }
     }
 
     #[test]
@@ -441,7 +509,7 @@ mod tests {
 
         #[test]
         fn bytes_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-            let _ = Document::parse(&bytes, "h1", &[]);
+            let _ = Document::parse(&bytes, "h1", &Limits::protocol(Vec::new()));
             let _ = Version::parse(&bytes);
         }
 
@@ -453,10 +521,10 @@ mod tests {
                 let at = usize::from(at) % bytes.len();
                 bytes[at] = byte;
             }
-            let allowed = ["10.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()];
-            if let Ok(document) = Document::parse(&bytes, "h1", &allowed) {
+            let limits = limits();
+            if let Ok(document) = Document::parse(&bytes, "h1", &limits) {
                 for (prefix, p) in document.routes {
-                    prop_assert!(allowed.iter().any(|a| a.covers(&prefix)));
+                    prop_assert!(limits.allowed.iter().any(|a| a.covers(&prefix)));
                     prop_assert!((1000..=1_000_000).contains(&p.rto_min_us) && p.rto_init_us <= 3_000_000);
                     prop_assert!(p.rto_init_us >= p.rto_min_us && p.initial_cwnd >= 1 && p.initial_cwnd <= p.max_cwnd);
                 }

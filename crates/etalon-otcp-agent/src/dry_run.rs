@@ -19,7 +19,8 @@ use crate::prefix::Prefix;
 pub fn explain(document: &Document, options: &Options) -> io::Result<String> {
     let routes: Vec<Route> = Socket::routes()?.all_routes()?;
     let (ours, others): (Vec<Route>, Vec<Route>) = routes.into_iter().partition(Route::is_ours);
-    let timing = kernel::timing()?;
+    let mut timing = kernel::timing()?;
+    timing.control = options.control;
     let plan = plan::plan(&document.routes, &others, &BTreeSet::new(), timing);
     let ours: BTreeMap<Prefix, Route> = ours
         .into_iter()
@@ -59,6 +60,18 @@ pub fn explain(document: &Document, options: &Options) -> io::Result<String> {
     Ok(text)
 }
 
+fn metrics(route: &Route) -> String {
+    let value = |kind| route.metric(kind).unwrap_or(0);
+    let control = route.control().map(|name| format!(", congctl {name}"));
+    format!(
+        "rto_min {} ms, initcwnd {}, initrwnd {}{}",
+        value(metric::RTO_MIN),
+        value(metric::INITCWND),
+        value(metric::INITRWND),
+        control.unwrap_or_default()
+    )
+}
+
 fn describe(
     text: &mut String,
     prefix: Prefix,
@@ -80,14 +93,7 @@ fn describe(
             Some(old) if old == route => "stays",
             Some(_) => "replaced",
         };
-        let value = |kind| route.metric(kind).unwrap_or(0);
-        let _ = writeln!(
-            text,
-            "  route   {what}: rto_min {} ms, initcwnd {}, initrwnd {}",
-            value(metric::RTO_MIN),
-            value(metric::INITCWND),
-            value(metric::INITRWND)
-        );
+        let _ = writeln!(text, "  route   {what}: {}", metrics(route));
     }
     if let Some(kernel) = bpf {
         let entry = &target.entry;

@@ -9,9 +9,9 @@ use std::time::Duration;
 use crate::bpf::attached::Attached;
 use crate::document::Parameters;
 use crate::kernel;
-use crate::netlink::route::{PROTOCOL, Route};
+use crate::netlink::route::{Control, PROTOCOL, Route};
 use crate::netlink::socket::{Change, Socket};
-use crate::plan::{self, Changes, Plan};
+use crate::plan::{self, Changes, Kernel, Plan};
 use crate::prefix::Prefix;
 use crate::state::{Since, State};
 use crate::{error, info, warning};
@@ -23,6 +23,8 @@ pub struct Keeper {
     port: u32,
     generic: Option<(Socket, u16)>,
     bpf: Option<Attached>,
+    /// The congestion control of the agent's routes.
+    control: Option<Control>,
     state: State,
     /// Routes of the agent, as they were set.
     installed: BTreeMap<Prefix, Route>,
@@ -53,7 +55,7 @@ pub struct Done {
 
 impl Keeper {
     /// Takes the host in hand; without BPF if there is no program.
-    pub fn new(state: State, bpf: Option<Attached>) -> io::Result<Self> {
+    pub fn new(state: State, bpf: Option<Attached>, control: Option<Control>) -> io::Result<Self> {
         let socket = Socket::routes()?;
         let port = socket.port()?;
         let generic = Socket::generic().and_then(|mut socket| {
@@ -70,6 +72,7 @@ impl Keeper {
             port,
             generic: generic.ok(),
             bpf,
+            control,
             state,
             installed: BTreeMap::new(),
             since: Since::new(),
@@ -209,7 +212,10 @@ impl Keeper {
             document,
             others,
             &self.given_up,
-            kernel::timing()?,
+            Kernel {
+                control: self.control,
+                ..kernel::timing()?
+            },
         ))
     }
 

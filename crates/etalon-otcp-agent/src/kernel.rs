@@ -3,6 +3,8 @@
 
 use std::fs;
 use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -42,7 +44,29 @@ pub fn timing() -> io::Result<Kernel> {
     Ok(Kernel {
         tick: tick()?,
         spacing: Spacing { linear, longest },
+        control: None,
     })
+}
+
+/// Takes the place of the one agent of this network namespace, as long as it is held: two would undo each other's routes.
+pub fn only_one_here() -> io::Result<UnixDatagram> {
+    // Abstract names are the namespace's, and are gone with who holds them.
+    let place = SocketAddr::from_abstract_name("etalon-otcp-agent")?;
+    UnixDatagram::bind_addr(&place).map_err(|e| match e.kind() {
+        io::ErrorKind::AddrInUse => {
+            io::Error::other("another agent runs in this network namespace")
+        }
+        _ => e,
+    })
+}
+
+/// The congestion controls that this kernel has ready.
+pub fn controls() -> Vec<String> {
+    sysctl::<String>("tcp_available_congestion_control")
+        .unwrap_or_default()
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// One life of the machine.
@@ -100,9 +124,18 @@ fn parse_capabilities(status: &str) -> Capabilities {
 
 /// Bytes of memory that this process holds (RSS).
 pub fn resident_bytes() -> u64 {
+    of_memory("VmRSS:")
+}
+
+/// The most that it has held.
+pub fn peak_bytes() -> u64 {
+    of_memory("VmHWM:")
+}
+
+fn of_memory(what: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kib = status.lines().find_map(|line| {
-        line.strip_prefix("VmRSS:")?
+        line.strip_prefix(what)?
             .trim()
             .strip_suffix("kB")?
             .trim()

@@ -36,7 +36,7 @@ fn document(options: &Options) -> io::Result<Document> {
         (None, Some(settings)) => (client::fetch(settings, PATIENCE)?, "the document".into()),
         (None, None) => return Err(io::Error::other("--controller is missing")),
     };
-    Document::parse(&bytes, &options.host, &options.allowed)
+    Document::parse(&bytes, &options.host, &options.limits)
         .map_err(|refusal| io::Error::other(format!("{what} would be refused: {refusal}")))
 }
 

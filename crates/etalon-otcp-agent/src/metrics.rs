@@ -140,6 +140,11 @@ impl Page {
             "Memory of the agent.",
             kernel::resident_bytes() as f64,
         );
+        self.gauge(
+            "peak_bytes",
+            "The most that it has held.",
+            kernel::peak_bytes() as f64,
+        );
     }
 }
 

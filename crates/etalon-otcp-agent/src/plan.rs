@@ -10,20 +10,22 @@ use std::time::Duration;
 
 use crate::bpf::program::Entry;
 use crate::document::Parameters;
-use crate::netlink::route::{Route, metric};
+use crate::netlink::route::{Control, Route, metric};
 use crate::prefix::Prefix;
 use crate::syn::{Mender, Spacing};
 
 /// The kernel's first timeout is at least so many ticks, so that it is never over before it has begun.
 const MIN_RTO_INIT_TICKS: u32 = 2;
 
-/// What is said of the kernel: how it counts time.
+/// What is said of the kernel, how it counts time, and which congestion control new connections are to have.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
     /// The length of a tick.
     pub tick: Duration,
     /// How it spaces SYNs.
     pub spacing: Spacing,
+    /// For the destinations of documents; None leaves the host's own.
+    pub control: Option<Control>,
 }
 
 /// What should be on the host for a destination.
@@ -184,8 +186,15 @@ fn route_for(
             kernel.tick.as_millis()
         ));
     }
-    let route =
-        missing.then(|| base.with(prefix, &metrics.map(|(kind, _, value)| (kind, value))))?;
+    if let (Some(theirs), Some(_)) = (base.control(), kernel.control) {
+        notes.push(format!(
+            "'congctl {theirs}' of the route {} stays",
+            base.prefix
+        ));
+    }
+    missing |= kernel.control.is_some() && base.control().is_none();
+    let metrics = metrics.map(|(kind, _, value)| (kind, value));
+    let route = missing.then(|| base.with(prefix, &metrics, kernel.control))?;
     if route.is_none() {
         notes.push(format!(
             "the route {} has metric 1: none can stand before it, no rto_min, initcwnd, initrwnd",
@@ -267,6 +276,7 @@ mod tests {
             linear: 4,
             longest: Duration::from_secs(120),
         },
+        control: None,
     };
     const RACK: Parameters = Parameters {
         rto_min_us: 5500,
@@ -286,6 +296,42 @@ mod tests {
 
     fn plan_of(prefixes: &[&str], others: &[Route]) -> Plan {
         plan(&document(prefixes), others, &BTreeSet::new(), KERNEL)
+    }
+
+    #[test]
+    fn a_congestion_control_goes_by_route_unless_others_have_set_one() {
+        let dctcp: Control = "dctcp".parse().unwrap();
+        let kernel = Kernel {
+            control: Some(dctcp),
+            ..KERNEL
+        };
+        let document = document(&["10.0.1.0/24"]);
+        let base = route("10.0.0.0/8", 0, &[]);
+        let planned = |base: &Route| {
+            plan(
+                &document,
+                std::slice::from_ref(base),
+                &BTreeSet::new(),
+                kernel,
+            )[&p("10.0.1.0/24")]
+                .clone()
+        };
+        let ours = planned(&base).route.unwrap();
+        assert_eq!(ours.control(), Some(dctcp));
+        let theirs = base
+            .with(base.prefix, &[], Some("reno".parse().unwrap()))
+            .unwrap();
+        let target = planned(&theirs);
+        assert_eq!(
+            target.route.unwrap().control(),
+            Some("reno".parse().unwrap())
+        );
+        assert!(
+            target
+                .notes
+                .iter()
+                .any(|note| note.contains("'congctl reno'"))
+        );
     }
 
     #[test]

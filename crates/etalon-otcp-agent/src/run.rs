@@ -72,12 +72,13 @@ pub fn run(options: &Options) -> io::Result<()> {
         .clone()
         .ok_or_else(|| io::Error::other("--controller is missing"))?;
 
+    let _alone = kernel::only_one_here()?;
     let state = State::open(&options.run)?;
     let monitor = Socket::monitor()?;
-    let mut keeper = Keeper::new(state, attach(options))?;
+    let mut keeper = Keeper::new(state, attach(options), options.control)?;
     keeper.recover()?;
     let mut agent = Agent {
-        core: Core::new(options.host.clone(), options.allowed.clone()),
+        core: Core::new(options.host.clone(), options.limits.clone()),
         keeper,
         client: Client::new(settings),
         monitor,

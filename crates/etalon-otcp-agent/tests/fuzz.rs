@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use etalon_otcp_agent::core::Core;
+use etalon_otcp_agent::document::Limits;
 use etalon_otcp_agent::plan::{Changes, Kernel, plan};
-use etalon_otcp_agent::prefix::Prefix;
 use etalon_otcp_agent::syn::Spacing;
 use etalon_otcp_agent::{events, http};
 use nix::time::{ClockId, clock_gettime};
@@ -22,12 +22,15 @@ const KERNEL: Kernel = Kernel {
         linear: 4,
         longest: Duration::from_secs(120),
     },
+    control: None,
 };
 
-fn allowed() -> Vec<Prefix> {
-    ["10.0.0.0/8", "fd00::/8"]
-        .map(|text| text.parse().unwrap())
-        .to_vec()
+fn limits() -> Limits {
+    Limits::protocol(
+        ["10.0.0.0/8", "fd00::/8"]
+            .map(|text| text.parse().unwrap())
+            .to_vec(),
+    )
 }
 
 /// A number as a controller or a liar may say it.
@@ -113,7 +116,7 @@ fn check(core: &Core) -> Result<(), TestCaseError> {
     let plan = plan(&document.routes, &[], &BTreeSet::new(), KERNEL);
     prop_assert_eq!(plan.len(), document.routes.len());
     for (prefix, target) in &plan {
-        prop_assert!(prefix.length() > 0 && allowed().iter().any(|a| a.covers(prefix)));
+        prop_assert!(prefix.length() > 0 && limits().allowed.iter().any(|a| a.covers(prefix)));
         let (entry, wanted) = (target.entry, document.routes[prefix]);
         prop_assert!((2..=750).contains(&entry.rto_init_ticks));
         prop_assert!(
@@ -198,7 +201,7 @@ fn conversations_however_damaged() {
                 .collect();
             places.sort_unstable();
             let pieces: Vec<_> = places.windows(2).map(|p| &bytes[p[0]..p[1]]).collect();
-            let mut core = Core::new("h1".into(), allowed());
+            let mut core = Core::new("h1".into(), limits());
             count.set(count.get() + 1);
             follow(&pieces, &mut core)?;
             taken.set(taken.get() + u64::from(core.document().is_some()));
@@ -227,7 +230,7 @@ proptest! {
             "event: routes\ndata: {{\"host\":\"h1\",\"epoch\":1,\"version\":{version},\"lifetime_s\":60,\"routes\":[]}}\n\n"
         );
         let text = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{event}\r\n", event.len());
-        let mut core = Core::new("h1".into(), allowed());
+        let mut core = Core::new("h1".into(), limits());
         follow(&[text.as_bytes()], &mut core)?;
         prop_assert_eq!(core.version().map(|v| v.version), Some(version));
     }

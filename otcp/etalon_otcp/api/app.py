@@ -22,10 +22,13 @@ from etalon_otcp.api.models import (
     HealthModel,
     LinkModel,
     MeasureModel,
+    RolloutModel,
+    RouteModel,
     RoutesModel,
     TopologyModel,
 )
 from etalon_otcp.api.service import Host, Service
+from etalon_otcp.audit import Audit
 from etalon_otcp.paths import Unknown
 
 RETRY_S = 1
@@ -77,15 +80,16 @@ def _errors(app: FastAPI, service: Service) -> None:
         first = error.errors()[0]
         return JSONResponse({"error": f"{'.'.join(map(str, first['loc']))}: {first['msg']}"}, 422)
 
-    app.add_middleware(Guard, requests=service.requests)
+    app.add_middleware(Guard, requests=service.requests, audit=service.controller.audit)
 
 
 class Guard:
-    """Refuses bodies, and counts answers by status."""
+    """Refuses bodies, counts answers by status, and writes down who asked for what."""
 
-    def __init__(self, app: ASGIApp, requests: Counter[int]) -> None:
+    def __init__(self, app: ASGIApp, requests: Counter[int], audit: Audit) -> None:
         self._app = app
         self._requests = requests
+        self._audit = audit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -93,6 +97,11 @@ class Guard:
         async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._requests[message["status"]] += 1
+                if message["status"] != 429:  # strangers may ask without end
+                    who = scope.get("state", {}).get("who", "")
+                    address = (scope.get("client") or ("",))[0]
+                    asked = scope["method"], scope["path"], message["status"]
+                    self._audit.asked(who, address, *asked)
             await send(message)
 
         headers = dict(scope.get("headers", ()))
@@ -171,6 +180,8 @@ def _for_operators(app: FastAPI, service: Service) -> None:
             raise HTTPException(404, str(reason)) from None
         return found | {"route": shown.route_of(view, source, target)}
 
+    _for_rollouts(app, service)
+
     @app.post("/v1/measure", dependencies=only, status_code=202, summary="Measure all again")
     async def measure() -> MeasureModel:
         service.measuring.request()
@@ -193,6 +204,47 @@ def _for_operators(app: FastAPI, service: Service) -> None:
         complaint = service.tokens.complaint if service.tokens else ""
         listeners, operator = service.hub.count(), known and service.who(request).operator
         return shown.health(controller, listeners, complaint, operator)
+
+
+def _for_rollouts(app: FastAPI, service: Service) -> None:
+    controller = service.controller
+    only = [Depends(service.operator)]
+
+    def progress() -> RolloutModel:
+        rollout = controller.rollout
+        return RolloutModel(
+            canaries=sorted(rollout.manner.canaries),
+            held=rollout.held,
+            pending=sorted(rollout.pending),
+        )
+
+    @app.get("/v1/documents", dependencies=only, summary="What all hosts are told")
+    async def documents(pending: bool = False) -> dict[str, list[RouteModel]]:
+        """Their routes; with `pending` as they will be when the roll-out is over."""
+        told = {host: found.routes for host, found in controller.view.documents.items()}
+        routes = told | controller.rollout.pending if pending else told
+        return {
+            host: [RouteModel.model_validate(route.fields()) for route in listed]
+            for host, listed in routes.items()
+        }
+
+    @app.get("/v1/rollout", dependencies=only, summary="How far the roll-out is")
+    async def rollout() -> RolloutModel:
+        return progress()
+
+    @app.post("/v1/rollout/hold", dependencies=only, summary="Tell only the first what is new")
+    async def hold() -> RolloutModel:
+        if not controller.rollout.manner.canaries:
+            raise HTTPException(
+                409, "nobody is told first: expected rollout.canary in the controller's file"
+            )
+        controller.hold()
+        return progress()
+
+    @app.post("/v1/rollout/release", dependencies=only, summary="Tell all, without waiting")
+    async def release() -> RolloutModel:
+        controller.release()
+        return progress()
 
 
 def _progress(service: Service) -> MeasureModel:

@@ -29,6 +29,8 @@ def _lines(controller: Controller, hub: Hub, requests: dict[int, int]) -> Iterat
     yield from _one("problems", "gauge", "What operators should look at", problems)
     yield from _one("version", "gauge", "Newest version", controller.publication.version)
     yield from _one("epoch", "gauge", "This life of the controller", controller.publication.epoch)
+    waiting = len(controller.rollout.pending)
+    yield from _one("rollout_pending", "gauge", "Hosts still to be told what is new", waiting)
     yield from _one("listeners", "gauge", "Open event streams", hub.count())
     yield from _one("compute_milliseconds", "gauge", "Last computation", view.took_ms)
     age = now - events.last_measured if events.last_measured else float("nan")

@@ -100,6 +100,14 @@ class MeasureModel(Model):
     last_finished: float
 
 
+class RolloutModel(Model):
+    """Who is told first, whether others are held back, and hosts that are still to be told something."""
+
+    canaries: list[str]
+    held: bool
+    pending: list[str]
+
+
 class HealthModel(Model):
     """`ok`, `starting` or `problems`; operators see which, and more."""
 

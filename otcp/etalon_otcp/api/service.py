@@ -49,6 +49,7 @@ class Service:
             self._limit(self._strangers, request.client.host if request.client else "")
             refuse = {"WWW-Authenticate": "Bearer"}
             raise HTTPException(401, "a token that the controller knows is needed", refuse)
+        request.state.who = f"{'operator' if identity.operator else 'host'} {identity.name}"
         if self.tokens is not None:
             self._limit(self._rate, f"{identity.operator}{identity.name}")
         return identity

@@ -289,7 +289,8 @@ def test_openapi_and_metrics(serve: Callable[..., Running]) -> None:
         *("prefix", "rto_min_us", "rto_init_us", "max_cwnd", "initial_cwnd", "initial_rwnd")
     ]
     assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
-    asked = {path: ways["get"]["security"] for path, ways in document["paths"].items()}
+    paths = document["paths"].items()
+    asked = {path: way["security"] for path, ways in paths for way in ways.values()}
     assert asked["/v1/hosts/{host}/routes"] == asked["/metrics"] == [{"token": []}]
     assert {} in asked["/v1/health"]
     _, text = running.ask("/metrics")
@@ -495,6 +496,35 @@ def test_connections_are_counted_by_address() -> None:
     connections.leave("a")
     assert connections.enter("b")
     assert len(connections) == 3
+
+
+def test_the_network_of_another_file_is_the_one_that_is_seen(
+    tmp_path: Path, serve: Callable[..., Any], etalon: Callable[..., Any]
+) -> None:
+    """The same file changes nothing; a bound and a rate do what they do."""
+    served = serve()
+    network = tree()
+    served.publish(network)
+    token = tmp_path / "operator"
+    token.write_text(OPERATOR)
+    where = ("--url", f"http://127.0.0.1:{served.port}", "--token-file", str(token))
+    switches = sorted({place.switch for place in network.ports})
+    text = '[network]\nqueue = "90kB"\nrate = "1Gbps"\n'
+    text += "".join(
+        f'[[switch]]\nname = "{s}"\ndpid = "{n:x}"\n' for n, s in enumerate(switches, 1)
+    )
+    for name, host in network.hosts.items():
+        text += f'[[host]]\nname = "{name}"\naddresses = ["{host.addresses[0]}"]\n'
+    file = tmp_path / "other.toml"
+    file.write_text(text)
+    assert etalon("otcp", "diff", str(file), *where).out == "no host would be told anything else\n"
+    file.write_text('[bounds]\nrto_min = ["5ms", "1s"]\n' + text)
+    changed = etalon("otcp", "diff", str(file), *where).out
+    assert "rto_min_us 1000 -> 5000" in changed and "rto_min_us 2000 -> 5000" in changed
+    assert changed.endswith("4 hosts\n")
+    assert etalon("otcp", "diff", *where).out == "no host would be told anything else\n"
+    refused = etalon("otcp", "hold", *where)
+    assert refused.code == 1 and "rollout.canary" in refused.err
 
 
 @pytest.mark.slow

@@ -76,6 +76,42 @@ pub mod metric {
     pub const RTO_MIN: u16 = 13;
     /// Initial receive window.
     pub const INITRWND: u16 = 14;
+    /// Congestion control, by name (`congctl` in `ip route`).
+    pub const CC_ALGO: u16 = 16;
+}
+
+/// The name of a congestion control: at most 15 characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Control([u8; 16]);
+
+impl Control {
+    fn name(&self) -> &[u8] {
+        self.0.split(|byte| *byte == 0).next().unwrap_or_default()
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let name = bytes.split(|byte| *byte == 0).next()?;
+        let mut found = [0; 16];
+        found.get_mut(..name.len())?.copy_from_slice(name);
+        (!name.is_empty() && name.len() < 16).then_some(Self(found))
+    }
+}
+
+impl std::str::FromStr for Control {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let good = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+        Self::read(text.as_bytes())
+            .filter(|_| text.bytes().all(good))
+            .ok_or_else(|| format!("{text:?} is no name of a congestion control, such as dctcp"))
+    }
+}
+
+impl std::fmt::Display for Control {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&String::from_utf8_lossy(self.name()))
+    }
 }
 
 /// A unicast route of the main table.
@@ -164,17 +200,31 @@ impl Route {
             .is_some_and(|lock| lock >> kind & 1 == 1)
     }
 
+    /// The congestion control, if the route sets it.
+    pub fn control(&self) -> Option<Control> {
+        let (_, value) = self.metrics.iter().find(|(k, _)| *k == metric::CC_ALGO)?;
+        Control::read(value)
+    }
+
     fn set_metric(&mut self, kind: u16, value: u32) {
-        let bytes = value.to_ne_bytes().to_vec();
+        self.set_bytes(kind, value.to_ne_bytes().to_vec());
+    }
+
+    fn set_bytes(&mut self, kind: u16, bytes: Vec<u8>) {
         match self.metrics.binary_search_by_key(&kind, |(k, _)| *k) {
             Ok(at) => self.metrics[at].1 = bytes,
             Err(at) => self.metrics.insert(at, (kind, bytes)),
         }
     }
 
-    /// The agent's own route for `prefix`, which goes where this one goes and has its metrics, and these where it has none.
-    /// None if nothing can stand before this one (IPv6 with metric 1).
-    pub fn with(&self, prefix: Prefix, metrics: &[(u16, u32)]) -> Option<Self> {
+    /// The agent's own route for `prefix`, which goes where this one goes and has its metrics, and these, and this congestion
+    /// control, where it has none. None if nothing can stand before this one (IPv6 with metric 1).
+    pub fn with(
+        &self,
+        prefix: Prefix,
+        metrics: &[(u16, u32)],
+        control: Option<Control>,
+    ) -> Option<Self> {
         let mut route = self.clone();
         route.priority = LAST;
         if prefix == self.prefix {
@@ -196,6 +246,11 @@ impl Route {
                     route.set_metric(metric::LOCK, lock | 1 << metric::RTO_MIN);
                 }
             }
+        }
+        if let (Some(control), None) = (control, self.control()) {
+            let mut name = control.name().to_vec();
+            name.push(0);
+            route.set_bytes(metric::CC_ALGO, name);
         }
         Some(route)
     }
@@ -349,6 +404,7 @@ pub(crate) mod tests {
             .with(
                 "10.0.1.0/24".parse().unwrap(),
                 &[(metric::INITCWND, 1), (metric::RTO_MIN, 5)],
+                None,
             )
             .unwrap();
         assert_eq!(ours.metric(metric::INITCWND), Some(20));
@@ -362,7 +418,7 @@ pub(crate) mod tests {
     fn stands_before_the_route_of_the_same_prefix() {
         let priority = |prefix: &str, priority| {
             let base = route(prefix, priority, &[]);
-            base.with(base.prefix, &[(metric::RTO_MIN, 5)])
+            base.with(base.prefix, &[(metric::RTO_MIN, 5)], None)
                 .map(|ours| ours.priority)
         };
         assert_eq!(priority("10.0.1.0/24", 0), Some(0), "it comes first");
@@ -371,7 +427,7 @@ pub(crate) mod tests {
         assert_eq!(priority("fd00::/64", 256), Some(255));
         assert_eq!(priority("fd00::/64", 1), None);
         let narrower = route("fd00::/8", 1, &[])
-            .with("fd00:1::/64".parse().unwrap(), &[])
+            .with("fd00:1::/64".parse().unwrap(), &[], None)
             .unwrap();
         assert_eq!(narrower.priority, LAST);
     }

@@ -70,6 +70,39 @@ time.sleep(60)
     });
 }
 
+/// By route: new connections have it, both ways of opening; what others set on a route stays.
+#[test]
+fn connections_get_a_congestion_control() {
+    let Some(lab) = Lab::new() else { return };
+    let before = lab.settled();
+    let port = server(&lab.peer, "0.0.0.0");
+    let controller = Controller::new(&lab.host);
+    controller.publish(&document(1, 60, &[route("10.77.1.2/32", 20_000, 2)]));
+    let opened = || {
+        lab.host.sh(&format!(
+            "python3 -c \"import socket; s = socket.create_connection(('10.77.1.2', {port})); \
+             print(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b'\\0').decode())\""
+        ))
+    };
+    let usual = opened();
+    let other = if usual.trim() == "reno" {
+        "cubic"
+    } else {
+        "reno"
+    };
+    let mut agent = lab.agent(&controller.url(), &["--congestion-control", other]);
+    agent.says("applied 7.1");
+    assert!(
+        lab.ours().contains(&format!("congctl {other}")),
+        "{}",
+        lab.ours()
+    );
+    assert_eq!(opened().trim(), other);
+    agent.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(lab.found(), before);
+    assert_eq!(opened(), usual);
+}
+
 /// The paper's RTOinit alone would have connect() give up after half a second.
 #[test]
 fn connect_lasts_as_long_as_before() {

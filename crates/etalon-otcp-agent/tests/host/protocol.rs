@@ -56,6 +56,28 @@ fn refused_as_a_whole_counted_and_the_last_good_stays() {
     });
 }
 
+/// A host's own bounds are narrower than the protocol's; and a second agent in its network namespace would undo the first's work.
+#[test]
+fn a_host_has_bounds_of_its_own_and_one_agent() {
+    let Some(lab) = Lab::new() else { return };
+    let before = lab.settled();
+    let controller = Controller::new(&lab.host);
+    controller.publish(&document(1, 60, &[route("10.78.0.0/16", 20_000, 2)]));
+    let mut agent = lab.agent(
+        &controller.url(),
+        &["--least-rto-min", "20", "--most-cwnd", "53"],
+    );
+    agent.says("applied 7.1");
+    controller.publish(&document(2, 60, &[route("10.78.0.0/16", 19_999, 2)]));
+    agent.says("rto_min_us is 19999: expected 20000 to 1000000");
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().to_str().unwrap();
+    let second = lab.agent(&controller.url(), &["--run", run]);
+    second.says("another agent runs in this network namespace");
+    agent.signal(Signal::SIGTERM);
+    assert_eq!(lab.found(), before);
+}
+
 /// Who hears that another document is the newest asks for it; who comes again says what it holds.
 #[test]
 fn asks_for_what_it_missed() {
@@ -103,7 +125,15 @@ fn four_thousand_destinations() {
     agent.says("applied 7.2: 4096 destinations; changed 1 routes and 1 BPF entries");
     eventually("metrics", || lab.metric("document_version") == Some(2.0));
     let resident = lab.metric("resident_bytes").unwrap();
+    let peak = lab.metric("peak_bytes").unwrap();
     agent.signal(Signal::SIGTERM);
     assert_eq!(lab.found(), before);
-    eprintln!("{resident} bytes of memory\n{}", agent.log());
+    assert!(
+        peak <= 10e6 || cfg!(debug_assertions) && peak <= 30e6,
+        "{peak} bytes"
+    );
+    eprintln!(
+        "{resident} bytes of memory, at most {peak}\n{}",
+        agent.log()
+    );
 }
