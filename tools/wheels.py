@@ -17,6 +17,7 @@ import argparse
 import hashlib
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -120,11 +121,32 @@ def etalon(out: Path, profdata: Path | None) -> None:
 
 
 def otcp(out: Path) -> None:
-    """The wheel and the sources of etalon-otcp, without links to what is outside of its folder."""
+    """The wheel and the sources of etalon-otcp, without links to what is outside of its folder. The wheel has programs."""
     with tempfile.TemporaryDirectory() as scratch:
+        programs = Path(scratch, "programs")
+        static(programs)
         folder = Path(scratch, "otcp")
         shutil.copytree(ROOT / "otcp", folder, ignore=shutil.ignore_patterns("__pycache__"))
-        _run([*HATCH, "sdist", "-t", "wheel", "-d", out.resolve()], folder)
+        chosen = {"ETALON_OTCP_PROGRAMS": str(programs)}
+        _run([*HATCH, "sdist", "-t", "wheel", "-d", out.resolve()], folder, chosen)
+
+
+def static(folder: Path) -> None:
+    """Builds the agent and the demonstration's links to run on any Linux: the agent, which resolves names, with musl where
+    rustup has it, and the rest with a static glibc.
+    """
+    folder.mkdir()
+    machine = platform.machine()
+    musl, glibc = (f"{machine}-unknown-linux-{libc}" for libc in ("musl", "gnu"))
+    added = subprocess.run(["rustup", "target", "add", musl], capture_output=True, check=False)
+    agent = glibc if added.returncode else musl
+    for name, target in (("etalon-otcp-agent", agent), ("etalon-otcp-links", glibc)):
+        flags = {"RUSTFLAGS": "-C target-feature=+crt-static"} if target == glibc else {}
+        command = ["cargo", "build", "--locked", "--quiet", "--profile", "small", "-p", name]
+        compiler = {"TARGET_CC": os.environ.get("CC", "cc")}
+        _run([*command, "--target", target], ROOT, flags | compiler)
+        built = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"), target, "small", name)
+        shutil.copy(built, folder)
 
 
 def kernels(out: Path, hz: list[int]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -101,9 +102,29 @@ def test_distributions_are_of_one_version_and_can_be_published(dist: Path) -> No
 
 def test_wheels_are_for_every_python_and_manylinux(dist: Path) -> None:
     tags = [path.name.partition(f"{VERSION}-")[2] for path in sorted(dist.glob("*.whl"))]
-    assert tags[0] == "py3-none-any.whl"
+    assert tags[0] == f"py3-none-manylinux_2_17_{platform.machine()}.whl"
     assert re.fullmatch(r"cp311-abi3-manylinux_2_\d+_x86_64\.whl", tags[1])
     assert re.fullmatch(r"py3-none-manylinux_2_\d+_x86_64\.whl", tags[2])
+
+
+def test_the_demonstration_of_otcp_comes_with_its_programs(dist: Path, tmp_path: Path) -> None:
+    """As pip unpacks them: what the archive says may be executed, may be. They need no library of the system's."""
+    (wheel,) = dist.glob("etalon_otcp-*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        for name in ("etalon-otcp-agent", "etalon-otcp-links"):
+            inside = packed.getinfo(f"etalon_otcp/bin/{name}")
+            assert inside.external_attr >> 16 & 0o111
+            program = Path(packed.extract(inside, tmp_path))
+            program.chmod(0o755)
+            linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+            assert "=>" not in linked.stdout
+    told = subprocess.run(
+        [tmp_path / "etalon_otcp/bin/etalon-otcp-agent", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout == f"etalon-otcp-agent {VERSION}\n"
 
 
 def test_the_kernel_comes_with_its_source_and_licence(dist: Path) -> None:

@@ -36,6 +36,8 @@ TOOLS = {
 PROGRAMS = ("etalon-otcp-links", "etalon-otcp-agent")
 FOLDER = "ETALON_OTCP_BIN"
 """Environment variable: the folder with these programs, instead of building them."""
+PACKED = Path(__file__).parents[1] / "bin"
+"""Where a wheel has them."""
 CGROUP = "etalon-otcp-demo-"
 """Before the number of the process that a folder of cgroups is for: one that is left behind can be told."""
 PR_SET_PDEATHSIG = 1
@@ -79,13 +81,14 @@ def missing(*, emulated: bool = False) -> list[str]:
 
 
 def programs(profile: str = "release") -> dict[str, str]:
-    """The links and the agent: from a folder, from PATH, or built from the source tree with a profile of cargo's.
+    """The links and the agent: from a folder, from the wheel, PATH, or built from the source tree with a profile of cargo's.
 
     Raises:
         EtalonError: if they are nowhere and cannot be built.
     """
     given = os.environ.get(FOLDER)
-    found = {name: shutil.which(name, path=given) for name in PROGRAMS}
+    places = given or os.pathsep.join((str(PACKED), os.environ.get("PATH", os.defpath)))
+    found = {name: shutil.which(name, path=places) for name in PROGRAMS}
     if all(found.values()):
         return {name: path for name, path in found.items() if path}
     if given:
