@@ -83,6 +83,11 @@
 #define ETALON_INPUT_FD 5
 
 /**
+ * The descriptor that the kernel reads answers to its questions from.
+ */
+#define ETALON_ANSWER_FD 6
+
+/**
  * The IP header allows CE.
  */
 #define ETALON_PACKET_ECT 1
@@ -178,6 +183,10 @@ struct etalon_info {
    * Whether senders pace.
    */
   uint32_t pacing;
+  /**
+   * Kinds of flows that are opened from outside.
+   */
+  uint32_t kinds;
 };
 
 /**
@@ -476,11 +485,11 @@ bool etalon_core_send(struct etalon_core *core,
 void etalon_core_flow_started(struct etalon_core *core, uint64_t kernel, uint32_t flow);
 
 /**
- * The socket of a flow has taken so many bytes.
+ * A stream has taken so many bytes: 2n from flow n's client, 2n + 1 from its server.
  */
 void etalon_core_flow_accepted(struct etalon_core *core,
                                uint64_t kernel,
-                               uint32_t flow,
+                               uint32_t stream,
                                uint64_t bytes);
 
 /**
@@ -495,6 +504,21 @@ void etalon_core_report(struct etalon_core *core,
                         uint64_t kernel,
                         const uint8_t *datagram,
                         size_t len);
+
+/**
+ * What flows have in common that are opened from outside.
+ */
+bool etalon_core_kind(const struct etalon_core *core, uint32_t index, struct etalon_flow *flow);
+
+/**
+ * An end of a flow that was opened from outside has read so many bytes.
+ */
+void etalon_core_read(struct etalon_core *core, uint64_t kernel, uint32_t end, uint64_t bytes);
+
+/**
+ * So many bytes of a stream of such a flow have been sent.
+ */
+void etalon_core_sent(struct etalon_core *core, uint64_t kernel, uint32_t stream, uint64_t bytes);
 
 /**
  * All flows are over.
@@ -543,6 +567,16 @@ extern uint64_t etalon_notification(uint32_t host, uint32_t rack, uint32_t tdn);
 
 extern void etalon_milestone(uint64_t time, uint32_t which);
 
+extern void etalon_ask(const struct etalon_record *question, uint8_t *answer, size_t len);
+
+extern void etalon_answer(uint8_t *answer, size_t len);
+
+extern void etalon_message_open(uint32_t flow);
+
+extern void etalon_message_write(uint32_t stream, uint64_t bytes);
+
+extern void etalon_message_close(uint32_t flow);
+
 extern void etalon_fail(uint64_t time, const uint8_t *sentence, size_t len);
 
 /* Kinds of records: crates/etalon-events says what their fields mean. */
@@ -588,6 +622,12 @@ enum etalon_kind {
   ETALON_RECORD_OUTPUT = 27,
   ETALON_RECORD_WAITING = 37,
   ETALON_RECORD_POLLED = 42,
+  ETALON_RECORD_WOKEN = 43,
+  ETALON_RECORD_READ = 44,
+  ETALON_RECORD_SENT = 45,
+  ETALON_RECORD_GRANTED = 46,
+  ETALON_RECORD_CONNECTED = 47,
+  ETALON_RECORD_PLANNING = 48,
   ETALON_RECORD_FAILURE = 28,
 };
 
@@ -607,12 +647,13 @@ enum etalon_counter {
 #define ETALON_ESTIMATOR 0xac1ffffe
 #define ETALON_ESTIMATOR_PORT 5300
 
-static_assert(sizeof(struct etalon_info) == 20);
+static_assert(sizeof(struct etalon_info) == 24);
 static_assert(offsetof(struct etalon_info, racks) == 0);
 static_assert(offsetof(struct etalon_info, hosts) == 4);
 static_assert(offsetof(struct etalon_info, mtu) == 8);
 static_assert(offsetof(struct etalon_info, flows) == 12);
 static_assert(offsetof(struct etalon_info, pacing) == 16);
+static_assert(offsetof(struct etalon_info, kinds) == 20);
 static_assert(sizeof(struct etalon_flow) == 152);
 static_assert(offsetof(struct etalon_flow, src) == 0);
 static_assert(offsetof(struct etalon_flow, dst) == 4);

@@ -37,6 +37,8 @@ __printf(1, 2) void etalon_log_failure(const char *format, ...);
 const struct etalon_info *etalon_info(void);
 /* False if there is no such flow. */
 bool etalon_flow(u32 index, struct etalon_flow *flow);
+/* What flows have in common that are opened from outside; false if there is no such kind. */
+bool etalon_kind(u32 index, struct etalon_flow *kind);
 /* The first process's part of the setup. NULL without a setup. */
 const void *etalon_init_part(size_t *len);
 
@@ -63,10 +65,18 @@ u64 etalon_clock(u64 virtual_ns);
  */
 /* A flow starts: its bytes are its stack's to send. */
 void etalon_flow_started(u32 flow);
-void etalon_flow_accepted(u32 flow, u64 bytes);
+/* A stream has taken so many bytes: 2n from flow n's client, 2n + 1 from its server. */
+void etalon_flow_accepted(u32 stream, u64 bytes);
 void etalon_flow_killed(u32 flow);
 /* The estimator receives a datagram. */
 void etalon_report(const void *datagram, size_t len);
+
+/*
+ * An end of a flow that was opened from outside has read so many bytes in all;
+ * so many of a stream have been sent. Any context but the core's.
+ */
+void etalon_message_read(u32 end, u64 bytes);
+void etalon_message_sent(u32 stream, u64 bytes);
 
 /* All flows are over: the experiment ends, if it is one that ends so. */
 void etalon_flows_over(void);
@@ -76,6 +86,9 @@ void etalon_flows_over(void);
  * without a setup, -EEXIST, -ENOMEM.
  */
 int etalon_control_create(struct net *net);
+
+/* setup.c: the setup, or NULL if there is none. Panics if it cannot be read. */
+u8 *etalon_setup_read(size_t *len);
 
 /* device.c: the experiment is over. Interrupts are off. */
 void etalon_device_end(void);

@@ -76,6 +76,8 @@ static void meter_in_ack_event(struct sock *sk, u32 flags)
 	if (counts) {
 		sender_stir(&counts->sender, sk);
 		count(sk, counts);
+		if (counts->acked)
+			counts->acked(counts);
 	}
 	if (real->in_ack_event)
 		real->in_ack_event(sk, flags);

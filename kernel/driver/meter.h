@@ -23,6 +23,8 @@ struct meter_counts {
 	u64 tlps;	/* tail loss probes */
 	u32 probe;	/* where the last one that was counted ended */
 	struct sender sender;
+	/* Called when an ACK has come that TCP has not acted on; or NULL. */
+	void (*acked)(struct meter_counts *counts);
 };
 
 /*

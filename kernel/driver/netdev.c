@@ -388,6 +388,11 @@ bool etalon_flow(u32 index, struct etalon_flow *flow)
 	return core && etalon_core_flow(core, index, flow);
 }
 
+bool etalon_kind(u32 index, struct etalon_flow *kind)
+{
+	return core && etalon_core_kind(core, index, kind);
+}
+
 const void *etalon_init_part(size_t *len)
 {
 	size_t offset;
@@ -505,9 +510,19 @@ void etalon_flow_started(u32 flow)
 	tell_core(etalon_core_flow_started(core, now, flow));
 }
 
-void etalon_flow_accepted(u32 flow, u64 bytes)
+void etalon_flow_accepted(u32 stream, u64 bytes)
 {
-	tell_core(etalon_core_flow_accepted(core, now, flow, bytes));
+	tell_core(etalon_core_flow_accepted(core, now, stream, bytes));
+}
+
+void etalon_message_read(u32 end, u64 bytes)
+{
+	tell_core(etalon_core_read(core, now, end, bytes));
+}
+
+void etalon_message_sent(u32 stream, u64 bytes)
+{
+	tell_core(etalon_core_sent(core, now, stream, bytes));
 }
 
 void etalon_flow_killed(u32 flow)
@@ -525,57 +540,13 @@ void etalon_flows_over(void)
 	tell_core(etalon_core_flows_over(core, now));
 }
 
-/* The setup. */
-
-static int __init read_all(void *to, size_t len)
-{
-	while (len) {
-		int n = os_read_file(ETALON_SETUP_FD, to, min_t(size_t, len, SZ_1M));
-
-		if (n == -EINTR)
-			continue;
-		if (n <= 0)
-			return n ?: -ENODATA;
-		to += n;
-		len -= n;
-	}
-	return 0;
-}
-
-/* Magic number and the lengths of both parts, then these: see crates/etalon-driver/src. */
-static int __init read_setup(void)
-{
-	__le64 head[3];
-	u64 parts[2];
-	int ret;
-
-	ret = read_all(head, sizeof(head));
-	if (ret)
-		return ret;
-	parts[0] = le64_to_cpu(head[1]);
-	parts[1] = le64_to_cpu(head[2]);
-	if (memcmp(head, "ETALON1\n", sizeof(*head)) || parts[0] > SZ_1G ||
-	    parts[1] > SZ_1G)
-		return -EINVAL;
-	setup_len = sizeof(head) + parts[0] + parts[1];
-	setup = kvzalloc(setup_len, GFP_KERNEL);
-	if (!setup)
-		return -ENOMEM;
-	memcpy(setup, head, sizeof(head));
-	return read_all(setup + sizeof(head), setup_len - sizeof(head));
-}
-
 static int __init etalon_init(void)
 {
 	char error[256];
-	int ret = read_setup();
 
-	if (ret == -EBADF) {
-		pr_info("etalon: no setup, so there is nothing to emulate\n");
+	setup = etalon_setup_read(&setup_len);
+	if (!setup)
 		return 0;
-	}
-	if (ret)
-		panic("etalon: the setup cannot be read (error %d)", -ret);
 	core = etalon_core_new(setup, setup_len, error, sizeof(error));
 	if (!core)
 		panic("etalon: %s", error);

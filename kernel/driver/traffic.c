@@ -26,9 +26,8 @@
 
 #include "etalon.h"
 #include "meter.h"
+#include "traffic.h"
 #include "transport.h"
-
-#define BLOCK_BYTES	((size_t)SZ_128K)
 
 enum client_state { WAITING, CONNECTING, SENDING, CLOSING, CLOSED };
 
@@ -44,7 +43,7 @@ struct flow {
 	bool started;			/* and the start has been told */
 	bool over;			/* all was received, or it was killed */
 	struct meter_counts counts[ETALON_PATHS];	/* of the client's paths */
-	u32 cwnd, ssthresh, srtt_us;
+	struct traffic_window window;
 	struct hrtimer timer;		/* to connect, to start, to stop... */
 	u64 due;			/* and what it is set to */
 	struct wait_queue_entry wait;	/* of an MPTCP client */
@@ -52,17 +51,11 @@ struct flow {
 	struct kthread_work server_work;
 };
 
-struct listener {
-	struct socket *sock;
-	struct kthread_work work;
-};
-
 static struct flow *flows;
 static u32 flow_count;
 static u32 unfinished;			/* flows that are not over */
-static struct listener *listeners;	/* by host; without sock: no flow comes here */
-static struct kthread_worker *worker;
-static struct page *block;
+struct kthread_worker *traffic_worker;
+struct page *traffic_block;
 
 static void log_event(u8 kind, u32 index, u64 bytes)
 {
@@ -92,7 +85,7 @@ static void server_wake(struct sock *sk)
 	struct flow *flow = sk->sk_user_data;
 
 	if (flow)
-		kthread_queue_work(worker, &flow->server_work);
+		kthread_queue_work(traffic_worker, &flow->server_work);
 }
 
 /* Reads what there is, then closes if the client has closed or is gone. */
@@ -131,7 +124,7 @@ static struct flow *server_flow(const struct sock *sk)
 	return &flows[index];
 }
 
-static void server_adopt(struct socket *sock)
+void traffic_adopt(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
 	struct flow *flow = server_flow(sk);
@@ -156,55 +149,6 @@ static void server_adopt(struct socket *sock)
 	release_sock(sk);
 }
 
-static void listener_run(struct kthread_work *work)
-{
-	struct listener *listener = container_of(work, struct listener, work);
-	struct socket *sock;
-
-	while (!kernel_accept(listener->sock, &sock, O_NONBLOCK))
-		server_adopt(sock);
-}
-
-/* Connections inherit this, so it may be called for one before it is accepted. */
-static void listener_data_ready(struct sock *sk)
-{
-	struct listener *listener = sk->sk_user_data;
-
-	if (sk->sk_state == TCP_LISTEN && listener)
-		kthread_queue_work(worker, &listener->work);
-}
-
-/* The next flow to a host, of those from *index on. */
-static const struct etalon_flow *next_flow_to(u32 host, u32 *index)
-{
-	while (*index < flow_count) {
-		const struct etalon_flow *plan = &flows[(*index)++].plan;
-
-		if (plan->dst == host)
-			return plan;
-	}
-	return NULL;
-}
-
-static int listener_open(struct listener *listener, u32 host)
-{
-	u32 index = 0, count = 0;
-	int ret;
-
-	while (next_flow_to(host, &index))
-		count++;
-	if (!count)
-		return 0;
-	kthread_init_work(&listener->work, listener_run);
-	ret = transport_listener(etalon_host_net(host), next_flow_to, host, &listener->sock);
-	if (!ret) {
-		listener->sock->sk->sk_user_data = listener;
-		listener->sock->sk->sk_data_ready = listener_data_ready;
-		ret = kernel_listen(listener->sock, count);
-	}
-	return ret;
-}
-
 /* ------------------------------------------------------------- clients -- */
 
 static struct flow *client_flow(struct sock *sk)
@@ -216,7 +160,7 @@ static struct flow *client_flow(struct sock *sk)
 
 static void client_ask(struct flow *flow)
 {
-	kthread_queue_work(worker, &flow->client_work);
+	kthread_queue_work(traffic_worker, &flow->client_work);
 }
 
 /* As sk_stream_write_space(): once a third of the send buffer is free. */
@@ -272,10 +216,18 @@ static int follow_subflows(struct flow *flow)
 	return ret;
 }
 
+void traffic_look(const struct sock *sk, struct traffic_window *window)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	window->cwnd = tcp_snd_cwnd(tp);
+	window->ssthresh = tp->snd_ssthresh;
+	window->srtt_us = tp->srtt_us >> 3;
+}
+
 static void client_snapshot(struct flow *flow)
 {
 	struct sock *sk = flow->client->sk;
-	const struct tcp_sock *tp;
 	unsigned int n;
 
 	for (n = 0; n < ETALON_PATHS; n++) {
@@ -284,12 +236,8 @@ static void client_snapshot(struct flow *flow)
 		if (!path)
 			continue;
 		meter_settle(path);
-		if (n)
-			continue;
-		tp = tcp_sk(path);
-		flow->cwnd = tcp_snd_cwnd(tp);
-		flow->ssthresh = tp->snd_ssthresh;
-		flow->srtt_us = tp->srtt_us >> 3;
+		if (!n)
+			traffic_look(path, &flow->window);
 	}
 }
 
@@ -379,8 +327,8 @@ static void client_downgrade(struct flow *flow)
 static bool client_write(struct flow *flow)
 {
 	while (flow->written < flow->plan.bytes) {
-		size_t size = min_t(u64, BLOCK_BYTES, flow->plan.bytes - flow->written);
-		int sent = kernel_sendpage(flow->client, block, 0, size, MSG_DONTWAIT);
+		size_t size = min_t(u64, TRAFFIC_BLOCK, flow->plan.bytes - flow->written);
+		int sent = kernel_sendpage(flow->client, traffic_block, 0, size, MSG_DONTWAIT);
 
 		if (sent <= 0)
 			return false;
@@ -395,7 +343,7 @@ static void client_send(struct flow *flow)
 	u64 before = flow->written;
 	bool whole = client_write(flow);
 	if (flow->written > before)
-		etalon_flow_accepted(flow->index, flow->written - before);
+		etalon_flow_accepted(2 * flow->index, flow->written - before);
 	if (!whole)
 		return;
 	flow->state = CLOSING;
@@ -517,37 +465,49 @@ static void flow_init(struct flow *flow, u32 index)
 		};
 }
 
-int etalon_traffic_start(void)
+u32 traffic_flows(void)
 {
-	u32 host, host_count = etalon_info()->racks * etalon_info()->hosts;
-	u32 i;
-	int ret;
+	return flow_count;
+}
 
-	flow_count = etalon_info()->flows;
-	unfinished = flow_count;
-	if (!flow_count)
-		return 0;
+const struct etalon_flow *traffic_plan(u32 index)
+{
+	return &flows[index].plan;
+}
+
+static int make_flows(void)
+{
+	u32 i;
+
 	flows = kvcalloc(flow_count, sizeof(*flows), GFP_KERNEL);
-	listeners = kvcalloc(host_count, sizeof(*listeners), GFP_KERNEL);
-	block = alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_COMP, get_order(BLOCK_BYTES));
-	worker = kthread_create_worker(0, "etalon-traffic");
-	if (!flows || !listeners || !block || IS_ERR(worker)) {
+	traffic_block = alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_COMP,
+				    get_order(TRAFFIC_BLOCK));
+	traffic_worker = kthread_create_worker(0, "etalon-traffic");
+	if ((flow_count && !flows) || !traffic_block || IS_ERR(traffic_worker)) {
 		etalon_log_failure("the kernel has no memory for %u flows", flow_count);
 		return -ENOMEM;
 	}
 	for (i = 0; i < flow_count; i++)
 		flow_init(&flows[i], i);
-	ret = find_congestion_controls();
+	return find_congestion_controls();
+}
+
+int etalon_traffic_start(void)
+{
+	u32 i;
+	int ret;
+
+	flow_count = etalon_info()->flows;
+	unfinished = flow_count;
+	if (!flow_count && !etalon_info()->kinds)
+		return 0;
+	ret = make_flows();
+	if (!ret)
+		ret = messages_start();
+	if (!ret)
+		ret = listeners_start();
 	if (ret)
 		return ret;
-	for (host = 0; host < host_count; host++) {
-		ret = listener_open(&listeners[host], host);
-		if (ret) {
-			etalon_log_failure("host %u cannot listen on port %u: error %d",
-					   host, ETALON_SERVER_PORT, -ret);
-			return ret;
-		}
-	}
 	for (i = 0; i < flow_count; i++)
 		hrtimer_start(&flows[i].timer, etalon_clock(flows[i].plan.connect),
 			      HRTIMER_MODE_ABS);
@@ -571,12 +531,28 @@ static void log_counter(struct etalon_record *record, u8 which, u64 value)
 	etalon_log(record);
 }
 
-void etalon_traffic_milestone(u64 time, int which)
+void traffic_counters(u64 time, u32 index, u64 received, const struct meter_counts *counts,
+		      const struct traffic_window *window)
 {
 	struct etalon_record record = {
 		.time = time,
 		.kind = ETALON_RECORD_COUNTER,
+		.c = index,
 	};
+
+	log_counter(&record, ETALON_COUNT_RECEIVED, received);
+	log_counter(&record, ETALON_COUNT_RETRANSMITS, counts->retransmits);
+	log_counter(&record, ETALON_COUNT_RTOS, counts->rtos);
+	log_counter(&record, ETALON_COUNT_TLPS, counts->tlps);
+	log_counter(&record, ETALON_COUNT_RECOVERIES, counts->recoveries);
+	log_counter(&record, ETALON_COUNT_UNDOS, counts->undos);
+	log_counter(&record, ETALON_COUNT_CWND, window->cwnd);
+	log_counter(&record, ETALON_COUNT_SSTHRESH, window->ssthresh);
+	log_counter(&record, ETALON_COUNT_SRTT, window->srtt_us);
+}
+
+void etalon_traffic_milestone(u64 time, int which)
+{
 	u32 i;
 
 	for (i = 0; i < flow_count; i++) {
@@ -586,15 +562,7 @@ void etalon_traffic_milestone(u64 time, int which)
 		if (flow->client)
 			client_snapshot(flow);
 		sum = counts_of(flow);
-		record.c = i;
-		log_counter(&record, ETALON_COUNT_RECEIVED, flow->received);
-		log_counter(&record, ETALON_COUNT_RETRANSMITS, sum.retransmits);
-		log_counter(&record, ETALON_COUNT_RTOS, sum.rtos);
-		log_counter(&record, ETALON_COUNT_TLPS, sum.tlps);
-		log_counter(&record, ETALON_COUNT_RECOVERIES, sum.recoveries);
-		log_counter(&record, ETALON_COUNT_UNDOS, sum.undos);
-		log_counter(&record, ETALON_COUNT_CWND, flow->cwnd);
-		log_counter(&record, ETALON_COUNT_SSTHRESH, flow->ssthresh);
-		log_counter(&record, ETALON_COUNT_SRTT, flow->srtt_us);
+		traffic_counters(time, i, flow->received, &sum, &flow->window);
 	}
+	messages_milestone(time);
 }

@@ -28,8 +28,8 @@ FILES = sorted(
 SIMULATED = [path for path in FILES if path.stem not in ("programs", "delays")]
 LONG = ("papers/cnsm16/plans/busy", "papers/etalon18/plans/rings")
 """Of these, those that take more than five seconds."""
-ALONE = ("dfsio", "experts", "goal", "pipeline", "powertcp", "programs", "ring", "two_jobs")
-"""Examples that one engine runs, jobs and PowerTCP among them."""
+ALONE = ("dfsio", "powertcp", "programs")
+"""Examples that one engine runs."""
 ON_LINUX = [path for path in FILES if path.parent.name == "examples" and path.stem not in ALONE]
 
 

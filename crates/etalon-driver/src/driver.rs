@@ -11,11 +11,13 @@ use etalon_net::{
     Accounts, Advanced, AnyNetwork, FourTuple, Milestone, Net, NewError as NetError, Segment,
 };
 use etalon_scenario::address::host_at;
-use etalon_scenario::{Scenario, Setup, Stream, flow_of_ports};
+use etalon_scenario::{Flow, Scenario, Setup, Stream, flow_of_ports};
+use etalon_schedule::{Answer, Granted, Scheduler, is_of_user};
 use etalon_switch::{ConfigError, Pair};
 use etalon_units::{Span, Time};
 
 use crate::connections::Connections;
+use crate::desk::{Desk, Outside};
 use crate::edge::{Inside, Kernel, Packets, Sent, Slot, Socket};
 use crate::weeks::tell_week;
 
@@ -38,6 +40,11 @@ pub struct Driver {
     connections: Option<Connections>,
     /// What was last logged of each flow's sender.
     sockets: Vec<Socket>,
+    /// Flows that are opened from outside, after the plan's.
+    opened: Vec<Flow>,
+    desk: Option<Desk>,
+    /// Every flow of the plan is over.
+    flows_over: bool,
     /// The kernel's time at virtual time 0; none before the start.
     epoch: Option<u64>,
 }
@@ -83,9 +90,15 @@ impl Driver {
                 accounts.open_flow(flow.pair());
             }
         }
+        if let Some(asked) = scenario.asked() {
+            net.take_requests(asked, scenario.first_circuits());
+        }
         let ends = scenario.flows.iter();
         Ok(Driver {
             net,
+            opened: Vec::new(),
+            desk: Desk::new(&scenario),
+            flows_over: scenario.flows.is_empty(),
             packets: Packets::new(capture),
             ends: ends
                 .map(|flow| {
@@ -105,6 +118,15 @@ impl Driver {
     #[must_use]
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
+    }
+
+    /// A flow of the plan's, or one that was opened from outside.
+    #[must_use]
+    pub fn flow(&self, index: u32) -> Option<&Flow> {
+        let planned = &self.scenario.flows;
+        let index = index as usize;
+        let opened = || self.opened.get(index - planned.len());
+        planned.get(index).or_else(opened)
     }
 
     /// Virtual time 0 is at `kernel`, now or later.
@@ -143,7 +165,16 @@ impl Driver {
         if self.epoch.is_none() || self.net.edge().is_over() {
             return u64::MAX;
         }
-        self.kernel_time(self.net.next_heard(self.packets.any_in_rack()))
+        let heard = self.net.next_heard(self.packets.any_in_rack());
+        self.kernel_time(heard.min(self.outside()))
+    }
+
+    /// When who decides outside may be asked next, if the kernel says nothing before: at a time that was asked for, or when circuits
+    /// are granted.
+    #[inline]
+    fn outside(&self) -> Time {
+        let desk = self.desk.as_ref();
+        desk.map_or(Time::MAX, |desk| desk.wake.min(self.net.next_week()))
     }
 
     /// A host gives a packet to its NIC. Returns false, and has not taken the packet, if it has nowhere to go: before the
@@ -161,7 +192,7 @@ impl Driver {
             return false;
         }
         let planned = if sent.tcp {
-            self.flow(host, sent)
+            self.stream(host, sent)
         } else {
             None
         };
@@ -233,7 +264,14 @@ impl Driver {
             let packets = &mut self.packets;
             let mut inside = Inside { packets, env };
             let mut log = Listener(|now, event: Event| env.log(&event.at(now)));
-            match self.net.advance(now, &mut inside, &mut log) {
+            let wake = self.desk.as_ref().map_or(Time::MAX, |desk| desk.wake);
+            match self.net.advance(now.min(wake), &mut inside, &mut log) {
+                Advanced::Not if wake <= now => {
+                    if let Some(desk) = &mut self.desk {
+                        desk.wake = Time::MAX;
+                    }
+                    self.ask(wake, Event::Woken, env);
+                }
                 Advanced::Not => return,
                 Advanced::Network | Advanced::Edge => {}
                 Advanced::Milestone(at, milestone) => tell(at, milestone, env),
@@ -253,11 +291,12 @@ impl Driver {
         });
     }
 
-    /// The socket of one of the plan's flows has taken `bytes` of what its application writes.
-    pub fn flow_accepted<E: Kernel>(&mut self, kernel: u64, flow: u32, bytes: u64, env: &E) {
-        if (flow as usize) < self.scenario.flows.len() {
+    /// The socket at the beginning of a stream has taken `bytes` of what its application writes: number 2n from flow n's client, 2n + 1
+    /// from its server.
+    pub fn accepted<E: Kernel>(&mut self, kernel: u64, stream: u32, bytes: u64, env: &E) {
+        if self.flow(stream / 2).is_some() {
             self.announce(kernel, env, |now, accounts| {
-                accounts.accepted(now, 2 * flow, bytes);
+                accounts.accepted(now, stream, bytes);
             });
         }
     }
@@ -316,11 +355,16 @@ impl Driver {
 
     /// Every flow is over: the experiment ends now, if it is one that ends so. [`next`](Driver::next) has changed.
     pub fn flows_are_over<E: Kernel>(&mut self, kernel: u64, env: &E) {
-        if !self.scenario.end_when_done {
-            return;
-        }
+        self.flows_over = true;
         if let Some(now) = self.happens(kernel) {
             self.catch_up(now, env);
+            self.end_if_over(now);
+        }
+    }
+
+    fn end_if_over(&mut self, now: Time) {
+        let is_over = self.flows_over && self.desk.as_ref().is_none_or(|desk| desk.over);
+        if self.scenario.end_when_done && is_over && !self.net.edge().is_over() {
             self.net.edge_mut().end(now);
         }
     }
@@ -339,28 +383,47 @@ impl Driver {
         env.log(&Event::End { complete }.at(now));
     }
 
-    /// Computes a week, or has the switch adopt one.
+    /// Computes a week, or has the switch adopt one; or grants circuits.
     #[cold]
     fn compute<E: Kernel>(&mut self, now: Time, env: &E) {
-        match self.net.compute(now, None) {
+        if self.scenario.asked().is_some() {
+            for answer in self.net.answer(now) {
+                self.ask(now, told(answer), env);
+            }
+            return;
+        }
+        let is_written = self
+            .scenario
+            .control()
+            .is_some_and(|control| is_of_user(&control.scheduler));
+        let mut outside = Outside {
+            now,
+            looked_at: now,
+            env,
+        };
+        let lent = is_written.then_some(&mut outside as &mut dyn Scheduler);
+        match self.net.compute(now, lent) {
             Ok(None) => {}
             Ok(Some(week)) => tell_week(&week, |event| env.log(&event.at(now))),
             Err(error) => {
-                while !self.net.edge().is_over() {
-                    self.net.edge_mut().pass();
-                }
                 let at = Span(now.0);
-                env.fail(
-                    now,
-                    format_args!("No week can be computed at {at}: {error}."),
-                );
+                let why = format_args!("No week can be computed at {at}: {error}.");
+                self.fail(now, why, env);
             }
         }
     }
 
+    /// The run cannot go on.
+    fn fail<E: Kernel>(&mut self, now: Time, why: fmt::Arguments<'_>, env: &E) {
+        while !self.net.edge().is_over() {
+            self.net.edge_mut().pass();
+        }
+        env.fail(now, why);
+    }
+
     /// What a TCP segment belongs to, if that is a flow.
     #[inline]
-    fn flow(&self, host: u32, sent: &Sent) -> Option<Stream> {
+    fn stream(&self, host: u32, sent: &Sent) -> Option<Stream> {
         let stream = flow_of_ports(sent.ports)?;
         let (src, dst, subflows) = *self.ends.get(usize::from(stream.flow))?;
         let expected = if stream.to_server {
@@ -432,6 +495,22 @@ impl Driver {
     }
 }
 
+/// What a job hears of its circuits.
+fn told(answer: Answer) -> Event {
+    let job = answer.job;
+    let (connect, wanted) = match answer.what {
+        Granted::Request { changed, dark } => return Event::Granted { job, changed, dark },
+        Granted::Up(connect) => (connect, false),
+        Granted::Wanted(connect) => (connect, true),
+    };
+    Event::Connected {
+        pair: connect.pair,
+        plane: connect.plane,
+        job,
+        wanted,
+    }
+}
+
 /// A milestone is passed.
 fn tell<E: Kernel>(now: Time, milestone: Milestone, env: &E) {
     if milestone == Milestone::Begin {
@@ -477,5 +556,6 @@ fn account(
     }
 }
 
+mod orders;
 #[cfg(test)]
 mod tests;

@@ -40,6 +40,19 @@ pub trait Kernel {
     /// Measurement begins or ends.
     fn milestone(&self, now: Time, milestone: Milestone);
 
+    /// Appends a record that is a question to who decides outside of the kernel, has the log written out, and waits for the
+    /// answer, for which no time passes.
+    fn ask(&self, question: &Record) -> Vec<u8>;
+
+    /// Flow `flow`, which the plan does not list, connects.
+    fn open(&self, flow: u32);
+
+    /// So many bytes more are written into a stream of such a flow: number 2n from flow n's client, 2n + 1 from its server.
+    fn write(&self, stream: u32, bytes: u64);
+
+    /// The client of such a flow writes no more.
+    fn close(&self, flow: u32);
+
     /// The run cannot go on: appends a [`Failure`](Event::Failure) record with a sentence that says why, and has the log
     /// written out.
     fn fail(&self, now: Time, sentence: fmt::Arguments<'_>);

@@ -13,11 +13,13 @@ extern crate alloc;
 
 mod c;
 mod connections;
+mod desk;
 mod driver;
 mod edge;
 mod weeks;
 
 pub use c::CPacket;
+pub use desk::{Order, encode_orders, encode_week};
 pub use driver::{Driver, NewError};
 pub use edge::{Kernel, Sent, Socket};
 pub use etalon_net::Milestone;

@@ -56,6 +56,18 @@ impl WeekReader {
         }
     }
 
+    /// The demand of the week that is being told.
+    ///
+    /// # Errors
+    /// A sentence if it is none.
+    pub fn demand(&self) -> Result<Demand, &'static str> {
+        let side = usize::from(self.racks);
+        let demand = Demand::gather(self.racks, |Pair { src, dst }| {
+            self.demand[usize::from(src) * side + usize::from(dst)]
+        });
+        demand.map_err(|_| "a computed week's demand is none")
+    }
+
     /// Hears an event; gives the week that it completes. Events of other kinds do nothing.
     ///
     /// # Errors
@@ -96,13 +108,11 @@ impl WeekReader {
                 };
                 let days: Option<Vec<_>> = self.days.drain(..).map(configuration).collect();
                 let week = days.and_then(|days| Schedule::new(days).ok());
-                let demand = Demand::gather(self.racks, |Pair { src, dst }| {
-                    self.demand[usize::from(src) * side + usize::from(dst)]
-                });
+                let demand = self.demand();
                 self.demand.fill(0);
                 Ok(Some(ComputedWeek {
                     time,
-                    demand: demand.map_err(|_| "a computed week's demand is none")?,
+                    demand: demand?,
                     week: week.ok_or("a computed week is none")?,
                 }))
             }

@@ -155,6 +155,20 @@ events! {
             /// Programs of a host polled in vain and `waited` meanwhile, in all, on the kernel's clock; they saw what they waited for
             /// later than by polling without a pause, in all by `late` at most.
             Polled = 42 "polled", { host: HostId = src, late: Span = c_d, waited: Span = e };
+            /// Who decides outside of the kernel is asked, as the time has come that was asked for. Virtual time stands still until the
+            /// answer is there, as with the events that follow.
+            Woken = 43 "woken";
+            /// The same: an end of a flow, 2n its client and 2n + 1 its server, has read `bytes` in all.
+            Read = 44 "read", { end: u32 = c, bytes: u64 = e };
+            /// The same: `bytes` of a stream, 2n from flow n's client and 2n + 1 back, have been sent by TCP in all.
+            Sent = 45 "sent", { stream: u32 = c, bytes: u64 = e };
+            /// The same: the circuits that a job asked for are granted; so many change, and are `dark` for so long.
+            Granted = 46 "granted", { job: u32 = c, changed: u32 = d, dark: Span = e };
+            /// The same: a circuit is up that a job asked for; or another job waits for it, if it is `wanted`.
+            Connected = 47 if wanted { "wanted" } else { "connected" },
+                { pair: Pair = racks, plane: Plane = c, job: u32 = d, wanted: bool = a };
+            /// The same: a week is to be computed of the demand of the events before, looked at at `time`.
+            Planning = 48 "planning", { time: Time = e };
             /// The run cannot go on; a sentence in UTF-8 that says why follows.
             Failure = 28 "failure", { len: u16 = data };
         }

@@ -36,6 +36,16 @@ pub fn connections(work: &[Work], ranks: u32) -> Result<u64, (usize, String)> {
     Ok(pairs(work, ranks))
 }
 
+/// How many connections a job will open, at most.
+#[must_use]
+pub fn pairs_of(job: &Job) -> u64 {
+    let ranks = job.ranks.len() as u32;
+    match job.trace {
+        None => pairs(&job.work, ranks),
+        Some(_) => u64::from(ranks) * u64::from(ranks - 1) / 2,
+    }
+}
+
 /// The collective with an algorithm as it is by default.
 ///
 /// # Errors

@@ -14,6 +14,7 @@ mod algorithm;
 mod algorithms;
 mod asking;
 mod fit;
+mod generators;
 pub mod goal;
 mod plan;
 mod program;
@@ -29,14 +30,15 @@ mod words;
 
 pub use algorithm::{ALGORITHMS, Algorithm, Entry, Make, Unfit, find};
 pub use asking::{Asking, Wish};
-pub use fit::{Ways, Wrong, circuits, collective, connections, count_steps};
+pub use fit::{Ways, Wrong, circuits, collective, connections, count_steps, pairs_of};
+pub use generators::{Begun, Failure, Generators, Step};
 #[cfg(feature = "std")]
 pub use goal::trace_of;
 pub use plan::{Costs, plan};
 pub use program::{Program, steps};
 pub use rank::{Do, Happened, Rank};
 pub use ranks::Ranks;
-pub use rows::{Iteration, JobRows, Step};
+pub use rows::{Iteration, JobRows, Step as StepRow};
 pub use sizes::Sizes;
 pub use sockets::RankSockets;
 pub use turn::{Message, Turn};

@@ -2,13 +2,13 @@
 //! Starts the kernel: one process, fixed arguments, two descriptors. Nothing is written to a file system.
 
 use std::fs::File;
-use std::io::{PipeReader, Seek, Write, pipe, stdin};
+use std::io::{PipeReader, PipeWriter, Seek, Write, pipe, stdin};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use command_fds::{CommandFdExt, FdMapping};
-use etalon_scenario::{INPUT_FD, LOG_FD, SETUP_FD};
+use etalon_scenario::{ANSWER_FD, INPUT_FD, LOG_FD, SETUP_FD};
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, killpg};
@@ -48,16 +48,20 @@ pub(crate) struct Start {
 }
 
 impl Machine {
-    /// Boots `image` with what the driver loads.
-    pub(crate) fn boot(image: &Image, setup: &[u8], start: Start) -> Result<Machine, LinuxError> {
+    /// Boots `image` with what the driver loads. Answers to its questions go into the pipe.
+    pub(crate) fn boot(
+        image: &Image,
+        setup: &[u8],
+        start: Start,
+    ) -> Result<(Machine, PipeWriter), LinuxError> {
         let setup = in_memory(setup)
             .map_err(|e| LinuxError::boot(format!("No memory for the kernel's setup: {e}.")))?;
         let pipes = || -> std::io::Result<_> {
             let (console, console_in) = pipe()?;
             let errors = console_in.try_clone()?;
-            Ok((pipe()?, console, console_in, errors))
+            Ok((pipe()?, pipe()?, console, console_in, errors))
         };
-        let ((log, log_in), console, console_in, errors) =
+        let ((log, log_in), (questions, answers), console, console_in, errors) =
             pipes().map_err(|e| LinuxError::boot(format!("No pipe from the kernel: {e}.")))?;
         // A smaller pipe only costs time: an unprivileged user may have used up the share.
         let _ = fcntl(&log_in, FcntlArg::F_SETPIPE_SZ(PIPE));
@@ -87,6 +91,7 @@ impl Machine {
                 map(setup.into(), SETUP_FD),
                 map(log_in.into(), LOG_FD),
                 map(input(start.input)?, INPUT_FD),
+                map(questions.into(), ANSWER_FD),
             ])
             .map_err(|e| LinuxError::boot(format!("No descriptors for the kernel: {e}.")))?;
         let child = command.spawn().map_err(|e| {
@@ -103,11 +108,12 @@ impl Machine {
             })
         })?;
         drop(command); // and with it our copies of the descriptors: the log ends when the kernel does
-        Ok(Machine {
+        let machine = Machine {
             child,
             log,
             console,
-        })
+        };
+        Ok((machine, answers))
     }
 
     /// How it ended, if it has.

@@ -81,7 +81,8 @@ const FOR_PROGRAMS: u32 = 1792;
 /// the plan's.
 pub(crate) fn memory_mib(plan: &Scenario, beside: &[Program]) -> u32 {
     let hosts = plan.hosts.count();
-    let flows = plan.flows.len() as u32;
+    let outside = plan.jobs.iter().map(etalon_jobs::pairs_of).sum::<u64>();
+    let flows = plan.flows.len() as u32 + u32::try_from(outside).unwrap_or(u32::MAX / 64);
     // The decomposition of dense demand takes a KiB for each pair of racks.
     let computing = plan
         .control()
@@ -129,8 +130,35 @@ fn check(plan: &Scenario, image: &Image) -> Result<(), LinuxError> {
             plan.hosts.per_rack
         ));
     }
+    check_outside(plan).map_err(LinuxError::plan)?;
     for (index, flow) in plan.flows.iter().enumerate() {
         check_flow(plan, index, flow).map_err(LinuxError::plan)?;
+    }
+    Ok(())
+}
+
+/// What Linux cannot do of jobs and generators, in words.
+fn check_outside(plan: &Scenario) -> Result<(), String> {
+    let has_any = !plan.jobs.is_empty() || !plan.generators.is_empty();
+    if has_any && !plan.programs.is_empty() {
+        return Err(
+            "On Linux, jobs and generators cannot run beside programs: make two plans of it."
+                .to_owned(),
+        );
+    }
+    if !plan.dfsio.is_empty() {
+        return Err("Linux has no model of HDFS: run Hadoop itself.".to_owned());
+    }
+    if plan.kinds().any(|kind| *kind.transport != Transport::Tcp) {
+        return Err("On Linux, TCP carries what jobs and generators send.".to_owned());
+    }
+    for kind in plan.kinds() {
+        if kind.cc.is_empty() || kind.cc.len() > CC_NAME_MAX {
+            return Err(format!(
+                "The kernel has no congestion control '{}'.",
+                kind.cc
+            ));
+        }
     }
     Ok(())
 }

@@ -86,10 +86,10 @@ pub(crate) struct Flows<'a> {
     plan: &'a Scenario,
     pub(crate) meter: Meter,
     counts: Vec<Count>,
-    /// The flows of programs.
+    /// The flows of programs, of jobs and of generators.
     opened: Vec<Flow>,
-    /// What travels of them.
-    travels: Vec<Travels>,
+    /// What travels of programs'; of others the kernel tells.
+    travels: Vec<Option<Travels>>,
 }
 
 impl<'a> Flows<'a> {
@@ -124,6 +124,33 @@ impl<'a> Flows<'a> {
         flow.checked_sub(self.plan.flows.len())
     }
 
+    /// What travels of a program's flow; none of others.
+    #[inline]
+    fn travels(&mut self, flow: usize) -> Option<&mut Travels> {
+        let at = self.opened(flow)?;
+        self.travels[at].as_mut()
+    }
+
+    /// A job or a generator opens a flow.
+    pub(crate) fn open_from_outside(&mut self, flow: Flow) {
+        self.meter.add_flow(&flow);
+        let count = Count {
+            ports: (client_port(self.counts.len()), SERVER_PORT),
+            ..Count::default()
+        };
+        self.counts.push(count);
+        self.opened.push(flow);
+        self.travels.push(None);
+    }
+
+    /// An end of such a flow has read so many bytes in all.
+    pub(crate) fn read(&mut self, now: Time, end: u32, bytes: u64) {
+        let flow = (end / 2) as usize;
+        if end & 1 == 1 && flow < self.counts.len() {
+            self.meter.received(now, flow, bytes);
+        }
+    }
+
     /// The flow to whose server a packet is on its way.
     #[inline]
     fn to_server(&self, packet: PacketHeader) -> Result<Option<usize>, String> {
@@ -146,12 +173,11 @@ impl<'a> Flows<'a> {
             // The client's SYN, which takes one sequence number.
             subflow.first = Some(packet.seq.wrapping_add(1));
         }
-        match self.opened(flow) {
-            Some(at) if packet.payload > 0 => {
-                let again = self.travels[at].entered(packet);
+        if packet.payload > 0 {
+            if let Some(travels) = self.travels(flow) {
+                let again = travels.entered(packet);
                 self.counts[flow].counters.retransmits = again;
             }
-            _ => {}
         }
         Ok(())
     }
@@ -170,8 +196,8 @@ impl<'a> Flows<'a> {
         let is_carried = self.meter.is_carried(packet.pair());
         match self.to_server(packet)? {
             Some(flow) => {
-                if let Some(at) = self.opened(flow) {
-                    let received = self.travels[at].left(now, packet);
+                if let Some(travels) = self.travels(flow) {
+                    let received = travels.left(now, packet);
                     self.counts[flow].counters.received = received;
                     self.meter.received(now, flow, received);
                 }
@@ -319,10 +345,10 @@ impl<'a> Flows<'a> {
         };
         self.meter.add_connection(&opened);
         self.opened.push(opened);
-        self.travels.push(match udp {
+        self.travels.push(Some(match udp {
             false => Travels::Stream(Stream::new(now, seq)),
             true => Travels::Datagrams(0),
-        });
+        }));
         let mut count = Count {
             ports: (src_port, dst_port),
             // Packets tell these, and nobody the others.
@@ -346,7 +372,7 @@ impl<'a> Flows<'a> {
             }
             return Ok(());
         }
-        let Travels::Stream(stream) = &self.travels[at] else {
+        let Some(Travels::Stream(stream)) = &self.travels[at] else {
             return Err(format!("flow {flow} has datagrams, which nothing closes"));
         };
         let (length, complete) = stream.end(seq);

@@ -9,6 +9,7 @@ mod boot;
 mod capture;
 mod compile;
 mod console;
+mod desk;
 mod error;
 mod flows;
 mod log;
@@ -37,9 +38,11 @@ use etalon_scenario::{HostId, Program, Scenario};
 use etalon_units::Span;
 
 use boot::{Machine, Start};
+use desk::Desk;
 use replay::Replay;
 use watch::{Ending, Patience, watch};
 
+pub use desk::Lent;
 pub use error::{Cause, LinuxError};
 pub use etalon_scenario::Mode;
 
@@ -168,12 +171,26 @@ pub fn run(
     control: &Control,
     options: &Options,
 ) -> Result<Run, LinuxError> {
+    run_with(plan, image, control, options, Lent::default())
+}
+
+/// Runs `plan` with what its user lends.
+///
+/// # Errors
+/// As [`run`], and if what is lent fails.
+pub fn run_with(
+    plan: &Scenario,
+    image: &Image,
+    control: &Control,
+    options: &Options,
+    lent: Lent,
+) -> Result<Run, LinuxError> {
     match &options.trace {
-        None => observed(plan, image, control, options, Metrics::new(plan)),
+        None => observed(plan, image, control, (options, lent), Metrics::new(plan)),
         Some(trace) => {
             let plan = trace.shorten(plan);
             let recorder = Recorder::new(&plan, Metrics::new(&plan), trace.window());
-            observed(&plan, image, control, options, recorder)
+            observed(&plan, image, control, (options, lent), recorder)
         }
     }
 }
@@ -192,11 +209,12 @@ fn observed<O: Observer>(
     plan: &Scenario,
     image: &Image,
     control: &Control,
-    options: &Options,
+    (options, lent): (&Options, Lent),
     observer: O,
 ) -> Result<Run, LinuxError> {
     let (setup, init) = compile::compile(plan, image, options)?;
-    let mut replay = Replay::new(plan, control, options, &setup, observer)?;
+    let desk = Desk::new(plan, lent)?;
+    let mut replay = Replay::new(plan, control, (options, desk), &setup, observer)?;
     let memory_mib = options
         .memory_mib
         .unwrap_or_else(|| compile::memory_mib(plan, &options.programs));
@@ -206,7 +224,8 @@ fn observed<O: Observer>(
         input: options.mode == Mode::Exec,
     };
     let bytes = setup.encode(&init).map_err(|e| LinuxError::plan(e.0))?;
-    let machine = Machine::boot(image, &bytes, start)?;
+    let (machine, answers) = Machine::boot(image, &bytes, start)?;
+    replay.answer_to(answers);
     let patience = match options.mode {
         Mode::Shell => Duration::MAX, // who thinks is silent
         Mode::Run | Mode::Exec => options.patience,

@@ -10,15 +10,16 @@ mod common;
 
 use etalon_events::{Counter, Event, HostId, Pair, RECORD_BYTES};
 use etalon_measure::{Control, Metrics};
-use etalon_scenario::{Program, Setup};
+use etalon_scenario::{Job, Program, Setup};
 use etalon_units::{Span, Time};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::Options;
+use crate::desk::Desk;
 use crate::log::Log;
 use crate::replay::Replay;
 use crate::watch::Listener;
+use crate::{Lent, Options};
 use common::{Written, plan};
 
 /// What kernels say, in an order that is right.
@@ -79,8 +80,18 @@ fn spoken(log: Written) -> Written {
 fn ended(log: Written) -> Written {
     let (program, status) = (0, 256);
     let (flow, bytes) = (0, 1_000_000);
+    let stream = 2 * plan().flows.len() as u32; // of the job's only flow
     log.say(5_000_000, Event::Done { flow, bytes })
         .say(6_000_000, Event::Exited { program, status })
+        .say(8_000_000, Event::Woken)
+        .say(8_100_000, Event::Sent { stream, bytes: 100 })
+        .say(
+            8_200_000,
+            Event::Read {
+                end: stream | 1,
+                bytes: 100,
+            },
+        )
         .say(
             10_000_000,
             Event::Polled {
@@ -112,6 +123,9 @@ fn follow(bytes: &[u8], piece: usize) -> Result<(), String> {
         start: Time(0),
         ..Program::default()
     }];
+    let job = r#"{"start_ns": 0, "ranks": [[0, 0], [1, 0]], "iterations": 2, "steps": true, "cc": "cubic",
+        "do": [{"send": {"from": 0, "to": 1, "bytes": 100}}, {"send": {"from": 1, "to": 0, "bytes": 9}}]}"#;
+    scenario.jobs = vec![Job::from_json(job).map_err(|e| e.0)?];
     let setup = Setup {
         end: scenario.end(),
         capture: None,
@@ -119,8 +133,9 @@ fn follow(bytes: &[u8], piece: usize) -> Result<(), String> {
     };
     let (options, control) = (Options::default(), Control::default());
     let metrics = Metrics::new(&scenario);
-    let mut replay =
-        Replay::new(&scenario, &control, &options, &setup, metrics).map_err(|e| e.message)?;
+    let desk = Desk::new(&scenario, Lent::default()).map_err(|e| e.message)?;
+    let mut replay = Replay::new(&scenario, &control, (&options, desk), &setup, metrics)
+        .map_err(|e| e.message)?;
     let mut log = Log::default();
     let mut heard = Ok(());
     for part in bytes.chunks(piece.max(1)) {

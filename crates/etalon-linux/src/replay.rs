@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the kernel's log to results: what happened is told again to what measures it.
 
+use std::io::PipeWriter;
 use std::path::Path;
 
 use etalon_driver::WeekReader;
@@ -11,6 +12,7 @@ use etalon_scenario::{Scenario, Setup};
 use etalon_units::{Span, Time};
 
 use crate::capture::Packets;
+use crate::desk::Desk;
 use crate::flows::Flows;
 use crate::log::Log;
 use crate::programs::Programs;
@@ -30,6 +32,7 @@ pub(crate) struct Replay<'a, O> {
     programs: Programs<'a>,
     verifier: Option<Verifier>,
     weeks: WeekReader,
+    desk: Desk<'a>,
     end: Time,
     now: Time,
     /// Measurement has begun, and the counters of that instant are coming.
@@ -57,13 +60,17 @@ impl<'a, O: Observer> Replay<'a, O> {
     pub(crate) fn new(
         plan: &'a Scenario,
         control: &'a Control,
-        options: &Options,
+        (options, desk): (&Options, Desk<'a>),
         setup: &Setup,
         mut observer: O,
     ) -> Result<Replay<'a, O>, LinuxError> {
         let flows = Flows::new(plan, observer.metrics());
         let verifier = match options.verify {
             false => None,
+            true if plan.asked().is_some() => {
+                let why = "Circuits that jobs ask for are not verified.";
+                return Err(LinuxError::plan(why));
+            }
             true => Some(Verifier::new(setup).map_err(LinuxError::plan)?),
         };
         let traced = options.trace.as_ref();
@@ -83,6 +90,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             ),
             verifier,
             weeks: WeekReader::new(plan.hosts.racks),
+            desk,
             end: setup.end,
             now: Time::ZERO,
             beginning: false,
@@ -95,6 +103,11 @@ impl<'a, O: Observer> Replay<'a, O> {
             peak_in_network: 0,
             polled: Vec::new(),
         })
+    }
+
+    /// Answers go to `answers`.
+    pub(crate) fn answer_to(&mut self, answers: PipeWriter) {
+        self.desk.answer_to(answers);
     }
 
     /// Tells one record. The error says what cannot be true.
@@ -191,7 +204,39 @@ impl<'a, O: Observer> Replay<'a, O> {
                 self.farewell = Some(Farewell::Failure(why));
                 Ok(())
             }
+            Event::Woken
+            | Event::Read { .. }
+            | Event::Sent { .. }
+            | Event::Granted { .. }
+            | Event::Connected { .. }
+            | Event::Planning { .. } => {
+                self.decide(now, event);
+                Ok(())
+            }
             _ => self.flows.hear(now, *event, self.beginning),
+        }
+    }
+
+    /// The kernel asks what to do next, and stands still until it has the answer.
+    #[cold]
+    #[inline(never)] // it would make the frame of what every record passes larger
+    fn decide(&mut self, now: Time, event: &Event) {
+        if let Event::Read { end, bytes } = *event {
+            self.flows.read(now, end, bytes);
+        }
+        let answered = match *event {
+            Event::Planning { time } => match self.weeks.demand() {
+                Ok(demand) => self.desk.plan_week(time, &demand),
+                Err(why) => Err(why.to_owned()),
+            },
+            _ => self.desk.answer(now, event).map(|opened| {
+                for flow in opened {
+                    self.flows.open_from_outside(flow);
+                }
+            }),
+        };
+        if let Err(why) = answered {
+            self.farewell = Some(Farewell::Failure(why));
         }
     }
 
@@ -251,6 +296,7 @@ impl<'a, O: Observer> Replay<'a, O> {
         }
         self.observer.metrics().finish(end);
         self.flows.meter.finish(end);
+        let jobs = self.desk.rows();
         let mut results = results::collect(&Outcome {
             plan: self.plan,
             metrics: self.observer.metrics(),
@@ -258,7 +304,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             flows: &self.flows.facts(),
             opened: self.flows.of_programs(),
             writes: &[],
-            jobs: &etalon_measure::jobs::JobRows::default(),
+            jobs: &jobs,
             end,
             partial: !whole,
             events: self.records,

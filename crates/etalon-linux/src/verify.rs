@@ -239,6 +239,12 @@ mod tests {
         fn notification(&self, _: u32, _: u16, _: u8) -> Option<NonZero<u64>> {
             None
         }
+        fn ask(&self, _: &Record) -> Vec<u8> {
+            Vec::new()
+        }
+        fn open(&self, _: u32) {}
+        fn write(&self, _: u32, _: u64) {}
+        fn close(&self, _: u32) {}
         fn milestone(&self, _: Time, _: Milestone) {}
         fn fail(&self, _: Time, sentence: std::fmt::Arguments<'_>) {
             panic!("{sentence}");

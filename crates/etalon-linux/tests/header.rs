@@ -24,7 +24,7 @@ const SOURCES: [&str; 7] = [
 ];
 
 /// Names in Rust and in C.
-const NAMES: [(&str, &str); 32] = [
+const NAMES: [(&str, &str); 33] = [
     ("Core", "etalon_core"),
     ("CInfo", "etalon_info"),
     ("CFlow", "etalon_flow"),
@@ -49,6 +49,7 @@ const NAMES: [(&str, &str); 32] = [
     ("SETUP_FD", "ETALON_SETUP_FD"),
     ("LOG_FD", "ETALON_LOG_FD"),
     ("INPUT_FD", "ETALON_INPUT_FD"),
+    ("ANSWER_FD", "ETALON_ANSWER_FD"),
     ("DATA_MAX", "ETALON_DATA_MAX"),
     ("PACKET_ECT", "ETALON_PACKET_ECT"),
     ("PACKET_TCP", "ETALON_PACKET_TCP"),

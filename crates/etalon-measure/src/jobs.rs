@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What jobs of ranks did: their iterations, and the steps of these.
 
-pub use etalon_jobs::{Iteration, JobRows, Step};
+pub use etalon_jobs::{Iteration, JobRows, StepRow as Step};
 use etalon_units::Time;
 
 use crate::table::{Table, integers, named};

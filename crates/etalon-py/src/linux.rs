@@ -6,7 +6,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
-use etalon_linux::{Cause, Image, LinuxError, Mode, Options, Output};
+use etalon_linux::{Cause, Image, Lent, LinuxError, Mode, Options, Output};
 use etalon_scenario::{Program, Scenario};
 use etalon_sim::TraceRequest;
 use etalon_units::{Span, Time};
@@ -15,6 +15,7 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
+use crate::plugins::plugins_of;
 use crate::{Control, control_of, results, table, value_error};
 
 create_exception!(
@@ -35,7 +36,7 @@ type TraceGiven = (u64, u64, Option<PathBuf>);
 /// Runs a resolved plan on real Linux hosts: the kernel `image`, built for `hz`.
 #[pyfunction]
 #[pyo3(signature = (plan_json, image, hz, control=None, *, programs=None, mode="run", folder=None,
-                    trace=None, memory_mib=None, call_ns=None, polling_ns=None, patience_s=None, output=None))]
+                    trace=None, memory_mib=None, call_ns=None, polling_ns=None, patience_s=None, output=None, plugins=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn run_linux<'py>(
     py: Python<'py>,
@@ -52,6 +53,7 @@ pub(crate) fn run_linux<'py>(
     polling_ns: Option<u64>,
     patience_s: Option<f64>,
     output: Option<Py<PyAny>>,
+    plugins: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let plan = Scenario::from_json(plan_json).map_err(value_error)?;
     let control = control_of(control);
@@ -91,8 +93,14 @@ pub(crate) fn run_linux<'py>(
         ..defaults
     };
     let image = Image { path: image, hz };
-    let work = |options| etalon_linux::run(&plan, &image, &control, &options);
-    match py.detach(|| told(options, output, work)) {
+    let (plugins, raised) = plugins_of(plugins, &control)?;
+    let lent = Lent {
+        scheduler: plugins.scheduler,
+        generators: plugins.generators,
+    };
+    let work = |options| etalon_linux::run_with(&plan, &image, &control, &options, lent);
+    let run = py.detach(|| told(options, output, work));
+    match raised.check(Ok(run))? {
         Ok(run) => answer(py, run),
         Err(error) => Err(refusal(py, error)?),
     }

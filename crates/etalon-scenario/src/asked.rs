@@ -53,7 +53,7 @@ pub enum Ask {
 }
 
 /// A cross-connect: a circuit of a kind from one rack to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CrossConnect {
     /// The kind.
     pub plane: Plane,

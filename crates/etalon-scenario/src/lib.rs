@@ -78,7 +78,7 @@ pub use scenario::Scenario;
 #[cfg(feature = "schema")]
 pub use scenario::schema;
 pub use schedule::{Configuration, Matching, Schedule, ScheduleError};
-pub use setup::{CInfo, Capture, INPUT_FD, LOG_FD, SETUP_FD, Setup};
+pub use setup::{ANSWER_FD, CInfo, Capture, INPUT_FD, LOG_FD, SETUP_FD, Setup};
 pub use slices::{MOST_SLICES, Slice, Slices};
 pub use tcp::{Tcp, TcpPath};
 pub use topology::{Egress, Link, Node, Topology};

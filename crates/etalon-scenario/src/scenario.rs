@@ -2,6 +2,7 @@
 //! A whole experiment.
 
 use alloc::borrow::Cow;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use etalon_units::{Rate, Span, Time};
@@ -213,6 +214,18 @@ impl Scenario {
             );
         }
         Ok(())
+    }
+
+    /// What flows have in common that jobs of ranks and generators open.
+    pub fn kinds(&self) -> impl Iterator<Item = Flow> + '_ {
+        let of = |cc: &_, transport: &_| Flow {
+            cc: Arc::clone(cc),
+            transport: Arc::clone(transport),
+            ..Flow::default()
+        };
+        let jobs = self.jobs.iter().map(move |job| of(&job.cc, &job.transport));
+        let generators = self.generators.iter();
+        jobs.chain(generators.map(move |one| of(&one.cc, &one.transport)))
     }
 
     /// The network's class of a flow's packets: the first, where there are none.

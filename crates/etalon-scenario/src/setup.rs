@@ -22,6 +22,9 @@ pub const LOG_FD: i32 = 4;
 /// The descriptor that the kernel reads the standard input of a program from.
 pub const INPUT_FD: i32 = 5;
 
+/// The descriptor that the kernel reads answers to its questions from.
+pub const ANSWER_FD: i32 = 6;
+
 /// The first bytes of a setup.
 pub const MAGIC: &[u8; 8] = b"ETALON1\n";
 
@@ -42,6 +45,8 @@ pub struct CInfo {
     pub flows: u32,
     /// Whether senders pace.
     pub pacing: u32,
+    /// Kinds of flows that are opened from outside.
+    pub kinds: u32,
 }
 
 layout!(CInfo {
@@ -50,6 +55,7 @@ layout!(CInfo {
     mtu,
     flows,
     pacing,
+    kinds,
 });
 
 impl From<&Scenario> for CInfo {
@@ -60,6 +66,7 @@ impl From<&Scenario> for CInfo {
             mtu: scenario.hosts.mtu.into(),
             flows: scenario.flows.len() as u32,
             pacing: scenario.tcp.pacing.into(),
+            kinds: scenario.kinds().count() as u32,
         }
     }
 }

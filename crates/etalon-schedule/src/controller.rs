@@ -81,17 +81,7 @@ impl Controller {
     /// # Errors
     /// [`ControlError`] if there is no such scheduler, or if no week can be built.
     pub fn new(control: &Control, network: &Rdcn, seed: u64) -> Result<Controller, ControlError> {
-        let Control {
-            window,
-            min_day,
-            night,
-            ..
-        } = *control;
-        // Its circuits are of the first kind.
-        let circuit = network.circuits.first().map_or(Rate(0), |kind| kind.rate);
-        let packet = network.packet.map_or(Rate(0), |packet| packet.rate);
-        let params =
-            Params::new(window, min_day, night, circuit, packet).map_err(ControlError::Params)?;
+        let params = Controller::params(control, network)?;
         let pace = Pace {
             compute: control.compute,
             interval: control.interval,
@@ -112,6 +102,23 @@ impl Controller {
             control: ControlLoop::new(scheduler, params, pace, Time::ZERO),
             looked_at: None,
         })
+    }
+
+    /// What its schedulers compute for.
+    ///
+    /// # Errors
+    /// [`ControlError`] if no week can be built.
+    pub fn params(control: &Control, network: &Rdcn) -> Result<Params, ControlError> {
+        let Control {
+            window,
+            min_day,
+            night,
+            ..
+        } = *control;
+        // Its circuits are of the first kind.
+        let circuit = network.circuits.first().map_or(Rate(0), |kind| kind.rate);
+        let packet = network.packet.map_or(Rate(0), |packet| packet.rate);
+        Params::new(window, min_day, night, circuit, packet).map_err(ControlError::Params)
     }
 
     /// When it is due next, before what the `network` does at that instant.

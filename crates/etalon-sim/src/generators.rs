@@ -2,49 +2,16 @@
 //! Workloads that a function of the user's makes while a run lasts: it begins flows, and hears when they are complete.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
+use etalon_jobs::{Begun, Failure, Generators};
 use etalon_net::Edge;
-use etalon_scenario::{Flow, Generator, HostId, ScenarioError};
+use etalon_scenario::{Generator, ScenarioError};
 use etalon_units::Time;
 
 use crate::packet::PacketId;
 use crate::queue::Wake;
-use crate::stream::Failure;
 use crate::tap::Tap;
 use crate::world::{World, downgrade_of};
-
-/// What makes the flows of a plan's generators.
-pub trait Generators {
-    /// What a generator begins at `now`: when the run reaches its start, when one of its flows is complete, whose number among
-    /// its own is `ended`, and when it asked to be woken.
-    ///
-    /// # Errors
-    /// Whatever went wrong, which ends the run.
-    fn step(&mut self, now: Time, generator: usize, ended: Option<u32>) -> Result<Step, Failure>;
-}
-
-/// What a generator does.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Step {
-    /// Flows that begin now.
-    pub flows: Vec<Begun>,
-    /// When it wants to go on at the latest, if nothing is complete before.
-    pub wake: Option<Time>,
-}
-
-/// A flow that begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Begun {
-    /// The sender.
-    pub src: HostId,
-    /// The receiver.
-    pub dst: HostId,
-    /// Bytes to send.
-    pub bytes: u64,
-    /// Its class; the generator's if empty.
-    pub class: String,
-}
 
 /// The generators of a run.
 pub(crate) struct Generated {
@@ -165,23 +132,7 @@ impl<T: Tap> World<'_, '_, T> {
         begun: Begun,
         edge: &mut Edge<PacketId>,
     ) -> u32 {
-        let kind = &self.flows.generators()[number];
-        let flow = Flow {
-            src_rack: begun.src.rack(),
-            src_host: begun.src.number(),
-            dst_rack: begun.dst.rack(),
-            dst_host: begun.dst.number(),
-            cc: kind.cc.clone(),
-            cc_params: kind.cc_params.clone(),
-            transport: kind.transport.clone(),
-            start: now,
-            bytes: Some(begun.bytes),
-            class: match begun.class.is_empty() {
-                true => kind.class.clone(),
-                false => Arc::new(begun.class),
-            },
-            ..Flow::default()
-        };
+        let flow = begun.flow(now, &self.flows.generators()[number]);
         self.meter.add_flow(&flow);
         self.tap.opened(&flow);
         if let Some(accounts) = edge.accounts() {

@@ -37,8 +37,8 @@ mod uncommon;
 mod world;
 
 pub use engine::{run, run_with};
+pub use etalon_jobs::{Begun, Generators, Step};
 pub use etalon_measure::{Computed, Control, Results, TraceError, TraceRequest, results};
-pub use generators::{Begun, Generators, Step};
 pub use plugins::{MakeControl, Plugins};
 pub use stream::{Coming, Failure, Stream, StreamError, run_stream};
 pub use trace::{trace, trace_with};

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a user wrote, in whatever language, and lends to a run.
 
+use etalon_jobs::Generators;
 use etalon_schedule::{Scheduler, is_of_user};
 use etalon_tcp::cc;
-
-use crate::generators::Generators;
 
 /// Makes a congestion control of the user's, by its name in the plan, with its parameters. The error is a sentence.
 pub type MakeControl = Box<dyn Fn(&str, &[(&str, f64)]) -> Result<cc::Any, String> + Send>;

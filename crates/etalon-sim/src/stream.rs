@@ -25,7 +25,7 @@ const ROWS: usize = 1 << 15;
 const MOST_FLOWS: u32 = 1 << 31;
 
 /// Why flows did not come, or their rows could not be taken.
-pub type Failure = Box<dyn Error + Send + Sync>;
+pub use etalon_jobs::Failure;
 
 /// Where flows come from, and who takes their rows when they are over.
 pub trait Stream {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The kernel as the driver sees it, as allocator and place to panic.
 
+use alloc::vec::Vec;
 use core::alloc::{GlobalAlloc, Layout};
 use core::ffi::c_void;
 use core::fmt::{self, Write};
@@ -23,6 +24,11 @@ unsafe extern "C" {
     fn etalon_nic_free(handle: u64, host: u32);
     fn etalon_notification(host: u32, rack: u32, tdn: u32) -> u64;
     fn etalon_milestone(time: u64, which: u32);
+    fn etalon_ask(question: &Record, answer: *mut u8, len: usize);
+    fn etalon_answer(answer: *mut u8, len: usize);
+    fn etalon_message_open(flow: u32);
+    fn etalon_message_write(stream: u32, bytes: u64);
+    fn etalon_message_close(flow: u32);
     fn etalon_fail(time: u64, sentence: *const u8, len: usize);
 }
 
@@ -73,6 +79,31 @@ impl Kernel for Uml {
         };
         // SAFETY: the kernel takes any packet that it gave, and any time.
         unsafe { etalon_milestone(now.0, which) };
+    }
+
+    fn ask(&self, question: &Record) -> Vec<u8> {
+        let mut length = [0; 4];
+        // SAFETY: there is room for so many bytes.
+        unsafe { etalon_ask(question, length.as_mut_ptr(), length.len()) };
+        let mut answer = alloc::vec![0; u32::from_le_bytes(length) as usize];
+        // SAFETY: there is room for so many bytes.
+        unsafe { etalon_answer(answer.as_mut_ptr(), answer.len()) };
+        answer
+    }
+
+    fn open(&self, flow: u32) {
+        // SAFETY: the kernel takes any number, and does nothing at once.
+        unsafe { etalon_message_open(flow) };
+    }
+
+    fn write(&self, stream: u32, bytes: u64) {
+        // SAFETY: the kernel takes any number, and does nothing at once.
+        unsafe { etalon_message_write(stream, bytes) };
+    }
+
+    fn close(&self, flow: u32) {
+        // SAFETY: the kernel takes any number, and does nothing at once.
+        unsafe { etalon_message_close(flow) };
     }
 
     fn fail(&self, now: Time, sentence: fmt::Arguments<'_>) {

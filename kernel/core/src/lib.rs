@@ -71,7 +71,7 @@ pub extern "C" fn etalon_core_info(core: &Core, info: &mut CInfo) {
 #[unsafe(no_mangle)]
 pub extern "C" fn etalon_core_flow(core: &Core, index: u32, flow: &mut CFlow) -> bool {
     let scenario = core.driver.scenario();
-    let Some(planned) = scenario.flows.get(index as usize) else {
+    let Some(planned) = core.driver.flow(index) else {
         return false;
     };
     let followed = scenario.measure.follows(index);
@@ -120,10 +120,15 @@ pub extern "C" fn etalon_core_flow_started(core: &mut Core, kernel: u64, flow: u
     core.driver.flow_started(kernel, flow, &Uml);
 }
 
-/// The socket of a flow has taken so many bytes.
+/// A stream has taken so many bytes: 2n from flow n's client, 2n + 1 from its server.
 #[unsafe(no_mangle)]
-pub extern "C" fn etalon_core_flow_accepted(core: &mut Core, kernel: u64, flow: u32, bytes: u64) {
-    core.driver.flow_accepted(kernel, flow, bytes, &Uml);
+pub extern "C" fn etalon_core_flow_accepted(
+    core: &mut Core,
+    kernel: u64,
+    stream: u32,
+    bytes: u64,
+) {
+    core.driver.accepted(kernel, stream, bytes, &Uml);
 }
 
 /// A flow is killed.
@@ -143,6 +148,29 @@ pub unsafe extern "C" fn etalon_core_report(
     // SAFETY: the datagram has `len` bytes.
     let datagram = unsafe { slice::from_raw_parts(datagram, len) };
     core.driver.report(kernel, datagram, &Uml);
+}
+
+/// What flows have in common that are opened from outside.
+#[unsafe(no_mangle)]
+pub extern "C" fn etalon_core_kind(core: &Core, index: u32, flow: &mut CFlow) -> bool {
+    let scenario = core.driver.scenario();
+    let Some(kind) = scenario.kinds().nth(index as usize) else {
+        return false;
+    };
+    *flow = kind.to_c(&scenario.hosts, scenario.tdns(), false);
+    true
+}
+
+/// An end of a flow that was opened from outside has read so many bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn etalon_core_read(core: &mut Core, kernel: u64, end: u32, bytes: u64) {
+    core.driver.read(kernel, end, bytes, &Uml);
+}
+
+/// So many bytes of a stream of such a flow have been sent.
+#[unsafe(no_mangle)]
+pub extern "C" fn etalon_core_sent(core: &mut Core, kernel: u64, stream: u32, bytes: u64) {
+    core.driver.sent(kernel, stream, bytes, &Uml);
 }
 
 /// All flows are over.

@@ -16,14 +16,15 @@ from typing import Any
 from etalon import _core
 from etalon.controls import LINUX, controls
 from etalon.custom.source import is_reference
-from etalon.engine import build, mpi
+from etalon.engine import build, code, mpi
 from etalon.engine.protocol import Options
 from etalon.errors import EngineFailed, EtalonError, PlanError
 from etalon.plan import Plan
 from etalon.plan.linux import MIB
-from etalon.plan.schedules.computed import Written
-from etalon.plan.transport import Mptcp, Ndp, RotorLb, Tdtcp
+from etalon.plan.transport import Mptcp, Ndp, PlainTcp, RotorLb, Tdtcp
 from etalon.plan.workloads.base import Workload
+from etalon.plan.workloads.generator import Generator
+from etalon.plan.workloads.job import Job
 from etalon.progress import Progress, Status
 from etalon.results import Run
 from etalon.units import TIME, shown
@@ -134,6 +135,7 @@ class Linux:
             "memory_mib": None if memory is None else memory // MIB,
             "call_ns": plan.linux.cpu,
             "polling_ns": plan.linux.polling,
+            "plugins": code.plugins(plan),
             **options,
         }
         try:
@@ -237,14 +239,20 @@ def _models(plan: Plan) -> list[PlanError]:
         found.append(
             PlanError("only the simulator models HDFS; on Linux run Hadoop itself", key="dfsio")
         )
-    if plan.generator:
-        found.append(PlanError("generators run on the simulator only", key="generator"))
-    if isinstance(plan.schedule, Written):
+    outside = "job" if plan.job else "generator" if plan.generator else ""
+    if outside and plan.program:
         found.append(
-            PlanError("schedulers in Python run on the simulator only", key="schedule.kind")
+            PlanError("with --engine linux it cannot run beside programs", key=outside)
         )
-    if plan.job:
-        found.append(PlanError("jobs of ranks run on the simulator only", key="job"))
+    for key, workload in plan.named_workloads():
+        if isinstance(workload, Job | Generator) and not isinstance(workload.transport, PlainTcp):
+            found.append(
+                PlanError(
+                    "with --engine linux, TCP carries what jobs and generators send",
+                    key=f"{key}.transport",
+                    value=workload.transport.kind,
+                )
+            )
     if plan.end_when_done and not plan.workloads:
         found.append(
             PlanError(

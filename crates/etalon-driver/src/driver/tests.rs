@@ -14,98 +14,17 @@ use etalon_switch::{Arrival, Class, Departure, DropReason, Sink, Switch};
 use etalon_units::Rate;
 use proptest::prelude::*;
 
+mod listener;
 mod network;
+mod outside;
 mod weeks;
 
 use super::*;
+use listener::{Listener, Said};
 use network::{changed, dumbbell, setup};
 
 /// The handle of all notifications.
 const NOTIFICATION: u64 = 1 << 40;
-
-/// What the driver said, in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said {
-    Log(Record),
-    Capture(u64),
-    Mark(u64, bool, bool),
-    Deliver(u64, u32),
-    Discard(u64),
-    Free(u64, u32),
-    Notification(u32, u16, u8),
-    Milestone(Milestone),
-}
-
-/// A kernel that listens.
-#[derive(Default)]
-struct Listener {
-    said: RefCell<Vec<Said>>,
-    /// The kernel's time, to tell when something was said.
-    clock: Cell<u64>,
-    times: RefCell<Vec<u64>>,
-}
-
-impl Listener {
-    fn say(&self, said: Said) {
-        self.said.borrow_mut().push(said);
-        self.times.borrow_mut().push(self.clock.get());
-    }
-
-    fn events(&self) -> Vec<(Time, Event)> {
-        let event = |said: &Said| match said {
-            Said::Log(record) => Some((record.time, Event::of(record).unwrap())),
-            _ => None,
-        };
-        self.said.borrow().iter().filter_map(event).collect()
-    }
-
-    /// When things that `which` chooses were said.
-    fn times(&self, which: impl Fn(&Said) -> bool) -> Vec<u64> {
-        let (said, times) = (self.said.borrow(), self.times.borrow());
-        let pairs = said.iter().zip(times.iter());
-        pairs.filter(|(s, _)| which(s)).map(|(_, t)| *t).collect()
-    }
-}
-
-impl Kernel for Listener {
-    fn log(&self, record: &Record) {
-        self.say(Said::Log(*record));
-    }
-
-    fn capture(&self, _now: Time, handle: u64, _snap: u16) {
-        self.say(Said::Capture(handle));
-    }
-
-    fn mark(&self, handle: u64, ce: bool, ece: bool) {
-        self.say(Said::Mark(handle, ce, ece));
-    }
-
-    fn deliver(&self, handle: u64, host: u32) {
-        self.say(Said::Deliver(handle, host));
-    }
-
-    fn discard(&self, handle: u64) {
-        self.say(Said::Discard(handle));
-    }
-
-    fn nic_free(&self, handle: u64, host: u32) {
-        self.say(Said::Free(handle, host));
-    }
-
-    /// Handles of notifications are beyond those of packets.
-    fn notification(&self, host: u32, rack: u16, tdn: u8) -> Option<NonZero<u64>> {
-        self.say(Said::Notification(host, rack, tdn));
-        NonZero::new(NOTIFICATION)
-    }
-
-    fn milestone(&self, _now: Time, milestone: Milestone) {
-        self.say(Said::Milestone(milestone));
-    }
-
-    fn fail(&self, _now: Time, sentence: fmt::Arguments<'_>) {
-        panic!("{sentence}");
-    }
-}
 
 const EPOCH: u64 = 5_000_000_000;
 

@@ -261,13 +261,13 @@ def algorithms() -> Mapping[str, tuple[str, ...]]:
 
 
 class Job(Workload):
-    """Ranks on hosts, one a host, that all go through one list of computations and collectives (simulator only).
+    """Ranks on hosts, one a host, that all go through one list of computations and collectives.
 
     A rank goes on to the next step when it has sent and received all of this one; nothing else keeps ranks in step. Any two
     ranks exchange all their messages over one connection.
     """
 
-    about: ClassVar = "ranks that compute and exchange messages in collectives (simulator only)"
+    about: ClassVar = "ranks that compute and exchange messages in collectives"
     ranks: Annotated[
         str | tuple[HostId, ...], BeforeValidator(_ranks), PlainSerializer(_write_ranks)
     ] = "all"

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""How long iterations of jobs take on the simulator, and with real Linux TCP: the table of docs/jobs.md."""
+
+import etalon as et
+from etalon import kernel
+
+CASES = [
+    ("ring", 4, "4MB"),
+    ("ring", 16, "8MB"),
+    ("recursive-doubling", 4, "2MB"),
+    ("recursive-doubling", 16, "1MB"),
+    ("swing", 8, "4MB"),
+    ("halving-doubling", 16, "4MB"),
+]
+
+
+def times(algorithm: str, ranks: int, size: str, engine: str) -> list[float]:
+    """Iterations in microseconds, on a star of links of 10 Gb/s."""
+    host = {"rate": "10Gbps", "delay": "0us", "jitter": "0us"}
+    net = et.network(racks=ranks, hosts=1, packet=("10Gbps", "500ns"), voq=1000, host=host)
+    job = et.job(et.all_reduce(size, algorithm=algorithm), iterations=3)
+    settings = {"duration": "1s", "warmup": "0s", "tdf": 1, "end_when_done": True}
+    plan = et.experiment(net, et.packet_only(net), job, tcp={"max_cwnd": 128}, **settings)
+    rows = et.run(plan, engine=engine).iterations
+    return [(end - start) / 1e3 for start, end in rows.select("start_ns", "end_ns").rows()]
+
+
+print("| algorithm | ranks | size | simulator | Linux | distance in the third |")
+print("|---|---:|---:|---:|---:|---:|")
+for algorithm, ranks, size in CASES if kernel.find(250) else []:
+    sim, linux = (times(algorithm, ranks, size, engine) for engine in ("sim", "linux"))
+    said = [", ".join(f"{one:.0f}" for one in all_of) for all_of in (sim, linux)]
+    far = f"{(linux[2] / sim[2] - 1) * 100:+.2f} %"
+    print(f"| {algorithm} | {ranks} | {size} | {said[0]} | {said[1]} | {far} |")
