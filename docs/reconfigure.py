@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Writes the tables of docs/reconfigure.md: from which size on a change of circuits pays, by the time that a change takes and by transport."""
+"""Writes the tables of docs/reconfigure.md: how long a change of circuits may take until it does not pay, by transport."""
 
 import math
 from itertools import pairwise
@@ -36,7 +36,9 @@ def plan(size: str, change: str, circuits: str, transport: dict[str, Any]) -> et
         voq=256,
         **signals.get(transport.get("cc", ""), {}),
     )
-    job = et.job(et.all_reduce(size, algorithm="swing"), circuits=circuits, iterations=4, **transport)
+    job = et.job(
+        et.all_reduce(size, algorithm="swing"), circuits=circuits, iterations=4, **transport
+    )
     week = et.asked(initial="none", reconfiguration=change, hold="0us", request="1us")
     settings = {"duration": "20s", "warmup": "0s", "tdf": 1, "end_when_done": True}
     return et.experiment(net, week, job, **settings)
@@ -45,7 +47,7 @@ def plan(size: str, change: str, circuits: str, transport: dict[str, Any]) -> et
 def middle(run: et.Run) -> float:
     """The median iteration in microseconds, without the first, in which windows grow."""
     rows = run.iterations.filter(run.iterations["end_ns"] > 0)[1:]
-    return float((rows["end_ns"] - rows["start_ns"]).median()) / 1e3
+    return float(str((rows["end_ns"] - rows["start_ns"]).median())) / 1e3
 
 
 def model(size: str, change: str) -> float:
@@ -72,7 +74,9 @@ def line(none: float, each: list[float]) -> str:
 
 def tables() -> str:
     """Runs everything; two Markdown tables."""
-    cells = [(name, size, change) for name in TRANSPORTS for size in SIZES for change in ("", *CHANGES)]
+    cells = [
+        (name, size, change) for name in TRANSPORTS for size in SIZES for change in ("", *CHANGES)
+    ]
     plans = [
         plan(size, change or "1us", "each" if change else "none", TRANSPORTS[name])
         for name, size, change in cells

@@ -224,7 +224,7 @@ def run_linux(
     polling_ns: int | None = None,
     patience_s: float | None = None,
     output: Callable[[int, int, bytes], None] | None = None,
-    plugins: Mapping[str, Any] | None = None,
+    plugins: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Runs a resolved plan on the kernel `image`, built for `hz`. Releases the GIL.
 

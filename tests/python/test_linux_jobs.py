@@ -140,7 +140,9 @@ def closed_loop(network: Any, think: int = 500_000) -> Any:
 
 def test_a_generator_runs_on_linux() -> None:
     need_kernel()
-    made = [et.run(LINE, et.workload(closed_loop), engine=name, **SHORT) for name in ("sim", "linux")]
+    made = [
+        et.run(LINE, et.workload(closed_loop), engine=name, **SHORT) for name in ("sim", "linux")
+    ]
     sim, linux = (run.flows.sort("flow") for run in made)
     assert linux.height == sim.height == 16
     assert linux["bytes"].to_list() == sim["bytes"].to_list()
@@ -173,11 +175,16 @@ def test_a_scheduler_in_python_runs_on_linux() -> None:
     need_kernel()
     net = et.network(racks=3, hosts=2)
     week = et.computed(net, fullest, window="1ms")
-    plan = et.experiment(net, week, et.bulk(0, 1), et.bulk(2, 1), duration="6ms", warmup="0ms", tdf=1)
+    plan = et.experiment(
+        net, week, et.bulk(0, 1), et.bulk(2, 1), duration="6ms", warmup="0ms", tdf=1
+    )
     run = et.run(plan, engine="linux")
     computed = run.meta["schedule"]
     assert computed["weeks"] > 10
-    assert {tuple(day["sources"]) for day in computed["configurations"]} <= {(-1, 0, -1), (-1, 2, -1)}
+    assert {tuple(day["sources"]) for day in computed["configurations"]} <= {
+        (-1, 0, -1),
+        (-1, 2, -1),
+    }
     assert run.flows["circuit_bytes"].sum() > 1_000_000
     again = et.run(plan, engine="linux")
     assert again.meta["digest"] == run.meta["digest"]

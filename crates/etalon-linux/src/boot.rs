@@ -94,19 +94,7 @@ impl Machine {
                 map(questions.into(), ANSWER_FD),
             ])
             .map_err(|e| LinuxError::boot(format!("No descriptors for the kernel: {e}.")))?;
-        let child = command.spawn().map_err(|e| {
-            let path = image.path.display();
-            LinuxError::boot(match e.kind() {
-                std::io::ErrorKind::NotFound => {
-                    format!("There is no kernel at {path}; build it: etalon kernel build.")
-                }
-                std::io::ErrorKind::PermissionDenied => format!(
-                    "The kernel {path} may not be executed: is its folder mounted noexec? \
-                     Build it elsewhere: XDG_CACHE_HOME=<folder> etalon kernel build."
-                ),
-                _ => format!("The kernel {path} could not be started: {e}."),
-            })
-        })?;
+        let child = command.spawn().map_err(|e| not_started(image, &e))?;
         drop(command); // and with it our copies of the descriptors: the log ends when the kernel does
         let machine = Machine {
             child,
@@ -142,6 +130,21 @@ impl Drop for Machine {
             self.kill();
         }
     }
+}
+
+/// Why a kernel could not be started.
+fn not_started(image: &Image, e: &std::io::Error) -> LinuxError {
+    let path = image.path.display();
+    LinuxError::boot(match e.kind() {
+        std::io::ErrorKind::NotFound => {
+            format!("There is no kernel at {path}; build it: etalon kernel build.")
+        }
+        std::io::ErrorKind::PermissionDenied => format!(
+            "The kernel {path} may not be executed: is its folder mounted noexec? \
+             Build it elsewhere: XDG_CACHE_HOME=<folder> etalon kernel build."
+        ),
+        _ => format!("The kernel {path} could not be started: {e}."),
+    })
 }
 
 /// This process's standard input if it is `wanted` and open, or one that is empty.

@@ -63,17 +63,7 @@ pub(crate) fn run_linux<'py>(
         None => defaults.patience,
     };
     let options = Options {
-        programs: programs
-            .unwrap_or_default()
-            .into_iter()
-            .map(|(rack, host, command, start_ns, env)| Program {
-                rack,
-                host,
-                command,
-                env,
-                start: Time(start_ns),
-            })
-            .collect(),
+        programs: programs_of(programs),
         mode: match mode {
             "run" => Mode::Run,
             "exec" => Mode::Exec,
@@ -104,6 +94,17 @@ pub(crate) fn run_linux<'py>(
         Ok(run) => answer(py, run),
         Err(error) => Err(refusal(py, error)?),
     }
+}
+
+fn programs_of(given: Option<Vec<ProgramGiven>>) -> Vec<Program> {
+    let program = |(rack, host, command, start_ns, env)| Program {
+        rack,
+        host,
+        command,
+        env,
+        start: Time(start_ns),
+    };
+    given.unwrap_or_default().into_iter().map(program).collect()
 }
 
 /// Does `work` with options that tell what programs write to the Python function `listener(program, stream, bytes)`.

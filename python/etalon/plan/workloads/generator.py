@@ -18,7 +18,9 @@ Argument = bool | int | float | str
 class Generator(Workload):
     """Flows that a Python function creates during the run; they may wait for others."""
 
-    about: ClassVar = "flows that your Python generator creates and waits for: --code, docs/write.md"
+    about: ClassVar = (
+        "flows that your Python generator creates and waits for: --code, docs/write.md"
+    )
     everywhere: ClassVar = True
     function: Reference
     """A generator of flows and its file, such as `"my.py:closed_loop"`, which runs only with `--code`."""

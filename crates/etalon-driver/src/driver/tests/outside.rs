@@ -60,9 +60,9 @@ fn flow() -> Flow {
     }
 }
 
-#[test]
-fn questions_come_when_a_message_is_whole_and_when_it_is_time() {
-    let env = answering(&[
+/// It wants to be asked again, opens a flow with two messages, writes one back, and closes.
+fn asking_again() -> Listener {
+    answering(&[
         &[Order::Wake(Time(700))],
         &[
             Order::Open(flow()),
@@ -83,7 +83,12 @@ fn questions_come_when_a_message_is_whole_and_when_it_is_time() {
         &[Order::Close { flow: 1 }],
         &[],
         &[],
-    ]);
+    ])
+}
+
+#[test]
+fn questions_come_when_a_message_is_whole_and_when_it_is_time() {
+    let env = asking_again();
     let mut driver = Driver::new(with_a_generator()).unwrap();
     driver.start(EPOCH);
     assert_eq!(driver.next(), EPOCH); // it is asked at once
