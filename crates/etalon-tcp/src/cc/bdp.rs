@@ -38,6 +38,44 @@ pub(super) const fn once_per_rtt(on: bool) -> Parameter {
     Parameter::switch("once_per_rtt", on, about)
 }
 
+/// What a control of the type `Self(Box<Inner>)` is asked and leaves to `Inner::window`, a [`BdpWindow`].
+macro_rules! bdp_window {
+    () => {
+        fn ssthresh(&mut self, window: &Window, _now: u64) -> u32 {
+            BdpWindow::ssthresh(window)
+        }
+
+        fn on_state(&mut self, _window: &mut Window, state: State, _now: u64) {
+            self.0.window.on_state(state);
+        }
+
+        fn pacing_rate(&self, window: &Window, mss: u32) -> Option<u64> {
+            self.0.window.pacing_rate(window, mss)
+        }
+
+        fn wants_pacing(&self) -> bool {
+            true
+        }
+    };
+}
+pub(super) use bdp_window;
+
+/// The same of a control whose window moves with telemetry alone, not with ACKs.
+macro_rules! telemetry_alone {
+    () => {
+        fn increase(&mut self, _window: &mut Window, _ack: &Ack) {}
+
+        fn increase_by(&mut self, _window: &mut Window, _count: u32, _limited: bool) -> bool {
+            true
+        }
+
+        fn wants_telemetry(&self) -> bool {
+            true
+        }
+    };
+}
+pub(super) use telemetry_alone;
+
 /// The window, and that of rounds before.
 #[derive(Clone, Debug)]
 pub(super) struct BdpWindow {

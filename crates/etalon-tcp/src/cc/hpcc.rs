@@ -4,7 +4,9 @@
 //! From telemetry each link's bytes in flight follow, as a share of what it holds within a base RTT; the window is divided by the largest share
 //! and multiplied by the share that is wanted, eta. Below eta it first adds a little for a few rounds.
 
-use super::bdp::{BASE_RTT, BdpWindow, FLOWS, HOST_RATE, once_per_rtt};
+use super::bdp::{
+    BASE_RTT, BdpWindow, FLOWS, HOST_RATE, bdp_window, once_per_rtt, telemetry_alone,
+};
 use super::{Ack, Configured, CongestionControl, Parameter, State, Window};
 use crate::telemetry::{Echo, Hop};
 
@@ -129,32 +131,8 @@ impl CongestionControl for Hpcc {
         }
     }
 
-    /// The window moves with telemetry alone.
-    fn increase(&mut self, _window: &mut Window, _ack: &Ack) {}
-
-    fn increase_by(&mut self, _window: &mut Window, _delivered: u32, _cwnd_limited: bool) -> bool {
-        true
-    }
-
-    fn ssthresh(&mut self, window: &Window, _now: u64) -> u32 {
-        BdpWindow::ssthresh(window)
-    }
-
-    fn on_state(&mut self, _window: &mut Window, state: State, _now: u64) {
-        self.0.window.on_state(state);
-    }
-
-    fn pacing_rate(&self, window: &Window, mss: u32) -> Option<u64> {
-        self.0.window.pacing_rate(window, mss)
-    }
-
-    fn wants_pacing(&self) -> bool {
-        true
-    }
-
-    fn wants_telemetry(&self) -> bool {
-        true
-    }
+    bdp_window!();
+    telemetry_alone!();
 }
 
 #[cfg(test)]

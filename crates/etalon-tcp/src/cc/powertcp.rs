@@ -5,7 +5,9 @@
 //! arrive (its gradient and the rate of transmission). Their product is the queue's power, and the window is divided by the largest, as a share of
 //! what the link has at its rate without a queue. So it takes as much of a link that becomes free as there is, and it shrinks before a queue is long.
 
-use super::bdp::{BASE_RTT, BdpWindow, FLOWS, HOST_RATE, once_per_rtt};
+use super::bdp::{
+    BASE_RTT, BdpWindow, FLOWS, HOST_RATE, bdp_window, once_per_rtt, telemetry_alone,
+};
 use super::{Ack, Configured, CongestionControl, Parameter, State, Window};
 use crate::telemetry::{Echo, Hop};
 
@@ -108,32 +110,8 @@ impl CongestionControl for PowerTcp {
         }
     }
 
-    /// The window moves with telemetry alone.
-    fn increase(&mut self, _window: &mut Window, _ack: &Ack) {}
-
-    fn increase_by(&mut self, _window: &mut Window, _delivered: u32, _cwnd_limited: bool) -> bool {
-        true
-    }
-
-    fn ssthresh(&mut self, window: &Window, _now: u64) -> u32 {
-        BdpWindow::ssthresh(window)
-    }
-
-    fn on_state(&mut self, _window: &mut Window, state: State, _now: u64) {
-        self.0.window.on_state(state);
-    }
-
-    fn pacing_rate(&self, window: &Window, mss: u32) -> Option<u64> {
-        self.0.window.pacing_rate(window, mss)
-    }
-
-    fn wants_pacing(&self) -> bool {
-        true
-    }
-
-    fn wants_telemetry(&self) -> bool {
-        true
-    }
+    bdp_window!();
+    telemetry_alone!();
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! theta-PowerTCP: PowerTCP without telemetry (Addanki, Michel, Schmid, NSDI 2022, algorithm 2). The RTT stands for the voltage, its gradient for the
 //! current. So it sees queues and not links: it cannot know that one has room left.
 
-use super::bdp::{BASE_RTT, BdpWindow, FLOWS, HOST_RATE, once_per_rtt};
+use super::bdp::{BASE_RTT, BdpWindow, FLOWS, HOST_RATE, bdp_window, once_per_rtt};
 use super::powertcp::LEAST_POWER;
 use super::{Ack, Configured, CongestionControl, Parameter, State, Window};
 
@@ -93,21 +93,7 @@ impl CongestionControl for ThetaPowerTcp {
         }
     }
 
-    fn ssthresh(&mut self, window: &Window, _now: u64) -> u32 {
-        BdpWindow::ssthresh(window)
-    }
-
-    fn on_state(&mut self, _window: &mut Window, state: State, _now: u64) {
-        self.0.window.on_state(state);
-    }
-
-    fn pacing_rate(&self, window: &Window, mss: u32) -> Option<u64> {
-        self.0.window.pacing_rate(window, mss)
-    }
-
-    fn wants_pacing(&self) -> bool {
-        true
-    }
+    bdp_window!();
 }
 
 #[cfg(test)]
