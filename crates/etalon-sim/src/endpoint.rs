@@ -46,7 +46,7 @@ pub(crate) struct Egress {
 }
 
 /// Data handed to the NIC, of which there are as many as packets under way: without padding.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[repr(Rust, packed(4))]
 pub(crate) struct Departing {
     /// When it has left.

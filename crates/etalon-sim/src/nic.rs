@@ -2,7 +2,7 @@
 //! The way from an endpoint into the network.
 
 use etalon_net::Edge;
-use etalon_tcp::{Outlet, RareOptions, Segment};
+use etalon_tcp::{Filled, Outlet, RareOptions, Segment};
 use etalon_units::Time;
 
 use crate::endpoint::{Departing, Egress, Endpoint};
@@ -46,8 +46,10 @@ pub(crate) fn send<const EXTRAS: bool>(
             way: &mut end.way,
             pool,
             edge,
+            part: Departing::default(),
         };
         end.connection.transmit(now.0 * tdf, &mut nic);
+        nic.end_chunk();
         if answers {
             debug_assert!(end.arm(tdf).is_none());
             return;
@@ -76,9 +78,20 @@ struct Nic<'a, const EXTRAS: bool> {
     way: &'a mut Egress,
     pool: &'a mut PacketPool,
     edge: &'a mut Edge<PacketId>,
+    /// What was handed over of a chunk that goes on.
+    part: Departing,
 }
 
 impl<const EXTRAS: bool> Nic<'_, EXTRAS> {
+    /// What was handed over of a chunk is all of it: it is below TCP until its last packet has left.
+    #[inline(always)] // with every burst
+    fn end_chunk(&mut self) {
+        let part = std::mem::take(&mut self.part);
+        if part.payload > 0 {
+            self.way.below.push_back_sparingly(part);
+        }
+    }
+
     /// A packet of so many bytes may have an option for telemetry. Its length with that.
     fn carry(&mut self, id: PacketId, bytes: u32, has_data: bool) -> u32 {
         let Some(telemetry) = &mut self.pool.telemetry else {
@@ -92,9 +105,10 @@ impl<const EXTRAS: bool> Nic<'_, EXTRAS> {
 
 impl<const EXTRAS: bool> Outlet for Nic<'_, EXTRAS> {
     #[inline(always)] // with every packet
-    fn put(&mut self, fill: impl FnOnce(&mut Segment) -> bool) -> bool {
+    fn put(&mut self, fill: impl FnOnce(&mut Segment) -> Filled) -> bool {
         let (id, packet) = self.pool.take();
-        if !fill(&mut packet.segment) {
+        let filled = fill(&mut packet.segment);
+        if filled == Filled::Nothing {
             self.pool.free(id);
             return false;
         }
@@ -110,11 +124,13 @@ impl<const EXTRAS: bool> Outlet for Nic<'_, EXTRAS> {
         }
         self.way.under_way = self.way.under_way.wrapping_add(1);
         let done = self.edge.send(self.now, self.way.host, bytes, id);
-        if payload > 0 {
-            let time = done;
-            self.way
-                .below
-                .push_back_sparingly(Departing { time, payload });
+        let payload = self.part.payload + payload;
+        self.part = Departing {
+            time: done,
+            payload,
+        };
+        if filled == Filled::Last {
+            self.end_chunk();
         }
         true
     }

@@ -17,7 +17,11 @@ impl<T: Tap> World<'_, '_, T> {
         let mut next = Some(first);
         while let Some(index) = next {
             if let Some(end) = self.flows.end_if_open(index) {
-                due.push((end.connection.next_timer_rank(), end.turn, index));
+                match end.connection.next_timer() <= now.0 * self.tdf {
+                    true => due.push((end.connection.next_timer_rank(), end.turn, index)),
+                    // It was set later meanwhile: nothing comes of it now.
+                    false => self.timer(now, index, edge),
+                }
             }
             next = self.queue.take_timer_at(now);
         }

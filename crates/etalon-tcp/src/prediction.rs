@@ -8,7 +8,7 @@
 
 use crate::cc::{Ack, CongestionControl, State};
 use crate::connection::{Connection, ConnectionState};
-use crate::outlet::Outlet;
+use crate::outlet::{Filled, Outlet};
 use crate::segment::{Flags, Segment};
 use crate::sending::Fin;
 use crate::sending::frto::Retransmit;
@@ -114,7 +114,7 @@ impl<C: CongestionControl> Connection<C> {
         outlet.put(|out| {
             self.pure_ack(out);
             self.write_rare_options(out);
-            true
+            Filled::Last
         });
         self.stats.segments_sent += 1;
     }
@@ -322,7 +322,7 @@ impl<C: CongestionControl> Connection<C> {
         let header = self.header(window);
         outlet.put(|out| {
             header.put(out);
-            true
+            Filled::Last
         });
         self.rcv.ack_sent();
         self.stats.acks_sent += 1;
@@ -344,13 +344,14 @@ impl<C: CongestionControl> Connection<C> {
                     || self
                         .snd
                         .begin_chunk(&self.clock, &self.config, limits, free, Fin::None)
-                        .is_none())
+                        .is_none()
+                    || self
+                        .snd
+                        .queue_full(&self.config, self.snd.chunk.left, false))
             {
                 break;
             }
-            if !self.send_chunk(outlet) {
-                break;
-            }
+            self.send_chunk(outlet);
         }
         if self.prediction == Prediction::AckCame {
             self.snd.note_burst(&self.clock, &self.config, true);
@@ -360,21 +361,19 @@ impl<C: CongestionControl> Connection<C> {
         }
     }
 
-    /// Sends the chunk that was begun, which the window lets out. Returns whether what is queued below TCP left room for all of it.
+    /// Sends the chunk that was begun, which the window lets out.
     #[inline(always)] // its only call
-    fn send_chunk(&mut self, outlet: &mut impl Outlet) -> bool {
+    fn send_chunk(&mut self, outlet: &mut impl Outlet) {
         let mss = self.snd.mss;
         let chunk = self.snd.chunk.left;
         let first = self.snd.nxt;
-        let limit = self.queued_of(chunk);
-        let whole = limit == chunk;
-        let pushes = self.snd.chunk.several && whole || u64::from(limit) == self.snd.pending;
+        let pushes = self.snd.chunk.several || u64::from(chunk) == self.snd.pending;
         let header = self.header(self.rcv.field());
         let (stamp, path) = (self.clock.stamp(), self.snd.paths.active.id);
         let mut sent = 0;
         let mut count = 0;
-        while sent < limit {
-            let len = mss.min(limit - sent);
+        while sent < chunk {
+            let len = mss.min(chunk - sent);
             let start = first.wrapping_add(sent);
             sent += len;
             count += 1;
@@ -391,60 +390,29 @@ impl<C: CongestionControl> Connection<C> {
                 header.put(out);
                 out.seq = start;
                 out.len = len as u16;
-                if pushes && sent == limit {
+                if sent < chunk {
+                    return Filled::Part;
+                }
+                if pushes {
                     out.flags |= Flags::PSH;
                 }
-                true
+                Filled::Last
             });
         }
         if sent < count * mss {
             self.snd.small_end = first.wrapping_add(sent);
         }
         self.book_chunk(sent, count);
-        self.snd.throttled |= !whole;
-        whole
-    }
-
-    /// As many bytes of a chunk as what is queued below TCP has room for, in whole segments.
-    #[inline(always)] // of `send_chunk`
-    fn queued_of(&self, chunk: u32) -> u32 {
-        let enough = self.snd.enough_queued_with(&self.config, chunk);
-        if self.snd.queued + u64::from(chunk) <= enough {
-            chunk
-        } else {
-            self.part_of(chunk, enough)
-        }
-    }
-
-    #[inline(never)] // so that it takes no registers where segments leave
-    fn part_of(&self, chunk: u32, mut enough: u64) -> u32 {
-        let (mut part, mut count) = (0, 0);
-        while part < chunk {
-            let queued = self.snd.queued + u64::from(part);
-            if queued > enough {
-                // The pace may have grown with what is outstanding.
-                enough = self.snd.enough_queued_beyond(count);
-                if queued > enough {
-                    break;
-                }
-            }
-            part += self.snd.mss.min(chunk - part);
-            count += 1;
-        }
-        part
     }
 
     /// Books `count` segments of a chunk with `sent` bytes together.
     #[inline(always)] // its only call
     fn book_chunk(&mut self, sent: u32, count: u32) {
-        if count == 0 {
-            return;
-        }
         let snd = &mut self.snd;
         snd.nxt = snd.nxt.wrapping_add(sent);
         snd.pending -= u64::from(sent);
         snd.buffers.sent(sent);
-        snd.chunk.left -= sent;
+        snd.chunk.left = 0;
         snd.burst += count;
         snd.rearm |= snd.timer.purpose == Purpose::LossProbe;
         let path = &mut snd.paths.active;

@@ -4,7 +4,7 @@
 use crate::cc::CongestionControl;
 use crate::connection::{Connection, ConnectionState};
 use crate::options::RareOptions;
-use crate::outlet::{Header, Outlet};
+use crate::outlet::{Filled, Header, Outlet};
 use crate::prediction::Prediction;
 use crate::receiving::PriorAck;
 use crate::segment::{Flags, Segment};
@@ -24,7 +24,14 @@ impl<C: CongestionControl> Connection<C> {
     #[inline(never)]
     pub(crate) fn transmit_generally(&mut self, now: u64, outlet: &mut impl Outlet) {
         self.rcv.provide(outlet);
-        while outlet.put(|out| self.poll_transmit_into(now, out)) && !self.is_silent() {
+        let next = |connection: &mut Self, out: &mut Segment| match connection
+            .poll_transmit_into(now, out)
+        {
+            false => Filled::Nothing,
+            true if connection.snd.chunk.left > 0 => Filled::Part,
+            true => Filled::Last,
+        };
+        while outlet.put(|out| next(self, out)) && !self.is_silent() {
             if self.owes_only_data() {
                 return self.send_data(outlet);
             }
@@ -205,6 +212,7 @@ impl<C: CongestionControl> Connection<C> {
         self.stats.acks_sent += 1;
     }
 
+    #[inline(always)] // as above; where it is rare, that is cold
     pub(crate) fn pure_ack(&mut self, out: &mut Segment) {
         self.bare(out);
         self.rcv.ack_sent();

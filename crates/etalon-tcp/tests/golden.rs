@@ -52,10 +52,10 @@ fn exchange(name: &str, seed: u64, options: bool) -> u64 {
 #[test]
 fn every_segment_of_random_exchanges_is_as_before() {
     let golden = [
-        ("reno", 0x742f_d552_7b8e_dbb8, 0x32cc_0e3c_9f1f_fc19),
-        ("cubic", 0xc50f_7546_d17e_1a6f, 0x11b9_cf4e_d1e9_be91),
-        ("dctcp", 0xcaa1_0536_cf49_cb8c, 0x4831_216b_1b15_bae8),
-        ("scalable", 0xb6d9_019d_b72f_85c2, 0x63c5_9f01_c74a_7c13),
+        ("reno", 0x2766_e9f7_fd63_84f6, 0xd885_72a6_3fd7_bb66),
+        ("cubic", 0x845f_05fb_e99d_0384, 0x94a5_2223_6f37_3c69),
+        ("dctcp", 0xb945_2a81_b6f1_c8c9, 0x504e_108b_a131_e4cc),
+        ("scalable", 0x707e_aebe_aefe_2872, 0xc1cd_4b6e_1671_935b),
     ];
     let found = golden.map(|(name, ..)| {
         let digest = |options| (0..60).fold(0, |d, seed| mix(d, exchange(name, seed, options)));

@@ -287,15 +287,40 @@ impl Sender {
     }
 }
 
-/// Path 0 sends segments 0 to 9, and path 1, which is then in use, 10 to 19.
-fn two_windows() -> common::Bench<Reno> {
-    let mut client = Connection::client(Config::default(), Reno);
+/// Path 0 has sent segments 0 to 9, and path 1 is in use.
+fn on_a_second_path(tso_win_divisor: u32) -> common::Bench<Reno> {
+    let config = Config {
+        tso_win_divisor,
+        ..Config::default()
+    };
+    let mut client = Connection::client(config, Reno);
     client.add_paths([Reno].into());
     let mut b = common::Bench::client(client, 10 * MS, |_| {});
     b.end.write_forever();
     assert_eq!(b.sent().len(), 10);
     b.wait(5 * MS);
     b.end.on_tdn(b.now, 1);
+    b
+}
+
+/// `tso_win_divisor = 100` changes on Linux what a path sends of which no round trip was measured: less than a third of the window waits there.
+#[test]
+fn the_end_of_a_window_waits_while_the_round_trip_is_unknown() {
+    let mut b = on_a_second_path(3);
+    assert_eq!(b.end.path().srtt(), 0);
+    assert_eq!(b.sent(), (10..17).collect::<Vec<_>>());
+    b.wait(2 * MS);
+    let ack = b.ack(1, &[]);
+    assert_eq!(
+        ack,
+        (17..20).collect::<Vec<_>>(),
+        "not for longer than a millisecond"
+    );
+}
+
+/// Path 0 sends segments 0 to 9, and path 1, which is then in use, 10 to 19.
+fn two_windows() -> common::Bench<Reno> {
+    let mut b = on_a_second_path(100); // no chunk waits for a larger one
     let second: Vec<u32> = (10..20).collect();
     assert_eq!(b.sent(), second, "a window of its own");
     b.wait(5 * MS);

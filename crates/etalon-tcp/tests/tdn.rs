@@ -26,6 +26,10 @@ fn config(change: impl Fn(&mut Tdtcp)) -> Config {
 /// A client with two paths after the handshake, which took `RTT`, with plenty of data.
 fn sender<C: CongestionControl>(config: Config, controls: [C; 2]) -> Bench<C> {
     let [first, second] = controls;
+    let config = Config {
+        tso_win_divisor: 100, // no chunk waits for a larger one
+        ..config
+    };
     let mut client = Connection::client(config, first);
     client.add_paths([second].into());
     let mut bench = Bench::client(client, RTT, |_| {});

@@ -134,7 +134,7 @@ impl<C: CongestionControl> Sender<C> {
             || !self.paths.active.has_room()
             || (self.paced && self.pacing_blocks(clock))
             || self.paths.is_full()
-            || self.queue_full(config, true)
+            || self.queue_full(config, self.mss, true)
         {
             return None;
         }
@@ -205,18 +205,22 @@ impl<C: CongestionControl> Sender<C> {
         config: &Config,
         limits: Limits,
     ) -> Option<Transmission> {
+        let is_begun = self.chunk.left > 0;
         let len = self.next_of_chunk(clock, config, limits)?;
         if (self.paced && self.pacing_blocks(clock))
             || self.paths.is_full()
-            || self.queue_full(config, false)
+            || (!is_begun && self.queue_full(config, self.chunk.left, false))
         {
             return None;
+        }
+        if !is_begun && self.program.is_some() {
+            self.note_chunk(self.nxt.wrapping_add(self.chunk.left));
         }
         Some(self.new_transmission(clock, len, limits))
     }
 
     /// Books a new segment of `len` bytes.
-    #[inline]
+    #[inline(always)] // its other call is rare
     pub(crate) fn new_transmission(
         &mut self,
         clock: &Clock,

@@ -12,13 +12,8 @@ const UNPACED: u64 = 10;
 
 impl<C: CongestionControl> Sender<C> {
     /// Pacing rate in bytes a second.
-    pub(crate) fn pacing_rate(&self) -> Option<u64> {
-        self.pacing_rate_beyond(0)
-    }
-
-    /// The same once so many more segments are outstanding.
     #[inline]
-    fn pacing_rate_beyond(&self, more: u32) -> Option<u64> {
+    pub(crate) fn pacing_rate(&self) -> Option<u64> {
         let path = &self.paths.active;
         let srtt = u64::from(path.rtt.srtt());
         if srtt == 0 {
@@ -30,7 +25,7 @@ impl<C: CongestionControl> Sender<C> {
         let segments = if self.bytes_acked == 0 {
             linux::FIRST_PACED
         } else {
-            u64::from(path.window.cwnd.max(self.board.len() + more))
+            u64::from(path.window.cwnd.max(self.board.len()))
         };
         let percent = linux::pacing_percent(&path.window);
         Some(segments * u64::from(self.mss) * percent * 10_000 / srtt)
@@ -42,40 +37,21 @@ impl<C: CongestionControl> Sender<C> {
         self.paced_until > clock.now
     }
 
-    /// Whether enough is queued below TCP: two segments or a millisecond at the pacing rate, twice that for retransmissions.
+    /// Whether enough is queued below TCP, so that a chunk of `bytes` waits: as much as two of its size, or what leaves within a millisecond at
+    /// the pacing rate; twice that for retransmissions. The memory of chunks counts, which grows a little when one is cut into segments.
     #[inline]
-    pub(crate) fn queue_full(&mut self, config: &Config, retransmission: bool) -> bool {
+    pub(crate) fn queue_full(&mut self, config: &Config, bytes: u32, retransmission: bool) -> bool {
         let twice = u32::from(retransmission);
-        if self.queued <= u64::from(2 * self.mss) << twice
-            || !config.small_queues
-            || self.board.is_empty()
-        {
+        let is_cut = bytes > self.mss;
+        let two_chunks = 2 * u64::from(bytes) - u64::from(is_cut);
+        if self.queued <= two_chunks << twice || !config.small_queues || self.board.is_empty() {
             return false;
         }
-        let full = self.queued > self.enough_queued() << twice;
+        let millisecond = self.pacing_rate().unwrap_or(u64::MAX) / 1024;
+        let enough = millisecond.min(1 << 20).max(two_chunks);
+        let full = self.queued > enough << twice;
         self.throttled |= full;
         full
-    }
-
-    /// How much is enough, in bytes, for new data.
-    pub(crate) fn enough_queued(&self) -> u64 {
-        self.enough_queued_beyond(0)
-    }
-
-    /// The same once so many more segments are outstanding.
-    #[inline]
-    pub(crate) fn enough_queued_beyond(&self, more: u32) -> u64 {
-        let millisecond = self.pacing_rate_beyond(more).unwrap_or(u64::MAX) / 1024;
-        millisecond.min(1 << 20).max(u64::from(2 * self.mss))
-    }
-
-    /// The same for a burst of `bytes` on top of what is outstanding, if it could ever be too much.
-    #[inline]
-    pub(crate) fn enough_queued_with(&self, config: &Config, bytes: u32) -> u64 {
-        if !config.small_queues || self.queued + u64::from(bytes) <= u64::from(2 * self.mss) {
-            return u64::MAX;
-        }
-        self.enough_queued()
     }
 
     /// A segment with `len` bytes of payload goes out: what is counted and queued below TCP, and the pace. Returns whether a path's

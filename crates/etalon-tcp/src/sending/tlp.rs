@@ -135,6 +135,9 @@ impl<C: CongestionControl> Sender<C> {
     ) -> Option<Transmission> {
         let mut path = self.paths.active.id;
         let next = self.next_of_chunk(clock, config, limits);
+        if next.is_some() && self.program.is_some() {
+            self.note_chunk(self.nxt.wrapping_add(self.chunk.left));
+        }
         let transmission = if let Some(len) = next.or_else(|| self.next_alone(limits)) {
             self.new_transmission(clock, len, limits)
         } else if self.board.is_empty() {

@@ -97,11 +97,7 @@ impl<C: CongestionControl> Sender<C> {
         limits: Limits,
         free: u32,
     ) -> Option<u32> {
-        let first = self.begin_chunk(clock, config, limits, free, self.fin);
-        if self.program.is_some() && first.is_some() {
-            self.note_chunk(self.nxt.wrapping_add(self.chunk.left));
-        }
-        first
+        self.begin_chunk(clock, config, limits, free, self.fin)
     }
 
     /// Begins a chunk where `free` segments fit into the congestion window. Returns the payload of its first segment. `fin`: the sender's,
@@ -214,9 +210,8 @@ impl<C: CongestionControl> Sender<C> {
             return None;
         }
         let chunk = self.largest_of(offer).min(offer.front).min(offer.by_peer);
-        let to_its_end = chunk == offer.front && offer.more_behind;
         let rest = chunk % offer.mss;
-        let rest_waits = !to_its_end && rest > 0 && config.nagle && self.small_out();
+        let rest_waits = rest > 0 && config.nagle && self.small_out();
         Some(if rest_waits { chunk - rest } else { chunk })
     }
 
@@ -291,8 +286,7 @@ impl<C: CongestionControl> Sender<C> {
         let steady =
             path.recovery.state < State::FastRecovery && clock.now - path.last_sent_ns < RECENT;
         let srtt = u64::from(path.rtt.srtt());
-        let due_soon =
-            |sent: u64| srtt > 0 && (sent + srtt).saturating_sub(clock.us) <= SOON.min(srtt / 2);
+        let due_soon = |sent: u64| (sent + srtt).saturating_sub(clock.us) <= SOON.min(srtt / 2);
         steady && (self.board.front()).is_some_and(|oldest| due_soon(oldest.sent()))
     }
 }
