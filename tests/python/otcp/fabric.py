@@ -145,6 +145,7 @@ def running(folder: Path, text: str = FILE) -> Iterator[tuple[Controller, Fabric
         controller.stop()
         for thread in threads:
             thread.join()
+        controller.audit.close()
 
 
 def until(condition: Callable[[], object], seconds: float = 20) -> None:
