@@ -48,7 +48,9 @@ class Forwarding:
             if table is None or not same:
                 table, targets = {}, list(hosts)
             else:
-                targets = turned.get(switch, [])
+                targets = sorted(
+                    turned.get(switch, [])
+                )  # in one order, whatever the seed of hashes
             if targets or table.get(OTHERS) != trees[switch]:
                 table = {**table, OTHERS: trees[switch]}
             for target in targets:
