@@ -18,6 +18,7 @@ STALE: set[str] = {
     "docs/deferral.md",
     "docs/hosts.md",
     "docs/otcp-when.md",
+    "docs/reconfigure.md",
     "docs/speed.md",
     "docs/tdn.md",
     "docs/tdtcp-beyond.md",
