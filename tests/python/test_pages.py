@@ -18,7 +18,6 @@ STALE: set[str] = {
     "docs/deferral.md",
     "docs/hosts.md",
     "docs/otcp-when.md",
-    "docs/reconfigure.md",
     "docs/speed.md",
     "docs/tdn.md",
     "docs/tdtcp-beyond.md",
