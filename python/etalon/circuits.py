@@ -76,6 +76,22 @@ class Circuits:
         Raises:
             PlanError: for a rack or a switch that does not exist.
         """
+        links, racks, switches = tuple(links), tuple(racks), tuple(switches)
+        return self._hops(links, racks, switches) if links or racks or switches else self._whole
+
+    @cached_property
+    def _whole(self) -> NDArray[np.uint8]:
+        """Hops if nothing fails. Nobody changes them."""
+        found = self._hops((), (), ())
+        found.setflags(write=False)
+        return found
+
+    def _hops(
+        self,
+        links: Iterable[tuple[int, int]],
+        racks: Iterable[int],
+        switches: Iterable[int],
+    ) -> NDArray[np.uint8]:
         failed = np.zeros((self.racks, self.switches), dtype=np.bool_)
         for rack, switch in links:
             failed[_known(rack, self.racks, "rack"), _known(switch, self.switches, "switch")] = True

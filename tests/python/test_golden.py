@@ -26,9 +26,14 @@ FILES = sorted(
 )
 # The simulator has no programs; some of the papers' plans take Linux half a minute.
 SIMULATED = [path for path in FILES if path.stem not in ("programs", "delays")]
-LONG = ("papers/cnsm16/plans/busy", "papers/etalon18/plans/rings")
+LONG = (
+    "papers/cnsm16/plans/busy",
+    "papers/etalon18/plans/rings",
+    "papers/opera/plans/beside",
+    "papers/opera/plans/shuffle",
+)
 """Of these, those that take more than five seconds."""
-ALONE = ("dfsio", "powertcp", "programs")
+ALONE = ("dfsio", "opera", "powertcp", "programs", "rotornet", "shale")
 """Examples that one engine runs."""
 ON_LINUX = [path for path in FILES if path.parent.name == "examples" and path.stem not in ALONE]
 

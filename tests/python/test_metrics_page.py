@@ -10,7 +10,17 @@ import pytest
 import etalon as et
 from conftest import ROOT
 from etalon.results import Run
-from etalon.results.tables import ITERATIONS, PORTS, PROGRAMS, REORDERING, STEPS, TCP, WRITES
+from etalon.results.tables import (
+    HOPS,
+    ITERATIONS,
+    LINKS,
+    PORTS,
+    PROGRAMS,
+    REORDERING,
+    STEPS,
+    TCP,
+    WRITES,
+)
 
 PAGE = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
 
@@ -44,6 +54,8 @@ def test_the_page_defines_every_column(run: Run, table: str) -> None:
     ("table", "columns"),
     [
         ("ports", PORTS),
+        ("hops", HOPS),
+        ("links", LINKS),
         ("programs", PROGRAMS),
         ("reordering", REORDERING),
         ("writes", WRITES),

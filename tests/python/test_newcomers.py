@@ -110,7 +110,9 @@ def test_what_to_cite(etalon: Command, tmp_path: Path) -> None:
         "etalon18",
         "harvest",
         "nsdi20",
+        "opera",
         "powertcp",
+        "rotornet",
         "sigcomm22",
     ]
     week = et.strobe(et.network(racks=2, hosts=1), day="180us", night="20us")

@@ -209,6 +209,39 @@ def test_what_is_not_claimed_is_said_with_its_reason(paper: Path, tmp_path: Path
     assert "4 values of the paper are not claimed." in (tmp_path / "out/report.html").read_text()
 
 
+def test_a_figure_that_takes_long_is_run_when_it_is_asked_for(etalon: Command, paper: Path) -> None:
+    head = paper / "paper.toml"
+    note = 'note = "Said of figure 1."'
+    head.write_text(head.read_text().replace(note, f'{note}\ntakes = "an hour"'))
+    short = etalon("reproduce", paper, "--out", "out")
+    assert "2 claims: 1 reproduced, 1 not yet" in short.out
+    line = "figure 1a not run (3 claims): etalon reproduce tiny --figure 1a takes an hour"
+    assert line in short.out
+    assert "1 of 1 runs made" in short.out
+    full = etalon("reproduce", paper, "--out", "out", "--full")
+    assert "5 claims: 3 reproduced, 1 differs, 1 not yet" in full.out
+    assert "1 of 2 runs made" in full.out, "both figures have CUBIC with 16 packets"
+    again = etalon("reproduce", paper, "--out", "out")
+    assert "5 claims" in again.out, "what is there is shown"
+    assert "not run" not in again.out
+    named = etalon("reproduce", paper, "--out", "out", "--figure", "1b")
+    assert "2 claims" in named.out and "not run" not in named.out
+
+
+def test_a_measure_may_have_a_value_for_each_x(paper: Path, tmp_path: Path) -> None:
+    with (paper / "claims.py").open("a") as file:
+        file.write("def times(results, x):\n    return 2 * x\n")
+    with (paper / "published.toml").open("a") as file:
+        file.write(
+            '[[claims]]\nfigure = "1a"\nquantity = "twice {x}"\nmeasure = "times"\nx = [3, 4]\n'
+            'published = [6, 9]\nunit = "us"\ntolerance = "exact"\nsource = "text"\n'
+        )
+    claims = reproduce.reproduce(str(paper), ["1a"], out=tmp_path / "out").claims()[-2:]
+    assert [claim["id"] for claim in claims] == ["1a/times/3", "1a/times/4"]
+    assert [claim["verdict"] for claim in claims] == ["reproduced", "differs by -1 us"]
+    assert claims[0]["quantity"] == "twice 3"
+
+
 @pytest.mark.parametrize("name", papers())
 def test_every_paper_says_what_of_it_is_not_claimed(name: str) -> None:
     unclaimed = Paper.load(name).unclaimed
@@ -357,7 +390,8 @@ def test_a_folder_of_something_else_is_never_touched(etalon: Command, paper: Pat
     [
         (
             ("nosuchpaper",),
-            'there is no paper "nosuchpaper"; there are cnsm16, etalon18, harvest, nsdi20, powertcp, sigcomm22',
+            'there is no paper "nosuchpaper"; '
+            "there are cnsm16, etalon18, harvest, nsdi20, opera, powertcp, rotornet, sigcomm22",
         ),
         (("nsdi20", "--figure", ""), 'nsdi20 has no figure ""; it has headline'),
         (("nsdi20", "--figure", "99"), 'nsdi20 has no figure "99"; it has headline, table1, 2a'),

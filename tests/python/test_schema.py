@@ -169,6 +169,7 @@ ports = true
 
 EVERY_KEY_OF_CIRCUITS = """
 duration = "1ms"
+measure = { links = "100us" }
 
 [network]
 kind = "ocs"
@@ -316,6 +317,7 @@ def resolved() -> list[tuple[str, dict[str, Any]]]:
     plans = list(_resolved())
     for _, plan in plans:
         plan["flows"] = plan["flows"][:MOST_FLOWS]
+        plan.pop("streamed", None)  # which is for the plan's digest
     return plans
 
 

@@ -93,6 +93,10 @@ events! {
             Returned = 39 "return",
                 { pair: Pair = racks, queue: QueueId = e, bytes: u32 = d },
                 mixes pair, u64::from(bytes);
+            /// A packet with payload of a class has come to a host, over so many hops from rack to rack: of networks whose packets may go
+            /// on from rack to rack.
+            Travelled = 49 "travel",
+                { pair: Pair = racks, class: u8 = a, hops: u8 = b, bytes: u32 = d };
             /// A slice of time starts, number `slice` from 0: circuits are others than before.
             Slice = 40 "slice", { slice: u64 = e }, mixes Pair::default(), slice;
             /// Switches have chosen other ways, since links went down or came up.

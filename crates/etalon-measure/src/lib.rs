@@ -39,6 +39,7 @@ mod sequence;
 mod service;
 mod table;
 mod trace;
+mod travel;
 mod weeks;
 
 pub use etalon_events::RecoveryState;
@@ -50,7 +51,7 @@ pub use ended::Who;
 pub use etalon_scenario::PlaneFacts;
 pub use facts::{Counters, FlowFacts};
 pub use live::Live;
-pub use meter::Meter;
+pub use meter::{Meter, Relays};
 pub use observer::Observer;
 pub use pcapng::{Interface, IpPacket, PcapNg};
 pub use probe::Metrics;

@@ -108,11 +108,26 @@ pub struct Meter {
     has_runs: bool,
     /// Data packets that left the network.
     pub(crate) delivered: u64,
+    /// Of RotorLB's packets.
+    pub(crate) relayed: Relays,
     /// Flows come and go: those that are over.
     pub(crate) ended: Option<Box<Ended>>,
     /// When measurement begins, and whether it has.
     begins: Time,
     has_begun: bool,
+}
+
+/// What hosts relay, in the measured time, with bytes on the wire.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Relays {
+    /// Packets that came to hosts which relay them.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets that came from there to their destination.
+    pub delivered_packets: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
 }
 
 impl Meter {
@@ -159,6 +174,7 @@ impl Meter {
             runs: metrics.runs.clone(),
             has_runs: plan.network.kind().has_voqs(),
             delivered: 0,
+            relayed: Relays::default(),
             ended: None,
             begins: plan.begin(),
             has_begun: false,
@@ -321,6 +337,18 @@ impl Meter {
         self.delivered += 1;
     }
 
+    /// A packet of so many bytes on the wire is at a host that relays it.
+    pub fn relayed(&mut self, bytes: u32) {
+        self.relayed.packets += 1;
+        self.relayed.bytes += u64::from(bytes);
+    }
+
+    /// A packet that was relayed is at its destination.
+    pub fn relay_delivered(&mut self, bytes: u32) {
+        self.relayed.delivered_packets += 1;
+        self.relayed.delivered_bytes += u64::from(bytes);
+    }
+
     /// The server of `flow` has received `total` bytes since the flow started. When these are all, it has ended; returns
     /// whether it did so now.
     #[inline]
@@ -391,6 +419,7 @@ impl Meter {
     pub fn begin(&mut self, now: Time, counters: impl Fn(usize) -> Counters) {
         self.has_begun = true;
         self.delivered = 0;
+        self.relayed = Relays::default();
         self.others.fill(0);
         self.carried.fill(0);
         let mut nothing = true;

@@ -9,6 +9,7 @@ use crate::computed::Computed;
 use crate::pairs::{PairMetrics, Pairs};
 use crate::ports::Ports;
 use crate::sequence::{Curve, Follower, Moves, Runs};
+use crate::travel::Travels;
 use crate::weeks;
 
 /// Packets up to this length (in bytes), or half of a smaller MTU, do not count for latency: the papers look at data only.
@@ -127,6 +128,10 @@ pub struct Metrics {
     pub(crate) hops: u64,
     /// Egress ports, if they are asked for.
     pub(crate) ports: Option<Box<Ports>>,
+    /// Of a network of circuits.
+    pub(crate) travels: Option<Box<Travels>>,
+    /// Whether that asks for transmissions.
+    follows_links: bool,
     pub(crate) days: DayMetrics,
     pub(crate) runs: Runs,
     pub(crate) voq_curve: Curve,
@@ -146,6 +151,7 @@ impl Metrics {
         let voq_curve = Curve::new(&runs);
         let mut digest = Digest::default();
         weeks::mix_planned(plan, &mut digest);
+        let travels = Travels::new(plan);
         Metrics {
             pairs: Pairs::new(plan.hosts.racks, &planes, plan.begin()),
             measured: plan.measure.pair,
@@ -157,6 +163,8 @@ impl Metrics {
             departs: network.has_voqs() && plan.hosts.downlink_queue.is_none(),
             hops: 0,
             ports: Ports::new(plan),
+            follows_links: travels.as_ref().is_some_and(|found| found.is_over_time()),
+            travels,
             days: DayMetrics::new(planes.len()),
             planes,
             runs,
@@ -175,6 +183,9 @@ impl Metrics {
         }
         if let Some(ports) = &mut self.ports {
             ports.begin(self.measured_from);
+        }
+        if let Some(travels) = &mut self.travels {
+            travels.begin();
         }
         self.pairs.begin();
     }
@@ -262,9 +273,7 @@ impl Probe for Metrics {
                     return;
                 }
                 self.hops += 1;
-                if let Some(ports) = &mut self.ports {
-                    ports.dequeued(time, queue, len, bytes);
-                }
+                self.sent(time, queue, len, bytes);
             }
             Event::Scheduled {
                 queue,
@@ -290,6 +299,9 @@ impl Probe for Metrics {
             } => self.dropped(time, pair, (queue, len), bytes, reason),
             Event::Gate { pair, plane, open } => self.pairs.turn(time, pair, plane, open),
             Event::Marked { pair, queue, .. } => self.marked(pair, queue),
+            Event::Travelled { .. } | Event::Trimmed { .. } | Event::Returned { .. } => {
+                self.of_circuits(time, event);
+            }
             Event::Circuit { pair, plane, up } => self.circuit(time, pair, plane, up),
             Event::Day { .. } => self.runs.turn(false),
             Event::Week { .. } => self.week(time),
@@ -338,6 +350,34 @@ impl Metrics {
         }
         if bytes > self.data_bytes {
             p.data_departed(now, latency, plane);
+        }
+    }
+
+    /// A packet leaves the queue of a port.
+    #[inline(always)] // with every packet
+    fn sent(&mut self, now: Time, queue: QueueId, len: u32, bytes: u32) {
+        if let Some(ports) = &mut self.ports {
+            ports.dequeued(now, queue, len, bytes);
+        }
+        if let (true, Some(travels)) = (self.follows_links, &mut self.travels) {
+            travels.dequeued(now, queue, bytes);
+        }
+    }
+
+    /// What happens in networks of circuits alone.
+    #[inline(always)] // each emitter knows its event
+    fn of_circuits(&mut self, now: Time, event: Event) {
+        match event {
+            Event::Travelled {
+                class, hops, bytes, ..
+            } => {
+                if let Some(travels) = &mut self.travels {
+                    travels.arrived(now, class, hops, bytes);
+                }
+            }
+            Event::Trimmed { pair, .. } => self.pair_mut(pair).trimmed += 1,
+            Event::Returned { pair, .. } => self.pair_mut(pair).returned += 1,
+            _ => {}
         }
     }
 

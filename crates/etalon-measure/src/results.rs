@@ -2,13 +2,13 @@
 //! What a run returns: its tables.
 
 use etalon_events::{DropReason, Pair};
-use etalon_scenario::{Flow, PlaneFacts, Scenario};
+use etalon_scenario::{Flow, Network, PlaneFacts, Scenario};
 use etalon_units::{Span, Time};
 
 use crate::computed::Computed;
 use crate::facts::{Counters, FlowFacts};
 use crate::jobs::{self, JobRows};
-use crate::meter::{FlowMeter, Meter};
+use crate::meter::{FlowMeter, Meter, Relays};
 use crate::nsdi20::{Days, Span20};
 use crate::pairs::PairMetrics;
 use crate::paths::QUANTITIES;
@@ -16,6 +16,7 @@ use crate::probe::{Metrics, Moments};
 use crate::reordering;
 use crate::senders::Sender;
 use crate::table::{by_plane, integers, named};
+use crate::travel::Travels;
 
 pub use crate::table::{Column, Table};
 
@@ -36,6 +37,8 @@ pub struct Meta {
     pub packets_delivered: u64,
     /// Packets that passed an egress port of a switch or a host, in all of the run; 0 for networks that are not made of ports.
     pub hops: u64,
+    /// What hosts relayed for RotorLB; none if that was nothing.
+    pub relayed: Option<Relayed>,
     /// Virtual time that was simulated.
     pub simulated_ns: u64,
     /// The run was stopped before its end.
@@ -48,6 +51,27 @@ pub struct Meta {
     pub planes: Vec<&'static str>,
     /// Schedules that were computed from demand; none if they were not.
     pub computed: Option<Computed>,
+}
+
+/// What was relayed.
+#[derive(Clone, Debug)]
+pub struct Relayed {
+    /// The class that RotorLB carries.
+    pub class: String,
+    /// Its packets.
+    pub relays: Relays,
+}
+
+fn relayed(plan: &Scenario, meter: &Meter) -> Option<Relayed> {
+    let Network::Ocs(ocs) = &plan.network else {
+        return None;
+    };
+    let (class, _) = ocs.rotorlb()?;
+    let relays = meter.relayed;
+    (relays.packets + relays.delivered_packets > 0).then(|| Relayed {
+        class: ocs.classes[class.index()].name.clone(),
+        relays,
+    })
 }
 
 /// Everything that a run measures.
@@ -71,6 +95,10 @@ pub struct Results {
     pub reordering: Table,
     /// One row an egress port; empty if that was not asked for.
     pub ports: Table,
+    /// One row for each class and number of hops in a network of circuits; empty of others.
+    pub hops: Table,
+    /// What links of a network of circuits carried over time; empty if that was not asked for.
+    pub links: Table,
     /// One row a file that a job wrote to HDFS.
     pub writes: Table,
     /// One row an iteration of a job of ranks.
@@ -149,12 +177,14 @@ pub fn collect(outcome: &Outcome<'_>) -> Results {
     if let Some(ended) = &meter.ended {
         digest.mix(ended.digest.value());
     }
+    let travels = metrics.travels.as_deref();
     Results {
         meta: Meta {
             digest: format!("{:016x}", digest.value()),
             events: outcome.events,
             packets_delivered: meter.delivered,
             hops: metrics.hops,
+            relayed: relayed(plan, meter),
             simulated_ns: end.0,
             partial: outcome.partial,
             sequence_runs: metrics.runs.count(),
@@ -177,6 +207,8 @@ pub fn collect(outcome: &Outcome<'_>) -> Results {
             .ports
             .as_ref()
             .map_or_else(Table::new, |ports| ports.table(end)),
+        hops: travels.map_or_else(Table::new, Travels::hops),
+        links: travels.map_or_else(Table::new, |found| found.links(end)),
         writes: writes(outcome.writes),
         iterations: jobs::iterations(&outcome.jobs.iterations),
         steps: jobs::steps(&outcome.jobs.steps),
@@ -390,6 +422,8 @@ fn pairs(plan: &Scenario, meter: &Meter, metrics: &Metrics, end: Time) -> Table 
         ("dropped_dark", dropped(DropReason::Dark)),
         ("dropped_loop", dropped(DropReason::Loop)),
         ("marked", metric(|m| m.marked as i64)),
+        ("trimmed", metric(|m| m.trimmed as i64)),
+        ("returned", metric(|m| m.returned as i64)),
         ("voq_mean", mean(&|m| (m.voq_time, measured))),
         (
             "voq_mean_per_departure",

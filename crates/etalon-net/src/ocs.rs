@@ -348,6 +348,7 @@ impl<H: Copy> Network<H> for Circuits<H> {
             ect: arrival.ect,
             ce: false,
             trimmed: false,
+            has_payload: !arrival.pure_ack,
             returns: None,
         });
         if self.first_own < self.ports.len() as u32 {

@@ -135,6 +135,8 @@ fn results(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>> {
         ("tcp", results.tcp),
         ("reordering", results.reordering),
         ("ports", results.ports),
+        ("hops", results.hops),
+        ("links", results.links),
         ("writes", results.writes),
         ("iterations", results.iterations),
         ("steps", results.steps),
@@ -187,6 +189,19 @@ fn meta<'py>(py: Python<'py>, meta: &Meta) -> PyResult<Bound<'py, PyDict>> {
     out.set_item("packets_delivered", meta.packets_delivered)?;
     if meta.hops > 0 {
         out.set_item("hops", meta.hops)?;
+    }
+    if let Some(relayed) = &meta.relayed {
+        let found = PyDict::new(py);
+        found.set_item("class", &relayed.class)?;
+        for (name, count) in [
+            ("packets", relayed.relays.packets),
+            ("bytes", relayed.relays.bytes),
+            ("delivered_packets", relayed.relays.delivered_packets),
+            ("delivered_bytes", relayed.relays.delivered_bytes),
+        ] {
+            found.set_item(name, count)?;
+        }
+        out.set_item("relayed", found)?;
     }
     out.set_item("simulated_ns", meta.simulated_ns)?;
     out.set_item("partial", meta.partial)?;

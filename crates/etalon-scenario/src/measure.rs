@@ -6,10 +6,15 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{ScenarioError, ensure};
-use crate::{Pair, Scenario};
+use etalon_units::Span;
+
+use crate::{Network, Pair, Scenario};
 
 /// The most flows whose senders are followed over time.
 pub const MOST_FOLLOWED: usize = 1000;
+
+/// The most intervals in which the use of links is looked at.
+const MOST_INTERVALS: u64 = 1 << 20;
 
 /// What is measured beyond the usual.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +34,9 @@ pub struct Measure {
     /// Whether every egress port is looked at.
     #[serde(default)]
     pub ports: bool,
+    /// Length of the intervals in which the use of a network of circuits is looked at; none if it is not.
+    #[serde(default, rename = "links_ns")]
+    pub links: Option<Span>,
 }
 
 impl Measure {
@@ -50,6 +58,17 @@ impl Measure {
             !self.ports || !scenario.network.kind().has_voqs(),
             "measure.ports: this network's queues are those of rack pairs"
         );
+        if let Some(interval) = self.links {
+            ensure!(
+                matches!(scenario.network, Network::Ocs(_)),
+                "measure.links: only in networks of circuits can links be followed over time"
+            );
+            let time = scenario.end().saturating_since(scenario.begin());
+            ensure!(
+                interval.0 > 0 && time.0 / interval.0 < MOST_INTERVALS,
+                "measure.links: the run has at most {MOST_INTERVALS} intervals of at least 1 ns"
+            );
+        }
         self.check_flows(scenario.flows.len())
     }
 

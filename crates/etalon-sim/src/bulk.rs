@@ -119,11 +119,13 @@ impl<T: Tap> World<'_, '_, T> {
             to: bulk.to,
         };
         if host != bulk.to && !bulk.is_killed {
+            self.meter.relayed(parcel.bytes);
             if let Some(rotors) = self.rotors() {
                 rotors.fleet.arrives(host, packet);
             }
             return;
         }
+        let relayed = parcel.route.src != bulk.src;
         bulk.under_way -= 1;
         if !bulk.is_killed {
             let (payload, end) = bulk.payload(seq);
@@ -132,6 +134,9 @@ impl<T: Tap> World<'_, '_, T> {
             let received = bulk.received;
             let row = self.flows.row(flow);
             self.meter.data_left(now, row, payload, end as u32, plane);
+            if relayed {
+                self.meter.relay_delivered(parcel.bytes);
+            }
             if self.meter.received(now, row, received) {
                 self.finish_flow(now, edge);
             }

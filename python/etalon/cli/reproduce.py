@@ -48,6 +48,9 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Also the figures that take minutes or hours.")
+    ] = False,
     engine: common.Engine = "sim",
     patience: common.Patience = "60s",
     jobs: common.Jobs = None,
@@ -66,12 +69,13 @@ def reproduce(
 
     if page is not None:
         _check(page, figure)
-    chosen = common.prepare(engine, reproduction.plans(paper, figure, engine), patience)
+    chosen = common.prepare(engine, reproduction.plans(paper, figure, engine, full=full), patience)
     try:
         with bar(f"reproduce {paper}") as progress:
             result = reproduction.reproduce(
                 paper,
                 figures=figure,
+                full=full,
                 engine=chosen,
                 jobs=jobs,
                 out=out,

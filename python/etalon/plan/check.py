@@ -298,6 +298,11 @@ def _measured_pair(plan: Experiment) -> Iterator[PlanError]:
 
 
 def _ports(plan: Experiment) -> Iterator[PlanError]:
+    if plan.measure.links is not None and plan.network.kind != "ocs":
+        yield PlanError(
+            "only in networks of circuits can links be followed over time; leave it out",
+            key="measure.links",
+        )
     if plan.measure.ports and isinstance(plan.network, Network):
         yield PlanError(
             'the queues of a network of kind "rdcn" are those of rack pairs, which the table pairs has',

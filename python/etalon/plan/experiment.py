@@ -65,7 +65,10 @@ class Measure(Table):
     """Whether to record the order in which the pair's data leaves the network (table `reordering`), and unnecessary
     retransmissions (`spurious`)."""
     ports: bool = Field(default=False, strict=True)
-    """Whether to record every egress port, in networks of kinds "tree", "leaf-spine" and "dumbbell" (table `ports`)."""
+    """Whether to record every egress port, in networks of kinds "tree", "leaf-spine", "dumbbell" and "ocs" (table `ports`)."""
+    links: Duration | None = None
+    """In networks of kind "ocs": the length of the intervals in which to record the bytes on uplinks and links to hosts (table
+    `links`)."""
 
 
 class Experiment(Table):

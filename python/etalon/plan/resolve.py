@@ -45,6 +45,8 @@ def resolve(plan: Experiment) -> dict[str, Any]:
         resolved["measure"]["reordering"] = True
     if plan.measure.ports:
         resolved["measure"]["ports"] = True
+    if plan.measure.links is not None:
+        resolved["measure"]["links_ns"] = plan.measure.links
     if plan.end_when_done:
         resolved["end_when_done"] = True
     if plan.dfsio:

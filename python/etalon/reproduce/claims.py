@@ -131,7 +131,7 @@ def _measure(paper: Paper, claim: Claim, results: Results) -> float:
         measure = getattr(paper.measures, group.measure, None)
         if measure is None:
             raise EtalonError(f"{paper.folder / 'claims.py'} has no function {group.measure}")
-        measured = measure(results)
+        measured = measure(results) if claim.x is None else measure(results, claim.x)
         return measured if isinstance(measured, Estimate) else float(measured)
     assert (
         group.series is not None and group.metric is not None and claim.x is not None

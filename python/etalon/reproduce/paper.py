@@ -69,6 +69,8 @@ class FigureEntry(_Entry):
     series: tuple[str, ...]
     points: tuple[X, ...] | None = None
     """The x of its points; without, all."""
+    takes: str = ""
+    """How long its runs take, if that is more than a minute: it is left out unless it is named, or all are asked for."""
     beside: str = ""
     """Another engine, which runs these points too: a figure of ours that compares the two. That engine itself has no such
     figure, and none of its claims."""
@@ -77,7 +79,7 @@ class FigureEntry(_Entry):
 
 
 class ClaimGroup(_Entry):
-    """Claims that share all but x: one for each x, or one in all for a `measure`."""
+    """Claims that share all but x: one for each x, or one in all for a `measure` without x."""
 
     figure: str
     quantity: str
@@ -94,7 +96,7 @@ class ClaimGroup(_Entry):
     """Of `etalon list metrics`."""
     x: tuple[X, ...] = ()
     measure: str | None = None
-    """A function of `claims.py`."""
+    """A function of `claims.py`: f(results), or f(results, x) for claims with x."""
     name: str | None = None
     """The claim's name if two share a measure."""
     calibrated: str = ""
@@ -111,14 +113,15 @@ class ClaimGroup(_Entry):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
+        several = isinstance(self.published, tuple)
         if self.measure is not None:
-            if self.series or self.metric or self.x or isinstance(self.published, tuple):
+            if self.series or self.metric or bool(self.x) != several:
                 raise ValueError(
-                    "a claim with a measure has one published value, and no series, metric or x"
+                    "a claim with a measure has one published value, or one for each x, and no series or metric"
                 )
-        elif self.series is None or self.metric is None or not isinstance(self.published, tuple):
+        elif self.series is None or self.metric is None or not several:
             raise ValueError("a claim needs a measure, or series, metric, x and published values")
-        elif len(self.x) != len(self.published):
+        if isinstance(self.published, tuple) and len(self.x) != len(self.published):
             raise ValueError(
                 f"{len(self.x)} values of x, but {len(self.published)} published values"
             )
@@ -213,11 +216,12 @@ class Paper:
         """What the command line calls it."""
         return self.folder.name
 
-    def choose(self, wanted: Sequence[str] | None) -> list[FigureEntry]:
-        """The figures of these names, in the paper's order; "9" means 9a, 9b and 9c. None means all."""
+    def choose(self, wanted: Sequence[str] | None, *, full: bool = True) -> list[FigureEntry]:
+        """The figures of these names, in the paper's order; "9" means 9a, 9b and 9c. None means all; without `full`, those that
+        take less than a minute."""
         figures = list(self.head.figure)
         if not wanted:
-            return figures
+            return [figure for figure in figures if full or not figure.takes]
         asked = [part.strip().lower() for text in wanted for part in text.split(",")]
         chosen: set[str] = set()
         for name in asked:
@@ -247,7 +251,7 @@ class Paper:
         changes = {
             **series.set,
             **series.also.get(str(x), {}),
-            **dict.fromkeys(series.vary, value),
+            **{key: self._placed(key, value) for key in series.vary},
         }
         try:
             plan = self._plans[series.plan].replace({**changes, "name": f"{name}-{x}"})
@@ -264,6 +268,10 @@ class Paper:
             ):
                 return Point(name, x, (), f"there is no {error.value} yet")
             raise error.in_file(f"{self.folder / 'series.toml'}: {name}, {x}") from None
+
+    def _placed(self, key: str, value: X) -> X:
+        """A file lies beside the plans."""
+        return str(self.folder / "plans" / str(value)) if key.endswith(".file") else value
 
     @cached_property
     def beside(self) -> tuple[Paper, list[FigureEntry]] | None:
@@ -377,7 +385,9 @@ def _find(name: str) -> Path:
 def _claims(group: ClaimGroup) -> Iterator[Claim]:
     if isinstance(group.published, tuple):
         for x, value in zip(group.x, group.published, strict=True):
-            yield Claim(f"{group.figure}/{group.metric}/{x}", group, value, x)
+            yield Claim(
+                f"{group.figure}/{group.name or group.metric or group.measure}/{x}", group, value, x
+            )
     else:
         yield Claim(f"{group.figure}/{group.name or group.measure}", group, group.published, None)
 

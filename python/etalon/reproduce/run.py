@@ -41,6 +41,8 @@ class Reproduction:
     seconds: float
     interrupted: bool
     """Ctrl-C: the points that were finished are kept; claims on the others say 'not measured'."""
+    not_run: tuple[FigureEntry, ...] = ()
+    """Figures that were left out because they take long, and whose points are not there."""
 
     def claims(self) -> list[dict[str, Any]]:
         """The claims as rows: id, figure, quantity, published, measured, unit, tolerance, verdict."""
@@ -49,7 +51,11 @@ class Reproduction:
     @property
     def markdown(self) -> str:
         """The table of claims in Markdown, what it comes to, and what of the paper no claim holds."""
-        return table.markdown(self.judged, self.paper.unclaimed)
+        return table.markdown(self.judged, self.paper.unclaimed, self._left_out())
+
+    def _left_out(self) -> list[str]:
+        """A line for each figure that was not run: its claims, how long they take, the command."""
+        return [table.left_out(self.paper, figure) for figure in self.not_run]
 
     def print(self) -> None:
         """Prints the table of claims to standard output, what it comes to, and where everything lies."""
@@ -59,6 +65,8 @@ class Reproduction:
         console = Console(highlight=False, soft_wrap=True)
         console.print()
         console.print(f"[bold]{table.total(self.judged)}[/]")
+        for line in self._left_out():
+            console.print(line, style="yellow")
         whole = self.interrupted or self.measured == self.runs
         kept = "" if whole else ", the others were there"
         console.print(f"{self.measured} of {self.runs} runs made in {self.seconds:.0f} s{kept}")
@@ -69,35 +77,48 @@ class Reproduction:
         console.print(f"report: {self.folder / 'report.html'}")
 
 
-def plans(name: str, figures: Sequence[str] | None, engine: str) -> list[Plan]:
+def plans(
+    name: str, figures: Sequence[str] | None, engine: str, *, full: bool = False
+) -> list[Plan]:
     """The plans that figures of a paper need on an engine."""
     paper = Paper.load(name, engine)
-    return _plans(paper.points(paper.choose(figures)))
+    return _plans(paper.points(paper.choose(figures, full=full)))
 
 
 def reproduce(
     name: str,
     figures: Sequence[str] | None = None,
     *,
+    full: bool = False,
     engine: str | Engine = "sim",
     jobs: int | None = None,
     out: str | Path | None = None,
     force: bool = False,
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Reproduces figures of a paper (all without `figures`) on an engine, `jobs` runs at a time.
+    """Reproduces figures of a paper on an engine, `jobs` runs at a time.
 
+    Without `figures` these are all figures but those that take long, which `full` adds.
     Points are kept in the folder `out` (by default runs/reproduce-NAME, with -linux behind it for that engine) and are
     not run again by the same version; `force` runs all of them again. Figures, report, claims.md and results.json there
     cover every figure whose points are there.
     """
     paper = Paper.load(name, engines.named(engine).NAME)
     folder = Path(out) if out is not None else default_folder(paper)
-    chosen = paper.choose(figures)
+    chosen = paper.choose(figures, full=full)
     sides = _sides(paper, chosen, engine, folder)
     output.claim(folder, paper)
     with files.alone_in(folder):
-        return _reproduce(paper, chosen, sides, folder, jobs=jobs, force=force, progress=progress)
+        return _reproduce(
+            paper,
+            chosen,
+            sides,
+            folder,
+            by_name=bool(figures),
+            jobs=jobs,
+            force=force,
+            progress=progress,
+        )
 
 
 def _reproduce(
@@ -106,6 +127,7 @@ def _reproduce(
     sides: Sequence[_Side],
     folder: Path,
     *,
+    by_name: bool,
     jobs: int | None,
     force: bool,
     progress: Progress | None,
@@ -128,6 +150,11 @@ def _reproduce(
         folder, paper, results, covered, judged, interrupted=done.interrupted, progress=work.drawing
     )
     asked = {figure.id for figure in chosen}
+    long: list[FigureEntry] = []
+    if not by_name:
+        # Long figures whose points are there are shown with the others.
+        long = [figure for figure in paper.head.figure if figure.takes and figure.id not in asked]
+        asked |= {figure.id for figure in long if figure in complete}
     return Reproduction(
         paper,
         [one for one in judged if one.claim.group.figure in asked],
@@ -136,6 +163,7 @@ def _reproduce(
         runs=work.runs,
         seconds=time.monotonic() - began,
         interrupted=done.interrupted,
+        not_run=tuple(figure for figure in long if figure.id not in asked),
     )
 
 

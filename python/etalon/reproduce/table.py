@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from etalon.reproduce.claims import CALIBRATED, NOT_MEASURED, NOT_YET, REPRODUCED, Judged
-from etalon.reproduce.paper import Unclaimed
+from etalon.reproduce.paper import FigureEntry, Paper, Unclaimed
 
 COLUMNS = ("figure", "claim", "published", "measured", "tolerance", "verdict")
 
@@ -39,6 +39,8 @@ def number(value: float) -> str:
     """A measured value with about as many digits as papers print."""
     if value == int(value) and abs(value) < 1e6:
         return str(int(value))
+    if abs(value) < 0.1:
+        return f"{value:.3g}"
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
 
 
@@ -77,9 +79,19 @@ def total(claims: Sequence[Judged]) -> str:
     return f"{len(claims)} claims: {', '.join(parts)}"
 
 
-def markdown(claims: Sequence[Judged], unclaimed: Sequence[Unclaimed]) -> str:
-    """The table in Markdown, and what of the paper no claim holds."""
-    return "\n".join([*_markdown(claims), *_unclaimed(unclaimed)]) + "\n"
+def left_out(paper: Paper, figure: FigureEntry) -> str:
+    """That a figure was not run, since it takes long, and the command that runs it."""
+    count = sum(claim.group.figure == figure.id for claim in paper.claims)
+    claims = f"{count} claims" if count != 1 else "1 claim"
+    return f"figure {figure.id} not run ({claims}): {paper.command} --figure {figure.id} takes {figure.takes}"
+
+
+def markdown(
+    claims: Sequence[Judged], unclaimed: Sequence[Unclaimed], left_out: Sequence[str] = ()
+) -> str:
+    """The table in Markdown, the figures that were left out, and what of the paper no claim holds."""
+    lines = [line for each in left_out for line in ("", f"- {each}")]
+    return "\n".join([*_markdown(claims), *lines, *_unclaimed(unclaimed)]) + "\n"
 
 
 def not_claimed(unclaimed: Sequence[Unclaimed]) -> str:

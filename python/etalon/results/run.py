@@ -17,7 +17,7 @@ import polars as pl
 from etalon import markup
 from etalon.arguments import checked
 from etalon.errors import PlanError
-from etalon.results import completion, critical, highlights, jobs, metrics, store
+from etalon.results import completion, critical, highlights, hops, jobs, metrics, store
 from etalon.results.tables import Tables
 from etalon.units import rounded
 
@@ -208,6 +208,21 @@ class Run(Tables):
         percentile and maximum. More than 50 sizes share rows, four for each factor of ten.
         """
         return completion.by_size(self._completions)
+
+    def hops_by_class(self) -> pl.DataFrame:
+        """Hops of data packets from rack to rack in a network of circuits, one row a class.
+
+        `packets` and `bytes` (on the wire) reached their destination, over `hops` on average and `most` at most; `tax` is the
+        bandwidth tax: how many bytes more than these their hops carried, as a share. A packet that a host relays counts when it
+        reaches its destination, with both hops.
+        """
+        return hops.by_class(self.hops, self.meta.get("relayed"))
+
+    @property
+    def bandwidth_tax(self) -> float | None:
+        """Bytes of data that reached another rack of a network of circuits, each counted once for each hop, over these bytes,
+        less 1: 0 if all packets took one hop. None without such packets."""
+        return hops.tax(self.hops, self.meta.get("relayed"))
 
     @property
     def bytes_unfinished(self) -> int:

@@ -24,7 +24,17 @@ from etalon import files
 from etalon.errors import EtalonError, Occupied, PlanError
 from etalon.plan import Plan
 from etalon.results import scans
-from etalon.results.tables import PORTS, PROGRAMS, REORDERING, TABLES, TCP, WRITES, Tables
+from etalon.results.tables import (
+    HOPS,
+    LINKS,
+    PORTS,
+    PROGRAMS,
+    REORDERING,
+    TABLES,
+    TCP,
+    WRITES,
+    Tables,
+)
 
 RUN = "run.json"
 PLAN = "plan.toml"
@@ -35,6 +45,8 @@ JOB_TABLES = ("iterations", "steps")
 TCP_TABLE = "tcp.parquet"
 REORDERING_TABLE = "reordering.parquet"
 PORT_TABLE = "ports.parquet"
+HOP_TABLE = "hops.parquet"
+LINK_TABLE = "links.parquet"
 CONSOLE = "console.log"
 """Of the kernel, in the folder of a run that it did not finish."""
 
@@ -122,6 +134,10 @@ def _write(run: Tables, summary: Mapping[str, Any], draft: Path) -> None:
         put_table(draft / REORDERING_TABLE, run.reordering)
     if run.plan.measure.ports:
         put_table(draft / PORT_TABLE, run.ports)
+    if run.plan.network.kind == "ocs":
+        put_table(draft / HOP_TABLE, run.hops)
+    if run.plan.measure.links is not None:
+        put_table(draft / LINK_TABLE, run.links)
     if len(run.writes):
         put_table(draft / WRITE_TABLE, run.writes)
     if run.plan.job:
@@ -189,6 +205,11 @@ def load(folder: Path) -> Tables:
     ports = pl.DataFrame(schema=PORTS)
     if plan.measure.ports:
         ports = _read_table(folder / PORT_TABLE)
+    hops, links = pl.DataFrame(schema=HOPS), pl.DataFrame(schema=LINKS)
+    if plan.network.kind == "ocs":
+        hops = _read_table(folder / HOP_TABLE)
+    if plan.measure.links is not None:
+        links = _read_table(folder / LINK_TABLE)
     outputs = {name: _read(folder / name) for suffix in ("out", "err") for name in programs[suffix]}
     console = folder / CONSOLE
     return Tables(
@@ -197,6 +218,8 @@ def load(folder: Path) -> Tables:
         tcp=tcp,
         reordering=reordering,
         ports=ports,
+        hops=hops,
+        links=links,
         writes=writes,
         programs=programs,
         outputs=outputs,

@@ -51,6 +51,20 @@ PORTS: dict[str, type[pl.DataType]] = {
 }
 """Columns of the table of egress ports."""
 
+HOPS: dict[str, type[pl.DataType]] = {
+    "class": pl.String,
+    **dict.fromkeys(("hops", "packets", "bytes"), pl.Int64),
+}
+"""Columns of the table of hops."""
+
+LINKS: dict[str, type[pl.DataType]] = {
+    "t_ns": pl.Int64,
+    **dict.fromkeys(("links", "class"), pl.String),
+    "bytes": pl.Int64,
+    "utilization": pl.Float64,
+}
+"""Columns of the table of links over time."""
+
 WRITES = dict.fromkeys(
     ("job", "writer", "rack", "host", "bytes", "bytes_written", "start_ns", "end_ns"), pl.Int64
 )
@@ -128,6 +142,10 @@ class Tables:
     """How many of the measured pair's days had how much reordering; empty unless `measure.reordering`."""
     ports: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PORTS))
     """One row an egress port: its packets, drops, marks, queue and utilisation; empty unless `measure.ports`."""
+    hops: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=HOPS))
+    """One row a class and number of hops from rack to rack in a network of circuits: data packets that reached hosts."""
+    links: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LINKS))
+    """What uplinks and links to hosts carried over time in a network of circuits; empty unless `measure.links`."""
     writes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=WRITES))
     """One row a file that a job wrote to HDFS; `end_ns` is -1 if it was not finished."""
     iterations: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=ITERATIONS))
@@ -184,6 +202,10 @@ class Tables:
             tables["reordering"] = pl.DataFrame(dict(answer["reordering"]), schema=REORDERING)
         if plan.measure.ports:
             tables["ports"] = pl.DataFrame(dict(answer["ports"]), schema=PORTS)
+        if plan.network.kind == "ocs":
+            tables["hops"] = pl.DataFrame(dict(answer["hops"]), schema=HOPS)
+        if plan.measure.links is not None:
+            tables["links"] = pl.DataFrame(dict(answer["links"]), schema=LINKS)
         if plan.dfsio:
             tables["writes"] = pl.DataFrame(dict(answer["writes"]))
         if plan.job:

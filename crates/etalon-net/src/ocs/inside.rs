@@ -26,6 +26,7 @@ pub(super) struct Inside<H> {
     pub(super) ect: bool,
     pub(super) ce: bool,
     pub(super) trimmed: bool,
+    pub(super) has_payload: bool,
     /// It is on its way back to its sender, for this.
     pub(super) returns: Option<DropReason>,
 }

@@ -194,6 +194,15 @@ impl<H: Copy> Circuits<H> {
         if let Some(why) = inside.returns {
             return sink.give_back(now, packet.handle, pair, why);
         }
+        if inside.has_payload && !inside.trimmed {
+            let travelled = Event::Travelled {
+                pair,
+                class: inside.class.0,
+                hops: inside.hops,
+                bytes: packet.bytes,
+            };
+            probe.on(now, travelled);
+        }
         let departure = Departure {
             packet,
             time: now,

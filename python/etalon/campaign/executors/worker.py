@@ -18,7 +18,10 @@ from etalon.errors import EtalonError
 from etalon.plan import Plan
 from etalon.results import TABLES, Run
 
-ALL_TABLES = (*TABLES, "tcp", "reordering", "ports", "writes", "iterations", "steps", "programs")
+ALL_TABLES = (
+    *TABLES,
+    *("tcp", "reordering", "ports", "hops", "links", "writes", "iterations", "steps", "programs"),
+)
 
 
 @dataclass(frozen=True)

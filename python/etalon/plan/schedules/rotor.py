@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 from etalon import circuits
@@ -38,4 +39,12 @@ class Opera(Rotation):
 
     def net(self, network: Ocs, seed: int) -> Circuits:
         """Who meets whom."""
-        return circuits.opera(network.racks, network.circuits.switches, seed)
+        return _opera(network.racks, network.circuits.switches, seed)
+
+
+@lru_cache(maxsize=4)
+def _opera(racks: int, switches: int, seed: int) -> Circuits:
+    """A sweep's plans have the same, which takes long to draw. Nobody changes it."""
+    made = circuits.opera(racks, switches, seed)
+    made.peers.setflags(write=False)
+    return made

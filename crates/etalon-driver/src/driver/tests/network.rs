@@ -58,6 +58,7 @@ fn scenario() -> Scenario {
             flows: vec![],
             reordering: false,
             ports: false,
+            links: None,
         },
     }
 }
