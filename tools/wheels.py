@@ -138,8 +138,10 @@ def static(folder: Path) -> None:
     folder.mkdir()
     machine = platform.machine()
     musl, glibc = (f"{machine}-unknown-linux-{libc}" for libc in ("musl", "gnu"))
-    added = subprocess.run(["rustup", "target", "add", musl], capture_output=True, check=False)
-    agent = glibc if added.returncode else musl
+    agent = glibc
+    if shutil.which("rustup"):
+        added = subprocess.run(["rustup", "target", "add", musl], capture_output=True, check=False)
+        agent = glibc if added.returncode else musl
     for name, target in (("etalon-otcp-agent", agent), ("etalon-otcp-links", glibc)):
         flags = {"RUSTFLAGS": "-C target-feature=+crt-static"} if target == glibc else {}
         command = ["cargo", "build", "--locked", "--quiet", "--profile", "small", "-p", name]

@@ -9,6 +9,7 @@ import logging
 import os
 from collections import defaultdict
 from collections.abc import Iterable
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,17 @@ from etalon_otcp.publication import Document
 LARGEST = 64 << 20
 """Bytes of a file; the last `KEPT` are kept beside it."""
 KEPT = 8
+
+
+class _Handler(RotatingFileHandler):
+    """Each file of the log is its owner's only, those after a rotation, too."""
+
+    def _open(self) -> TextIOWrapper:
+        return open(self.baseFilename, "a", opener=_own)
+
+
+def _own(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 class Audit:
@@ -33,8 +45,7 @@ class Audit:
         if path is None:
             return
         try:
-            os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
-            handler = RotatingFileHandler(path, maxBytes=LARGEST, backupCount=KEPT)
+            handler = _Handler(path, maxBytes=LARGEST, backupCount=KEPT)
         except OSError as error:
             raise EtalonError(f"{path}: cannot be written: {error.strerror}") from None
         handler.setFormatter(logging.Formatter("%(message)s"))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from etalon.errors import EtalonError
 from etalon_otcp import arp, forwarding
 from etalon_otcp.audit import Audit
 from etalon_otcp.computing import Computing
@@ -23,7 +24,7 @@ from etalon_otcp.network import Network, PortId
 from etalon_otcp.paths import Policy
 from etalon_otcp.probing import Action, HostAsks, HostSeen, LinkSeen, PacketOut, Prober
 from etalon_otcp.publication import Document, Publication
-from etalon_otcp.rollout import Manner, Rollout
+from etalon_otcp.rollout import Rollout
 from etalon_otcp.routes import Routes
 from etalon_otcp.seats import Seats
 from etalon_otcp.state import State
@@ -101,6 +102,7 @@ class Controller:
         self.prober = Prober(config.dpids(), config.measure.samples)
         self.events = Events()
         self.lock = threading.RLock()
+        self._saving = threading.Lock()
         self.stopped = threading.Event()
         self.southbound: Southbound | None = None
         self.failure = ""
@@ -274,7 +276,7 @@ class Controller:
 
     @property
     def _is_gradual(self) -> bool:
-        return self.rollout.manner != Manner()
+        return self.rollout.manner.is_gradual
 
     def hold(self) -> None:
         """What is new reaches the canaries only, until `release`."""
@@ -291,10 +293,11 @@ class Controller:
         """Keeps epoch and measurements, if the configuration says where."""
         if self.config.state is None:
             return
-        with self.lock:
-            told = self.rollout.told if self._is_gradual else {}
-            state = State.of(self.publication.epoch, self.topology, told)
-        state.save(self.config.state)
+        with self._saving:  # an older state must not replace a newer one
+            with self.lock:
+                told = self.rollout.told if self._is_gradual else {}
+                state = State.of(self.publication.epoch, self.topology, told)
+            state.save(self.config.state)
 
     def stop(self) -> None:
         """Ends `run`."""
@@ -375,7 +378,10 @@ class Controller:
             self.told(changed)
             self.audit.told(self.publication.documents[host] for host in changed)
             if self._is_gradual:
-                self.save()
+                try:
+                    self.save()
+                except EtalonError as error:  # hosts are told all the same
+                    LOG.warning("what hosts were told is not kept: %s", error)
             LOG.info(
                 "version %d for %d hosts after %.1f ms",
                 self.publication.version,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from typing import Any
 
+from etalon.errors import EtalonError
 from etalon_otcp import groups
 from etalon_otcp.config import Config
 from etalon_otcp.network import Host, Known, Link, Network, Port, PortId, Source
@@ -49,7 +50,15 @@ def network(topology: Json, links: list[Json], config: Config) -> Network:
 
 
 def documents(seen: Network, config: Config) -> dict[str, Values]:
-    """What the hosts of a network are told by a file."""
+    """What the hosts of a network are told by a file.
+
+    Raises:
+        EtalonError: if the file counts flows, which only the running controller does.
+    """
+    if config.tcp.alpha == "flows":
+        raise EtalonError(
+            'tcp.alpha: "flows" are counted by the running controller only: expected a number to compare with'
+        )
     routes = Routes(seen, config.network.equal)
     found = groups.compute(routes, config.policy, config.declared(), config.network.alike)
     return {host: values(map(dict, map(_fields, listed))) for host, listed in found.routes.items()}

@@ -28,6 +28,11 @@ WHOLE = 65_535
 Ports = tuple[int, ...]
 
 
+def is_ours(group: int) -> bool:
+    """Whether a group has one of our numbers."""
+    return group & 0xFFFF_0000 == GROUPS
+
+
 class Entries:
     """What one switch has, and the messages that change it."""
 
@@ -41,7 +46,7 @@ class Entries:
 
     def group_found(self, number: int, ports: Ports) -> None:
         """A group that is there from before."""
-        if number & 0xFFFF_0000 == GROUPS:
+        if is_ours(number):
             self._groups[ports] = number
 
     def entry_found(self, entry: Any) -> None:

@@ -144,6 +144,11 @@ def text(explanation: Json) -> Iterator[str]:
         yield f"  {cut['parameter']}: {cut['computed']} -> {cut['bounded']} {cut['unit']} ({cut['bound']})"
 
 
+def _plain(value: float) -> str:
+    """All digits of a whole number, six of another."""
+    return str(int(value)) if value == int(value) else f"{value:g}"
+
+
 def _served(explanation: Json) -> Iterator[str]:
     """What the host was told, beside what this pair alone comes to: a prefix's hosts share the worst of theirs."""
     pair, served = explanation["published"], explanation.get("route")
@@ -158,9 +163,9 @@ def _served(explanation: Json) -> Iterator[str]:
             continue
         told = served.get(name)
         alone = -(-value // 1)  # the protocol has whole us
-        other = "" if told in (None, alone) else f"   (this pair alone: {value:g})"
+        other = "" if told in (None, alone) else f"   (this pair alone: {_plain(value)})"
         shared |= bool(other)
-        yield f"  {name:<14}{value if told is None else told:g}{other}"
+        yield f"  {name:<14}{_plain(value if told is None else told)}{other}"
     if shared:
         yield "  hosts that are told the same are told the worst of theirs (network.alike)"
 

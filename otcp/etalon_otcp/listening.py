@@ -64,22 +64,30 @@ class Listening:
         """Connections that were too many, or did not say who they are."""
 
     def __call__(self) -> None:
-        """Accepts until the process ends."""
+        """Accepts until the socket is closed."""
         threading.Thread(target=self._tidy, daemon=True, name="strangers").start()
         while True:
             try:
                 found, address = self._at.accept()
             except OSError as error:  # out of descriptors: others may go meanwhile
+                if self._at.fileno() < 0:
+                    return
                 LOG.warning("a switch cannot be let in: %s", error)
                 time.sleep(0.1)
                 continue
             connection = Connection(found)
-            if self._enter(connection):
-                threading.Thread(
-                    target=self._serve, args=(connection, address), daemon=True
-                ).start()
-            else:
+            if not self._enter(connection):
                 connection.drop()
+                continue
+            serving = threading.Thread(target=self._serve, args=(connection, address), daemon=True)
+            try:
+                serving.start()
+            except RuntimeError as error:  # no more threads
+                LOG.warning("a switch cannot be let in: %s", error)
+                with self._lock:
+                    self._connections.discard(connection)
+                connection.drop()
+                time.sleep(0.1)
 
     def __len__(self) -> int:
         return len(self._connections)
@@ -124,7 +132,10 @@ class Listening:
                 except (OSError, ValueError) as error:
                     LOG.warning("%s: no TLS: %s", address[0], error)
                     return
-                connection.socket = wrapped
+                with self._lock:
+                    connection.socket = wrapped
+                    if connection not in self._connections:  # it had to go meanwhile
+                        return
                 if self._context.verify_mode == ssl.CERT_REQUIRED:
                     connection.names = frozenset(names_of(wrapped.getpeercert() or {}))
             with contextlib.closing(Datapath(connection.socket, address)) as datapath:

@@ -28,6 +28,11 @@ class Manner:
     step: float | None = None
     every_s: float = 0.0
 
+    @property
+    def is_gradual(self) -> bool:
+        """Whether anybody is told later than others, or in steps."""
+        return bool(self.canaries) or self.step is not None
+
 
 @dataclass
 class Rollout:
@@ -49,7 +54,7 @@ class Rollout:
 
     def next(self, wanted: Mapping[str, Told], now: float) -> tuple[dict[str, Told], float | None]:
         """What all are told now (monotonic seconds), and when to ask again; None if nothing is pending but by a hold."""
-        if not self.manner.canaries and self.manner.step is None:
+        if not self.manner.is_gradual:
             self.told, self.pending = dict(wanted), {}
             return self.told, None
         due: list[float] = []

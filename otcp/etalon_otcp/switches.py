@@ -26,7 +26,7 @@ from os_ken.ofproto import ofproto_v1_3
 
 from etalon_otcp import messages
 from etalon_otcp.controller import Controller
-from etalon_otcp.entries import COOKIE, COOKIE_MASK, Entries
+from etalon_otcp.entries import COOKIE, COOKIE_MASK, Entries, is_ours
 from etalon_otcp.listening import Listening
 from etalon_otcp.network import PortId
 from etalon_otcp.probing import MOST_PORT, Action, Echo
@@ -241,6 +241,8 @@ class Switches(app_manager.OSKenApp):  # type: ignore[misc]
         if switch is None:
             return
         for group in event.msg.body:
+            if not is_ours(group.group_id):  # another application's may do anything
+                continue
             ports = [action.port for bucket in group.buckets for action in bucket.actions]
             switch.entries.group_found(group.group_id, tuple(ports))
 

@@ -155,6 +155,16 @@ def test_links_over_time_add_up_to_ports_and_hops() -> None:
     assert used.max() < 0.9 + 16 * 1514 * 8 / (8 * 2 * 10e9 * 1e-3)
 
 
+def test_the_packet_network_is_no_uplink() -> None:
+    keys = circuits(4, 1, 2, schedule={"kind": "rotor", "slice": "100us", "night": "10us"})
+    keys["network"]["packet"] = {"rate": "10Gbps", "delay": "1us"}
+    run = et.run(
+        et.Plan.from_dict(keys | {"routing": {"kind": "packet"}, "bulk": [{"from": 0, "to": 1}]})
+    )
+    sums = dict(run.links.group_by("links").agg(pl.col("bytes").sum()).rows())
+    assert sums["to hosts"] > 1e6 and not sums["uplinks"]
+
+
 @pytest.mark.parametrize("full", [{"trim": "64B"}, {"returns": True}])
 def test_what_is_trimmed_or_returned_is_what_senders_repeat(full: dict[str, Any]) -> None:
     """Eleven send to one of their rack, over one queue: each packet that lost its payload, or its place, is sent once more."""

@@ -45,7 +45,7 @@ def test_what_takes_long_is_not_run_unasked() -> None:
     assert {figure.id for figure in paper.choose(None)} > QUICK
 
 
-def test_tables_paths_and_failures(tmp_path: Path) -> None:
+def test_tables_and_paths(tmp_path: Path) -> None:
     """What needs no packets."""
     result = reproduce.reproduce("opera", ["tables", "paths"], out=tmp_path / "out")
     assert {claim["verdict"] for claim in result.claims()} == {"reproduced"}

@@ -35,6 +35,8 @@ struct OverTime {
     /// Nodes with uplinks, and the numbers of their queues in front of circuits.
     nodes: u16,
     circuits: core::ops::Range<u32>,
+    /// The number of their queue to the packet network.
+    to_packets: u32,
     /// Bits a second of all uplinks to circuits together, and of all links to hosts.
     uplinks: u64,
     to_hosts: u64,
@@ -48,6 +50,7 @@ impl OverTime {
         let nodes = ocs.nodes(hosts);
         let own = u32::from(ocs.uplink_queue(hosts, 0));
         // Behind the uplinks' own queues is that of the packet network; those of what waits for a circuit follow.
+        let to_packets = u32::from(ocs.uplink_queue(hosts, ocs.uplinks.len() as u8));
         let last = u32::from(ocs.voq(hosts, 0)) + u32::from(nodes);
         let each: u64 = ocs.uplinks.iter().map(|uplink| uplink.rate.0).sum();
         let to_host = ocs.access.map_or(hosts.rate, |access| access.rate);
@@ -56,6 +59,7 @@ impl OverTime {
             began,
             nodes,
             circuits: own..last,
+            to_packets,
             uplinks: each * u64::from(nodes),
             to_hosts: to_host.0 * u64::from(hosts.count()),
             carried: Vec::new(),
@@ -115,7 +119,10 @@ impl Travels {
     /// A packet of any kind leaves a queue.
     pub(crate) fn dequeued(&mut self, now: Time, queue: QueueId, bytes: u32) {
         if let Some(over) = &mut self.over_time {
-            let is_uplink = queue.at < over.nodes && over.circuits.contains(&queue.number.into());
+            let number = u32::from(queue.number);
+            let is_uplink = queue.at < over.nodes
+                && over.circuits.contains(&number)
+                && number != over.to_packets;
             if is_uplink {
                 over.add(now, 0, bytes);
             }

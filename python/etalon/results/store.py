@@ -206,7 +206,7 @@ def load(folder: Path) -> Tables:
     if plan.measure.ports:
         ports = _read_table(folder / PORT_TABLE)
     hops, links = pl.DataFrame(schema=HOPS), pl.DataFrame(schema=LINKS)
-    if plan.network.kind == "ocs":
+    if plan.network.kind == "ocs" and (folder / HOP_TABLE).exists():  # older runs have none
         hops = _read_table(folder / HOP_TABLE)
     if plan.measure.links is not None:
         links = _read_table(folder / LINK_TABLE)

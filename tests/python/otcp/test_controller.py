@@ -116,7 +116,9 @@ def test_broadcasts_take_a_tree_once_no_switch_shows_at_a_port(
         until(lambda: fabric.tables["t2"][OTHERS] == (1, 3))
         asked = controller.topology.watch
         monkeypatch.setattr(controller.topology, "watch", lambda: ([], False))
+        computed = controller.events.computed
         fabric.set_port("t2", 4, up=True)
+        until(lambda: controller.events.computed > computed)
         assert 4 not in fabric.tables["t2"][OTHERS]
         monkeypatch.setattr(controller.topology, "watch", asked)
         until(lambda: fabric.tables["t2"][OTHERS] == (1, 3, 4))

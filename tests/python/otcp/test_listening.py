@@ -107,9 +107,11 @@ def test_strangers_make_room_for_whoever_comes_and_switches_do_not(
 def test_who_does_not_say_who_it_is_is_dropped(
     door: Callable[[int], tuple[Listening, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listening, "UNKNOWN_S", 0.2)
     accepting, port = door(1)
-    switch, stranger = connect(port, dpid=7), connect(port)
+    switch = connect(port, dpid=7)
+    until(lambda: any(one.is_known for one in accepting._connections))
+    monkeypatch.setattr(listening, "UNKNOWN_S", 0.2)
+    stranger = connect(port)
     until(lambda: not is_open(stranger))
     time.sleep(0.3)
     assert is_open(switch) and len(accepting) == 1

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etalon.errors import PlanError
-from etalon_otcp import differences, rollout
+from etalon_otcp import audit, differences, rollout
 from etalon_otcp.config import Config
 from etalon_otcp.publication import Route
 from etalon_otcp.rollout import LINUX, VALUES, Manner, Rollout, share
@@ -133,11 +133,24 @@ def test_a_controller_tells_the_first_and_a_restart_forgets_nothing(tmp_path: Pa
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
 
 
+def test_the_log_is_its_owners_after_a_rotation_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "LARGEST", 100)
+    log = audit.Audit(tmp_path / "audit.jsonl")
+    for number in range(3):
+        log.asked("host h1", "192.0.2.1", "GET", f"/v1/{number}", 200)
+    log.close()
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()]
+    assert len(modes) > 2 and set(modes) == {0o600}
+
+
 @pytest.mark.parametrize(
     ("table", "sentence"),
     [
         ('canary = ["h9"]', "there is no host"),
         ('canary = "101%"', "canary"),
+        ('canary = "0%"', "is nobody"),
         ("step = 1.0", "more than 1"),
     ],
 )

@@ -127,6 +127,9 @@ impl Parser {
 
     fn take(&mut self, line: &[u8]) -> Result<(), Wrong> {
         self.line += 1;
+        if line.len() > LONGEST_LINE {
+            return Err(self.wrong(format!("a line has at most {LONGEST_LINE} bytes")));
+        }
         self.read(line).map_err(|why| self.wrong(why))
     }
 
@@ -274,17 +277,14 @@ impl Parser {
     /// The end of a block.
     fn close(&mut self) -> Told<()> {
         for (line, after, before, of_start) in core::mem::take(&mut self.late) {
-            let find = |label: &[u8]| {
-                let found = self.labels.get(label);
-                found.ok_or_else(|| {
-                    format!(
-                        "line {line}: there is no label {} in this block",
-                        shown(label)
-                    )
-                })
-            };
-            let (after, before) = (find(&after)?, find(&before)?);
-            self.edge(before, after, of_start);
+            let found = [&after, &before].map(|label| self.labels.get(label).ok_or(label));
+            match found {
+                [Ok(after), Ok(before)] => self.edge(before, after, of_start),
+                [Err(label), _] | [_, Err(label)] => {
+                    self.line = line;
+                    return Err(format!("there is no label {} in this block", shown(label)));
+                }
+            }
         }
         self.labels.clear();
         if let Some((rank, block)) = self.open.take() {

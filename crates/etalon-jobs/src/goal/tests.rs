@@ -98,8 +98,8 @@ fn what_is_wrong_between_lines_is_told() {
         (
             "l1: calc 1\nl1 requires l9",
             "",
-            5,
-            "line 4: there is no label \"l9\"",
+            4,
+            "there is no label \"l9\"",
         ),
         (
             "send 1b to 1 tag 3",
