@@ -28,6 +28,7 @@ FILES = sorted(
 SIMULATED = [path for path in FILES if path.stem not in ("programs", "delays")]
 LONG = (
     "papers/cnsm16/plans/busy",
+    "papers/etalon18/plans/dfsio",
     "papers/etalon18/plans/rings",
     "papers/opera/plans/beside",
     "papers/opera/plans/shuffle",

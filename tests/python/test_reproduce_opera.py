@@ -45,6 +45,7 @@ def test_what_takes_long_is_not_run_unasked() -> None:
     assert {figure.id for figure in paper.choose(None)} > QUICK
 
 
+@pytest.mark.slow
 def test_tables_and_paths(tmp_path: Path) -> None:
     """What needs no packets."""
     result = reproduce.reproduce("opera", ["tables", "paths"], out=tmp_path / "out")
@@ -52,6 +53,7 @@ def test_tables_and_paths(tmp_path: Path) -> None:
     assert len(result.claims()) == 7
 
 
+@pytest.mark.slow
 def test_a_flow_alone_takes_the_time_of_a_closed_form(tmp_path: Path) -> None:
     result = reproduce.reproduce("opera", ["alone"], out=tmp_path / "out")
     assert {claim["verdict"] for claim in result.claims()} == {"reproduced"}
