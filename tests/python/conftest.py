@@ -40,7 +40,7 @@ import packages  # noqa: E402
 EVERYTHING = "CI" in os.environ or "ETALON_TEST_ALL" in os.environ
 """Whether nothing may be missing, and no test may take long that does not say so."""
 LONGEST = 20.0
-"""Seconds of processor time that a test may take which is not marked slow: five, on a machine that is slower, or busy with other things."""
+"""Seconds of processor time that a test may take which is not marked slow: five, on a machine that is slower, or busy."""
 
 
 def need(there: object, what: str, how: str = "") -> None:
