@@ -30,6 +30,8 @@ TESTS = {
     "chromium": "chromium",
     "valgrind": "valgrind",
     "systemd-analyze": "systemd",
+    "flex": "flex",
+    "bison": "bison",
 }
 """Debian's package of each program that the tests run."""
 PATH = os.pathsep.join(

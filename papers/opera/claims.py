@@ -93,14 +93,21 @@ for _network in ("opera", "clos", "expander"):
     globals()[f"quick_{_network}"] = _of_size(f"quick-{_network}", 0.1, "mean")
 
 
+def _shuffle(results: Results, statistic: str) -> float:
+    found = table(results.run("shuffle", 1)).get(100_000)
+    if found is None:
+        raise Missing("shuffle: no flow of 100 kB finished")
+    return found[statistic]
+
+
 def shuffle_p99(results: Results) -> float:
     """99th percentile of completion time in the shuffle, in ms."""
-    return float(table(results.run("shuffle", 1))[100_000]["p99"])
+    return _shuffle(results, "p99")
 
 
 def shuffle_mean(results: Results) -> float:
     """Mean completion time in the shuffle, in ms."""
-    return table(results.run("shuffle", 1))[100_000]["mean"]
+    return _shuffle(results, "mean")
 
 
 def shuffle_plateau(results: Results) -> float:
@@ -124,6 +131,8 @@ def tax(results: Results) -> float:
     run = results.run("tax", 0.1)
     rows = run.hops_by_class().iter_rows(named=True)
     of = {row["class"]: float(row["tax"]) for row in rows}
+    if missing := {"low", "bulk"} - of.keys():
+        raise Missing(f"tax: no packet of class {', '.join(sorted(missing))} has arrived")
     low = short_share("opera-datamining", CUTOFF)
     return 100 * (low * of["low"] + (1 - low) * of["bulk"])
 

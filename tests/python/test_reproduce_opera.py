@@ -81,6 +81,7 @@ def test_every_figure_is_run_judged_and_drawn(tmp_path: Path) -> None:
     shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("__pycache__"))
     path = folder / "series.toml"
     text = re.sub(r'duration = "[^"]*"', 'duration = "1ms"', path.read_text())
+    text = re.sub(r'warmup = "[^"]*"', 'warmup = "0s"', text)
     path.write_text(text.replace('"100kB"', '"1500B"'))
     result = reproduce.reproduce(str(folder), full=True, out=tmp_path / "out")
     verdicts = {claim["id"]: claim["verdict"] for claim in result.claims()}
