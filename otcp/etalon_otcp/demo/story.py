@@ -46,8 +46,9 @@ while True:
     except ConnectionRefusedError:  # the server is still starting
         if time.monotonic() > began + 30: raise
         time.sleep(0.05)
+own = f"sport = :{connection.getsockname()[1]}"  # an earlier connection may still be closing
 def look():
-    print(subprocess.run(["ss", "-tinH", "dport = :7000"], capture_output=True, text=True).stdout.replace("\\n", " "))
+    print(subprocess.run(["ss", "-tinH", own], capture_output=True, text=True).stdout.replace("\\n", " "))
 look()
 connection.sendall(bytes(200_000))
 time.sleep(0.3)

@@ -54,11 +54,6 @@ def first() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(
-    reason="since links are watched in a thread of their own, h2's connection shows a cwnd of 79: not understood yet",
-    raises=AssertionError,
-    strict=False,
-)
 def test_the_whole_system_in_virtual_time(first: tuple[str, dict[str, Any]]) -> None:
     shown, told = first
     assert len(told["delays"]) == 12
