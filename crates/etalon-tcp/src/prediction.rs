@@ -13,6 +13,7 @@ use crate::segment::{Flags, Segment};
 use crate::sending::Fin;
 use crate::sending::frto::Retransmit;
 use crate::sending::output::Limits;
+use crate::sending::pacing::Share;
 use crate::sending::scoreboard::Record;
 use crate::seq::{after, before};
 use crate::timers::Purpose;
@@ -347,7 +348,7 @@ impl<C: CongestionControl> Connection<C> {
                         .is_none()
                     || self
                         .snd
-                        .queue_full(&self.config, self.snd.chunk.left, false))
+                        .is_full_below(&self.config, self.snd.chunk.left, Share::NEW))
             {
                 break;
             }

@@ -11,7 +11,7 @@ mod episode;
 pub(crate) mod frto;
 mod newreno;
 pub(crate) mod output;
-mod pacing;
+pub(crate) mod pacing;
 pub(crate) mod path;
 mod paths;
 mod persist;

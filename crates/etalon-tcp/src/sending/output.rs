@@ -4,6 +4,7 @@
 use crate::Config;
 use crate::cc::CongestionControl;
 use crate::sending::frto::Retransmit;
+use crate::sending::pacing::Share;
 use crate::sending::scoreboard::{Record, mark};
 use crate::sending::{Fin, Forced, Sender};
 use crate::seq::{after, before, later};
@@ -134,7 +135,7 @@ impl<C: CongestionControl> Sender<C> {
             || !self.paths.active.has_room()
             || (self.paced && self.pacing_blocks(clock))
             || self.paths.is_full()
-            || self.queue_full(config, self.mss, true)
+            || self.is_full_below(config, self.mss, Share::AGAIN)
         {
             return None;
         }
@@ -209,7 +210,7 @@ impl<C: CongestionControl> Sender<C> {
         let len = self.next_of_chunk(clock, config, limits)?;
         if (self.paced && self.pacing_blocks(clock))
             || self.paths.is_full()
-            || (!is_begun && self.queue_full(config, self.chunk.left, false))
+            || (!is_begun && self.is_full_below(config, self.chunk.left, Share::NEW))
         {
             return None;
         }

@@ -9,6 +9,31 @@ use crate::timers::Clock;
 
 /// Segments sent before pacing begins.
 const UNPACED: u64 = 10;
+/// As Linux counts them.
+const MILLISECONDS_A_SECOND: u64 = 1024;
+/// Bytes of a millisecond, however fast the path is.
+const MOST_A_MILLISECOND: u64 = 1 << 20;
+
+/// What may wait below TCP: so many chunks of the size that is to follow, or what leaves in so many milliseconds at the pacing rate, whichever
+/// is more.
+#[derive(Clone, Copy)]
+pub(crate) struct Share {
+    chunks: u64,
+    milliseconds: u64,
+}
+
+impl Share {
+    /// For new data.
+    pub(crate) const NEW: Share = Share {
+        chunks: 2,
+        milliseconds: 1,
+    };
+    /// For retransmissions.
+    pub(crate) const AGAIN: Share = Share {
+        chunks: 4,
+        milliseconds: 2,
+    };
+}
 
 impl<C: CongestionControl> Sender<C> {
     /// Pacing rate in bytes a second.
@@ -37,21 +62,21 @@ impl<C: CongestionControl> Sender<C> {
         self.paced_until > clock.now
     }
 
-    /// Whether enough is queued below TCP, so that a chunk of `bytes` waits: as much as two of its size, or what leaves within a millisecond at
-    /// the pacing rate; twice that for retransmissions. The memory of chunks counts, which grows a little when one is cut into segments.
+    /// Whether a chunk of `bytes` finds more below TCP than may wait there: neither its share of chunks nor its share of time has room.
     #[inline]
-    pub(crate) fn queue_full(&mut self, config: &Config, bytes: u32, retransmission: bool) -> bool {
-        let twice = u32::from(retransmission);
-        let is_cut = bytes > self.mss;
-        let two_chunks = 2 * u64::from(bytes) - u64::from(is_cut);
-        if self.queued <= two_chunks << twice || !config.small_queues || self.board.is_empty() {
+    pub(crate) fn is_full_below(&mut self, config: &Config, bytes: u32, share: Share) -> bool {
+        // A chunk that is cut into segments counts a little more than its bytes (as captures show).
+        let is_cut = u64::from(bytes > self.mss);
+        let has_chunks = self.queued <= share.chunks * u64::from(bytes) - is_cut;
+        if has_chunks || !config.small_queues || self.board.is_empty() {
             return false;
         }
-        let millisecond = self.pacing_rate().unwrap_or(u64::MAX) / 1024;
-        let enough = millisecond.min(1 << 20).max(two_chunks);
-        let full = self.queued > enough << twice;
-        self.throttled |= full;
-        full
+        let millisecond = self.pacing_rate().map_or(MOST_A_MILLISECOND, |rate| {
+            (rate / MILLISECONDS_A_SECOND).min(MOST_A_MILLISECOND)
+        });
+        let is_full = self.queued > share.milliseconds * millisecond;
+        self.throttled |= is_full;
+        is_full
     }
 
     /// A segment with `len` bytes of payload goes out: what is counted and queued below TCP, and the pace. Returns whether a path's

@@ -285,6 +285,7 @@ impl<C: CongestionControl> Sender<C> {
         let path = &self.paths.active;
         let steady =
             path.recovery.state < State::FastRecovery && clock.now - path.last_sent_ns < RECENT;
+        // Before the first sample both sides of the comparison are 0, which counts as near.
         let srtt = u64::from(path.rtt.srtt());
         let due_soon = |sent: u64| (sent + srtt).saturating_sub(clock.us) <= SOON.min(srtt / 2);
         steady && (self.board.front()).is_some_and(|oldest| due_soon(oldest.sent()))
