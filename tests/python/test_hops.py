@@ -13,7 +13,6 @@ import pytest
 
 import etalon as et
 from etalon.errors import PlanError
-from etalon.results import hops
 
 NDP = {"kind": "ndp", "payload": "1436B", "header": "64B", "window": 20}
 BULK = {"kind": "rotorlb", "payload": "1436B", "header": "64B"}
@@ -119,9 +118,10 @@ def test_rotorlb_takes_one_hop_or_two_and_each_is_counted(most: int) -> None:
     (row,) = run.hops_by_class().iter_rows(named=True)
     assert (row["packets"], row["bytes"]) == (PACKETS, BYTES)
     assert row["hops"] == pytest.approx(crossed / PACKETS)
-    relayed = run.meta.get("relayed", {"packets": 0})["packets"]
-    assert crossed == PACKETS + relayed
+    relayed = crossed - PACKETS
     assert (relayed > 0) == (most == 2)
+    rows = dict(run.hops.select("hops", "packets").rows())
+    assert (rows.get(1, 0), rows.get(2, 0)) == (PACKETS - relayed, relayed)
     if most == 1:
         assert run.bandwidth_tax == 0
 
@@ -184,31 +184,6 @@ def test_what_is_trimmed_or_returned_is_what_senders_repeat(full: dict[str, Any]
     trimmed, returned = (int(run.pairs[name].sum()) for name in ("trimmed", "returned"))
     assert trimmed + returned == run.flows["retransmits"].sum() > 0
     assert (returned > 0) == ("returns" in full)
-
-
-def test_what_is_relayed_counts_once() -> None:
-    """By hand: ten packets of 1,500 B came to their destination, three of them by a relay, where another one still is."""
-    table = pl.DataFrame(
-        {
-            "class": ["low", "low", "bulk"],
-            "hops": [0, 3, 1],
-            "packets": [5, 2, 14],
-            "bytes": [500, 200, 21_000],
-        }
-    )
-    relayed = {
-        "class": "bulk",
-        "packets": 4,
-        "bytes": 6000,
-        "delivered_packets": 3,
-        "delivered_bytes": 4500,
-    }
-    low, bulk = hops.by_class(table, relayed).iter_rows(named=True)
-    assert (low["packets"], low["hops"], low["most"], low["tax"]) == (2, 3, 3, 2)
-    assert (bulk["packets"], bulk["bytes"], bulk["hops"]) == (10, 15_000, 1.3)
-    assert bulk["tax"] == pytest.approx(0.3)
-    assert hops.tax(table, relayed) == pytest.approx((15_000 + 4500 + 600) / 15_200 - 1)
-    assert hops.tax(table.filter(pl.col("hops") == 0), None) is None
 
 
 def test_tables_come_back_from_a_folder(tmp_path: Path) -> None:

@@ -2,13 +2,13 @@
 //! What a run returns: its tables.
 
 use etalon_events::{DropReason, Pair};
-use etalon_scenario::{Flow, Network, PlaneFacts, Scenario};
+use etalon_scenario::{Flow, PlaneFacts, Scenario};
 use etalon_units::{Span, Time};
 
 use crate::computed::Computed;
 use crate::facts::{Counters, FlowFacts};
 use crate::jobs::{self, JobRows};
-use crate::meter::{FlowMeter, Meter, Relays};
+use crate::meter::{FlowMeter, Meter};
 use crate::nsdi20::{Days, Span20};
 use crate::pairs::PairMetrics;
 use crate::paths::QUANTITIES;
@@ -16,7 +16,6 @@ use crate::probe::{Metrics, Moments};
 use crate::reordering;
 use crate::senders::Sender;
 use crate::table::{by_plane, integers, named};
-use crate::travel::Travels;
 
 pub use crate::table::{Column, Table};
 
@@ -37,8 +36,6 @@ pub struct Meta {
     pub packets_delivered: u64,
     /// Packets that passed an egress port of a switch or a host, in all of the run; 0 for networks that are not made of ports.
     pub hops: u64,
-    /// What hosts relayed for RotorLB; none if that was nothing.
-    pub relayed: Option<Relayed>,
     /// Virtual time that was simulated.
     pub simulated_ns: u64,
     /// The run was stopped before its end.
@@ -51,27 +48,6 @@ pub struct Meta {
     pub planes: Vec<&'static str>,
     /// Schedules that were computed from demand; none if they were not.
     pub computed: Option<Computed>,
-}
-
-/// What was relayed.
-#[derive(Clone, Debug)]
-pub struct Relayed {
-    /// The class that RotorLB carries.
-    pub class: String,
-    /// Its packets.
-    pub relays: Relays,
-}
-
-fn relayed(plan: &Scenario, meter: &Meter) -> Option<Relayed> {
-    let Network::Ocs(ocs) = &plan.network else {
-        return None;
-    };
-    let (class, _) = ocs.rotorlb()?;
-    let relays = meter.relayed;
-    (relays.packets + relays.delivered_packets > 0).then(|| Relayed {
-        class: ocs.classes[class.index()].name.clone(),
-        relays,
-    })
 }
 
 /// Everything that a run measures.
@@ -184,7 +160,6 @@ pub fn collect(outcome: &Outcome<'_>) -> Results {
             events: outcome.events,
             packets_delivered: meter.delivered,
             hops: metrics.hops,
-            relayed: relayed(plan, meter),
             simulated_ns: end.0,
             partial: outcome.partial,
             sequence_runs: metrics.runs.count(),
@@ -207,7 +182,7 @@ pub fn collect(outcome: &Outcome<'_>) -> Results {
             .ports
             .as_ref()
             .map_or_else(Table::new, |ports| ports.table(end)),
-        hops: travels.map_or_else(Table::new, Travels::hops),
+        hops: travels.map_or_else(Table::new, |found| found.hops(&meter.relayed)),
         links: travels.map_or_else(Table::new, |found| found.links(end)),
         writes: writes(outcome.writes),
         iterations: jobs::iterations(&outcome.jobs.iterations),

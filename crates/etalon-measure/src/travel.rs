@@ -5,6 +5,7 @@ use etalon_events::QueueId;
 use etalon_scenario::{Hosts, Network, Ocs, Scenario};
 use etalon_units::{Span, Time};
 
+use crate::meter::Relays;
 use crate::table::{Column, Table, named};
 
 /// More hops count as so many.
@@ -24,6 +25,8 @@ pub(crate) struct Travels {
     names: Vec<String>,
     /// By class and number of hops.
     hops: Vec<[Count; MOST_HOPS + 1]>,
+    /// The class whose packets RotorLB may relay.
+    relaying: Option<usize>,
     over_time: Option<OverTime>,
 }
 
@@ -87,6 +90,7 @@ impl Travels {
         let over = |interval| OverTime::new(interval, plan.begin(), ocs, &plan.hosts);
         Some(Box::new(Travels {
             names: ocs.classes.iter().map(|class| class.name.clone()).collect(),
+            relaying: ocs.rotorlb().map(|(class, _)| class.index()),
             hops: vec![[Count::default(); MOST_HOPS + 1]; ocs.classes.len()],
             over_time: interval.map(over),
         }))
@@ -129,9 +133,18 @@ impl Travels {
         }
     }
 
-    /// One row for each class and number of hops of which there were packets.
-    pub(crate) fn hops(&self) -> Table {
-        let all = self.hops.iter().zip(&self.names).flat_map(|(hops, name)| {
+    /// One row for each class and number of hops of which there were packets. A packet that a host relayed has come over one hop to that host, and
+    /// over another to its destination: it is one packet that took two.
+    pub(crate) fn hops(&self, relays: &Relays) -> Table {
+        let mut counts = self.hops.clone();
+        if let Some(class) = self.relaying {
+            let [_, one, two, ..] = &mut counts[class];
+            one.packets -= relays.packets + relays.delivered_packets;
+            one.bytes -= relays.bytes + relays.delivered_bytes;
+            two.packets += relays.delivered_packets;
+            two.bytes += relays.delivered_bytes;
+        }
+        let all = counts.iter().zip(&self.names).flat_map(|(hops, name)| {
             let numbered = hops.iter().enumerate();
             numbered.map(move |(hops, count)| (name, hops, *count))
         });

@@ -190,19 +190,6 @@ fn meta<'py>(py: Python<'py>, meta: &Meta) -> PyResult<Bound<'py, PyDict>> {
     if meta.hops > 0 {
         out.set_item("hops", meta.hops)?;
     }
-    if let Some(relayed) = &meta.relayed {
-        let found = PyDict::new(py);
-        found.set_item("class", &relayed.class)?;
-        for (name, count) in [
-            ("packets", relayed.relays.packets),
-            ("bytes", relayed.relays.bytes),
-            ("delivered_packets", relayed.relays.delivered_packets),
-            ("delivered_bytes", relayed.relays.delivered_bytes),
-        ] {
-            found.set_item(name, count)?;
-        }
-        out.set_item("relayed", found)?;
-    }
     out.set_item("simulated_ns", meta.simulated_ns)?;
     out.set_item("partial", meta.partial)?;
     out.set_item("sequence_runs", meta.sequence_runs)?;

@@ -216,13 +216,13 @@ class Run(Tables):
         bandwidth tax: how many bytes more than these their hops carried, as a share. A packet that a host relays counts when it
         reaches its destination, with both hops.
         """
-        return hops.by_class(self.hops, self.meta.get("relayed"))
+        return hops.by_class(self.hops)
 
     @property
     def bandwidth_tax(self) -> float | None:
         """Bytes of data that reached another rack of a network of circuits, each counted once for each hop, over these bytes,
         less 1: 0 if all packets took one hop. None without such packets."""
-        return hops.tax(self.hops, self.meta.get("relayed"))
+        return hops.tax(self.hops)
 
     @property
     def bytes_unfinished(self) -> int:
