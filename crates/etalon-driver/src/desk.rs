@@ -10,13 +10,14 @@ use alloc::vec::Vec;
 
 use etalon_scenario::{CrossConnect, Flow, Scenario};
 use etalon_schedule::{CannotSchedule, Demand, Params, Scheduler};
-use etalon_switch::{Pair, Schedule};
+use etalon_switch::Schedule;
 use etalon_units::Time;
 use serde::{Deserialize, Serialize};
 
 use etalon_events::Event;
 
 use crate::Kernel;
+use crate::weeks::tell_demand;
 
 /// What is to be done next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -167,14 +168,7 @@ impl<E: Kernel> Scheduler for Outside<'_, E> {
     }
 
     fn schedule(&mut self, demand: &Demand, _: &Params) -> Result<Schedule, CannotSchedule> {
-        for src in 0..demand.racks() {
-            for (dst, &bytes) in (0..).zip(demand.row(src)) {
-                if bytes > 0 {
-                    let pair = Pair { src, dst };
-                    self.env.log(&Event::Demanded { pair, bytes }.at(self.now));
-                }
-            }
-        }
+        tell_demand(demand, |event| self.env.log(&event.at(self.now)));
         let answer = self.env.ask(
             &Event::Planning {
                 time: self.looked_at,

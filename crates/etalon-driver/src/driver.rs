@@ -19,7 +19,7 @@ use etalon_units::{Span, Time};
 use crate::connections::Connections;
 use crate::desk::{Desk, Outside};
 use crate::edge::{Inside, Kernel, Packets, Sent, Slot, Socket};
-use crate::weeks::tell_week;
+use crate::weeks::{tell_demand, tell_week};
 
 /// The hosts below TCP and the network between them, in a kernel.
 ///
@@ -404,7 +404,13 @@ impl Driver {
         let lent = is_written.then_some(&mut outside as &mut dyn Scheduler);
         match self.net.compute(now, lent) {
             Ok(None) => {}
-            Ok(Some(week)) => tell_week(&week, |event| env.log(&event.at(now))),
+            Ok(Some(week)) => {
+                let say = |event: Event| env.log(&event.at(now));
+                if !is_written {
+                    tell_demand(&week.demand, say);
+                }
+                tell_week(&week, say);
+            }
             Err(error) => {
                 let at = Span(now.0);
                 let why = format_args!("No week can be computed at {at}: {error}.");

@@ -23,4 +23,4 @@ pub use desk::{Order, encode_orders, encode_week};
 pub use driver::{Driver, NewError};
 pub use edge::{Kernel, Sent, Socket};
 pub use etalon_net::Milestone;
-pub use weeks::{WeekReader, tell_week};
+pub use weeks::{WeekReader, tell_demand, tell_week};

@@ -7,18 +7,21 @@ use etalon_events::Event;
 use etalon_schedule::{ComputedWeek, Demand};
 use etalon_switch::{Configuration, Matching, Pair, Plane, Schedule};
 
-/// Says a week: its demand, its days with their circuits, and that it is computed.
-pub fn tell_week(computed: &ComputedWeek, mut say: impl FnMut(Event)) {
-    let ComputedWeek { time, demand, week } = computed;
+/// Says the demand of a week.
+pub fn tell_demand(demand: &Demand, mut say: impl FnMut(Event)) {
     for src in 0..demand.racks() {
-        for (dst, &bytes) in demand.row(src).iter().enumerate() {
+        for (dst, &bytes) in (0..).zip(demand.row(src)) {
             if bytes > 0 {
-                let dst = dst as u16;
                 let pair = Pair { src, dst };
                 say(Event::Demanded { pair, bytes });
             }
         }
     }
+}
+
+/// Says a week whose demand is told: its days with their circuits, and that it is computed.
+pub fn tell_week(computed: &ComputedWeek, mut say: impl FnMut(Event)) {
+    let ComputedWeek { time, week, .. } = computed;
     for configuration in week.configurations() {
         let Configuration { day, night, .. } = *configuration;
         say(Event::PlannedDay { day, night });
@@ -36,7 +39,7 @@ struct Day {
     sources: Vec<Option<u16>>,
 }
 
-/// Puts together what [`tell_week`] says.
+/// Puts together what [`tell_demand`] and [`tell_week`] say.
 #[derive(Debug)]
 pub struct WeekReader {
     racks: u16,
@@ -158,11 +161,13 @@ mod tests {
         // The second time as the first: nothing is left over.
         for _ in 0..2 {
             let mut heard = Vec::new();
-            tell_week(&computed(), |event| {
+            let mut hear = |event: Event| {
                 let record = event.at(Time(100));
                 let back = Event::of(&record).unwrap();
                 heard.extend(reader.hear(back).unwrap());
-            });
+            };
+            tell_demand(&computed().demand, &mut hear);
+            tell_week(&computed(), &mut hear);
             assert_eq!(heard, [computed()]);
         }
     }
