@@ -280,7 +280,9 @@ class Config(Table):
         _unique("host", [host.name for host in self.host])
         _unique("address", [address for host in self.host for address in host.addresses])
         if isinstance(self.rollout.canary, str) and float(self.rollout.canary[:-1]) == 0:
-            raise problem("rollout.canary: 0 % of the hosts is nobody: expected more, or no canary")
+            raise problem(
+                "rollout.canary: 0 % names no host: expected a larger share, or no canary"
+            )
         if isinstance(self.rollout.canary, tuple):
             for name in self.rollout.canary:
                 if name not in {host.name for host in self.host}:

@@ -61,7 +61,9 @@ def documents(seen: Network, config: Config) -> dict[str, Values]:
         )
     routes = Routes(seen, config.network.equal)
     found = groups.compute(routes, config.policy, config.declared(), config.network.alike)
-    return {host: values(map(dict, map(_fields, listed))) for host, listed in found.routes.items()}
+    return {
+        host: values(route.fields() for route in listed) for host, listed in found.routes.items()
+    }
 
 
 def values(routes: Any) -> Values:
@@ -109,10 +111,6 @@ def _changes(before: Values, after: Values) -> Iterator[Json]:
         else:
             change = ", ".join(f"{n} {old[n]} -> {new[n]}" for n in new if new[n] != old[n])
         yield {"prefix": prefix, "before": old, "after": new, "change": change}
-
-
-def _fields(route: Any) -> Json:
-    return dict(route.fields())
 
 
 def _measured(known: Json | None) -> int | None:

@@ -37,8 +37,9 @@ def repaired(
 ) -> tuple[Distances, set[str]]:
     """Distances after links out of the switches `changed` have, and the switches whose distance is another than `before`."""
     lost = _lost(graph, target, before, changed)
-    found = {switch: far for switch, far in before.items() if switch not in lost} if lost else {}
-    known = found if lost else before
+    known = (
+        {switch: far for switch, far in before.items() if switch not in lost} if lost else before
+    )
     seeds = []
     for switch in lost.union(changed) - {target}:
         far = _nearest(graph, switch, known)
@@ -46,7 +47,7 @@ def repaired(
             seeds.append((far, switch))
     if not lost and not seeds:
         return before, set()
-    found = dict(known)
+    found = dict(known) if known is before else known
     return found, lost | _settle(graph, found, seeds)
 
 

@@ -167,7 +167,7 @@ def _served(explanation: Json) -> Iterator[str]:
         shared |= bool(other)
         yield f"  {name:<14}{_plain(value if told is None else told)}{other}"
     if shared:
-        yield "  hosts that are told the same are told the worst of theirs (network.alike)"
+        yield "  hosts that share a prefix get the worst of their values (network.alike)"
 
 
 def _shown(known: Json | None, unit: str, of: float = 1.0) -> str:

@@ -150,7 +150,7 @@ def test_the_log_is_its_owners_after_a_rotation_too(
     [
         ('canary = ["h9"]', "there is no host"),
         ('canary = "101%"', "canary"),
-        ('canary = "0%"', "is nobody"),
+        ('canary = "0%"', "names no host"),
         ("step = 1.0", "more than 1"),
     ],
 )
