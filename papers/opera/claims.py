@@ -93,21 +93,14 @@ for _network in ("opera", "clos", "expander"):
     globals()[f"quick_{_network}"] = _of_size(f"quick-{_network}", 0.1, "mean")
 
 
-def _shuffle(results: Results, statistic: str) -> float:
-    found = table(results.run("shuffle", 1)).get(100_000)
-    if found is None:
-        raise Missing("shuffle: no flow of 100 kB finished")
-    return found[statistic]
-
-
 def shuffle_p99(results: Results) -> float:
     """99th percentile of completion time in the shuffle, in ms."""
-    return _shuffle(results, "p99")
+    return of_size(results, "shuffle", 1, 100_000, "p99")
 
 
 def shuffle_mean(results: Results) -> float:
     """Mean completion time in the shuffle, in ms."""
-    return _shuffle(results, "mean")
+    return of_size(results, "shuffle", 1, 100_000, "mean")
 
 
 def shuffle_plateau(results: Results) -> float:

@@ -39,7 +39,7 @@ def number(value: float) -> str:
     """A measured value with about as many digits as papers print."""
     if value == int(value) and abs(value) < 1e6:
         return str(int(value))
-    if abs(value) < 0.1:
+    if abs(value) < 1:
         return f"{value:.3g}"
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
 
@@ -90,7 +90,7 @@ def markdown(
     claims: Sequence[Judged], unclaimed: Sequence[Unclaimed], left_out: Sequence[str] = ()
 ) -> str:
     """The table in Markdown, the figures that were left out, and what of the paper no claim holds."""
-    lines = [line for each in left_out for line in ("", f"- {each}")]
+    lines = ["", *(f"- {each}" for each in left_out)] if left_out else []
     return "\n".join([*_markdown(claims), *lines, *_unclaimed(unclaimed)]) + "\n"
 
 
