@@ -27,10 +27,10 @@ def times(algorithm: str, ranks: int, size: str, engine: str) -> list[float]:
 
 if kernel.find(250) is None:
     raise SystemExit("this table needs the Linux engine's kernel: etalon kernel build")
-print("| algorithm | ranks | size | simulator | Linux | distance in the third |")
+print("| algorithm | ranks | size | simulator | Linux | difference, iteration 3 |")
 print("|---|---:|---:|---:|---:|---:|")
 for algorithm, ranks, size in CASES:
     sim, linux = (times(algorithm, ranks, size, engine) for engine in ("sim", "linux"))
     said = [", ".join(f"{one:.0f}" for one in all_of) for all_of in (sim, linux)]
-    far = f"{(linux[2] / sim[2] - 1) * 100:+.2f} %"
+    far = f"{round((linux[2] / sim[2] - 1) * 100, 2) or 0.0:+.2f} %"
     print(f"| {algorithm} | {ranks} | {size} | {said[0]} | {said[1]} | {far} |")

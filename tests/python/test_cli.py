@@ -45,7 +45,7 @@ def test_version(etalon: Command) -> None:
         ("import etalon", ["etalon"], ["etalon"]),
         (
             "from etalon.cli import main; main(['--help'])",
-            ["annotated_doc", "etalon", "etalon_otcp", "shellingham", "typer"],
+            ["annotated_doc", "etalon", "shellingham", "typer"],
             None,
         ),
     ],
@@ -67,7 +67,8 @@ def test_what_is_loaded_for_little(
         env={"PYTHONPATH": str(ROOT / "python")},
     ).stdout
     loaded = out.splitlines()[-1].split()
-    assert sorted({module.partition(".")[0] for module in loaded}) == packages
+    named = {module.partition(".")[0] for module in loaded}
+    assert sorted(named - {"etalon_otcp"}) == packages  # OTCP's controller need not be installed
     if modules is not None:
         assert loaded == modules
 

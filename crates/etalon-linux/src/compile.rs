@@ -146,7 +146,7 @@ fn check_outside(plan: &Scenario) -> Result<(), String> {
     let has_any = !plan.jobs.is_empty() || !plan.generators.is_empty();
     if has_any && !plan.programs.is_empty() {
         return Err(
-            "On Linux, jobs and generators cannot run beside programs: make two plans of it."
+            "On Linux, jobs and generators cannot run beside programs: split the plan in two."
                 .to_owned(),
         );
     }

@@ -241,7 +241,11 @@ def _models(plan: Plan) -> list[PlanError]:
         )
     outside = "job" if plan.job else "generator" if plan.generator else ""
     if outside and plan.program:
-        found.append(PlanError("with --engine linux it cannot run beside programs", key=outside))
+        found.append(
+            PlanError(
+                "with --engine linux, jobs and generators cannot run beside programs", key=outside
+            )
+        )
     for key, workload in plan.named_workloads():
         if isinstance(workload, Job | Generator) and not isinstance(workload.transport, PlainTcp):
             found.append(
