@@ -25,22 +25,23 @@ from etalon.results import Run
 
 NETWORKS = {108: 6, 252: 9, 520: 13, 768: 16, 1008: 18, 1200: 20}
 """Circuit switches by racks, of the paper's table of routing entries."""
-COUNTED = 108
-"""Racks of the largest network whose entries are counted."""
 CUTOFF = 15_000_000
 """Flows of data mining traffic that are as long are bulk."""
 TOPOLOGIES = 5
 """Random ones of ours, of 108 racks."""
 
 
-def entries(results: Results, racks: X) -> float:
-    """Entries of a ToR's tables: in each slice one for each other rack, and one for each rack that it meets over a switch which
-    stays. Of small networks they are counted slice by slice; to draw large ones takes minutes."""
+def entries_counted(results: Results, racks: X) -> float:
+    """Entries of a ToR's tables, counted slice by slice: one for each other rack, and one for each rack that it meets over a
+    switch which stays."""
     count, switches = int(racks), NETWORKS[int(racks)]
-    if count > COUNTED:
-        return _core.routing_entries(count, switches)
     net = circuits.opera(count, switches, seed=1)
     return sum(count - 1 + switches - (ending is not None) for ending in net.ending)
+
+
+def entries_by_formula(results: Results, racks: X) -> float:
+    """The same without drawing the network."""
+    return _core.routing_entries(int(racks), NETWORKS[int(racks)])
 
 
 def longest_path(results: Results) -> float:

@@ -49,8 +49,8 @@ def test_what_takes_long_is_not_run_unasked() -> None:
 def test_tables_and_paths(tmp_path: Path) -> None:
     """What needs no packets."""
     result = reproduce.reproduce("opera", ["tables", "paths"], out=tmp_path / "out")
-    assert {claim["verdict"] for claim in result.claims()} == {"reproduced"}
-    assert len(result.claims()) == 7
+    verdicts = [claim["verdict"] for claim in result.claims()]
+    assert verdicts == ["reproduced"] * 2 + ["calibrated"] * 4 + ["reproduced"]
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ def cells(judged: Judged) -> tuple[str, ...]:
     return (
         group.figure,
         judged.claim.quantity,
-        f"{judged.claim.published:g} {group.unit}",
+        f"{exact(judged.claim.published)} {group.unit}",
         "-" if judged.measured is None else f"{measured(judged)} {group.unit}",
         group.tolerance,
         judged.verdict,
@@ -35,9 +35,14 @@ def measured(judged: Judged) -> str:
     return f"{value} ({number(low)}..{number(high)})"
 
 
+def exact(value: float) -> str:
+    """A published value, with the digits that it has."""
+    return str(int(value)) if value == int(value) else f"{value:g}"
+
+
 def number(value: float) -> str:
     """A measured value with about as many digits as papers print."""
-    if value == int(value) and abs(value) < 1e6:
+    if value == int(value):
         return str(int(value))
     if abs(value) < 1:
         return f"{value:.3g}"
