@@ -47,7 +47,7 @@ def repaired(
             seeds.append((far, switch))
     if not lost and not seeds:
         return before, set()
-    found = dict(known) if known is before else known
+    found = dict(known)
     return found, lost | _settle(graph, found, seeds)
 
 
