@@ -521,6 +521,23 @@ void etalon_core_read(struct etalon_core *core, uint64_t kernel, uint32_t end, u
 void etalon_core_sent(struct etalon_core *core, uint64_t kernel, uint32_t stream, uint64_t bytes);
 
 /**
+ * A program asks for circuits.
+ */
+bool etalon_core_claim(struct etalon_core *core,
+                       uint64_t kernel,
+                       uint32_t claim,
+                       uint32_t host,
+                       const char *text,
+                       size_t len,
+                       char *error,
+                       size_t cap);
+
+/**
+ * Nobody has a claim any more.
+ */
+void etalon_core_give_up(struct etalon_core *core, uint64_t kernel, uint32_t claim);
+
+/**
  * All flows are over.
  */
 void etalon_core_flows_over(struct etalon_core *core, uint64_t kernel);
@@ -577,6 +594,8 @@ extern void etalon_message_write(uint32_t stream, uint64_t bytes);
 
 extern void etalon_message_close(uint32_t flow);
 
+extern void etalon_granted(uint32_t claim, uint32_t changed);
+
 extern void etalon_fail(uint64_t time, const uint8_t *sentence, size_t len);
 
 /* Kinds of records: crates/etalon-events says what their fields mean. */
@@ -609,6 +628,7 @@ enum etalon_kind {
   ETALON_RECORD_BEGIN = 16,
   ETALON_RECORD_END = 17,
   ETALON_RECORD_DEMANDED = 18,
+  ETALON_RECORD_CHANGING = 50,
   ETALON_RECORD_PLANNED_DAY = 19,
   ETALON_RECORD_PLANNED_CIRCUIT = 20,
   ETALON_RECORD_COMPUTED = 21,

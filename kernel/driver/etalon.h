@@ -49,6 +49,8 @@ __be32 etalon_address(u32 host);
 int etalon_host_create(u32 host, struct net *net);
 /* The namespace of a host, NULL before etalon_host_create(). */
 struct net *etalon_host_net(u32 host);
+/* The host of a namespace; U32_MAX if it is of none. */
+u32 etalon_host_of(struct net *net);
 
 /* Starts the experiment at the next full second of CLOCK_MONOTONIC, and the
  * traffic. 0, or -EALREADY, -ENODEV, or what etalon_traffic_start() returns. */
@@ -77,6 +79,16 @@ void etalon_report(const void *datagram, size_t len);
  */
 void etalon_message_read(u32 end, u64 bytes);
 void etalon_message_sent(u32 stream, u64 bytes);
+
+/*
+ * A program on a host asks for circuits by a text; *waits becomes true until
+ * etalon_granted(). Returns false, with a sentence in error, if it is no
+ * request. Process context.
+ */
+bool etalon_claim(u32 claim, u32 host, const char *text, size_t len, bool *waits, char *error,
+		  size_t cap);
+/* Nobody has a claim any more. Process context. */
+void etalon_give_up(u32 claim);
 
 /* All flows are over: the experiment ends, if it is one that ends so. */
 void etalon_flows_over(void);

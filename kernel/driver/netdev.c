@@ -376,6 +376,14 @@ struct net *etalon_host_net(u32 host)
 	return host < host_count && devices[host] ? dev_net(devices[host]) : NULL;
 }
 
+u32 etalon_host_of(struct net *net)
+{
+	for (u32 host = 0; host < host_count; host++)
+		if (devices[host] && dev_net(devices[host]) == net)
+			return host;
+	return U32_MAX;
+}
+
 /* The experiment. */
 
 const struct etalon_info *etalon_info(void)
@@ -533,6 +541,24 @@ void etalon_flow_killed(u32 flow)
 void etalon_report(const void *datagram, size_t len)
 {
 	tell_core(etalon_core_report(core, now, datagram, len));
+}
+
+bool etalon_claim(u32 claim, u32 host, const char *text, size_t len, bool *waits, char *error,
+		  size_t cap)
+{
+	bool taken;
+
+	/* The core may say at once that it is granted. */
+	WRITE_ONCE(*waits, true);
+	tell_core(taken = etalon_core_claim(core, now, claim, host, text, len, error, cap));
+	if (!taken)
+		WRITE_ONCE(*waits, false);
+	return taken;
+}
+
+void etalon_give_up(u32 claim)
+{
+	tell_core(etalon_core_give_up(core, now, claim));
 }
 
 void etalon_flows_over(void)

@@ -10,7 +10,7 @@ out=$(cd "$1" && pwd)
 cd "$here"
 ${CC:-gcc} -std=gnu11 -static -Os -s -Wall -Wextra -Werror -D_GNU_SOURCE \
 	-ffunction-sections -fdata-sections -Wl,--gc-sections,--build-id=none \
-	-o "$out/init" init.c plan.c hosts.c root.c program.c on.c
+	-o "$out/init" init.c plan.c hosts.c root.c program.c on.c ask.c
 touch -d @0 "$out/init"
 cat > "$out/initramfs.list" <<LIST
 dir /dev 0755 0 0

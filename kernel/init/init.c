@@ -94,6 +94,8 @@ int main(int argc, char **argv)
 		return on_main(argc, argv);
 	if (!strcmp(name, "rsh"))
 		return rsh_main(argc, argv);
+	if (!strcmp(name, "etalon"))
+		return etalon_main(argc, argv);
 
 	kernel_mounts();
 	device = device_open();

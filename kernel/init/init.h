@@ -82,4 +82,7 @@ void programs_stop(struct plan *plan, int device);
 int on_main(int argc, char **argv);
 int rsh_main(int argc, char **argv);
 
+/* ask.c */
+int etalon_main(int argc, char **argv);
+
 #endif

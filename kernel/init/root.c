@@ -138,6 +138,8 @@ void root_mount(const struct plan *plan)
 		fail("init cannot make the command 'on': %s", strerror(errno));
 	if (symlink("/proc/1/exe", COMMAND_FOLDER "/rsh") < 0)
 		fail("init cannot make the command 'rsh': %s", strerror(errno));
+	if (symlink("/proc/1/exe", COMMAND_FOLDER "/etalon") < 0)
+		fail("init cannot make the command 'etalon': %s", strerror(errno));
 	write_names(plan);
 	write_name_service();
 }

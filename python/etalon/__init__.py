@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         trace,
         workload,
     )
+    from etalon.asking import Claim, ask
     from etalon.campaign.sweeps import Sweep
     from etalon.campaign.tournaments import Tournament
     from etalon.collectives import CollectiveCost
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from etalon.results import Run
 
 __all__ = [
+    "Claim",
     "CollectiveCost",
     "CongestionControl",
     "EngineFailed",
@@ -80,6 +82,7 @@ __all__ = [
     "all_gather",
     "all_reduce",
     "all_to_all",
+    "ask",
     "asked",
     "broadcast",
     "bulk",
@@ -146,6 +149,7 @@ _HOME = {
         "reduce_scatter",
         "send",
     ),
+    "asking": ("Claim", "ask"),
     "custom.control": ("CongestionControl", "Parameter"),
     "custom.scheduler": ("scheduler",),
     "custom.workload": ("Flow", "after", "after_any", "wait"),

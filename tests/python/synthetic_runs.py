@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from etalon.results.tables import STEPS
+from etalon.results.tables import CROSS_CONNECTS, STEPS
 
 DAY, NIGHT = 180_000, 20_000
 WEEK = 24 * (DAY + NIGHT)
@@ -177,6 +177,16 @@ class Run:
         return pl.DataFrame(
             {"start_ns": [0, 0, 0, 0], "end_ns": [3_000_000, 1_000_000, -1, 2_000_000]}
         )
+
+    @property
+    def cross_connects(self) -> pl.DataFrame:
+        """What ranks 2 and 3 ask for, and what was up before."""
+        rows = [
+            (2, 0, 1, "", -1, 0, 0, 8000),
+            (2, 3, 1, "job 0", 6000, 8000, 11_000, -1),
+            (3, 0, 1, "job 0", 7000, 9000, 12_000, 20_000),
+        ]
+        return pl.DataFrame(rows, schema=list(CROSS_CONNECTS), orient="row")
 
     @property
     def iterations(self) -> pl.DataFrame:

@@ -20,7 +20,7 @@ CORE = "etalon._core"
 FOUNDATION = (
     *("errors", "files", "cache", "units", "amounts", "markup", "arguments", "progress"),
     "custom",
-    *("controls", "schedulers", "circuits", "collectives", "graphs", "timeflow"),
+    *("controls", "schedulers", "asking", "circuits", "collectives", "graphs", "timeflow"),
 )
 ROOMS = (
     "plan",

@@ -11,6 +11,7 @@ import etalon as et
 from conftest import ROOT
 from etalon.results import Run
 from etalon.results.tables import (
+    CROSS_CONNECTS,
     HOPS,
     ITERATIONS,
     LINKS,
@@ -59,6 +60,7 @@ def test_the_page_defines_every_column(run: Run, table: str) -> None:
         ("programs", PROGRAMS),
         ("reordering", REORDERING),
         ("writes", WRITES),
+        ("cross_connects", CROSS_CONNECTS),
         ("iterations", ITERATIONS),
         ("steps", STEPS),
         ("tcp", TCP),

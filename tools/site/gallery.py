@@ -36,7 +36,7 @@ RUNS = {
     "match": 'et.tournament(plan("strobe"), ["cubic", "reno", "scalable"], duration="72ms")',
     "tree": 'load("tree", {"measure.ports": True})',
     "solstice": 'load("solstice", {"duration": "40ms"})',
-    "ring": 'load("ring", {})',
+    "two_jobs": 'load("two_jobs", {})',
 }
 """Runs that figures are drawn from, by their name on the page."""
 
@@ -52,7 +52,10 @@ FIGURES = {
     "fct_cdf": ("incast.plot.fct_cdf()", "`flow_class=` draws one class only."),
     "fct_size": ("poisson.plot.fct_size()", "`statistic=` chooses mean, median or tail."),
     "throughput_cdf": ("poisson.plot.throughput_cdf()", ""),
-    "gantt": ('figures.draw("gantt", ring, iteration=1)', ""),
+    "gantt": (
+        "two_jobs.plot.gantt(iteration=1)",
+        "For runs of jobs. Circuits that are asked for have lanes below the ranks.",
+    ),
     "write_cdf": ('figures.draw("write_cdf", hdfs)', ""),
     "network_bytes": ('figures.draw("network_bytes", {"CUBIC": strobe, "reTCP": retcp})', ""),
     "bars": (

@@ -12,10 +12,11 @@ use etalon_net::{
 };
 use etalon_scenario::address::host_at;
 use etalon_scenario::{Flow, Scenario, Setup, Stream, flow_of_ports};
-use etalon_schedule::{Answer, Granted, Scheduler, is_of_user};
+use etalon_schedule::{Scheduler, is_of_user};
 use etalon_switch::{ConfigError, Pair};
 use etalon_units::{Span, Time};
 
+use crate::claims::Claims;
 use crate::connections::Connections;
 use crate::desk::{Desk, Outside};
 use crate::edge::{Inside, Kernel, Packets, Sent, Slot, Socket};
@@ -38,6 +39,8 @@ pub struct Driver {
     ends: Vec<(u32, u32, u8)>,
     /// What programs do, if there are any.
     connections: Option<Connections>,
+    /// What programs ask for, if they can.
+    claims: Option<Claims>,
     /// What was last logged of each flow's sender.
     sockets: Vec<Socket>,
     /// Flows that are opened from outside, after the plan's.
@@ -108,6 +111,7 @@ impl Driver {
                 .collect(),
             connections: (!scenario.programs.is_empty())
                 .then(|| Connections::new(scenario.flows.len())),
+            claims: Claims::new(&scenario),
             sockets: alloc::vec![Socket::default(); scenario.flows.len()],
             epoch: None,
             scenario,
@@ -169,12 +173,17 @@ impl Driver {
         self.kernel_time(heard.min(self.outside()))
     }
 
-    /// When who decides outside may be asked next, if the kernel says nothing before: at a time that was asked for, or when circuits
-    /// are granted.
+    /// When who decides outside, or programs, may hear of something next, if the kernel says nothing before: at a time that was asked
+    /// for, or when circuits are granted.
     #[inline]
     fn outside(&self) -> Time {
-        let desk = self.desk.as_ref();
-        desk.map_or(Time::MAX, |desk| desk.wake.min(self.net.next_week()))
+        match (&self.desk, &self.claims) {
+            (None, None) => Time::MAX,
+            (desk, _) => {
+                let wake = desk.as_ref().map_or(Time::MAX, |desk| desk.wake);
+                wake.min(self.net.next_week())
+            }
+        }
     }
 
     /// A host gives a packet to its NIC. Returns false, and has not taken the packet, if it has nowhere to go: before the
@@ -387,9 +396,7 @@ impl Driver {
     #[cold]
     fn compute<E: Kernel>(&mut self, now: Time, env: &E) {
         if self.scenario.asked().is_some() {
-            for answer in self.net.answer(now) {
-                self.ask(now, told(answer), env);
-            }
+            self.grant(now, env);
             return;
         }
         let is_written = self
@@ -501,22 +508,6 @@ impl Driver {
     }
 }
 
-/// What a job hears of its circuits.
-fn told(answer: Answer) -> Event {
-    let job = answer.job;
-    let (connect, wanted) = match answer.what {
-        Granted::Request { changed, dark } => return Event::Granted { job, changed, dark },
-        Granted::Up(connect) => (connect, false),
-        Granted::Wanted(connect) => (connect, true),
-    };
-    Event::Connected {
-        pair: connect.pair,
-        plane: connect.plane,
-        job,
-        wanted,
-    }
-}
-
 /// A milestone is passed.
 fn tell<E: Kernel>(now: Time, milestone: Milestone, env: &E) {
     if milestone == Milestone::Begin {
@@ -562,6 +553,7 @@ fn account(
     }
 }
 
+mod circuits;
 mod orders;
 #[cfg(test)]
 mod tests;

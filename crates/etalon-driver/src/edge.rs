@@ -53,6 +53,9 @@ pub trait Kernel {
     /// The client of such a flow writes no more.
     fn close(&self, flow: u32);
 
+    /// The circuits that a program asked for are up; so many of them changed.
+    fn granted(&self, claim: u32, changed: u32);
+
     /// The run cannot go on: appends a [`Failure`](Event::Failure) record with a sentence that says why, and has the log
     /// written out.
     fn fail(&self, now: Time, sentence: fmt::Arguments<'_>);

@@ -12,6 +12,7 @@
 extern crate alloc;
 
 mod c;
+mod claims;
 mod connections;
 mod desk;
 mod driver;

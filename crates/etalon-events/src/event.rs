@@ -119,6 +119,10 @@ events! {
             End = 17 "end", { complete: bool = a };
             /// A pair's demand in the computation of a week, which follows.
             Demanded = 18 "demand", { pair: Pair = racks, bytes: u64 = e };
+            /// A circuit that is asked for changes: it is dark from now on, and will be up. Job `by` asked for it at `asked`; or,
+            /// if it was a `program`, one of the host of this number.
+            Changing = 50 "changing",
+                { pair: Pair = racks, plane: Plane = d, by: u32 = c, program: bool = a, asked: Time = e };
             /// The next day of a computed week, and its night; its circuits follow.
             PlannedDay = 19 "planned_day", { day: Span = e, night: Span = c_d };
             /// A circuit of the planned day.

@@ -245,6 +245,7 @@ mod tests {
         fn open(&self, _: u32) {}
         fn write(&self, _: u32, _: u64) {}
         fn close(&self, _: u32) {}
+        fn granted(&self, _: u32, _: u32) {}
         fn milestone(&self, _: Time, _: Milestone) {}
         fn fail(&self, _: Time, sentence: std::fmt::Arguments<'_>) {
             panic!("{sentence}");

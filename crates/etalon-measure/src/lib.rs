@@ -16,6 +16,7 @@
 mod capture;
 mod computed;
 mod control;
+mod cross_connects;
 mod ended;
 #[cfg(test)]
 mod example;

@@ -6,6 +6,7 @@ use etalon_scenario::{PlaneFacts, Scenario, Schedule};
 use etalon_units::{Span, Time};
 
 use crate::computed::Computed;
+use crate::cross_connects::CrossConnects;
 use crate::pairs::{PairMetrics, Pairs};
 use crate::ports::Ports;
 use crate::sequence::{Curve, Follower, Moves, Runs};
@@ -128,6 +129,8 @@ pub struct Metrics {
     pub(crate) hops: u64,
     /// Egress ports, if they are asked for.
     pub(crate) ports: Option<Box<Ports>>,
+    /// Circuits that are asked for, if they are.
+    pub(crate) cross_connects: Option<Box<CrossConnects>>,
     /// Of a network of circuits.
     pub(crate) travels: Option<Box<Travels>>,
     /// Whether that asks for transmissions.
@@ -163,6 +166,7 @@ impl Metrics {
             departs: network.has_voqs() && plan.hosts.downlink_queue.is_none(),
             hops: 0,
             ports: Ports::new(plan),
+            cross_connects: CrossConnects::new(plan),
             follows_links: travels.as_ref().is_some_and(|found| found.is_over_time()),
             travels,
             days: DayMetrics::new(planes.len()),
@@ -303,6 +307,7 @@ impl Probe for Metrics {
                 self.of_circuits(time, event);
             }
             Event::Circuit { pair, plane, up } => self.circuit(time, pair, plane, up),
+            Event::Changing { .. } => self.asked_for(time, event),
             Event::Day { .. } => self.runs.turn(false),
             Event::Week { .. } => self.week(time),
             _ => {}
@@ -433,9 +438,17 @@ impl Metrics {
         }
     }
 
+    #[inline]
+    fn asked_for(&mut self, now: Time, event: Event) {
+        if let Some(found) = &mut self.cross_connects {
+            found.on(now, event);
+        }
+    }
+
     #[inline(always)] // two calls: it comes up, or goes down
     fn circuit(&mut self, now: Time, pair: Pair, plane: Plane, up: bool) {
         self.pairs.turn(now, pair, plane, up);
+        self.asked_for(now, Event::Circuit { pair, plane, up });
         if pair == self.measured {
             self.measured_circuit(now, plane, up);
         }

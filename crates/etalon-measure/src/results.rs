@@ -77,6 +77,8 @@ pub struct Results {
     pub links: Table,
     /// One row a file that a job wrote to HDFS.
     pub writes: Table,
+    /// One row a circuit that was asked for, or that was there at the start; empty if circuits are not asked for.
+    pub cross_connects: Table,
     /// One row an iteration of a job of ranks.
     pub iterations: Table,
     /// One row a message or computation of a job of ranks.
@@ -185,6 +187,10 @@ pub fn collect(outcome: &Outcome<'_>) -> Results {
         hops: travels.map_or_else(Table::new, |found| found.hops(&meter.relayed)),
         links: travels.map_or_else(Table::new, |found| found.links(end)),
         writes: writes(outcome.writes),
+        cross_connects: metrics
+            .cross_connects
+            .as_ref()
+            .map_or_else(Table::new, |found| found.table()),
         iterations: jobs::iterations(&outcome.jobs.iterations),
         steps: jobs::steps(&outcome.jobs.steps),
     }

@@ -7,7 +7,7 @@ use core::fmt;
 
 use etalon_scenario::{Asked, Control, CrossConnect, HostId, Hosts, Notify, Rdcn};
 use etalon_schedule::{
-    Answer, ComputedWeek, ControlError, Controller, HostDemand, Requests, Scheduler,
+    Answer, Change, ComputedWeek, ControlError, Controller, HostDemand, Requests, Scheduler,
 };
 use etalon_switch::{
     Arrival, Departure, DropReason, Event, Packet, Pair, Plane, Probe, QueueId, Sink, Switch,
@@ -181,16 +181,17 @@ impl<H: Copy, N: Network<H>> Net<H, N> {
         self.edge.look_at_requests();
     }
 
-    /// Grants the requests that can be granted at `now`: for [`Due::Week`]. Returns what jobs hear.
+    /// Grants the requests that can be granted at `now`: for [`Due::Week`]. Returns what jobs hear, and which circuits change.
     #[cold]
-    pub fn answer(&mut self, now: Time) -> Vec<Answer> {
+    pub fn answer(&mut self, now: Time) -> (Vec<Answer>, Vec<Change>) {
         let (Some(requests), Some(switch)) = (&mut self.edge.requests, self.network.switch_mut())
         else {
-            return Vec::new();
+            return Default::default();
         };
         let answers = requests.step(now, switch);
+        let changes = requests.take_changes();
         self.edge.look_at_requests();
-        answers
+        (answers, changes)
     }
 
     fn look_at_weeks(&mut self) {

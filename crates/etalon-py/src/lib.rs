@@ -138,6 +138,7 @@ fn results(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>> {
         ("hops", results.hops),
         ("links", results.links),
         ("writes", results.writes),
+        ("cross_connects", results.cross_connects),
         ("iterations", results.iterations),
         ("steps", results.steps),
     ] {

@@ -50,6 +50,17 @@ pub enum Granted {
     Wanted(CrossConnect),
 }
 
+/// A circuit that changes: it is dark now, and will be up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The job for which it changes.
+    pub job: u32,
+    /// The circuit.
+    pub connect: CrossConnect,
+    /// When the job asked for it.
+    pub asked: Time,
+}
+
 /// A message on its way to the controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Message {
@@ -84,6 +95,7 @@ struct User {
 struct Waiting {
     job: u32,
     circuits: Vec<CrossConnect>,
+    asked: Time,
 }
 
 /// What a job has had.
@@ -128,6 +140,8 @@ pub struct Requests {
     /// By time, and by the order in which they were given.
     answers: BTreeMap<(Time, u64), Answer>,
     given: u64,
+    /// Since they were [taken](Requests::take_changes) last.
+    changes: Vec<Change>,
     /// When a circuit in the way of a request has been up for its least time.
     retry: Time,
 }
@@ -145,6 +159,7 @@ impl Requests {
             accounts: BTreeMap::new(),
             answers: BTreeMap::new(),
             given: 0,
+            changes: Vec::new(),
             retry: Time::MAX,
         };
         for connect in first {
@@ -201,11 +216,21 @@ impl Requests {
         answers
     }
 
+    /// What has changed since this was called last, in order.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        core::mem::take(&mut self.changes)
+    }
+
     fn receive(&mut self, now: Time, message: Message) {
         match message {
             Message::Ask(job, circuits) => {
                 self.arrive(now, job);
-                self.waiting.push(Waiting { job, circuits });
+                let asked = Time(now.0 - self.config.request.0);
+                self.waiting.push(Waiting {
+                    job,
+                    circuits,
+                    asked,
+                });
             }
             Message::Release(job, circuits, heard) => {
                 for connect in circuits {
@@ -260,12 +285,12 @@ impl Requests {
             let waiting = &self.waiting[place];
             let mut needs = waiting.circuits.iter().flat_map(|&one| ports(one));
             let is_kept = needs.any(|port| kept.binary_search(&port).is_ok());
-            let Waiting { job, circuits } = waiting.clone();
-            if !is_kept && self.is_free(now, job, &circuits) {
-                self.carry_out(now, job, &circuits, network);
+            let waiting = waiting.clone();
+            if !is_kept && self.is_free(now, waiting.job, &waiting.circuits) {
+                self.carry_out(now, &waiting, network);
                 granted.push(place);
             } else {
-                kept.extend(circuits.iter().flat_map(|&one| ports(one)));
+                kept.extend(waiting.circuits.iter().flat_map(|&one| ports(one)));
                 kept.sort_unstable();
             }
         }
@@ -324,13 +349,12 @@ impl Requests {
     }
 
     /// Grants a request.
-    fn carry_out(
-        &mut self,
-        now: Time,
-        job: u32,
-        circuits: &[CrossConnect],
-        network: &mut impl CrossConnected,
-    ) {
+    fn carry_out(&mut self, now: Time, waiting: &Waiting, network: &mut impl CrossConnected) {
+        let &Waiting {
+            job,
+            ref circuits,
+            asked,
+        } = waiting;
         let (mut removed, mut added) = (Vec::new(), Vec::new());
         for &connect in circuits {
             let key = (connect.plane.0, connect.pair.src);
@@ -349,6 +373,11 @@ impl Requests {
         let dark = self.config.reconfiguration;
         for &connect in &added {
             self.connect(connect, now + dark, now);
+            self.changes.push(Change {
+                job,
+                connect,
+                asked,
+            });
         }
         if !added.is_empty() {
             network.change(now, &removed, &added, dark);

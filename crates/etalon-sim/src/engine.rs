@@ -5,7 +5,8 @@ use etalon_measure::results::{self, Outcome};
 use etalon_measure::{Control, Live, Metrics, Observer, Results};
 use etalon_net::{Advanced, Milestone, Net, Network, Visitor, visit};
 use etalon_scenario::{Flow, Scenario, ScenarioError};
-use etalon_schedule::ComputedWeek;
+use etalon_schedule::{Change, ComputedWeek};
+use etalon_switch::Event;
 use etalon_units::Time;
 
 use crate::packet::PacketId;
@@ -165,7 +166,8 @@ impl<T: Tap, O: Observer> Visitor<PacketId> for Drive<'_, '_, T, O> {
                     }
                 }
                 Advanced::Week(now) if plan.asked().is_some() => {
-                    let answers = net.answer(now);
+                    let (answers, changes) = net.answer(now);
+                    changes.iter().for_each(|c| observer.on(now, changing(c)));
                     world.answered(now, answers, net.edge_mut());
                 }
                 Advanced::Week(now) => {
@@ -233,6 +235,23 @@ fn measured<T: Tap, O: Observer>(
         peak_in_network,
     });
     (results, (tap, observer))
+}
+
+/// A circuit changes for a job.
+fn changing(
+    &Change {
+        job,
+        connect,
+        asked,
+    }: &Change,
+) -> Event {
+    Event::Changing {
+        pair: connect.pair,
+        plane: connect.plane,
+        by: job,
+        program: false,
+        asked,
+    }
 }
 
 /// Says how far the run is, and what it has measured so far if that was asked for. Whether it is to go on.

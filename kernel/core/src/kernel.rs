@@ -29,6 +29,7 @@ unsafe extern "C" {
     fn etalon_message_open(flow: u32);
     fn etalon_message_write(stream: u32, bytes: u64);
     fn etalon_message_close(flow: u32);
+    fn etalon_granted(claim: u32, changed: u32);
     fn etalon_fail(time: u64, sentence: *const u8, len: usize);
 }
 
@@ -104,6 +105,11 @@ impl Kernel for Uml {
     fn close(&self, flow: u32) {
         // SAFETY: the kernel takes any number, and does nothing at once.
         unsafe { etalon_message_close(flow) };
+    }
+
+    fn granted(&self, claim: u32, changed: u32) {
+        // SAFETY: the kernel takes any number, and does nothing at once.
+        unsafe { etalon_granted(claim, changed) };
     }
 
     fn fail(&self, now: Time, sentence: fmt::Arguments<'_>) {

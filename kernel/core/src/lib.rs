@@ -52,13 +52,17 @@ pub unsafe extern "C" fn etalon_core_new(
     match made {
         Ok(core) => Box::into_raw(Box::new(core)),
         Err(why) => {
-            // What is too long is cut.
-            let len = why.len().min(cap - 1);
-            error[..len].copy_from_slice(&why.as_bytes()[..len]);
-            error[len] = 0;
+            put(&why, error);
             core::ptr::null_mut()
         }
     }
+}
+
+/// A sentence for C; what is too long is cut.
+fn put(sentence: &str, room: &mut [u8]) {
+    let len = sentence.len().min(room.len() - 1);
+    room[..len].copy_from_slice(&sentence.as_bytes()[..len]);
+    room[len] = 0;
 }
 
 /// Fills in `info`.
@@ -171,6 +175,40 @@ pub extern "C" fn etalon_core_read(core: &mut Core, kernel: u64, end: u32, bytes
 #[unsafe(no_mangle)]
 pub extern "C" fn etalon_core_sent(core: &mut Core, kernel: u64, stream: u32, bytes: u64) {
     core.driver.sent(kernel, stream, bytes, &Uml);
+}
+
+/// A program asks for circuits.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn etalon_core_claim(
+    core: &mut Core,
+    kernel: u64,
+    claim: u32,
+    host: u32,
+    text: *const c_char,
+    len: usize,
+    error: *mut c_char,
+    cap: usize,
+) -> bool {
+    // SAFETY: `text` has `len` bytes, `error` has room for `cap`.
+    let (text, error) = unsafe {
+        (
+            slice::from_raw_parts(text.cast::<u8>(), len),
+            slice::from_raw_parts_mut(error.cast::<u8>(), cap),
+        )
+    };
+    match core.driver.claim(kernel, (claim, host), text, &Uml) {
+        Ok(()) => true,
+        Err(why) => {
+            put(&why, error);
+            false
+        }
+    }
+}
+
+/// Nobody has a claim any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn etalon_core_give_up(core: &mut Core, kernel: u64, claim: u32) {
+    core.driver.give_up(kernel, claim, &Uml);
 }
 
 /// All flows are over.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The command line: `etalon run | sweep | trace | report | reproduce | validate | exec | shell | mpirun | list | examples |
-circuits | cite | bench | kernel | doctor | otcp`.
+"""The command line: `etalon run | sweep | trace | report | reproduce | validate | exec | shell | mpirun | ask | list |
+examples | circuits | cite | bench | kernel | doctor | otcp`.
 
 One file a command. What is slow to import is imported by the command that needs it.
 """
@@ -20,6 +20,7 @@ from typing import Annotated, TextIO
 import typer
 
 from etalon.cli import (
+    ask,
     bench,
     circuits,
     cite,
@@ -57,7 +58,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    *(run, sweep, trace, report, reproduce, validate, hosts),
+    *(run, sweep, trace, report, reproduce, validate, hosts, ask),
     *(lists, examples, circuits, cite, bench, kernel, doctor, otcp),
 ):
     command.register(app)

@@ -172,7 +172,11 @@ def _launched(
     used = one.over[: one.ranks]
     where = used[0] if len(used) == 1 else f"{len(used)} hosts, {used[0]} to {used[-1]}"
     common.note(f"{found}: {one.ranks} ranks on {where}")
-    return found, replace(one, command=found.command(one.over, one.ranks, one.command))
+    return found, replace(
+        one,
+        command=found.command(one.over, one.ranks, one.command),
+        env=(*found.places(one.over, one.ranks), *one.env),
+    )
 
 
 def _execute(engine: Linux, plan: Plan, programs: list[OnHost]) -> int:
@@ -254,8 +258,8 @@ def _servers(plan: Plan, servers: list[str] | None, env: dict[str, str]) -> Iter
             raise PlanError(f'--server "{text}": must be written like "r1h3:iperf3 -s"')
         found = _program(plan, "--server", host, command, "0s", env)
         name = found[0].command[0]
-        # Relative paths are the host's matter; `on` is there on hosts alone.
-        there = ("/" in name and name[0] != "/") or name == "on"
+        # Relative paths are the host's matter; some commands are there on hosts alone.
+        there = ("/" in name and name[0] != "/") or name in ("on", "etalon")
         if not there and shutil.which(name, path=HOSTS_PATH) is None:
             raise PlanError(
                 f'--server "{text}": hosts have the programs of this machine, which has no "{name}"'

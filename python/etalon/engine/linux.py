@@ -31,6 +31,8 @@ from etalon.units import TIME, shown
 
 ETALON = "etalon"
 """As a program's command: the etalon that runs the plan, wherever it is installed."""
+ASK = "ask"
+"""What hosts' own etalon does (kernel/init/ask.c)."""
 
 
 MOST_TDNS = 4
@@ -122,12 +124,13 @@ class Linux:
         image = self.image(plan)
         resolved = plan.resolve()
         for one, program in zip(plan.programs, resolved.get("programs", ()), strict=True):
-            if program["command"][0] == ETALON:
+            if program["command"][0] == ETALON and program["command"][1:2] != [ASK]:
                 program["command"][:1] = [sys.executable, "-m", ETALON]
             if one.ranks:
                 found = mpi.find(program["command"][0])
                 program["command"] = list(found.command(one.over, one.ranks, program["command"]))
-                program["env"] = [*found.variables(), *program.get("env", ())]
+                mine = [*found.variables(), *found.places(one.over, one.ranks)]
+                program["env"] = [*mine, *program.get("env", ())]
         memory = plan.linux.memory
         options = {
             "folder": str(Path.cwd()),

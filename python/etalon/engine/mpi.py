@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from etalon.asking import RANKS
 from etalon.errors import EtalonError
 
 OPEN_MPI, MPICH = "Open MPI", "MPICH"
@@ -76,11 +77,15 @@ class Mpi:
 
     def command(self, hosts: Sequence[str], ranks: int, program: Sequence[str]) -> tuple[str, ...]:
         """The command on the first host that starts `ranks` processes of a program, as evenly as can be, on `hosts`."""
-        used = hosts[:ranks]
-        each = -(-ranks // len(used))
+        used, each = _spread(hosts, ranks)
         where = ",".join(f"{host}:{each}" for host in used)
         option = "--host" if self.kind == OPEN_MPI else "-hosts"
         return (str(self.launcher), option, where, "-n", str(ranks), *program)
+
+    def places(self, hosts: Sequence[str], ranks: int) -> list[str]:
+        """Where its ranks are, as NAME=VALUE: by this `etalon ask` knows them."""
+        used, each = _spread(hosts, ranks)
+        return [f"{RANKS}={' '.join(used[rank // each] for rank in range(ranks))}"]
 
     def environment(self) -> dict[str, str]:
         """What the launcher and its ranks need to know."""
@@ -89,6 +94,12 @@ class Mpi:
     def variables(self) -> list[str]:
         """The same as NAME=VALUE."""
         return [f"{name}={value}" for name, value in self.environment().items()]
+
+
+def _spread(hosts: Sequence[str], ranks: int) -> tuple[Sequence[str], int]:
+    """The hosts of so many ranks, and how many each has: launchers fill one host after the other."""
+    used = hosts[:ranks]
+    return used, -(-ranks // len(used))
 
 
 def find(program: str, given: Path | None = None) -> Mpi:

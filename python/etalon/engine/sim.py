@@ -15,6 +15,7 @@ from etalon.engine import build, code
 from etalon.engine.protocol import Options
 from etalon.errors import EtalonError, PlanError
 from etalon.plan import Plan
+from etalon.plan.schedules.asked import Asked
 from etalon.plan.streaming import batches
 from etalon.plan.transport import Mptcp, Ndp, RotorLb
 from etalon.progress import Progress, Status
@@ -40,6 +41,15 @@ class Simulator:
         if plan.program:
             found.append(
                 PlanError("programs run on real hosts only; --engine linux has them", key="program")
+            )
+        if isinstance(plan.schedule, Asked) and not plan.job:
+            found.append(
+                PlanError(
+                    "circuits follow the requests of jobs, but the plan has no job: add a [[job]], or "
+                    "take a schedule of another kind",
+                    key="schedule.kind",
+                    value="asked",
+                )
             )
         return found
 

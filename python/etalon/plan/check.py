@@ -322,12 +322,6 @@ def _asked(plan: Experiment) -> Iterator[PlanError]:
                     key=f"job.{number}.circuits",
                 )
         return
-    if not plan.job:
-        yield PlanError(
-            "circuits follow the requests of jobs, but the plan has no job: add a [[job]], or take a schedule of another kind",
-            key="schedule.kind",
-            value="asked",
-        )
     for name, why in (
         ("reconfiguration", "no circuit that is asked for would come up"),
         ("request", "no request would arrive"),

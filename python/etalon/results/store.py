@@ -23,6 +23,7 @@ import tomli_w
 from etalon import files
 from etalon.errors import EtalonError, Occupied, PlanError
 from etalon.plan import Plan
+from etalon.plan.schedules.asked import Asked
 from etalon.results import scans
 from etalon.results.tables import (
     HOPS,
@@ -42,6 +43,7 @@ SWEEP = "sweep.json"
 PROGRAM_TABLE = "programs.parquet"
 WRITE_TABLE = "writes.parquet"
 JOB_TABLES = ("iterations", "steps")
+CROSS_CONNECT_TABLE = "cross_connects.parquet"
 TCP_TABLE = "tcp.parquet"
 REORDERING_TABLE = "reordering.parquet"
 PORT_TABLE = "ports.parquet"
@@ -140,6 +142,8 @@ def _write(run: Tables, summary: Mapping[str, Any], draft: Path) -> None:
         put_table(draft / LINK_TABLE, run.links)
     if len(run.writes):
         put_table(draft / WRITE_TABLE, run.writes)
+    if isinstance(run.plan.schedule, Asked):
+        put_table(draft / CROSS_CONNECT_TABLE, run.cross_connects)
     if run.plan.job:
         for name in JOB_TABLES:
             put_table(draft / f"{name}.parquet", getattr(run, name))
@@ -193,6 +197,10 @@ def load(folder: Path) -> Tables:
     }
     if plan.job:
         tables |= {name: _read_table(folder / f"{name}.parquet") for name in JOB_TABLES}
+    if (
+        isinstance(plan.schedule, Asked) and (folder / CROSS_CONNECT_TABLE).exists()
+    ):  # older runs have none
+        tables["cross_connects"] = _read_table(folder / CROSS_CONNECT_TABLE)
     programs = pl.DataFrame(schema=PROGRAMS)
     if plan.program:
         programs = _read_table(folder / PROGRAM_TABLE)

@@ -11,6 +11,7 @@ from typing import Any, Self, overload
 import polars as pl
 
 from etalon.plan import Plan
+from etalon.plan.schedules.asked import Asked
 from etalon.plan.workloads.base import write_host
 from etalon.results.rows import FlowRows
 
@@ -69,6 +70,13 @@ WRITES = dict.fromkeys(
     ("job", "writer", "rack", "host", "bytes", "bytes_written", "start_ns", "end_ns"), pl.Int64
 )
 """Columns of the table of files."""
+
+CROSS_CONNECTS: dict[str, type[pl.DataType]] = {
+    **dict.fromkeys(("src", "dst", "plane"), pl.Int64),
+    "asked_by": pl.String,
+    **dict.fromkeys(("asked_ns", "granted_ns", "up_ns", "down_ns"), pl.Int64),
+}
+"""Columns of the table of circuits that are asked for."""
 
 ITERATIONS = dict.fromkeys(
     (
@@ -148,6 +156,10 @@ class Tables:
     """What uplinks and links to hosts carried over time in a network of circuits; empty unless `measure.links`."""
     writes: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=WRITES))
     """One row a file that a job wrote to HDFS; `end_ns` is -1 if it was not finished."""
+    cross_connects: pl.DataFrame = field(
+        default_factory=lambda: pl.DataFrame(schema=CROSS_CONNECTS)
+    )
+    """One row a circuit that was asked for, or that was there at the start, of a plan whose circuits are asked for."""
     iterations: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=ITERATIONS))
     """One row an iteration of a job; `end_ns` is -1 if not all ranks ended it."""
     steps: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=STEPS))
@@ -208,6 +220,10 @@ class Tables:
             tables["links"] = pl.DataFrame(dict(answer["links"]), schema=LINKS)
         if plan.dfsio:
             tables["writes"] = pl.DataFrame(dict(answer["writes"]))
+        if isinstance(plan.schedule, Asked):
+            tables["cross_connects"] = pl.DataFrame(
+                dict(answer["cross_connects"]), schema=CROSS_CONNECTS
+            )
         if plan.job:
             tables["iterations"] = pl.DataFrame(dict(answer["iterations"]), schema=ITERATIONS)
             tables["steps"] = pl.DataFrame(dict(answer["steps"]), schema=STEPS)

@@ -14,6 +14,7 @@ use etalon_switch::{Arrival, Class, Departure, DropReason, Sink, Switch};
 use etalon_units::Rate;
 use proptest::prelude::*;
 
+mod circuits;
 mod listener;
 mod network;
 mod outside;

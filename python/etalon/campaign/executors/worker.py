@@ -20,7 +20,18 @@ from etalon.results import TABLES, Run
 
 ALL_TABLES = (
     *TABLES,
-    *("tcp", "reordering", "ports", "hops", "links", "writes", "iterations", "steps", "programs"),
+    *(
+        "tcp",
+        "reordering",
+        "ports",
+        "hops",
+        "links",
+        "writes",
+        "cross_connects",
+        "iterations",
+        "steps",
+        "programs",
+    ),
 )
 
 

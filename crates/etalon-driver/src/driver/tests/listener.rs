@@ -20,6 +20,7 @@ pub(super) enum Said {
     Open(u32),
     Write(u32, u64),
     Close(u32),
+    Granted(u32, u32),
 }
 
 /// A kernel that listens.
@@ -105,6 +106,10 @@ impl Kernel for Listener {
 
     fn close(&self, flow: u32) {
         self.say(Said::Close(flow));
+    }
+
+    fn granted(&self, claim: u32, changed: u32) {
+        self.say(Said::Granted(claim, changed));
     }
 
     fn fail(&self, _now: Time, sentence: fmt::Arguments<'_>) {

@@ -163,6 +163,7 @@ impl Kernel for Failing {
     fn open(&self, _: u32) {}
     fn write(&self, _: u32, _: u64) {}
     fn close(&self, _: u32) {}
+    fn granted(&self, _: u32, _: u32) {}
     fn milestone(&self, _: Time, _: Milestone) {}
     fn fail(&self, now: Time, sentence: fmt::Arguments<'_>) {
         self.sentences

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What programs ask for: requests for circuits, each of which a process keeps open as it keeps a file.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::{self, Write as _};
+
+use etalon_scenario::{CrossConnect, Hosts, Pair, Plane, Scenario};
+use etalon_schedule::{Answer, Granted};
+
+use crate::Kernel;
+
+/// The word before the racks of ranks.
+const RANKS: &str = "ranks";
+
+/// A file that a process has open.
+#[derive(Debug)]
+struct Claim {
+    /// The host of the program that asked last.
+    host: u32,
+    /// What it has, or has asked for.
+    circuits: Vec<CrossConnect>,
+    /// The request is not granted yet.
+    waits: bool,
+    /// Circuits that are not up yet.
+    dark: u32,
+    changed: u32,
+    /// Nobody has it any more; it has to be given back when it is granted.
+    closed: bool,
+}
+
+/// The claims of all programs.
+#[derive(Debug)]
+pub(crate) struct Claims {
+    /// Numbers of jobs come first.
+    jobs: u32,
+    claims: BTreeMap<u32, Claim>,
+}
+
+impl Claims {
+    /// None yet, of a plan whose programs can ask.
+    pub(crate) fn new(scenario: &Scenario) -> Option<Claims> {
+        let can_ask = scenario.asked().is_some() && !scenario.programs.is_empty();
+        can_ask.then(|| Claims {
+            jobs: scenario.jobs.len() as u32,
+            claims: BTreeMap::new(),
+        })
+    }
+
+    /// Whether the controller means a claim by the number of a job.
+    pub(crate) fn has(&self, job: u32) -> bool {
+        job >= self.jobs
+    }
+
+    /// The host of whose program this is a claim.
+    pub(crate) fn host_of(&self, job: u32) -> Option<u32> {
+        let claim = self.claims.get(&job.checked_sub(self.jobs)?)?;
+        Some(claim.host)
+    }
+
+    /// The circuits of a request that may be made now.
+    pub(crate) fn read(
+        &self,
+        claim: u32,
+        text: &[u8],
+        hosts: &Hosts,
+    ) -> Result<Vec<CrossConnect>, String> {
+        if self.claims.get(&claim).is_some_and(|claim| claim.waits) {
+            return Err(String::from("the request before is not granted yet"));
+        }
+        let text = core::str::from_utf8(text);
+        circuits(text.map_err(|_| "the request is no text")?, hosts.racks)
+    }
+
+    /// A request is on its way. Returns the number of the job that it is of to the controller, and what is given back for it.
+    pub(crate) fn begin(
+        &mut self,
+        (number, host): (u32, u32),
+        circuits: &[CrossConnect],
+    ) -> (u32, Vec<CrossConnect>) {
+        let claim = Claim {
+            host,
+            circuits: circuits.to_vec(),
+            waits: !circuits.is_empty(),
+            dark: circuits.len() as u32,
+            changed: 0,
+            closed: false,
+        };
+        let before = self.claims.insert(number, claim);
+        let mut released = before.map_or_else(Vec::new, |claim| claim.circuits);
+        released.retain(|connect| !circuits.contains(connect));
+        (self.jobs + number, released)
+    }
+
+    /// Hears of a request. Returns what is given back because nobody has it any more.
+    pub(crate) fn hear<E: Kernel>(
+        &mut self,
+        answer: &Answer,
+        env: &E,
+    ) -> Option<Vec<CrossConnect>> {
+        let number = answer.job - self.jobs;
+        let claim = self.claims.get_mut(&number)?;
+        match answer.what {
+            Granted::Request { changed, .. } => {
+                (claim.waits, claim.changed) = (false, changed);
+                if claim.closed {
+                    return self.claims.remove(&number).map(|claim| claim.circuits);
+                }
+            }
+            Granted::Up(_) => {
+                claim.dark = claim.dark.saturating_sub(1);
+                if claim.dark == 0 {
+                    env.granted(number, claim.changed);
+                }
+            }
+            // A program keeps what it has while it runs.
+            Granted::Wanted(_) => {}
+        }
+        None
+    }
+
+    /// Nobody has a claim any more: the job and the circuits to give back, if it has any yet.
+    pub(crate) fn close(&mut self, number: u32) -> Option<(u32, Vec<CrossConnect>)> {
+        let claim = self.claims.get_mut(&number)?;
+        if claim.waits {
+            claim.closed = true;
+            return None;
+        }
+        let claim = self.claims.remove(&number)?;
+        let has_any = !claim.circuits.is_empty();
+        has_any.then_some((self.jobs + number, claim.circuits))
+    }
+}
+
+/// The circuits that a text names, such as `r0>r1 r1>r2`, in a network of so many racks. If its first line begins with `ranks`, the racks of
+/// ranks follow there, and `0>1` names ranks.
+fn circuits(text: &str, racks: u16) -> Result<Vec<CrossConnect>, String> {
+    let (ranks, rest) = match text.split_once('\n') {
+        Some((first, rest)) if first.starts_with(RANKS) => (&first[RANKS.len()..], rest),
+        _ => ("", text),
+    };
+    let ranks: Vec<u16> = ranks
+        .split_whitespace()
+        .map(|word| rack_of(word, racks))
+        .collect::<Result<_, _>>()?;
+    let mut found: Vec<CrossConnect> = Vec::new();
+    let mut words = 0;
+    for word in rest.split_whitespace() {
+        words += 1;
+        let pair = pair_of(word, racks, &ranks)?;
+        let Some(pair) = pair else { continue };
+        let connect = CrossConnect {
+            plane: Plane::CIRCUIT,
+            pair,
+        };
+        if found.contains(&connect) {
+            continue;
+        }
+        let meets = |other: &&CrossConnect| {
+            other.pair.src == connect.pair.src || other.pair.dst == connect.pair.dst
+        };
+        if let Some(other) = found.iter().find(meets) {
+            let ends = match other.pair.src == connect.pair.src {
+                true => "begin",
+                false => "end",
+            };
+            return Err(said(format_args!(
+                "{other} and {connect} both {ends} at one rack, which has one circuit at a time"
+            )));
+        }
+        found.push(connect);
+    }
+    if words == 0 {
+        return Err(String::from("the request names no circuit, such as r0>r1"));
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// A circuit; none between ranks of one rack, which need none.
+fn pair_of(word: &str, racks: u16, ranks: &[u16]) -> Result<Option<Pair>, String> {
+    let no_circuit = || {
+        said(format_args!(
+            "'{word}' is no circuit; write it like r0>r1, or like 0>1 for ranks of MPI programs"
+        ))
+    };
+    let (src, dst) = word.split_once('>').ok_or_else(no_circuit)?;
+    let is_rank = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
+    if is_rank(src) && is_rank(dst) {
+        let (src, dst) = (rank_of(src, ranks)?, rank_of(dst, ranks)?);
+        return Ok((src != dst).then_some(Pair { src, dst }));
+    }
+    if !src.starts_with('r') || !dst.starts_with('r') {
+        return Err(no_circuit());
+    }
+    let (src, dst) = (rack_of(src, racks)?, rack_of(dst, racks)?);
+    if src == dst {
+        return Err(said(format_args!("{word} leads from a rack to itself")));
+    }
+    Ok(Some(Pair { src, dst }))
+}
+
+/// The rack of `r3`, or of a host, `r3h0`.
+fn rack_of(word: &str, racks: u16) -> Result<u16, String> {
+    let name = word.strip_prefix('r').unwrap_or(word);
+    let (rack, host) = name.split_once('h').unwrap_or((name, "0"));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let number = rack.parse().ok().filter(|_| digits(rack) && digits(host));
+    number.filter(|&rack: &u16| rack < racks).ok_or_else(|| {
+        said(format_args!(
+            "there is no rack {word}: racks are r0 to r{}",
+            racks - 1
+        ))
+    })
+}
+
+fn rank_of(word: &str, ranks: &[u16]) -> Result<u16, String> {
+    if ranks.is_empty() {
+        return Err(said(format_args!(
+            "{word} is a rank, which only programs of MPI have; name racks, like r0>r1"
+        )));
+    }
+    let rank = word.parse::<usize>().ok();
+    let rack = rank.and_then(|rank| ranks.get(rank)).copied();
+    rack.ok_or_else(|| {
+        let last = ranks.len() - 1;
+        said(format_args!(
+            "there is no rank {word}: ranks are 0 to {last}"
+        ))
+    })
+}
+
+/// A sentence. The kernel has no `format!`, whose library code unwinds.
+fn said(sentence: fmt::Arguments<'_>) -> String {
+    let mut text = String::new();
+    // A string takes all.
+    let _ = text.write_fmt(sentence);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(text: &str) -> Result<Vec<(u16, u16)>, String> {
+        let found = circuits(text, 4)?;
+        Ok(found.iter().map(|c| (c.pair.src, c.pair.dst)).collect())
+    }
+
+    #[test]
+    fn a_request_names_racks_hosts_or_ranks() {
+        assert_eq!(
+            pairs("r2>r1 r0>r1"),
+            Err("r2>r1 and r0>r1 both end at one rack, which has one circuit at a time".into())
+        );
+        assert_eq!(pairs("r2>r1  r0>r3\n"), Ok([(0, 3), (2, 1)].into()));
+        assert_eq!(pairs("r2h7>r1h0 r2>r1"), Ok([(2, 1)].into()));
+        // Ranks 0 and 1 are of one rack.
+        assert_eq!(pairs("ranks 3 3 1\n0>1 1>2"), Ok([(3, 1)].into()));
+        assert_eq!(pairs("ranks 3 3\n0>1"), Ok([].into()));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let said = |text, part: &str| assert!(pairs(text).unwrap_err().contains(part), "{text}");
+        said("", "names no circuit");
+        said("r0-r1", "'r0-r1' is no circuit");
+        said("r0>1", "'r0>1' is no circuit");
+        said("0>1", "0 is a rank, which only programs of MPI have");
+        said("ranks 0 1\n0>2", "no rank 2: ranks are 0 to 1");
+        said("r0>r4", "no rack r4: racks are r0 to r3");
+        said("r0>r+1", "no rack r+1");
+        said("r0>r1h", "no rack r1h");
+        said("r1>r1", "from a rack to itself");
+        said("r0>r1 r0>r2", "both begin at one rack");
+    }
+}

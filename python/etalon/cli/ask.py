@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`etalon ask`: a program on an emulated host asks for circuits. kernel/init/ask.c does the same, and starts at once."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from etalon.errors import EtalonError
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("ask", epilog="Example, on a host:  etalon ask 'r0>r1' 'r1>r0' -- iperf3 -c r1h0")(
+        ask
+    )
+
+
+def ask(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CIRCUIT... [-- COMMAND...]",
+            help="Circuits like r0>r1, or like 0>1 between ranks of MPI, and a command that keeps them.",
+            show_default=False,
+        ),
+    ],
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Do not wait until the circuits are up.")
+    ] = False,
+) -> int:
+    """Ask for circuits from within a program on an emulated host, and wait until they are up.
+
+    They stay until another request needs their ports, or as long as COMMAND runs.
+    """
+    from etalon import asking
+
+    circuits = [word for word in words if ">" in word]
+    command = words[len(circuits) :]
+    if circuits != words[: len(circuits)]:
+        raise EtalonError(f'"{words[0]}" is no circuit; write it like r0>r1')
+    claim = asking.ask(*circuits, wait=not no_wait)
+    if command:
+        claim.keep()
+        os.execvp(command[0], command)
+    return 0
