@@ -207,10 +207,11 @@ impl<T: Tap> World<'_, '_, T> {
         let slowest = self.slowest_round_trip(group);
         let connection = &self.flows.end(index).connection;
         let buffer = connection.tune_stream(&mut self.groups[group].receiver, slowest);
+        let offered = self.offered(group);
         for subflow in 0..self.groups[group].flows.len() {
             let server = 2 * self.groups[group].flows[subflow] + 1;
             if let Some(end) = self.flows.end_if_open(server) {
-                end.connection.set_data_ack(received);
+                end.connection.set_data_ack(received, offered);
                 if let Some(buffer) = buffer {
                     end.connection.enlarge_receive_buffer(buffer);
                 }
@@ -220,6 +221,17 @@ impl<T: Tap> World<'_, '_, T> {
         if self.meter.received(now, row, received) {
             self.finish_flow(now, edge);
         }
+    }
+
+    /// Up to where in the stream the servers of a group's subflows have offered room.
+    fn offered(&mut self, group: usize) -> u64 {
+        let mut offered = 0;
+        for &flow in &self.groups[group].flows {
+            if let Some(end) = self.flows.end_if_open(2 * flow + 1) {
+                offered = offered.max(end.connection.offered_of_stream());
+            }
+        }
+        offered
     }
 
     /// Eight times the longest round trip that the servers of a group's subflows see, in microseconds.
@@ -259,7 +271,7 @@ impl<T: Tap> World<'_, '_, T> {
             let Some(client) = self.flows.end_if_open(2 * flow) else {
                 continue;
             };
-            if client.connection.is_established() && client.connection.all_acked() {
+            if client.connection.carries_data() && client.connection.all_acked() {
                 client.connection.write_mapped(piece.data_seq, piece.len);
                 return;
             }
@@ -302,7 +314,7 @@ impl<T: Tap> World<'_, '_, T> {
         if index & 1 == 0 {
             let stats = end.connection.stats();
             let waited = u64::from(stats.rtos) + u64::from(stats.tlps);
-            let carries = end.connection.is_established(); // its SYN may be what timed out
+            let carries = end.connection.carries_data(); // its SYN may be what timed out
             let before = std::mem::replace(&mut self.groups[group].waited[subflow], waited);
             if carries && waited > before {
                 self.repair(group);
@@ -335,14 +347,15 @@ impl<T: Tap> World<'_, '_, T> {
     }
 
     /// Opens subflows that wait for the first, gives them data, and closes them after the last of it. They wait for its first
-    /// DATA_ACK (RFC 8684, section 3.1), so that their SYNs do not meet the queue that the initial window fills.
+    /// DATA_ACK (RFC 8684, section 3.1), so that their SYNs do not meet the queue that the initial window fills. As seen on Linux, none
+    /// is opened for an application that has written all by then.
     fn feed(&mut self, now: Time, group: usize, edge: &mut Edge<PacketId>) {
         let flows = self.groups[group].flows.clone();
         let first = self.flows.end_if_open(2 * flows[0]);
         let Some(first) = first.filter(|end| end.connection.is_established()) else {
             return;
         };
-        if first.connection.data_acked().0 > 0 {
+        if first.connection.data_acked().0 > 0 && self.groups[group].sender.is_writing() {
             for &flow in &flows[1..] {
                 if !self.flows.is_open(flow) && !self.flows.is_over(flow) {
                     self.open(flow, now);
@@ -437,7 +450,7 @@ impl<T: Tap> World<'_, '_, T> {
                     let flow = *world.groups[group].flows.get(subflow)?;
                     let client = &world.flows.end_if_open(2 * flow)?.connection;
                     let room = (client.room_for_mapped(), client.mapped_mss());
-                    client.is_established().then_some(room)
+                    client.carries_data().then_some(room)
                 };
                 let (subflow, (room, mss)) = match open(self, tdn) {
                     Some(room) => (tdn, room),
@@ -462,7 +475,7 @@ impl<T: Tap> World<'_, '_, T> {
             };
             let connection = &client.connection;
             let most = send_buffer(connection.mapped_mss(), largest);
-            if !connection.is_established() || connection.held_mapped() >= most {
+            if !connection.carries_data() || connection.held_mapped() >= most {
                 continue;
             }
             if left > 0 && subflow == last {

@@ -140,6 +140,7 @@ impl<C: CongestionControl> Connection<C> {
                 && !segment.flags.contains(Flags::CWR),
         );
         self.establish();
+        self.await_join();
         let mss = self.current_mss();
         self.snd.lay_out(0, mss);
         self.snd.begin_writing(mss);

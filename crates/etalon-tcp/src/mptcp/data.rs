@@ -35,6 +35,8 @@ pub struct DataSender {
     pending: u64,
     size: u64,
     written: u64,
+    /// The application is filling the send buffer.
+    filling: bool,
     /// The next byte that is given for the first time.
     next: u64,
     /// What is acknowledged, and up to where the other end has room.
@@ -45,10 +47,9 @@ pub struct DataSender {
 }
 
 impl DataSender {
-    /// The application writes, as much as the send buffer takes; the rest follows.
+    /// The application has more to write into the send buffer ([`refill`](DataSender::refill)).
     pub fn write(&mut self, bytes: u64) {
         self.pending = self.pending.saturating_add(bytes);
-        self.refill();
     }
 
     /// The send buffer has at least `size` bytes.
@@ -56,18 +57,18 @@ impl DataSender {
         self.size = self.size.max(size);
     }
 
-    /// The application fills the send buffer if a third of it is free. Returns whether something was written.
+    /// The application writes the rest of a buffer if a third of the send buffer is free, and goes on until that is full. Returns whether
+    /// something was written: as seen on Linux, that leaves, as far as it may, before the next is written.
     pub fn refill(&mut self) -> bool {
-        let before = self.written;
-        if 3 * (self.written - self.acked) > 2 * self.size {
-            return false;
-        }
-        while self.pending > 0 && self.written - self.acked < self.size {
+        let queued = self.written - self.acked;
+        self.filling |= 3 * queued <= 2 * self.size;
+        self.filling &= self.pending > 0 && queued < self.size;
+        if self.filling {
             let block = (BUFFER - self.written % BUFFER).min(self.pending);
             self.pending -= block;
             self.written += block;
         }
-        self.written > before
+        self.filling
     }
 
     /// The other end has everything before `acked`, as one of the subflows heard.
@@ -78,6 +79,12 @@ impl DataSender {
     /// The other end has room for what is before `room_end`, as one of the subflows heard.
     pub fn opened(&mut self, room_end: u64) {
         self.room_end = self.room_end.max(room_end);
+    }
+
+    /// Whether the application has yet to write some of its data.
+    #[must_use]
+    pub fn is_writing(&self) -> bool {
+        self.pending > 0
     }
 
     /// Whether all that was written is acknowledged.

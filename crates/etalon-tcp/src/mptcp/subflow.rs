@@ -9,6 +9,10 @@ use crate::mptcp::{DSS_BYTES, DataReceiver, Dss, Mapping, Mptcp, MptcpOption};
 use crate::receiving::autotune::Autotune;
 use crate::segment::{Flags, Segment};
 use crate::sending::buffers::Buffers;
+use crate::timers::Purpose;
+
+/// Eight times the shortest round trip of a stream, in microseconds.
+const LEAST_RTT8: u64 = 8_000;
 
 /// Where a run of a subflow's bytes belongs: `start` counts them from 0.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +37,8 @@ impl Run {
 #[derive(Clone, Debug)]
 pub(crate) struct Subflow {
     mptcp: Mptcp,
+    /// The other end has answered what ended the handshake.
+    joined: bool,
     /// Mappings of what was written and is not acknowledged, in order, and the bytes of all that there have been.
     sent: VecDeque<Run>,
     written: u64,
@@ -41,6 +47,8 @@ pub(crate) struct Subflow {
     taken: u64,
     /// What is expected next of the stream that comes in.
     data_ack: u64,
+    /// Up to where of that stream there is room, as this subflow or another has told the other end.
+    offered: u64,
     /// What the other end has acknowledged of the stream that goes out, and up to where it has room.
     acked: u64,
     room_end: u64,
@@ -50,11 +58,13 @@ impl Subflow {
     pub(crate) fn new(mptcp: Mptcp) -> Subflow {
         Subflow {
             mptcp,
+            joined: mptcp.subflow == 0,
             sent: VecDeque::new(),
             written: 0,
             received: VecDeque::new(),
             taken: 0,
             data_ack: 0,
+            offered: 0,
             acked: 0,
             room_end: 0,
         }
@@ -73,6 +83,40 @@ impl<C: CongestionControl> Connection<C> {
     #[must_use]
     pub fn is_subflow(&self) -> bool {
         self.subflow.is_some()
+    }
+
+    /// Whether data may go by it: it is established, and if it joined a stream, the ACK that ended its handshake was answered (RFC 8684,
+    /// section 3.2).
+    #[must_use]
+    pub fn carries_data(&self) -> bool {
+        self.is_established() && !self.awaits_join()
+    }
+
+    fn awaits_join(&self) -> bool {
+        let subflow = self.subflow.as_deref();
+        subflow.is_some_and(|subflow| !subflow.joined)
+    }
+
+    /// Until the ACK that ends the handshake of a subflow that joins is answered, it goes out at each timeout.
+    #[cold]
+    pub(crate) fn await_join(&mut self) {
+        if self.awaits_join() {
+            let ticks = self.snd.paths.active.rtt.rto_ticks();
+            self.snd.timer.set(&self.clock, Purpose::Rto, ticks);
+        }
+    }
+
+    /// The timer of a subflow has fired. Returns whether that was for its handshake, and so nothing is lost.
+    #[cold]
+    pub(crate) fn repeats_join(&mut self) -> bool {
+        if !self.awaits_join() {
+            return false;
+        }
+        self.rcv.force_ack();
+        let rtt = &mut self.snd.paths.active.rtt;
+        rtt.back_off(&self.clock, &self.config);
+        self.await_join();
+        true
     }
 
     /// The next `len` bytes of the subflow are those of the stream from `data_seq` on. They leave in segments of their own, unless they
@@ -162,16 +206,20 @@ impl<C: CongestionControl> Connection<C> {
     }
 
     /// What has come of the stream is read. Returns the buffer that all of its subflows are to have, if more was read in a round trip
-    /// of `rtt8` (that of the slowest of them: RFC 6182, section 5.3) than in any before.
+    /// of `rtt8` (that of the slowest of them: RFC 6182, section 5.3) than in any before. As seen on Linux the first round trip begins with
+    /// the first data, and none takes less than a millisecond, the step in which timestamps count.
     pub fn tune_stream(&self, stream: &mut DataReceiver, rtt8: u64) -> Option<u32> {
         self.rcv.autotune.as_ref()?;
         let total = stream.received();
+        if total == 0 {
+            return None;
+        }
         let tune = stream.autotune.get_or_insert_with(|| {
             let mut tune = Autotune::new(self.config.max_receive_buffer.saturating_mul(2));
             tune.begin(&self.clock, self.rcv.first_round_trip(), 0);
             tune
         });
-        tune.adopt(rtt8);
+        tune.adopt(if rtt8 == 0 { 0 } else { rtt8.max(LEAST_RTT8) });
         tune.read(&self.clock, total, self.rcv.advertised_mss)
     }
 
@@ -180,11 +228,18 @@ impl<C: CongestionControl> Connection<C> {
         self.rcv.enlarge(buffer);
     }
 
-    /// What segments are to acknowledge of the stream.
-    pub fn set_data_ack(&mut self, data_ack: u64) {
+    /// What segments are to acknowledge of the stream, and up to where a subflow has offered room: none offers less than another did.
+    pub fn set_data_ack(&mut self, data_ack: u64, offered: u64) {
         if let Some(subflow) = &mut self.subflow {
             subflow.data_ack = data_ack;
+            subflow.offered = subflow.offered.max(offered);
         }
+    }
+
+    /// Up to where in the stream that comes in this end has offered room, as far as this subflow knows.
+    #[must_use]
+    pub fn offered_of_stream(&self) -> u64 {
+        self.subflow.as_deref().map_or(0, |subflow| subflow.offered)
     }
 
     /// What the other end has acknowledged of the stream, as far as this subflow heard, and up to where it has room.
@@ -213,7 +268,8 @@ impl<C: CongestionControl> Connection<C> {
         })
     }
 
-    /// The handshake of a subflow that joins is acknowledged (section 3.2: until then it carries no data).
+    /// The handshake of a subflow that joins is acknowledged (section 3.2: until then it carries no data). What its SYN-ACK offered counts no
+    /// more: the window is the stream's.
     #[cold]
     pub(crate) fn answer_join(&mut self) {
         if self
@@ -221,6 +277,7 @@ impl<C: CongestionControl> Connection<C> {
             .as_ref()
             .is_some_and(|subflow| subflow.mptcp.subflow > 0)
         {
+            self.rcv.offer_anew();
             self.rcv.force_ack();
         }
     }
@@ -265,6 +322,10 @@ impl<C: CongestionControl> Connection<C> {
             out.rare.set_mptcp(offered);
             return;
         }
+        let room = subflow.offered.saturating_sub(subflow.data_ack);
+        out.window = self.rcv.offer_at_least(room as u32);
+        let room = u64::from(out.window) << self.rcv.scale;
+        subflow.offered = subflow.offered.max(subflow.data_ack + room);
         let place = acked + u64::from(unacked);
         let run = (out.len > 0).then(|| subflow.mapping_at(place)).flatten();
         if let Some(run) = run {
@@ -286,14 +347,20 @@ impl<C: CongestionControl> Connection<C> {
     /// A segment that is acceptable says what it acknowledges of the stream, and where its payload belongs.
     #[cold]
     pub(crate) fn hear_mptcp(&mut self, segment: &Segment) {
-        let Some(MptcpOption::Dss(dss)) = segment.rare.mptcp() else {
-            return;
+        let dss = match segment.rare.mptcp() {
+            Some(MptcpOption::Dss(dss)) => dss,
+            Some(MptcpOption::Join(_)) => return self.answer_join(),
+            _ => return,
         };
+        if self.awaits_join() && self.is_established() {
+            self.snd.timer.clear();
+        }
         let window = u64::from(self.snd.window);
         let arrived = self.rcv.bytes;
         let Some(subflow) = &mut self.subflow else {
             return;
         };
+        subflow.joined = true;
         subflow.acked = subflow.acked.max(dss.data_ack);
         subflow.room_end = subflow.room_end.max(dss.data_ack + window);
         let Some(mapping) = dss.mapping else { return };

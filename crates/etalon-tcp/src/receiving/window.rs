@@ -41,6 +41,16 @@ impl Receiver {
         self.move_edge(self.window_limit)
     }
 
+    /// What was offered so far is forgotten. Only while the peer cannot have used it.
+    pub fn offer_anew(&mut self) {
+        self.edge = self.nxt;
+    }
+
+    /// The window field, if at least `window` bytes are to be offered; moves the right edge there.
+    pub fn offer_at_least(&mut self, window: u32) -> u16 {
+        self.move_edge(window)
+    }
+
     #[inline]
     fn move_edge(&mut self, offer: u32) -> u16 {
         let unit = (1 << self.scale) - 1;
