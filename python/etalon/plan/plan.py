@@ -190,6 +190,7 @@ class Plan(Experiment):
             if job.file is not None:
                 name = f"trace-{job.digest[:8]}.goal"
                 table["file"], copies[name] = name, job.content
+                table.pop("algorithms", None)
         for table in _with_source(values):
             copies |= table.pop("source")
         return values, copies

@@ -16,6 +16,7 @@ from etalon.errors import PlanError
 from etalon.plan.base import Count, Rack, Table
 from etalon.plan.schedules.configuration import no_matching
 from etalon.plan.transport import PlainTcp, Tdtcp
+from etalon.plan.workloads import chakra
 from etalon.plan.workloads.base import (
     FlowClass,
     HostId,
@@ -278,8 +279,12 @@ class Job(Workload):
     """The steps of each rank, in order: tables with a key `compute`, `all_reduce`, `reduce_scatter`, `all_gather`,
     `all_to_all`, `broadcast`, `reduce` or `send`."""
     file: Annotated[str, Field(min_length=1)] | None = None
-    """Instead of `do`: a trace in GOAL, LogGOPSim's text format; a relative path starts at the plan's folder. A run's folder
-    contains a copy."""
+    """Instead of `do`: a trace in GOAL, LogGOPSim's text format, or in Chakra: then `trace.et` stands for
+    `trace.0.et`, `trace.1.et` and so on, one for each rank. A relative path starts at the plan's folder. A run's folder
+    contains a copy, in GOAL."""
+    algorithms: dict[str, str] = Field(default_factory=dict)
+    """With a trace in Chakra: the algorithm of each collective, such as { all_reduce = "swing" }; by default the first of its
+    kind in `etalon list collectives`."""
     slow: tuple[Slow, ...] = ()
     """Ranks that compute more slowly than others, such as [{ rank = 3, times = 1.5 }]."""
     circuits: Annotated[
@@ -306,21 +311,29 @@ class Job(Workload):
         return tuple(setting.all_hosts()) if isinstance(self.ranks, str) else self.ranks
 
     @cached_property
+    def _goal(self) -> Path:
+        """Its trace in GOAL: of Chakra's what it comes to."""
+        file = Path(str(self.file))
+        if file.suffix != chakra.SUFFIX:
+            return file
+        chosen = {kind: names[0] for kind, names in algorithms().items()}
+        chosen |= {kind.replace("_", "-"): name for kind, name in self.algorithms.items()}
+        return told(str(file), lambda: chakra.goal(file, chosen))
+
+    @cached_property
     def _seen(self) -> Stamp:
         """The state of the trace when the plan was made."""
-        file = str(self.file)
-        return told(file, lambda: stamp(Path(file)))
+        return told(str(self._goal), lambda: stamp(self._goal))
 
     @cached_property
     def contents(self) -> Contents:
         """What its trace comes to. Raises `PlanError`, with its line, if that is no trace."""
-        file = str(self.file)
-        return told(file, lambda: contents(Path(file), self._seen))
+        return told(str(self._goal), lambda: contents(self._goal, self._seen))
 
     @property
     def content(self) -> Path:
         """Its trace, as it was when the plan was made."""
-        path = Path(str(self.file))
+        path = self._goal
         if told(str(path), lambda: stamp(path)) != self._seen:
             raise PlanError(CHANGED, file=str(path))
         return path
@@ -352,7 +365,7 @@ class Job(Workload):
         if self.connect is not None:
             resolved["connect_ns"] = self.connect
         if self.file is not None:
-            resolved["trace"] = {"file": self.file, "digest": self.digest}
+            resolved["trace"] = {"file": str(self._goal), "digest": self.digest}
         return resolved
 
     def rows(self, setting: Setting) -> int:
@@ -424,10 +437,14 @@ class Job(Workload):
                 key=f"{key}.{'file' if self.do else 'do'}",
             )
             return
+        wrong = list(self._wrong_algorithms(key))
+        yield from wrong
         if self.circuits != "none":
             yield PlanError(
                 "a trace requests no circuits; leave the key out", key=f"{key}.circuits"
             )
+        if wrong:
+            return
         try:
             found = self.contents
         except PlanError as error:
@@ -443,6 +460,21 @@ class Job(Workload):
                 f"its ranks would open {found.pairs} connections; at most {MOST_CONNECTIONS} are run",
                 key=f"{key}.file",
             )
+
+    def _wrong_algorithms(self, key: str) -> Iterator[PlanError]:
+        """That algorithms are named of what there is not, or of a list that names its own."""
+        known = algorithms()
+        for kind, name in self.algorithms.items():
+            names = known.get(kind.replace("_", "-"))
+            if Path(str(self.file)).suffix != chakra.SUFFIX:
+                why = "only a trace in Chakra leaves them open"
+            elif names is None:
+                why = f"{shown(kind)} is no collective; there are {', '.join(COLLECTIVES)}"
+            elif name not in names:
+                why = f"{shown(name)} is no algorithm of {kind}, which has {', '.join(names)}"
+            else:
+                continue
+            yield PlanError(why, key=f"{key}.algorithms.{kind}", value=name)
 
     def _algorithms(self, key: str, ranks: int) -> Iterator[PlanError]:
         """That algorithms do not fit, or need too many connections."""

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Traces of jobs in Chakra: the same job in a plan, and what is wrong with files. The test encodes them, by the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import etalon as et
+from conftest import need_module
+from etalon.errors import PlanError
+from test_goal import star
+
+COMP, SEND, RECV, COLL = 4, 5, 6, 7
+TYPES = {
+    "all_reduce": 0,
+    "all_gather": 2,
+    "broadcast": 5,
+    "all_to_all": 6,
+    "reduce_scatter": 7,
+}
+"""As et_def.proto has them."""
+
+
+@pytest.fixture(autouse=True)
+def _cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need_module("google.protobuf", "chakra")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def varint(value: int) -> bytes:
+    """Seven bits a byte, the lowest first; the highest bit says that more follow."""
+    low = value & 127
+    return bytes([low | 128]) + varint(value >> 7) if value > 127 else bytes([low])
+
+
+def field(number: int, value: int | str | bytes) -> bytes:
+    """A field of a message: a number, or what has a length."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    text = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(text)) + text
+
+
+def attribute(name: str, value: int | str | bool) -> bytes:
+    number = {bool: 27, int: 9, str: 29}[type(value)]
+    return field(10, field(1, name) + field(number, int(value) if value is True else value))
+
+
+def node(
+    number: int, kind: int, after: Sequence[int] = (), us: int = 0, **attributes: Any
+) -> bytes:
+    """A node that waits for others: the first by control, the rest by data."""
+    head = field(1, number) + field(2, f"n{number}") + field(3, kind)
+    packed = field(5, b"".join(map(varint, after[1:]))) if after[1:] else b""
+    waits = (field(4, after[0]) if after else b"") + packed + field(6, 0) + field(7, us)
+    return head + waits + b"".join(attribute(*item) for item in attributes.items())
+
+
+def trace(folder: Path, ranks: Sequence[Sequence[bytes]]) -> str:
+    """Writes the file of each rank; the name that stands for all."""
+    for rank, nodes in enumerate(ranks):
+        messages = [field(1, "0.0.4"), *nodes]
+        whole = b"".join(varint(len(message)) + message for message in messages)
+        (folder / f"trace.{rank}.et").write_bytes(whole)
+    return str(folder / "trace.et")
+
+
+def both(folder: Path, ranks: Sequence[Sequence[bytes]], *deeds: Any, **more: Any) -> None:
+    """A trace takes as long as the same job in a plan, to the nanosecond."""
+    file = trace(folder, ranks)
+    traced = et.run(star(len(ranks), et.job(file=file, iterations=2, **more)))
+    same = et.run(star(len(ranks), et.job(*deeds, iterations=2)))
+    assert (same.iterations["end_ns"] > 0).all()
+    for column in ("start_ns", "end_ns"):
+        assert traced.iterations[column].to_list() == same.iterations[column].to_list()
+    columns = ["iteration", "rank", "peer", "bytes", "ready_ns", "sent_ns", "received_ns"]
+    sent = [run.steps.filter(pl.col("peer") >= 0)[columns].sort(columns) for run in (traced, same)]
+    assert sent[0].equals(sent[1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "algorithm"),
+    [
+        ("all_reduce", "ring"),
+        ("all_reduce", "swing"),
+        ("reduce_scatter", "ring"),
+        ("all_to_all", "direct"),
+        ("broadcast", "binomial"),
+        ("all_gather", "ring"),
+    ],
+)
+def test_a_trace_takes_as_long_as_the_same_job_in_a_plan(
+    tmp_path: Path, kind: str, algorithm: str
+) -> None:
+    ranks, size = 4, 800_001
+    nodes = [
+        node(1, COMP, us=70, num_ops=5, is_cpu_op=False),
+        node(2, COLL, [1], comm_type=TYPES[kind], comm_size=size, pg_name="0"),
+        node(3, COMP, [2], us=30),
+    ]
+    # A rank brings a share along; all shares are the whole.
+    whole = size * ranks if kind == "all_gather" else size
+    deeds = [
+        et.compute("70us"),
+        {kind: f"{whole}B", "algorithm": algorithm},
+        et.compute("30us"),
+    ]
+    both(tmp_path, [nodes] * ranks, *deeds, algorithms={kind: algorithm})
+
+
+def test_messages_and_groups(tmp_path: Path) -> None:
+    """A pipeline: rank 0 computes and sends to rank 1, which computes; ranks 2 and 3 do an all-reduce beside them."""
+    talk = {"comm_size": 50_000, "comm_tag": 3}
+    group = {"comm_type": 0, "comm_size": 600_000, "pg_name": "tensor"}
+    ranks = [
+        [node(5, SEND, [9], comm_dst=1, **talk), node(9, COMP, us=10)],  # what it waits for follows
+        [node(0, RECV, comm_src=0, **talk), node(1, COMP, [0], us=20)],
+        [node(0, COLL, **group)],
+        [node(0, COLL, **group)],
+    ]
+    run = et.run(star(4, et.job(file=trace(tmp_path, ranks), connect="0us", start="1ms")))
+    steps = run.steps.sort("rank", "step")
+    first, message = (row for row in steps.iter_rows(named=True) if row["rank"] == 0)
+    if first["peer"] >= 0:
+        first, message = message, first
+    assert first["received_ns"] - first["ready_ns"] == 10_000
+    assert message["ready_ns"] == first["received_ns"]
+    (second,) = (row for row in steps.iter_rows(named=True) if row["rank"] == 1 and row["peer"] < 0)
+    assert second["ready_ns"] == message["received_ns"]
+    assert second["received_ns"] == second["ready_ns"] + 20_000
+    alone = et.run(star(2, et.job(et.all_reduce("600kB"), connect="0us", start="1ms")))
+    ends = [
+        run.steps.filter(pl.col("rank") >= least)["received_ns"].max()
+        for run, least in ((run, 2), (alone, 0))
+    ]
+    assert ends[0] == ends[1]
+
+
+def test_a_run_keeps_its_trace(tmp_path: Path) -> None:
+    nodes = [node(1, COLL, comm_type=0, comm_size=80_000)]
+    plan = star(2, et.job(file=trace(tmp_path, [nodes, nodes])))
+    run = et.run(plan)
+    run.save(tmp_path / "kept")
+    for rank in range(2):
+        (tmp_path / f"trace.{rank}.et").unlink()
+    again = et.run(tmp_path / "kept" / "plan.toml")
+    assert again.meta["digest"] == run.meta["digest"]
+
+
+GOOD = node(1, COLL, comm_type=0, comm_size=1000)
+BAD = [
+    ([node(1, COLL, comm_type=3, comm_size=9)], "type GATHER, of which there is no algorithm"),
+    ([node(1, COLL, comm_size=9)], "node 1 has no attribute comm_type"),
+    ([node(1, COLL, comm_type=0)], "node 1 has no attribute comm_size"),
+    ([node(1, COLL, comm_type=0, comm_size=0)], "communicates 0 bytes"),
+    ([GOOD, node(2, COMP, [7], us=1)], "a node waits for node 7, which is not there"),
+    ([GOOD, GOOD], "collective 1 of rank 0|two nodes have the number 1"),
+    ([GOOD, node(2, COMP, num_ops=4)], "num_ops but no duration_micros"),
+    ([node(1, COLL, comm_type=0, comm_size=9, pg_name="x")], "only rank 0 does collectives"),
+    ([GOOD[:-1]], r"the message at byte 8 is not a node"),
+]
+
+
+@pytest.mark.parametrize(("nodes", "why"), BAD)
+def test_what_is_wrong_is_said_in_one_sentence(
+    tmp_path: Path, nodes: list[bytes], why: str
+) -> None:
+    file = trace(tmp_path, [nodes, [GOOD]])
+    with pytest.raises(PlanError, match=why) as raised:
+        et.run(star(2, et.job(file=file)))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
+    """Wherever it is cut, there is a sentence with the file, unless whole nodes are left that make sense."""
+    file = trace(tmp_path, [[GOOD], [GOOD]])
+    place = tmp_path / "trace.1.et"
+    whole = place.read_bytes()
+    for length in range(len(whole)):
+        place.write_bytes(whole[:length])
+        with pytest.raises(PlanError, match=r"trace\.[01]\.et: ") as raised:
+            et.run(star(2, et.job(file=file)))
+        if length not in (0, 8):
+            assert "is cut off" in str(raised.value), length
+    with pytest.raises(PlanError, match=r"one for each rank, other\.0\.et and so on"):
+        et.run(star(2, et.job(file=str(tmp_path / "other.et"))))
+    place.write_bytes(whole)
+    with pytest.raises(PlanError, match="has 2 ranks, and the job 3 hosts"):
+        et.run(star(3, et.job(file=file)))
+    with pytest.raises(PlanError, match='"rings" is no algorithm of all_reduce'):
+        et.run(star(2, et.job(file=file, algorithms={"all_reduce": "rings"})))
