@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import etalon as et
-from etalon import controls, pages, validation
+from etalon import controls, engine, pages, validation
 from etalon.errors import PlanError
 from etalon.validation import Comparison, Experiment, page
 from etalon.validation.comparison import Compared, gains
@@ -29,13 +29,20 @@ def row() -> Comparison:
     return Comparison(Experiment("short, <16>", SHORT), sim, other)
 
 
-def test_every_control_of_the_simulator_is_compared_everywhere() -> None:
+def test_both_engines_take_all_that_is_compared() -> None:
+    for experiment in validation.all_experiments():
+        for name in ("sim", "linux"):
+            assert not engine.named(name).problems(experiment.plan), experiment.name
+
+
+def test_every_control_of_both_engines_is_compared_everywhere() -> None:
     names = [experiment.name for experiment in validation.all_experiments()]
-    simulated = [name for name, control in controls.controls().items() if "sim" in control.engines]
-    assert {"reno", "cubic", "dctcp", "retcp"} <= set(simulated)
-    for cc, voq in product(simulated, ("static 16", "static 64")):
+    known = controls.controls().items()
+    both = {name for name, control in known if {"sim", "linux"} <= {*control.engines}}
+    assert {"reno", "cubic", "dctcp", "retcp"} <= both
+    for cc, voq in product(both, ("static 16", "static 64")):
         assert f"{cc}, {voq}" in names
-    for cc, tau in product(set(simulated) - {"retcp"}, ("tau 600", "tau 1800")):
+    for cc, tau in product(both - {"retcp"}, ("tau 600", "tau 1800")):
         assert f"{cc}, {tau}" in names
     assert sum(name.startswith("retcp, tau") for name in names) >= 3
     assert any("dumbbell" in name for name in names)
