@@ -5,6 +5,7 @@
 //! one line in the `registry!` below. The model test in `tests/` and the command line's `etalon list cc` pick it up
 //! from there.
 
+mod bbr;
 mod bdp;
 mod cubic;
 mod dctcp;
@@ -22,6 +23,7 @@ mod theta_powertcp;
 use crate::PathId;
 use crate::telemetry::Echo;
 
+pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use foreign::{Foreign, ForeignControl};
@@ -40,6 +42,7 @@ registry::registry! {
     "dctcp" => Dctcp, "DCTCP: cuts the window by half the share of marked segments (RFC 8257).";
     "retcp" => ReTcp, "reTCP: Reno that scales its window when circuits come and go (NSDI 2020, section 5.3).";
     "scalable" => Scalable, "Scalable TCP: a hundredth of what is acknowledged, an eighth on loss (Kelly 2003).";
+    "bbr" => Bbr, "BBR: a model of bandwidth and round trip, which paces and bounds what is in flight (Cardwell 2016; version 1).";
     "powertcp" => PowerTcp, "PowerTCP: the window by the product of a queue's voltage and current, from INT (NSDI 2022, algorithm 1).";
     "theta-powertcp" => ThetaPowerTcp, "theta-PowerTCP: PowerTCP by the RTT and its gradient alone, without INT (NSDI 2022, algorithm 2).";
     "hpcc" => Hpcc, "HPCC: the window by the bytes in flight on the busiest link, from INT (SIGCOMM 2019, algorithm 1).";
@@ -185,6 +188,28 @@ impl Ack {
     }
 }
 
+/// What an ACK tells a congestion control that [steers](CongestionControl::steers). Counts are in segments, times in nanoseconds of host
+/// time.
+#[derive(Clone, Copy, Debug)]
+pub struct Report {
+    /// When the ACK arrived.
+    pub now: u64,
+    /// Newly delivered by it, and newly deemed lost.
+    pub delivered: u32,
+    /// As said.
+    pub lost: u32,
+    /// Ever delivered on the path, with it.
+    pub total_delivered: u64,
+    /// In flight after it.
+    pub in_flight: u32,
+    /// As [`Ack::rtt`].
+    pub rtt: Option<u64>,
+    /// The rate of delivery that it shows.
+    pub sample: Option<RateSample>,
+    /// The path's state after it.
+    pub state: State,
+}
+
 /// The states of a path's loss recovery, in the order of severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
@@ -240,6 +265,12 @@ pub trait CongestionControl: core::fmt::Debug {
     #[inline]
     fn on_open(&mut self, window: &mut Window, min_rtt: Option<u64>, mss: u32) {
         let _ = (window, min_rtt, mss);
+    }
+
+    /// Sets the window, on every ACK and in any state, after loss recovery has decided. Only if the control
+    /// [steers](CongestionControl::steers).
+    fn steer(&mut self, window: &mut Window, report: &Report) {
+        let _ = (window, report);
     }
 
     /// What the queues on a data segment's way were like, as an ACK echoes it; after `on_ack` and `increase`. It may set the window as
@@ -307,6 +338,20 @@ pub trait CongestionControl: core::fmt::Debug {
     /// Whether `on_rate_sample` is to be called, which costs memory for each segment.
     #[inline]
     fn wants_rate_samples(&self) -> bool {
+        false
+    }
+
+    /// Whether it sets the window itself, by [`steer`](CongestionControl::steer): then neither `increase` nor proportional rate reduction
+    /// move it, nor is it given up after a pause. Such a control [wants rate samples](CongestionControl::wants_rate_samples).
+    #[inline]
+    fn steers(&self) -> bool {
+        false
+    }
+
+    /// Whether the pace is kept between chunks, whose segments leave together (draft-ietf-ccwg-bbr's send quantum), instead of between
+    /// segments.
+    #[inline]
+    fn paces_chunks(&self) -> bool {
         false
     }
 

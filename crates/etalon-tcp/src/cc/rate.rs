@@ -58,6 +58,8 @@ pub(crate) struct RateEstimator {
     app_limited_until: u64,
     /// That of the segments delivered by the present ACK that was sent last.
     newest: Option<SentState>,
+    /// What the present ACK shows, for a control that steers.
+    latest: Option<RateSample>,
 }
 
 impl RateEstimator {
@@ -121,12 +123,30 @@ impl RateEstimator {
         lost: u64,
         min_rtt: u64,
     ) -> Option<RateSample> {
+        self.latest = self.next_sample(now, delivered, lost, min_rtt);
+        self.latest
+    }
+
+    /// What [`sample`](RateEstimator::sample) gave, once.
+    pub fn take_latest(&mut self) -> Option<RateSample> {
+        self.latest.take()
+    }
+
+    fn next_sample(
+        &mut self,
+        now: u64,
+        delivered: u64,
+        lost: u64,
+        min_rtt: u64,
+    ) -> Option<RateSample> {
         let sent = self.newest.take()?;
         self.delivered_at = now;
         self.first_sent_at = sent.sent_at;
         let sending = sent.sent_at - sent.first_sent_at;
         let interval = sending.max(now - sent.delivered_at);
-        (interval >= min_rtt).then_some(RateSample {
+        // Round trips are measured in whole microseconds, which may be up to one more.
+        let in_time = interval.saturating_add(999) >= min_rtt;
+        (in_time && interval > 0).then_some(RateSample {
             sent,
             delivered: delivered - sent.delivered,
             lost: lost - sent.lost,

@@ -248,6 +248,13 @@ macro_rules! registry {
                 }
             }
 
+            fn steer(&mut self, window: &mut Window, report: &Report) {
+                match self {
+                    $(Self::$algorithm(cc) => cc.steer(window, report),)+
+                    Self::Foreign(cc) => cc.control_mut().steer(window, report),
+                }
+            }
+
             fn on_open(&mut self, window: &mut Window, min_rtt: Option<u64>, mss: u32) {
                 match self {
                     $(Self::$algorithm(cc) => cc.on_open(window, min_rtt, mss),)+
@@ -339,6 +346,22 @@ macro_rules! registry {
                 match self {
                     $(Self::$algorithm(cc) => cc.wants_rate_samples(),)+
                     Self::Foreign(cc) => cc.control().wants_rate_samples(),
+                }
+            }
+
+            #[inline]
+            fn steers(&self) -> bool {
+                match self {
+                    $(Self::$algorithm(cc) => cc.steers(),)+
+                    Self::Foreign(cc) => cc.control().steers(),
+                }
+            }
+
+            #[inline]
+            fn paces_chunks(&self) -> bool {
+                match self {
+                    $(Self::$algorithm(cc) => cc.paces_chunks(),)+
+                    Self::Foreign(cc) => cc.control().paces_chunks(),
                 }
             }
 

@@ -7,7 +7,7 @@
 //! the rule of the state that the path is in by then.
 
 use crate::Config;
-use crate::cc::{Ack, CongestionControl, State};
+use crate::cc::{Ack, CongestionControl, Report, State};
 use crate::linux;
 use crate::segment::{Flags, Segment};
 use crate::sending::Sender;
@@ -176,6 +176,10 @@ impl<C: CongestionControl> Sender<C> {
         }
         let path = &mut self.paths.active;
         ack.delivered = (path.delivered - before.delivered) as u32;
+        if path.rate.is_some() && self.steer(clock, config, &ack, before) {
+            return;
+        }
+        let path = &mut self.paths.active;
         if path.recovery.reduces() {
             let newly_lost = path.lost - before.lost;
             self.follow_prr(ack.delivered, newly_lost, facts.progress);
@@ -187,6 +191,29 @@ impl<C: CongestionControl> Sender<C> {
         } else {
             self.bound_window(config);
         }
+    }
+
+    /// A control that steers sets the window. Returns whether it is one.
+    #[cold]
+    fn steer(&mut self, clock: &Clock, config: &Config, ack: &Ack, before: Before) -> bool {
+        let in_flight = self.paths.in_flight();
+        let path = &mut self.paths.active;
+        if !path.cc.steers() {
+            return false;
+        }
+        let report = Report {
+            now: clock.now,
+            delivered: ack.delivered,
+            lost: (path.lost - before.lost) as u32,
+            total_delivered: path.delivered,
+            in_flight,
+            rtt: ack.rtt,
+            sample: path.rate.as_mut().and_then(|rate| rate.take_latest()),
+            state: path.recovery.state,
+        };
+        path.cc.steer(&mut path.window, &report);
+        self.note_growth(clock, config);
+        true
     }
 
     /// The window may grow by what an ACK delivers.

@@ -397,6 +397,9 @@ impl<C: CongestionControl> Sender<C> {
     pub(crate) fn follow_prr(&mut self, delivered: u32, newly_lost: u64, progress: bool) {
         let in_flight = self.paths.in_flight();
         let path = &mut self.paths.active;
+        if path.cc.steers() {
+            return;
+        }
         let step = Step {
             delivered,
             in_flight,

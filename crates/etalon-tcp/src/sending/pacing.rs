@@ -106,5 +106,6 @@ impl<C: CongestionControl> Sender<C> {
     /// Segments are paced if that is asked for, or a congestion control wants it.
     pub(crate) fn choose_pacing(&mut self, config: &Config) {
         self.paced = config.pacing || self.paths.controls().any(CongestionControl::wants_pacing);
+        self.paces_chunks = self.paths.active.cc.paces_chunks();
     }
 }

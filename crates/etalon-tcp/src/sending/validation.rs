@@ -75,6 +75,9 @@ impl<C: CongestionControl> Path<C> {
     /// RFC 2861, section 3.2: not limited by the window for an RTO. The threshold becomes 3/4 of the window if that is more, the
     /// window the mean of itself and what was used.
     fn shrink_to_used(&mut self, clock: &Clock) {
+        if self.cc.steers() {
+            return;
+        }
         if self.recovery.state == State::Open && self.validation.used < self.window.cwnd {
             let used = self.validation.used.max(self.validation.initial_cwnd);
             if used < self.window.cwnd {
@@ -99,6 +102,9 @@ impl<C: CongestionControl> Path<C> {
     /// Nothing was outstanding for `idle` ticks: the window is halved for each timeout (RFC 2861, section 3.1), not below the
     /// initial one.
     pub(crate) fn restart_after_idle(&mut self, clock: &Clock, idle: u64) {
+        if self.cc.steers() {
+            return;
+        }
         let floor = self.validation.initial_cwnd.min(self.window.cwnd);
         self.window.ssthresh = self.remembered_ssthresh();
         let mut left = idle;
