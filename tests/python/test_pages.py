@@ -35,6 +35,7 @@ WITHOUT = {
     "ARCHITECTURE.md": "no numbers of runs",
     "CHANGELOG.md": "what changed, at its time",
     "CONTRIBUTING.md": "no numbers of runs",
+    "benches/PROGRAMS.md": "processor time of one machine, whose load it names",
     "crates/etalon-tcp/DEVIATIONS.md": "tests beside each row hold it",
     "docs/circuits.md": "its commands are run when the site is built",
     "docs/concepts.md": "words",
