@@ -20,7 +20,7 @@ from etalon.plan import Plan
 from etalon.results import Run
 from etalon.validation import drawn_page, many
 from etalon.validation.drawn import PACKETS, Drawn, draw
-from etalon.validation.judged import Beside, Judged, Numbers, Share, clusters, shares
+from etalon.validation.judged import Beside, Judged, Numbers, Share, clusters, shares, t95
 from etalon.validation.quantities import ANY_PLAN, Quantity
 
 Command = Callable[..., Answer]
@@ -76,7 +76,7 @@ def _judged(sims: list[float], linuxes: list[float], **traits: str) -> Judged:
 def test_a_plan_holds_within_its_bounds_by_the_mean_of_its_seeds() -> None:
     assert _judged([10.4], [10.0]).holds and not _judged([10.6], [10.0]).holds
     several = _judged([12.0, 9.0, 9.5], [10.0, 10.5, 9.5])
-    assert several.holds and not several.held_at_first
+    assert several.holds and not several.held_by(1)
     apart = _judged([12.0, 12.1, 11.9], [10.0, 10.1, 9.9])
     assert not apart.holds and not apart.undecided
     spread = _judged([20.0, 2.0, 12.0], [10.0, 2.0, 15.0])
@@ -84,6 +84,50 @@ def test_a_plan_holds_within_its_bounds_by_the_mean_of_its_seeds() -> None:
     worst = apart.worst
     assert worst is not None and worst.quantity.key == "goodput"
     assert worst.difference == pytest.approx(20)
+
+
+def test_what_a_seed_draws_on_both_engines_is_no_difference_between_them() -> None:
+    """The seeds range from 1 to 100, but the simulator always has 5 more: the pairs tell."""
+    drawn = [1.0, 30.0, 100.0, 60.0, 9.0]
+    row = _judged([x + 5 + 0.1 * (x > 9) for x in drawn], drawn)
+    assert not row.holds and not row.undecided
+    assert _judged([1.3 * drawn[0], 0.9 * drawn[1], 1.3 * drawn[2]], drawn[:3]).undecided
+
+
+def test_quantiles_are_students() -> None:
+    """Values of Fisher and Yates (Statistical Tables, table III)."""
+    for freedom, value in ((4, 2.776), (9, 2.262), (19, 2.093), (60, 2.000)):
+        assert t95(freedom) == pytest.approx(value, rel=3e-3)
+
+
+def test_only_plans_that_their_seeds_leave_open_run_with_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three plans with goodputs that are made up: one agrees, one differs, one scatters."""
+    asked: list[tuple[str, int]] = []
+
+    def judged(one: Drawn, both: Any, kept: Any) -> Judged:
+        seeds = max([1, *(int(n) for name, n in asked if name == one.plan.name)])
+        many_values = {
+            "random-0": ([10.0], [10.0]),
+            "random-1": ([12.0 + 0.1 * (i % 2) for i in range(seeds)], [10.0] * seeds),
+            "random-2": ([12.0 + 9 * (-1) ** i for i in range(seeds)], [10.0] * seeds),
+        }[one.plan.name]
+        row = _judged(*many_values)
+        return Judged(one, row.sim, row.linux)
+
+    def measured(plans: list[Plan], *rest: Any) -> None:
+        for name, count in Counter(plan.name for plan in plans).items():
+            asked.append((name, count))
+
+    monkeypatch.setattr(many, "_judged", judged)
+    monkeypatch.setattr(many, "_measure", measured)
+    rows = many.judge(_some(3), tmp_path / "numbers", names=("sim", "sim"))
+    assert asked == [
+        ("random-0", 1), ("random-1", 1), ("random-2", 1),
+        ("random-1", many.SEEDS), ("random-2", many.SEEDS), ("random-2", many.MOST_SEEDS),
+    ]  # fmt: skip
+    assert [len(row.sim) for row in rows] == [1, 5, 20]
 
 
 def test_what_neither_engine_has_holds_and_what_one_has_does_not() -> None:
@@ -199,7 +243,11 @@ def test_a_page_gets_shares_and_clusters_and_keeps_its_first_part(tmp_path: Path
     drawn_page.write([_judged([10], [10]), _judged([12], [10]), _judged([12], [10])], 7, page)
     text = page.read_text()
     assert f"{pages.BEGIN}\nold\n{pages.END}" in text and text.endswith("End.\n")
-    assert "3 plans of seed 7" in text and "| tcp | 1 of 3, 33 % (6 to 79 %) | 33 % | 0 |" in text
+    assert (
+        "3 plans of seed 7" in text
+        and "| tcp | 1 of 3, 33 % (6 to 79 %) | 0 | 1 of 3, 33 % (6 to 79 %) | 33 % | 33 % |"
+        in text
+    )
     assert "goodput +20 %" in text
 
 

@@ -8,27 +8,33 @@ from pathlib import Path
 from typing import Any
 
 from etalon import pages
-from etalon.validation.judged import Judged, clusters, shares
+from etalon.validation.judged import FEW, Judged, Share, clusters, shares
 
 PART = "drawn plans"
 """Of the page."""
 
 
-def share_rows(rows: Sequence[Judged]) -> Iterator[tuple[str, str, str, str]]:
-    """By transport: the share within bounds, that by the first seed alone, and the plans out of bounds by no more than the
-    spread of their seeds."""
-    first = shares(rows, lambda row: row.held_at_first)
-    open_ = shares(rows, lambda row: row.undecided)
+def share_rows(rows: Sequence[Judged]) -> Iterator[tuple[str, ...]]:
+    """By transport: the share within bounds, the plans that their seeds leave open, the share without these, and the share
+    by five seeds and by one."""
+    decided = shares([row for row in rows if not row.undecided])
+    five = shares(rows, lambda row: row.held_by(FEW))
+    first = shares(rows, lambda row: row.held_by(1))
     for transport, share in shares(rows).items():
+        without = decided.get(transport, Share(0, 0))
         yield (
             transport,
             str(share),
+            f"{share.of - without.of}",
+            str(without),
+            f"{five[transport].percent:.0f} %",
             f"{first[transport].percent:.0f} %",
-            str(open_[transport].within),
         )
 
 
-SHARE_COLUMNS = ("transport", "within all bounds (95 %)", "by one seed", "within the seeds' spread")
+SHARE_COLUMNS = (
+    "transport", "within all bounds (95 %)", "left open", "of those decided (95 %)", "by five seeds", "by one",
+)  # fmt: skip
 
 
 def cluster_lines(rows: Sequence[Judged]) -> Iterator[str]:
@@ -59,7 +65,7 @@ def verdict(row: Judged) -> str:
     if worst is None:
         return ""
     more = f" and {len(row.outside) - 1} more" if len(row.outside) > 1 else ""
-    spread = " (within the seeds' spread)" if row.undecided else ""
+    spread = " (left open by its seeds)" if row.undecided else ""
     return f"{worst.quantity.key} {worst.sim:.4g} / {worst.linux:.4g}{more}{spread}"
 
 
@@ -100,7 +106,7 @@ def write(rows: Sequence[Judged], seed: int, page: Path) -> None:
         f"{headline(rows, seed)}.",
         "",
         f"| {' | '.join(SHARE_COLUMNS)} |",
-        "|---|---:|---:|---:|",
+        "|---|---:|---:|---:|---:|---:|",
         *(f"| {' | '.join(row)} |" for row in share_rows(rows)),
         "",
         "What differs, by what the plans have in common (the median difference of what is out of bounds in half of them):",

@@ -21,8 +21,8 @@ from etalon.validation.drawn import Drawn
 from etalon.validation.judged import Judged, Numbers
 from etalon.validation.quantities import ANY_PLAN
 
-SEEDS = 5
-"""With so many a plan runs whose first seed is out of bounds."""
+SEEDS, MOST_SEEDS = 5, 20
+"""With so many a plan runs whose first seed is out of bounds, and with so many if these do not tell the engines apart."""
 NUMBERS = "numbers.jsonl"
 PLANS = "plans"
 TOGETHER = 24
@@ -158,22 +158,24 @@ def judge(
     for engine in both:
         prepare([one.plan for one in drawn], engine)
     kept.begin(drawn)
-    first = 0.7  # of the work, about
+    first, second = 0.5, 0.7  # of the work, about
 
     def part(least: float, most: float) -> Progress | None:
         return progress and (lambda share: progress(least + (most - least) * share))
 
     _measure([one.plan for one in drawn], both, kept, jobs, part(0, first))
-    judged = [_judged(one, both, kept) for one in drawn]
-    again = [one for one, row in zip(drawn, judged, strict=True) if not row.holds]
-    more = [plan for one in again for plan in list(_seeds(one.plan))[1:]]
-    _measure(more, both, kept, jobs, part(first, 1))
+    rows = [_judged(one, both, kept) for one in drawn]
+    more = [plan for row in rows if not row.holds for plan in _seeds(row.drawn.plan, SEEDS)]
+    _measure(more, both, kept, jobs, part(first, second))
+    rows = [_judged(one, both, kept) for one in drawn]
+    most = [plan for row in rows if row.undecided for plan in _seeds(row.drawn.plan, MOST_SEEDS)]
+    _measure(most, both, kept, jobs, part(second, 1))
     return [_judged(one, both, kept) for one in drawn]
 
 
-def _seeds(plan: Plan) -> Iterator[Plan]:
+def _seeds(plan: Plan, count: int) -> Iterator[Plan]:
     """The plan with its seed, and with others."""
-    for more in range(SEEDS):
+    for more in range(count):
         yield plan.replace(seed=plan.seed + 10_000 * more) if more else plan
 
 
@@ -221,7 +223,7 @@ def _numbers(run: Run, engine: Enduring) -> Numbers:
 def _judged(one: Drawn, both: Sequence[Enduring], kept: Kept) -> Judged:
     """The plan by all seeds that both engines have."""
     found: list[Mapping[str, Numbers]] = []
-    for plan in _seeds(one.plan):
+    for plan in _seeds(one.plan, MOST_SEEDS):
         rows = {engine.NAME: kept.get(plan, engine) for engine in both}
         if any(row is None for row in rows.values()):
             break
