@@ -62,6 +62,8 @@ pub struct Circuits<H> {
     failed: Vec<u32>,
     /// To hosts, uplinks of nodes, from the packet network, from hosts.
     ports: Vec<Port>,
+    /// By port; apart from what changes with each packet, so that they stay in a near cache.
+    kinds: Vec<Kind>,
     first_up: u32,
     first_down: u32,
     first_own: u32,
@@ -82,6 +84,8 @@ pub struct Circuits<H> {
     rotorlb: Option<Class>,
     /// Whether a probe hears of what passes a port without waiting there.
     tells: bool,
+    /// Something was heard of outside, which [`Circuits::run`] looks at.
+    was_heard: bool,
     /// No packet passes sooner.
     shortest: Span,
 }
@@ -139,6 +143,7 @@ impl<H: Copy> Circuits<H> {
             changes: Changes::default(),
             failed: Vec::new(),
             ports: Vec::new(),
+            kinds: Vec::new(),
             first_up: 0,
             first_down: 0,
             first_own: 0,
@@ -158,6 +163,7 @@ impl<H: Copy> Circuits<H> {
             coin,
             rotorlb: config.rotorlb().map(|found| found.0),
             tells: false,
+            was_heard: false,
             shortest: Span::ZERO,
             config: config.clone(),
             hosts,
@@ -173,13 +179,14 @@ impl<H: Copy> Circuits<H> {
     fn add_ports(&mut self) {
         let (config, hosts, nodes) = (&self.config, &self.hosts, self.nodes);
         let wires = &mut self.wires;
-        let (mut firsts, mut ports) = ([0; 3], Vec::new());
+        let (mut firsts, mut ports, mut kinds) = ([0; 3], Vec::new(), Vec::new());
         let mut add = |kind, at, number, rate, delay| {
             let (queue, wire) = (
                 QueueId { at, number },
                 wires.of(delay, kind == Kind::ToHost),
             );
-            ports.push(Port::new(kind, queue, Serializer::new(rate), wire));
+            ports.push(Port::new(queue, Serializer::new(rate), wire));
+            kinds.push(kind);
             ports.len() as u32
         };
         let mut before = 0;
@@ -223,7 +230,7 @@ impl<H: Copy> Circuits<H> {
                 add(kind, at, 0, access.rate, access.delay);
             }
         }
-        self.ports = ports;
+        (self.ports, self.kinds) = (ports, kinds);
         [self.first_up, self.first_down, self.first_own] = firsts;
     }
 
@@ -379,5 +386,17 @@ impl<H: Copy> Network<H> for Circuits<H> {
 
     fn advance<S: Sink<H>, P: Probe>(&mut self, now: Time, sink: &mut S, probe: &mut P) {
         while self.step(now, sink, probe).is_some() {}
+    }
+
+    #[inline]
+    fn run<S: Sink<H>, P: Probe>(&mut self, now: Time, until: Time, sink: &mut S, probe: &mut P) {
+        let mut last = until;
+        self.was_heard = false;
+        while let Some(time) = self.step(last, sink, probe) {
+            debug_assert!(now <= time);
+            if self.was_heard {
+                last = time; // what else is due at that instant is still done
+            }
+        }
     }
 }

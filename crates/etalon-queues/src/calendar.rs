@@ -63,6 +63,18 @@ impl Calendar {
         self.first.0
     }
 
+    /// The port that is done first, if any is at work.
+    #[inline]
+    pub fn first(&self) -> Option<u32> {
+        (self.first.1 != NONE).then_some(self.first.1)
+    }
+
+    /// Whether a port is at work.
+    #[inline]
+    pub fn is_at_work(&self, port: u32) -> bool {
+        self.entries[port as usize].time < Time::MAX
+    }
+
     #[inline]
     fn day(&self, time: Time) -> usize {
         (time.0 >> self.shift) as usize & (DAYS - 1)

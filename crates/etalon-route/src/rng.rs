@@ -8,11 +8,13 @@ pub struct Rng(u64);
 impl Rng {
     /// The stream of this seed.
     #[must_use]
+    #[inline]
     pub const fn new(seed: u64) -> Rng {
         Rng(seed)
     }
 
     /// The next 64 bits.
+    #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

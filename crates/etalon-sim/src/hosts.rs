@@ -229,7 +229,7 @@ impl Hosts {
         let nic = &mut self.nics[host as usize];
         nic.free_at = edge.send(now, host, self.parcels.get(id).bytes, id);
         nic.is_awaited = true;
-        queue.push(nic.free_at, Wake::Nic(host));
+        queue.push_nic(nic.free_at, host);
     }
 
     /// The NIC of a host, which is idle, is looked at again when it may have bulk to send.

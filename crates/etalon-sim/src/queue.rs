@@ -4,6 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use etalon_queues::Calendar;
+use etalon_scenario::Hosts;
 use etalon_tcp::PathId;
 use etalon_units::Time;
 
@@ -84,16 +86,39 @@ impl Wake {
 pub(crate) struct WakeQueue {
     /// Each is one number, which takes less to compare: time, then [`Wake::key`].
     heap: BinaryHeap<Reverse<u128>>,
-    /// Time of the first.
+    /// NICs that are done with a packet, where TCP does not carry all: each is one of few that are pending, and there are many.
+    nics: Option<Box<Calendar>>,
+    /// When the first of these is due, [`Time::MAX`] if there is none.
+    next_nic: Time,
+    /// Time of the first of all.
     next: Time,
 }
 
 impl WakeQueue {
-    /// An empty queue.
-    pub(crate) fn new() -> WakeQueue {
+    /// An empty queue; with NICs to wait for if these hosts have such.
+    pub(crate) fn new(nics: Option<&Hosts>) -> WakeQueue {
+        let calendar = |hosts: &Hosts| {
+            let longest = hosts.rate.span_of(hosts.mtu.into());
+            Box::new(Calendar::new(hosts.count() as usize, longest))
+        };
         WakeQueue {
             heap: BinaryHeap::new(),
+            nics: nics.map(calendar),
+            next_nic: Time::MAX,
             next: Time::MAX,
+        }
+    }
+
+    /// The NIC of a host will be done: as a push of [`Wake::Nic`].
+    #[inline]
+    pub(crate) fn push_nic(&mut self, time: Time, host: u32) {
+        match &mut self.nics {
+            Some(nics) if !nics.is_at_work(host) => {
+                nics.push(time, host);
+                self.next_nic = nics.next();
+                self.next = self.next.min(time);
+            }
+            _ => self.push(time, Wake::Nic(host)),
         }
     }
 
@@ -125,10 +150,35 @@ impl WakeQueue {
     /// Takes the first.
     #[inline(never)]
     pub(crate) fn take(&mut self) -> Option<Wake> {
+        if self.next_nic == self.next {
+            if let Some(wake) = self.take_nic() {
+                return Some(wake);
+            }
+        }
         let Reverse(key) = self.heap.pop()?;
-        let next = self.heap.peek();
-        self.next = next.map_or(Time::MAX, |first| Time((first.0 >> u64::BITS) as u64));
+        self.next = self.first_of_heap().min(self.next_nic);
         Some(Wake::of(key as u64))
+    }
+
+    #[inline]
+    fn first_of_heap(&self) -> Time {
+        let first = self.heap.peek();
+        first.map_or(Time::MAX, |first| Time((first.0 >> u64::BITS) as u64))
+    }
+
+    /// Takes the first if it is a NIC; one is due then.
+    #[inline]
+    fn take_nic(&mut self) -> Option<Wake> {
+        let nics = self.nics.as_mut()?;
+        let wake = Wake::Nic(nics.first()?);
+        let key = u128::from(self.next.0) << u64::BITS | u128::from(wake.key());
+        if self.heap.peek().is_some_and(|first| first.0 < key) {
+            return None;
+        }
+        nics.pop();
+        self.next_nic = nics.next();
+        self.next = self.first_of_heap().min(self.next_nic);
+        Some(wake)
     }
 }
 
@@ -155,13 +205,16 @@ mod tests {
     proptest! {
         #[test]
         fn wakes_come_by_time_then_as_they_are_ordered(
-            drawn in prop::collection::vec((0u64..20, 0usize..12, any::<u32>()), 1..200),
+            drawn in prop::collection::vec((0u64..20, 0usize..12, prop_oneof![0u32..8, any::<u32>()]), 1..200),
         ) {
-            let mut queue = WakeQueue::new();
+            let mut queue = WakeQueue::new(Some(&hosts));
             let wakes = drawn.into_iter().map(|(time, kind, number)| (Time(time), KINDS[kind](number)));
             let mut wakes: Vec<(Time, Wake)> = wakes.collect();
             for &(time, wake) in &wakes {
-                queue.push(time, wake);
+                match wake {
+                    Wake::Nic(host) if host < hosts.count() => queue.push_nic(time, host),
+                    _ => queue.push(time, wake),
+                }
             }
             wakes.sort_unstable();
             for (time, wake) in wakes {

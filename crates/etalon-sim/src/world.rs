@@ -95,7 +95,7 @@ impl<'a, 's, T: Tap> World<'a, 's, T> {
             tdf: plan.tdf,
             announces,
             is_plain: !is_uncommon && !meter.follows_senders() && !meter.follows_order(),
-            queue: WakeQueue::new(),
+            queue: WakeQueue::new(hosts.is_some().then_some(&plan.hosts)),
             pool: PacketPool::with_room(plan.flows.len()),
             flows,
             groups,

@@ -164,6 +164,7 @@ impl<H: Copy> Circuits<H> {
         let Some((now, change)) = self.changes.pop() else {
             return;
         };
+        self.was_heard = true; // hosts hear of slices
         match change {
             Change::Close(day) => {
                 for node in self.nodes_of(&day) {
@@ -306,7 +307,7 @@ impl<H: Copy> Circuits<H> {
         } else {
             port.link = Serializer::new(port.link.rate());
         }
-        let rules = port.kind.rules();
+        let rules = self.kinds[number as usize].rules();
         while let Some((list, id)) = self.ports[number as usize].waiting.next(&self.rules[rules]) {
             let bytes = self.pool.get(id).packet.bytes;
             let waiting = &mut self.ports[number as usize].waiting;

@@ -81,7 +81,6 @@ impl Kind {
 /// A queue with a link behind it.
 #[derive(Debug)]
 pub(super) struct Port {
-    pub(super) kind: Kind,
     pub(super) queue: QueueId,
     pub(super) link: Serializer,
     /// Which wire is behind the link.
@@ -108,9 +107,8 @@ pub(super) struct Sending {
 }
 
 impl Port {
-    pub(super) fn new(kind: Kind, queue: QueueId, link: Serializer, wire: u8) -> Port {
+    pub(super) fn new(queue: QueueId, link: Serializer, wire: u8) -> Port {
         Port {
-            kind,
             queue,
             link,
             wire,

@@ -130,12 +130,10 @@ impl<H: Copy> Circuits<H> {
             return self.leave(now, id, sink, probe);
         }
         match place {
-            Place::Port(number)
-                if matches!(self.ports[number as usize].kind, Kind::FromHost(_)) =>
-            {
+            Place::Port(number) if matches!(self.kinds[number as usize], Kind::FromHost(_)) => {
                 self.leave(now, id, sink, probe);
             }
-            Place::Port(number) => match self.ports[number as usize].kind {
+            Place::Port(number) => match self.kinds[number as usize] {
                 // What the packet network has no room for goes down another of its ports.
                 Kind::FromCore(_) => {
                     let port = self.down_to(pair.src);
@@ -189,6 +187,7 @@ impl<H: Copy> Circuits<H> {
         sink: &mut S,
         probe: &mut P,
     ) {
+        self.was_heard = true;
         let inside = self.pool.remove(id);
         let (packet, pair) = (inside.packet, inside.pair());
         if let Some(why) = inside.returns {
@@ -228,6 +227,7 @@ impl<H: Copy> Circuits<H> {
         sink: &mut S,
         probe: &mut P,
     ) {
+        self.was_heard = true;
         let packet = self.pool.remove(id).packet;
         tell::lost(now, &packet, (queue, len), reason, sink, probe);
     }

@@ -99,7 +99,7 @@ impl<H: Copy> Circuits<H> {
             let (queue, reason) = (port.queue, DropReason::LinkDown);
             return self.lose(now, id, queue, 0, reason, sink, probe);
         }
-        let rules = port.kind.rules();
+        let rules = self.kinds[number as usize].rules();
         if self.join(now, Place::Port(number), rules, id, sink, probe) {
             self.serve(now, number, sink, probe);
         }
@@ -215,6 +215,9 @@ impl<H: Copy> Circuits<H> {
     ) -> Option<(Place, (usize, PacketId))> {
         let lists = &self.rules[0]; // an uplink's
         let own = self.ports[number as usize].waiting.next(lists);
+        if self.voqs.are_none() {
+            return own.map(|next| (Place::Port(number), next));
+        }
         let voq = self.voqs.find(node, peer);
         let awaiting = voq.and_then(|voq| self.voqs.get_mut(voq).next(lists));
         match (own, awaiting, voq) {
@@ -239,25 +242,18 @@ impl<H: Copy> Circuits<H> {
         if port.sending.is_some() || port.down > 0 {
             return;
         }
-        let rules = port.kind.rules();
-        let lists = &self.rules[rules];
-        let own = port.waiting.next(lists);
-        let Kind::Up { node, uplink } = port.kind else {
-            if let Some((list, id)) = own {
-                self.transmit(
-                    now,
-                    number,
-                    Place::Port(number),
-                    (list, id),
-                    None,
-                    sink,
-                    probe,
-                );
+        if port.waiting.is_empty() && self.voqs.are_none() {
+            return;
+        }
+        let kind = self.kinds[number as usize];
+        let Kind::Up { node, uplink } = kind else {
+            let own = port.waiting.next(&self.rules[kind.rules()]);
+            if let Some(next) = own {
+                self.transmit(now, number, Place::Port(number), next, sink, probe);
             }
             return;
         };
-        let at = self.circuit(node, uplink);
-        let circuit = self.circuits[at];
+        let circuit = self.circuits[self.circuit(node, uplink)];
         if circuit.peer == NOBODY {
             return;
         }
@@ -268,20 +264,22 @@ impl<H: Copy> Circuits<H> {
         if self.config.late == Late::Completes && self.is_awaited(now, number, far) {
             return;
         }
-        let bytes = self.pool.get(next.1).packet.bytes;
-        let port = &mut self.ports[number as usize];
-        let end = port.link.clone().transmit(now, bytes);
-        if end > circuit.last {
-            return;
+        let inside = self.pool.get_mut(next.1);
+        if circuit.last < Time::MAX {
+            let link = &self.ports[number as usize].link;
+            if link.clone().transmit(now, inside.packet.bytes) > circuit.last {
+                return;
+            }
         }
-        let lost = if now < circuit.from || end > circuit.until && self.config.late == Late::Lost {
-            Some(DropReason::Dark)
-        } else {
-            None
-        };
+        inside.to = circuit.peer;
+        let end = self.transmit(now, number, place, next, sink, probe);
         self.receives_until[far] = end;
-        self.pool.get_mut(next.1).to = circuit.peer;
-        self.transmit(now, number, place, next, lost, sink, probe);
+        let is_cut = end > circuit.until && self.config.late == Late::Lost;
+        if now < circuit.from || is_cut {
+            if let Some(sending) = &mut self.ports[number as usize].sending {
+                sending.lost = Some(DropReason::Dark);
+            }
+        }
     }
 
     /// Whether the far end of a port's circuit is busy with what came late, until when the port waits. It asks once to be served then.
@@ -294,20 +292,18 @@ impl<H: Copy> Circuits<H> {
         busy > now
     }
 
-    /// A port starts to transmit a packet.
+    /// A port starts to transmit a packet. Returns when it will be done.
     #[inline]
-    #[allow(clippy::too_many_arguments)] // what, from where, and who hears it
     fn transmit<S: Sink<H>, P: Probe>(
         &mut self,
         now: Time,
         number: u32,
         place: Place,
         (list, id): (usize, PacketId),
-        lost: Option<DropReason>,
         sink: &mut S,
         probe: &mut P,
-    ) {
-        let rules = self.ports[number as usize].kind.rules();
+    ) -> Time {
+        let rules = self.kinds[number as usize].rules();
         let ((waiting, queue), pool, lists) = self.with_packets(place);
         let inside = pool.get_mut(id);
         let (pair, bytes, handle) = (inside.pair(), inside.packet.bytes, inside.packet.handle);
@@ -329,7 +325,7 @@ impl<H: Copy> Circuits<H> {
             id,
             bytes,
             list: is_own.then_some(list as u8),
-            lost,
+            lost: None,
         });
         if self.tells && !is_own {
             let (queue, until) = (port.queue, end);
@@ -342,6 +338,7 @@ impl<H: Copy> Circuits<H> {
             probe.on(now, scheduled);
         }
         self.calendar.push(end, number);
+        end
     }
 
     /// A port is done with a packet.
@@ -360,9 +357,10 @@ impl<H: Copy> Circuits<H> {
         if let Some(list) = sending.list {
             port.waiting.release(list.into(), sending.bytes);
         }
-        let (kind, wire, queue, len) = (port.kind, port.wire, port.queue, port.waiting.len());
+        let (wire, queue, len) = (port.wire, port.queue, port.waiting.len());
+        let kind = self.kinds[number as usize];
         let mut lost = sending.lost;
-        if let Kind::Up { uplink, .. } = kind {
+        if let (Kind::Up { uplink, .. }, false) = (kind, self.failed.is_empty()) {
             let peer = self.pool.get(sending.id).to;
             if lost.is_none() && self.deaf[self.circuit(peer, uplink)] > 0 {
                 lost = Some(DropReason::LinkDown);
@@ -389,7 +387,7 @@ impl<H: Copy> Circuits<H> {
         sink: &mut S,
         probe: &mut P,
     ) {
-        match self.ports[number as usize].kind {
+        match self.kinds[number as usize] {
             Kind::ToHost => self.leave(now, id, sink, probe),
             Kind::Up { .. } => {
                 let inside = self.pool.get_mut(id);

@@ -31,6 +31,12 @@ impl Voqs {
         usize::from(node) * self.nodes + usize::from(next)
     }
 
+    /// Whether nothing has ever waited for a circuit.
+    #[inline]
+    pub(super) fn are_none(&self) -> bool {
+        self.queues.is_empty()
+    }
+
     /// The number of a queue, if there is one.
     #[inline]
     pub(super) fn find(&self, node: u16, next: u16) -> Option<u32> {

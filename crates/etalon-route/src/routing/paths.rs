@@ -56,28 +56,31 @@ impl PathTable {
                     if from == to {
                         continue;
                     }
-                    search.find(from, to);
-                    if search.count == 0 && table.stranded.is_none() {
+                    let found = search.find(from, to);
+                    if found.count == 0 && table.stranded.is_none() {
                         table.stranded = Some((slice, from, to));
                     }
-                    table.add(&search);
+                    table.add(found);
                 }
             }
             fits(table.paths.len(), 1)?;
         }
+        table.paths.shrink_to_fit();
         Ok(table)
     }
 
-    fn add(&mut self, search: &Search) {
-        let longest = search.lengths.last().copied().unwrap_or(0);
-        self.paths.extend([search.count, longest]);
-        let mut found = &search.found[..];
-        for &length in &search.lengths {
-            let (path, rest) = found.split_at(length.into());
-            found = rest;
-            self.paths.extend_from_slice(path);
-            let short = usize::from(longest - length);
-            self.paths.extend(core::iter::repeat_n(END, short));
+    fn add(&mut self, found: &Found) {
+        let longest = found.lengths.last().copied().unwrap_or(0);
+        let all = found.lengths.len() * usize::from(longest);
+        self.paths.reserve(2 + all);
+        self.paths.extend([found.count, longest]);
+        let mut hops = found.hops.iter();
+        for &length in &found.lengths {
+            // By hops, as paths are too short to be worth a copy.
+            for hop in 0..longest {
+                let uplink = if hop < length { hops.next() } else { None };
+                self.paths.push(uplink.copied().unwrap_or(END));
+            }
         }
     }
 }
@@ -94,8 +97,8 @@ impl Router for PathTable {
         if count == 0 || at.hops >= length {
             return Next::Nowhere;
         }
-        let path = usize::from(at.label) % usize::from(count);
-        let place = first + 2 + path * usize::from(length) + usize::from(at.hops);
+        let path = at.label % u16::from(count);
+        let place = first + 2 + usize::from(path) * usize::from(length) + usize::from(at.hops);
         match self.paths[place] {
             END => Next::Nowhere, // it has been led astray
             uplink => Next::Now(uplink),
@@ -123,14 +126,7 @@ struct Search {
     circuits: Vec<(u8, u16)>,
     /// Hops to each rack, from each.
     far: Vec<u8>,
-    /// The racks, and the uplinks, of the path in hand.
-    racks: Vec<u16>,
-    uplinks: Vec<u8>,
-    /// What was found: uplinks of one path after the other, and the length of each.
-    found: Vec<u8>,
-    lengths: Vec<u8>,
-    count: u8,
-    visits: u32,
+    found: Found,
 }
 
 impl Search {
@@ -149,19 +145,10 @@ impl Search {
             first,
             circuits,
             far: alloc::vec![FAR; graph.nodes * graph.nodes],
-            racks: Vec::new(),
-            uplinks: Vec::new(),
-            found: Vec::new(),
-            lengths: Vec::new(),
-            count: 0,
-            visits: 0,
+            found: Found::default(),
         };
         search.measure();
         search
-    }
-
-    fn circuits(&self, node: usize) -> core::ops::Range<usize> {
-        self.first[node] as usize..self.first[node + 1] as usize
     }
 
     /// Breadth first from each rack.
@@ -174,80 +161,126 @@ impl Search {
                 let hops = self.far[node * self.nodes + from]
                     .saturating_add(1)
                     .min(FAR - 1);
-                for at in self.circuits(node) {
-                    let place = usize::from(self.circuits[at].1) * self.nodes + from;
+                let there = self.first[node] as usize..self.first[node + 1] as usize;
+                for &(_, peer) in &self.circuits[there] {
+                    let place = usize::from(peer) * self.nodes + from;
                     if self.far[place] == FAR {
                         self.far[place] = hops;
-                        queue.push_back(self.circuits[at].1.into());
+                        queue.push_back(peer.into());
                     }
                 }
             }
         }
     }
 
-    fn find(&mut self, from: usize, to: usize) {
+    fn find(&mut self, from: usize, to: usize) -> &Found {
         self.found.clear();
-        self.lengths.clear();
-        (self.count, self.visits) = (0, 0);
-        let shortest = self.far[to * self.nodes + from];
+        let far = &self.far[to * self.nodes..][..self.nodes];
+        let shortest = far[from];
         if shortest > LONGEST {
-            return;
+            return &self.found;
         }
         let longest = match self.wanted.equal {
             true => shortest,
             false => LONGEST.min(self.nodes as u8 - 1),
         };
+        let towards = Towards {
+            first: &self.first,
+            circuits: &self.circuits,
+            far,
+            to: to as u16,
+            most: self.wanted.paths,
+            // Each pair begins elsewhere, so that not all take the first.
+            key: self.seed ^ (from as u64) << 10 ^ to as u64,
+        };
         for length in shortest..=longest {
-            self.racks.clear();
-            self.uplinks.clear();
-            self.racks.push(from as u16);
-            self.extend(from, to, length);
-            if self.is_done() {
+            self.found.racks.clear();
+            self.found.racks.push(from as u16);
+            self.found.extend(&towards, from, length);
+            if self.found.is_done(&towards) {
                 break;
             }
         }
+        &self.found
+    }
+}
+
+/// The paths to one rack that are sought, from one other.
+struct Towards<'a> {
+    first: &'a [u32],
+    circuits: &'a [(u8, u16)],
+    /// Hops from each rack.
+    far: &'a [u8],
+    to: u16,
+    /// How many paths are enough.
+    most: u8,
+    key: u64,
+}
+
+/// The paths of a pair that were found so far.
+#[derive(Default)]
+struct Found {
+    /// The racks, and the uplinks, of the path in hand.
+    racks: Vec<u16>,
+    uplinks: Vec<u8>,
+    /// Uplinks of one path after the other, and the length of each.
+    hops: Vec<u8>,
+    lengths: Vec<u8>,
+    count: u8,
+    visits: u32,
+}
+
+impl Found {
+    fn clear(&mut self) {
+        self.hops.clear();
+        self.lengths.clear();
+        (self.count, self.visits) = (0, 0);
     }
 
-    fn is_done(&self) -> bool {
-        self.count == self.wanted.paths || self.visits > MOST_VISITS
+    fn is_done(&self, towards: &Towards<'_>) -> bool {
+        self.count == towards.most || self.visits > MOST_VISITS
     }
 
-    /// Paths of `left` more hops, on from a rack, that visit none twice.
-    fn extend(&mut self, node: usize, to: usize, left: u8) {
+    /// Paths of `left` more hops, at least one, on from a rack, that visit none twice.
+    fn extend(&mut self, towards: &Towards<'_>, node: usize, left: u8) {
         self.visits += 1;
-        if left == 0 {
-            self.found.extend_from_slice(&self.uplinks);
-            self.lengths.push(self.uplinks.len() as u8);
-            self.count += 1;
-            return;
-        }
-        let all = self.circuits(node);
+        let Towards { first, to, .. } = *towards;
+        let all = &towards.circuits[first[node] as usize..first[node + 1] as usize];
         if all.is_empty() {
             return;
         }
-        // Each pair begins elsewhere, so that not all take the first.
-        let key = u64::from(self.racks[0]) << 10 ^ (node as u64) << 20 ^ to as u64;
-        let turn = all.start + (mix(self.seed ^ key) % all.len() as u64) as usize;
-        let far = to * self.nodes;
-        for at in (turn..all.end).chain(all.start..turn) {
-            let (uplink, peer) = self.circuits[at];
-            let there = usize::from(peer);
-            // Too far, there too early, or there already.
-            if self.far[far + there] >= left
-                || (there == to && left > 1)
-                || self.racks.contains(&peer)
-            {
-                continue;
+        let turn = mix(towards.key ^ (node as u64) << 20) % all.len() as u64;
+        let (later, sooner) = all.split_at(turn as usize);
+        for &(uplink, peer) in sooner.iter().chain(later) {
+            if left == 1 {
+                if peer == to {
+                    self.end(uplink);
+                }
+            } else {
+                let there = usize::from(peer);
+                // There too early, too far, or there already.
+                if peer == to || towards.far[there] >= left || self.racks.contains(&peer) {
+                    continue;
+                }
+                self.racks.push(peer);
+                self.uplinks.push(uplink);
+                self.extend(towards, there, left - 1);
+                self.racks.pop();
+                self.uplinks.pop();
             }
-            self.racks.push(peer);
-            self.uplinks.push(uplink);
-            self.extend(there, to, left - 1);
-            self.racks.pop();
-            self.uplinks.pop();
-            if self.is_done() {
+            if self.is_done(towards) {
                 return;
             }
         }
+    }
+
+    /// The path in hand ends over this uplink.
+    fn end(&mut self, uplink: u8) {
+        self.visits += 1;
+        let hops = self.uplinks.iter().chain([&uplink]);
+        self.hops.extend(hops);
+        self.lengths.push(self.uplinks.len() as u8 + 1);
+        self.count += 1;
     }
 }
 

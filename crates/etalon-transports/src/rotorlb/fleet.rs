@@ -125,6 +125,13 @@ impl Fleet {
     ) {
         let n = self.config.hosts;
         let (senders, receivers) = (from * n..(from + 1) * n, to * n..(to + 1) * n);
+        let of_senders = &mut self.hosts[from as usize * n as usize..][..n as usize];
+        if of_senders.iter().all(Host::is_idle) {
+            for host in of_senders {
+                host.commit(circuit.uplink, Commit::default());
+            }
+            return;
+        }
         let mut parts = vec![Vec::new(); n as usize];
         let mut send = vec![circuit.slots; n as usize];
         let mut receive = send.clone();

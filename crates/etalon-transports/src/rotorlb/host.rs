@@ -43,6 +43,11 @@ pub(crate) struct Host {
 }
 
 impl Host {
+    /// Whether it has nothing to send.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.own.is_empty() && self.relayed.is_empty()
+    }
+
     /// Packets that it has for a host itself.
     pub(crate) fn own_len(&self, to: u32) -> u32 {
         self.own.get(&to).map_or(0, Backlog::len)
