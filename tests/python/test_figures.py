@@ -25,8 +25,10 @@ from etalon.figures.network_bytes import gigabytes
 from etalon.figures.reordering import cdf as reordering_cdf
 from etalon.figures.schedule import _open
 from etalon.figures.sequence import baselines
+from etalon.figures.slices import held
 from etalon.figures.throughput_cdf import cdf as throughput_cdf
 from etalon.figures.write_cdf import cdf as write_cdf
+from etalon.plan import Plan as RealPlan
 from synthetic_runs import DAY, NIGHT, PUBLISHED_8A, VOQ_SWEEP, WEEK, Plan, Run, resolved, run
 
 if TYPE_CHECKING:
@@ -34,6 +36,20 @@ if TYPE_CHECKING:
 
 SWEEP = {voq: run(voq, share) for voq, share in VOQ_SWEEP.items()}
 UPTIMES = {8: {10: 5.0, 1000: 14.0, 100_000: 5.2}, 64: {10: 5.0, 1000: 5.1, 100_000: 5.0}}
+ROTOR = RealPlan.from_dict(
+    {
+        "network": {
+            "kind": "ocs",
+            "racks": 4,
+            "hosts": 1,
+            "circuits": {"switches": 2},
+            "guard": "1us",
+        },
+        "schedule": {"kind": "rotor", "slice": "100us", "night": "10us"},
+        "routing": {"kind": "vlb"},
+        "bulk": [{"src": 0, "dst": 1}],
+    }
+)
 CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "sequence": ({"16": SWEEP[16], "64": SWEEP[64]}, {}),
     "voq": ({"16": SWEEP[16], "64": SWEEP[64]}, {}),
@@ -63,6 +79,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"published": {"cubic": 49, "bbr": 40}},
     ),
     "schedule": (SWEEP[16], {}),
+    "slices": (ROTOR, {"rack": 1}),
     "goodput": (SWEEP[16], {}),
     "cwnd": (SWEEP[16], {"span_us": (0, WEEK / 1000)}),
     "repairs": (SWEEP[16], {}),
@@ -309,6 +326,31 @@ def test_senders_over_time() -> None:
     figure = figures.draw("cwnd", run(), span_us=(0, WEEK / 1000))
     assert len(figure.axes[0].patches) == 1  # the day
     assert figure.axes[0].get_xlim() == (0, WEEK / 1000)
+
+
+def test_slices_are_those_of_the_topology() -> None:
+    """Against the table of who meets whom, which another module draws."""
+    net = ROTOR.slices
+    assert net is not None
+    ocs = ROTOR.resolve()["network"]["ocs"]
+    cycle = net.slices * 100
+    circuits, until = held(ocs, 1, until_us=2 * cycle)
+    assert until == 2 * cycle
+    for slot in range(2 * net.slices):
+        middle = slot * 100 + 45
+        for uplink, peer in enumerate(net.peers[slot % net.slices, 1]):
+            there = [
+                one.peer
+                for one in circuits
+                if one.uplink == uplink and one.start_us <= middle < one.end_us
+            ]
+            assert there == [None if peer in (1, -1) else peer]
+    dark = [one for one in circuits if one.end_us % 100 not in (0, 90)]
+    assert not dark  # a night is the last 10 us of a slice
+    with pytest.raises(EtalonError, match="rack 4"):
+        held(ocs, 4)
+    with pytest.raises(EtalonError, match="ocs"):
+        figures.draw("slices", run())
 
 
 def test_jains_index() -> None:

@@ -70,6 +70,10 @@ FIGURES = {
     "fct_uptime": ('figures.draw("fct_uptime", uptimes)', ""),
     "congestion_controls": ('figures.draw("congestion_controls", controls)', ""),
     "schedule": ("strobe.plot.schedule()", ""),
+    "slices": (
+        'figures.draw("slices", plan("opera"), rack=0)',
+        "For plans and runs whose network has circuit switches; `rack=` chooses whose uplinks.",
+    ),
     "demand": (
         "solstice.plot.demand()",
         "For runs whose weeks are computed, and for what `etalon.schedulers.compute` returns.",

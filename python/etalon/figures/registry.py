@@ -79,6 +79,11 @@ FIGURES: Final = (
         shows="sweep",
     ),
     Entry("schedule", "circuits of a week and the packet gate of the measured pair"),
+    Entry(
+        "slices",
+        "to which rack each uplink of a rack leads over time, with nights",
+        shows="numbers",
+    ),
     Entry("demand", "a demand matrix beside the week computed for it, with idle time"),
     Entry("goodput", "goodput of each flow and its fairness"),
     Entry("ports", "utilisation, queue, drops or marks of egress ports, the largest first"),
