@@ -15,19 +15,19 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: Time,
-    /// The next port of the same day.
+    /// The next port of the same day; of the last one the first.
     next: u32,
 }
 
 /// At most one instant for each port, in the order of (time, port).
 ///
 /// A calendar queue (Brown 1988): a day is a few nanoseconds, the year as long as the longest transmission, and each day
-/// has a list. Transmissions that are under way lie within a year, so that the next day that has an entry has the first.
+/// has a list, in order: where many ports work in step, each joins at the end. Transmissions that are under way lie within a year, so that the next day that has an entry has the first.
 #[derive(Debug)]
 pub struct Calendar {
     /// By port.
     entries: Vec<Entry>,
-    /// The first port of each day.
+    /// The last port of each day.
     days: Box<[u32; DAYS]>,
     /// Which days have ports, and which words of these are not zero.
     used: [u64; 64],
@@ -84,15 +84,36 @@ impl Calendar {
     #[inline]
     pub fn push(&mut self, time: Time, port: u32) {
         let day = self.day(time);
-        self.entries[port as usize] = Entry {
-            time,
-            next: self.days[day],
-        };
-        self.days[day] = port;
-        self.used[day / 64] |= 1 << (day % 64);
-        self.used_words |= 1 << (day / 64);
+        let last = self.days[day];
+        let mut next = port;
+        if last == NONE {
+            self.days[day] = port;
+            self.used[day / 64] |= 1 << (day % 64);
+            self.used_words |= 1 << (day / 64);
+        } else {
+            let mut before = last;
+            if (time, port) > (self.entries[last as usize].time, last) {
+                self.days[day] = port;
+            } else {
+                before = self.last_before(time, port, last);
+            }
+            next = core::mem::replace(&mut self.entries[before as usize].next, port);
+        }
+        self.entries[port as usize] = Entry { time, next };
         self.first = self.first.min((time, port));
         self.len += 1;
+    }
+
+    /// The port before the place of one in its day, which is not the last; before the first is the last.
+    fn last_before(&self, time: Time, port: u32, last: u32) -> u32 {
+        let mut before = last;
+        loop {
+            let next = self.entries[before as usize].next;
+            if (self.entries[next as usize].time, next) > (time, port) {
+                return before;
+            }
+            before = next;
+        }
     }
 
     /// Takes the first port.
@@ -125,20 +146,22 @@ impl Calendar {
         let day = self.day(time);
         self.entries[port as usize].time = Time::MAX;
         self.len -= 1;
-        if self.days[day] != port {
-            let mut before = self.days[day];
-            while self.entries[before as usize].next != port {
-                before = self.entries[before as usize].next;
-            }
-            self.entries[before as usize].next = next;
-            return;
-        }
-        self.days[day] = next;
-        if next == NONE {
+        if next == port {
+            self.days[day] = NONE;
             self.used[day / 64] &= !(1 << (day % 64));
             if self.used[day / 64] == 0 {
                 self.used_words &= !(1 << (day / 64));
             }
+            return;
+        }
+        let mut before = self.days[day];
+        let is_last = before == port;
+        while self.entries[before as usize].next != port {
+            before = self.entries[before as usize].next;
+        }
+        self.entries[before as usize].next = next;
+        if is_last {
+            self.days[day] = before;
         }
     }
 
@@ -175,14 +198,8 @@ impl Calendar {
     /// The first of a day that has a port.
     #[inline]
     fn first_of(&self, day: usize) -> (Time, u32) {
-        let mut first = (Time::MAX, NONE);
-        let mut port = self.days[day];
-        while port != NONE {
-            let Entry { time, next } = self.entries[port as usize];
-            first = first.min((time, port));
-            port = next;
-        }
-        first
+        let first = self.entries[self.days[day] as usize].next;
+        (self.entries[first as usize].time, first)
     }
 
     /// The first of all: for packets that are longer than any of the year.

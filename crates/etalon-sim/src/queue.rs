@@ -184,6 +184,8 @@ impl WakeQueue {
 
 #[cfg(test)]
 mod tests {
+    use etalon_units::{Rate, Span};
+
     use super::*;
     use proptest::prelude::*;
 
@@ -207,6 +209,15 @@ mod tests {
         fn wakes_come_by_time_then_as_they_are_ordered(
             drawn in prop::collection::vec((0u64..20, 0usize..12, prop_oneof![0u32..8, any::<u32>()]), 1..200),
         ) {
+            let hosts = Hosts {
+                racks: 8,
+                per_rack: 1,
+                mtu: 1500,
+                rate: Rate::from_gbps(1000),
+                delay: Span::ZERO,
+                jitter: Span::ZERO,
+                downlink_queue: None,
+            };
             let mut queue = WakeQueue::new(Some(&hosts));
             let wakes = drawn.into_iter().map(|(time, kind, number)| (Time(time), KINDS[kind](number)));
             let mut wakes: Vec<(Time, Wake)> = wakes.collect();

@@ -26,28 +26,44 @@ pub(crate) struct Part {
 }
 
 /// A circuit's time in slots of a packet each, and who sends in them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Commit {
     start: u64,
     /// Time of a slot, in picoseconds.
     slot: u64,
     slots: u32,
     next: u32,
+    /// When the next slot begins, which is asked more often than it changes.
+    next_time: u64,
     /// What is late to this is not sent.
     until: u64,
     parts: Vec<Part>,
 }
 
 impl Commit {
+    /// Nobody sends.
+    pub(crate) const NONE: Commit = Commit {
+        start: 0,
+        slot: 0,
+        slots: 0,
+        next: 0,
+        next_time: u64::MAX,
+        until: 0,
+        parts: Vec::new(),
+    };
+
     pub(crate) fn new(start: u64, circuit: &Circuit, parts: Vec<Part>) -> Commit {
-        Commit {
+        let mut commit = Commit {
             start,
             slot: circuit.slot,
             slots: circuit.slots,
             next: 0,
+            next_time: u64::MAX,
             until: circuit.until,
             parts,
-        }
+        };
+        commit.look();
+        commit
     }
 
     /// Whether it is too late for the rest.
@@ -56,36 +72,53 @@ impl Commit {
     }
 
     /// When its next slot begins, `u64::MAX` if there is none.
+    #[inline]
     pub(crate) fn next_time(&self) -> u64 {
-        if self.next >= self.slots || self.parts.is_empty() {
-            return u64::MAX;
-        }
-        self.start + (u64::from(self.next) * self.slot).div_ceil(1000)
+        self.next_time
+    }
+
+    fn look(&mut self) {
+        let is_done = self.next >= self.slots || self.parts.is_empty();
+        self.next_time = match is_done {
+            true => u64::MAX,
+            false => self.start + (u64::from(self.next) * self.slot).div_ceil(1000),
+        };
     }
 
     /// Passes a slot. `take` takes a packet of a queue, if it has one: parts are asked in the order in which they are due.
     pub(crate) fn pass<P>(&mut self, mut take: impl FnMut(&Part) -> Option<P>) -> Option<P> {
-        let (now, slots) = (self.next, self.slots);
-        self.next += 1;
-        // The packets of a part are evenly spread over all slots.
-        let due = |part: &Part| u64::from(part.sent) * u64::from(slots) / u64::from(part.packets);
         let mut asked = None;
-        loop {
-            // The first that is due, of those behind the one asked last.
-            let parts = self.parts.iter().enumerate();
-            let key = parts.map(|(at, part)| (due(part), at));
-            let behind = key.filter(|&key| key.0 <= u64::from(now) && Some(key) > asked);
-            asked = Some(behind.min()?);
-            let at = asked.map_or(0, |key| key.1);
-            if let Some(packet) = take(&self.parts[at]) {
+        let mut taken = None;
+        while let Some(due) = self.due_after(asked) {
+            let at = due.1;
+            taken = take(&self.parts[at]);
+            if taken.is_some() {
                 let part = &mut self.parts[at];
                 part.sent += 1;
                 if part.sent == part.packets {
                     self.parts.remove(at);
                 }
-                return Some(packet);
+                break;
+            }
+            asked = Some(due);
+        }
+        self.next += 1;
+        self.look();
+        taken
+    }
+
+    /// The first part that is due in the next slot, of those behind the one asked last; and since which slot.
+    fn due_after(&self, asked: Option<(u64, usize)>) -> Option<(u64, usize)> {
+        let mut first = (u64::MAX, 0);
+        for (at, part) in self.parts.iter().enumerate() {
+            // The packets of a part are evenly spread over all slots.
+            let due = u64::from(part.sent) * u64::from(self.slots) / u64::from(part.packets);
+            let is_behind = asked.is_none_or(|asked| (due, at) > asked);
+            if due <= u64::from(self.next) && is_behind && due < first.0 {
+                first = (due, at);
             }
         }
+        (first.0 < u64::MAX).then_some(first)
     }
 }
 

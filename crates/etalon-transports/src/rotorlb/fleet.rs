@@ -128,7 +128,7 @@ impl Fleet {
         let of_senders = &mut self.hosts[from as usize * n as usize..][..n as usize];
         if of_senders.iter().all(Host::is_idle) {
             for host in of_senders {
-                host.commit(circuit.uplink, Commit::default());
+                host.commit(circuit.uplink, Commit::NONE);
             }
             return;
         }

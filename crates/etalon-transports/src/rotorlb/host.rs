@@ -62,7 +62,7 @@ impl Host {
     pub(crate) fn commit(&mut self, uplink: u8, commit: Commit) {
         let uplink = usize::from(uplink);
         if self.commits.len() <= uplink {
-            self.commits.resize_with(uplink + 1, Commit::default);
+            self.commits.resize(uplink + 1, Commit::NONE);
         }
         self.commits[uplink] = commit;
     }
@@ -80,7 +80,7 @@ impl Host {
             return None;
         }
         if self.commits[uplink].is_over(now) {
-            self.commits[uplink] = Commit::default();
+            self.commits[uplink] = Commit::NONE;
             return None;
         }
         let (own, relayed) = (&mut self.own, &mut self.relayed);
