@@ -88,8 +88,6 @@ pub(crate) struct WakeQueue {
     heap: BinaryHeap<Reverse<u128>>,
     /// NICs that are done with a packet, where TCP does not carry all: each is one of few that are pending, and there are many.
     nics: Option<Box<Calendar>>,
-    /// When the first of these is due, [`Time::MAX`] if there is none.
-    next_nic: Time,
     /// Time of the first of all.
     next: Time,
 }
@@ -104,7 +102,6 @@ impl WakeQueue {
         WakeQueue {
             heap: BinaryHeap::new(),
             nics: nics.map(calendar),
-            next_nic: Time::MAX,
             next: Time::MAX,
         }
     }
@@ -115,7 +112,6 @@ impl WakeQueue {
         match &mut self.nics {
             Some(nics) if !nics.is_at_work(host) => {
                 nics.push(time, host);
-                self.next_nic = nics.next();
                 self.next = self.next.min(time);
             }
             _ => self.push(time, Wake::Nic(host)),
@@ -150,13 +146,11 @@ impl WakeQueue {
     /// Takes the first.
     #[inline(never)]
     pub(crate) fn take(&mut self) -> Option<Wake> {
-        if self.next_nic == self.next {
-            if let Some(wake) = self.take_nic() {
-                return Some(wake);
-            }
+        if self.nics.is_some() {
+            return self.take_among_nics();
         }
         let Reverse(key) = self.heap.pop()?;
-        self.next = self.first_of_heap().min(self.next_nic);
+        self.next = self.first_of_heap();
         Some(Wake::of(key as u64))
     }
 
@@ -166,19 +160,23 @@ impl WakeQueue {
         first.map_or(Time::MAX, |first| Time((first.0 >> u64::BITS) as u64))
     }
 
-    /// Takes the first if it is a NIC; one is due then.
+    /// The same where NICs are waited for.
     #[inline(never)] // runs of TCP alone have none
-    fn take_nic(&mut self) -> Option<Wake> {
+    fn take_among_nics(&mut self) -> Option<Wake> {
         let nics = self.nics.as_mut()?;
-        let wake = Wake::Nic(nics.first()?);
-        let key = u128::from(self.next.0) << u64::BITS | u128::from(wake.key());
-        if self.heap.peek().is_some_and(|first| first.0 < key) {
-            return None;
-        }
-        nics.pop();
-        self.next_nic = nics.next();
-        self.next = self.first_of_heap().min(self.next_nic);
-        Some(wake)
+        let nic = nics.first().map(|host| Wake::Nic(host).key());
+        let nic = nic.map(|key| u128::from(nics.next().0) << u64::BITS | u128::from(key));
+        let first = self.heap.peek().map(|first| first.0);
+        let key = match (nic, first) {
+            (Some(nic), first) if first.is_none_or(|first| nic <= first) => {
+                nics.pop();
+                nic
+            }
+            _ => self.heap.pop()?.0,
+        };
+        let next_nic = nics.next();
+        self.next = self.first_of_heap().min(next_nic);
+        Some(Wake::of(key as u64))
     }
 }
 
