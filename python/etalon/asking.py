@@ -7,6 +7,7 @@ import os
 import select
 from types import TracebackType
 
+from etalon.arguments import checked
 from etalon.errors import EtalonError
 
 DEVICE = "/dev/circuits"
@@ -66,6 +67,7 @@ class Claim:
         self.close()
 
 
+@checked
 def ask(*circuits: str, wait: bool = True) -> Claim:
     """Asks for circuits; in a program that runs on an emulated host of the Linux engine.
 

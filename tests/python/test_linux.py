@@ -376,7 +376,7 @@ def test_the_lists_tell_the_engines_apart(etalon: Command) -> None:
     on_linux = {name for name, entry in listed.items() if "linux" in entry["engines"]}
     assert set(VARIANTS) | {"retcp"} == on_linux
     assert listed["powertcp"]["engines"] == ["sim"]
-    assert listed["bbr"]["engines"] == ["linux"]
+    assert listed["vegas"]["engines"] == ["linux"]
     assert listed["cubic"]["engines"] == ["sim", "linux"]
     parameters = {p["name"]: p["engines"] for p in listed["cubic"]["parameters"]}
     assert parameters["c"] == ["sim"]

@@ -198,12 +198,12 @@ def test_what_answers_is_no_controller(etalon: Command) -> None:
 def test_what_the_engine_refuses_is_said_of_the_file(
     etalon: Command, small_file: Path, command: str
 ) -> None:
-    small_file.write_text(small_file.read_text() + 'cc = "bbr"\n')
+    small_file.write_text(small_file.read_text() + 'cc = "vegas"\n')
     more = ("--seeds", "2") if command == "sweep" else ()
     answer = etalon(command, small_file, *more, "--out", "out")
     assert answer.code == 2
     assert answer.err.startswith(
-        f'error: {small_file}: bulk.cc: the simulator has no model of "bbr"'
+        f'error: {small_file}: bulk.cc: the simulator has no model of "vegas"'
     )
     assert not (small_file.parent / "out").exists()
 

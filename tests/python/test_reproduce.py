@@ -508,10 +508,10 @@ def test_a_figure_may_compare_two_engines(etalon: Command, paper: Path, fake: Fa
 
 def test_linux_has_the_controls_that_the_simulator_lacks(etalon: Command, paper: Path) -> None:
     series = paper / "series.toml"
-    series.write_text(series.read_text().replace("nosuch", "bbr"))
+    series.write_text(series.read_text().replace("nosuch", "vegas"))
     published = paper / "published.toml"
-    published.write_text(published.read_text().replace("nosuch", "bbr"))
-    bbr = etalon("reproduce", paper, "--figure", "1b", "--json").json[-1]
-    assert bbr["verdict"] == "not yet"
-    on_linux = reproduce.Paper.load(str(paper), "linux").point("controls", "bbr")
-    assert on_linux.plans[0].bulk[0].cc == "bbr"
+    published.write_text(published.read_text().replace("nosuch", "vegas"))
+    vegas = etalon("reproduce", paper, "--figure", "1b", "--json").json[-1]
+    assert vegas["verdict"] == "not yet"
+    on_linux = reproduce.Paper.load(str(paper), "linux").point("controls", "vegas")
+    assert on_linux.plans[0].bulk[0].cc == "vegas"

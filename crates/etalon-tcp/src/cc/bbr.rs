@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! BBR, version 1 (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: congestion-based congestion control", ACM Queue 14(5), 2016; in detail
+//! BBR, version 1 (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, BBR: congestion-based congestion control, ACM Queue 14(5), 2016; in detail
 //! draft-cardwell-iccrg-bbr-congestion-control-00), which Linux 6.1 has. The margin of the pace and the aggregation of ACKs are those of
-//! draft-ietf-ccwg-bbr, sections "Pacing Rate" and "Data Aggregation".
+//! draft-ietf-ccwg-bbr (its sections on the pacing rate and on data aggregation).
 //!
 //! A model of the path has two numbers: the largest rate of delivery of the last ten round trips, and the shortest round trip of the last ten
 //! seconds. Data is sent at that rate, times a gain; about two products of both may be in flight. Four modes choose the gains: `Startup` finds
