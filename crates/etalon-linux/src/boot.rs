@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Seek, Write, pipe, stdin};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use command_fds::{CommandFdExt, FdMapping};
@@ -15,6 +16,10 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::{Image, LinuxError};
+
+/// Held while a process is forked. The process around us may have libraries whose handlers at a fork wait for their threads (OpenBLAS): two
+/// forks at a time would wait for each other for ever.
+static FORK: Mutex<()> = Mutex::new(());
 
 /// Bytes that wait in the log's pipe: the kernel's buffer fits several times.
 const PIPE: i32 = 1 << 20;
@@ -94,7 +99,10 @@ impl Machine {
                 map(questions.into(), ANSWER_FD),
             ])
             .map_err(|e| LinuxError::boot(format!("No descriptors for the kernel: {e}.")))?;
-        let child = command.spawn().map_err(|e| not_started(image, &e))?;
+        let forking = FORK.lock();
+        let child = command.spawn().map_err(|e| not_started(image, &e));
+        drop(forking);
+        let child = child?;
         drop(command); // and with it our copies of the descriptors: the log ends when the kernel does
         let machine = Machine {
             child,
