@@ -42,7 +42,8 @@ struct Seen {
 }
 
 impl Path {
-    fn new() -> Path {
+    /// A connection that opens at `now`.
+    fn new(now: u64) -> Path {
         let mut window = Window {
             cwnd: 10,
             ssthresh: u32::MAX,
@@ -53,11 +54,11 @@ impl Path {
         Path {
             cc,
             window,
-            now: 0,
-            free: 0,
+            now,
+            free: now,
             service: SERVICE,
             acks: VecDeque::new(),
-            next_send: 0,
+            next_send: now,
             delivered: 0,
             delivered_at: 0,
             first_sent_at: 0,
@@ -90,6 +91,13 @@ impl Path {
         self.delivered += 1;
         let interval = (sent.sent_at - sent.first_sent_at).max(at - sent.delivered_at);
         (self.delivered_at, self.first_sent_at) = (at, sent.sent_at);
+        let sample = RateSample {
+            sent,
+            delivered: self.delivered - sent.delivered,
+            lost: 0,
+            interval,
+        };
+        self.cc.on_rate_sample(&mut self.window, &sample);
         let report = Report {
             now: at,
             delivered: 1,
@@ -97,12 +105,6 @@ impl Path {
             total_delivered: self.delivered,
             in_flight: self.acks.len() as u32,
             rtt: Some(at - sent.sent_at),
-            sample: Some(RateSample {
-                sent,
-                delivered: self.delivered - sent.delivered,
-                lost: 0,
-                interval,
-            }),
             state: State::Open,
         };
         self.cc.steer(&mut self.window, &report);
@@ -143,7 +145,7 @@ fn used(seen: &[Seen], service: u64, time: u64) -> f64 {
 
 #[test]
 fn startup_finds_the_rate_in_as_many_round_trips_as_doubling_takes() {
-    let mut path = Path::new();
+    let mut path = Path::new(0);
     // From 10 segments to 100: log2 10 = 3.3 doublings. Then three round trips without growth and one to drain, each up to 3.75 times as long
     // as without a queue, since 2.89 times 130 segments may be in flight; the doublings end in such long ones, too.
     let seen = path.run((4 + 4) * 15 * BASE_RTT / 4);
@@ -157,7 +159,7 @@ fn startup_finds_the_rate_in_as_many_round_trips_as_doubling_takes() {
 
 #[test]
 fn the_link_is_full_and_the_queue_short() {
-    let mut path = Path::new();
+    let mut path = Path::new(0);
     path.run(500 * MS);
     let seen = path.run(9_500 * MS);
     assert!(used(&seen, SERVICE, 9_000 * MS) > 0.97);
@@ -171,7 +173,7 @@ fn the_link_is_full_and_the_queue_short() {
 
 #[test]
 fn every_ten_seconds_the_path_is_emptied_for_two_hundred_milliseconds() {
-    let mut path = Path::new();
+    let mut path = Path::new(0);
     let seen = path.run(32_000 * MS);
     let low: Vec<u64> = seen
         .iter()
@@ -197,8 +199,18 @@ fn every_ten_seconds_the_path_is_emptied_for_two_hundred_milliseconds() {
 }
 
 #[test]
+fn the_clock_of_the_shortest_round_trip_begins_with_the_connection() {
+    let begin = 30_000 * MS;
+    let seen = Path::new(begin).run(begin + 9_000 * MS);
+    assert!(
+        seen.iter().all(|one| one.cwnd > 4),
+        "no probe of the round trip yet"
+    );
+}
+
+#[test]
 fn a_rate_that_doubles_or_halves_is_followed() {
-    let mut path = Path::new();
+    let mut path = Path::new(0);
     path.run(1_000 * MS);
     path.service = SERVICE / 2;
     // A quarter more in each cycle of eight round trips: 2 is reached after log 2 / log 1.25 = 3.1 of them.
@@ -214,7 +226,8 @@ fn a_rate_that_doubles_or_halves_is_followed() {
     assert!(queue <= 5 * u64::from(QUANTA) * SERVICE / 4, "{queue}");
 }
 
-fn report() -> impl Strategy<Value = Report> {
+/// An ACK, the time since the last one in `now`, and the rate sample that comes with it, if any.
+fn told() -> impl Strategy<Value = (Report, Option<RateSample>)> {
     let counts = (0..5_000_u32, 0..100_u32, 0..5_000_u32);
     let times = (1..1_000_000_000_u64, any::<Option<u32>>(), any::<bool>());
     let state = prop_oneof![
@@ -225,7 +238,7 @@ fn report() -> impl Strategy<Value = Report> {
         1 => Just(State::Timeout)
     ];
     (counts, times, state).prop_map(
-        |((delivered, lost, in_flight), (interval, rtt, limited), state)| {
+        |((delivered, lost, in_flight), (interval, rtt, app_limited), state)| {
             let sent = SentState {
                 sent_at: 0,
                 delivered: 0,
@@ -233,45 +246,46 @@ fn report() -> impl Strategy<Value = Report> {
                 first_sent_at: 0,
                 in_flight,
                 lost: 0,
-                app_limited: limited,
+                app_limited,
             };
-            Report {
+            let sample = RateSample {
+                sent,
+                delivered: delivered.into(),
+                lost: lost.into(),
+                interval,
+            };
+            let report = Report {
                 now: interval,
                 delivered,
                 lost,
                 total_delivered: 0,
                 in_flight,
                 rtt: rtt.map(u64::from),
-                sample: rtt.map(|_| RateSample {
-                    sent,
-                    delivered: delivered.into(),
-                    lost: lost.into(),
-                    interval,
-                }),
                 state,
-            }
+            };
+            (report, rtt.map(|_| sample))
         },
     )
 }
 
 proptest! {
     #[test]
-    fn any_sequence_of_acks_keeps_window_and_pace_in_bounds(reports in proptest::collection::vec(report(), 1..200)) {
-        let mut path = Path::new();
+    fn any_sequence_of_acks_keeps_window_and_pace_in_bounds(acks in proptest::collection::vec(told(), 1..200)) {
+        let mut path = Path::new(0);
         let (mut now, mut delivered) = (1, 0);
-        for one in reports {
-            let ends = one.delivered % 3 == 0;
+        for (one, sample) in acks {
             now += one.now;
             delivered += u64::from(one.delivered);
-            let sample = one.sample.map(|sample| RateSample {
-                sent: SentState { delivered: if ends { delivered } else { 0 }, ..sample.sent },
-                ..sample
-            });
-            let told = Report { now, total_delivered: delivered, sample, ..one };
             if one.state > State::LimitedTransmit {
                 prop_assert_eq!(path.cc.ssthresh(&path.window, now), u32::MAX);
             }
-            path.cc.steer(&mut path.window, &told);
+            if let Some(mut sample) = sample {
+                // A third of them begins a round trip.
+                sample.sent.delivered = if one.delivered % 3 == 0 { delivered } else { 0 };
+                path.cc.on_rate_sample(&mut path.window, &sample);
+            }
+            let report = Report { now, total_delivered: delivered, ..one };
+            path.cc.steer(&mut path.window, &report);
             prop_assert!((1..=Window::MAX_CWND).contains(&path.window.cwnd));
             prop_assert!(path.cc.pacing_rate(&path.window, MSS).is_some_and(|rate| rate > 0));
         }

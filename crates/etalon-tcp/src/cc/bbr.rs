@@ -7,7 +7,7 @@
 //! seconds. Data is sent at that rate, times a gain; about two products of both may be in flight. Four modes choose the gains: `Startup` finds
 //! the rate, `Drain` empties the queue that this built, `ProbeBw` looks for more by turns, and `ProbeRtt` empties the path to see it bare.
 //!
-//! Linux's version also looks for policers (its `lt_bw`), which the drafts do not have, nor this.
+//! Linux's version also looks for policers (`lt_bw`). The drafts do not, and neither does this.
 
 use super::{Ack, Configured, CongestionControl, Parameter, RateSample, Report, State, Window};
 use std::collections::VecDeque;
@@ -139,9 +139,12 @@ struct Inner {
     initial_cwnd: u32,
     /// `BtlBw`.
     rates: MaxFilter,
-    /// `RTprop`, none before the first sample, and when it was found.
+    /// What the present ACK shows of the rate of delivery.
+    sample: Option<RateSample>,
+    /// `RTprop`, none before the first sample.
     rtprop: Option<u64>,
-    rtprop_at: u64,
+    /// When it was found; the handshake's counts from the first ACK on.
+    rtprop_at: Option<u64>,
     rounds: Rounds,
     fullness: Fullness,
     aggregation: Aggregation,
@@ -215,10 +218,10 @@ impl Inner {
 
     /// `BBRUpdateBtlBw`. Returns whether a round trip begins.
     fn hear_rate(&mut self, report: &Report, cwnd: u32) -> bool {
-        let Some(sample) = &report.sample else {
+        let Some(sample) = self.sample.take() else {
             return false;
         };
-        let begins = self.rounds.begins(sample, report.total_delivered);
+        let begins = self.rounds.begins(&sample, report.total_delivered);
         let rate = sample.segments_per_second() / 1e9;
         if rate >= self.rate() || !sample.sent.app_limited {
             self.rates.update(self.rounds.count, rate, FILTER_ROUNDS);
@@ -264,10 +267,11 @@ impl Inner {
 
     /// `BBRUpdateRTprop` and `BBRCheckProbeRTT`.
     fn hear_rtt(&mut self, window: &mut Window, report: &Report, begins: bool) {
-        let expired = report.now > self.rtprop_at + RTPROP_FILTER && self.rtprop.is_some();
+        let found = *self.rtprop_at.get_or_insert(report.now);
+        let expired = report.now > found + RTPROP_FILTER;
         if let Some(rtt) = report.rtt {
             if expired || self.rtprop.is_none_or(|rtprop| rtt <= rtprop) {
-                (self.rtprop, self.rtprop_at) = (Some(rtt), report.now);
+                (self.rtprop, self.rtprop_at) = (Some(rtt), Some(report.now));
             }
         }
         if expired && !self.restarted && !matches!(self.mode, Mode::ProbeRtt(..)) {
@@ -295,7 +299,7 @@ impl Inner {
             }
             None => {}
             Some(end) if passed && report.now > end => {
-                self.rtprop_at = report.now;
+                self.rtprop_at = Some(report.now);
                 window.cwnd = window.cwnd.max(self.prior_cwnd);
                 if self.fullness.filled {
                     self.enter_probe_bw(report.now);
@@ -322,7 +326,7 @@ impl Inner {
         } else {
             0
         };
-        let target = self.inflight(self.cwnd_gain()) + extra;
+        let target = self.inflight(self.cwnd_gain()).saturating_add(extra);
         let mut cwnd = self.in_recovery(window.cwnd, report);
         if self.conserves_in.is_none() {
             if self.fullness.filled {
@@ -372,8 +376,9 @@ impl Configured for Bbr {
             mss: 1448,
             initial_cwnd: 10,
             rates: MaxFilter::default(),
+            sample: None,
             rtprop: None,
-            rtprop_at: 0,
+            rtprop_at: None,
             rounds: Rounds::default(),
             fullness: Fullness::default(),
             aggregation: Aggregation::default(),
@@ -394,6 +399,10 @@ impl CongestionControl for Bbr {
         let rtt = min_rtt.unwrap_or(UNKNOWN_RTT).max(1);
         inner.rtprop = min_rtt;
         inner.pacing_rate = HIGH_GAIN * f64::from(window.cwnd) / rtt as f64;
+    }
+
+    fn on_rate_sample(&mut self, _window: &mut Window, sample: &RateSample) {
+        self.0.sample = Some(*sample);
     }
 
     fn steer(&mut self, window: &mut Window, report: &Report) {

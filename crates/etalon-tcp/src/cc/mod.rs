@@ -188,15 +188,15 @@ impl Ack {
     }
 }
 
-/// What an ACK tells a congestion control that [steers](CongestionControl::steers). Counts are in segments, times in nanoseconds of host
-/// time.
+/// What an ACK tells a congestion control that [steers](CongestionControl::steers), beside the rate of delivery, which
+/// [`on_rate_sample`](CongestionControl::on_rate_sample) tells before. Counts are in segments, times in nanoseconds of host time.
 #[derive(Clone, Copy, Debug)]
 pub struct Report {
     /// When the ACK arrived.
     pub now: u64,
-    /// Newly delivered by it, and newly deemed lost.
+    /// Newly delivered by it.
     pub delivered: u32,
-    /// As said.
+    /// Newly deemed lost.
     pub lost: u32,
     /// Ever delivered on the path, with it.
     pub total_delivered: u64,
@@ -204,8 +204,6 @@ pub struct Report {
     pub in_flight: u32,
     /// As [`Ack::rtt`].
     pub rtt: Option<u64>,
-    /// The rate of delivery that it shows.
-    pub sample: Option<RateSample>,
     /// The path's state after it.
     pub state: State,
 }
@@ -342,7 +340,7 @@ pub trait CongestionControl: core::fmt::Debug {
     }
 
     /// Whether it sets the window itself, by [`steer`](CongestionControl::steer): then neither `increase` nor proportional rate reduction
-    /// move it, nor is it given up after a pause. Such a control [wants rate samples](CongestionControl::wants_rate_samples).
+    /// moves it, and it does not decay after a pause. Such a control [wants rate samples](CongestionControl::wants_rate_samples).
     #[inline]
     fn steers(&self) -> bool {
         false

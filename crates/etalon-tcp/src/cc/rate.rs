@@ -58,8 +58,6 @@ pub(crate) struct RateEstimator {
     app_limited_until: u64,
     /// That of the segments delivered by the present ACK that was sent last.
     newest: Option<SentState>,
-    /// What the present ACK shows, for a control that steers.
-    latest: Option<RateSample>,
 }
 
 impl RateEstimator {
@@ -117,22 +115,6 @@ impl RateEstimator {
     /// The sample of the ACK that arrived at `now`, after which so many segments have ever been delivered and lost. `min_rtt` in
     /// nanoseconds: what was delivered faster was not clocked by the path.
     pub fn sample(
-        &mut self,
-        now: u64,
-        delivered: u64,
-        lost: u64,
-        min_rtt: u64,
-    ) -> Option<RateSample> {
-        self.latest = self.next_sample(now, delivered, lost, min_rtt);
-        self.latest
-    }
-
-    /// What [`sample`](RateEstimator::sample) gave, once.
-    pub fn take_latest(&mut self) -> Option<RateSample> {
-        self.latest.take()
-    }
-
-    fn next_sample(
         &mut self,
         now: u64,
         delivered: u64,

@@ -208,7 +208,6 @@ impl<C: CongestionControl> Sender<C> {
             total_delivered: path.delivered,
             in_flight,
             rtt: ack.rtt,
-            sample: path.rate.as_mut().and_then(|rate| rate.take_latest()),
             state: path.recovery.state,
         };
         path.cc.steer(&mut path.window, &report);

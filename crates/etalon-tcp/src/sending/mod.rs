@@ -129,8 +129,6 @@ pub(crate) struct Sender<C> {
     pub timer: Timer,
     /// Segments are paced.
     pub paced: bool,
-    /// The pace is kept between chunks, not between segments.
-    pub paces_chunks: bool,
     /// ECE counts though ECN was not negotiated.
     pub reads_ece: bool,
     /// The peer echoes marks as DCTCP has it.
@@ -153,7 +151,6 @@ impl<C: CongestionControl> Sender<C> {
         let first = config.initial_seq;
         Sender {
             paced: config.pacing || cc.wants_pacing(),
-            paces_chunks: cc.paces_chunks(),
             reads_ece: cc.reads_ece_without_ecn(),
             dctcp: cc.wants_dctcp_feedback(),
             paths: Paths::new(config, clock, cc),

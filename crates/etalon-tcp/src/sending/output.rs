@@ -208,8 +208,7 @@ impl<C: CongestionControl> Sender<C> {
     ) -> Option<Transmission> {
         let is_begun = self.chunk.left > 0;
         let len = self.next_of_chunk(clock, config, limits)?;
-        let may_go_on = is_begun && self.paces_chunks;
-        if (self.paced && !may_go_on && self.pacing_blocks(clock))
+        if (self.paced && self.pacing_blocks(clock) && !(is_begun && self.paces_chunks()))
             || self.paths.is_full()
             || (!is_begun && self.is_full_below(config, self.chunk.left, Share::NEW))
         {

@@ -62,6 +62,11 @@ impl<C: CongestionControl> Sender<C> {
         self.paced_until > clock.now
     }
 
+    /// Segments of a chunk leave together, whatever the pace.
+    pub(crate) fn paces_chunks(&self) -> bool {
+        self.paths.active.cc.paces_chunks()
+    }
+
     /// Whether a chunk of `bytes` finds more below TCP than may wait there: neither its share of chunks nor its share of time has room.
     #[inline]
     pub(crate) fn is_full_below(&mut self, config: &Config, bytes: u32, share: Share) -> bool {
@@ -106,6 +111,5 @@ impl<C: CongestionControl> Sender<C> {
     /// Segments are paced if that is asked for, or a congestion control wants it.
     pub(crate) fn choose_pacing(&mut self, config: &Config) {
         self.paced = config.pacing || self.paths.controls().any(CongestionControl::wants_pacing);
-        self.paces_chunks = self.paths.active.cc.paces_chunks();
     }
 }
