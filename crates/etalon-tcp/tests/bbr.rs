@@ -209,6 +209,20 @@ fn the_clock_of_the_shortest_round_trip_begins_with_the_connection() {
 }
 
 #[test]
+fn the_rate_is_known_after_the_path_was_emptied() {
+    let mut path = Path::new(0);
+    let seen = path.run(20_000 * MS);
+    let low = seen.iter().rfind(|one| one.cwnd == 4).expect("a probe");
+    // The last probe ended long enough ago for a second of full use.
+    let after = seen
+        .iter()
+        .filter(|one| (low.at + 20 * MS..low.at + 520 * MS).contains(&one.at));
+    assert!(low.at < 19_400 * MS, "{}", low.at);
+    let share = after.count() as f64 * SERVICE as f64 / (500 * MS) as f64;
+    assert!(share > 0.95, "{share}");
+}
+
+#[test]
 fn a_rate_that_doubles_or_halves_is_followed() {
     let mut path = Path::new(0);
     path.run(1_000 * MS);
@@ -229,7 +243,8 @@ fn a_rate_that_doubles_or_halves_is_followed() {
 /// An ACK, the time since the last one in `now`, and the rate sample that comes with it, if any.
 fn told() -> impl Strategy<Value = (Report, Option<RateSample>)> {
     let counts = (0..5_000_u32, 0..100_u32, 0..5_000_u32);
-    let times = (1..1_000_000_000_u64, any::<Option<u32>>(), any::<bool>());
+    let interval = prop_oneof![1..1_000_u64, 1..1_000_000_000_u64];
+    let times = (interval, any::<Option<u32>>(), any::<bool>());
     let state = prop_oneof![
         4 => Just(State::Open),
         1 => Just(State::LimitedTransmit),

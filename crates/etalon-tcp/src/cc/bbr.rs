@@ -11,6 +11,7 @@
 
 use super::{Ack, Configured, CongestionControl, Parameter, RateSample, Report, State, Window};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// `BBRHighGain`: 2 / ln 2, which doubles the rate in each round trip.
 const HIGH_GAIN: f64 = 2.885_390_081_777_926_8;
@@ -155,8 +156,10 @@ struct Inner {
     state: State,
     /// `packet_conservation`, until the round trip of this number is over.
     conserves_in: Option<u64>,
-    /// `idle_restart`.
+    /// Data was sent with nothing in flight: `idle_restart`, if the application was the reason.
     restarted: bool,
+    /// Segments delivered when those left that `ProbeRtt` kept few: they show no rate.
+    probed: Range<u64>,
 }
 
 impl Inner {
@@ -222,13 +225,15 @@ impl Inner {
             return false;
         };
         let begins = self.rounds.begins(&sample, report.total_delivered);
+        let limited = sample.sent.app_limited || self.probed.contains(&sample.sent.delivered);
+        self.restarted &= limited;
         let rate = sample.segments_per_second() / 1e9;
-        if rate >= self.rate() || !sample.sent.app_limited {
+        if rate >= self.rate() || !limited {
             self.rates.update(self.rounds.count, rate, FILTER_ROUNDS);
         }
         let (rate, round, filled) = (self.rate(), self.rounds.count, self.fullness.filled);
         self.aggregation.hear(report, rate, cwnd, round, filled);
-        if begins && !filled && !sample.sent.app_limited {
+        if begins && !filled && !limited {
             self.fullness.hear_round(rate);
         }
         begins
@@ -277,6 +282,7 @@ impl Inner {
         if expired && !self.restarted && !matches!(self.mode, Mode::ProbeRtt(..)) {
             self.save(window);
             self.mode = Mode::ProbeRtt(None, false);
+            self.probed.start = report.total_delivered;
         }
         if let Mode::ProbeRtt(until, passed) = self.mode {
             self.probe_rtt(window, report, until, passed || begins);
@@ -284,7 +290,7 @@ impl Inner {
         self.restarted &= report.delivered == 0;
     }
 
-    /// `BBRHandleProbeRTT`.
+    /// `BBRHandleProbeRTT`; what it keeps few shows no rate.
     fn probe_rtt(
         &mut self,
         window: &mut Window,
@@ -292,6 +298,7 @@ impl Inner {
         until: Option<u64>,
         passed: bool,
     ) {
+        self.probed.end = report.total_delivered + u64::from(report.in_flight) + 1;
         match until {
             None if report.in_flight <= MIN_PIPE_CWND => {
                 self.rounds.ends = report.total_delivered;
@@ -327,7 +334,7 @@ impl Inner {
             0
         };
         let target = self.inflight(self.cwnd_gain()).saturating_add(extra);
-        let mut cwnd = self.in_recovery(window.cwnd, report);
+        let mut cwnd = self.modulate(window.cwnd, report);
         if self.conserves_in.is_none() {
             if self.fullness.filled {
                 cwnd = (cwnd + report.delivered).min(target);
@@ -342,28 +349,43 @@ impl Inner {
         window.cwnd = cwnd.clamp(1, Window::MAX_CWND);
     }
 
-    /// `BBRModulateCwndForRecovery`, with what begins and ends a recovery.
-    fn in_recovery(&mut self, mut cwnd: u32, report: &Report) -> u32 {
+    /// What the path's state means to the window.
+    fn hear_state(&mut self, window: &mut Window, report: &Report) {
         let before = std::mem::replace(&mut self.state, report.state);
-        cwnd = cwnd.saturating_sub(report.lost).max(1);
-        if report.state == State::FastRecovery && before != State::FastRecovery {
-            self.conserves_in = Some(self.rounds.count);
-            self.rounds.ends = report.total_delivered;
-            cwnd = report.in_flight + report.delivered.max(1);
-        } else if before >= State::FastRecovery && report.state < State::FastRecovery {
-            self.conserves_in = None;
-            cwnd = cwnd.max(self.prior_cwnd);
-        }
-        if self
-            .conserves_in
-            .is_some_and(|round| round < self.rounds.count)
-        {
+        let over = |round| round < self.rounds.count;
+        if self.conserves_in.is_some_and(over) {
             self.conserves_in = None;
         }
-        if self.conserves_in.is_some() {
-            cwnd = cwnd.max(report.in_flight + report.delivered);
+        match (before, report.state) {
+            (State::FastRecovery, State::FastRecovery) => {}
+            (_, State::FastRecovery) => self.enter_recovery(window, report),
+            (State::FastRecovery | State::Timeout, now) if now < State::FastRecovery => {
+                self.leave_recovery(window);
+            }
+            _ => {}
         }
-        cwnd
+    }
+
+    /// Fast recovery begins: as much is sent as is delivered, for a round trip.
+    fn enter_recovery(&mut self, window: &mut Window, report: &Report) {
+        self.conserves_in = Some(self.rounds.count);
+        self.rounds.ends = report.total_delivered;
+        window.cwnd = report.in_flight + report.delivered.max(1);
+    }
+
+    /// The recovery is over: `BBRRestoreCwnd`.
+    fn leave_recovery(&mut self, window: &mut Window) {
+        self.conserves_in = None;
+        window.cwnd = window.cwnd.max(self.prior_cwnd);
+    }
+
+    /// `BBRModulateCwndForRecovery`.
+    fn modulate(&self, cwnd: u32, report: &Report) -> u32 {
+        let left = cwnd.saturating_sub(report.lost).max(1);
+        match self.conserves_in {
+            Some(_) => left.max(report.in_flight + report.delivered),
+            None => left,
+        }
     }
 }
 
@@ -387,6 +409,7 @@ impl Configured for Bbr {
             state: State::Open,
             conserves_in: None,
             restarted: false,
+            probed: 0..0,
         }))
     }
 }
@@ -408,6 +431,7 @@ impl CongestionControl for Bbr {
     fn steer(&mut self, window: &mut Window, report: &Report) {
         let inner = &mut *self.0;
         let begins = inner.hear_rate(report, window.cwnd);
+        inner.hear_state(window, report);
         inner.advance(report);
         inner.hear_rtt(window, report, begins);
         inner.set_pace(inner.pacing_gain());
