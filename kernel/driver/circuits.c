@@ -49,6 +49,8 @@ static ssize_t circuits_write(struct file *file, const char __user *from, size_t
 
 	if (count > ETALON_CIRCUITS_MAX)
 		return -E2BIG;
+	if (READ_ONCE(claim->waits))
+		return -EBUSY;
 	if (host == U32_MAX) {
 		strscpy(claim->said, "only in the network namespace of a host can programs ask",
 			sizeof(claim->said));
@@ -57,6 +59,11 @@ static ssize_t circuits_write(struct file *file, const char __user *from, size_t
 	text = memdup_user_nul(from, count);
 	if (IS_ERR(text))
 		return PTR_ERR(text);
+	/* Copying may have slept. */
+	if (READ_ONCE(claim->waits)) {
+		kfree(text);
+		return -EBUSY;
+	}
 	taken = etalon_claim(claim->number, host, text, count, &claim->waits, claim->said,
 			     sizeof(claim->said));
 	kfree(text);
@@ -79,7 +86,7 @@ static ssize_t circuits_read(struct file *file, char __user *to, size_t count, l
 	length = min(count, strlen(claim->said));
 	if (copy_to_user(to, claim->said, length))
 		return -EFAULT;
-	claim->said[0] = 0;
+	memmove(claim->said, claim->said + length, strlen(claim->said + length) + 1);
 	return length;
 }
 

@@ -4,7 +4,8 @@
  *
  * write() is a request, such as "r0>r1 r1>r2". It is granted whole, or waits.
  * An invalid one fails with EINVAL, and read() then says why, in a sentence.
- * After a request read() waits until its circuits are up, and gives the number
+ * While a request waits for its circuits, another through the same file is
+ * refused (EBUSY). After a request read() waits until its circuits are up, and gives the number
  * of those that changed, as a line. poll() reports POLLIN then.
  *
  * The circuits are kept as long as the file is open, by any process, or until

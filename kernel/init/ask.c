@@ -21,14 +21,14 @@ static int usage(void)
 	return 2;
 }
 
-/* Runs the host machine's etalon: the first after this one in PATH. */
+/* Runs the host machine's etalon: the first in PATH that is not this one. */
 static int run_other(char **argv)
 {
 	char *path = getenv("PATH"), *rest = strdup(path ? path : ""), *folder;
 	char candidate[4096];
 
 	while (rest && (folder = strsep(&rest, ":"))) {
-		if (!strcmp(folder, COMMAND_FOLDER))
+		if (!*folder || !strncmp(folder, COMMAND_FOLDER, strlen(COMMAND_FOLDER)))
 			continue;
 		snprintf(candidate, sizeof(candidate), "%s/etalon", folder);
 		execv(candidate, argv);
@@ -82,9 +82,13 @@ static int ask(int argc, char **argv)
 	if (last == first || (last < argc && last + 1 == argc))
 		return usage();
 	fd = open(ETALON_CIRCUITS, O_RDWR);
+	if (fd < 0) {
+		fprintf(stderr, "etalon ask: " ETALON_CIRCUITS ": %s\n", strerror(errno));
+		return 1;
+	}
 	text = request(argv + first, last - first);
-	if (fd < 0 || !text) {
-		fprintf(stderr, "etalon ask: there is no " ETALON_CIRCUITS ": %s\n", strerror(errno));
+	if (!text) {
+		fprintf(stderr, "etalon ask: no memory for the request\n");
 		return 1;
 	}
 	if (write(fd, text, strlen(text)) < 0)

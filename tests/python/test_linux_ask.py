@@ -128,7 +128,7 @@ def test_a_circuit_stays_for_its_least_time() -> None:
 
 
 BAD = [
-    ("r0>r9", "there is no rack r9: racks are r0 to r3"),
+    ("r0>r9", "there is no rack or host r9: racks are r0 to r3, hosts r0h0 to r3h0"),
     ("r0-r1", "'r0-r1' is no circuit; write it like r0>r1, or like 0>1 for ranks of MPI programs"),
     ("r0>r1 r0>r2", "r0>r1 and r0>r2 both begin at one rack, which has one circuit at a time"),
     ("0>1", "0 is a rank, which only programs of MPI have; name racks, like r0>r1"),
@@ -146,6 +146,25 @@ def test_what_is_wrong_with_a_request_is_said_in_a_sentence() -> None:
     week = {"kind": "tournament", "day": "100us", "night": "10us"}
     fixed = plan(programs[0]).replace({"schedule": week})
     assert "circuits follow the schedule here" in said(et.run(fixed, engine="linux"))
+
+
+FILE = """
+import errno, os
+file = os.open("/dev/circuits", os.O_RDWR)
+os.write(file, b"r0>r1")
+try:
+    os.write(file, b"r0>r2")
+except OSError as error:
+    print(error.errno == errno.EBUSY)
+print(os.read(file, 1), os.read(file, 8), os.read(file, 8))
+"""
+
+
+def test_a_file_has_one_request_at_a_time_and_an_answer_may_be_read_in_pieces() -> None:
+    need_kernel()
+    run = et.run(plan({"host": "r0h0", "command": ["python3", "-c", FILE]}), engine="linux")
+    assert said(run, 0).split("\n")[:2] == ["True", "b'1' b'\\n' b''"]
+    assert [row[0] for row in circuits(run)] == [0]
 
 
 FUNCTION = """

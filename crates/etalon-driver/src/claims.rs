@@ -25,6 +25,7 @@ struct Claim {
     waits: bool,
     /// Circuits that are not up yet.
     dark: u32,
+    /// How many circuits changed for it.
     changed: u32,
     /// Nobody has it any more; it has to be given back when it is granted.
     closed: bool,
@@ -33,7 +34,7 @@ struct Claim {
 /// The claims of all programs.
 #[derive(Debug)]
 pub(crate) struct Claims {
-    /// Numbers of jobs come first.
+    /// How many jobs there are: to the controller, claims are numbered after them.
     jobs: u32,
     claims: BTreeMap<u32, Claim>,
 }
@@ -66,14 +67,20 @@ impl Claims {
         text: &[u8],
         hosts: &Hosts,
     ) -> Result<Vec<CrossConnect>, String> {
-        if self.claims.get(&claim).is_some_and(|claim| claim.waits) {
-            return Err(String::from("the request before is not granted yet"));
+        if self
+            .claims
+            .get(&claim)
+            .is_some_and(|claim| claim.waits || claim.dark > 0)
+        {
+            return Err(String::from(
+                "the circuits of the request before are not up yet",
+            ));
         }
         let text = core::str::from_utf8(text);
-        circuits(text.map_err(|_| "the request is no text")?, hosts.racks)
+        circuits(text.map_err(|_| "the request is no text")?, hosts)
     }
 
-    /// A request is on its way. Returns the number of the job that it is of to the controller, and what is given back for it.
+    /// A request is on its way. Returns its number as the controller knows it (a job's), and the circuits that the claim gives back.
     pub(crate) fn begin(
         &mut self,
         (number, host): (u32, u32),
@@ -135,20 +142,20 @@ impl Claims {
 
 /// The circuits that a text names, such as `r0>r1 r1>r2`, in a network of so many racks. If its first line begins with `ranks`, the racks of
 /// ranks follow there, and `0>1` names ranks.
-fn circuits(text: &str, racks: u16) -> Result<Vec<CrossConnect>, String> {
+fn circuits(text: &str, hosts: &Hosts) -> Result<Vec<CrossConnect>, String> {
     let (ranks, rest) = match text.split_once('\n') {
         Some((first, rest)) if first.starts_with(RANKS) => (&first[RANKS.len()..], rest),
         _ => ("", text),
     };
     let ranks: Vec<u16> = ranks
         .split_whitespace()
-        .map(|word| rack_of(word, racks))
+        .map(|word| rack_of(word, hosts))
         .collect::<Result<_, _>>()?;
     let mut found: Vec<CrossConnect> = Vec::new();
     let mut words = 0;
     for word in rest.split_whitespace() {
         words += 1;
-        let pair = pair_of(word, racks, &ranks)?;
+        let pair = pair_of(word, hosts, &ranks)?;
         let Some(pair) = pair else { continue };
         let connect = CrossConnect {
             plane: Plane::CIRCUIT,
@@ -179,7 +186,7 @@ fn circuits(text: &str, racks: u16) -> Result<Vec<CrossConnect>, String> {
 }
 
 /// A circuit; none between ranks of one rack, which need none.
-fn pair_of(word: &str, racks: u16, ranks: &[u16]) -> Result<Option<Pair>, String> {
+fn pair_of(word: &str, hosts: &Hosts, ranks: &[u16]) -> Result<Option<Pair>, String> {
     let no_circuit = || {
         said(format_args!(
             "'{word}' is no circuit; write it like r0>r1, or like 0>1 for ranks of MPI programs"
@@ -194,7 +201,7 @@ fn pair_of(word: &str, racks: u16, ranks: &[u16]) -> Result<Option<Pair>, String
     if !src.starts_with('r') || !dst.starts_with('r') {
         return Err(no_circuit());
     }
-    let (src, dst) = (rack_of(src, racks)?, rack_of(dst, racks)?);
+    let (src, dst) = (rack_of(src, hosts)?, rack_of(dst, hosts)?);
     if src == dst {
         return Err(said(format_args!("{word} leads from a rack to itself")));
     }
@@ -202,17 +209,25 @@ fn pair_of(word: &str, racks: u16, ranks: &[u16]) -> Result<Option<Pair>, String
 }
 
 /// The rack of `r3`, or of a host, `r3h0`.
-fn rack_of(word: &str, racks: u16) -> Result<u16, String> {
+fn rack_of(word: &str, hosts: &Hosts) -> Result<u16, String> {
     let name = word.strip_prefix('r').unwrap_or(word);
     let (rack, host) = name.split_once('h').unwrap_or((name, "0"));
-    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let number = rack.parse().ok().filter(|_| digits(rack) && digits(host));
-    number.filter(|&rack: &u16| rack < racks).ok_or_else(|| {
-        said(format_args!(
-            "there is no rack {word}: racks are r0 to r{}",
-            racks - 1
-        ))
-    })
+    let number = |part: &str, count: u16| {
+        let digits = part.bytes().all(|byte| byte.is_ascii_digit());
+        let number = part.parse().ok().filter(|_| digits);
+        number.filter(|&number: &u16| number < count)
+    };
+    let host = number(host, hosts.per_rack);
+    number(rack, hosts.racks)
+        .filter(|_| host.is_some())
+        .ok_or_else(|| {
+            said(format_args!(
+                "there is no rack or host {word}: racks are r0 to r{}, hosts r0h0 to r{}h{}",
+                hosts.racks - 1,
+                hosts.racks - 1,
+                hosts.per_rack - 1
+            ))
+        })
 }
 
 fn rank_of(word: &str, ranks: &[u16]) -> Result<u16, String> {
@@ -241,10 +256,25 @@ fn said(sentence: fmt::Arguments<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use etalon_units::{Rate, Span};
+
     use super::*;
 
+    /// Four racks of eight.
+    fn hosts() -> Hosts {
+        Hosts {
+            racks: 4,
+            per_rack: 8,
+            mtu: 9000,
+            rate: Rate::from_gbps(10),
+            delay: Span(0),
+            jitter: Span(0),
+            downlink_queue: None,
+        }
+    }
+
     fn pairs(text: &str) -> Result<Vec<(u16, u16)>, String> {
-        let found = circuits(text, 4)?;
+        let found = circuits(text, &hosts())?;
         Ok(found.iter().map(|c| (c.pair.src, c.pair.dst)).collect())
     }
 
@@ -269,9 +299,13 @@ mod tests {
         said("r0>1", "'r0>1' is no circuit");
         said("0>1", "0 is a rank, which only programs of MPI have");
         said("ranks 0 1\n0>2", "no rank 2: ranks are 0 to 1");
-        said("r0>r4", "no rack r4: racks are r0 to r3");
-        said("r0>r+1", "no rack r+1");
-        said("r0>r1h", "no rack r1h");
+        said("r0>r4", "no rack or host r4: racks are r0 to r3");
+        said("r0>r+1", "no rack or host r+1");
+        said("r0>r1h", "no rack or host r1h");
+        said(
+            "r0>r1h8",
+            "no rack or host r1h8: racks are r0 to r3, hosts r0h0 to r3h7",
+        );
         said("r1>r1", "from a rack to itself");
         said("r0>r1 r0>r2", "both begin at one rack");
     }

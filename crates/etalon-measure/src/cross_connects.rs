@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CrossConnects that are asked for: who asked for each, when it was dark, and when it was up.
+//! Circuits that are asked for: who asked for each, when it was dark, and when it was up.
 
 use std::collections::BTreeMap;
 
 use etalon_events::{Event, Pair, Plane};
-use etalon_scenario::{Hosts, Scenario};
+use etalon_scenario::{Hosts, Place, Scenario};
 use etalon_units::Time;
 
 use crate::table::{Column, Table, integers, named};
@@ -56,9 +56,10 @@ impl CrossConnects {
                 program,
                 asked,
             } => {
-                let host = self.hosts.host(by.min(self.hosts.count() - 1));
                 let who = match program {
-                    true => format!("r{}h{}", host.rack(), host.number()),
+                    true => {
+                        Place::Host(self.hosts.host(by.min(self.hosts.count() - 1))).to_string()
+                    }
                     false => format!("job {by}"),
                 };
                 self.begin(now, (pair, plane), Some((who, asked)));

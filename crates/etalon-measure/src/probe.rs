@@ -129,7 +129,7 @@ pub struct Metrics {
     pub(crate) hops: u64,
     /// Egress ports, if they are asked for.
     pub(crate) ports: Option<Box<Ports>>,
-    /// Circuits that are asked for, if they are.
+    /// Circuits, in plans where they are asked for.
     pub(crate) cross_connects: Option<Box<CrossConnects>>,
     /// Of a network of circuits.
     pub(crate) travels: Option<Box<Travels>>,

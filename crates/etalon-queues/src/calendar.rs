@@ -21,8 +21,9 @@ struct Entry {
 
 /// At most one instant for each port, in the order of (time, port).
 ///
-/// A calendar queue (Brown 1988): a day is a few nanoseconds, the year as long as the longest transmission, and each day
-/// has a list, in order: where many ports work in step, each joins at the end. Transmissions that are under way lie within a year, so that the next day that has an entry has the first.
+/// A calendar queue (Brown 1988): a day is a few nanoseconds, the year as long as the longest transmission. Each day has a list in
+/// order, so that ports that work in step each join at its end. Transmissions that are under way lie within a year, so that the next day that
+/// has an entry has the first.
 #[derive(Debug)]
 pub struct Calendar {
     /// By port.
@@ -104,7 +105,7 @@ impl Calendar {
         self.len += 1;
     }
 
-    /// The port before the place of one in its day, which is not the last; before the first is the last.
+    /// The port after which one belongs in its day, if that is not at the end; the last one if it belongs first.
     fn last_before(&self, time: Time, port: u32, last: u32) -> u32 {
         let mut before = last;
         loop {

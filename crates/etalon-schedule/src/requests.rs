@@ -64,7 +64,8 @@ pub struct Change {
 /// A message on its way to the controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Message {
-    Ask(u32, Vec<CrossConnect>),
+    /// With the time at which the job asked.
+    Ask(u32, Vec<CrossConnect>, Time),
     /// Sent when the job had heard of so many grants.
     Release(u32, Vec<CrossConnect>, u64),
 }
@@ -170,7 +171,7 @@ impl Requests {
 
     /// A job asks for circuits, all or none of them.
     pub fn ask(&mut self, now: Time, job: u32, circuits: Vec<CrossConnect>) {
-        let message = Message::Ask(job, circuits);
+        let message = Message::Ask(job, circuits, now);
         self.messages
             .push_back((now + self.config.request, message));
     }
@@ -223,9 +224,8 @@ impl Requests {
 
     fn receive(&mut self, now: Time, message: Message) {
         match message {
-            Message::Ask(job, circuits) => {
+            Message::Ask(job, circuits, asked) => {
                 self.arrive(now, job);
-                let asked = Time(now.0 - self.config.request.0);
                 self.waiting.push(Waiting {
                     job,
                     circuits,

@@ -513,11 +513,8 @@ fn event() -> impl Strategy<Value = Event> {
 
 /// Every algorithm that does not steer with every parameter at its default, or anywhere in its range.
 fn algorithm() -> impl Strategy<Value = Any> {
-    let names: Vec<&str> = every_algorithm().map(|cc| cc.name()).collect();
-    let known = cc::list()
-        .iter()
-        .filter(move |info| names.contains(&info.name));
-    let known: Vec<&cc::Info> = known.collect();
+    let steers = |info: &cc::Info| Any::by_name(info.name, &[]).is_ok_and(|cc| cc.steers());
+    let known: Vec<&cc::Info> = cc::list().iter().filter(|info| !steers(info)).collect();
     (
         0..known.len(),
         proptest::collection::vec(any::<Option<f64>>(), 8),

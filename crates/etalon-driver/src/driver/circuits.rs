@@ -23,6 +23,10 @@ impl Driver {
         text: &[u8],
         env: &E,
     ) -> Result<(), String> {
+        let Some(now) = self.happens(kernel) else {
+            return Err(String::from("the experiment does not run"));
+        };
+        self.catch_up(now, env);
         let hosts = self.scenario.hosts;
         let Some(claims) = &mut self.claims else {
             return Err(String::from(
@@ -30,13 +34,6 @@ impl Driver {
             ));
         };
         let circuits = claims.read(claim, text, &hosts)?;
-        let Some(now) = self.happens(kernel) else {
-            return Ok(());
-        };
-        self.catch_up(now, env);
-        let Some(claims) = &mut self.claims else {
-            return Ok(());
-        };
         if circuits.is_empty() {
             env.granted(claim, 0);
         }

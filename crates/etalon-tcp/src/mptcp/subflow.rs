@@ -272,11 +272,9 @@ impl<C: CongestionControl> Connection<C> {
     /// more: the window is the stream's.
     #[cold]
     pub(crate) fn answer_join(&mut self) {
-        if self
-            .subflow
-            .as_ref()
-            .is_some_and(|subflow| subflow.mptcp.subflow > 0)
-        {
+        let subflow = self.subflow.as_mut();
+        if let Some(subflow) = subflow.filter(|subflow| subflow.mptcp.subflow > 0) {
+            subflow.joined = true;
             self.rcv.offer_anew();
             self.rcv.force_ack();
         }
@@ -317,7 +315,8 @@ impl<C: CongestionControl> Connection<C> {
         while subflow.sent.front().is_some_and(|run| run.end() <= acked) {
             subflow.sent.pop_front();
         }
-        let ends_handshake = self.stats.segments_received == 1 && out.len == 0;
+        let first = self.stats.segments_received == 1 || !subflow.joined;
+        let ends_handshake = first && out.len == 0;
         if ends_handshake && self.state == ConnectionState::Established {
             out.rare.set_mptcp(offered);
             return;
@@ -349,7 +348,7 @@ impl<C: CongestionControl> Connection<C> {
     pub(crate) fn hear_mptcp(&mut self, segment: &Segment) {
         let dss = match segment.rare.mptcp() {
             Some(MptcpOption::Dss(dss)) => dss,
-            Some(MptcpOption::Join(_)) => return self.answer_join(),
+            Some(MptcpOption::Join(_)) => return self.rcv.force_ack(),
             _ => return,
         };
         if self.awaits_join() && self.is_established() {

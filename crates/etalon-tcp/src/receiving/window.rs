@@ -41,7 +41,7 @@ impl Receiver {
         self.move_edge(self.window_limit)
     }
 
-    /// What was offered so far is forgotten. Only while the peer cannot have used it.
+    /// What was offered so far is forgotten. To be called only before the peer can have used it.
     pub fn offer_anew(&mut self) {
         self.edge = self.nxt;
     }

@@ -9,7 +9,7 @@ use crate::timers::Clock;
 
 /// Segments sent before pacing begins.
 const UNPACED: u64 = 10;
-/// As Linux counts them.
+/// A "millisecond" here is one of 1,024 parts of a second, as on Linux.
 const MILLISECONDS_A_SECOND: u64 = 1024;
 /// Bytes of a millisecond, however fast the path is.
 const MOST_A_MILLISECOND: u64 = 1 << 20;

@@ -63,8 +63,11 @@ fn a_request_is_granted_after_its_way_and_the_change() {
     };
     claim(&mut driver, 5 * US, 0, "r1>r0").unwrap();
     claim(&mut driver, 6 * US, 1, "r0>r1").unwrap();
-    let again = claim(&mut driver, 7 * US, 1, "r0>r1");
-    assert_eq!(again, Err("the request before is not granted yet".into()));
+    let early = Err("the circuits of the request before are not up yet".into());
+    assert_eq!(claim(&mut driver, 7 * US, 1, "r0>r1"), early);
+    // Granted at 7 us, and dark until 17 us: not before that.
+    advance(&mut driver, 12 * US, &env);
+    assert_eq!(claim(&mut driver, 12 * US, 0, "r1>r0"), early);
     advance(&mut driver, 30 * US, &env);
     // What is there needs no change.
     assert_eq!(granted(&env), [(8 * US, 1, 0), (17 * US, 0, 1)]);
