@@ -89,7 +89,7 @@ def ask(*circuits: str, wait: bool = True) -> Claim:
     except OSError as error:
         raise EtalonError(
             "circuits can only be asked for on an emulated host of the Linux engine (etalon run --engine linux, exec, mpirun): "
-            f"there is no {DEVICE}"
+            f"{DEVICE}: {error.strerror}"
         ) from error
     claim = Claim(descriptor)
     try:
@@ -100,5 +100,9 @@ def ask(*circuits: str, wait: bool = True) -> Claim:
         claim.close()
         raise EtalonError(why) from error
     if wait:
-        claim.wait()
+        try:
+            claim.wait()
+        except BaseException:
+            claim.close()
+            raise
     return claim

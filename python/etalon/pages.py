@@ -217,7 +217,7 @@ def put(
 
 def every() -> list[Path]:
     """All pages of the tree."""
-    folders = (".", "docs", "benches", "kernel", "hdfs", "papers/*", "crates/*")
+    folders = (".", "docs", "docs/recipes", "benches", "kernel", "hdfs", "papers/*", "crates/*")
     return sorted(path for folder in folders for path in ROOT.glob(f"{folder}/*.md"))
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import etalon as et
 from etalon.errors import PlanError
+from etalon.results import hops
 
 NDP = {"kind": "ndp", "payload": "1436B", "header": "64B", "window": 20}
 BULK = {"kind": "rotorlb", "payload": "1436B", "header": "64B"}
@@ -184,6 +185,24 @@ def test_what_is_trimmed_or_returned_is_what_senders_repeat(full: dict[str, Any]
     trimmed, returned = (int(run.pairs[name].sum()) for name in ("trimmed", "returned"))
     assert trimmed + returned == run.flows["retransmits"].sum() > 0
     assert (returned > 0) == ("returns" in full)
+
+
+def test_hops_and_tax_of_two_classes_by_hand() -> None:
+    """Ten packets of 1,500 B, three of them by a relay; two of 100 B over three hops; five that stayed in their rack."""
+    table = pl.DataFrame(
+        {
+            "class": ["low", "low", "bulk", "bulk"],
+            "hops": [0, 3, 1, 2],
+            "packets": [5, 2, 7, 3],
+            "bytes": [500, 200, 10_500, 4500],
+        }
+    )
+    low, bulk = hops.by_class(table).iter_rows(named=True)
+    assert (low["packets"], low["hops"], low["most"], low["tax"]) == (2, 3, 3, 2)
+    assert (bulk["packets"], bulk["bytes"], bulk["hops"]) == (10, 15_000, 1.3)
+    assert bulk["tax"] == pytest.approx(0.3)
+    assert hops.tax(table) == pytest.approx((10_500 + 2 * 4500 + 600) / 15_200 - 1)
+    assert hops.tax(table.filter(pl.col("hops") == 0)) is None
 
 
 def test_tables_come_back_from_a_folder(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_every_control_of_both_engines_is_compared_everywhere() -> None:
     names = [experiment.name for experiment in validation.all_experiments()]
     known = controls.controls().items()
     both = {name for name, control in known if {"sim", "linux"} <= {*control.engines}}
-    assert {"reno", "cubic", "dctcp", "retcp"} <= both
+    assert {"reno", "cubic", "dctcp", "retcp", "scalable", "bbr"} <= both
     for cc, voq in product(both, ("static 16", "static 64")):
         assert f"{cc}, {voq}" in names
     for cc, tau in product(both - {"retcp"}, ("tau 600", "tau 1800")):

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import os
+from itertools import takewhile
 from typing import Annotated
 
 import typer
-
-from etalon.errors import EtalonError
 
 
 def register(app: typer.Typer) -> None:
@@ -37,10 +36,8 @@ def ask(
     """
     from etalon import asking
 
-    circuits = [word for word in words if ">" in word]
+    circuits = list(takewhile(lambda word: ">" in word, words))
     command = words[len(circuits) :]
-    if circuits != words[: len(circuits)]:
-        raise EtalonError(f'"{words[0]}" is no circuit; write it like r0>r1')
     claim = asking.ask(*circuits, wait=not no_wait)
     if command:
         claim.keep()

@@ -59,7 +59,7 @@ _OF_MPICH = {
     "MPIR_CVAR_NOLOCAL": "1",
     "UCX_TLS": "tcp,self",
     "UCX_NET_DEVICES": DEVICE,
-    # Who spins for a lock whose holder is in a system call would stop time: computing takes none.
+    # A thread that spins for a lock while its holder is in a system call stops virtual time, since computing takes none.
     "UCX_USE_MT_MUTEX": "y",
     "FI_PROVIDER": "tcp",
     "FI_TCP_IFACE": DEVICE,

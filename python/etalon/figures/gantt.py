@@ -167,8 +167,8 @@ def interactive(run: RunLike, iteration: int = 0, job: int = 0) -> WebFigure:
     from etalon.figures import web
 
     figure = web.panels()
-    names, circuits = lanes(run, iteration, job)
     found = bars(run, iteration, job)
+    names, circuits = lanes(run, iteration, job)
     rows = [f"rank {rank}" for rank in range(_ranks(found))]
     for what, by_row in {**found, **circuits}.items():
         mine = names if what in circuits else rows

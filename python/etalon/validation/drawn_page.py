@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from etalon import pages
-from etalon.validation.judged import FEW, Judged, Share, clusters, shares
+from etalon.validation.judged import SEEDS, Judged, Share, clusters, shares
 
 PART = "drawn plans"
 """Of the page."""
@@ -18,7 +18,7 @@ def share_rows(rows: Sequence[Judged]) -> Iterator[tuple[str, ...]]:
     """By transport: the share within bounds, the plans that their seeds leave open, the share without these, and the share
     by five seeds and by one."""
     decided = shares([row for row in rows if not row.undecided])
-    five = shares(rows, lambda row: row.held_by(FEW))
+    five = shares(rows, lambda row: row.held_by(SEEDS))
     first = shares(rows, lambda row: row.held_by(1))
     for transport, share in shares(rows).items():
         without = decided.get(transport, Share(0, 0))
@@ -106,7 +106,7 @@ def write(rows: Sequence[Judged], seed: int, page: Path) -> None:
         f"{headline(rows, seed)}.",
         "",
         f"| {' | '.join(SHARE_COLUMNS)} |",
-        "|---|---:|---:|---:|---:|---:|",
+        "|---|" + "---:|" * (len(SHARE_COLUMNS) - 1),
         *(f"| {' | '.join(row)} |" for row in share_rows(rows)),
         "",
         "What differs, by what the plans have in common (the median difference of what is out of bounds in half of them):",

@@ -18,8 +18,8 @@ LEAST_CLUSTER = 2
 """Plans that a cluster has at least."""
 Z = 1.959964
 """Of a normal distribution, for intervals of 95 %."""
-FEW = 5
-"""So many seeds decided alone in earlier editions of the page; the share by this rule stands beside the others."""
+SEEDS = 5
+"""Of a plan that its own seed puts out of bounds."""
 
 
 def t95(freedom: int) -> float:

@@ -18,11 +18,11 @@ from etalon.errors import EngineFailed, PlanError
 from etalon.plan import Plan
 from etalon.results import Run
 from etalon.validation.drawn import Drawn
-from etalon.validation.judged import Judged, Numbers
+from etalon.validation.judged import SEEDS, Judged, Numbers
 from etalon.validation.quantities import ANY_PLAN
 
-SEEDS, MOST_SEEDS = 5, 20
-"""With so many a plan runs whose first seed is out of bounds, and with so many if these do not tell the engines apart."""
+MOST_SEEDS = 20
+"""Of a plan whose engines `SEEDS` seeds do not tell apart."""
 NUMBERS = "numbers.jsonl"
 PLANS = "plans"
 TOGETHER = 24

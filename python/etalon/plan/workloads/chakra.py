@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from etalon import _core, cache
+from etalon import _core, cache, files
 from etalon.errors import PlanError
 from etalon.plan.workloads.chakra_schema import Collective, NodeType, messages
 from etalon.plan.workloads.given_file import digest, stamp
@@ -78,17 +76,12 @@ def goal(file: Path, algorithms: Mapping[str, str]) -> Path:
         return place
     groups = _groups(paths)
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", delete=False) as out:
-        try:
-            out.write(f"num_ranks {len(paths)}\n")
-            for rank, path in enumerate(paths):
-                out.write(f"rank {rank} {{\n")
-                out.writelines(_Rank(rank, path, groups, algorithms).lines())
-                out.write("}\n")
-            os.replace(out.name, place)
-        except BaseException:
-            os.unlink(out.name)
-            raise
+    with files.draft(place) as beside, beside.open("w") as out:
+        out.write(f"num_ranks {len(paths)}\n")
+        for rank, path in enumerate(paths):
+            out.write(f"rank {rank} {{\n")
+            out.writelines(_Rank(rank, path, groups, algorithms, len(paths)).lines())
+            out.write("}\n")
     return place
 
 
@@ -172,7 +165,7 @@ def _number(path: Path, node: Node, name: str, default: int | None = None) -> in
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         shown = "no" if value is None else f"{value!r} for"
         raise PlanError(
-            f"node {node.number} has {shown} attribute {name}, a whole number from 0 on",
+            f"node {node.number} has {shown} attribute {name}, which must be a whole number of at least 0",
             file=str(path),
         )
     return value
@@ -190,12 +183,16 @@ def _size(path: Path, node: Node) -> int:
 def _groups(paths: list[Path]) -> dict[str, Group]:
     """Who does collectives with whom: the ranks whose nodes name the same process group."""
     groups: dict[str, Group] = {}
+    of_first: dict[str, list[Node]] = {}
     for rank, path in enumerate(paths):
         for node in _nodes(path):
             if node.kind == NodeType.COMM_COLL:
-                group = groups.setdefault(_group_of(node), Group(len(groups)))
+                name = _group_of(node)
+                group = groups.setdefault(name, Group(len(groups)))
                 if rank not in group.ranks[-1:]:
                     group.ranks.append(rank)
+                if rank == group.ranks[0]:
+                    of_first.setdefault(name, []).append(node)
     for name, group in groups.items():
         if len(group.ranks) < 2:
             raise PlanError(
@@ -203,8 +200,7 @@ def _groups(paths: list[Path]) -> dict[str, Group]:
                 file=str(paths[group.ranks[0]]),
             )
         first = paths[group.ranks[0]]
-        mine = (node for node in _nodes(first) if node.kind == NodeType.COMM_COLL)
-        group.deeds = [_deed(first, node, group) for node in mine if _group_of(node) == name]
+        group.deeds = [_deed(first, node, group) for node in of_first[name]]
     return groups
 
 
@@ -219,8 +215,8 @@ def _deed(path: Path, node: Node, group: Group) -> tuple[str, int, int]:
     if kind is None:
         names = {one.value: one.name for one in Collective}
         raise PlanError(
-            f"node {node.number} is a collective of type {names.get(number, number)}, of which there is no algorithm; "
-            f"there are {', '.join(one.name for one in KINDS)}",
+            f"node {node.number} is a collective of type {names.get(number, number)}, which Etalon lacks; "
+            f"it has {', '.join(one.name for one in KINDS)}",
             file=str(path),
         )
     if number == Collective.BARRIER:
@@ -259,9 +255,15 @@ class _Rank:
     """A rank that is being rewritten."""
 
     def __init__(
-        self, rank: int, path: Path, groups: dict[str, Group], algorithms: Mapping[str, str]
+        self,
+        rank: int,
+        path: Path,
+        groups: dict[str, Group],
+        algorithms: Mapping[str, str],
+        ranks: int,
     ) -> None:
         self.rank, self.path, self.groups, self.algorithms = rank, path, groups, algorithms
+        self.ranks = ranks
         self.labels: dict[int, int] = {}
         self.next = 0
         self.done: dict[str, int] = {}
@@ -280,6 +282,13 @@ class _Rank:
             raise PlanError(
                 f"a node waits for node {absent}, which is not there", file=str(self.path)
             )
+        for name, count in self.done.items():
+            first, most = self.groups[name].ranks[0], len(self.groups[name].deeds)
+            if count < most:
+                raise PlanError(
+                    f"rank {self.rank} does {count} collectives in process group {name!r}, rank {first} does {most}",
+                    file=str(self.path),
+                )
 
     def _label(self) -> int:
         self.next += 1
@@ -300,6 +309,11 @@ class _Rank:
         if node.kind in (NodeType.COMM_SEND, NodeType.COMM_RECV):
             sends = node.kind == NodeType.COMM_SEND
             peer = _number(self.path, node, "comm_dst" if sends else "comm_src")
+            if peer >= self.ranks or peer == self.rank:
+                raise PlanError(
+                    f"node {node.number} names rank {peer}; ranks are 0 to {self.ranks - 1}, without its own",
+                    file=str(self.path),
+                )
             size, tag = _size(self.path, node), _number(self.path, node, "comm_tag", 0)
             yield _message(label, sends, peer, size, 2 * tag)
         else:

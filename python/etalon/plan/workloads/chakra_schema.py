@@ -90,7 +90,7 @@ def messages() -> tuple[type[Any], type[Any]]:
     message("AttributeProto", [("name", 1, "string", False), *values], oneof="value")
     attributes = ("attr", 2, "AttributeProto", True)
     message("GlobalMetadata", [("version", 1, "string", False), attributes])
-    numbers = [("id", 1), ("type", 3), ("start_time_micros", 6), ("duration_micros", 7)]
+    numbers = [("id", 1), ("type", 3), ("duration_micros", 7)]
     message(
         "Node",
         [

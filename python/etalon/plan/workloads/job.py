@@ -467,7 +467,7 @@ class Job(Workload):
         for kind, name in self.algorithms.items():
             names = known.get(kind.replace("_", "-"))
             if Path(str(self.file)).suffix != chakra.SUFFIX:
-                why = "only a trace in Chakra leaves them open"
+                why = "only with a trace in Chakra can a job choose algorithms"
             elif names is None:
                 why = f"{shown(kind)} is no collective; there are {', '.join(COLLECTIVES)}"
             elif name not in names:
