@@ -114,7 +114,7 @@ def test_a_trace_takes_as_long_as_the_same_job_in_a_plan(
         {kind: f"{whole}B", "algorithm": algorithm},
         et.compute("30us"),
     ]
-    # In a reduce ranks run ahead of others. What arrives before its iteration begins is received as it arrives in a plan, and as the
+    # In a reduce ranks run ahead. What arrives before its iteration begins is received as it arrives in a plan, and as the
     # iteration begins in a trace.
     iterations = 1 if kind == "reduce" else 2
     algorithms = {kind: algorithm}
