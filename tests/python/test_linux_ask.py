@@ -163,7 +163,7 @@ print(os.read(file, 1), os.read(file, 8), os.read(file, 8))
 def test_a_file_has_one_request_at_a_time_and_an_answer_may_be_read_in_pieces() -> None:
     need_kernel()
     run = et.run(plan({"host": "r0h0", "command": ["python3", "-c", FILE]}), engine="linux")
-    assert said(run, 0).split("\n")[:2] == ["True", "b'1' b'\\n' b''"]
+    assert run.outputs[run.programs["out"][0]].decode() == "True\nb'1' b'\\n' b''\n"
     assert [row[0] for row in circuits(run)] == [0]
 
 
