@@ -175,7 +175,10 @@ impl<T: Tap> World<'_, '_, T> {
     pub(crate) fn after_segment(&mut self, now: Time, index: u32, edge: &mut Edge<PacketId>) {
         let end = self.flows.end(index);
         let group = end.group as usize;
-        if index & 1 == 0 {
+        if index & 1 == 0 && self.comes_too_late(group, index) {
+            self.give_up_subflow(now, group, index, edge);
+        } else if index & 1 == 0 {
+            let end = self.flows.end(index);
             let cwnd = end.connection.path().window().cwnd;
             let row = self.groups[group].flows[0] as usize;
             self.meter.follow_cwnd(now, row, cwnd);
@@ -194,6 +197,31 @@ impl<T: Tap> World<'_, '_, T> {
         if self.flows.left_network(self.flows.place(index)) {
             self.flows.close_if_over(flow);
         }
+    }
+
+    /// Whether the handshake of a client's subflow is over just now, but the application has written all and shut down.
+    fn comes_too_late(&mut self, group: usize, index: u32) -> bool {
+        let end = self.flows.end(index);
+        let joins = end.subflow > 0 && end.connection.is_established();
+        let just_so = joins && end.connection.stats().segments_received == 1;
+        let group = &self.groups[group];
+        just_so && group.ends && !group.sender.is_writing()
+    }
+
+    /// As seen on Linux, such a subflow is reset, as RFC 8684 (section 3.6) has an end do that wants it no more, and all that is not
+    /// acknowledged of the stream goes once more, as when any subflow closes.
+    #[cold]
+    fn give_up_subflow(
+        &mut self,
+        now: Time,
+        group: usize,
+        index: u32,
+        edge: &mut Edge<PacketId>,
+    ) {
+        self.flows.end(index).connection.abort();
+        self.transmit(now, index, edge);
+        self.groups[group].sender.send_all_again();
+        self.feed(now, group, edge);
     }
 
     /// A server takes what has arrived in its subflow's order, and acknowledges what the stream has in its own on all subflows.
@@ -425,13 +453,16 @@ impl<T: Tap> World<'_, '_, T> {
         }
     }
 
-    /// Whether a client is the subflow by which data is sent again at a change. As seen on Linux, what an ACK lets its own subflow send
-    /// is chosen before what it says of the stream counts: that may be what this very ACK acknowledges.
+    /// Whether a client is the subflow by which data is sent again, at a change or because a subflow is closed. As seen on Linux, what an
+    /// ACK lets its own subflow send is chosen before what it says of the stream counts: that may be what this very ACK acknowledges.
     fn sends_again_by(&mut self, group: usize, index: u32) -> bool {
-        let subflow = self.flows.end(index).subflow;
+        let subflow = usize::from(self.flows.end(index).subflow);
         let plan = &self.groups[group].plan;
-        let repeats = plan.reinject && plan.scheduler == Scheduler::Tdm;
-        repeats && self.tdn_of(index) == usize::from(subflow)
+        if plan.reinject && plan.scheduler == Scheduler::Tdm {
+            return self.tdn_of(index) == subflow;
+        }
+        let picked = |world: &mut Self| world.scheduled(group).is_some_and(|(by, _)| by == subflow);
+        self.groups[group].sender.repeats() && picked(self)
     }
 
     /// The TDN from an endpoint's host to its peer's.

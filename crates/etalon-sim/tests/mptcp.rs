@@ -72,6 +72,24 @@ fn a_short_flow_has_one_subflow() {
     assert!(carried(900_000));
 }
 
+/// As seen on Linux (an incast of 74,070 bytes a flow, MTU 1500): who has written all before the handshake of the other subflow is over
+/// resets that, and sends again what was not acknowledged by then.
+#[test]
+fn a_subflow_that_comes_too_late_is_reset_and_all_that_is_out_goes_again() {
+    let carried_by = |bytes: u64| {
+        let mut value = plan(50, &[mptcp("tdm", "any", false)], Some(bytes));
+        value["flows"].as_array_mut().expect("flows").truncate(1);
+        value["hosts"]["mtu"] = json!(1500);
+        let results = run(&value);
+        assert_eq!(integers(&results.flows, "bytes_delivered"), [bytes as i64]);
+        carried(&results).iter().sum::<i64>() as u64
+    };
+    // A buffer of 46 kB takes the first at once.
+    assert_eq!(carried_by(40_000), 40_000);
+    let twice = carried_by(74_070) - 74_070;
+    assert!((20_000..60_000).contains(&twice), "{twice}");
+}
+
 #[test]
 fn the_scheduler_of_sigcomm22_uses_both_networks() {
     let value = plan(30, &[mptcp("tdm", "any", false)], None);

@@ -387,6 +387,24 @@ fn a_subflow_that_joins_carries_data_once_that_was_answered() {
     }
 }
 
+/// A SYN-ACK that arrives again is acknowledged with MP_JOIN again, as long as that is not answered: a lost answer then costs no RTO.
+#[test]
+fn a_second_syn_ack_brings_the_answer_of_a_join_that_was_lost() {
+    let second = vec![Fate::Twice(3 * MS), Fate::Drop];
+    let mut net = Net::new(2, vec![vec![], vec![], vec![], second], vec![0, 1]);
+    while !net.ends[1][0].is_established() {
+        assert!(net.step());
+    }
+    let established = net.now;
+    while !net.ends[1][0].carries_data() {
+        assert!(net.step());
+    }
+    // The second SYN-ACK, and a round trip.
+    assert_eq!(net.now - established, 5 * MS);
+    net.transfer(100_000);
+    assert_eq!(net.ends[1][0].stats().rtos, 0);
+}
+
 /// As seen on Linux: a program's buffers of 32,728 bytes leave one by one, so that the first mapping of each is not joined to what is
 /// before it.
 #[test]

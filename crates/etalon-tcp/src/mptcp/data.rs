@@ -99,6 +99,12 @@ impl DataSender {
         !self.again.is_empty() || self.next < self.room_end.min(self.written)
     }
 
+    /// Whether something is to be given once more.
+    #[must_use]
+    pub fn repeats(&self) -> bool {
+        !self.again.is_empty()
+    }
+
     /// The next piece for a subflow that `takes` so many bytes from a place in the stream: first what goes once more.
     pub fn give(&mut self, takes: impl Fn(u64) -> u64) -> Option<Piece> {
         self.give_again(&takes).or_else(|| self.give_new(&takes))

@@ -196,12 +196,11 @@ impl<C: CongestionControl> Sender<C> {
             facts.original_delivered |= !after(record.end, point);
         }
         if self.sack {
-            let path = self.paths.of(record.path);
-            path.delivered += 1;
+            self.paths.of(record.path).delivered += 1;
             // The ACK answers an earlier transmission.
             let earlier = again && echo_before(self.echoed, Clock::timestamp_of(record.sent()));
             if !earlier {
-                let min_rtt = path.rtt.min();
+                let min_rtt = self.paths.active.rtt.min();
                 self.rack.delivered(clock.us, min_rtt, record);
             }
         }
@@ -274,6 +273,7 @@ impl<C: CongestionControl> Sender<C> {
         let (una, nxt) = (self.una, self.nxt);
         rtt.sample(clock, config, sample.first as u32, una, nxt);
         if config.tdtcp.is_some() {
+            self.paths.end_backoff();
             self.mix_rtts(clock, config);
         }
         Some(sample)

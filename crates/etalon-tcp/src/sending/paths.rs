@@ -32,6 +32,8 @@ struct Parked<C> {
     ack_path: Option<PathId>,
     /// Until when the active path's first segments are paced, in nanoseconds; 0 if they are not.
     burst_until: u64,
+    /// How often the timeout was doubled since the last RTT sample.
+    backoffs: u32,
 }
 
 impl<C> Parked<C> {
@@ -141,6 +143,32 @@ impl<C> Paths<C> {
         }
     }
 
+    /// The smoothed RTT by which the active path's timers go, in microseconds; 0 if none is known.
+    pub fn timed_by(&self) -> u32 {
+        match self.are_several() {
+            true => self.mixed_rtt(self.active.id),
+            false => self.active.rtt.srtt(),
+        }
+    }
+
+    /// How often the timeout was doubled since the last RTT sample of any path (RFC 6298, 5.5 and 5.7). Without other paths the
+    /// active one's timeout has it.
+    pub fn backoffs(&self) -> u32 {
+        self.parked.as_ref().map_or(0, |parked| parked.backoffs)
+    }
+
+    pub fn back_off(&mut self) {
+        if let Some(parked) = &mut self.parked {
+            parked.backoffs += 1;
+        }
+    }
+
+    pub fn end_backoff(&mut self) {
+        if let Some(parked) = &mut self.parked {
+            parked.backoffs = 0;
+        }
+    }
+
     /// There is only the active path from now on. Returns the others.
     pub fn take_parked(&mut self) -> Vec<Path<C>> {
         self.parked
@@ -217,6 +245,7 @@ impl<C: CongestionControl> Paths<C> {
             shared_pipe: config.tdtcp.is_some_and(|tdtcp| tdtcp.shared_pipe),
             ack_path: None,
             burst_until: 0,
+            backoffs: 0,
         }));
     }
 

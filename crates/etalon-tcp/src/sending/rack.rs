@@ -86,7 +86,7 @@ fn sent_after(sent: u64, end: u32, other_sent: u64, other_end: u32) -> bool {
 }
 
 impl Rack {
-    /// Step 2: a segment was delivered. `min_rtt`: of the path on which it was sent.
+    /// Step 2: a segment was delivered. `min_rtt`: of the path in use, whichever the segment was sent on, as in the Linux engine.
     #[inline]
     pub fn delivered(&mut self, now_us: u64, min_rtt: u32, record: &Record) {
         let rtt = now_us.saturating_sub(record.sent()) as u32;

@@ -28,7 +28,7 @@ pub(crate) struct Rtt {
     round_end: u32,
     /// Retransmission timeout in ticks, including backoff.
     rto_ticks: u32,
-    /// Timeout of the loss probe in ticks: twice the smoothed RTT and the margin.
+    /// Timeout of the loss probe in ticks: twice the smoothed RTT and the margin; 0 if no RTT is known.
     probe_ticks: u32,
     min: WindowedMin,
     /// Apart from it, where it fills a gap.
@@ -92,7 +92,7 @@ impl Rtt {
         self.rto_ticks.into()
     }
 
-    /// Timeout of the loss probe in ticks.
+    /// Timeout of the loss probe in ticks; 0 if no RTT is known.
     #[inline]
     pub fn probe_ticks(&self) -> u64 {
         self.probe_ticks.into()
@@ -131,13 +131,13 @@ impl Rtt {
         self.highest = min_var(clock, config);
     }
 
-    /// The same with one segment in flight: the smallest timeout in place of the margin.
-    pub fn lone_probe_ticks(&self, clock: &Clock, config: &Config) -> u64 {
-        clock.ticks_for_us(2 * u64::from(self.srtt()) + u64::from(min_var(clock, config)))
+    /// The same with one segment in flight, by a smoothed RTT of `srtt`: the smallest timeout in place of the margin.
+    pub fn lone_probe_ticks(clock: &Clock, config: &Config, srtt: u32) -> u64 {
+        clock.ticks_for_us(2 * u64::from(srtt) + u64::from(min_var(clock, config)))
     }
 
-    /// Has timers follow another smoothed RTT and variance term than its own, until the next sample. `backoffs`: how often the
-    /// timeout is doubled.
+    /// Has timers follow another smoothed RTT (0: none is known) and variance term than its own, until the next sample. The timeout is the
+    /// initial one as long as its own RTT is not known. `backoffs`: how often the timeout is doubled.
     pub fn time_by(
         &mut self,
         clock: &Clock,
@@ -146,9 +146,16 @@ impl Rtt {
         rttvar: u32,
         backoffs: u32,
     ) {
-        let ticks = clock.ticks_for_us((srtt + rttvar).into()) << backoffs.min(16);
-        self.rto_ticks = clipped(ticks.min(clock.ticks_for_ns(config.max_rto)));
-        self.probe_ticks = probe_ticks(clock, config, srtt);
+        let ticks = match self.srtt() {
+            0 => clock.ticks_for_ns(config.initial_rto),
+            _ => clock.ticks_for_us((srtt + rttvar).into()),
+        };
+        let most = clock.ticks_for_ns(config.max_rto);
+        self.rto_ticks = clipped((ticks << backoffs.min(16)).min(most));
+        self.probe_ticks = match srtt {
+            0 => 0,
+            _ => probe_ticks(clock, config, srtt),
+        };
     }
 
     /// Doubles the timeout (RFC 6298, 5.5).

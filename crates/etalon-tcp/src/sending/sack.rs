@@ -136,7 +136,7 @@ impl<C: CongestionControl> Sender<C> {
         if let Some(rate) = &mut path.rate {
             rate.on_sacked(index);
         }
-        let min_rtt = path.rtt.min();
+        let min_rtt = self.paths.active.rtt.min();
         self.rack.delivered(clock.us, min_rtt, record);
         facts.sacked = true;
         if !record.has(mark::EVER_RETRANSMITTED) {

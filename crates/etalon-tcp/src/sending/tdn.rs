@@ -99,17 +99,17 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// Timers follow half of the active path's RTT and half of the slowest path's, since ACKs may come by that, and the greatest
-    /// variance of any (section 4.4). A path whose RTT is not known keeps the initial timeout.
+    /// variance of any (section 4.4). While the active path's RTT is not known its timeout is the initial one, and its loss probe, which
+    /// costs a segment at most, takes the slowest path's RTT.
     #[cold]
     pub(crate) fn mix_rtts(&mut self, clock: &Clock, config: &Config) {
-        if !self.paths.are_several() || self.paths.active.rtt.srtt() == 0 {
+        if !self.paths.are_several() {
             return;
         }
         let variances = self.paths.iter().map(|path| path.rtt.rttvar);
         let variance = variances.max().unwrap_or(0);
-        let rtt = self.paths.mixed_rtt(self.paths.active.id);
-        let timeouts = self.timeouts;
+        let (rtt, backoffs) = (self.paths.timed_by(), self.paths.backoffs());
         let active = &mut self.paths.active;
-        active.rtt.time_by(clock, config, rtt, variance, timeouts);
+        active.rtt.time_by(clock, config, rtt, variance, backoffs);
     }
 }

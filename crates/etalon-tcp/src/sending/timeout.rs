@@ -66,6 +66,7 @@ impl<C: CongestionControl> Sender<C> {
         // "(5.4) Retransmit the earliest segment that has not been acknowledged by the TCP receiver."
         self.forced = Some(Forced::Front);
         // "(5.5) The host MUST set RTO <- RTO * 2 ("back off the timer")."
+        self.paths.back_off();
         let rtt = &mut self.paths.active.rtt;
         rtt.back_off(clock, config);
         // "(5.6) Start the retransmission timer, such that it expires after RTO seconds."

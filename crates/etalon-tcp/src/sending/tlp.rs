@@ -8,6 +8,7 @@ use crate::sending::Sender;
 use crate::sending::digest::Facts;
 use crate::sending::output::{Limits, Transmission};
 use crate::sending::path::PathId;
+use crate::sending::rtt::Rtt;
 use crate::seq::{after, before};
 use crate::timers::{Clock, Purpose};
 
@@ -81,16 +82,16 @@ impl<C: CongestionControl> Sender<C> {
     /// The same, where a probe is due.
     #[inline(always)] // as above
     pub(crate) fn set_loss_probe(&mut self, clock: &Clock, config: &Config, progress: bool) {
-        let path = &self.paths.active;
-        let mut ticks = if path.rtt.srtt() == 0 {
-            u64::from(clock.hz) // a second
-        } else if self.board.len() == 1 {
-            path.rtt.lone_probe_ticks(clock, config)
-        } else {
-            path.rtt.probe_ticks()
+        let rtt = &self.paths.active.rtt;
+        let mut ticks = match rtt.probe_ticks() {
+            0 => u64::from(clock.hz), // a second
+            _ if self.board.len() == 1 => {
+                Rtt::lone_probe_ticks(clock, config, self.paths.timed_by())
+            }
+            ticks => ticks,
         };
         if progress {
-            ticks = ticks.min(path.rtt.rto_ticks());
+            ticks = ticks.min(rtt.rto_ticks());
         } else if !self.rto_is_beyond(clock, ticks) {
             ticks = self.not_beyond_rto(clock, ticks);
         }
