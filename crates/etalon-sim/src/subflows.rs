@@ -211,13 +211,7 @@ impl<T: Tap> World<'_, '_, T> {
     /// As seen on Linux, such a subflow is reset, as RFC 8684 (section 3.6) has an end do that wants it no more, and all that is not
     /// acknowledged of the stream goes once more, as when any subflow closes.
     #[cold]
-    fn give_up_subflow(
-        &mut self,
-        now: Time,
-        group: usize,
-        index: u32,
-        edge: &mut Edge<PacketId>,
-    ) {
+    fn give_up_subflow(&mut self, now: Time, group: usize, index: u32, edge: &mut Edge<PacketId>) {
         self.flows.end(index).connection.abort();
         self.transmit(now, index, edge);
         self.groups[group].sender.send_all_again();
