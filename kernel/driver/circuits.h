@@ -11,6 +11,11 @@
  * The circuits are kept as long as the file is open, by any process, or until
  * another request through it does without them. A first line "ranks 0 0 1 1"
  * gives the racks of ranks, by which "0>1" names circuits as well.
+ *
+ * A line "as NAME" makes it one request with all others of that name, which
+ * must ask for the same: so do the ranks of a collective. Who comes later waits
+ * no longer than who came first, and the circuits are kept until the last has
+ * closed its file. Such a file takes no other request.
  */
 #ifndef ETALON_CIRCUITS_H
 #define ETALON_CIRCUITS_H

@@ -32,14 +32,14 @@ class Kernels(BuildHookInterface):  # type: ignore[type-arg]
         for hz in map(int, chosen):
             image = kernel.image(hz, None, lambda step: print(step, file=sys.stderr))
             to = f"etalon_kernel/images/{image.parent.name}"
-            for name in (cache.IMAGE, cache.LIBRARY, cache.ABOUT):
+            for name in (cache.IMAGE, *cache.LIBRARIES, cache.ABOUT):
                 build_data["force_include"][str(image.with_name(name))] = f"{to}/{name}"
-            libraries.append(image.with_name(cache.LIBRARY))
+            libraries += map(image.with_name, cache.LIBRARIES)
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{_platform(libraries)}"
 
 
 def _platform(libraries: list[Path]) -> str:
-    """The manylinux tag: that of the newest glibc whose symbols libadu names. The kernels themselves are linked statically."""
+    """The manylinux tag: that of the newest glibc whose symbols the libraries name. The kernels are linked statically."""
     named = (re.findall(rb"GLIBC_2\.(\d+)\0", library.read_bytes()) for library in libraries)
     return f"manylinux_2_{max(int(minor) for minors in named for minor in minors)}_x86_64"

@@ -58,7 +58,8 @@ def all_reduce(size: str, algorithm: str | None = None, **keys: Any) -> Deed:
     Args:
         size: the length of a vector.
         algorithm: one of `etalon list collectives`; by default the first there for this collective.
-        keys: the algorithm's parameters: `radix`, `pieces` or `groups`.
+        keys: the algorithm's parameters: `radix`, `pieces` or `groups`; and `among`, groups of ranks that do the collective
+            each for itself, all at once, such as `[[0, 1], [2, 3]]`.
     """
     return _deed("all_reduce", size, {"algorithm": algorithm, **keys})
 

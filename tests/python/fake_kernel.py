@@ -99,7 +99,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
     kernel = FakeKernel(folder)
     module = ModuleType("etalon.kernel")
     module.find, module.image = kernel.find, kernel.image  # type: ignore[attr-defined]
-    module.LIBRARY = "libadu.so"  # type: ignore[attr-defined]
+    module.LIBRARIES = ("libadu.so", "libask.so")  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "etalon.kernel", module)
     monkeypatch.setattr("etalon.kernel", module, raising=False)
     monkeypatch.setattr(_core, "run_linux", kernel.run)

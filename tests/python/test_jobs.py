@@ -137,6 +137,16 @@ BAD = [
         {"do": [{"all_reduce": "1MB", "algorithm": "hierarchical", "groups": 4}]},
         "6 ranks do not form 4 groups",
     ),
+    ({"do": [{"all_reduce": "1MB", "among": [[0, 1], [1, 2]]}]}, r"do.0.among.1: rank 1 is in two"),
+    (
+        {"do": [{"all_reduce": "1MB", "among": [[0, 1], [2]]}]},
+        r"do.0.among.1: groups have two ranks",
+    ),
+    ({"do": [{"all_reduce": "1MB", "among": [[0, 9]]}]}, r"among.0: rank 9 is none of 0..5"),
+    (
+        {"do": [{"reduce": "1MB", "among": [[0, 1]], "root": 2}]},
+        r"root: there is no rank 2: the coll",
+    ),
     ({"transport": "mptcp"}, "a job's flows use TCP or TDTCP"),
 ]
 
@@ -146,3 +156,31 @@ def test_what_is_wrong_is_said_in_one_sentence(keys: dict[str, Any], said: str) 
     job = {"do": [{"all_reduce": "1MB"}], **keys}
     with pytest.raises(et.PlanError, match=said):
         et.run(star(6, et.job(et.compute("1us"))).replace({"job": [job]}))
+
+
+def test_groups_work_as_jobs_of_their_own_do() -> None:
+    """Two groups in one job, and two jobs of one group each; the switch between them has room for both."""
+    groups = [[0, 2, 4], [5, 3, 1]]
+    work = {"all_reduce": "3MB", "algorithm": "ring"}
+    together = et.run(star(6, et.job({**work, "among": groups}, iterations=2)))
+    jobs = [et.job(work, iterations=2, ranks=[f"r{rank}h0" for rank in ranks]) for ranks in groups]
+    plan = star(6, jobs[0]).replace(
+        {"job": [job.model_dump(mode="json", exclude_unset=True, by_alias=True) for job in jobs]}
+    )
+    apart = et.run(plan)
+    columns = ["iteration", "step", "rank", "peer", "bytes", "ready_ns", "sent_ns", "received_ns"]
+    host = {(job, at): rank for job, ranks in enumerate(groups) for at, rank in enumerate(ranks)}
+    columns_apart = [*columns[:2], "job", *columns[2:]]
+    expected = [
+        (iteration, step, host[job, rank], host[job, peer], *rest)
+        for iteration, step, job, rank, peer, *rest in apart.steps.select(columns_apart).rows()
+    ]
+    assert sorted(together.steps.select(columns).rows()) == sorted(expected)
+    # A rank in six sends two thirds of its vector twice.
+    assert together.busbw == pytest.approx(2 / 3 * 2 * 3 * MB * 8e9 / took_ns(together), rel=0.01)
+
+
+def took_ns(run: et.Run) -> float:
+    """The mean iteration, in ns."""
+    rows = run.iterations
+    return float((rows["end_ns"] - rows["start_ns"]).mean())  # type: ignore[arg-type]

@@ -65,9 +65,9 @@ def test_a_kernel_is_built_once(checkout: Path, archive: Path) -> None:
     assert not (places.trees() / "hz250" / "Documentation" / "index.rst").exists()
 
 
-def test_libadu_lies_beside_a_kernel(checkout: Path, archive: Path) -> None:
+def test_libraries_lie_beside_a_kernel(checkout: Path, archive: Path) -> None:
     image = kernel.image(given=archive)
-    assert image.with_name(kernel.LIBRARY).read_text() == "// reports\n"
+    assert image.with_name("libask.so").read_text() == "// asks\n"
 
 
 def test_kernels_of_several_hz_lie_side_by_side(checkout: Path, archive: Path) -> None:
@@ -91,6 +91,8 @@ def test_kernels_of_several_hz_lie_side_by_side(checkout: Path, archive: Path) -
         ("kernel/core/build.sh", True),
         ("crates/part/src/lib.rs", True),
         ("crates/libadu/src/lib.rs", True),
+        ("crates/libask/src/lib.rs", True),
+        ("kernel/libraries.sh", True),
         ("Cargo.lock", True),
     ],
 )

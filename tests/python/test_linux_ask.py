@@ -17,6 +17,7 @@ from etalon.engine import mpi
 from etalon.engine.linux import Linux
 from etalon.errors import EtalonError
 from etalon.plan import Plan
+from etalon.plan.program import Program
 
 REQUEST, CHANGE, HOLD = 2_000, 10_000, 50_000
 DATAGRAM = 1250
@@ -210,6 +211,14 @@ def test_elsewhere_nobody_is_there_to_ask(etalon: Any) -> None:
 def test_requests_know_where_ranks_are() -> None:
     """Launchers fill one host after the other: five ranks on two hosts are three and two."""
     found = mpi.Mpi(mpi.MPICH, "1", Path("/bin/true"))
-    hosts = ("r0h0", "r1h0", "r2h0")
-    assert found.places(hosts, 2) == [f"{asking.RANKS}=r0h0 r1h0"]
-    assert found.places(hosts[:2], 5) == [f"{asking.RANKS}=r0h0 r0h0 r0h0 r1h0 r1h0"]
+
+    def known(*hosts: str, ranks: int, **more: Any) -> list[str]:
+        one = Program(command=("prog",), ranks=ranks, hosts=hosts, **more)
+        return found.circuits(next(one.each(3, 1)), "7")
+
+    assert known("r0h0", "r1h0", "r2h0", ranks=2) == [f"{asking.RANKS}=r0h0 r1h0"]
+    assert known("r0h0", "r1h0", ranks=5) == [f"{asking.RANKS}=r0h0 r0h0 r0h0 r1h0 r1h0"]
+    asks = {"bcast": "none", "all": "ring"}
+    assert known("r0h0", ranks=1, ask=asks, ask_from="1kB")[1:] == [
+        *("ETALON_ASK=ring;bcast=none", "ETALON_ASK_FROM=1000", "ETALON_PROGRAM=7"),
+    ]

@@ -128,6 +128,7 @@ def test_mpirun_says_which_mpi_it_found(
     assert (rack, host) == (1, 1)
     assert command == [str(place), "--host", "r1h1:1,r0h0:1", "-n", "2", beside, "x"]
     assert "OMPI_MCA_btl=tcp,self" in env
+    assert not any(one.startswith("ETALON_ASK=") for one in env)
     ending["status"] = 139
     answer = etalon("mpirun", small_file, "-n", "2", "--", beside)
     assert answer.code == 139
@@ -135,3 +136,57 @@ def test_mpirun_says_which_mpi_it_found(
     answer = etalon("mpirun", small_file, "-n", "2", "--hosts", "r9h0", "--", beside)
     assert answer.code == 2
     assert "--hosts: there is no host r9h0" in answer.err
+
+
+def test_collectives_ask_for_circuits(
+    tmp_path: Path, etalon: Command, fake: FakeKernel, small: Plan
+) -> None:
+    launcher(tmp_path / "bin", "mpirun", "mpich")
+    beside = program(tmp_path / "bin")
+    asked = {"duration": "5ms", "warmup": "0s", "schedule": {"kind": "asked"}, "bulk": []}
+    given = {"ranks": 3, "command": beside, "ask": {"allreduce": "0>1 r1>r0", "all": "none"}}
+    et.run(small.replace({**asked, "program": [given]}), engine="linux")
+    (called,) = fake.calls[0]["plan"]["programs"]
+    assert {
+        "ETALON_RANKS=r0h0 r1h0 r2h0",
+        "ETALON_ASK=none;allreduce=0>1 r1>r0",
+        "ETALON_ASK_FROM=0",
+        "ETALON_PROGRAM=0",
+    } < set(called["env"])
+    file = tmp_path / "asked.toml"
+    small.replace(asked).save(file)
+    fake.programs = lambda _: {"status": 0, "stdout": b"", "stderr": b""}
+    words = ("--ask", "ring", "--ask", "alltoall=0>1", "--ask-from", "64KiB")
+    assert etalon("mpirun", file, "-n", "2", *words, "--", beside).code == 0
+    ((_, _, _, _, env),) = fake.calls[-1]["programs"]
+    asks = {"ETALON_ASK=ring;alltoall=0>1", "ETALON_ASK_FROM=65536", "ETALON_PROGRAM=mpirun"}
+    assert asks < set(env)
+
+
+BAD = [
+    (["--ask", "rign"], '--ask: "rign" must be "ring", "none", or circuits like'),
+    (["--ask", "barrier=ring"], '--ask: "barrier" is no collective that can ask for circuits: all'),
+    (["--ask", "0>2"], "--ask: there is no rank 2: ranks are 0..1"),
+    (["--ask-from", "1MB"], "--ask-from: needs `ask`, which names"),
+    (["--ask", "ring", "--ask-from", "much"], '--ask-from: "much" does not start with a number'),
+    (["--ask", "ring"], '--ask: collectives can ask for circuits where schedule.kind = "asked"'),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), BAD)
+def test_what_cannot_be_asked_for_is_said(
+    tmp_path: Path, etalon: Command, fake: FakeKernel, small_file: Path, words: list[str], said: str
+) -> None:
+    launcher(tmp_path / "bin", "mpirun", "mpich")
+    beside = program(tmp_path / "bin")
+    answer = etalon("mpirun", small_file, "-n", "2", *words, "--", beside)
+    assert answer.code == 2
+    assert said in answer.err
+    assert not fake.calls
+
+
+def test_only_mpi_has_collectives(small: Plan) -> None:
+    with pytest.raises(PlanError, match="only the collectives of an MPI program"):
+        small.replace({"program": [{"host": "r0h0", "command": "a", "ask": "ring"}]})
+    with pytest.raises(PlanError, match=r'program.0.ask.*where schedule.kind = "asked"'):
+        small.replace({"program": [{"ranks": 2, "command": "a", "ask": "ring"}]})

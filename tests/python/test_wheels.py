@@ -145,7 +145,10 @@ def test_the_kernel_comes_with_its_source_and_licence(dist: Path) -> None:
         (metadata,) = (name for name in names if name.endswith("METADATA"))
         assert "GPL-2.0-only" in packed_wheel.read(metadata).decode()
     image = f"etalon_kernel/images/{recipe().image}"
-    assert {f"{image}/linux", f"{image}/libadu.so", "etalon_kernel/UPSTREAM.toml"} <= set(names)
+    assert {
+        *(f"{image}/{name}" for name in ("linux", "libadu.so", "libask.so")),
+        "etalon_kernel/UPSTREAM.toml",
+    } <= set(names)
 
 
 def test_doctor_says_that_the_kernel_is_prebuilt(installed: Installed) -> None:

@@ -35,7 +35,13 @@ Says something.
  int main(void) { printf("%d " WORDS "\\n", HZ); return 0; }
 """
 CORE = '#!/bin/sh\ncat "$(dirname "$0")"/../../crates/part/src/lib.rs > "$1"\n'
-ADU = '#!/bin/sh\ncat "$(dirname "$0")"/src/lib.rs > "$1"\n'
+LIBRARIES = """\
+#!/bin/sh
+mkdir -p "$1"
+for library in adu ask; do
+    cat "$(dirname "$0")"/../crates/lib$library/src/lib.rs > "$1"/lib$library.so
+done
+"""
 INIT = '#!/bin/sh\nmkdir -p "$1"\ncp "$(dirname "$0")"/init.c "$1"/init\necho "file /init" > "$1"/initramfs.list\n'
 
 FILES = {
@@ -44,8 +50,10 @@ FILES = {
     "crates/part/src/lib.rs": "// core\n",
     "Cargo.lock": "",
     "crates/libadu/Cargo.toml": '[package]\nname = "libadu"\n',
-    "crates/libadu/build.sh": ADU,
     "crates/libadu/src/lib.rs": "// reports\n",
+    "crates/libask/Cargo.toml": '[package]\nname = "libask"\n',
+    "crates/libask/src/lib.rs": "// asks\n",
+    "kernel/libraries.sh": LIBRARIES,
     "kernel/config": "CONFIG_NET=y\n",
     "kernel/answers": "CONFIG_NET=y\n",
     "kernel/unused": "*.rst\n",

@@ -13,12 +13,26 @@ use crate::Kernel;
 
 /// The word before the racks of ranks.
 const RANKS: &str = "ranks";
+/// The word before the name of a request that several programs share.
+const NAME: &str = "as ";
 
-/// A file that a process has open.
+/// What a program asks for.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// Programs that give the same name share the request.
+    name: Option<String>,
+    circuits: Vec<CrossConnect>,
+}
+
+/// What a process keeps by a file that it has open, or several do.
 #[derive(Debug)]
 struct Claim {
     /// The host of the program that asked last.
     host: u32,
+    /// What it is called, if several may share it.
+    name: Option<String>,
+    /// The files of those that have it.
+    files: Vec<u32>,
     /// What it has, or has asked for.
     circuits: Vec<CrossConnect>,
     /// The request is not granted yet.
@@ -36,7 +50,11 @@ struct Claim {
 pub(crate) struct Claims {
     /// How many jobs there are: to the controller, claims are numbered after them.
     jobs: u32,
+    /// By the file through which it was asked for first.
     claims: BTreeMap<u32, Claim>,
+    /// Those that have names, and the files of others that share them.
+    named: BTreeMap<String, u32>,
+    joined: BTreeMap<u32, u32>,
 }
 
 impl Claims {
@@ -46,6 +64,8 @@ impl Claims {
         can_ask.then(|| Claims {
             jobs: scenario.jobs.len() as u32,
             claims: BTreeMap::new(),
+            named: BTreeMap::new(),
+            joined: BTreeMap::new(),
         })
     }
 
@@ -60,35 +80,61 @@ impl Claims {
         Some(claim.host)
     }
 
-    /// The circuits of a request that may be made now.
-    pub(crate) fn read(
-        &self,
-        claim: u32,
-        text: &[u8],
-        hosts: &Hosts,
-    ) -> Result<Vec<CrossConnect>, String> {
-        if self
-            .claims
-            .get(&claim)
-            .is_some_and(|claim| claim.waits || claim.dark > 0)
-        {
+    /// A request that may be made now.
+    pub(crate) fn read(&self, file: u32, text: &[u8], hosts: &Hosts) -> Result<Request, String> {
+        let before = self.claims.get(&file);
+        if before.is_some_and(|claim| claim.waits || claim.dark > 0) {
             return Err(String::from(
                 "the circuits of the request before are not up yet",
             ));
         }
+        if before.is_some_and(|claim| claim.name.is_some()) || self.joined.contains_key(&file) {
+            return Err(String::from(
+                "what was asked for through this file is shared: open another",
+            ));
+        }
         let text = core::str::from_utf8(text);
-        circuits(text.map_err(|_| "the request is no text")?, hosts)
+        request(text.map_err(|_| "the request is no text")?, hosts)
     }
 
-    /// A request is on its way. Returns its number as the controller knows it (a job's), and the circuits that the claim gives back.
+    /// Has a file share the request of another with that name, if there is one; if its circuits are up, also how many changed for it.
+    pub(crate) fn join(
+        &mut self,
+        file: u32,
+        request: &Request,
+    ) -> Result<Option<Option<u32>>, String> {
+        let Some(first) = request.name.as_ref().and_then(|name| self.named.get(name)) else {
+            return Ok(None);
+        };
+        let Some(claim) = self.claims.get_mut(first) else {
+            return Ok(None);
+        };
+        if claim.circuits != request.circuits {
+            return Err(String::from(
+                "another program asks for other circuits under the same name",
+            ));
+        }
+        claim.files.push(file);
+        self.joined.insert(file, *first);
+        let is_up = !claim.waits && claim.dark == 0;
+        Ok(Some(is_up.then_some(claim.changed)))
+    }
+
+    /// A request is on its way. Returns its number as the controller knows it (a job's), the circuits that it gives back, and those that
+    /// it names.
     pub(crate) fn begin(
         &mut self,
         (number, host): (u32, u32),
-        circuits: &[CrossConnect],
-    ) -> (u32, Vec<CrossConnect>) {
+        Request { name, circuits }: Request,
+    ) -> (u32, Vec<CrossConnect>, Vec<CrossConnect>) {
+        if let Some(name) = &name {
+            self.named.insert(name.clone(), number);
+        }
         let claim = Claim {
             host,
-            circuits: circuits.to_vec(),
+            name,
+            files: alloc::vec![number],
+            circuits: circuits.clone(),
             waits: !circuits.is_empty(),
             dark: circuits.len() as u32,
             changed: 0,
@@ -97,7 +143,7 @@ impl Claims {
         let before = self.claims.insert(number, claim);
         let mut released = before.map_or_else(Vec::new, |claim| claim.circuits);
         released.retain(|connect| !circuits.contains(connect));
-        (self.jobs + number, released)
+        (self.jobs + number, released, circuits)
     }
 
     /// Hears of a request. Returns what is given back because nobody has it any more.
@@ -118,7 +164,9 @@ impl Claims {
             Granted::Up(_) => {
                 claim.dark = claim.dark.saturating_sub(1);
                 if claim.dark == 0 {
-                    env.granted(number, claim.changed);
+                    for &file in &claim.files {
+                        env.granted(file, claim.changed);
+                    }
                 }
             }
             // A program keeps what it has while it runs.
@@ -127,9 +175,17 @@ impl Claims {
         None
     }
 
-    /// Nobody has a claim any more: the job and the circuits to give back, if it has any yet.
-    pub(crate) fn close(&mut self, number: u32) -> Option<(u32, Vec<CrossConnect>)> {
+    /// A file is closed. If nobody has its claim any more: the job and the circuits to give back, if it has any yet.
+    pub(crate) fn close(&mut self, file: u32) -> Option<(u32, Vec<CrossConnect>)> {
+        let number = self.joined.remove(&file).unwrap_or(file);
         let claim = self.claims.get_mut(&number)?;
+        claim.files.retain(|&other| other != file);
+        if !claim.files.is_empty() {
+            return None;
+        }
+        if let Some(name) = claim.name.take() {
+            self.named.remove(&name);
+        }
         if claim.waits {
             claim.closed = true;
             return None;
@@ -140,22 +196,33 @@ impl Claims {
     }
 }
 
-/// The circuits that a text names, such as `r0>r1 r1>r2`, in a network of so many racks. If its first line begins with `ranks`, the racks of
-/// ranks follow there, and `0>1` names ranks.
-fn circuits(text: &str, hosts: &Hosts) -> Result<Vec<CrossConnect>, String> {
-    let (ranks, rest) = match text.split_once('\n') {
-        Some((first, rest)) if first.starts_with(RANKS) => (&first[RANKS.len()..], rest),
-        _ => ("", text),
-    };
-    let ranks: Vec<u16> = ranks
-        .split_whitespace()
-        .map(|word| rack_of(word, hosts))
-        .collect::<Result<_, _>>()?;
+/// What a text asks for, such as `r0>r1 r1>r2`, in a network of so many racks. Lines before may begin with `ranks`: the racks of ranks
+/// follow there, and `0>1` names ranks; or with `as`: the request's name follows.
+fn request(text: &str, hosts: &Hosts) -> Result<Request, String> {
+    let (mut ranks, mut name, mut rest) = (Vec::new(), None, text);
+    while let Some((line, after)) = rest.split_once('\n') {
+        if let Some(racks) = line.strip_prefix(RANKS) {
+            let racks = racks.split_whitespace();
+            let racks: Result<_, _> = racks.map(|word| rack_of(word, hosts)).collect();
+            ranks = racks?;
+        } else if let Some(given) = line.strip_prefix(NAME) {
+            name = Some(String::from(given));
+        } else {
+            break;
+        }
+        rest = after;
+    }
+    let circuits = circuits(rest, hosts, &ranks)?;
+    Ok(Request { name, circuits })
+}
+
+/// The circuits that words name.
+fn circuits(text: &str, hosts: &Hosts, ranks: &[u16]) -> Result<Vec<CrossConnect>, String> {
     let mut found: Vec<CrossConnect> = Vec::new();
     let mut words = 0;
-    for word in rest.split_whitespace() {
+    for word in text.split_whitespace() {
         words += 1;
-        let pair = pair_of(word, hosts, &ranks)?;
+        let pair = pair_of(word, hosts, ranks)?;
         let Some(pair) = pair else { continue };
         let connect = CrossConnect {
             plane: Plane::CIRCUIT,
@@ -274,7 +341,7 @@ mod tests {
     }
 
     fn pairs(text: &str) -> Result<Vec<(u16, u16)>, String> {
-        let found = circuits(text, &hosts())?;
+        let found = request(text, &hosts())?.circuits;
         Ok(found.iter().map(|c| (c.pair.src, c.pair.dst)).collect())
     }
 
@@ -289,6 +356,9 @@ mod tests {
         // Ranks 0 and 1 are of one rack.
         assert_eq!(pairs("ranks 3 3 1\n0>1 1>2"), Ok([(3, 1)].into()));
         assert_eq!(pairs("ranks 3 3\n0>1"), Ok([].into()));
+        let named = request("ranks 3 1\nas a 7\n0>1", &hosts()).unwrap();
+        assert_eq!(named.name.as_deref(), Some("a 7"));
+        assert_eq!(named.circuits.len(), 1);
     }
 
     #[test]

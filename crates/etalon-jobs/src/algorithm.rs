@@ -11,6 +11,7 @@ use crate::algorithms::{
     binomial, bruck, chain, cyclic, direct, doubling, halves, halving, hierarchical, pairwise,
     ring, swing, tree, two_trees,
 };
+use crate::among::Among;
 use crate::turn::Turn;
 
 /// How a collective goes, told rank by rank and step by step.
@@ -104,7 +105,13 @@ algorithms! {
 pub fn find(collective: &Collective, ranks: u32) -> Result<Box<dyn Algorithm>, Unfit> {
     let of_kind = || ALGORITHMS.iter().filter(|a| a.kind == collective.kind);
     match of_kind().find(|entry| entry.name == collective.algorithm) {
-        Some(entry) => (entry.make)(collective, ranks),
+        Some(entry) => {
+            let made = (entry.make)(collective, collective.members(ranks))?;
+            Ok(match collective.among.is_empty() {
+                true => made,
+                false => Box::new(Among::new(made, &collective.among)),
+            })
+        }
         None => {
             let mut names = String::new();
             for entry in of_kind() {

@@ -12,6 +12,7 @@ extern crate std;
 
 mod algorithm;
 mod algorithms;
+mod among;
 mod asking;
 mod fit;
 mod generators;

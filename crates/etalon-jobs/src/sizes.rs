@@ -27,13 +27,14 @@ pub enum Sizes {
 }
 
 impl Sizes {
-    /// Those of a collective among `ranks`, whose algorithm cuts vectors into `pieces`.
+    /// Those of a collective in a job of so many `ranks`, whose algorithm cuts vectors into `pieces`.
     #[must_use]
     pub fn of(collective: &Collective, ranks: u32, pieces: u32) -> Sizes {
         let bytes = collective.bytes;
         if collective.kind != CollectiveKind::AllToAll {
             return Sizes::Even { bytes, pieces };
         }
+        let ranks = collective.members(ranks);
         if collective.matrix.is_empty() {
             Sizes::Blocks { bytes, ranks }
         } else {

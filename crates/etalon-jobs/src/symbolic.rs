@@ -32,6 +32,7 @@ fn collective(entry: &Entry) -> Collective {
         radix: None,
         pieces: None,
         groups: None,
+        among: Vec::new(),
     }
 }
 

@@ -21,8 +21,12 @@ use crate::{parameters, routes};
 const DELAYED_ACK: [Span; 2] = [Span::from_millis(40), Span::from_millis(200)];
 /// TDNs for which the kernel's TDTCP has room in its segments' control blocks.
 const MOST_TDNS: usize = 4;
-/// Beside the kernel's image: what tells the estimator of demand what programs write.
-const LIBRARY: &str = "libadu.so";
+/// Beside the kernel's image: what tells the estimator of demand what programs write, and what asks for circuits before collectives
+/// of MPI, in programs with this variable.
+const REPORTS: &str = "libadu.so";
+const ASKS: &str = "libask.so";
+const ASK_VARIABLE: &str = "ETALON_ASK=";
+const PRELOAD: &str = "LD_PRELOAD=";
 /// Network namespaces beside the hosts', for programs that make some.
 const MADE_BY_PROGRAMS: u32 = 1024;
 /// Bytes of a captured packet: the longest IPv4 and TCP headers, in whole records.
@@ -42,6 +46,9 @@ pub(crate) fn compile(
     let (racks, per_rack) = (scenario.hosts.racks, scenario.hosts.per_rack);
     for argument in scenario.programs.iter_mut().flat_map(|p| &mut p.command) {
         *argument = with_addresses(argument, racks, per_rack);
+    }
+    for program in &mut scenario.programs {
+        preload(program, image)?;
     }
     scenario.check().map_err(|e| LinuxError::plan(e.0))?;
     if options.call == Span::ZERO || options.call.max(options.polling) > LONGEST {
@@ -286,12 +293,25 @@ fn push(plan: &Scenario) -> Option<(Vec<u8>, Vec<u8>)> {
     (each > 0).then(|| (key, each.to_string().into_bytes()))
 }
 
+/// Has a program of MPI ask for circuits, if its variables say which: before what it preloads anyway.
+fn preload(program: &mut Program, image: &Image) -> Result<(), LinuxError> {
+    if !program.env.iter().any(|v| v.starts_with(ASK_VARIABLE)) {
+        return Ok(());
+    }
+    let library = library(image, ASKS)?;
+    let before = program.env.iter().rfind(|v| v.starts_with(PRELOAD));
+    let before = before.map_or(String::new(), |v| format!(":{}", &v[PRELOAD.len()..]));
+    let preloaded = format!("{PRELOAD}{}{before}", library.display());
+    program.env.push(preloaded);
+    Ok(())
+}
+
 /// What has programs report what they write.
 fn variables(image: &Image) -> Result<Vec<Vec<u8>>, LinuxError> {
-    let library = library(image)?;
+    let library = library(image, REPORTS)?;
     let estimator = format!("{}={}", etalon_adu::ADDRESS_VARIABLE, address::ESTIMATOR);
     Ok(vec![
-        [b"LD_PRELOAD=", library.as_os_str().as_bytes()].concat(),
+        [PRELOAD.as_bytes(), library.as_os_str().as_bytes()].concat(),
         estimator.into_bytes(),
     ])
 }
@@ -302,11 +322,11 @@ fn knows_demand_from_hosts(plan: &Scenario) -> bool {
     estimator.is_some_and(|estimator| estimator != Estimator::Voq)
 }
 
-/// The library that reports what programs write, which lies beside the kernel that it was built with.
-fn library(image: &Image) -> Result<PathBuf, LinuxError> {
-    let path = image.path.with_file_name(LIBRARY);
+/// A library for programs, which lies beside the kernel that it was built with.
+fn library(image: &Image, name: &str) -> Result<PathBuf, LinuxError> {
+    let path = image.path.with_file_name(name);
     let path = std::path::absolute(path)
-        .map_err(|e| LinuxError::boot(format!("The path of {LIBRARY} is not known: {e}.")))?;
+        .map_err(|e| LinuxError::boot(format!("The path of {name} is not known: {e}.")))?;
     // What lies there is the emulated machine's own.
     let hidden = ["/dev", "/proc", "/run", "/sys"]
         .iter()
@@ -333,7 +353,7 @@ fn library(image: &Image) -> Result<PathBuf, LinuxError> {
     }
     if !path.is_file() {
         return Err(LinuxError::boot(format!(
-            "There is no {}, which reports what programs write: build it and its kernel, etalon kernel build.",
+            "There is no {}, which programs preload: build it and its kernel, etalon kernel build.",
             path.display()
         )));
     }

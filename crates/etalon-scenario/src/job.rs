@@ -193,6 +193,9 @@ pub struct Collective {
     /// Hierarchical algorithms: how many groups the ranks form.
     #[serde(default)]
     pub groups: Option<u32>,
+    /// Groups of ranks, each of which does the collective for itself; one of all ranks if empty.
+    #[serde(default)]
+    pub among: Vec<Vec<u32>>,
 }
 
 /// What a collective is for (MPI 4.1, chapter 6).
@@ -255,7 +258,32 @@ impl Collective {
             radix: None,
             pieces: None,
             groups: None,
+            among: Vec::new(),
         }
+    }
+
+    /// How many ranks take part in one, in a job of so many.
+    #[must_use]
+    pub fn members(&self, ranks: u32) -> u32 {
+        self.among.first().map_or(ranks, |group| group.len() as u32)
+    }
+
+    /// That groups are of one size, and no rank is in two.
+    fn check_groups(&self, ranks: u32) -> Result<(), ScenarioError> {
+        let size = self.members(ranks);
+        let mut seen = alloc::vec![false; ranks as usize];
+        for group in &self.among {
+            ensure!(
+                size >= 2 && group.len() == size as usize,
+                "groups have two ranks or more, all as many"
+            );
+            for &rank in group {
+                ensure!(rank < ranks, "there is no rank {rank}");
+                ensure!(!seen[rank as usize], "rank {rank} is in two groups");
+                seen[rank as usize] = true;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -357,6 +385,8 @@ impl Work {
                 );
             }
             Work::Collective(collective) => {
+                collective.check_groups(ranks)?;
+                let ranks = collective.members(ranks);
                 let root = collective.root;
                 ensure!(root < ranks, "there is no rank {root}");
                 let cells = (ranks as usize).pow(2);

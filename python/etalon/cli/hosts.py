@@ -56,6 +56,26 @@ Environment = Annotated[
     ),
 ]
 
+Asks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ask",
+        metavar="[COLLECTIVE=]CIRCUITS",
+        help="Circuits to request before each collective, like ring or '0>1 1>0', or those of a collective, like "
+        "alltoall=none; may be repeated.",
+        show_default=False,
+    ),
+]
+AskFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--ask-from",
+        metavar="SIZE",
+        help="Size of the smallest collective that requests circuits (default: all do).",
+        show_default=False,
+    ),
+]
+
 Start = Annotated[str, typer.Option("--start", help="When the command starts, in network time.")]
 Duration = Annotated[
     str | None,
@@ -133,6 +153,8 @@ def mpirun(
             show_default=False,
         ),
     ] = None,
+    asks: Asks = None,
+    ask_from: AskFrom = None,
     start: Start = "1ms",
     duration: Duration = None,
     settings: common.Settings = None,
@@ -142,7 +164,8 @@ def mpirun(
 ) -> int:
     """Run a program of MPI on emulated hosts, unchanged: Open MPI or MPICH, as this machine or pip has them.
 
-    Ranks talk by TCP over the plan's network; the plan's flows run beside them. Exits as MPI's launcher does.
+    Ranks talk by TCP over the plan's network; the plan's flows run beside them. With --ask, each collective requests circuits
+    before it begins, and gives them back when all ranks have left it. Exits as MPI's launcher does.
     """
     plan = _endless(common.changed_plan(plan_file, settings, seed), duration)
     given = {
@@ -150,6 +173,8 @@ def mpirun(
         "hosts": hosts.split(",") if hosts else "all",
         "command": command,
         "start": start,
+        **({"ask": _by_collective(asks)} if asks else {}),
+        **({"ask_from": ask_from} if ask_from else {}),
     }
     found, launched = _launched(plan, launcher, given, _variables(env))
     status = _execute(_linux(plan, patience), plan, [launched])
@@ -168,6 +193,8 @@ def _launched(
 
     found = mpi.find(given["command"][0], launcher)
     program = _build(plan, "--hosts", {**given, "env": {**found.environment(), **env}})
+    for wrong in program.cannot_ask("--ask", plan.schedule.kind):
+        raise wrong
     (one,) = program.each(plan.network.racks, plan.network.hosts)
     used = one.over[: one.ranks]
     where = used[0] if len(used) == 1 else f"{len(used)} hosts, {used[0]} to {used[-1]}"
@@ -175,8 +202,19 @@ def _launched(
     return found, replace(
         one,
         command=found.command(one.over, one.ranks, one.command),
-        env=(*found.places(one.over, one.ranks), *one.env),
+        env=(*found.circuits(one, "mpirun"), *one.env),
     )
+
+
+def _by_collective(asks: list[str]) -> dict[str, str]:
+    """What `--ask` gives: circuits of all collectives, or of one."""
+    from etalon.plan.mpi_circuits import ALL
+
+    found = {}
+    for text in asks:
+        name, equals, circuits = text.rpartition("=")
+        found[name if equals else ALL] = circuits
+    return found
 
 
 def _execute(engine: Linux, plan: Plan, programs: list[OnHost]) -> int:
@@ -290,7 +328,9 @@ def _build(plan: Plan, option: str, given: dict[str, Any]) -> Program:
         if found:
             raise gather(found)
     except PlanError as error:
-        raise PlanError(error.expected, key=option, value=error.value) from None
+        of_asking = {"ask": "--ask", "ask_from": "--ask-from"}
+        key = of_asking.get((error.key or "").rpartition(".")[2], option)
+        raise PlanError(error.expected, key=key, value=error.value) from None
     for late in program.late("", plan.duration):
         raise PlanError(late.expected, key="--start", value=start)
     return program

@@ -50,7 +50,7 @@ class Image:
     version: str
     """Of Linux."""
     digest: str
-    """Of its content and of libadu beside it, 16 hexadecimal digits."""
+    """Of its content and of the libraries beside it, 16 hexadecimal digits."""
 
 
 class Linux:
@@ -123,13 +123,14 @@ class Linux:
         """Calls the core. Raises `EngineFailed`, with what was measured, if the kernel does not come to the end."""
         image = self.image(plan)
         resolved = plan.resolve()
-        for one, program in zip(plan.programs, resolved.get("programs", ()), strict=True):
+        pairs = zip(plan.programs, resolved.get("programs", ()), strict=True)
+        for number, (one, program) in enumerate(pairs):
             if program["command"][0] == ETALON and program["command"][1:2] != [ASK]:
                 program["command"][:1] = [sys.executable, "-m", ETALON]
             if one.ranks:
                 found = mpi.find(program["command"][0])
                 program["command"] = list(found.command(one.over, one.ranks, program["command"]))
-                mine = [*found.variables(), *found.places(one.over, one.ranks)]
+                mine = [*found.variables(), *found.circuits(one, str(number))]
                 program["env"] = [*mine, *program.get("env", ())]
         memory = plan.linux.memory
         options = {
@@ -193,9 +194,9 @@ def _described(path: Path, hz: int, _: int) -> Image:
         said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
         version = said.stdout.strip().rpartition("\n")[2]
         whole = hashlib.sha256(path.read_bytes())
-        library = path.with_name(kernel.LIBRARY)
-        if library.exists():
-            whole.update(library.read_bytes())
+        for library in map(path.with_name, kernel.LIBRARIES):
+            if library.exists():
+                whole.update(library.read_bytes())
         digest = whole.hexdigest()[:16]
     except (OSError, subprocess.CalledProcessError) as error:
         raise EtalonError(

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from etalon.asking import RANKS
 from etalon.errors import EtalonError
+from etalon.plan.program import OnHost
 
 OPEN_MPI, MPICH = "Open MPI", "MPICH"
 
@@ -29,6 +30,8 @@ RSH = "/run/etalon/bin/rsh"
 DEVICE = "eth0"
 SCRATCH = "/run/etalon"
 """A folder that all hosts share and that is gone after the run."""
+ASK, ASK_FROM, PROGRAM = "ETALON_ASK", "ETALON_ASK_FROM", "ETALON_PROGRAM"
+"""What libask reads: which circuits, from how many bytes on, and a name that no other program has (crates/libask)."""
 VERSION_S = 20.0
 """A launcher that has not said its version by then is none."""
 
@@ -84,10 +87,13 @@ class Mpi:
         option = "--host" if self.kind == OPEN_MPI else "-hosts"
         return (str(self.launcher), option, where, "-n", str(ranks), *program)
 
-    def places(self, hosts: Sequence[str], ranks: int) -> list[str]:
-        """Where its ranks are, as NAME=VALUE: by this `etalon ask` knows them."""
-        used, each = _spread(hosts, ranks)
-        return [f"{RANKS}={' '.join(used[rank // each] for rank in range(ranks))}"]
+    def circuits(self, program: OnHost, name: str) -> list[str]:
+        """What requests for circuits need to know, as NAME=VALUE: where ranks are, and what collectives ask for (libask)."""
+        used, each = _spread(program.over, program.ranks)
+        known = [f"{RANKS}={' '.join(used[rank // each] for rank in range(program.ranks))}"]
+        if program.ask:
+            known += [f"{ASK}={program.ask}", f"{ASK_FROM}={program.ask_from}", f"{PROGRAM}={name}"]
+        return known
 
     def environment(self) -> dict[str, str]:
         """What the launcher and its ranks need to know."""

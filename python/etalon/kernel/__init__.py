@@ -5,7 +5,7 @@
 """
 
 from etalon.kernel.build import Progress, Status, image
-from etalon.kernel.cache import LIBRARY, find
+from etalon.kernel.cache import LIBRARIES, find
 from etalon.kernel.recipe import DEFAULT_HZ
 
-__all__ = ["DEFAULT_HZ", "LIBRARY", "Progress", "Status", "find", "image"]
+__all__ = ["DEFAULT_HZ", "LIBRARIES", "Progress", "Status", "find", "image"]

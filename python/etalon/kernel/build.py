@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Builds a kernel: source, patches and configuration give a tree that is kept; driver, core and init are linked into it.
-Beside it lies libadu, for the programs that run in it.
+Beside it lie libadu and libask, for the programs that run in it.
 
 An interrupted build goes on where it was. What looks like an image is one: it appears by a rename at the end.
 """
@@ -35,7 +35,7 @@ NEEDED = 1_200_000_000
 ARCH = ("ARCH=um", "SUBARCH=x86_64")
 DRIVER = "drivers/net/etalon"
 CORE = f"{DRIVER}/etalon_core.o_shipped"
-ADU = f".etalon/{cache.LIBRARY}"
+LIBRARIES = ".etalon"
 
 
 def image(
@@ -178,8 +178,8 @@ class _Build:
         )
         patches.put(core, self.tree / CORE)
         self.log.run(
-            ["sh", self.recipe.root / "crates" / "libadu" / "build.sh", self.tree / ADU],
-            "building libadu",
+            ["sh", kernel / "libraries.sh", self.tree / LIBRARIES],
+            "building libadu and libask",
             folder=self.recipe.root,
             environment={"CARGO_TARGET_DIR": str(places.cargo())},
         )
@@ -229,7 +229,8 @@ class _Build:
         draft = Path(tempfile.mkdtemp(prefix=".part-", dir=images))
         try:
             self.log.run(["strip", "-o", draft / cache.IMAGE, "linux"], "strip", folder=self.tree)
-            shutil.copyfile(self.tree / ADU, draft / cache.LIBRARY)
+            for library in cache.LIBRARIES:
+                shutil.copyfile(self.tree / LIBRARIES / library, draft / library)
             cache.write_about(draft, about)
             draft.chmod(0o755)
             folder = images / self.recipe.image

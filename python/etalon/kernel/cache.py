@@ -22,8 +22,8 @@ from etalon.kernel.recipe import digest as recipe_digest
 
 IMAGE = "linux"
 MACHINE = "Linux x86_64"
-LIBRARY = "libadu.so"
-"""Beside the image: preloaded into programs on hosts whose demand is announced."""
+LIBRARIES = ("libadu.so", "libask.so")
+"""Beside the image: preloaded into programs on hosts whose demand is announced, and into MPI programs that ask for circuits."""
 About = dict[str, Any]
 """`hz`, `version` of Linux, the path of its `source` and the identity of that as `origin`; of a tree also which `recipe`
 it is patched and configured for, and the digest of what was `unused` when it was unpacked."""

@@ -31,7 +31,7 @@ FIXED = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """`tree` names a tree built from sources, patches and configuration; `image` the kernel linked from it, and libadu."""
+    """`tree` names a tree built from sources, patches and configuration; `image` the kernel linked from it, with libraries."""
 
     root: Path
     hz: int
@@ -89,11 +89,13 @@ def _recipe(root: Path, hz: int) -> Recipe:
     _add(tree, root, [file for file in (root / profile.ARCHIVE,) if file.is_file()])
     image = tree.copy()
     crates = dict.fromkeys(
-        [*_crates(root, kernel / "core"), *_crates(root, root / "crates" / "libadu")]
+        crate
+        for start in (kernel / "core", root / "crates" / "libadu", root / "crates" / "libask")
+        for crate in _crates(root, start)
     )
     for folder in (kernel / "driver", kernel / "tcp", kernel / "init", *crates):
         _add(image, root, _files(folder, "*"))
-    _add(image, root, [root / "Cargo.toml", root / "Cargo.lock"])
+    _add(image, root, [kernel / "libraries.sh", root / "Cargo.toml", root / "Cargo.lock"])
     return Recipe(root, hz, tree.hexdigest()[:16], image.hexdigest()[:16])
 
 

@@ -321,6 +321,8 @@ def _asked(plan: Experiment) -> Iterator[PlanError]:
                     f"{shown(schedule.kind)}",
                     key=f"job.{number}.circuits",
                 )
+        for number, program in enumerate(plan.program):
+            yield from program.cannot_ask(f"program.{number}.ask", schedule.kind)
         return
     for name, why in (
         ("reconfiguration", "no circuit that is asked for would come up"),

@@ -13,8 +13,9 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from etalon.errors import PlanError
 from etalon.plan.base import Table
+from etalon.plan.mpi_circuits import Ask, entries, named_ranks
 from etalon.plan.workloads.base import Host, HostId, read_host, write_host
-from etalon.units import TIME, Time, problem, shown
+from etalon.units import TIME, Size, Time, problem, shown
 
 MOST_ARGUMENTS = 1000
 MOST_VARIABLES = 1000
@@ -93,6 +94,10 @@ class OnHost:
     ranks: int = 0
     """If it is MPI's: so many of it, on the hosts of `over`."""
     over: tuple[str, ...] = ()
+    ask: str = ""
+    """The circuits that its collectives ask for, as libask reads them; empty if they ask for none."""
+    ask_from: int = 0
+    """Bytes from which on they do."""
 
     def resolve(self) -> dict[str, Any]:
         """The program as the core takes it."""
@@ -124,6 +129,13 @@ class Program(Table):
     ranks: Annotated[int, Field(strict=True, ge=1, le=MOST_RANKS)] | None = None
     """Number of ranks, if it is an MPI program. They are spread over `hosts`, by default over all hosts: one of each
     rack, then the next of each. The MPI is the one beside the program, else this machine's."""
+    ask: Ask | None = None
+    """Circuits that an MPI program requests before each collective, and gives back after it: `"ring"`, from each rank of
+    the communicator to the next; circuits between ranks, like `"0>1 1>0"`; or a table by collective, like
+    `{ allreduce = "ring", all = "none" }`. The collectives are allreduce, reduce_scatter, allgather, alltoall, bcast and
+    reduce. Needs `ranks`, and a schedule of kind `"asked"`."""
+    ask_from: Size | None = None
+    """Collectives of fewer bytes do not request circuits; by default all do."""
     name: str | None = Field(
         default=None, min_length=1, max_length=40, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
     )
@@ -141,6 +153,10 @@ class Program(Table):
                 )
         elif (self.host is None) == (self.hosts is None):
             raise problem('must name one host, like host = "r0h3", or several, like hosts = "all"')
+        elif self.ask is not None:
+            raise problem(
+                "only the collectives of an MPI program, which has `ranks`, can ask for circuits"
+            )
         return self
 
     @property
@@ -182,6 +198,8 @@ class Program(Table):
                 file=file,
                 ranks=self.ranks or 0,
                 over=tuple(map(write_host, places)) if self.ranks else (),
+                ask=entries(self.ask) if self.ask else "",
+                ask_from=self.ask_from or 0,
             )
             if self.ranks is not None:  # their launcher runs on the first host
                 return
@@ -200,6 +218,13 @@ class Program(Table):
             yield PlanError(
                 f"{write_host(place)} is named twice", key=f"{key}.hosts", value=write_host(place)
             )
+        for rank in named_ranks(self.ask or {}):
+            if self.ranks is not None and rank >= self.ranks:
+                yield PlanError(
+                    f"there is no rank {rank}: ranks are 0..{self.ranks - 1}", key=f"{key}.ask"
+                )
+        if self.ask_from is not None and self.ask is None:
+            yield PlanError("needs `ask`, which names the circuits", key=f"{key}.ask_from")
         if len(places) == 1 and any("{peer}" in word for word in self.command):
             yield PlanError(
                 "{peer} is the next host of `hosts`, and there is only one",
@@ -214,6 +239,14 @@ class Program(Table):
                     key=f"{key}.command",
                     value=f"{{r{rack}h{host}}}",
                 )
+
+    def cannot_ask(self, key: str, schedule: str) -> Iterator[PlanError]:
+        """That its collectives ask for circuits that follow a schedule, if so."""
+        if self.ask is not None and schedule != "asked":
+            yield PlanError(
+                f'collectives can ask for circuits where schedule.kind = "asked"; here they follow {shown(schedule)}',
+                key=key,
+            )
 
     def late(self, key: str, duration: int) -> Iterator[PlanError]:
         """That it starts after the end, if so."""

@@ -12,7 +12,7 @@ use crate::Kernel;
 
 impl Driver {
     /// A program on `host` asks for the circuits that `text` names. A claim is a number of the kernel's: what it had before and does not
-    /// name again, it gives back.
+    /// name again, it gives back. Claims whose texts give the same name are one request, until the last of them is given up.
     ///
     /// # Errors
     /// A sentence about what is wrong with the request.
@@ -33,11 +33,17 @@ impl Driver {
                 "circuits follow the schedule here; only with schedule.kind = \"asked\" can programs ask for some",
             ));
         };
-        let circuits = claims.read(claim, text, &hosts)?;
+        let request = claims.read(claim, text, &hosts)?;
+        if let Some(up) = claims.join(claim, &request)? {
+            if let Some(changed) = up {
+                env.granted(claim, changed);
+            }
+            return Ok(());
+        }
+        let (job, released, circuits) = claims.begin((claim, host), request);
         if circuits.is_empty() {
             env.granted(claim, 0);
         }
-        let (job, released) = claims.begin((claim, host), &circuits);
         let edge = self.net.edge_mut();
         if !released.is_empty() {
             edge.release(now, job, released);

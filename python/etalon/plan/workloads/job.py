@@ -141,6 +141,9 @@ class Deed(Table):
     """With the algorithms "chain" and "two-trees": the number of pieces of a vector, or of half of it; by default 16."""
     groups: Annotated[int, Field(strict=True, ge=2, le=MOST_RANKS)] | None = None
     """With the algorithm "hierarchical": the number of groups, which have equal sizes; by default 2."""
+    among: Annotated[tuple[tuple[Rank, ...], ...], Field(min_length=1)] | None = None
+    """Groups of ranks, each of which does the collective for itself, all at once: [[0, 1], [2, 3]]. They have equal sizes;
+    `root` and `matrix` count places in a group. By default all ranks are one group."""
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -160,8 +163,13 @@ class Deed(Table):
             return sum(cell for row in self.matrix for cell in row) // len(self.matrix)
         return int(getattr(self, self.kind) or 0) if self.kind in COLLECTIVES else 0
 
+    def members(self, ranks: int) -> int:
+        """How many ranks take part in one collective, in a job of so many."""
+        return len(self.among[0]) if self.among else ranks
+
     def bus(self, ranks: int) -> float:
         """Bytes that a rank sends at least in a collective of so many ranks, as nccl-tests count."""
+        ranks = self.members(ranks)
         factor = {"all_reduce": 2 * (ranks - 1) / ranks, "broadcast": 1.0, "reduce": 1.0}
         return self.bytes * factor.get(self.kind, (ranks - 1) / ranks)
 
@@ -186,6 +194,8 @@ class Deed(Table):
         for key in ("radix", "pieces", "groups"):
             if getattr(self, key) is not None:
                 collective[key] = getattr(self, key)
+        if self.among is not None:
+            collective["among"] = [list(group) for group in self.among]
         return {"collective": collective}
 
     def problems(self, key: str, ranks: int) -> Iterator[PlanError]:
@@ -200,9 +210,11 @@ class Deed(Table):
         kind = self.kind
         yield from self._foreign(key, kind)
         yield from self._absent_ranks(key, ranks)
+        yield from self._wrong_groups(f"{key}.among", ranks)
         if kind == "send":
             yield from self._ends(key)
         if self.matrix is not None:
+            ranks = self.members(ranks)
             sized = len(self.matrix) == ranks and all(len(row) == ranks for row in self.matrix)
             if not sized:
                 yield PlanError(
@@ -226,12 +238,19 @@ class Deed(Table):
             ("radix", self.radix, ("all_to_all",)),
             ("pieces", self.pieces, COLLECTIVES),
             ("groups", self.groups, ("all_reduce",)),
+            ("among", self.among, COLLECTIVES),
         ):
             if value is not None and kind not in kinds:
                 yield PlanError(f'"{kind}" has no such key', key=f"{key}.{name}")
 
     def _absent_ranks(self, key: str, ranks: int) -> Iterator[PlanError]:
-        given = {"root": self.root, "from": self.src, "to": self.dst}
+        given = {"from": self.src, "to": self.dst}
+        if self.root >= self.members(ranks):
+            yield PlanError(
+                f"there is no rank {self.root}: the collective has ranks 0..{self.members(ranks) - 1}",
+                key=f"{key}.root",
+                value=self.root,
+            )
         given |= {f"ranks.{number}": rank for number, rank in enumerate(self.ranks or ())}
         for name, rank in given.items():
             if rank is not None and rank >= ranks:
@@ -240,6 +259,22 @@ class Deed(Table):
                     key=f"{key}.{name}",
                     value=rank,
                 )
+
+    def _wrong_groups(self, key: str, ranks: int) -> Iterator[PlanError]:
+        """What is wrong with groups of ranks."""
+        seen: set[int] = set()
+        for number, group in enumerate(self.among or ()):
+            if len(group) < 2 or len(group) != self.members(ranks):
+                yield PlanError(
+                    f"groups have two ranks or more, all as many as the first, which has {self.members(ranks)}; "
+                    f"this has {len(group)}",
+                    key=f"{key}.{number}",
+                )
+            for rank in group:
+                if rank >= ranks or rank in seen:
+                    why = "is in two groups" if rank in seen else f"is none of 0..{ranks - 1}"
+                    yield PlanError(f"rank {rank} {why}", key=f"{key}.{number}", value=rank)
+                seen.add(rank)
 
     def _ends(self, key: str) -> Iterator[PlanError]:
         """What is wrong with a message's ranks."""

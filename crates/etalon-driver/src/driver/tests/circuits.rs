@@ -31,6 +31,21 @@ fn with_requests() -> Setup {
     })
 }
 
+/// The same with three racks.
+fn with_three_racks() -> Setup {
+    let mut setup = with_requests();
+    setup.scenario.hosts.racks = 3;
+    let weeks = setup.scenario.schedule.as_mut().unwrap();
+    let day = Configuration {
+        matching: Matching::new(vec![None, Some(0), None]).unwrap(),
+        day: Span(90 * US),
+        night: Span::ZERO,
+        plane: Plane::CIRCUIT,
+    };
+    weeks.first = Schedule::new(vec![day]).unwrap();
+    setup
+}
+
 /// When the kernel heard that a claim is granted, with how many circuits changed.
 fn granted(env: &Listener) -> Vec<(u64, u32, u32)> {
     let said = env.said.borrow();
@@ -84,17 +99,7 @@ fn a_request_is_granted_after_its_way_and_the_change() {
 #[test]
 fn a_claim_that_nobody_has_gives_its_circuits_back() {
     let env = Listener::default();
-    let mut setup = with_requests();
-    setup.scenario.hosts.racks = 3;
-    let weeks = setup.scenario.schedule.as_mut().unwrap();
-    let day = Configuration {
-        matching: Matching::new(vec![None, Some(0), None]).unwrap(),
-        day: Span(90 * US),
-        night: Span::ZERO,
-        plane: Plane::CIRCUIT,
-    };
-    weeks.first = Schedule::new(vec![day]).unwrap();
-    let mut driver = Driver::new(setup).unwrap();
+    let mut driver = Driver::new(with_three_racks()).unwrap();
     driver.start(EPOCH);
     driver.claim(EPOCH, (0, 0), b"r0>r1", &env).unwrap();
     advance(&mut driver, 100 * US, &env);
@@ -115,6 +120,42 @@ fn a_claim_that_nobody_has_gives_its_circuits_back() {
     driver
         .claim(EPOCH + 400 * US, (3, 0), b"r1>r1", &env)
         .unwrap_err();
+}
+
+/// Two ranks of a collective are one to the controller: who waits between them does not part them.
+#[test]
+fn claims_of_one_name_are_one_request() {
+    let env = Listener::default();
+    let mut driver = Driver::new(with_three_racks()).unwrap();
+    driver.start(EPOCH);
+    let claim = |driver: &mut Driver, at, number, text: &str| {
+        advance(driver, at, &env);
+        driver.claim(EPOCH + at, (number, 0), text.as_bytes(), &env)
+    };
+    let ring = "as ring 1\nr0>r1";
+    claim(&mut driver, 0, 0, ring).unwrap();
+    claim(&mut driver, 100 * US, 1, "r2>r1").unwrap();
+    // The second rank comes late, and does not wait behind claim 1, which waits for both ranks.
+    claim(&mut driver, 150 * US, 2, ring).unwrap();
+    assert_eq!(granted(&env), [(2 * US, 0, 0), (150 * US, 2, 0)]);
+    let other = claim(&mut driver, 160 * US, 3, "as ring 1\nr1>r0").unwrap_err();
+    assert!(other.contains("other circuits under the same name"));
+    for number in [0, 2] {
+        let again = claim(&mut driver, 170 * US, number, "r1>r0").unwrap_err();
+        assert!(again.contains("shared: open another"));
+    }
+    // When the first leaves, the second keeps the circuit.
+    driver.give_up(EPOCH + 200 * US, 0, &env);
+    advance(&mut driver, 300 * US, &env);
+    assert_eq!(granted(&env).len(), 2);
+    driver.give_up(EPOCH + 300 * US, 2, &env);
+    // The same name again is another request now, behind claim 1.
+    claim(&mut driver, 301 * US, 4, ring).unwrap();
+    advance(&mut driver, 400 * US, &env);
+    assert_eq!(granted(&env)[2..], [(312 * US, 1, 1)]);
+    driver.give_up(EPOCH + 400 * US, 1, &env);
+    advance(&mut driver, 500 * US, &env);
+    assert_eq!(granted(&env)[3..], [(412 * US, 4, 1)]);
 }
 
 #[test]

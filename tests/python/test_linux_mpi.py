@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""MPI from pip on emulated hosts: results are right, two runs are the same, and collectives ask for their circuits."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import etalon as et
+from conftest import need, need_kernel, need_module
+from etalon.plan import Plan
+
+need_module("mpi4py")
+need(Path(sys.executable).with_name("mpiexec").exists(), "MPICH", "pip install mpich")
+
+REQUEST, CHANGE = 2_000, 10_000
+BYTES = 1_000_000
+PROGRAM = f"""
+import array, time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+data, total = array.array("d", [world.rank + 1.0] * {BYTES // 8}), array.array("d", bytes({BYTES}))
+def timed(among):
+    world.Barrier()
+    begun = time.monotonic_ns()
+    among.Allreduce(data, total)
+    took = world.allreduce(time.monotonic_ns() - begun, MPI.MAX)
+    sums = world.gather(set(total))
+    if world.rank == 0:
+        print(took, *(sum(one) for one in sums), flush=True)
+timed(world)
+timed(world)
+timed(world.Split(world.rank % 2))
+"""
+"""Four ranks add 1, 2, 3 and 4, twice; then the even ranks 1 and 3, the odd ones 2 and 4."""
+
+
+def plan(*programs: dict[str, Any]) -> Plan:
+    """Four racks: 10 Gb/s of packets, and circuits of 100 Gb/s on request."""
+    return Plan.from_dict(
+        {
+            "name": "mpi",
+            "duration": "10s",
+            "warmup": "0s",
+            "tdf": 1,
+            "network": {
+                "racks": 4,
+                "hosts": 1,
+                "packet": {"rate": "10Gbps", "delay": "1us"},
+                "circuit": {"rate": "100Gbps", "delay": "500ns"},
+                "voq": 256,
+                "mtu": 9000,
+                "host": {"rate": "100Gbps", "delay": "0us", "jitter": "0us"},
+            },
+            "schedule": {"kind": "asked", "initial": "none", "hold": "0us"},
+            "program": [*programs],
+        }
+    )
+
+
+def program(folder: Path, **keys: Any) -> dict[str, Any]:
+    place = folder / "sums.py"
+    place.write_text(PROGRAM)
+    # The launcher lies beside Python. A ring sends to the next rank, as the circuits lead.
+    ring = {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "ring"}
+    command = [sys.executable, str(place)]
+    return {"ranks": 4, "command": command, "start": "1ms", "name": "sums", "env": ring, **keys}
+
+
+def run(made: Plan) -> tuple[list[list[int]], et.Run]:
+    """Times and sums that it printed, by line."""
+    need_kernel()
+    run = et.run(made, engine="linux")
+    told = run.outputs["programs/sums.out"].decode().splitlines()
+    assert len(told) == 3, run.outputs["programs/sums.err"].decode()
+    return [[round(float(word)) for word in line.split()] for line in told], run
+
+
+SUMS = [[10] * 4, [10] * 4, [4, 6, 4, 6]]
+
+
+@pytest.mark.slow
+def test_a_result_is_right_and_the_same_again(tmp_path: Path) -> None:
+    """Three ranks and more lock UCX's threads, which must not spin (`etalon mpirun` has them sleep)."""
+    made = plan(program(tmp_path))
+    told, first = run(made)
+    assert [line[1:] for line in told] == SUMS
+    # Each rank sends three quarters of its vector twice, at 10 Gb/s.
+    assert all(line[0] > 1.5 * BYTES * 8 / 10 for line in told[:2])
+    again, second = run(made)
+    assert again == told
+    assert second.meta["digest"] == first.meta["digest"]
+    assert first.cross_connects.is_empty()
+
+
+@pytest.mark.slow
+def test_each_collective_asks_for_its_circuits(tmp_path: Path) -> None:
+    """A ring of all ranks; then one of the even ranks, and one of the odd ones. Small collectives do not ask."""
+    told, done = run(plan(program(tmp_path, ask="ring", ask_from="100kB")))
+    assert [line[1:] for line in told] == SUMS
+    table = done.cross_connects
+    rows = table.select("src", "dst", "asked_ns", "granted_ns", "up_ns").rows()
+    assert sorted(row[:2] for row in rows[:4]) == [(0, 1), (1, 2), (2, 3), (3, 0)]
+    assert sorted(row[:2] for row in rows[4:]) == [(0, 2), (1, 3), (2, 0), (3, 1)]
+    for _, _, asked, granted, up in rows[:4]:
+        assert (granted - asked, up - granted) == (REQUEST, CHANGE)
+    # The second all-reduce finds the circuits of the first: it takes the request, and no change.
+    assert told[0][0] - told[1][0] > CHANGE
+    assert told[1][0] < 1.5 * BYTES * 8 / 10 / 2
+
+
+@pytest.mark.slow
+def test_programs_that_need_the_same_ports_take_turns(tmp_path: Path) -> None:
+    """Rings in opposite directions: no circuit fits both. Had each rank a request of its own, both would wait for ever."""
+    back = {"hosts": ["r3h0", "r2h0", "r1h0", "r0h0"], "name": "back"}
+    asks = {"ask": "ring", "ask_from": "100kB"}
+    made = plan(program(tmp_path, **asks), program(tmp_path, **asks, **back))
+    told, done = run(made)
+    assert [line[1:] for line in told] == SUMS
+    assert done.programs["status"].to_list() == [0, 0]
+    rows = done.cross_connects.select("src", "dst", "up_ns", "down_ns").rows()
+    for src, dst, up, down in rows:
+        for other_src, other_dst, other_up, other_down in rows:
+            if (src == other_src) != (dst == other_dst):
+                assert down <= other_up or other_down <= up or -1 in (down, other_down)
