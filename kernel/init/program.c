@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/klog.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,6 +20,8 @@
 
 /* How long programs may take to finish, once asked to, on the kernel's clock. */
 #define GRACE_MS	50
+/* What klogctl(2) does here. */
+#define READ_ALL	3
 
 #define TERMINAL	"/dev/tty0"
 
@@ -181,6 +184,27 @@ static int memory_ran_out(void)
 	return killed > 0;
 }
 
+/* Did the host refuse to map what a process uses? The kernel kills such a process with SIGSEGV. */
+static int mappings_ran_out(void)
+{
+	static char log[1 << 16];
+	int length = klogctl(READ_ALL, log, sizeof(log) - 1);
+
+	if (length < 0)
+		return 0;
+	log[length] = '\0';
+	return strstr(log, "fix_range_common: failed") != NULL;
+}
+
+/* Ends the run where a program was killed for what the machine lacks. */
+static void explain(int signal)
+{
+	if (signal == SIGKILL && memory_ran_out())
+		fail("The emulated machine ran out of memory, and a program was killed.");
+	if (signal == SIGSEGV && mappings_ran_out())
+		fail("A program uses more pages than this computer maps for one process, and was killed; sysctl -w vm.max_map_count=1048576 allows more.");
+}
+
 /* Takes the ended children; `stopped`: their end is the experiment's doing. */
 static void reap(struct plan *plan, int device, int stopped)
 {
@@ -191,9 +215,8 @@ static void reap(struct plan *plan, int device, int stopped)
 	while (read(children, &info, sizeof(info)) > 0)
 		;
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (!stopped && WIFSIGNALED(status) &&
-		    WTERMSIG(status) == SIGKILL && memory_ran_out())
-			fail("The emulated machine ran out of memory, and a program was killed.");
+		if (!stopped && WIFSIGNALED(status))
+			explain(WTERMSIG(status));
 		for (size_t i = 0; i < plan->program_count; i++)
 			if (plan->programs[i].pid == pid)
 				report(device, &plan->programs[i],

@@ -255,3 +255,17 @@ def test_what_a_fault_maps_beside_its_page_is_what_was_there() -> None:
     )
     inside = et.run(plan(python(MEMORY)), engine="linux").outputs
     assert inside["programs/it.out"].decode() == outside.stdout, inside["programs/it.err"]
+
+
+@pytest.mark.slow
+def test_a_program_with_more_pages_than_the_host_maps_is_explained() -> None:
+    """Pages of zeros are one on the host, each mapped by itself: the run ends with a sentence, it does not stand still."""
+    pages = 70_000
+    most = int(Path("/proc/sys/vm/max_map_count").read_text())
+    touch = f"memory = bytes({pages << 12}); print(sum(memory[::4096]))"
+    touched = plan(python(touch), linux={"memory": "1GiB"})
+    if most > pages:
+        assert et.run(touched, engine="linux").outputs["programs/it.out"] == b"0\n"
+        return
+    with pytest.raises(et.EtalonError, match="more pages than this computer maps"):
+        et.run(touched, engine="linux")

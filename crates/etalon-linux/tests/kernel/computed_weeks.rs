@@ -169,12 +169,15 @@ while data := connection.recv(1 << 20):
 print(got)
 ";
 
+/// One write, of parts that are one piece of memory: a process may have only so many pages.
 fn writer(to: &str, bytes: u64) -> String {
+    let part = bytes.min(1_000_000);
+    let parts = bytes / part;
     format!(
         "
 import socket
 connection = socket.create_connection(('{to}', 8000))
-connection.sendall(bytes({bytes}))
+connection.sendmsg([bytes({part})] * {parts})
 connection.close()
 "
     )
