@@ -17,7 +17,7 @@ $(VENV)/.stamp-packages: constraints.txt pyproject.toml requirements-dev.txt
 	@command -v cargo >/dev/null || { echo "etalon needs Rust (cargo): install it with rustup or your package manager"; exit 1; }
 	@echo "setting up $(VENV): packages, then the core (minutes the first time, cached afterwards)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -r requirements-dev.txt
 	@touch $@
 
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
@@ -83,8 +83,9 @@ rest: setup programs kernel
 	$(BIN)/etalon bench --instructions
 	@if command -v mvn >/dev/null; then $(MAKE) test-hdfs; else echo "no Maven: the tests of reHDFS are left out"; fi
 
+# Some tests of OTCP's agent wait for its timers: more at a time than there are processors.
 test-rust:
-	cargo test --profile quick --workspace --quiet
+	RUST_TEST_THREADS=8 cargo test --profile quick --workspace --quiet
 
 test-kernel: kernel
 	cargo build --profile quick --quiet -p etalon-linux --example run
@@ -104,8 +105,8 @@ test-python: setup kernel
 
 lint: setup
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	cargo clippy --profile quick --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --profile quick --workspace --no-deps --quiet
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
